@@ -1,0 +1,12 @@
+//! Commands of the administrator, complete as they stand.
+
+use crate::{PageSize, Pages};
+
+/// Sets the pool of `size` to `pages` until the next boot.
+pub fn set_pool(size: PageSize, is_default: bool, pages: Pages) -> String {
+    if is_default {
+        format!("sysctl -w vm.nr_hugepages={pages}")
+    } else {
+        format!("echo {pages} > /sys/kernel/mm/hugepages/{}/nr_hugepages", size.sysfs_name())
+    }
+}

@@ -1,0 +1,281 @@
+//! One sentence on what is so, one on what to do, for the finding that a verdict speaks of.
+
+use crate::advise::command;
+use crate::assess::{Cause, Finding, HugePages, PoolFact, Status};
+use crate::read::cgroup::Limit;
+use crate::{Bytes, PageSize, Pages};
+
+/// What is so.
+pub fn message(status: &Status) -> String {
+    let words = Words(status);
+    match status.verdict().1 {
+        Finding::AsAsked => format!("{} is in {}, and a restart keeps them.", words.memory(), words.huge_pages()),
+        Finding::CgroupBelowSegment => format!(
+            "{} is in huge pages, but a cgroup allows only {} of them: what touches more is killed by SIGBUS, or \
+             fails to read as if its files were damaged.",
+            words.memory(),
+            words.fault_limit().map_or(Bytes(0), |limit| limit.limit),
+        ),
+        Finding::RestartFails => {
+            format!("The next start would fail, because huge_pages = on and {}.", words.what_a_restart_lacks())
+        }
+        Finding::RestartLoses => format!(
+            "{} is in huge pages, but a restart, or a crash of one backend, would lose them: {}.",
+            words.memory(),
+            words.what_a_restart_lacks()
+        ),
+        Finding::BasePages(cause) => format!("{} is in {}{}.", words.memory(), words.base_pages(), words.why(*cause)),
+        Finding::TransparentHugePages => format!(
+            "{} is in transparent huge pages, which nothing reserves: they can be split and swapped, and a restart \
+             may not get them.",
+            words.memory()
+        ),
+        Finding::PageTables => words.page_tables(),
+        Finding::PoolWasted { needed } => words.waste(*needed),
+        Finding::LandingUnknown => "Which pages shared memory is in could not be found out; notes say why.".to_owned(),
+        Finding::OutlookUnknown => {
+            format!("{} is in {}, but {}.", words.memory(), words.pages_now(), words.what_is_unknown())
+        }
+    }
+}
+
+/// What to do; `None` where nothing is to be done.
+pub fn hint(status: &Status) -> Option<String> {
+    let words = Words(status);
+    match status.verdict().1 {
+        Finding::AsAsked | Finding::LandingUnknown => None,
+        Finding::CgroupBelowSegment => {
+            let limit = words.fault_limit()?;
+            Some(format!("Set {} to at least {} bytes.", limit.path, words.size().0))
+        }
+        Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown => words.keep(),
+        Finding::BasePages(cause) => words.mend(*cause),
+        Finding::TransparentHugePages => words.mend(status.cause?),
+        Finding::PageTables => match status.cause {
+            Some(cause) => words.mend(cause),
+            None => Some("Reduce the number of processes, for example with a connection pooler.".to_owned()),
+        },
+        Finding::PoolWasted { needed } => {
+            Some(format!("If nothing else is to start that uses them, run \"{}\".", words.set_pool(*needed)?))
+        }
+    }
+}
+
+/// The phrases that several sentences share.
+struct Words<'a>(&'a Status);
+
+impl Words<'_> {
+    fn size(&self) -> Bytes {
+        self.0.facts.segment.as_ref().map_or(Bytes(0), |segment| segment.mapping.size())
+    }
+
+    fn memory(&self) -> String {
+        format!("Shared memory ({})", self.size())
+    }
+
+    fn page_size(&self) -> String {
+        self.0.facts.huge_page_size.map_or("unknown size".to_owned(), |size| size.to_string())
+    }
+
+    fn needed(&self) -> Pages {
+        self.0.needed.unwrap_or_default()
+    }
+
+    fn huge_pages(&self) -> String {
+        format!("{} huge pages of {}", self.needed(), self.page_size())
+    }
+
+    fn base_pages(&self) -> String {
+        let size = self.0.facts.page_size().unwrap_or_else(PageSize::base);
+        let asked = match self.0.facts.asked.huge_pages {
+            HugePages::Off => "",
+            _ => " although huge pages were asked for",
+        };
+        format!("{size} pages{asked}")
+    }
+
+    fn pages_now(&self) -> String {
+        match self.0.cause {
+            None => self.huge_pages(),
+            Some(_) => self.base_pages(),
+        }
+    }
+
+    fn fault_limit(&self) -> Option<&Limit> {
+        self.0.facts.limits.as_ref()?.lowest_fault()
+    }
+
+    fn reservation_limit(&self) -> Option<&Limit> {
+        self.0.facts.limits.as_ref()?.tightest_reservation()
+    }
+
+    /// Behind "... is in 4 kB pages".
+    fn why(&self, cause: Cause) -> String {
+        let needed = self.needed();
+        let size = self.page_size();
+        let pool = self.0.facts.pool.known();
+        let nr = pool.map_or(Pages(0), |pool| pool.nr);
+        let available = pool.and_then(|pool| pool.available()).unwrap_or_default();
+        let missing = self.0.missing.unwrap_or_default();
+        let reason = match cause {
+            Cause::Disabled => return " because huge_pages = off".to_owned(),
+            Cause::SysvSharedMemory => "with shared_memory_type = sysv PostgreSQL never uses them".to_owned(),
+            Cause::PageSizeUnsupported => self.unsupported(),
+            Cause::PoolEmpty => format!("the pool of {size} pages is empty where {needed} are needed"),
+            Cause::PoolTooSmall => {
+                format!("the pool has {nr} pages of {size} where {needed} are needed ({missing} missing)")
+            }
+            Cause::PoolTaken => format!(
+                "of the pool's {nr} pages of {size} others leave {available} where {needed} are needed ({missing} missing)"
+            ),
+            Cause::CgroupLimit => {
+                let room = self.reservation_limit().map_or(Bytes(0), Limit::room);
+                format!("a cgroup leaves room to reserve {room} of the {} needed", self.size())
+            }
+            Cause::Unknown if missing == Pages(0) && self.0.missing.is_some() => {
+                format!(
+                    "all {needed} pages of {size} needed could be had now, so they were missing when the server started"
+                )
+            }
+            Cause::Unknown => "why could not be found out".to_owned(),
+        };
+        if self.mended_by_pool(cause) && self.0.does_not_fit() {
+            format!(": {reason}, and {}", self.over_capacity())
+        } else {
+            format!(": {reason}")
+        }
+    }
+
+    fn over_capacity(&self) -> String {
+        format!(
+            "a pool of {} does not fit, because this host can hold {} beside the {}% of memory that it keeps for base pages",
+            self.0.to_land.unwrap_or_default(),
+            self.0.capacity.unwrap_or_default(),
+            self.0.facts.reserve_percent
+        )
+    }
+
+    fn unsupported(&self) -> String {
+        let PoolFact::Unsupported(size, sizes) = &self.0.facts.pool else {
+            return "this machine has no huge pages of huge_page_size".to_owned();
+        };
+        if sizes.is_empty() {
+            return "this kernel has no huge pages".to_owned();
+        }
+        let sizes: Vec<_> = sizes.iter().map(PageSize::to_string).collect();
+        format!("this machine has no pages of {size}, only of {}", sizes.join(", "))
+    }
+
+    /// Whether a larger pool is what mends `cause`.
+    fn mended_by_pool(&self, cause: Cause) -> bool {
+        matches!(cause, Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken)
+    }
+
+    fn mend(&self, cause: Cause) -> Option<String> {
+        match cause {
+            Cause::SysvSharedMemory => Some("Set shared_memory_type = mmap and restart the server.".to_owned()),
+            Cause::PageSizeUnsupported => match &self.0.facts.pool {
+                PoolFact::Unsupported(_, sizes) if !sizes.is_empty() => {
+                    Some("Set huge_page_size = 0, the kernel's default size, and restart the server.".to_owned())
+                }
+                _ => Some("Set huge_pages = off, or boot a kernel that has huge pages.".to_owned()),
+            },
+            Cause::CgroupLimit => {
+                let limit = self.reservation_limit()?;
+                let wanted = limit.usage.saturating_add(self.needed_bytes()?);
+                Some(format!("Set {} to at least {} and restart the server.", limit.path, wanted.0))
+            }
+            Cause::Unknown if self.0.missing == Some(Pages(0)) => Some("Restart the server.".to_owned()),
+            Cause::Unknown => None,
+            _ if self.0.does_not_fit() => {
+                let largest = self.0.facts.huge_page_size?.times(self.room_for_this_server());
+                Some(format!(
+                    "Reduce shared_buffers so that all of shared memory needs no more than {largest}, or set \
+                     huge_pages = off."
+                ))
+            }
+            Cause::Disabled => {
+                let command = self.set_pool(self.0.to_land?)?;
+                Some(format!("To have huge pages, run \"{command}\", set huge_pages = try and restart the server."))
+            }
+            Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken => {
+                Some(format!("Run \"{}\" and restart the server.", self.set_pool(self.0.to_land?)?))
+            }
+        }
+    }
+
+    fn room_for_this_server(&self) -> Pages {
+        let others = self.0.share.map(|share| share.others).unwrap_or_default();
+        self.0.capacity.unwrap_or_default().saturating_sub(others)
+    }
+
+    fn needed_bytes(&self) -> Option<Bytes> {
+        Some(self.0.facts.huge_page_size?.times(self.0.needed?))
+    }
+
+    fn set_pool(&self, pages: Pages) -> Option<String> {
+        let size = self.0.facts.huge_page_size?;
+        let default = self.0.facts.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
+        Some(command::set_pool(size, default == Some(size), pages))
+    }
+
+    /// The pool falls short of what a restart needs (else it is a cgroup).
+    fn pool_falls_short(&self) -> bool {
+        self.0.share.is_none_or(|share| share.guaranteed < self.needed())
+    }
+
+    fn what_a_restart_lacks(&self) -> String {
+        match &self.0.facts.pool {
+            PoolFact::Unsupported(..) => self.unsupported(),
+            _ if self.0.facts.asked.sysv => "shared_memory_type = sysv can't have them".to_owned(),
+            _ if self.pool_falls_short() => format!(
+                "{} pages of {} are needed and {} are certain",
+                self.needed(),
+                self.page_size(),
+                self.0.share.map(|share| share.guaranteed).unwrap_or_default()
+            ),
+            _ => format!(
+                "a cgroup allows to reserve only {}",
+                self.reservation_limit().map_or(Bytes(0), |limit| limit.limit)
+            ),
+        }
+    }
+
+    fn what_is_unknown(&self) -> String {
+        if self.pool_falls_short() {
+            "whether a restart gets them depends on surplus pages that the kernel may find or not".to_owned()
+        } else {
+            "whether a restart gets them depends on cgroup limits outside this container, which can't be seen"
+                .to_owned()
+        }
+    }
+
+    /// So that a restart keeps, or gets, huge pages.
+    fn keep(&self) -> Option<String> {
+        if self.pool_falls_short() {
+            if self.0.does_not_fit() {
+                return self.mend(Cause::PoolTooSmall);
+            }
+            return Some(format!("Run \"{}\".", self.set_pool(self.0.to_land?)?));
+        }
+        let limit = self.reservation_limit()?;
+        Some(format!("Set {} to at least {}.", limit.path, self.needed_bytes()?.0))
+    }
+
+    fn page_tables(&self) -> String {
+        let meminfo = self.0.facts.meminfo.as_ref();
+        let tables = meminfo.and_then(|meminfo| meminfo.page_tables).unwrap_or_default();
+        let total = meminfo.and_then(|meminfo| meminfo.mem_total).unwrap_or_default();
+        let percent = tables.0.saturating_mul(100).checked_div(total.0).unwrap_or_default();
+        format!("Page tables take {tables}, which is {percent}% of this host's memory.")
+    }
+
+    fn waste(&self, needed: Pages) -> String {
+        let nr = self.0.share.map(|share| share.persistent).unwrap_or_default();
+        let idle = self.0.facts.huge_page_size.map_or(Bytes(0), |size| size.times(nr.saturating_sub(needed)));
+        format!(
+            "The pool has {nr} huge pages of {}, but {needed} are all that anybody running needs: {idle} lie idle.",
+            self.page_size()
+        )
+    }
+}

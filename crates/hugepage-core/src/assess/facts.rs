@@ -1,0 +1,93 @@
+//! What one server asked for and what it and its host have: the input of every assessment.
+
+use std::fmt;
+
+use crate::assess::Landing;
+use crate::read::cgroup::Limits;
+use crate::read::maps::Mapping;
+use crate::read::meminfo::Meminfo;
+use crate::read::pool::Pool;
+use crate::{Bytes, PageSize};
+
+/// PostgreSQL's setting `huge_pages`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HugePages {
+    /// Base pages by choice.
+    Off,
+    /// Huge pages, or the server does not start.
+    On,
+    /// Huge pages if they can be had, else base pages without a word (the default).
+    Try,
+}
+
+impl fmt::Display for HugePages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Off => "off",
+            Self::On => "on",
+            Self::Try => "try",
+        })
+    }
+}
+
+/// What the server's settings ask of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// `huge_pages`.
+    pub huge_pages: HugePages,
+    /// `huge_page_size`; `None` for 0, the kernel's default size.
+    pub huge_page_size: Option<PageSize>,
+    /// Whether `shared_memory_type` is `sysv`, which can never have huge pages (sysv_shmem.c).
+    pub sysv: bool,
+    /// `shared_buffers`: the buffer pool alone.
+    pub shared_buffers: Bytes,
+}
+
+/// The main shared memory segment as the kernel maps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// The mapping that holds the buffer pool, whole.
+    pub mapping: Mapping,
+    /// What kind of pages it has.
+    pub landing: Landing,
+}
+
+/// What is known of the pool that the segment is in, or would be in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PoolFact {
+    /// Its counters.
+    Known(Pool),
+    /// The kernel or CPU has no pages of this size; these it has.
+    Unsupported(PageSize, Vec<PageSize>),
+    /// It could not be read; a note says why.
+    Unknown,
+}
+
+impl PoolFact {
+    /// The pool, if known.
+    pub const fn known(&self) -> Option<&Pool> {
+        match self {
+            Self::Known(pool) => Some(pool),
+            _ => None,
+        }
+    }
+}
+
+/// All that an assessment needs; `None` for what could not be read.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The settings.
+    pub asked: Asked,
+    /// The running segment.
+    pub segment: Option<Segment>,
+    /// The page size of `pool`: the segment's own in huge pages, else what `huge_page_size` comes to.
+    pub huge_page_size: Option<PageSize>,
+    /// The pool of that size.
+    pub pool: PoolFact,
+    /// The host's memory.
+    pub meminfo: Option<Meminfo>,
+    /// cgroup limits on that size.
+    pub limits: Option<Limits>,
+    /// The hundredths of memory that the host keeps for base pages.
+    pub reserve_percent: u32,
+}

@@ -1,0 +1,58 @@
+//! What is worth saying of a server, each with how grave it is.
+
+use std::fmt;
+
+use crate::Pages;
+use crate::assess::cause::Cause;
+
+/// How grave a finding is; the order is the order of gravity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// As asked, and a restart keeps it.
+    Ok,
+    /// Worth knowing, nothing to hurry for.
+    Notice,
+    /// Something is lost, or will be.
+    Warning,
+    /// The server is in danger.
+    Critical,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ok => "ok",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        })
+    }
+}
+
+/// One finding. Among equals the first of this list speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// A fault-time cgroup limit is below a segment in huge pages: SIGBUS, or reads that look like corruption.
+    CgroupBelowSegment,
+    /// `huge_pages = on`, and the next start would fail.
+    RestartFails,
+    /// Base pages, and why.
+    BasePages(Cause),
+    /// In huge pages now, in base pages after the next start.
+    RestartLoses,
+    /// Page tables take too much of the host's memory.
+    PageTables,
+    /// The pool has at least twice the pages that anybody needs.
+    PoolWasted {
+        /// What everybody together needs.
+        needed: Pages,
+    },
+    /// In transparent huge pages: nothing reserves them.
+    TransparentHugePages,
+    /// The kernel did not tell where the segment landed.
+    LandingUnknown,
+    /// What the next start would get can't be known.
+    OutlookUnknown,
+    /// As asked.
+    AsAsked,
+}

@@ -1,0 +1,57 @@
+//! What kind of pages a shared mapping has.
+
+use std::fmt;
+
+use crate::PageSize;
+use crate::read::maps::Mapping;
+use crate::read::smaps::Usage;
+
+/// Where a segment landed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Landing {
+    /// In huge pages of a pool: reserved, locked, shared by all or nothing.
+    Hugetlb,
+    /// In base pages that the kernel has put together into transparent huge pages, all that is resident here.
+    Thp,
+    /// The same for a part of it.
+    PartialThp,
+    /// In base pages.
+    Base,
+    /// The kernel did not tell.
+    Unknown,
+}
+
+impl Landing {
+    /// Judges by the mapping's page size, and where that is the base size by `usage`, which is needed only if the
+    /// host maps any shared memory by transparent huge pages.
+    pub fn of(mapping: &Mapping, base: PageSize, usage: Option<&Usage>, pmd_size: Option<PageSize>) -> Self {
+        match mapping.page_size {
+            None => Self::Unknown,
+            Some(size) if size > base => Self::Hugetlb,
+            Some(_) => match usage {
+                Some(usage) if usage.pmd_mapped.0 > 0 => {
+                    // The two ends of a mapping need not fill a whole huge page.
+                    let slack = pmd_size.map_or(0, |size| 2 * size.bytes().0);
+                    if usage.resident.0 - usage.pmd_mapped.0.min(usage.resident.0) < slack {
+                        Self::Thp
+                    } else {
+                        Self::PartialThp
+                    }
+                }
+                _ => Self::Base,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Landing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Hugetlb => "hugetlb",
+            Self::Thp => "thp",
+            Self::PartialThp => "partial thp",
+            Self::Base => "base",
+            Self::Unknown => "unknown",
+        })
+    }
+}

@@ -1,0 +1,17 @@
+//! Pure arithmetic on facts: where shared memory landed, why, what a restart would get, and how grave that is.
+
+pub mod cause;
+pub mod facts;
+pub mod finding;
+pub mod landing;
+pub mod outlook;
+pub mod share;
+pub mod status;
+
+pub use cause::Cause;
+pub use facts::{Asked, Facts, HugePages, PoolFact, Segment};
+pub use finding::{Finding, Severity};
+pub use landing::Landing;
+pub use outlook::Outlook;
+pub use share::Share;
+pub use status::Status;

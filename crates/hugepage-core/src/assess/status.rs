@@ -1,0 +1,160 @@
+//! The assessment of one server: everything that `SELECT * FROM hugepage_status` says, before it is put into words.
+
+use crate::assess::{Cause, Facts, Finding, HugePages, Landing, Outlook, PoolFact, Severity, Share, share};
+use crate::{Bytes, PageSize, Pages};
+
+/// Below this much shared memory, base pages are no more than a notice.
+const WORTH_A_WARNING: Bytes = Bytes(1 << 30);
+
+/// One server's status. `None` is "could not be known".
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// What it was worked out from.
+    pub facts: Facts,
+    /// Pages of `facts.huge_page_size` that the running segment has or would take.
+    pub needed: Option<Pages>,
+    /// Of these, how many could not be had now; zero in huge pages.
+    pub missing: Option<Pages>,
+    /// Why it is not as asked; `None` if it is.
+    pub cause: Option<Cause>,
+    /// What the next start would get, if nothing in the configuration changed.
+    pub outlook: Outlook,
+    /// The pool the host should have, capped at what it can hold.
+    pub recommended: Option<Pages>,
+    /// The pool with which this server lands in huge pages beside all others, whether it fits the host or not.
+    pub to_land: Option<Pages>,
+    /// The largest pool that the host can hold.
+    pub capacity: Option<Pages>,
+    /// Who has what of the pool.
+    pub share: Option<Share>,
+    /// The gravest finding first.
+    pub findings: Vec<(Severity, Finding)>,
+}
+
+impl Status {
+    /// Works everything out.
+    pub fn of(facts: Facts) -> Self {
+        let segment_size = facts.segment.as_ref().map(|segment| segment.mapping.size());
+        let landing = facts.landing();
+        let page_size = facts.huge_page_size;
+        let supported = !matches!(facts.pool, PoolFact::Unsupported(..));
+        let needed = page_size.filter(|_| supported).zip(segment_size).map(|(page, size)| page.pages_to_hold(size));
+        let own = if landing == Landing::Hugetlb { needed.unwrap_or_default() } else { Pages(0) };
+        let wants = facts.asked.huge_pages != HugePages::Off;
+
+        let share = facts.pool.known().and_then(|pool| Share::of(pool, own));
+        let to_land = share.zip(needed).map(|(share, needed)| share.others.saturating_add(needed));
+        let needed_by_all = if wants { to_land } else { share.map(|share| share.others) };
+        let capacity = facts.capacity();
+        let mut status = Self {
+            missing: needed.and_then(|needed| facts.missing(needed)),
+            cause: Cause::of(&facts, needed),
+            outlook: Outlook::of(&facts.asked, needed, own, &facts.pool, facts.limits.as_ref()),
+            recommended: needed_by_all.zip(capacity).map(|(needed, capacity)| needed.min(capacity)),
+            capacity,
+            to_land,
+            share,
+            needed,
+            findings: Vec::new(),
+            facts,
+        };
+        status.findings = status.find(needed_by_all);
+        status
+    }
+
+    /// The gravest severity and the finding that the message speaks of.
+    pub fn verdict(&self) -> (Severity, &Finding) {
+        self.findings.first().map_or((Severity::Ok, &Finding::AsAsked), |(severity, finding)| (*severity, finding))
+    }
+
+    /// Whether the pool that this server needs beside all others is more than the host can hold.
+    pub fn does_not_fit(&self) -> bool {
+        matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if to_land > capacity)
+    }
+
+    fn find(&self, needed_by_all: Option<Pages>) -> Vec<(Severity, Finding)> {
+        let facts = &self.facts;
+        let landing = facts.landing();
+        let size = facts.segment.as_ref().map_or(Bytes(0), |segment| segment.mapping.size());
+        let wants = facts.asked.huge_pages != HugePages::Off;
+        let mut findings = Vec::new();
+
+        let lowest = facts.limits.as_ref().and_then(|limits| limits.lowest_fault());
+        if landing == Landing::Hugetlb && lowest.is_some_and(|limit| limit.limit < size) {
+            findings.push((Severity::Critical, Finding::CgroupBelowSegment));
+        }
+        if self.outlook == Outlook::Fails {
+            findings.push((Severity::Critical, Finding::RestartFails));
+        }
+        match landing {
+            Landing::Base | Landing::PartialThp => {
+                let severity = if wants && size >= WORTH_A_WARNING { Severity::Warning } else { Severity::Notice };
+                findings.push((severity, Finding::BasePages(self.cause.unwrap_or(Cause::Unknown))));
+            }
+            Landing::Thp if wants => findings.push((Severity::Notice, Finding::TransparentHugePages)),
+            Landing::Thp => findings.push((Severity::Notice, Finding::BasePages(Cause::Disabled))),
+            Landing::Unknown => findings.push((Severity::Notice, Finding::LandingUnknown)),
+            Landing::Hugetlb if self.outlook == Outlook::Base => {
+                findings.push((Severity::Warning, Finding::RestartLoses));
+            }
+            Landing::Hugetlb => {}
+        }
+        if facts.page_tables_exceed(10) {
+            findings.push((Severity::Critical, Finding::PageTables));
+        } else if facts.page_tables_exceed(5) {
+            findings.push((Severity::Warning, Finding::PageTables));
+        }
+        if let (Some(needed), Some(share)) = (needed_by_all, self.share)
+            && share.persistent > Pages(0)
+            && share.persistent.0 >= needed.0.saturating_mul(2)
+        {
+            findings.push((Severity::Warning, Finding::PoolWasted { needed }));
+        }
+        if wants && self.outlook == Outlook::Unknown {
+            findings.push((Severity::Notice, Finding::OutlookUnknown));
+        }
+        // The sort is stable, so among equals the order above holds.
+        findings.sort_by_key(|(severity, _)| std::cmp::Reverse(*severity));
+        findings
+    }
+}
+
+impl Facts {
+    /// Where the segment landed.
+    pub fn landing(&self) -> Landing {
+        self.segment.as_ref().map_or(Landing::Unknown, |segment| segment.landing)
+    }
+
+    /// The pages of `page_size` that this host can hold at most.
+    fn capacity(&self) -> Option<Pages> {
+        let pool = self.pool.known()?;
+        let meminfo = self.meminfo.as_ref()?;
+        let in_pool = pool.page_size.times(pool.nr);
+        let elsewhere = meminfo.hugetlb.map_or(Bytes(0), |hugetlb| hugetlb.saturating_sub(in_pool));
+        Some(share::capacity(meminfo.mem_total?, self.reserve_percent, elsewhere, pool.page_size))
+    }
+
+    /// How many of `needed` pages could not be mapped now.
+    fn missing(&self, needed: Pages) -> Option<Pages> {
+        if self.landing() == Landing::Hugetlb {
+            return Some(Pages(0));
+        }
+        let pool = self.pool.known()?;
+        let limit = self.limits.as_ref().and_then(|limits| limits.tightest_reservation());
+        let allowed = limit.map_or(Pages(u64::MAX), |limit| pool.page_size.pages_within(limit.room()));
+        Some(needed.saturating_sub(pool.available()?.min(allowed)))
+    }
+
+    /// Whether the host's page tables take more than `percent` hundredths of its memory.
+    fn page_tables_exceed(&self, percent: u32) -> bool {
+        let meminfo = self.meminfo.as_ref();
+        let tables = meminfo.and_then(|meminfo| meminfo.page_tables);
+        let total = meminfo.and_then(|meminfo| meminfo.mem_total);
+        matches!((tables, total), (Some(tables), Some(total)) if tables > total.percent(percent))
+    }
+
+    /// The page size of the running segment.
+    pub fn page_size(&self) -> Option<PageSize> {
+        self.segment.as_ref()?.mapping.page_size
+    }
+}

@@ -1,0 +1,220 @@
+//! The hugetlb controller of cgroups, v1 and v2: limits that no pool shows (admin-guide/cgroup-v2,
+//! cgroup-v1/hugetlb).
+//!
+//! `rsvd.max` is checked when memory is mapped, `max` when a page is first touched. Limits of levels above the top of
+//! a container's view hold all the same and can't be seen from inside.
+
+use crate::read::Root;
+use crate::read::root::if_there;
+use crate::{Bytes, PageSize, ReadError};
+
+/// The inode of the host's own cgroup namespace, a constant of the kernel since 4.6 (include/linux/proc_ns.h).
+const HOST_NAMESPACE: &str = "cgroup:[4026531835]";
+/// Limits this high are "no limit": v1 has no word for it and shows the largest page counter, rounded to pages.
+const UNLIMITED: u64 = 1 << 62;
+
+/// Where the hugetlb controller is mounted, as this process sees it. It changes so seldom that it may be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hierarchy {
+    version: Version,
+    mount_point: String,
+    /// The cgroup that stands at the mount point.
+    mount_root: String,
+    /// Whether there are levels above `mount_point` that hold limits and can't be seen.
+    hidden_levels: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    V1,
+    V2,
+}
+
+impl Version {
+    /// The names of the limit and usage files behind `hugetlb.<size>.`.
+    const fn files(self) -> [[&'static str; 2]; 2] {
+        match self {
+            Self::V1 => [["limit_in_bytes", "usage_in_bytes"], ["rsvd.limit_in_bytes", "rsvd.usage_in_bytes"]],
+            Self::V2 => [["max", "current"], ["rsvd.max", "rsvd.current"]],
+        }
+    }
+}
+
+/// A limit of one level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// The file that sets it.
+    pub path: String,
+    /// The most bytes that this cgroup may have.
+    pub limit: Bytes,
+    /// What all of its processes have.
+    pub usage: Bytes,
+}
+
+impl Limit {
+    /// What is left.
+    pub const fn room(&self) -> Bytes {
+        self.limit.saturating_sub(self.usage)
+    }
+}
+
+/// All limits on one page size that could be seen, from the process's own cgroup upwards.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Checked when a page is first touched: beyond it SIGBUS or EFAULT.
+    pub fault: Vec<Limit>,
+    /// Checked by mmap(2) and shmget(2): beyond it ENOMEM.
+    pub reservation: Vec<Limit>,
+    /// Whether limits may exist that can't be seen from here.
+    pub hidden_levels: bool,
+}
+
+impl Limits {
+    /// The lowest fault-time limit.
+    pub fn lowest_fault(&self) -> Option<&Limit> {
+        self.fault.iter().min_by_key(|limit| limit.limit)
+    }
+
+    /// The reservation limit with the least room.
+    pub fn tightest_reservation(&self) -> Option<&Limit> {
+        self.reservation.iter().min_by_key(|limit| limit.room())
+    }
+
+    /// The limit of either kind with the least room.
+    pub fn tightest(&self) -> Option<&Limit> {
+        self.fault.iter().chain(&self.reservation).min_by_key(|limit| limit.room())
+    }
+}
+
+impl Hierarchy {
+    /// Finds the hierarchy that has the hugetlb controller; `None` where this kernel has no cgroups, or none that
+    /// could hold a limit on this process.
+    pub fn find(root: &Root) -> Result<Option<Self>, ReadError> {
+        let Some(memberships) = if_there(root.read("/proc/self/cgroup"))? else { return Ok(None) };
+        let Some((version, path)) = membership(&memberships) else { return Ok(None) };
+        const MOUNTS: &str = "/proc/self/mountinfo";
+        let namespaced = if_there(root.read_link("/proc/self/ns/cgroup"))?.is_some_and(|link| link != HOST_NAMESPACE);
+        match root.read(MOUNTS)?.lines().find_map(|line| mount(line, version)) {
+            Some((mount_root, mount_point)) => {
+                let hidden_levels = namespaced || mount_root != "/";
+                Ok(Some(Self { version, mount_point, mount_root, hidden_levels }))
+            }
+            // At the top of the host's hierarchy there are no limits, so nothing is missed.
+            None if path == "/" && !namespaced => Ok(None),
+            None => Err(root.content(MOUNTS, "no cgroup file system with the hugetlb controller is mounted")),
+        }
+    }
+
+    /// The limits on `page_size` that hold for this process now.
+    pub fn limits(&self, root: &Root, page_size: PageSize) -> Result<Limits, ReadError> {
+        const PATH: &str = "/proc/self/cgroup";
+        let memberships = root.read(PATH)?;
+        let path = membership(&memberships).map_or("/", |(_, path)| path);
+        let below = match self.mount_root.as_str() {
+            "/" => Some(path),
+            // A container that shares the host's cgroup namespace sees the host's path, and its own part mounted; one
+            // that does not sees "/".
+            _ if path == "/" => Some(""),
+            mount_root => path.strip_prefix(mount_root).filter(|below| below.is_empty() || below.starts_with('/')),
+        };
+        let Some(below) = below.filter(|below| !below.split('/').any(|part| part == "..")) else {
+            return Err(root.content(PATH, format!("its cgroup {path} is outside what is mounted")));
+        };
+        let mut limits = Limits { hidden_levels: self.hidden_levels, ..Limits::default() };
+        let mut level = below.trim_matches('/');
+        loop {
+            // The host's topmost cgroup has no limits.
+            if !level.is_empty() || self.hidden_levels {
+                self.read_level(root, level, page_size, &mut limits)?;
+            }
+            if level.is_empty() {
+                return Ok(limits);
+            }
+            level = level.rsplit_once('/').map_or("", |(parent, _)| parent);
+        }
+    }
+
+    fn read_level(&self, root: &Root, level: &str, size: PageSize, limits: &mut Limits) -> Result<(), ReadError> {
+        let level = if level.is_empty() { String::new() } else { format!("/{level}") };
+        let prefix = format!("{}{level}/hugetlb.{}", self.mount_point, size.cgroup_name());
+        let [fault, reservation] = self.version.files();
+        for ([limit_file, usage_file], into) in [(fault, &mut limits.fault), (reservation, &mut limits.reservation)] {
+            let path = format!("{prefix}.{limit_file}");
+            let Some(text) = if_there(root.read(&path))? else { continue };
+            match text.trim() {
+                "max" => {}
+                number => match number.parse() {
+                    Ok(limit) if limit < UNLIMITED => {
+                        let usage = Bytes(root.read_number(&format!("{prefix}.{usage_file}"))?);
+                        into.push(Limit { path, limit: Bytes(limit), usage });
+                    }
+                    Ok(_) => {}
+                    Err(_) => return Err(root.content(&path, format!("\"{number}\" is not a limit"))),
+                },
+            }
+        }
+        Ok(())
+    }
+}
+
+/// From /proc/self/cgroup the cgroup that hugetlb counts for: v1's where v1 has the controller, else v2's.
+fn membership(text: &str) -> Option<(Version, &str)> {
+    let mut v2 = None;
+    for line in text.lines() {
+        let mut fields = line.splitn(3, ':');
+        let (Some(id), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else { continue };
+        if controllers.split(',').any(|name| name == "hugetlb") {
+            return Some((Version::V1, path));
+        }
+        if id == "0" && controllers.is_empty() {
+            v2 = Some((Version::V2, path));
+        }
+    }
+    v2
+}
+
+/// From one line of /proc/self/mountinfo (proc(5)) the mounted cgroup and the place, if it is the hierarchy wanted.
+fn mount(line: &str, version: Version) -> Option<(String, String)> {
+    let (own, file_system) = line.split_once(" - ")?;
+    let mut file_system = file_system.split(' ');
+    let wanted = match (file_system.next()?, version) {
+        ("cgroup2", Version::V2) => true,
+        ("cgroup", Version::V1) => file_system.nth(1)?.split(',').any(|option| option == "hugetlb"),
+        _ => false,
+    };
+    let mut own = own.split(' ').skip(3);
+    let (mount_root, mount_point) = (own.next()?, own.next()?);
+    wanted.then(|| (unescape(mount_root), unescape(mount_point)))
+}
+
+/// Undoes the octal escapes that mountinfo uses for space, tab, newline and backslash.
+fn unescape(text: &str) -> String {
+    let mut plain = text.to_owned();
+    for (escape, character) in [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")] {
+        plain = plain.replace(escape, character);
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn membership_prefers_the_hierarchy_that_has_the_controller() {
+        let both = "12:hugetlb,freezer:/docker/abc\n1:name=systemd:/x\n0::/user.slice\n";
+        assert_eq!(membership(both), Some((Version::V1, "/docker/abc")));
+        assert_eq!(membership("0::/user.slice/a:b\n"), Some((Version::V2, "/user.slice/a:b")));
+        assert_eq!(membership("3:cpu:/\n"), None);
+    }
+
+    #[test]
+    fn mounts_of_both_versions() {
+        let v1 = "35 28 0:31 /docker/abc /sys/fs/cgroup/hugetlb ro,nosuid master:15 - cgroup cgroup rw,hugetlb";
+        let v2 = "29 23 0:26 / /sys/fs/cgroup/a\\040b rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate";
+        assert_eq!(mount(v1, Version::V1), Some(("/docker/abc".into(), "/sys/fs/cgroup/hugetlb".into())));
+        assert_eq!(mount(v1, Version::V2), None);
+        assert_eq!(mount(v2, Version::V2), Some(("/".into(), "/sys/fs/cgroup/a b".into())));
+        assert_eq!(mount("garbage", Version::V2), None);
+    }
+}

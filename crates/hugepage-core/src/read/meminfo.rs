@@ -1,0 +1,95 @@
+//! /proc/meminfo: the host's memory, its page tables, and the default huge page size (proc(5)).
+
+use crate::read::Root;
+use crate::{Bytes, PageSize, Pages, ReadError};
+
+/// The lines of /proc/meminfo that matter here; `None` where this kernel has no such line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Meminfo {
+    /// `MemTotal`: usable RAM, huge pages included.
+    pub mem_total: Option<Bytes>,
+    /// `MemFree`: RAM that nothing uses.
+    pub mem_free: Option<Bytes>,
+    /// `MemAvailable` (since 3.14): what can be had without swapping.
+    pub mem_available: Option<Bytes>,
+    /// `PageTables`: the lowest level of all page tables of the host.
+    pub page_tables: Option<Bytes>,
+    /// `AnonHugePages`: transparent huge pages of anonymous memory.
+    pub anon_huge_pages: Option<Bytes>,
+    /// `ShmemHugePages`: transparent huge pages of shared memory and tmpfs.
+    pub shmem_huge_pages: Option<Bytes>,
+    /// `ShmemPmdMapped`: shared memory that some process maps by whole huge pages.
+    pub shmem_pmd_mapped: Option<Bytes>,
+    /// `SwapTotal`.
+    pub swap_total: Option<Bytes>,
+    /// `SwapFree`.
+    pub swap_free: Option<Bytes>,
+    /// `Hugetlb` (since 4.19): the memory of all huge page pools, of every size.
+    pub hugetlb: Option<Bytes>,
+    /// `Hugepagesize`: the default huge page size.
+    pub huge_page_size: Option<PageSize>,
+    /// `HugePages_Total` of the default size alone.
+    pub huge_pages_total: Option<Pages>,
+    /// `HugePages_Free` of the default size alone.
+    pub huge_pages_free: Option<Pages>,
+    /// `HugePages_Rsvd` (since 2.6.17) of the default size alone.
+    pub huge_pages_rsvd: Option<Pages>,
+    /// `HugePages_Surp` (since 2.6.24) of the default size alone.
+    pub huge_pages_surp: Option<Pages>,
+}
+
+impl Meminfo {
+    /// Reads /proc/meminfo; an error if it has no `MemTotal`, because then it is something else.
+    pub fn read(root: &Root) -> Result<Self, ReadError> {
+        const PATH: &str = "/proc/meminfo";
+        let meminfo = Self::parse(&root.read(PATH)?);
+        if meminfo.mem_total.is_none() {
+            return Err(root.content(PATH, "it has no line MemTotal"));
+        }
+        Ok(meminfo)
+    }
+
+    /// Takes the text of /proc/meminfo; lines it does not know are passed over.
+    pub fn parse(text: &str) -> Self {
+        let mut meminfo = Self::default();
+        for line in text.lines() {
+            let Some((name, value)) = line.split_once(':') else { continue };
+            let Some(number) = value.split_ascii_whitespace().next().and_then(|word| word.parse().ok()) else {
+                continue;
+            };
+            let bytes = Some(Bytes::from_kib(number));
+            match name {
+                "MemTotal" => meminfo.mem_total = bytes,
+                "MemFree" => meminfo.mem_free = bytes,
+                "MemAvailable" => meminfo.mem_available = bytes,
+                "PageTables" => meminfo.page_tables = bytes,
+                "AnonHugePages" => meminfo.anon_huge_pages = bytes,
+                "ShmemHugePages" => meminfo.shmem_huge_pages = bytes,
+                "ShmemPmdMapped" => meminfo.shmem_pmd_mapped = bytes,
+                "SwapTotal" => meminfo.swap_total = bytes,
+                "SwapFree" => meminfo.swap_free = bytes,
+                "Hugetlb" => meminfo.hugetlb = bytes,
+                "Hugepagesize" => meminfo.huge_page_size = PageSize::from_kib(number),
+                "HugePages_Total" => meminfo.huge_pages_total = Some(Pages(number)),
+                "HugePages_Free" => meminfo.huge_pages_free = Some(Pages(number)),
+                "HugePages_Rsvd" => meminfo.huge_pages_rsvd = Some(Pages(number)),
+                "HugePages_Surp" => meminfo.huge_pages_surp = Some(Pages(number)),
+                _ => {}
+            }
+        }
+        meminfo
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_with_nonsense_costs_only_itself() {
+        let meminfo =
+            Meminfo::parse("MemTotal: 20549012 kB\nPageTables: x kB\nno colon\nHugepagesize: 0 kB\nSwapFree:\n");
+        assert_eq!(meminfo.mem_total, Some(Bytes(20_549_012 * 1024)));
+        assert_eq!((meminfo.page_tables, meminfo.huge_page_size, meminfo.swap_free), (None, None, None));
+    }
+}

@@ -1,0 +1,15 @@
+//! Readers: each takes the text of one kernel file, and an edge that opens it below an injected [`Root`].
+//!
+//! Readers know nothing of advice. A field the kernel at hand does not have is `None`.
+
+pub mod buddyinfo;
+pub mod cgroup;
+pub mod maps;
+pub mod meminfo;
+pub mod pool;
+pub mod procmap_query;
+pub mod root;
+pub mod smaps;
+pub mod thp;
+
+pub use root::Root;

@@ -1,0 +1,99 @@
+//! /sys/kernel/mm/hugepages: one pool of huge pages for each size, host-wide and for each NUMA node
+//! (admin-guide/mm/hugetlbpage).
+
+use crate::read::Root;
+use crate::read::meminfo::Meminfo;
+use crate::read::root::if_there;
+use crate::{PageSize, Pages, ReadError};
+
+const SIZES: &str = "/sys/kernel/mm/hugepages";
+const NODES: &str = "/sys/devices/system/node";
+
+/// One pool, in pages of `page_size`. A counter that this kernel or this place does not have is `None`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// The size of its pages.
+    pub page_size: PageSize,
+    /// `nr_hugepages`: all pages of the pool, the surplus ones included.
+    pub nr: Pages,
+    /// `free_hugepages`: pages nobody has touched yet, although they may be promised.
+    pub free: Pages,
+    /// `resv_hugepages`: of the free ones, those promised to a mapping.
+    pub resv: Option<Pages>,
+    /// `surplus_hugepages`: pages above what the pool was set to; they go when their user goes.
+    pub surplus: Option<Pages>,
+    /// `nr_overcommit_hugepages`: how many surplus pages the kernel may try to add.
+    pub overcommit: Option<Pages>,
+}
+
+impl Pool {
+    /// Free pages that are promised to nobody: what a new mapping can have. `None` where reservations are unknown.
+    pub fn available(&self) -> Option<Pages> {
+        Some(self.free.saturating_sub(self.resv?))
+    }
+}
+
+/// A pool's share on one NUMA node: the kernel keeps no reservations and no overcommit by node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodePool {
+    /// NUMA node.
+    pub node: u32,
+    /// The counters; `resv` and `overcommit` are `None`.
+    pub pool: Pool,
+}
+
+/// The huge page sizes of this kernel and CPU, ascending; empty where the kernel has no huge pages.
+pub fn sizes(root: &Root) -> Result<Vec<PageSize>, ReadError> {
+    // Without the directory, an existing /sys says that there are none; without /sys nothing is known.
+    if !root.exists(SIZES) && root.exists("/sys/kernel") {
+        return Ok(Vec::new());
+    }
+    let mut sizes: Vec<_> = root.list(SIZES)?.iter().filter_map(|name| PageSize::from_sysfs_name(name)).collect();
+    sizes.sort_unstable();
+    Ok(sizes)
+}
+
+/// The host's pool of one size.
+pub fn pool(root: &Root, page_size: PageSize) -> Result<Pool, ReadError> {
+    read(root, SIZES, page_size)
+}
+
+/// The pool of the default size as /proc/meminfo has it, for kernels before 2.6.27 and hosts that hide /sys.
+pub fn from_meminfo(meminfo: &Meminfo) -> Option<Pool> {
+    Some(Pool {
+        page_size: meminfo.huge_page_size?,
+        nr: meminfo.huge_pages_total?,
+        free: meminfo.huge_pages_free?,
+        resv: meminfo.huge_pages_rsvd,
+        surplus: meminfo.huge_pages_surp,
+        overcommit: None,
+    })
+}
+
+/// The shares of all NUMA nodes in the pool of one size; empty on a kernel without nodes.
+pub fn node_pools(root: &Root, page_size: PageSize) -> Result<Vec<NodePool>, ReadError> {
+    let names = if_there(root.list(NODES))?.unwrap_or_default();
+    let mut nodes: Vec<u32> = names.iter().filter_map(|name| name.strip_prefix("node")?.parse().ok()).collect();
+    nodes.sort_unstable();
+    let mut pools = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let directory = format!("{NODES}/node{node}/hugepages");
+        if let Some(pool) = if_there(read(root, &directory, page_size))? {
+            pools.push(NodePool { node, pool });
+        }
+    }
+    Ok(pools)
+}
+
+fn read(root: &Root, directory: &str, page_size: PageSize) -> Result<Pool, ReadError> {
+    let directory = format!("{directory}/{}", page_size.sysfs_name());
+    let count = |file: &str| root.read_number(&format!("{directory}/{file}")).map(Pages);
+    Ok(Pool {
+        page_size,
+        nr: count("nr_hugepages")?,
+        free: count("free_hugepages")?,
+        resv: if_there(count("resv_hugepages"))?,
+        surplus: if_there(count("surplus_hugepages"))?,
+        overcommit: if_there(count("nr_overcommit_hugepages"))?,
+    })
+}

@@ -1,0 +1,135 @@
+//! `PROCMAP_QUERY`, an ioctl on /proc/PID/maps since Linux 6.11: the kernel tells one mapping by an address inside it,
+//! with its page size, and walks nothing (linux/fs.h, `struct procmap_query`).
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+use crate::read::Root;
+use crate::read::maps::{Mapping, SELF};
+use crate::{PageSize, ReadError};
+
+/// The kernel's `struct procmap_query`, 104 bytes.
+#[repr(C)]
+#[derive(Default)]
+struct Query {
+    size: u64,
+    query_flags: u64,
+    query_addr: u64,
+    vma_start: u64,
+    vma_end: u64,
+    vma_flags: u64,
+    vma_page_size: u64,
+    vma_offset: u64,
+    inode: u64,
+    dev_major: u32,
+    dev_minor: u32,
+    vma_name_size: u32,
+    build_id_size: u32,
+    vma_name_addr: u64,
+    build_id_addr: u64,
+}
+
+const SHARED: u64 = 0x08;
+/// A name never needs more than PATH_MAX.
+const NAME_SIZE: u32 = 4096;
+
+/// The mapping of this process that holds `address`, merged with its neighbours of the same object.
+///
+/// `None`: this kernel, a filter in front of it, or a root that is only files does not answer; ask the text instead.
+pub fn holding(root: &Root, address: u64) -> Option<Result<Option<Mapping>, ReadError>> {
+    if !root.is_live() {
+        return None;
+    }
+    let file = match root.open(SELF) {
+        Ok(file) => file,
+        Err(error) => return Some(Err(error)),
+    };
+    match merged(&file, address) {
+        Ok(mapping) => Some(Ok(mapping)),
+        // ENOTTY before 6.11; the others from seccomp filters and sandboxed kernels that know no such ioctl.
+        Err(error)
+            if matches!(error.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL | libc::ENOSYS | libc::EPERM)) =>
+        {
+            None
+        }
+        Err(source) => Some(Err(root.error("query", SELF, source))),
+    }
+}
+
+fn merged(file: &File, address: u64) -> io::Result<Option<Mapping>> {
+    let Some(mut mapping) = query(file, address)? else { return Ok(None) };
+    while let Some(next) = query(file, mapping.end)?
+        && mapping.continues_in(&next)
+    {
+        mapping.end = next.end;
+    }
+    while mapping.start > 0
+        && let Some(previous) = query(file, mapping.start - 1)?
+        && previous.continues_in(&mapping)
+    {
+        (mapping.start, mapping.offset) = (previous.start, previous.offset);
+    }
+    Ok(Some(mapping))
+}
+
+/// One ioctl: `None` where nothing is mapped at `address`.
+fn query(file: &File, address: u64) -> io::Result<Option<Mapping>> {
+    const PROCMAP_QUERY: libc::Ioctl = libc::_IOWR::<Query>(b'f' as u32, 17);
+    let mut name = [0u8; NAME_SIZE as usize];
+    let mut query = Query {
+        size: size_of::<Query>() as u64,
+        query_addr: address,
+        vma_name_size: NAME_SIZE,
+        vma_name_addr: name.as_mut_ptr() as u64,
+        ..Query::default()
+    };
+    // SAFETY: the kernel writes at most query.size bytes to query and at most NAME_SIZE bytes to name; both live here.
+    #[allow(unsafe_code)]
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), PROCMAP_QUERY, &raw mut query) };
+    if result != 0 {
+        let error = io::Error::last_os_error();
+        return if error.raw_os_error() == Some(libc::ENOENT) { Ok(None) } else { Err(error) };
+    }
+    // The length counts the closing NUL, and is zero for memory without a name.
+    let length = usize::try_from(query.vma_name_size).unwrap_or(0).saturating_sub(1);
+    Ok(Some(Mapping {
+        start: query.vma_start,
+        end: query.vma_end,
+        shared: query.vma_flags & SHARED != 0,
+        offset: query.vma_offset,
+        device: (query.dev_major, query.dev_minor),
+        inode: query.inode,
+        path: String::from_utf8_lossy(&name[..length]).replace('\n', "\\012"),
+        page_size: PageSize::new(query.vma_page_size),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::maps;
+
+    /// The ioctl and the text agree on every mapping of this very process.
+    #[test]
+    fn the_kernel_says_the_same_both_ways() {
+        let root = Root::live();
+        let mappings = maps::read(&root, SELF, |mapping| !mapping.path.starts_with('[')).unwrap();
+        assert!(mappings.len() > 3);
+        let file = root.open(SELF).unwrap();
+        if query(&file, mappings[0].start).is_err() {
+            eprintln!("this kernel has no PROCMAP_QUERY, there is nothing to compare");
+            return;
+        }
+        for mapping in mappings {
+            // The heap of the test moves under us; mappings of files do not.
+            if mapping.path.is_empty() {
+                continue;
+            }
+            let asked = holding(&root, mapping.start).unwrap().unwrap().unwrap();
+            assert_eq!(asked.page_size, Some(PageSize::base()));
+            assert_eq!(Mapping { page_size: None, ..asked }, mapping);
+        }
+        assert_eq!(holding(&root, 8).unwrap().unwrap(), None);
+    }
+}

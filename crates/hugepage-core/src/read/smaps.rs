@@ -1,0 +1,72 @@
+//! /proc/PID/smaps: what of a mapping is really there. Reading it walks page tables, so only our own process's is
+//! read, never another's: the walk holds that process's mmap lock (proc(5)).
+
+use std::io::{BufRead, BufReader};
+
+use crate::read::Root;
+use crate::read::maps::{self, Mapping};
+use crate::{Bytes, PageSize, ReadError};
+
+const SELF: &str = "/proc/self/smaps";
+
+/// What this process has mapped of one mapping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// `KernelPageSize`: the huge page size for hugetlb, else the base page size, also under THP.
+    pub kernel_page_size: Option<PageSize>,
+    /// `Rss`: resident in base or transparent huge pages; hugetlb pages are not counted.
+    pub resident: Bytes,
+    /// `ShmemPmdMapped`: of it, mapped by whole transparent huge pages.
+    pub pmd_mapped: Bytes,
+    /// `Shared_Hugetlb` and `Private_Hugetlb`: resident in hugetlb pages.
+    pub hugetlb: Bytes,
+}
+
+impl Usage {
+    fn add(&mut self, line: &str) {
+        let Some((name, value)) = line.split_once(':') else { return };
+        let Some(kib) = value.split_ascii_whitespace().next().and_then(|word| word.parse().ok()) else { return };
+        let into = match name {
+            "KernelPageSize" => {
+                self.kernel_page_size = PageSize::from_kib(kib);
+                return;
+            }
+            "Rss" => &mut self.resident,
+            "ShmemPmdMapped" => &mut self.pmd_mapped,
+            "Shared_Hugetlb" | "Private_Hugetlb" => &mut self.hugetlb,
+            _ => return,
+        };
+        *into = into.saturating_add(Bytes::from_kib(kib));
+    }
+}
+
+/// The usage of one mapping of this process; `None` if it is not there (any more).
+pub fn of(root: &Root, mapping: &Mapping) -> Result<Option<Usage>, ReadError> {
+    Ok(of_all(root, std::slice::from_ref(mapping), &mut || {})?.remove(0))
+}
+
+/// The usage of several mappings of this process, in their order; `pulse` is called between mappings, where a caller
+/// looks for a cancel. Reads no further than the last of them.
+pub fn of_all(root: &Root, mappings: &[Mapping], pulse: &mut dyn FnMut()) -> Result<Vec<Option<Usage>>, ReadError> {
+    let mut usages = vec![None; mappings.len()];
+    let last = mappings.iter().map(|mapping| mapping.end).max().unwrap_or(0);
+    let mut current = None;
+    // A buffer of one page: the kernel walks as many mappings as fit, and no more than needed are wanted.
+    for line in BufReader::with_capacity(4096, root.open(SELF)?).split(b'\n') {
+        let line = line.map_err(|source| root.error("read", SELF, source))?;
+        let line = String::from_utf8_lossy(&line);
+        match maps::parse(&line) {
+            Some(head) if head.start >= last => break,
+            Some(head) => {
+                pulse();
+                current = mappings.iter().position(|mapping| mapping.holds(head.start));
+            }
+            None => {
+                if let Some(index) = current {
+                    usages[index].get_or_insert_with(Usage::default).add(&line);
+                }
+            }
+        }
+    }
+    Ok(usages)
+}

@@ -1,0 +1,42 @@
+//! /sys/kernel/mm/transparent_hugepage: the kernel's own huge pages, which nothing reserves.
+
+use crate::read::Root;
+use crate::read::root::if_there;
+use crate::{PageSize, ReadError};
+
+const DIRECTORY: &str = "/sys/kernel/mm/transparent_hugepage";
+
+/// The word in brackets of a file like `enabled`, `defrag` or `shmem_enabled`; `None` on a kernel without it.
+///
+/// `enabled` governs private memory; the shared segment of PostgreSQL obeys `shmem_enabled` (admin-guide/mm/transhuge).
+pub fn choice(root: &Root, file: &str) -> Result<Option<String>, ReadError> {
+    let path = format!("{DIRECTORY}/{file}");
+    let Some(text) = if_there(root.read(&path))? else { return Ok(None) };
+    match chosen(&text) {
+        Some(word) => Ok(Some(word.to_owned())),
+        None => Err(root.content(&path, "no word of it is in brackets")),
+    }
+}
+
+/// The size of a page-table entry's worth of transparent huge page (`hpage_pmd_size`); `None` on a kernel without it.
+pub fn pmd_size(root: &Root) -> Result<Option<PageSize>, ReadError> {
+    let path = format!("{DIRECTORY}/hpage_pmd_size");
+    Ok(if_there(root.read_number(&path))?.and_then(PageSize::new))
+}
+
+fn chosen(text: &str) -> Option<&str> {
+    let (_, after) = text.split_once('[')?;
+    Some(after.split_once(']')?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chosen_word_stands_in_brackets() {
+        assert_eq!(chosen("always [madvise] never\n"), Some("madvise"));
+        assert_eq!(chosen("always within_size advise [never] deny force\n"), Some("never"));
+        assert_eq!(chosen("always madvise never\n"), None);
+    }
+}

@@ -1,0 +1,26 @@
+//! Gathers facts from several files into one answer: every file is read once, and what can't be read is a note.
+
+pub mod pools;
+pub mod segments;
+pub mod server;
+
+use crate::PageSize;
+use crate::notes::Notes;
+use crate::read::Root;
+use crate::read::cgroup::{Hierarchy, Limits};
+
+/// The hugetlb hierarchy as [`Hierarchy::find`] saw it. `None`: it could not be told, and a note says why.
+/// `Some(None)`: there is none, so nothing limits.
+pub type CgroupView<'a> = Option<Option<&'a Hierarchy>>;
+
+/// The cgroup limits on pages of `size`, with a note on what can't be seen of them.
+pub fn limits(root: &Root, view: CgroupView<'_>, size: PageSize, notes: &mut Notes) -> Option<Limits> {
+    let limits = match view? {
+        Some(hierarchy) => notes.keep(hierarchy.limits(root, size))?,
+        None => Limits::default(),
+    };
+    if limits.hidden_levels {
+        notes.add("cgroup limits outside this container hold too and can't be seen from here");
+    }
+    Some(limits)
+}

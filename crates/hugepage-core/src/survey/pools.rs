@@ -1,0 +1,57 @@
+//! All pools of a host: one for each page size, and the share of each NUMA node.
+
+use crate::notes::Notes;
+use crate::read::cgroup::Limit;
+use crate::read::meminfo::Meminfo;
+use crate::read::pool::{self, Pool};
+use crate::read::{Root, buddyinfo};
+use crate::survey::{CgroupView, limits};
+use crate::{PageSize, Pages};
+
+/// A pool, or a node's share of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolRow {
+    /// NUMA node; `None` for the whole host.
+    pub node: Option<u32>,
+    /// Whether its page size is the kernel's default.
+    pub is_default: bool,
+    /// The counters.
+    pub pool: Pool,
+    /// The cgroup limit with the least room; `None` where there is none or none can be seen, and for a node.
+    pub limit: Option<Limit>,
+    /// How many more pages the kernel could make of the free memory as it lies, without compaction; `None` for pages
+    /// larger than the buddy allocator's largest block.
+    pub obtainable_now: Option<Pages>,
+}
+
+/// The pools in the order of page sizes, the host's before its nodes'.
+pub fn rows(root: &Root, view: CgroupView<'_>, notes: &mut Notes) -> Vec<PoolRow> {
+    let meminfo = notes.keep(Meminfo::read(root));
+    let default = meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
+    let zones = notes.keep(buddyinfo::read(root));
+    let obtainable = |node, size| buddyinfo::ready(zones.as_deref()?, node, size, PageSize::base());
+    let row = |node, pool: Pool, limit| PoolRow {
+        node,
+        is_default: default == Some(pool.page_size),
+        limit,
+        obtainable_now: obtainable(node, pool.page_size),
+        pool,
+    };
+
+    let Some(sizes) = notes.keep(pool::sizes(root)) else {
+        // A kernel before 2.6.27, or a hidden /sys: the default size is all that can be told.
+        let pool = meminfo.as_ref().and_then(pool::from_meminfo);
+        return pool.into_iter().map(|pool| row(None, pool, None)).collect();
+    };
+    let mut rows = Vec::new();
+    for size in sizes {
+        if let Some(pool) = notes.keep(pool::pool(root, size)) {
+            let limit = limits(root, view, size, notes).and_then(|limits| limits.tightest().cloned());
+            rows.push(row(None, pool, limit));
+        }
+        for node in notes.keep(pool::node_pools(root, size)).unwrap_or_default() {
+            rows.push(row(Some(node.node), node.pool, None));
+        }
+    }
+    rows
+}

@@ -1,0 +1,75 @@
+//! The facts on one PostgreSQL server, seen from one of its own processes.
+
+use crate::assess::{Asked, Facts, Landing, PoolFact, Segment};
+use crate::notes::Notes;
+use crate::read::maps::Mapping;
+use crate::read::meminfo::Meminfo;
+use crate::read::{Root, pool, smaps, thp};
+use crate::survey::{CgroupView, limits};
+use crate::{PageSize, ReadError};
+
+/// The facts on the server whose main segment is `mapping`, a mapping of this process.
+///
+pub fn facts(
+    root: &Root,
+    asked: Asked,
+    mapping: Option<Mapping>,
+    view: CgroupView<'_>,
+    reserve_percent: u32,
+    notes: &mut Notes,
+) -> Facts {
+    let meminfo = notes.keep(Meminfo::read(root));
+    let segment = mapping.map(|mapping| {
+        let landing = notes.keep(landing(root, &mapping, thp_in_use(meminfo.as_ref()))).unwrap_or(Landing::Unknown);
+        Segment { mapping, landing }
+    });
+    let huge_page_size = match &segment {
+        Some(segment) if segment.landing == Landing::Hugetlb => segment.mapping.page_size,
+        _ => asked.huge_page_size.or(meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size)),
+    };
+    let pool = match huge_page_size {
+        Some(size) => pool_of(root, size, meminfo.as_ref(), notes),
+        None => no_size(root, notes),
+    };
+    let limits = huge_page_size.and_then(|size| limits(root, view, size, notes));
+    Facts { asked, segment, huge_page_size, pool, meminfo, limits, reserve_percent }
+}
+
+/// Whether this host maps any shared memory by transparent huge pages, so that it pays to look closer.
+pub fn thp_in_use(meminfo: Option<&Meminfo>) -> bool {
+    meminfo.and_then(|meminfo| meminfo.shmem_pmd_mapped).is_some_and(|mapped| mapped.0 > 0)
+}
+
+/// Where a mapping of this process landed. Its page tables are walked only if `thp_in_use`.
+pub fn landing(root: &Root, mapping: &Mapping, thp_in_use: bool) -> Result<Landing, ReadError> {
+    let base = PageSize::base();
+    let (usage, pmd_size) = match thp_in_use && mapping.page_size == Some(base) {
+        true => (smaps::of(root, mapping)?, thp::pmd_size(root)?),
+        false => (None, None),
+    };
+    Ok(Landing::of(mapping, base, usage.as_ref(), pmd_size))
+}
+
+fn pool_of(root: &Root, size: PageSize, meminfo: Option<&Meminfo>, notes: &mut Notes) -> PoolFact {
+    let error = match pool::pool(root, size) {
+        Ok(pool) => return PoolFact::Known(pool),
+        Err(error) => error,
+    };
+    match pool::sizes(root) {
+        Ok(sizes) if error.is_not_found() && !sizes.contains(&size) => return PoolFact::Unsupported(size, sizes),
+        _ => notes.add(error.to_string()),
+    }
+    // A kernel before 2.6.27, or a hidden /sys: meminfo knows the pool of the default size alone.
+    match meminfo.and_then(pool::from_meminfo) {
+        Some(pool) if pool.page_size == size => PoolFact::Known(pool),
+        _ => PoolFact::Unknown,
+    }
+}
+
+/// Without a default size in meminfo the kernel has no huge pages, if /sys confirms it.
+fn no_size(root: &Root, notes: &mut Notes) -> PoolFact {
+    match notes.keep(pool::sizes(root)) {
+        Some(sizes) if sizes.is_empty() => PoolFact::Unsupported(PageSize::base(), sizes),
+        _ => PoolFact::Unknown,
+    }
+}

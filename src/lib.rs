@@ -1,0 +1,17 @@
+//! pg_hugepages: whether shared memory landed in huge pages, why not, and what to set.
+//!
+//! Everything works right after CREATE EXTENSION; what the library adds when it is preloaded is in [`preload`].
+
+mod preload;
+mod server;
+mod settings;
+mod views;
+
+pgrx::pg_module_magic!(name, version);
+
+/// Runs once when the library is loaded: in the postmaster if it is preloaded, else in the backend that first uses it.
+#[pgrx::prelude::pg_guard]
+extern "C-unwind" fn _PG_init() {
+    settings::define();
+    preload::install();
+}

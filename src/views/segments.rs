@@ -1,0 +1,71 @@
+//! `hugepage_segments` and `hugepage_segments_detail()`: the shared memory that a process of this server maps.
+
+use hugepage_core::notes::Notes;
+use hugepage_core::read::Root;
+use hugepage_core::survey::segments::{self, SharedMemory};
+use pgrx::prelude::*;
+
+use super::convert::{ToBigint, bigint};
+use crate::server;
+
+pgrx::extension_sql_file!("segments.sql", name = "segments", requires = [hugepage_segments, hugepage_segments_detail]);
+
+#[pg_extern(volatile, parallel_restricted)]
+fn hugepage_segments() -> TableIterator<
+    'static,
+    (
+        name!(segment, String),
+        name!(mapping, String),
+        name!(size, i64),
+        name!(page_size, Option<i64>),
+        name!(landed_in, String),
+    ),
+> {
+    TableIterator::new(rows(&mut Notes::default()).into_iter().map(shown))
+}
+
+#[pg_extern(volatile, parallel_restricted)]
+#[allow(clippy::type_complexity)]
+fn hugepage_segments_detail() -> TableIterator<
+    'static,
+    (
+        name!(segment, String),
+        name!(mapping, String),
+        name!(size, i64),
+        name!(page_size, Option<i64>),
+        name!(landed_in, String),
+        name!(resident, Option<i64>),
+        name!(thp_mapped, Option<i64>),
+        name!(hugetlb, Option<i64>),
+    ),
+> {
+    let mut notes = Notes::default();
+    let rows = rows(&mut notes);
+    let usage = segments::usage(&Root::live(), &rows, &mut look_for_cancel, &mut notes);
+    TableIterator::new(rows.into_iter().zip(usage).map(|(row, usage)| {
+        let (segment, mapping, size, page_size, landed_in) = shown(row);
+        let resident = usage.map(|usage| usage.resident.saturating_add(usage.hugetlb));
+        let thp_mapped = usage.map(|usage| usage.pmd_mapped);
+        let hugetlb = usage.map(|usage| usage.hugetlb);
+        (segment, mapping, size, page_size, landed_in, bigint(resident), bigint(thp_mapped), bigint(hugetlb))
+    }))
+}
+
+fn rows(notes: &mut Notes) -> Vec<SharedMemory> {
+    segments::rows(&Root::live(), server::address_in_main(), server::address_in_interlock(), notes)
+}
+
+fn shown(row: SharedMemory) -> (String, String, i64, Option<i64>, String) {
+    (
+        row.role.to_string(),
+        row.mapping.name().to_owned(),
+        row.mapping.size().bigint(),
+        bigint(row.mapping.page_size),
+        row.landing.to_string(),
+    )
+}
+
+/// Ends the query here if it was cancelled or timed out.
+fn look_for_cancel() {
+    pgrx::check_for_interrupts!();
+}

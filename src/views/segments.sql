@@ -1,0 +1,21 @@
+CREATE VIEW hugepage_segments AS
+    SELECT * FROM hugepage_segments();
+
+ALTER FUNCTION hugepage_segments() ROWS 4;
+ALTER FUNCTION hugepage_segments_detail() ROWS 4;
+
+REVOKE ALL ON FUNCTION hugepage_segments() FROM PUBLIC;
+REVOKE ALL ON FUNCTION hugepage_segments_detail() FROM PUBLIC;
+REVOKE ALL ON hugepage_segments FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hugepage_segments() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hugepage_segments_detail() TO pg_monitor;
+GRANT SELECT ON hugepage_segments TO pg_monitor;
+
+COMMENT ON FUNCTION hugepage_segments() IS 'the shared memory that this server process maps';
+COMMENT ON FUNCTION hugepage_segments_detail() IS 'the shared memory that this server process maps, and what of it is there; walks its page tables';
+COMMENT ON VIEW hugepage_segments IS 'the shared memory that this server process maps';
+COMMENT ON COLUMN hugepage_segments.segment IS 'main, interlock, dynamic or other';
+COMMENT ON COLUMN hugepage_segments.mapping IS 'the kernel''s name of the mapping';
+COMMENT ON COLUMN hugepage_segments.size IS 'in bytes';
+COMMENT ON COLUMN hugepage_segments.page_size IS 'in bytes';
+COMMENT ON COLUMN hugepage_segments.landed_in IS 'hugetlb, thp, partial thp, base or unknown';

@@ -1,0 +1,92 @@
+//! `hugepage_status`: the one row that answers the question. It only shows what the core assessed.
+
+use hugepage_core::advise;
+use hugepage_core::assess::{Landing, Status};
+use hugepage_core::notes::Notes;
+use hugepage_core::read::{Root, thp};
+use hugepage_core::survey::server::facts;
+use pgrx::prelude::*;
+
+use super::convert::{ToBigint, bigint};
+use crate::{preload, server, settings};
+
+pgrx::extension_sql_file!("status.sql", name = "status", requires = [hugepage_status]);
+
+#[pg_extern(volatile, parallel_restricted)]
+#[allow(clippy::type_complexity)]
+fn hugepage_status() -> TableIterator<
+    'static,
+    (
+        name!(verdict, String),
+        name!(message, String),
+        name!(hint, Option<String>),
+        name!(shared_buffers_in_huge_pages, Option<bool>),
+        name!(landed_in, String),
+        name!(mapping, Option<String>),
+        name!(page_size, Option<i64>),
+        name!(cause, Option<String>),
+        name!(shared_buffers, i64),
+        name!(shared_memory, Option<i64>),
+        name!(huge_pages, String),
+        name!(huge_page_size, Option<i64>),
+        name!(pages_needed, Option<i64>),
+        name!(pages_missing, Option<i64>),
+        name!(nr_hugepages, Option<i64>),
+        name!(free_hugepages, Option<i64>),
+        name!(resv_hugepages, Option<i64>),
+        name!(surplus_hugepages, Option<i64>),
+        name!(available_hugepages, Option<i64>),
+        name!(page_tables, Option<i64>),
+        name!(transparent_hugepage, Option<String>),
+        name!(restart_outlook, String),
+        name!(recommended_nr_hugepages, Option<i64>),
+        name!(generation, Option<i64>),
+        name!(notes, Vec<String>),
+    ),
+> {
+    let root = Root::live();
+    let mut notes = Notes::default();
+    let status = assess(&root, &mut notes);
+    let transparent_hugepage = notes.keep(thp::choice(&root, "enabled")).flatten();
+
+    let facts = &status.facts;
+    let landing = facts.landing();
+    let mapping = facts.segment.as_ref().map(|segment| &segment.mapping);
+    let pool = facts.pool.known();
+    TableIterator::once((
+        status.verdict().0.to_string(),
+        advise::message(&status),
+        advise::hint(&status),
+        (landing != Landing::Unknown).then_some(landing == Landing::Hugetlb),
+        landing.to_string(),
+        mapping.map(|mapping| mapping.name().to_owned()),
+        bigint(facts.page_size()),
+        status.cause.map(|cause| cause.to_string()),
+        facts.asked.shared_buffers.bigint(),
+        bigint(mapping.map(|mapping| mapping.size())),
+        facts.asked.huge_pages.to_string(),
+        bigint(facts.huge_page_size),
+        bigint(status.needed),
+        bigint(status.missing),
+        bigint(pool.map(|pool| pool.nr)),
+        bigint(pool.map(|pool| pool.free)),
+        bigint(pool.and_then(|pool| pool.resv)),
+        bigint(pool.and_then(|pool| pool.surplus)),
+        bigint(pool.and_then(|pool| pool.available())),
+        bigint(facts.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables)),
+        transparent_hugepage,
+        status.outlook.to_string(),
+        bigint(status.recommended),
+        preload::generation(),
+        notes.into_vec(),
+    ))
+}
+
+/// The assessment of this server, now.
+fn assess(root: &Root, notes: &mut Notes) -> Status {
+    let mapping = server::main_mapping(root, notes);
+    let facts = server::with_hierarchy(root, notes, |view, notes| {
+        facts(root, server::asked(), mapping, view, settings::reserve_percent(), notes)
+    });
+    Status::of(facts)
+}

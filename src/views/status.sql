@@ -1,0 +1,37 @@
+CREATE VIEW hugepage_status AS
+    SELECT * FROM hugepage_status();
+
+ALTER FUNCTION hugepage_status() ROWS 1;
+
+REVOKE ALL ON FUNCTION hugepage_status() FROM PUBLIC;
+REVOKE ALL ON hugepage_status FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hugepage_status() TO pg_monitor;
+GRANT SELECT ON hugepage_status TO pg_monitor;
+
+COMMENT ON FUNCTION hugepage_status() IS 'whether shared memory landed in huge pages, why not, and what to set';
+COMMENT ON VIEW hugepage_status IS 'whether shared memory landed in huge pages, why not, and what to set';
+COMMENT ON COLUMN hugepage_status.verdict IS 'ok, notice, warning or critical';
+COMMENT ON COLUMN hugepage_status.message IS 'what is so';
+COMMENT ON COLUMN hugepage_status.hint IS 'what to do, NULL if nothing';
+COMMENT ON COLUMN hugepage_status.shared_buffers_in_huge_pages IS 'whether the mapping that holds shared_buffers is in hugetlb pages, NULL if unknown';
+COMMENT ON COLUMN hugepage_status.landed_in IS 'hugetlb, thp, partial thp, base or unknown';
+COMMENT ON COLUMN hugepage_status.mapping IS 'the kernel''s name of the mapping: anon_hugepage, zero, SYSV...';
+COMMENT ON COLUMN hugepage_status.page_size IS 'page size of the mapping, in bytes';
+COMMENT ON COLUMN hugepage_status.cause IS 'why it is not as asked, NULL if it is';
+COMMENT ON COLUMN hugepage_status.shared_buffers IS 'the buffer pool, in bytes';
+COMMENT ON COLUMN hugepage_status.shared_memory IS 'the whole main segment, in bytes';
+COMMENT ON COLUMN hugepage_status.huge_pages IS 'the setting huge_pages';
+COMMENT ON COLUMN hugepage_status.huge_page_size IS 'the huge page size in effect, in bytes';
+COMMENT ON COLUMN hugepage_status.pages_needed IS 'huge pages that the running segment has or would take';
+COMMENT ON COLUMN hugepage_status.pages_missing IS 'of these, how many could not be had now; 0 if it landed in huge pages';
+COMMENT ON COLUMN hugepage_status.nr_hugepages IS 'pages in the host''s pool of that page size, surplus included';
+COMMENT ON COLUMN hugepage_status.free_hugepages IS 'of these, not yet touched, though perhaps reserved';
+COMMENT ON COLUMN hugepage_status.resv_hugepages IS 'of the free ones, promised to a mapping';
+COMMENT ON COLUMN hugepage_status.surplus_hugepages IS 'pages above what the pool was set to, which go with their user';
+COMMENT ON COLUMN hugepage_status.available_hugepages IS 'free and promised to nobody';
+COMMENT ON COLUMN hugepage_status.page_tables IS 'page tables of the whole host, in bytes';
+COMMENT ON COLUMN hugepage_status.transparent_hugepage IS 'always, madvise or never; NULL if the kernel has none';
+COMMENT ON COLUMN hugepage_status.restart_outlook IS 'what the next start would land in: hugetlb, base, fails or unknown';
+COMMENT ON COLUMN hugepage_status.recommended_nr_hugepages IS 'the pool that the whole host should have';
+COMMENT ON COLUMN hugepage_status.generation IS 'allocations of shared memory by this postmaster, NULL if the library is not preloaded';
+COMMENT ON COLUMN hugepage_status.notes IS 'what could not be read and why';
