@@ -2,8 +2,12 @@
 //!
 //! Everything works right after CREATE EXTENSION; what the library adds when it is preloaded is in [`preload`].
 
+mod majors;
 mod preload;
+mod processes;
+mod remembered;
 mod server;
+mod sessions;
 mod settings;
 mod views;
 

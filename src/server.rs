@@ -39,6 +39,13 @@ pub fn asked() -> Asked {
     }
 }
 
+/// `max_connections`.
+#[allow(unsafe_code)]
+pub fn max_connections() -> u64 {
+    // SAFETY: set before the first backend exists and never after.
+    u64::from(unsafe { pg_sys::MaxConnections }.unsigned_abs())
+}
+
 /// An address in the main segment: the first buffer. Zero in a process without shared memory.
 #[allow(unsafe_code)]
 pub fn address_in_main() -> u64 {

@@ -1,4 +1,4 @@
-//! From the core's units to SQL's `bigint`. NULL stays "could not be known".
+//! From the core's types to SQL's. NULL stays "could not be known".
 
 use hugepage_core::{Bytes, PageSize, Pages};
 
@@ -29,4 +29,9 @@ impl ToBigint for PageSize {
 /// The same for what may be unknown.
 pub fn bigint<T: ToBigint>(value: Option<T>) -> Option<i64> {
     value.map(ToBigint::bigint)
+}
+
+/// Text that any database encoding holds: what is not ASCII, as in a path, becomes a question mark.
+pub fn text(text: String) -> String {
+    if text.is_ascii() { text } else { text.replace(|character: char| !character.is_ascii(), "?") }
 }

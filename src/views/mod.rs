@@ -1,6 +1,9 @@
 //! One file for each view or function that a user sees, with its SQL beside it.
 
+mod backends;
 mod convert;
+mod host;
+mod page_tables;
 mod pools;
 mod segments;
 mod status;

@@ -6,7 +6,7 @@ use hugepage_core::survey::pools;
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint};
-use crate::server;
+use crate::{remembered, server};
 
 pgrx::extension_sql_file!("pools.sql", name = "pools", requires = [hugepage_pools]);
 
@@ -30,7 +30,9 @@ fn hugepage_pools() -> TableIterator<
     ),
 > {
     let root = Root::live();
-    let rows = server::with_hierarchy(&root, &mut Notes::default(), |view, notes| pools::rows(&root, view, notes));
+    let mut notes = Notes::default();
+    let rows = server::with_hierarchy(&root, &mut notes, |view, notes| pools::rows(&root, view, notes));
+    remembered::keep("hugepage_pools", notes);
     TableIterator::new(rows.into_iter().map(|row| {
         (
             row.pool.page_size.bigint(),

@@ -5,8 +5,8 @@ use hugepage_core::read::Root;
 use hugepage_core::survey::segments::{self, SharedMemory};
 use pgrx::prelude::*;
 
-use super::convert::{ToBigint, bigint};
-use crate::server;
+use super::convert::{ToBigint, bigint, text};
+use crate::{remembered, server};
 
 pgrx::extension_sql_file!("segments.sql", name = "segments", requires = [hugepage_segments, hugepage_segments_detail]);
 
@@ -21,7 +21,10 @@ fn hugepage_segments() -> TableIterator<
         name!(landed_in, String),
     ),
 > {
-    TableIterator::new(rows(&mut Notes::default()).into_iter().map(shown))
+    let mut notes = Notes::default();
+    let rows = rows(&mut notes);
+    remembered::keep("hugepage_segments", notes);
+    TableIterator::new(rows.into_iter().map(shown))
 }
 
 #[pg_extern(volatile, parallel_restricted)]
@@ -42,6 +45,7 @@ fn hugepage_segments_detail() -> TableIterator<
     let mut notes = Notes::default();
     let rows = rows(&mut notes);
     let usage = segments::usage(&Root::live(), &rows, &mut look_for_cancel, &mut notes);
+    remembered::keep("hugepage_segments_detail", notes);
     TableIterator::new(rows.into_iter().zip(usage).map(|(row, usage)| {
         let (segment, mapping, size, page_size, landed_in) = shown(row);
         let resident = usage.map(|usage| usage.resident.saturating_add(usage.hugetlb));
@@ -58,7 +62,7 @@ fn rows(notes: &mut Notes) -> Vec<SharedMemory> {
 fn shown(row: SharedMemory) -> (String, String, i64, Option<i64>, String) {
     (
         row.role.to_string(),
-        row.mapping.name().to_owned(),
+        text(row.mapping.name().to_owned()),
         row.mapping.size().bigint(),
         bigint(row.mapping.page_size),
         row.landing.to_string(),

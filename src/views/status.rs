@@ -7,8 +7,8 @@ use hugepage_core::read::{Root, thp};
 use hugepage_core::survey::server::facts;
 use pgrx::prelude::*;
 
-use super::convert::{ToBigint, bigint};
-use crate::{preload, server, settings};
+use super::convert::{ToBigint, bigint, text};
+use crate::{preload, remembered, server, settings};
 
 pgrx::extension_sql_file!("status.sql", name = "status", requires = [hugepage_status]);
 
@@ -47,6 +47,7 @@ fn hugepage_status() -> TableIterator<
     let root = Root::live();
     let mut notes = Notes::default();
     let status = assess(&root, &mut notes);
+    remembered::add_to(&mut notes);
     let transparent_hugepage = notes.keep(thp::choice(&root, "enabled")).flatten();
 
     let facts = &status.facts;
@@ -55,11 +56,11 @@ fn hugepage_status() -> TableIterator<
     let pool = facts.pool.known();
     TableIterator::once((
         status.verdict().0.to_string(),
-        advise::message(&status),
-        advise::hint(&status),
+        text(advise::message(&status)),
+        advise::hint(&status).map(text),
         (landing != Landing::Unknown).then_some(landing == Landing::Hugetlb),
         landing.to_string(),
-        mapping.map(|mapping| mapping.name().to_owned()),
+        mapping.map(|mapping| text(mapping.name().to_owned())),
         bigint(facts.page_size()),
         status.cause.map(|cause| cause.to_string()),
         facts.asked.shared_buffers.bigint(),
@@ -78,7 +79,7 @@ fn hugepage_status() -> TableIterator<
         status.outlook.to_string(),
         bigint(status.recommended),
         preload::generation(),
-        notes.into_vec(),
+        notes.into_vec().into_iter().map(text).collect(),
     ))
 }
 

@@ -61,6 +61,10 @@ pub fn hint(status: &Status) -> Option<String> {
     }
 }
 
+fn raise(limit: &Limit, to: Bytes) -> String {
+    format!("set {} to at least {} bytes", limit.path, to.0)
+}
+
 /// The phrases that several sentences share.
 struct Words<'a>(&'a Status);
 
@@ -86,7 +90,7 @@ impl Words<'_> {
     }
 
     fn base_pages(&self) -> String {
-        let size = self.0.facts.page_size().unwrap_or_else(PageSize::base);
+        let size = self.0.facts.page_size().map_or("base".to_owned(), |size| size.to_string());
         let asked = match self.0.facts.asked.huge_pages {
             HugePages::Off => "",
             _ => " although huge pages were asked for",
@@ -106,7 +110,16 @@ impl Words<'_> {
     }
 
     fn reservation_limit(&self) -> Option<&Limit> {
-        self.0.facts.limits.as_ref()?.tightest_reservation()
+        self.0.facts.limits.as_ref()?.tightest_reservation_without(self.own_bytes())
+    }
+
+    fn own_bytes(&self) -> Bytes {
+        self.0.facts.huge_page_size.map_or(Bytes(0), |size| size.times(self.0.own))
+    }
+
+    /// What a cgroup must allow for the server to start in huge pages beside its other processes.
+    fn wanted_of(&self, limit: &Limit) -> Option<Bytes> {
+        Some(limit.usage.saturating_sub(self.own_bytes()).saturating_add(self.needed_bytes()?))
     }
 
     /// Behind "... is in 4 kB pages".
@@ -156,14 +169,14 @@ impl Words<'_> {
     }
 
     fn unsupported(&self) -> String {
-        let PoolFact::Unsupported(size, sizes) = &self.0.facts.pool else {
+        let PoolFact::Unsupported(sizes) = &self.0.facts.pool else {
             return "this machine has no huge pages of huge_page_size".to_owned();
         };
         if sizes.is_empty() {
             return "this kernel has no huge pages".to_owned();
         }
         let sizes: Vec<_> = sizes.iter().map(PageSize::to_string).collect();
-        format!("this machine has no pages of {size}, only of {}", sizes.join(", "))
+        format!("this machine has no pages of {}, only of {}", self.page_size(), sizes.join(", "))
     }
 
     /// Whether a larger pool is what mends `cause`.
@@ -175,15 +188,15 @@ impl Words<'_> {
         match cause {
             Cause::SysvSharedMemory => Some("Set shared_memory_type = mmap and restart the server.".to_owned()),
             Cause::PageSizeUnsupported => match &self.0.facts.pool {
-                PoolFact::Unsupported(_, sizes) if !sizes.is_empty() => {
+                PoolFact::Unsupported(sizes) if !sizes.is_empty() => {
                     Some("Set huge_page_size = 0, the kernel's default size, and restart the server.".to_owned())
                 }
                 _ => Some("Set huge_pages = off, or boot a kernel that has huge pages.".to_owned()),
             },
             Cause::CgroupLimit => {
                 let limit = self.reservation_limit()?;
-                let wanted = limit.usage.saturating_add(self.needed_bytes()?);
-                Some(format!("Set {} to at least {} and restart the server.", limit.path, wanted.0))
+                let wanted = self.wanted_of(limit)?;
+                Some(self.steps(vec![raise(limit, wanted), "restart the server".to_owned()]))
             }
             Cause::Unknown if self.0.missing == Some(Pages(0)) => Some("Restart the server.".to_owned()),
             Cause::Unknown => None,
@@ -199,9 +212,22 @@ impl Words<'_> {
                 Some(format!("To have huge pages, run \"{command}\", set huge_pages = try and restart the server."))
             }
             Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken => {
-                Some(format!("Run \"{}\" and restart the server.", self.set_pool(self.0.to_land?)?))
+                let command = self.set_pool(self.0.to_land?)?;
+                Some(self.steps(vec![format!("run \"{command}\""), "restart the server".to_owned()]))
             }
         }
+    }
+
+    /// One sentence of the steps to huge pages, which begins with the fault-time limit that would kill the server there.
+    fn steps(&self, mut steps: Vec<String>) -> String {
+        if let (Some(limit), Some(needed)) = (self.fault_limit(), self.needed_bytes())
+            && limit.limit < needed
+        {
+            steps.insert(0, raise(limit, needed));
+        }
+        let last = steps.pop().unwrap_or_default();
+        let text = format!("{} and {last}.", steps.join(", "));
+        text[..1].to_uppercase() + &text[1..]
     }
 
     fn room_for_this_server(&self) -> Pages {
@@ -235,19 +261,19 @@ impl Words<'_> {
                 self.0.share.map(|share| share.guaranteed).unwrap_or_default()
             ),
             _ => format!(
-                "a cgroup allows to reserve only {}",
-                self.reservation_limit().map_or(Bytes(0), |limit| limit.limit)
+                "a cgroup leaves room to reserve {}",
+                self.reservation_limit().map_or(Bytes(0), |limit| limit.room_without(self.own_bytes()))
             ),
         }
     }
 
     fn what_is_unknown(&self) -> String {
-        if self.pool_falls_short() {
-            "whether a restart gets them depends on surplus pages that the kernel may find or not".to_owned()
-        } else {
-            "whether a restart gets them depends on cgroup limits outside this container, which can't be seen"
-                .to_owned()
-        }
+        let reason = match self.0.share {
+            None => "what the pool has left, which can't be seen",
+            Some(_) if self.pool_falls_short() => "surplus pages that the kernel may find or not",
+            Some(_) => "cgroup limits that can't be seen from here",
+        };
+        format!("whether a restart gets huge pages depends on {reason}")
     }
 
     /// So that a restart keeps, or gets, huge pages.
@@ -259,7 +285,8 @@ impl Words<'_> {
             return Some(format!("Run \"{}\".", self.set_pool(self.0.to_land?)?));
         }
         let limit = self.reservation_limit()?;
-        Some(format!("Set {} to at least {}.", limit.path, self.needed_bytes()?.0))
+        let short = limit.room_without(self.own_bytes()) < self.needed_bytes()?;
+        Some(format!("Set {} to at least {} bytes.", limit.path, self.wanted_of(limit)?.0)).filter(|_| short)
     }
 
     fn page_tables(&self) -> String {

@@ -57,8 +57,8 @@ pub struct Segment {
 pub enum PoolFact {
     /// Its counters.
     Known(Pool),
-    /// The kernel or CPU has no pages of this size; these it has.
-    Unsupported(PageSize, Vec<PageSize>),
+    /// The kernel or CPU has no pages of the size asked for; it has these.
+    Unsupported(Vec<PageSize>),
     /// It could not be read; a note says why.
     Unknown,
 }
@@ -80,7 +80,8 @@ pub struct Facts {
     pub asked: Asked,
     /// The running segment.
     pub segment: Option<Segment>,
-    /// The page size of `pool`: the segment's own in huge pages, else what `huge_page_size` comes to.
+    /// The page size of `pool`: the segment's own in huge pages, else what `huge_page_size` comes to; `None` also where
+    /// the kernel has no huge pages and so no default size.
     pub huge_page_size: Option<PageSize>,
     /// The pool of that size.
     pub pool: PoolFact,

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::PageSize;
 use crate::read::maps::Mapping;
 use crate::read::smaps::Usage;
+use crate::{Bytes, PageSize, Pages};
 
 /// Where a segment landed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +31,8 @@ impl Landing {
             Some(_) => match usage {
                 Some(usage) if usage.pmd_mapped.0 > 0 => {
                     // The two ends of a mapping need not fill a whole huge page.
-                    let slack = pmd_size.map_or(0, |size| 2 * size.bytes().0);
-                    if usage.resident.0 - usage.pmd_mapped.0.min(usage.resident.0) < slack {
-                        Self::Thp
-                    } else {
-                        Self::PartialThp
-                    }
+                    let ends = pmd_size.map_or(Bytes(1), |size| size.times(Pages(2)));
+                    if usage.resident.saturating_sub(usage.pmd_mapped) < ends { Self::Thp } else { Self::PartialThp }
                 }
                 _ => Self::Base,
             },

@@ -5,6 +5,7 @@ pub mod facts;
 pub mod finding;
 pub mod landing;
 pub mod outlook;
+pub mod page_tables;
 pub mod share;
 pub mod status;
 

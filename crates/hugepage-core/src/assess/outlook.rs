@@ -36,17 +36,17 @@ impl Outlook {
             (PoolFact::Known(pool), Some(needed)) => (pool, needed),
             _ => return Self::Unknown,
         };
-        if let Some(limit) = limits.and_then(Limits::tightest_reservation) {
-            let room = limit.room().saturating_add(pool.page_size.times(own));
-            if room.min(limit.limit) < pool.page_size.times(needed) {
-                return refused;
-            }
+        let own_bytes = pool.page_size.times(own);
+        if let Some(limit) = limits.and_then(|limits| limits.tightest_reservation_without(own_bytes))
+            && limit.room_without(own_bytes) < pool.page_size.times(needed)
+        {
+            return refused;
         }
         match Share::of(pool, own) {
             None => Self::Unknown,
             Some(share) if share.guaranteed >= needed => match limits {
-                Some(limits) if limits.hidden_levels => Self::Unknown,
-                _ => Self::Hugetlb,
+                Some(limits) if !limits.hidden_levels => Self::Hugetlb,
+                _ => Self::Unknown,
             },
             Some(share) if share.hopeful >= needed => Self::Unknown,
             Some(_) => refused,

@@ -13,7 +13,9 @@ pub struct Status {
     pub facts: Facts,
     /// Pages of `facts.huge_page_size` that the running segment has or would take.
     pub needed: Option<Pages>,
-    /// Of these, how many could not be had now; zero in huge pages.
+    /// Pages of the pool that this server has now.
+    pub own: Pages,
+    /// Of those needed, how many could not be had now; zero in huge pages.
     pub missing: Option<Pages>,
     /// Why it is not as asked; `None` if it is.
     pub cause: Option<Cause>,
@@ -55,6 +57,7 @@ impl Status {
             to_land,
             share,
             needed,
+            own,
             findings: Vec::new(),
             facts,
         };

@@ -40,11 +40,17 @@ pub fn ready(zones: &[Zone], node: Option<u32>, size: PageSize, base: PageSize) 
         return None;
     }
     let zones = zones.iter().filter(|zone| zone.name != "DMA" && node.is_none_or(|node| node == zone.node));
-    Some(Pages(zones.map(|zone| blocks_of(&zone.free, order)).sum()))
+    Some(zones.fold(Pages(0), |sum, zone| sum.saturating_add(blocks_of(&zone.free, order))))
 }
 
-fn blocks_of(free: &[u64], order: usize) -> u64 {
-    free.iter().skip(order).enumerate().map(|(above, count)| count << above).sum()
+/// Blocks of `order` in the free ones of that order and above, each of which holds twice as many as the one before.
+fn blocks_of(free: &[u64], order: usize) -> Pages {
+    let mut each = 1u64;
+    free.iter().skip(order).fold(Pages(0), |sum, count| {
+        let blocks = Pages(count.saturating_mul(each));
+        each = each.saturating_mul(2);
+        sum.saturating_add(blocks)
+    })
 }
 
 #[cfg(test)]

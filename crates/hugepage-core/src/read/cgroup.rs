@@ -54,7 +54,12 @@ pub struct Limit {
 impl Limit {
     /// What is left.
     pub const fn room(&self) -> Bytes {
-        self.limit.saturating_sub(self.usage)
+        self.room_without(Bytes(0))
+    }
+
+    /// What is left once `own` of the usage is given back.
+    pub const fn room_without(&self, own: Bytes) -> Bytes {
+        self.limit.saturating_sub(self.usage.saturating_sub(own))
     }
 }
 
@@ -77,7 +82,12 @@ impl Limits {
 
     /// The reservation limit with the least room.
     pub fn tightest_reservation(&self) -> Option<&Limit> {
-        self.reservation.iter().min_by_key(|limit| limit.room())
+        self.tightest_reservation_without(Bytes(0))
+    }
+
+    /// The reservation limit with the least room once `own` of the usage is given back.
+    pub fn tightest_reservation_without(&self, own: Bytes) -> Option<&Limit> {
+        self.reservation.iter().min_by_key(|limit| limit.room_without(own))
     }
 
     /// The limit of either kind with the least room.
@@ -108,13 +118,14 @@ impl Hierarchy {
     /// The limits on `page_size` that hold for this process now.
     pub fn limits(&self, root: &Root, page_size: PageSize) -> Result<Limits, ReadError> {
         const PATH: &str = "/proc/self/cgroup";
-        let memberships = root.read(PATH)?;
-        let path = membership(&memberships).map_or("/", |(_, path)| path);
+        let path = root.read_short(PATH, |text| membership(text).map_or("/", |(_, path)| path).to_owned())?;
+        let path = path.as_str();
         let below = match self.mount_root.as_str() {
             "/" => Some(path),
             // A container that shares the host's cgroup namespace sees the host's path, and its own part mounted; one
             // that does not sees "/".
-            _ if path == "/" => Some(""),
+            // A mount from outside a cgroup namespace has a root like "/..", which leaves open where its part begins.
+            mount_root if path == "/" && !mount_root.starts_with("/..") => Some(""),
             mount_root => path.strip_prefix(mount_root).filter(|below| below.is_empty() || below.starts_with('/')),
         };
         let Some(below) = below.filter(|below| !below.split('/').any(|part| part == "..")) else {

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 
+use crate::read::root::if_there;
 use crate::read::{Root, procmap_query, smaps};
 use crate::{Bytes, PageSize, ReadError};
 
@@ -116,14 +117,14 @@ pub fn holding(root: &Root, address: u64) -> Result<Option<Mapping>, ReadError> 
 /// The same from the text alone, for kernels before 6.11.
 ///
 /// The text has no page size. Every mapping that is not on hugetlbfs has base pages; for the others `smaps` tells,
-/// where walking huge pages costs next to nothing.
+/// where walking huge pages costs next to nothing. A kernel before 2.6.29 does not tell, and then it stays unknown.
 pub fn holding_by_text(root: &Root, address: u64) -> Result<Option<Mapping>, ReadError> {
     let Some(mut mapping) = read(root, SELF, |_| true)?.into_iter().find(|mapping| mapping.holds(address)) else {
         return Ok(None);
     };
     mapping.page_size = match may_be_hugetlb(&mapping) {
-        true => smaps::of(root, &mapping)?.and_then(|usage| usage.kernel_page_size),
-        false => Some(PageSize::base()),
+        true => if_there(smaps::of(root, &mapping))?.flatten().and_then(|usage| usage.kernel_page_size),
+        false => if_there(root.base_page_size())?,
     };
     Ok(Some(mapping))
 }
@@ -170,7 +171,7 @@ mod tests {
         let mappings = read(&Root::at(directory.path()), SELF, |_| true).unwrap();
         assert_eq!(mappings.iter().map(Mapping::size).collect::<Vec<_>>(), [Bytes(0x3000), Bytes(0x1000)]);
         let found = holding_by_text(&Root::at(directory.path()), 0x2500).unwrap().unwrap();
-        assert_eq!((found.start, found.end, found.page_size), (0x1000, 0x4000, Some(PageSize::base())));
+        assert_eq!((found.start, found.end, found.page_size), (0x1000, 0x4000, None), "no file tells the page size");
         assert_eq!(holding_by_text(&Root::at(directory.path()), 0x6000).unwrap(), None);
     }
 }

@@ -42,7 +42,7 @@ impl Meminfo {
     /// Reads /proc/meminfo; an error if it has no `MemTotal`, because then it is something else.
     pub fn read(root: &Root) -> Result<Self, ReadError> {
         const PATH: &str = "/proc/meminfo";
-        let meminfo = Self::parse(&root.read(PATH)?);
+        let meminfo = root.read_short(PATH, Self::parse)?;
         if meminfo.mem_total.is_none() {
             return Err(root.content(PATH, "it has no line MemTotal"));
         }
@@ -54,26 +54,25 @@ impl Meminfo {
         let mut meminfo = Self::default();
         for line in text.lines() {
             let Some((name, value)) = line.split_once(':') else { continue };
-            let Some(number) = value.split_ascii_whitespace().next().and_then(|word| word.parse().ok()) else {
-                continue;
-            };
-            let bytes = Some(Bytes::from_kib(number));
+            let number = || value.split_ascii_whitespace().next()?.parse().ok();
+            let bytes = || number().map(Bytes::from_kib);
+            let pages = || number().map(Pages);
             match name {
-                "MemTotal" => meminfo.mem_total = bytes,
-                "MemFree" => meminfo.mem_free = bytes,
-                "MemAvailable" => meminfo.mem_available = bytes,
-                "PageTables" => meminfo.page_tables = bytes,
-                "AnonHugePages" => meminfo.anon_huge_pages = bytes,
-                "ShmemHugePages" => meminfo.shmem_huge_pages = bytes,
-                "ShmemPmdMapped" => meminfo.shmem_pmd_mapped = bytes,
-                "SwapTotal" => meminfo.swap_total = bytes,
-                "SwapFree" => meminfo.swap_free = bytes,
-                "Hugetlb" => meminfo.hugetlb = bytes,
-                "Hugepagesize" => meminfo.huge_page_size = PageSize::from_kib(number),
-                "HugePages_Total" => meminfo.huge_pages_total = Some(Pages(number)),
-                "HugePages_Free" => meminfo.huge_pages_free = Some(Pages(number)),
-                "HugePages_Rsvd" => meminfo.huge_pages_rsvd = Some(Pages(number)),
-                "HugePages_Surp" => meminfo.huge_pages_surp = Some(Pages(number)),
+                "MemTotal" => meminfo.mem_total = bytes(),
+                "MemFree" => meminfo.mem_free = bytes(),
+                "MemAvailable" => meminfo.mem_available = bytes(),
+                "PageTables" => meminfo.page_tables = bytes(),
+                "AnonHugePages" => meminfo.anon_huge_pages = bytes(),
+                "ShmemHugePages" => meminfo.shmem_huge_pages = bytes(),
+                "ShmemPmdMapped" => meminfo.shmem_pmd_mapped = bytes(),
+                "SwapTotal" => meminfo.swap_total = bytes(),
+                "SwapFree" => meminfo.swap_free = bytes(),
+                "Hugetlb" => meminfo.hugetlb = bytes(),
+                "Hugepagesize" => meminfo.huge_page_size = number().and_then(PageSize::from_kib),
+                "HugePages_Total" => meminfo.huge_pages_total = pages(),
+                "HugePages_Free" => meminfo.huge_pages_free = pages(),
+                "HugePages_Rsvd" => meminfo.huge_pages_rsvd = pages(),
+                "HugePages_Surp" => meminfo.huge_pages_surp = pages(),
                 _ => {}
             }
         }

@@ -7,9 +7,11 @@ pub mod cgroup;
 pub mod maps;
 pub mod meminfo;
 pub mod pool;
+pub mod process;
 pub mod procmap_query;
 pub mod root;
 pub mod smaps;
+pub mod sysctl;
 pub mod thp;
 
 pub use root::Root;

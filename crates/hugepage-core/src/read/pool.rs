@@ -4,7 +4,7 @@
 use crate::read::Root;
 use crate::read::meminfo::Meminfo;
 use crate::read::root::if_there;
-use crate::{PageSize, Pages, ReadError};
+use crate::{Bytes, PageSize, Pages, ReadError};
 
 const SIZES: &str = "/sys/kernel/mm/hugepages";
 const NODES: &str = "/sys/devices/system/node";
@@ -29,7 +29,12 @@ pub struct Pool {
 impl Pool {
     /// Free pages that are promised to nobody: what a new mapping can have. `None` where reservations are unknown.
     pub fn available(&self) -> Option<Pages> {
-        Some(self.free.saturating_sub(self.resv?))
+        Some(self.free.saturating_sub(self.promised()?))
+    }
+
+    /// `resv`, or zero where there is no page that could be promised.
+    pub fn promised(&self) -> Option<Pages> {
+        self.resv.or((self.nr == Pages(0)).then_some(Pages(0)))
     }
 }
 
@@ -44,8 +49,9 @@ pub struct NodePool {
 
 /// The huge page sizes of this kernel and CPU, ascending; empty where the kernel has no huge pages.
 pub fn sizes(root: &Root) -> Result<Vec<PageSize>, ReadError> {
-    // Without the directory, an existing /sys says that there are none; without /sys nothing is known.
-    if !root.exists(SIZES) && root.exists("/sys/kernel") {
+    // Without the directory, the one above says that there are none; without that, as where /sys is not mounted or
+    // before 2.6.27, nothing is known.
+    if !root.exists(SIZES) && root.exists("/sys/kernel/mm") {
         return Ok(Vec::new());
     }
     let mut sizes: Vec<_> = root.list(SIZES)?.iter().filter_map(|name| PageSize::from_sysfs_name(name)).collect();
@@ -68,6 +74,11 @@ pub fn from_meminfo(meminfo: &Meminfo) -> Option<Pool> {
         surplus: meminfo.huge_pages_surp,
         overcommit: None,
     })
+}
+
+/// The memory in the pools of all sizes, for kernels before 4.19, whose /proc/meminfo has no line `Hugetlb`.
+pub fn memory(root: &Root) -> Result<Bytes, ReadError> {
+    sizes(root)?.into_iter().try_fold(Bytes(0), |sum, size| Ok(sum.saturating_add(size.times(pool(root, size)?.nr))))
 }
 
 /// The shares of all NUMA nodes in the pool of one size; empty on a kernel without nodes.

@@ -4,10 +4,12 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::ReadError;
+use crate::{PageSize, ReadError};
 
 /// No file read here is anywhere near this long; a longer one is refused instead of filling memory.
 const LONGEST: usize = 16 << 20;
+/// Holds /proc/meminfo and /proc/PID/status of today's kernels twice over.
+const BUFFER: usize = 4096;
 
 /// Where `/` is.
 #[derive(Clone, Debug)]
@@ -29,6 +31,19 @@ impl Root {
         self.0 == Path::new("/")
     }
 
+    /// The base page size of the machine that the tree stands for: of another one, what its kernel put into the
+    /// auxiliary vector of every process, where sysconf(3) has it from as well (getauxval(3), `AT_PAGESZ`).
+    pub fn base_page_size(&self) -> Result<PageSize, ReadError> {
+        const PATH: &str = "/proc/self/auxv";
+        if self.is_live() {
+            return Ok(PageSize::base());
+        }
+        let mut bytes = Vec::new();
+        let mut file = self.open(PATH)?;
+        file.read_to_end(&mut bytes).map_err(|source| self.error("read", PATH, source))?;
+        page_size_in(&bytes).ok_or_else(|| self.content(PATH, "it has no AT_PAGESZ"))
+    }
+
     /// The real place of `path`, which is absolute as the kernel names it.
     pub fn path(&self, path: &str) -> PathBuf {
         self.0.join(path.trim_start_matches('/'))
@@ -42,15 +57,12 @@ impl Root {
     /// The whole text of `path`; bytes that are not UTF-8 are replaced.
     pub fn read(&self, path: &str) -> Result<String, ReadError> {
         let mut file = self.open(path)?;
-        // Files of /proc have no size to ask for, so std's size hint would only cost system calls.
-        let mut bytes = vec![0; 4096];
+        let mut bytes = vec![0; BUFFER];
         let mut filled = 0;
         loop {
-            match file.read(&mut bytes[filled..]) {
-                Ok(0) => break,
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(source) => return Err(self.error("read", path, source)),
+            match self.read_some(path, &mut file, &mut bytes[filled..])? {
+                0 => break,
+                count => filled += count,
             }
             if filled > LONGEST {
                 return Err(self.content(path, format!("it is longer than {LONGEST} bytes")));
@@ -63,10 +75,32 @@ impl Root {
         Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
+    /// Gives `take` the text of a short file that the kernel writes in one go, as meminfo, the status of a process or
+    /// an attribute in /sys: one system call reads all of it, and nothing is allocated.
+    pub fn read_short<T>(&self, path: &str, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
+        let mut bytes = [0; BUFFER];
+        let count = self.read_some(path, &mut self.open(path)?, &mut bytes)?;
+        if count == bytes.len() {
+            return Ok(take(&self.read(path)?));
+        }
+        Ok(take(&String::from_utf8_lossy(&bytes[..count])))
+    }
+
     /// The one number that `path` holds.
     pub fn read_number(&self, path: &str) -> Result<u64, ReadError> {
-        let text = self.read(path)?;
-        text.trim().parse().map_err(|_| self.content(path, format!("\"{}\" is not a number", text.trim())))
+        self.read_short(path, |text| {
+            let text = text.trim();
+            text.parse().map_err(|_| self.content(path, format!("\"{text}\" is not a number")))
+        })?
+    }
+
+    fn read_some(&self, path: &str, file: &mut File, into: &mut [u8]) -> Result<usize, ReadError> {
+        loop {
+            match file.read(into) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result.map_err(|source| self.error("read", path, source)),
+            }
+        }
     }
 
     /// The names in the directory `path`, sorted.
@@ -102,11 +136,47 @@ impl Root {
     }
 }
 
+/// Takes an auxiliary vector: pairs of 64-bit words, in the byte order of the machine that it comes from.
+fn page_size_in(auxv: &[u8]) -> Option<PageSize> {
+    const AT_PAGESZ: u64 = 6;
+    let (words, _) = auxv.as_chunks::<8>();
+    [u64::from_le_bytes, u64::from_be_bytes].into_iter().find_map(|word| {
+        let (pairs, _) = words.as_chunks::<2>();
+        let &[_, size] = pairs.iter().find(|[key, _]| word(*key) == AT_PAGESZ)?;
+        PageSize::new(word(size))
+    })
+}
+
 /// `Ok(None)` where the file does not exist, which is an answer and not a failure.
 pub fn if_there<T>(result: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_auxiliary_vector_of_either_byte_order_has_the_page_size() {
+        let vector = [(33u64, 0x7ffd_0000_0000u64), (16, 0x1f8b_fbff), (6, 65536), (17, 100), (0, 0)];
+        let little: Vec<u8> =
+            vector.iter().flat_map(|(key, value)| [key.to_le_bytes(), value.to_le_bytes()]).flatten().collect();
+        let big: Vec<u8> =
+            vector.iter().flat_map(|(key, value)| [key.to_be_bytes(), value.to_be_bytes()]).flatten().collect();
+        assert_eq!(page_size_in(&little), PageSize::from_kib(64));
+        assert_eq!(page_size_in(&big), PageSize::from_kib(64));
+        assert_eq!(page_size_in(&little[..40]), None);
+        assert_eq!(page_size_in(b"text, not a vector"), None);
+    }
+
+    /// What a tree would say of this machine is what sysconf(3) says.
+    #[test]
+    fn the_auxiliary_vector_agrees_with_sysconf() {
+        let auxv = fs::read("/proc/self/auxv").unwrap();
+        assert_eq!(page_size_in(&auxv), Some(PageSize::base()));
     }
 }

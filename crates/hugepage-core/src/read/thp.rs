@@ -11,10 +11,10 @@ const DIRECTORY: &str = "/sys/kernel/mm/transparent_hugepage";
 /// `enabled` governs private memory; the shared segment of PostgreSQL obeys `shmem_enabled` (admin-guide/mm/transhuge).
 pub fn choice(root: &Root, file: &str) -> Result<Option<String>, ReadError> {
     let path = format!("{DIRECTORY}/{file}");
-    let Some(text) = if_there(root.read(&path))? else { return Ok(None) };
-    match chosen(&text) {
-        Some(word) => Ok(Some(word.to_owned())),
-        None => Err(root.content(&path, "no word of it is in brackets")),
+    match if_there(root.read_short(&path, |text| chosen(text).map(str::to_owned)))? {
+        None => Ok(None),
+        Some(Some(word)) => Ok(Some(word)),
+        Some(None) => Err(root.content(&path, "no word of it is in brackets")),
     }
 }
 

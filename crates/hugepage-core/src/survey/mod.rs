@@ -1,5 +1,6 @@
 //! Gathers facts from several files into one answer: every file is read once, and what can't be read is a note.
 
+pub mod host;
 pub mod pools;
 pub mod segments;
 pub mod server;

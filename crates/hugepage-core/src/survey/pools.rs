@@ -1,12 +1,12 @@
 //! All pools of a host: one for each page size, and the share of each NUMA node.
 
+use crate::Pages;
 use crate::notes::Notes;
 use crate::read::cgroup::Limit;
 use crate::read::meminfo::Meminfo;
 use crate::read::pool::{self, Pool};
 use crate::read::{Root, buddyinfo};
 use crate::survey::{CgroupView, limits};
-use crate::{PageSize, Pages};
 
 /// A pool, or a node's share of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,8 @@ pub fn rows(root: &Root, view: CgroupView<'_>, notes: &mut Notes) -> Vec<PoolRow
     let meminfo = notes.keep(Meminfo::read(root));
     let default = meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
     let zones = notes.keep(buddyinfo::read(root));
-    let obtainable = |node, size| buddyinfo::ready(zones.as_deref()?, node, size, PageSize::base());
+    let base = notes.keep(root.base_page_size());
+    let obtainable = |node, size| buddyinfo::ready(zones.as_deref()?, node, size, base?);
     let row = |node, pool: Pool, limit| PoolRow {
         node,
         is_default: default == Some(pool.page_size),

@@ -9,7 +9,6 @@ use crate::survey::{CgroupView, limits};
 use crate::{PageSize, ReadError};
 
 /// The facts on the server whose main segment is `mapping`, a mapping of this process.
-///
 pub fn facts(
     root: &Root,
     asked: Asked,
@@ -18,8 +17,16 @@ pub fn facts(
     reserve_percent: u32,
     notes: &mut Notes,
 ) -> Facts {
-    let meminfo = notes.keep(Meminfo::read(root));
+    let mut meminfo = notes.keep(Meminfo::read(root));
+    if let Some(meminfo) = &mut meminfo
+        && meminfo.hugetlb.is_none()
+    {
+        meminfo.hugetlb = pool::memory(root).ok();
+    }
     let segment = mapping.map(|mapping| {
+        if mapping.page_size.is_none() {
+            notes.add(format!("the kernel does not tell the page size of the mapping {}", mapping.name()));
+        }
         let landing = notes.keep(landing(root, &mapping, thp_in_use(meminfo.as_ref()))).unwrap_or(Landing::Unknown);
         Segment { mapping, landing }
     });
@@ -42,7 +49,10 @@ pub fn thp_in_use(meminfo: Option<&Meminfo>) -> bool {
 
 /// Where a mapping of this process landed. Its page tables are walked only if `thp_in_use`.
 pub fn landing(root: &Root, mapping: &Mapping, thp_in_use: bool) -> Result<Landing, ReadError> {
-    let base = PageSize::base();
+    if mapping.page_size.is_none() {
+        return Ok(Landing::Unknown);
+    }
+    let base = root.base_page_size()?;
     let (usage, pmd_size) = match thp_in_use && mapping.page_size == Some(base) {
         true => (smaps::of(root, mapping)?, thp::pmd_size(root)?),
         false => (None, None),
@@ -56,7 +66,7 @@ fn pool_of(root: &Root, size: PageSize, meminfo: Option<&Meminfo>, notes: &mut N
         Err(error) => error,
     };
     match pool::sizes(root) {
-        Ok(sizes) if error.is_not_found() && !sizes.contains(&size) => return PoolFact::Unsupported(size, sizes),
+        Ok(sizes) if error.is_not_found() && !sizes.contains(&size) => return PoolFact::Unsupported(sizes),
         _ => notes.add(error.to_string()),
     }
     // A kernel before 2.6.27, or a hidden /sys: meminfo knows the pool of the default size alone.
@@ -69,7 +79,7 @@ fn pool_of(root: &Root, size: PageSize, meminfo: Option<&Meminfo>, notes: &mut N
 /// Without a default size in meminfo the kernel has no huge pages, if /sys confirms it.
 fn no_size(root: &Root, notes: &mut Notes) -> PoolFact {
     match notes.keep(pool::sizes(root)) {
-        Some(sizes) if sizes.is_empty() => PoolFact::Unsupported(PageSize::base(), sizes),
+        Some(sizes) if sizes.is_empty() => PoolFact::Unsupported(sizes),
         _ => PoolFact::Unknown,
     }
 }

@@ -1,0 +1,114 @@
+//! /proc/PID/status: the memory of one process, without walking its page tables and without its mmap lock (proc(5)).
+
+use std::io;
+
+use crate::read::Root;
+use crate::{Bytes, ReadError};
+
+/// What one process has; `None` where this kernel has no such line, or the process has no memory of its own any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessStatus {
+    /// `PPid`: its parent.
+    pub parent: Option<i32>,
+    /// `VmPTE`: its page tables.
+    pub page_tables: Option<Bytes>,
+    /// `RssAnon` (since 4.5): resident private memory.
+    pub rss_anon: Option<Bytes>,
+    /// `RssFile` (since 4.5): resident file pages.
+    pub rss_file: Option<Bytes>,
+    /// `RssShmem` (since 4.5): resident shared memory in base or transparent huge pages, hugetlb pages not counted.
+    pub rss_shmem: Option<Bytes>,
+    /// `VmSwap`: its private memory in swap.
+    pub swap: Option<Bytes>,
+    /// `HugetlbPages` (since 4.4): above zero it proves hugetlb pages; the amount can be far too low, because
+    /// processes share page tables of huge pages.
+    pub hugetlb_pages: Option<Bytes>,
+}
+
+impl ProcessStatus {
+    /// Takes the text of /proc/PID/status.
+    pub fn parse(text: &str) -> Self {
+        let mut status = Self::default();
+        for line in text.lines() {
+            let Some((name, value)) = line.split_once(':') else { continue };
+            let into = match name {
+                "PPid" => {
+                    status.parent = value.trim().parse().ok();
+                    continue;
+                }
+                "VmPTE" => &mut status.page_tables,
+                "RssAnon" => &mut status.rss_anon,
+                "RssFile" => &mut status.rss_file,
+                "RssShmem" => &mut status.rss_shmem,
+                "VmSwap" => &mut status.swap,
+                "HugetlbPages" => &mut status.hugetlb_pages,
+                _ => continue,
+            };
+            *into = value.split_ascii_whitespace().next().and_then(|word| word.parse().ok()).map(Bytes::from_kib);
+        }
+        status
+    }
+}
+
+/// The status of `pid`; `Ok(None)` if there is no such process (any more).
+pub fn status(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
+    unless_gone(root.read_short(&format!("/proc/{pid}/status"), ProcessStatus::parse))
+}
+
+/// The command line of `pid`, which a server process uses for its title; empty for one that is ending.
+pub fn title(root: &Root, pid: i32) -> Result<Option<String>, ReadError> {
+    let text = unless_gone(root.read(&format!("/proc/{pid}/cmdline")))?;
+    Ok(text.map(|text| text.split('\0').next().unwrap_or_default().trim_end().to_owned()))
+}
+
+/// The children of `pid` (`children`, since 3.5 where the kernel is built with it). One that ends while the kernel
+/// lists may hide another, so check what you know otherwise against it.
+pub fn children(root: &Root, pid: i32) -> Result<Vec<i32>, ReadError> {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    let text = root.read(&path)?;
+    text.split_ascii_whitespace()
+        .map(|word| word.parse().map_err(|_| root.content(&path, format!("\"{word}\" is not a process"))))
+        .collect()
+}
+
+/// The process that /proc/self stands for: another number than getpid(2) gives means that /proc shows another
+/// namespace of processes.
+pub fn own_pid(root: &Root) -> Result<i32, ReadError> {
+    const PATH: &str = "/proc/self";
+    let link = root.read_link(PATH)?;
+    link.parse().map_err(|_| root.content(PATH, format!("\"{link}\" is not a process")))
+}
+
+/// A process can end between open and read, which then fails with ESRCH.
+fn unless_gone<T>(result: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(ReadError::Io { source, .. }) if is_no_such_process(&source) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_no_such_process(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ESRCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zombie_has_no_memory() {
+        let zombie = ProcessStatus::parse("Name:\tpostgres\nState:\tZ (zombie)\nPPid:\t7\n");
+        assert_eq!(zombie, ProcessStatus { parent: Some(7), ..ProcessStatus::default() });
+    }
+
+    #[test]
+    fn own_process() {
+        let root = Root::live();
+        let pid = i32::try_from(std::process::id()).unwrap();
+        assert_eq!(own_pid(&root).unwrap(), pid);
+        assert!(status(&root, pid).unwrap().unwrap().page_tables.unwrap() > Bytes(0));
+        assert_eq!(status(&root, i32::MAX).unwrap(), None);
+    }
+}

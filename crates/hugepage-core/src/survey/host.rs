@@ -1,0 +1,180 @@
+//! The kernel's side of huge pages, gathered in one list: what a person would look up by hand, file by file.
+
+use crate::notes::Notes;
+use crate::read::root::if_there;
+use crate::read::{Root, sysctl, thp};
+use crate::{Bytes, ReadError};
+
+/// One fact. A fact that this kernel does not have has no row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostFact {
+    /// The kernel's own name of it.
+    pub name: String,
+    /// Its value as the kernel prints it; sizes in bytes.
+    pub setting: String,
+    /// `bytes`, `pages`, `events`, `%`, or nothing for a choice.
+    pub unit: Option<&'static str>,
+    /// The file that says so.
+    pub source: String,
+}
+
+const MEMINFO: &str = "/proc/meminfo";
+const MEMORY: [&str; 13] = [
+    "MemTotal",
+    "MemFree",
+    "MemAvailable",
+    "PageTables",
+    "AnonHugePages",
+    "ShmemHugePages",
+    "ShmemPmdMapped",
+    "Hugepagesize",
+    "Hugetlb",
+    "SwapTotal",
+    "SwapFree",
+    "CommitLimit",
+    "Committed_AS",
+];
+const PARAMETERS: [(&str, Option<&str>); 7] = [
+    ("vm.nr_hugepages", Some("pages")),
+    ("vm.nr_overcommit_hugepages", Some("pages")),
+    ("vm.hugetlb_shm_group", None),
+    ("vm.overcommit_memory", None),
+    ("vm.overcommit_ratio", Some("%")),
+    ("vm.swappiness", None),
+    ("vm.min_free_kbytes", Some("bytes")),
+];
+/// Counters of /proc/vmstat since boot that grow when the kernel looks for memory in need; kernels split some by zone.
+const EVENTS: [&str; 5] = ["pgscan_kswapd", "pgscan_direct", "allocstall", "compact_stall", "compact_fail"];
+
+/// All facts, in a fixed order; what can't be read is a note.
+pub fn facts(root: &Root, notes: &mut Notes) -> Vec<HostFact> {
+    let mut facts = Vec::new();
+    let sources: [fn(&Root) -> Result<Vec<HostFact>, ReadError>; 6] =
+        [memory, transparent_huge_pages, parameters, boot_command_line, next_boot, pressure];
+    for source in sources {
+        facts.extend(notes.keep(source(root)).unwrap_or_default());
+    }
+    facts.extend(notes.keep(events(root)).unwrap_or_default());
+    facts
+}
+
+fn memory(root: &Root) -> Result<Vec<HostFact>, ReadError> {
+    let text = root.read(MEMINFO)?;
+    let line = |name: &&str| {
+        let (_, value) = text.lines().filter_map(|line| line.split_once(':')).find(|(found, _)| found == name)?;
+        Some(in_bytes(name, value.split_ascii_whitespace().next()?, MEMINFO))
+    };
+    Ok(MEMORY.iter().filter_map(line).collect())
+}
+
+fn transparent_huge_pages(root: &Root) -> Result<Vec<HostFact>, ReadError> {
+    let mut facts = Vec::new();
+    for file in ["enabled", "defrag", "shmem_enabled"] {
+        if let Some(setting) = thp::choice(root, file)? {
+            let source = format!("/sys/kernel/mm/transparent_hugepage/{file}");
+            facts.push(HostFact { name: format!("transparent_hugepage/{file}"), setting, unit: None, source });
+        }
+    }
+    Ok(facts)
+}
+
+fn parameters(root: &Root) -> Result<Vec<HostFact>, ReadError> {
+    let mut facts = Vec::new();
+    for (name, unit) in PARAMETERS {
+        if let Some(setting) = sysctl::running(root, name)? {
+            let source = sysctl::path(name);
+            facts.push(match unit {
+                Some("bytes") => in_bytes(name, &setting, &source),
+                unit => HostFact { name: name.to_owned(), setting, unit, source },
+            });
+        }
+    }
+    Ok(facts)
+}
+
+/// `hugepages=`, `hugepagesz=` and their like, one row each, in their order, which has a meaning.
+fn boot_command_line(root: &Root) -> Result<Vec<HostFact>, ReadError> {
+    const PATH: &str = "/proc/cmdline";
+    let text = if_there(root.read(PATH))?.unwrap_or_default();
+    let words = text.split_ascii_whitespace().filter_map(|word| word.split_once('='));
+    let wanted = ["hugepages", "hugepagesz", "default_hugepagesz", "hugetlb_cma", "transparent_hugepage"];
+    Ok(words
+        .filter(|(name, _)| wanted.contains(name))
+        .map(|(name, value)| HostFact {
+            name: format!("boot {name}"),
+            setting: value.to_owned(),
+            unit: None,
+            source: PATH.to_owned(),
+        })
+        .collect())
+}
+
+/// What sysctl.d will make of the same parameters at the next boot.
+fn next_boot(root: &Root) -> Result<Vec<HostFact>, ReadError> {
+    let mut assignments = sysctl::at_next_boot(root)?;
+    let fact = |(name, unit): &(&str, Option<&'static str>)| {
+        let assignment = assignments.remove(*name)?;
+        let name = format!("next boot {name}");
+        Some(match unit {
+            Some("bytes") => in_bytes(&name, &assignment.value, &assignment.file),
+            unit => HostFact { name, setting: assignment.value, unit: *unit, source: assignment.file },
+        })
+    };
+    Ok(PARAMETERS.iter().filter_map(fact).collect())
+}
+
+/// The share of time that some, or all, tasks waited for memory (accounting/psi).
+fn pressure(root: &Root) -> Result<Vec<HostFact>, ReadError> {
+    const PATH: &str = "/proc/pressure/memory";
+    // Kernels built with PSI and booted without it have the file, and refuse to read it.
+    let Some(text) = root.read(PATH).ok() else { return Ok(Vec::new()) };
+    let mut facts = Vec::new();
+    for line in text.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let Some(who) = words.next() else { continue };
+        for (span, setting) in words.filter_map(|word| word.split_once('=')).filter(|(span, _)| span.starts_with("avg"))
+        {
+            facts.push(HostFact {
+                name: format!("memory pressure {who} {span}"),
+                setting: setting.to_owned(),
+                unit: Some("%"),
+                source: PATH.to_owned(),
+            });
+        }
+    }
+    Ok(facts)
+}
+
+fn events(root: &Root) -> Result<Vec<HostFact>, ReadError> {
+    const PATH: &str = "/proc/vmstat";
+    let text = root.read(PATH)?;
+    let counters: Vec<_> = text.lines().filter_map(|line| line.split_once(' ')).collect();
+    let sum = |event: &&str| {
+        // allocstall_normal, pgscan_direct_dma32 and their like; pgscan_direct_throttle counts something else.
+        let of_event = |name: &str| {
+            name == *event
+                || ["_dma", "_dma32", "_normal", "_high", "_movable", "_device"]
+                    .iter()
+                    .any(|zone| name.strip_prefix(event) == Some(zone))
+        };
+        let values =
+            counters.iter().filter(|(name, _)| of_event(name)).filter_map(|(_, value)| value.parse::<u64>().ok());
+        values.reduce(u64::saturating_add).map(|sum| HostFact {
+            name: (*event).to_owned(),
+            setting: sum.to_string(),
+            unit: Some("events"),
+            source: PATH.to_owned(),
+        })
+    };
+    Ok(EVENTS.iter().filter_map(sum).collect())
+}
+
+/// The kernel's kB as bytes; a number that is none is shown as it stands.
+fn in_bytes(name: &str, kib: &str, source: &str) -> HostFact {
+    let bytes = kib.parse().map(Bytes::from_kib);
+    let (setting, unit) = match bytes {
+        Ok(bytes) => (bytes.0.to_string(), Some("bytes")),
+        Err(_) => (kib.to_owned(), None),
+    };
+    HostFact { name: name.to_owned(), setting, unit, source: source.to_owned() }
+}

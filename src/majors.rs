@@ -1,0 +1,34 @@
+//! Where PostgreSQL's majors differ. Nothing else in the extension asks for the version.
+
+use pgrx::pg_sys;
+
+/// The entry of the backend status snapshot at `index`, from 1 (backend_status.c).
+///
+/// # Safety
+/// `index` must be between 1 and `pgstat_fetch_stat_numbackends()` of the snapshot at hand.
+#[allow(unsafe_code)]
+pub unsafe fn backend_status(index: i32) -> *const pg_sys::LocalPgBackendStatus {
+    // SAFETY: the caller keeps the bounds; the entry lives as long as the snapshot.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::pgstat_fetch_stat_local_beentry(index);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::pgstat_get_local_beentry_by_index(index);
+    }
+}
+
+/// `pg_stat_activity.state` of a backend; `None` for a process that has none.
+pub fn state(state: pg_sys::BackendState::Type) -> Option<&'static str> {
+    use pg_sys::BackendState::*;
+    Some(match state {
+        #[cfg(any(feature = "pg18", feature = "pg19"))]
+        STATE_STARTING => "starting",
+        STATE_IDLE => "idle",
+        STATE_RUNNING => "active",
+        STATE_IDLEINTRANSACTION => "idle in transaction",
+        STATE_FASTPATH => "fastpath function call",
+        STATE_IDLEINTRANSACTION_ABORTED => "idle in transaction (aborted)",
+        STATE_DISABLED => "disabled",
+        _ => return None,
+    })
+}

@@ -1,0 +1,134 @@
+//! All processes of this server with their memory, each joined with its own session and never with another's.
+//!
+//! A pid can be given to a new process between two looks. So a process is joined with a session only if the session
+//! began before we read the process's memory and was still there afterwards: then both are the same process.
+
+use std::collections::HashMap;
+
+use hugepage_core::notes::Notes;
+use hugepage_core::read::process::{self, ProcessStatus};
+use hugepage_core::read::{Root, process::children};
+use pgrx::pg_sys;
+
+use crate::sessions::{self, Session};
+
+/// One process of this server.
+#[derive(Debug)]
+pub struct Process {
+    /// Its number.
+    pub pid: i32,
+    /// `None` for the postmaster, the logger, and a background worker without a database connection.
+    pub session: Option<Session>,
+    /// What it is, where no session says so.
+    pub title: Option<&'static str>,
+    /// Its memory; `None` if it may not be read.
+    pub status: Option<ProcessStatus>,
+}
+
+/// Sessions that begin while we look need another round; under a storm of connections that must end some time.
+const ROUNDS: usize = 4;
+
+/// The processes of this server, the postmaster first. One that ends while we look is simply absent.
+pub fn all(root: &Root, notes: &mut Notes) -> Vec<Process> {
+    let postmaster = postmaster_pid();
+    let readable = own_namespace(root, notes);
+    let mut pids = vec![postmaster];
+    if readable {
+        pids.extend(notes.keep(children(root, postmaster)).unwrap_or_default());
+    }
+    let mut joined: HashMap<i32, Process> = HashMap::new();
+    let mut alone: HashMap<i32, ProcessStatus> = HashMap::new();
+    for _ in 0..ROUNDS {
+        let before = sessions::now();
+        let read = read_all(root, &pids, postmaster, readable, notes);
+        let running = sessions::now_running();
+        alone.extend(read.iter().filter_map(|(&pid, status)| Some((pid, (*status)?))));
+        pids.clear();
+        for session in running {
+            let pid = session.pid;
+            match read.get(&pid) {
+                Some(&status) if session.start <= before => {
+                    joined.insert(pid, Process { pid, session: Some(session), title: None, status });
+                }
+                // It began while we looked, or the kernel's list passed over it.
+                _ if !joined.contains_key(&pid) => pids.push(pid),
+                _ => {}
+            }
+        }
+        if pids.is_empty() {
+            break;
+        }
+    }
+    alone.retain(|pid, _| !joined.contains_key(pid) && !pids.contains(pid));
+    let others = alone.into_iter().filter_map(|(pid, status)| without_session(root, pid, postmaster, status));
+    let mut processes: Vec<_> = others.chain(joined.into_values()).collect();
+    if !readable {
+        processes.push(Process { pid: postmaster, session: None, title: Some("postmaster"), status: None });
+    }
+    processes.sort_unstable_by_key(|process| (process.pid != postmaster, process.pid));
+    processes
+}
+
+/// The memory of each process that is there and is ours; `None` for one that may not be read.
+fn read_all(
+    root: &Root,
+    pids: &[i32],
+    postmaster: i32,
+    readable: bool,
+    notes: &mut Notes,
+) -> HashMap<i32, Option<ProcessStatus>> {
+    let mut read = HashMap::with_capacity(pids.len());
+    for &pid in pids {
+        pgrx::check_for_interrupts!();
+        if !readable {
+            read.insert(pid, None);
+            continue;
+        }
+        match process::status(root, pid) {
+            Ok(Some(status)) if pid == postmaster || status.parent == Some(postmaster) => {
+                read.insert(pid, Some(status));
+            }
+            // It has ended, and perhaps its number belongs to somebody else now.
+            Ok(_) => {}
+            Err(error) => {
+                notes.add(error.to_string());
+                read.insert(pid, None);
+            }
+        }
+    }
+    read
+}
+
+/// A process of ours that no session speaks for, unless it has ended by now.
+fn without_session(root: &Root, pid: i32, postmaster: i32, status: ProcessStatus) -> Option<Process> {
+    let title = if pid == postmaster {
+        Some("postmaster")
+    } else {
+        let title = process::title(root, pid).ok().flatten().filter(|title| !title.is_empty())?;
+        title.ends_with(": logger").then_some("logger")
+    };
+    Some(Process { pid, session: None, title, status: Some(status) })
+}
+
+/// Whether /proc shows the processes that we know by number.
+fn own_namespace(root: &Root, notes: &mut Notes) -> bool {
+    // SAFETY: set when the process starts.
+    #[allow(unsafe_code)]
+    let own = unsafe { pg_sys::MyProcPid };
+    match notes.keep(process::own_pid(root)) {
+        Some(pid) if pid == own => true,
+        Some(_) => {
+            notes.add("/proc shows another namespace of processes, so the memory of each process can't be read");
+            false
+        }
+        None => false,
+    }
+}
+
+fn postmaster_pid() -> i32 {
+    // SAFETY: set by the postmaster before it starts any process.
+    #[allow(unsafe_code)]
+    unsafe {
+        pg_sys::PostmasterPid
+    }
+}

@@ -1,0 +1,79 @@
+//! What pg_stat_activity knows of the server's processes, straight from the array behind it (backend_status.h).
+
+use std::ffi::{CStr, c_char};
+
+use pgrx::pg_sys;
+
+use crate::majors;
+
+/// A process that has an entry in the backend status array.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// Its process.
+    pub pid: i32,
+    /// When the process started, in microseconds since 2000.
+    pub start: pg_sys::TimestampTz,
+    /// As in pg_stat_activity.
+    pub backend_type: Option<String>,
+    /// Its database, if it has one.
+    pub database: Option<pg_sys::Oid>,
+    /// Its role, if it has one.
+    pub role: Option<pg_sys::Oid>,
+    /// As in pg_stat_activity; `None` for a process without a database session.
+    pub application_name: Option<String>,
+    /// As in pg_stat_activity.
+    pub state: Option<&'static str>,
+}
+
+/// The time now, comparable with [`Session::start`].
+#[allow(unsafe_code)]
+pub fn now() -> pg_sys::TimestampTz {
+    // SAFETY: reads the clock.
+    unsafe { pg_sys::GetCurrentTimestamp() }
+}
+
+/// The sessions at this moment, whatever the transaction has seen before.
+///
+/// The snapshot that the transaction may hold already is given up, as by pg_stat_clear_snapshot(): rows about memory
+/// as it is now must not be joined with sessions of long ago.
+#[allow(unsafe_code)]
+pub fn now_running() -> Vec<Session> {
+    // SAFETY: both functions work on this backend's private snapshot; the bounds are those of the snapshot.
+    unsafe {
+        pg_sys::pgstat_clear_backend_activity_snapshot();
+        let count = pg_sys::pgstat_fetch_stat_numbackends();
+        (1..=count).filter_map(|index| session(majors::backend_status(index).as_ref()?)).collect()
+    }
+}
+
+#[allow(unsafe_code)]
+fn session(entry: &pg_sys::LocalPgBackendStatus) -> Option<Session> {
+    let status = &entry.backendStatus;
+    let some_oid = |oid: pg_sys::Oid| Some(oid).filter(|&oid| oid != pg_sys::InvalidOid);
+    // SAFETY: the descriptions are constants, the worker's type is a buffer of this backend, and st_appname points
+    // into the snapshot.
+    let (backend_type, application_name) = unsafe {
+        let backend_type = match status.st_backendType {
+            pg_sys::BackendType::B_BG_WORKER => text(pg_sys::GetBackgroundWorkerTypeByPid(status.st_procpid)),
+            other => text(pg_sys::GetBackendTypeDesc(other)),
+        };
+        (backend_type, text(status.st_appname))
+    };
+    (status.st_procpid > 0).then(|| Session {
+        pid: status.st_procpid,
+        start: status.st_proc_start_timestamp,
+        backend_type,
+        database: some_oid(status.st_databaseid),
+        role: some_oid(status.st_userid),
+        application_name,
+        state: majors::state(status.st_state),
+    })
+}
+
+/// # Safety
+/// `text` is null or ends with a NUL byte.
+#[allow(unsafe_code)]
+unsafe fn text(text: *const c_char) -> Option<String> {
+    // SAFETY: as above.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+}

@@ -1,0 +1,54 @@
+//! `hugepage_backends`: a row for each process of this server, with what it costs in memory.
+
+use hugepage_core::notes::Notes;
+use hugepage_core::read::Root;
+use pgrx::datum::TimestampWithTimeZone;
+use pgrx::pg_sys::Oid;
+use pgrx::prelude::*;
+
+use super::convert::bigint;
+use crate::{processes, remembered};
+
+pgrx::extension_sql_file!("backends.sql", name = "backends", requires = [hugepage_backends]);
+
+#[pg_extern(volatile, parallel_restricted)]
+#[allow(clippy::type_complexity)]
+fn hugepage_backends() -> TableIterator<
+    'static,
+    (
+        name!(pid, i32),
+        name!(backend_type, Option<String>),
+        name!(datid, Option<Oid>),
+        name!(usesysid, Option<Oid>),
+        name!(application_name, Option<String>),
+        name!(state, Option<String>),
+        name!(backend_start, Option<TimestampWithTimeZone>),
+        name!(page_tables, Option<i64>),
+        name!(rss_shmem, Option<i64>),
+        name!(rss_anon, Option<i64>),
+        name!(rss_file, Option<i64>),
+        name!(swap, Option<i64>),
+    ),
+> {
+    let mut notes = Notes::default();
+    let processes = processes::all(&Root::live(), &mut notes);
+    remembered::keep("hugepage_backends", notes);
+    TableIterator::new(processes.into_iter().map(|process| {
+        let session = process.session.as_ref();
+        let status = process.status.unwrap_or_default();
+        (
+            process.pid,
+            session.and_then(|session| session.backend_type.clone()).or(process.title.map(str::to_owned)),
+            session.and_then(|session| session.database),
+            session.and_then(|session| session.role),
+            session.and_then(|session| session.application_name.clone()),
+            session.and_then(|session| session.state.map(str::to_owned)),
+            session.and_then(|session| TimestampWithTimeZone::try_from(session.start).ok()),
+            bigint(status.page_tables),
+            bigint(status.rss_shmem),
+            bigint(status.rss_anon),
+            bigint(status.rss_file),
+            bigint(status.swap),
+        )
+    }))
+}

@@ -1,0 +1,16 @@
+CREATE VIEW hugepage_host AS
+    SELECT * FROM hugepage_host();
+
+ALTER FUNCTION hugepage_host() ROWS 50;
+
+REVOKE ALL ON FUNCTION hugepage_host() FROM PUBLIC;
+REVOKE ALL ON hugepage_host FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hugepage_host() TO pg_monitor;
+GRANT SELECT ON hugepage_host TO pg_monitor;
+
+COMMENT ON FUNCTION hugepage_host() IS 'the kernel settings and counters that bear on huge pages';
+COMMENT ON VIEW hugepage_host IS 'the kernel settings and counters that bear on huge pages';
+COMMENT ON COLUMN hugepage_host.name IS 'the kernels name of it';
+COMMENT ON COLUMN hugepage_host.setting IS 'its value';
+COMMENT ON COLUMN hugepage_host.unit IS 'bytes, pages, events, % or NULL';
+COMMENT ON COLUMN hugepage_host.source IS 'the file that says so';
