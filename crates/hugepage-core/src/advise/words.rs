@@ -284,9 +284,9 @@ impl Words<'_> {
             }
             return Some(format!("Run \"{}\".", self.set_pool(self.0.to_land?)?));
         }
-        let limit = self.reservation_limit()?;
-        let short = limit.room_without(self.own_bytes()) < self.needed_bytes()?;
-        Some(format!("Set {} to at least {} bytes.", limit.path, self.wanted_of(limit)?.0)).filter(|_| short)
+        let (limit, needed) = (self.reservation_limit()?, self.needed_bytes()?);
+        let short = limit.room_without(self.own_bytes()) < needed;
+        short.then_some(format!("Set {} to at least {} bytes.", limit.path, self.wanted_of(limit)?.0))
     }
 
     fn page_tables(&self) -> String {

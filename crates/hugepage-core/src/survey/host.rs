@@ -2,7 +2,8 @@
 
 use crate::notes::Notes;
 use crate::read::root::if_there;
-use crate::read::{Root, sysctl, thp};
+use crate::read::sysctl::{self, Assignment};
+use crate::read::{Root, thp};
 use crate::{Bytes, ReadError};
 
 /// One fact. A fact that this kernel does not have has no row.
@@ -10,9 +11,9 @@ use crate::{Bytes, ReadError};
 pub struct HostFact {
     /// The kernel's own name of it.
     pub name: String,
-    /// Its value as the kernel prints it; sizes in bytes.
+    /// Its value: memory in bytes, all else as the kernel prints it.
     pub setting: String,
-    /// `bytes`, `pages`, `events`, `%`, or nothing for a choice.
+    /// `bytes`, `kB`, `pages`, `events`, `%`, or nothing for a choice.
     pub unit: Option<&'static str>,
     /// The file that says so.
     pub source: String,
@@ -41,7 +42,7 @@ const PARAMETERS: [(&str, Option<&str>); 7] = [
     ("vm.overcommit_memory", None),
     ("vm.overcommit_ratio", Some("%")),
     ("vm.swappiness", None),
-    ("vm.min_free_kbytes", Some("bytes")),
+    ("vm.min_free_kbytes", Some("kB")),
 ];
 /// Counters of /proc/vmstat since boot that grow when the kernel looks for memory in need; kernels split some by zone.
 const EVENTS: [&str; 5] = ["pgscan_kswapd", "pgscan_direct", "allocstall", "compact_stall", "compact_fail"];
@@ -83,10 +84,7 @@ fn parameters(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     for (name, unit) in PARAMETERS {
         if let Some(setting) = sysctl::running(root, name)? {
             let source = sysctl::path(name);
-            facts.push(match unit {
-                Some("bytes") => in_bytes(name, &setting, &source),
-                unit => HostFact { name: name.to_owned(), setting, unit, source },
-            });
+            facts.push(HostFact { name: name.to_owned(), setting, unit, source });
         }
     }
     Ok(facts)
@@ -113,12 +111,8 @@ fn boot_command_line(root: &Root) -> Result<Vec<HostFact>, ReadError> {
 fn next_boot(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     let mut assignments = sysctl::at_next_boot(root)?;
     let fact = |(name, unit): &(&str, Option<&'static str>)| {
-        let assignment = assignments.remove(*name)?;
-        let name = format!("next boot {name}");
-        Some(match unit {
-            Some("bytes") => in_bytes(&name, &assignment.value, &assignment.file),
-            unit => HostFact { name, setting: assignment.value, unit: *unit, source: assignment.file },
-        })
+        let Assignment { value, file } = assignments.remove(*name)?;
+        Some(HostFact { name: format!("next boot {name}"), setting: value, unit: *unit, source: file })
     };
     Ok(PARAMETERS.iter().filter_map(fact).collect())
 }

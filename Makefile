@@ -1,0 +1,59 @@
+# PGXS front of the extension: make, make install, make installcheck, make clean, make dist.
+#
+#   PG_CONFIG    the PostgreSQL to build for (default: pg_config of the PATH)
+#   DESTDIR      where a packager wants the files
+#   BUILD_DIR    what `make` leaves for `make install` (default: build/pgN)
+#   CARGO_PGRX   cargo-pgrx of the version in Cargo.toml (default: cargo pgrx)
+
+EXTNAME = pg_hugepages
+EXTVERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+
+PG_CONFIG ?= pg_config
+PG_CONFIG_PATH := $(shell command -v '$(PG_CONFIG)' 2>/dev/null)
+$(if $(PG_CONFIG_PATH),,$(error $(PG_CONFIG) not found: install the server's development files, or set PG_CONFIG))
+PG_MAJOR := $(shell $(PG_CONFIG) --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+
+CARGO_PGRX ?= cargo pgrx
+BUILD_DIR ?= build/pg$(PG_MAJOR)
+
+# cargo-pgrx lays the files out below BUILD_DIR as they will be installed below /.
+LIBRARY := $(BUILD_DIR)$(shell $(PG_CONFIG) --pkglibdir)/$(EXTNAME).so
+BUILT_DATA := $(BUILD_DIR)$(shell $(PG_CONFIG) --sharedir)/extension/$(EXTNAME)
+SOURCES := Cargo.toml Cargo.lock $(EXTNAME).control $(shell find src crates/*/src)
+
+MODULEDIR = extension
+DATA = $(wildcard sql/$(EXTNAME)--*.sql)
+DATA_built = $(BUILT_DATA).control $(BUILT_DATA)--$(EXTVERSION).sql
+REGRESS = columns views privileges
+EXTRA_CLEAN = build META.json $(EXTNAME)-$(EXTVERSION).zip
+
+all: $(LIBRARY)
+
+include $(PGXS)
+
+$(LIBRARY): $(SOURCES)
+	PGRX_PG_CONFIG_PATH='$(PG_CONFIG_PATH)' PGRX_BUILD_FLAGS="$$(scripts/rust-flags)" $(CARGO_PGRX) package \
+		--pg-config '$(PG_CONFIG_PATH)' --no-default-features --features pg$(PG_MAJOR) --out-dir '$(BUILD_DIR)'
+	touch -c $(LIBRARY) $(DATA_built)
+
+$(DATA_built): $(LIBRARY)
+
+install: install-library
+install-library: $(LIBRARY)
+	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
+	$(INSTALL_SHLIB) $(LIBRARY) '$(DESTDIR)$(pkglibdir)/'
+
+uninstall: uninstall-library
+uninstall-library:
+	rm -f '$(DESTDIR)$(pkglibdir)/$(EXTNAME).so'
+
+META.json: META.json.in Cargo.toml
+	sed 's/@VERSION@/$(EXTVERSION)/g' $< >$@
+
+# The source archive for PGXN.
+dist: META.json
+	git archive --format zip --prefix $(EXTNAME)-$(EXTVERSION)/ --add-file META.json \
+		--output $(EXTNAME)-$(EXTVERSION).zip HEAD
+
+.PHONY: install-library uninstall-library dist

@@ -1,0 +1,23 @@
+-- The names and types that monitoring systems rely on.
+CREATE EXTENSION pg_hugepages;
+
+SELECT c.relname AS view, a.attname AS column, format_type(a.atttypid, a.atttypmod) AS type
+FROM pg_class c
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+WHERE c.relkind = 'v' AND c.relname LIKE 'hugepage\_%'
+ORDER BY c.relname, a.attnum;
+
+-- Every view, column and function says what it is.
+SELECT c.relname, a.attname
+FROM pg_class c
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+WHERE c.relkind = 'v' AND c.relname LIKE 'hugepage\_%'
+  AND (col_description(c.oid, a.attnum) IS NULL OR obj_description(c.oid, 'pg_class') IS NULL);
+
+SELECT p.proname, p.provolatile, p.proparallel, p.proretset
+FROM pg_proc p
+WHERE p.proname LIKE 'hugepage\_%'
+ORDER BY p.proname;
+
+SELECT p.proname FROM pg_proc p
+WHERE p.proname LIKE 'hugepage\_%' AND obj_description(p.oid, 'pg_proc') IS NULL;

@@ -1,0 +1,44 @@
+-- pg_monitor may read everything, others nothing; nothing depends on search_path.
+CREATE ROLE regress_hugepages_monitor IN ROLE pg_monitor;
+CREATE ROLE regress_hugepages_nobody;
+
+SET ROLE regress_hugepages_nobody;
+SELECT verdict FROM hugepage_status;
+SELECT * FROM hugepage_status();
+SELECT * FROM hugepage_pools;
+SELECT * FROM hugepage_segments_detail();
+SELECT * FROM hugepage_backends;
+RESET ROLE;
+
+-- No function of the extension is left open, and no view.
+SELECT p.proname FROM pg_proc p
+WHERE p.proname LIKE 'hugepage\_%' AND has_function_privilege('regress_hugepages_nobody', p.oid, 'EXECUTE');
+SELECT c.relname FROM pg_class c
+WHERE c.relname LIKE 'hugepage\_%' AND has_table_privilege('regress_hugepages_nobody', c.oid, 'SELECT');
+SELECT p.proname FROM pg_proc p
+WHERE p.proname LIKE 'hugepage\_%' AND NOT has_function_privilege('regress_hugepages_monitor', p.oid, 'EXECUTE');
+
+SET ROLE regress_hugepages_monitor;
+SELECT count(*) FROM hugepage_status;
+SELECT count(*) > 0 AS pools FROM hugepage_pools;
+SELECT count(*) > 0 AS segments FROM hugepage_segments;
+SELECT count(*) > 0 AS detail FROM hugepage_segments_detail();
+SELECT count(*) > 0 AS backends FROM hugepage_backends;
+SELECT count(*) FROM hugepage_page_tables;
+SELECT count(*) > 0 AS host FROM hugepage_host;
+SET pg_hugepages.reserve_percent = 0;
+RESET ROLE;
+
+DROP ROLE regress_hugepages_monitor;
+DROP ROLE regress_hugepages_nobody;
+
+-- The extension can move, and its views go on in their new place.
+CREATE SCHEMA "Odd Schema";
+ALTER EXTENSION pg_hugepages SET SCHEMA "Odd Schema";
+SELECT count(*) FROM "Odd Schema".hugepage_status;
+DROP EXTENSION pg_hugepages;
+CREATE EXTENSION pg_hugepages SCHEMA "Odd Schema";
+SET search_path = pg_catalog;
+SELECT count(*) FROM "Odd Schema".hugepage_status;
+DROP EXTENSION pg_hugepages;
+DROP SCHEMA "Odd Schema";

@@ -1,0 +1,62 @@
+-- What holds on every host. What a host in a given state must say is in tests/scenarios.
+SELECT count(*) AS rows,
+       bool_and(verdict IN ('ok', 'notice', 'warning', 'critical')) AS verdict,
+       bool_and(message ~ '^[A-Z].*\.$') AS message_is_a_sentence,
+       bool_and(hint IS NULL OR hint ~ '^[A-Z].*\.$') AS hint_is_a_sentence,
+       bool_and(landed_in IN ('hugetlb', 'thp', 'partial thp', 'base')) AS landed_in,
+       bool_and(shared_buffers_in_huge_pages = (landed_in = 'hugetlb')) AS answer,
+       bool_and((cause IS NULL) = (landed_in = 'hugetlb')) AS cause,
+       bool_and(shared_buffers = pg_size_bytes(current_setting('shared_buffers'))) AS shared_buffers,
+       bool_and(shared_memory > shared_buffers) AS shared_memory,
+       bool_and(huge_pages = current_setting('huge_pages')) AS huge_pages,
+       bool_and(pages_needed = ceil(shared_memory::numeric / huge_page_size)) AS pages_needed,
+       bool_and(pages_missing BETWEEN 0 AND pages_needed) AS pages_missing,
+       bool_and(free_hugepages <= nr_hugepages) AS free,
+       bool_and(available_hugepages = free_hugepages - resv_hugepages) AS available,
+       bool_and(page_tables > 0) AS page_tables,
+       bool_and(restart_outlook IN ('hugetlb', 'base', 'fails', 'unknown')) AS outlook
+FROM hugepage_status;
+
+SELECT count(*) > 0 AS sizes,
+       count(*) FILTER (WHERE is_default AND node IS NULL) AS default_size,
+       bool_and(nr_hugepages >= free_hugepages) AS free,
+       bool_and((resv_hugepages IS NULL) = (node IS NOT NULL)) AS reservations_are_the_hosts
+FROM hugepage_pools;
+
+-- The pool of the status row is a row of the pools.
+SELECT count(*) FROM hugepage_status s JOIN hugepage_pools p ON p.node IS NULL AND p.page_size = s.huge_page_size;
+
+SELECT segment, count(*) FROM hugepage_segments WHERE segment IN ('main', 'interlock') GROUP BY segment ORDER BY segment;
+
+SELECT s.mapping = g.mapping AS mapping, s.shared_memory = g.size AS size, s.page_size = g.page_size AS page_size,
+       s.landed_in = g.landed_in AS landed_in
+FROM hugepage_status s, hugepage_segments g WHERE g.segment = 'main';
+
+SELECT d.size >= d.resident AS resident, d.resident > 0 AS touched, d.thp_mapped >= 0 AS thp, d.hugetlb >= 0 AS hugetlb
+FROM hugepage_segments_detail() d WHERE segment = 'main';
+
+-- Every process once, each session of pg_stat_activity among them.
+SELECT count(*) = count(DISTINCT pid) AS once,
+       count(*) FILTER (WHERE backend_type = 'postmaster') AS postmasters,
+       bool_and(page_tables > 0) AS page_tables,
+       bool_and(rss_shmem >= 0 AND rss_anon >= 0 AND rss_file >= 0 AND swap >= 0) AS memory
+FROM hugepage_backends;
+
+SELECT b.datname = current_database() AS datname, b.usename = current_user AS usename, b.state,
+       b.backend_type, b.backend_start = a.backend_start AS backend_start, b.application_name = a.application_name AS application_name
+FROM hugepage_backends b JOIN pg_stat_activity a USING (pid) WHERE pid = pg_backend_pid();
+
+SELECT count(*) FROM pg_stat_activity a LEFT JOIN hugepage_backends b USING (pid)
+WHERE b.pid IS NULL AND a.backend_type IN ('checkpointer', 'background writer', 'walwriter');
+
+SELECT processes > 1 AS processes,
+       page_tables_max <= page_tables_total AS max,
+       page_tables_host > 0 AND memory_total > page_tables_host AS host,
+       share_of_memory BETWEEN 0 AND 1 AS share,
+       estimated_on_huge_pages + saving = page_tables_total AS saving,
+       estimated_at_max_connections > 0 AS at_max_connections
+FROM hugepage_page_tables;
+
+SELECT bool_and(source LIKE '/%') AS source, bool_and(setting <> '') AS setting,
+       count(*) FILTER (WHERE name IN ('MemTotal', 'PageTables', 'vm.nr_hugepages', 'vm.swappiness')) AS well_known
+FROM hugepage_host;
