@@ -1,0 +1,51 @@
+# shellcheck shell=bash
+# The Debian packages that each purpose needs, and installing those that are missing.
+
+# packages_for NEED...: one package a line.
+packages_for() {
+    local need
+    for need in "$@"; do
+        case $need in
+            build) printf '%s\n' gcc libc6-dev make pkg-config clang libclang-dev libicu-dev \
+                libssl-dev zlib1g-dev ;;
+            run) printf '%s\n' python3 python3-psycopg2 procps ;;
+            test) printf '%s\n' python3-pytest strace ;;
+            lint) printf '%s\n' shellcheck python3-pyflakes ;;
+        esac
+    done
+}
+
+missing() {    # PACKAGE...: those that are not installed
+    local package
+    for package in "$@"; do
+        dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || echo "$package"
+    done
+}
+
+# install_packages NEED...: what is missing, or a word about it where we may not.
+install_packages() {
+    local wanted absent server=''
+    mapfile -t wanted < <(packages_for "$@")
+    if ! command -v dpkg-query >/dev/null; then
+        say "This is not Debian or Ubuntu. What they call this has to be there: ${wanted[*]}"
+        return 0
+    fi
+    mapfile -t absent < <(missing "${wanted[@]}")
+    complete_pg_config >/dev/null || [ -n "${PG_CONFIG:-}" ] || server=wanted
+    [ -n "$server${absent[*]}" ] || return 0
+
+    if ! have_root "install Debian packages"; then
+        [ -z "$server" ] || absent+=(postgresql postgresql-server-dev-all)
+        say "Not installed, and there is no root to install it: ${absent[*]}"
+        say "    apt-get install --no-install-recommends ${absent[*]}"
+        say "Going on with what is there."
+        return 0
+    fi
+    step "Reading the list of Debian packages" as_root apt-get -q -o DPkg::Lock::Timeout=600 update
+    if [ -n "$server" ]; then
+        server=$(wanted_major) || exit 1
+        absent+=("postgresql-$server" "postgresql-server-dev-$server")
+    fi
+    mapfile -t absent < <(missing "${absent[@]}")
+    [ ${#absent[@]} -eq 0 ] || step "Installing ${#absent[@]} Debian packages" as_root scripts/apt-install "${absent[@]}"
+}
