@@ -1,0 +1,95 @@
+"""Fixtures over the harness, and the guard that nothing of ours is left behind on the host."""
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+pytest.register_assert_rewrite("harness.status")
+
+from harness.cgroup import Cgroup, cgroup2_mount
+from harness.cluster import Cluster, Install
+from harness.lock import host_lock
+from harness.pool import Pool, pools
+from harness.processes import working_below
+from harness.signals import unwind_on_signals
+from harness.stage import Stage
+from harness.status import EXTENSION
+from harness.thp import ShmemThp
+
+
+def pytest_sessionstart() -> None:
+    unwind_on_signals(lambda status: pytest.exit("terminated", returncode=status))
+    install = Install.find()
+    if not install.has_extension(EXTENSION):
+        pytest.exit(f"{EXTENSION} is not installed into {install.ask('version')} ({install.pg_config}): "
+                    "run `make install` first", returncode=4)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    """As root nothing may be skipped: a scenario that cannot be staged has failed."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.skipped and os.geteuid() == 0:
+        report.outcome = "failed"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    """At the end of the session the host is as it was found."""
+    found = _host()
+    yield
+    assert _host() == found
+
+
+def _host() -> dict[str, Any]:
+    cgroups = cgroup2_mount()
+    with host_lock():
+        return {
+            "pools": {pool.page_size: (pool.persistent(), pool.numbers().overcommit) for pool in pools()},
+            "shmem_enabled": ShmemThp().mode(),
+            "cgroups": sorted(cgroups.glob("pg_hugepages*")) if cgroups else None,
+            "controllers": (cgroups / "cgroup.subtree_control").read_text() if cgroups else None,
+            "servers": list(working_below(Cluster.roots)),
+            "directories": [root for root in Cluster.roots if root.exists()],
+        }
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    """The host to itself for one test."""
+    with Stage() as stage:
+        yield stage
+
+
+@pytest.fixture
+def new_cluster(stage: Stage) -> Callable[..., Cluster]:
+    """Stage.cluster: makes a cluster, not started, that is removed after the test."""
+    return stage.cluster
+
+
+@pytest.fixture
+def root() -> None:
+    """For what changes the host."""
+    if os.geteuid() != 0:
+        pytest.skip("changes huge pages of the host or traces a server: needs root")
+
+
+@pytest.fixture
+def pool(stage: Stage, root: None) -> Callable[..., Pool]:
+    """Stage.pool: sizes a pool for the rest of the test."""
+    return stage.pool
+
+
+@pytest.fixture
+def cgroup(stage: Stage, root: None) -> Callable[..., Cgroup]:
+    """Stage.cgroup: makes a control group for the rest of the test."""
+    return stage.cgroup
+
+
+@pytest.fixture
+def thp(stage: Stage, root: None) -> Callable[[str], ShmemThp]:
+    """Stage.shmem_thp: sets the switch for the rest of the test."""
+    return stage.shmem_thp

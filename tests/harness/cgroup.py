@@ -1,0 +1,101 @@
+"""Hugetlb limits of a control group (version 2), around a throwaway server.
+
+`rsvd.max` is checked when memory is mapped, `max` only when a page is touched.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.lock import host_lock
+from harness.poll import until
+from harness.processes import mounts, run
+from harness.units import GB, MB
+
+
+class Cgroup:
+    """A control group below the root of the version 2 hierarchy."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def limit(self, page_size: int, *, max: int | None = None, rsvd_max: int | None = None) -> None:
+        """Limit huge pages of one size: both limits in bytes, None leaves one as it is."""
+        if max is not None:
+            self._file(page_size, "max").write_text(str(max))
+        if rsvd_max is not None:
+            self._file(page_size, "rsvd.max").write_text(str(rsvd_max))
+
+    def show(self, visible: bool) -> None:
+        """Let everybody look into the group, as is usual, or root alone."""
+        self.directory.chmod(0o755 if visible else 0o700)
+
+    def usage(self, page_size: int) -> int:
+        """Bytes of touched huge pages charged to the group."""
+        return int(self._file(page_size, "current").read_text())
+
+    def join(self, pid: int | None = None) -> None:
+        """Move a process in (the calling one if None); what it starts from then on is in as well."""
+        (self.directory / "cgroup.procs").write_text(str(pid or os.getpid()))
+
+    def members(self) -> list[int]:
+        """Pids of the processes in the group."""
+        return [int(pid) for pid in (self.directory / "cgroup.procs").read_text().split()]
+
+    def _file(self, page_size: int, name: str) -> Path:
+        size = f"{page_size // GB}GB" if page_size >= GB else f"{page_size // MB}MB"
+        return self.directory / f"hugetlb.{size}.{name}"
+
+
+@contextmanager
+def hugetlb_cgroup(outer: Cgroup | None = None) -> Iterator[Cgroup]:
+    """A fresh group with the hugetlb controller, below another one if given, removed at the end.
+
+    Its processes must have ended by then.
+    """
+    with host_lock(), _parent(outer) as root, _controller_enabled(root):
+        group = Cgroup(Path(tempfile.mkdtemp(prefix="pg_hugepages-test-", dir=root)))
+        try:
+            group.show(True)
+            yield group
+        finally:
+            until("the processes of the control group to end", lambda: not group.members())
+            group.directory.rmdir()
+
+
+def cgroup2_mount() -> Path | None:
+    """Where the version 2 hierarchy is mounted, if it is."""
+    return next((mount.point for mount in mounts() if mount.fstype == "cgroup2"), None)
+
+
+@contextmanager
+def _parent(outer: Cgroup | None) -> Iterator[Path]:
+    """The outer group, or the root of the hierarchy, which is mounted for the while if it is not."""
+    existing = outer.directory if outer else cgroup2_mount()
+    if existing:
+        yield existing
+        return
+    point = Path(tempfile.mkdtemp(prefix="pg_hugepages-cgroup2-"))
+    try:
+        run("mount", "-t", "cgroup2", "none", str(point))
+        try:
+            yield point
+        finally:
+            run("umount", str(point))
+    finally:
+        point.rmdir()
+
+
+@contextmanager
+def _controller_enabled(root: Path) -> Iterator[None]:
+    control = root / "cgroup.subtree_control"
+    if "hugetlb" in control.read_text().split():
+        yield
+        return
+    control.write_text("+hugetlb")
+    try:
+        yield
+    finally:
+        control.write_text("-hugetlb")

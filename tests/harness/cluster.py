@@ -1,0 +1,220 @@
+"""Throwaway PostgreSQL clusters: in a directory of their own, reachable by its socket alone, gone afterwards."""
+
+import os
+import pwd
+import re
+import shutil
+import signal
+import tempfile
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+from psycopg2.extras import RealDictCursor
+
+from harness.cgroup import Cgroup
+from harness.poll import until
+from harness.processes import CommandFailed, alive, run
+
+SUPERUSER = "postgres"
+
+
+class Install:
+    """An installed PostgreSQL, by its pg_config."""
+
+    def __init__(self, pg_config: str | Path) -> None:
+        self.pg_config = Path(pg_config)
+
+    @classmethod
+    def find(cls, major: int | None = None) -> "Install":
+        """The one PG_CONFIG names; without it the newest in the packages' usual places, or the given major."""
+        if "PG_CONFIG" in os.environ and major is None:
+            return cls(os.environ["PG_CONFIG"])
+        found = {install.major: install for install in cls.all()}
+        if not found or (major is not None and major not in found):
+            raise LookupError(f"no PostgreSQL {major or ''} with a pg_config here; installed: {sorted(found)}")
+        return found[major or max(found)]
+
+    @classmethod
+    def all(cls) -> "list[Install]":
+        """Every installation with a pg_config in the places of Debian's, Ubuntu's and PGDG's packages, or on PATH."""
+        places = [*Path("/usr/lib/postgresql").glob("*/bin/pg_config"), *Path("/usr").glob("pgsql-*/bin/pg_config")]
+        on_path = shutil.which("pg_config")
+        return [cls(place) for place in places] or ([cls(on_path)] if on_path else [])
+
+    @cached_property
+    def bindir(self) -> Path:
+        return Path(self.ask("bindir"))
+
+    @cached_property
+    def major(self) -> int:
+        return int(re.search(r"\d+", self.ask("version")).group())
+
+    def ask(self, what: str) -> str:
+        """An answer of pg_config: `sharedir`, `pkglibdir`, ..."""
+        return run(self.pg_config, f"--{what}").strip()
+
+    def has_extension(self, name: str) -> bool:
+        """Whether the extension's control file and library are installed."""
+        control = Path(self.ask("sharedir"), "extension", f"{name}.control")
+        return control.exists() and Path(self.ask("pkglibdir"), f"{name}.so").exists()
+
+
+class StartFailed(Exception):
+    """The server did not start; the message is its log."""
+
+
+class Cluster:
+    """A cluster made by initdb, or a hot standby of `upstream`. A context manager: removed at the end of the block.
+
+    Settings are keyword arguments in PostgreSQL's own notation: `Cluster(shared_buffers="128MB", huge_pages=True)`.
+    """
+
+    roots: list[Path] = []
+    """Every directory made by this process, so that a guard can look for servers left behind."""
+
+    def __init__(self, install: Install | None = None, *, upstream: "Cluster | None" = None, **settings: Any) -> None:
+        self.install = install or (upstream.install if upstream else Install.find())
+        self.root = Path(tempfile.mkdtemp(prefix="pg_hugepages-")).resolve()
+        self.roots.append(self.root)
+        if os.geteuid() == 0:
+            owner = pwd.getpwnam(SUPERUSER)
+            os.chown(self.root, owner.pw_uid, owner.pw_gid)
+        self.data = self.root / "data"
+        self.log_file = self.root / "log"
+        self.settings: dict[str, Any] = {}
+        try:
+            self._fill(upstream)
+            self.conf(**{"listen_addresses": "", "unix_socket_directories": self.root, "port": 5432, "fsync": False,
+                         "shared_buffers": "128MB", "max_connections": 20, **settings})
+        except BaseException:
+            self.remove()
+            raise
+
+    def _fill(self, upstream: "Cluster | None") -> None:
+        if upstream:
+            self.command("pg_basebackup", "-D", self.data, "-R", "-c", "fast", "-h", upstream.root, "-U", SUPERUSER)
+            self.settings.update(upstream.settings)
+            return
+        self.command("initdb", "-D", self.data, "-U", SUPERUSER, "-A", "trust", "-N", "--locale=C", "-E", "UTF8")
+        with open(self.data / "postgresql.conf", "a") as conf:
+            conf.write("include 'harness.conf'\n")
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.remove()
+
+    def command(self, program: str, *arguments: str | Path, within: Cgroup | None = None) -> str:
+        """Run a program of this installation as the server's user and return its stdout."""
+        become = ["runuser", "-u", SUPERUSER, "--"] if os.geteuid() == 0 else []
+        return run(*become, self.install.bindir / program, *arguments, prepare=within.join if within else None)
+
+    def conf(self, **settings: Any) -> None:
+        """Add or change settings; None takes one back to its default. They count from the next start or reload."""
+        self.settings.update(settings)
+        lines = [f"{name} = {_quoted(value)}\n" for name, value in self.settings.items() if value is not None]
+        (self.data / "harness.conf").write_text("".join(lines))
+
+    def start(self, within: Cgroup | None = None) -> "Cluster":
+        """Start the server, in a control group if given, and wait until it answers; StartFailed if it does not."""
+        try:
+            self.command("pg_ctl", "start", "-w", "-s", "-D", self.data, "-l", self.log_file, within=within)
+        except CommandFailed as error:
+            raise StartFailed(self.log() or str(error)) from error
+        return self
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop the server (`smart`, `fast` or `immediate`) if it runs."""
+        if self.running():
+            self.command("pg_ctl", "stop", "-w", "-s", "-D", self.data, "-m", mode)
+
+    def restart(self, within: Cgroup | None = None) -> "Cluster":
+        """Stop, and start with the settings now on disk."""
+        self.stop()
+        return self.start(within)
+
+    def crash(self) -> bool:
+        """Kill one backend with SIGKILL and wait: True once the server has restarted itself, False if it gave up."""
+        victim, bystander = self.connect(), self.connect()
+        os.kill(victim.info.backend_pid, signal.SIGKILL)
+        until("the crash to end the other sessions", lambda: not _answers(bystander))
+        return until("recovery, or the end", lambda: (self.ready() and "up") or (not self.running() and "down")) == "up"
+
+    def standby(self, **settings: Any) -> "Cluster":
+        """A hot standby of this running server, not started yet."""
+        return Cluster(upstream=self, **settings)
+
+    def remove(self) -> None:
+        """Stop the server at once and delete its directory."""
+        try:
+            self.stop("immediate")
+        finally:
+            shutil.rmtree(self.root, ignore_errors=True)
+
+    @property
+    def postmaster(self) -> int:
+        """The postmaster's pid."""
+        return int((self.data / "postmaster.pid").read_text().split("\n", 1)[0])
+
+    def running(self) -> bool:
+        """Whether the postmaster lives."""
+        try:
+            return alive(self.postmaster)
+        except (FileNotFoundError, ValueError):
+            return False
+
+    def ready(self) -> bool:
+        """Whether the server answers a query."""
+        try:
+            return _answers(self.connect())
+        except psycopg2.OperationalError:
+            return False
+
+    def log(self) -> str:
+        """All the server has logged to stderr so far."""
+        return self.log_file.read_text() if self.log_file.exists() else ""
+
+    def connect(self, dbname: str = "postgres", user: str = SUPERUSER) -> Any:
+        """A psycopg2 connection in autocommit whose rows are dictionaries."""
+        connection = psycopg2.connect(host=str(self.root), port=5432, dbname=dbname, user=user,
+                                      cursor_factory=RealDictCursor)
+        connection.autocommit = True
+        return connection
+
+    def sql(self, statement: str, *arguments: Any, dbname: str = "postgres", user: str = SUPERUSER) -> list[dict]:
+        """Run one statement in a session of its own; its rows, none if it returns none."""
+        connection = self.connect(dbname, user)
+        try:
+            return rows(connection, statement, *arguments)
+        finally:
+            connection.close()
+
+    def pages_needed(self, page_size: int) -> int:
+        """Huge pages of that size the settings on disk need, by the server's own arithmetic; it must be stopped.
+
+        Up to PostgreSQL 18 this is one too many when the segment fills its pages exactly.
+        """
+        return int(self.command("postgres", "-D", self.data, "-c", f"huge_page_size={page_size // 1024}kB",
+                                "-C", "shared_memory_size_in_huge_pages"))
+
+
+def rows(connection: Any, statement: str, *arguments: Any) -> list[dict]:
+    """Run one statement in this session; its rows, none if it returns none."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, arguments or None)
+        return [dict(row) for row in cursor.fetchall()] if cursor.description else []
+
+
+def _answers(connection: Any) -> bool:
+    try:
+        return bool(rows(connection, "SELECT 1"))
+    except psycopg2.Error:
+        return False
+
+
+def _quoted(value: Any) -> str:
+    text = {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+    return "'" + text.replace("'", "''") + "'"

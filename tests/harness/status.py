@@ -1,0 +1,95 @@
+"""Our row beside the kernel's word: read hugepage_status, and compare every fact in it with the witness."""
+
+import re
+from typing import Any
+
+from harness.cluster import Cluster, rows
+from harness.kernel import main_mapping, meminfo, pmap_mapping, pool_numbers
+from harness.poll import until
+from harness.pool import POOLS, Pool, PoolNumbers, pools
+from harness.units import KB, pages
+
+EXTENSION = "pg_hugepages"
+
+
+def create_extension(cluster: Cluster) -> Cluster:
+    """CREATE EXTENSION in the database postgres, nothing else."""
+    cluster.sql(f"CREATE EXTENSION {EXTENSION}")
+    return cluster
+
+
+def checked_status(cluster: Cluster, session: Any = None, **expected: Any) -> dict[str, Any]:
+    """The row of hugepage_status, in a session of its own or a given one.
+
+    Asserts that it agrees with the kernel and with the values expected of its columns.
+    """
+    session = session or cluster.connect()
+    row, pools_now = until("the pools to rest while the row is read", lambda: _read_at_rest(session))
+    _assert_agrees(row, pools_now, cluster, session)
+    assert {name: row[name] for name in expected} == expected, row
+    return row
+
+
+def steady(row: dict[str, Any]) -> dict[str, Any]:
+    """A row without what moves by itself between two reads: the memory that the host uses just now."""
+    return {name: value for name, value in row.items() if name not in ("page_tables", "obtainable_now")}
+
+
+def _read_at_rest(session: Any) -> tuple[dict[str, Any], dict[int, PoolNumbers]] | None:
+    """The row and the pools by page size; None if a page was touched for the first time meanwhile."""
+    before = {pool.page_size: pool_numbers(pool.page_size) for pool in pools()}
+    [row] = rows(session, "SELECT * FROM hugepage_status")
+    after = {pool.page_size: pool_numbers(pool.page_size) for pool in pools()}
+    return (row, after) if before == after else None
+
+
+def _assert_agrees(row: dict[str, Any], pools_now: dict[int, PoolNumbers], cluster: Cluster, session: Any) -> None:
+    """The witness looks at the backend that answered, and at the postmaster for what they must share."""
+    mapping = main_mapping(session.info.backend_pid)
+    settings = {setting["name"]: setting["setting"] for setting in rows(session, "SELECT name, setting FROM pg_settings")}
+    asked_size = int(settings["huge_page_size"]) * KB or meminfo()["Hugepagesize"]
+    said = {
+        "landed_in": mapping.landed_in,
+        "shared_buffers_in_huge_pages": mapping.landed_in == "hugetlb",
+        "mapping": mapping.short_name,
+        "page_size": mapping.page_size,
+        "shared_memory": mapping.length,
+        "shared_buffers": int(settings["shared_buffers"]) * int(settings["block_size"]),
+        "huge_pages": settings["huge_pages"],
+        "huge_page_size": asked_size,
+    }
+    if asked_size in pools_now:
+        pool = pools_now[asked_size]
+        said |= {"pages_needed": pages(mapping.length, asked_size), "nr_hugepages": pool.nr,
+                 "free_hugepages": pool.free, "resv_hugepages": pool.resv, "surplus_hugepages": pool.surplus,
+                 "available_hugepages": pool.available}
+    if mapping.landed_in == "hugetlb":
+        said |= {"cause": None, "pages_missing": 0}
+    assert {name: row[name] for name in said} == said
+    assert pmap_mapping(session.info.backend_pid, mapping.start) == (mapping.length, mapping.page_size)
+    assert main_mapping(cluster.postmaster).length == mapping.length
+    # The host's page tables move with every process: the order of magnitude has to be right.
+    assert 0.5 < row["page_tables"] / meminfo()["PageTables"] < 2
+    assert row["message"] and (row["verdict"] == "ok") == (row["hint"] is None), row
+
+
+def command_of(hint: str) -> tuple[Pool, int]:
+    """The pool and the number of pages that the command in a hint sets."""
+    default = re.search(r"\bvm\.nr_hugepages=(\d+)", hint)
+    if default:
+        return Pool(meminfo()["Hugepagesize"]), int(default[1])
+    other = re.search(rf"(\d+)\b.*{POOLS}/hugepages-(\d+)kB/nr_hugepages", hint)
+    assert other, f"no command in the hint: {hint}"
+    return Pool(int(other[2]) * KB), int(other[1])
+
+
+def assert_hint_is_exact(cluster: Cluster, hint: str, pool: Pool) -> None:
+    """Do what the hint says: the restarted server lands in huge pages; with one page less it does not."""
+    named, nr = command_of(hint)
+    assert named.page_size == pool.page_size
+    for size, landed_in in ((nr, "hugetlb"), (nr - 1, "base")):
+        cluster.stop()
+        pool.resize(size)
+        cluster.start()
+        assert main_mapping(cluster.postmaster).landed_in == landed_in
+        checked_status(cluster)

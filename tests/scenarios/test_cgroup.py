@@ -1,0 +1,62 @@
+"""Hugetlb limits of a control group: one makes the server fall back, the other kills it later."""
+
+from harness.status import checked_status, create_extension
+from harness.units import MB
+
+LIMIT = 64 * MB
+
+
+def test_reservation_limit_falls_back(new_cluster, pool, cgroup):
+    server, group = new_cluster(), cgroup()
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, needed)
+    group.limit(2 * MB, rsvd_max=LIMIT)
+    create_extension(server.start(within=group))
+    checked_status(server, verdict="notice", landed_in="base", cause="cgroup_limit", pages_needed=needed,
+                   pages_missing=needed - LIMIT // (2 * MB), restart_outlook="base")
+
+
+def test_limit_below_the_segment_is_critical(new_cluster, pool, cgroup):
+    server, group = new_cluster(), cgroup()
+    pool(2 * MB, server.pages_needed(2 * MB))
+    group.limit(2 * MB, max=LIMIT)
+    create_extension(server.start(within=group))
+    checked_status(server, verdict="critical", landed_in="hugetlb", cause=None)
+    [row] = server.sql("SELECT cgroup_limit, cgroup_usage FROM hugepage_pools WHERE node IS NULL AND page_size = %s", 2 * MB)
+    assert row == {"cgroup_limit": LIMIT, "cgroup_usage": group.usage(2 * MB)}
+
+
+def test_limit_that_fits(new_cluster, pool, cgroup):
+    server, group = new_cluster(), cgroup()
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, needed)
+    group.limit(2 * MB, max=needed * 2 * MB, rsvd_max=needed * 2 * MB)
+    create_extension(server.start(within=group))
+    checked_status(server, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
+
+
+def test_moved_into_a_limit_while_running(new_cluster, pool, cgroup):
+    server, group = new_cluster(), cgroup()
+    pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    group.limit(2 * MB, max=LIMIT)
+    group.join(server.postmaster)
+    checked_status(server, verdict="critical", landed_in="hugetlb")
+
+
+def test_limit_of_an_outer_group(new_cluster, pool, cgroup):
+    server, outer = new_cluster(), cgroup()
+    pool(2 * MB, server.pages_needed(2 * MB))
+    outer.limit(2 * MB, max=LIMIT)
+    create_extension(server.start(within=cgroup(outer)))
+    checked_status(server, verdict="critical", landed_in="hugetlb")
+
+
+def test_limit_that_cannot_be_read(new_cluster, pool, cgroup):
+    """Not seen is not unlimited: a note says so, and the next start is unknown."""
+    server, group = new_cluster(), cgroup()
+    pool(2 * MB, server.pages_needed(2 * MB))
+    group.show(False)
+    create_extension(server.start(within=group))
+    row = checked_status(server, verdict="notice", landed_in="hugetlb", restart_outlook="unknown")
+    assert any(str(group.directory) in note for note in row["notes"])

@@ -1,0 +1,122 @@
+"""Who may read, and that nothing depends on the caller's search_path or on the schema."""
+
+import psycopg2
+import pytest
+
+from harness.cluster import Cluster, rows
+from harness.status import EXTENSION, create_extension, steady
+
+MEMBERS = """
+SELECT c.oid::regclass::text AS relation, p.oid::regprocedure::text AS routine, p.proname AS name,
+       pg_get_function_identity_arguments(p.oid) AS arguments
+FROM pg_depend d
+LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid AND c.relkind IN ('v', 'r')
+LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+  AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = %s)
+"""
+
+VIEWS = ("hugepage_status", "hugepage_pools", "hugepage_segments")
+
+
+@pytest.fixture
+def server(new_cluster) -> Cluster:
+    server = create_extension(new_cluster().start())
+    server.sql("CREATE ROLE watcher LOGIN IN ROLE pg_monitor")
+    server.sql("CREATE ROLE nobody_special LOGIN")
+    return server
+
+
+def readable(server: Cluster) -> list[str]:
+    """Every view of the extension and every function of it that takes no argument, as FROM items."""
+    members = server.sql(MEMBERS, EXTENSION)
+    relations = [member["relation"] for member in members if member["relation"]]
+    functions = [member["routine"] for member in members if member["routine"] and not member["arguments"]]
+    assert set(VIEWS) <= set(relations)
+    assert "hugepage_segments_detail()" in functions
+    return relations + functions
+
+
+def test_member_of_pg_monitor_reads_all(server):
+    session = server.connect(user="watcher")
+    for item in readable(server):
+        assert rows(session, f"SELECT * FROM {item}") or item not in VIEWS
+    [ours] = rows(session, "SELECT landed_in, verdict, nr_hugepages FROM hugepage_status")
+    assert [ours] == server.sql("SELECT landed_in, verdict, nr_hugepages FROM hugepage_status")
+
+
+def test_others_are_denied(server):
+    session = server.connect(user="nobody_special")
+    for item in readable(server):
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            rows(session, f"SELECT * FROM {item}")
+    open_to_all = server.sql("SELECT routine FROM (" + MEMBERS + ") m WHERE routine IS NOT NULL"
+                             " AND has_function_privilege('nobody_special', routine, 'EXECUTE')", EXTENSION)
+    assert open_to_all == []
+
+
+TRAP = "LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'trapped'; END $$"
+BUILT_IN = {
+    "current_setting(text)": "text",
+    "current_setting(text, boolean)": "text",
+    "pg_backend_pid()": "integer",
+    "texteq(text, text)": "boolean",
+    "int8eq(bigint, bigint)": "boolean",
+}
+
+
+def test_hostile_search_path(server):
+    """Whatever stands earlier in search_path under a name that we or PostgreSQL use, ours is not led astray."""
+    session = server.connect()
+    clean = {view: rows(session, f"SELECT * FROM public.{view}") for view in VIEWS}
+    rows(session, "CREATE SCHEMA hostile")
+    for member in rows(session, MEMBERS, EXTENSION):
+        if member["routine"]:
+            rows(session, f"CREATE FUNCTION hostile.{member['name']}({member['arguments']}) RETURNS bigint {TRAP}")
+        elif member["relation"]:
+            rows(session, f"CREATE VIEW hostile.{member['relation']} AS SELECT 1 / 0 AS verdict")
+    for signature, result in BUILT_IN.items():
+        rows(session, f"CREATE FUNCTION hostile.{signature} RETURNS {result} {TRAP}")
+    for kind, function in (("text", "texteq"), ("bigint", "int8eq")):
+        rows(session, f"CREATE OPERATOR hostile.= (LEFTARG = {kind}, RIGHTARG = {kind}, FUNCTION = hostile.{function})")
+    rows(session, "CREATE VIEW hostile.pg_settings AS SELECT 1 / 0 AS setting")
+    rows(session, "SET search_path = hostile, pg_catalog, public")
+    for trapped in ("SELECT current_setting('port')", "SELECT 'a'::text = 'b'::text", "SELECT hugepage_status()"):
+        with pytest.raises(psycopg2.errors.RaiseException):
+            rows(session, trapped)
+    for view in VIEWS:
+        again = rows(session, f"SELECT * FROM public.{view}")
+        assert [steady(row) for row in again] == [steady(row) for row in clean[view]]
+    assert rows(session, "SELECT * FROM public.hugepage_segments_detail()")
+
+
+def test_another_schema(new_cluster):
+    server = new_cluster().start()
+    server.sql('CREATE SCHEMA "Odd Schema"')
+    server.sql(f'CREATE EXTENSION {EXTENSION} SCHEMA "Odd Schema"')
+    server.sql("CREATE ROLE watcher LOGIN IN ROLE pg_monitor")
+    server.sql('GRANT USAGE ON SCHEMA "Odd Schema" TO watcher')
+    for schema in ("Odd Schema", "moved"):
+        if schema == "moved":
+            server.sql("CREATE SCHEMA moved")
+            server.sql(f"ALTER EXTENSION {EXTENSION} SET SCHEMA moved")
+            server.sql("GRANT USAGE ON SCHEMA moved TO watcher")
+        session = server.connect(user="watcher")
+        rows(session, "SET search_path = ''")
+        for item in (*VIEWS, "hugepage_segments_detail()"):
+            assert rows(session, f'SELECT * FROM "{schema}".{item}')
+    assert not server.sql("SELECT FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'v'")
+
+
+def test_template_database(new_cluster):
+    server = new_cluster().start()
+    server.sql(f"CREATE EXTENSION {EXTENSION}", dbname="template1")
+    server.sql("CREATE DATABASE made_from_it")
+    [row] = server.sql("SELECT landed_in, verdict FROM hugepage_status", dbname="made_from_it")
+    assert row["landed_in"] in ("hugetlb", "base", "thp", "partial thp")
+
+
+def test_drop_and_create_again(server):
+    server.sql(f"DROP EXTENSION {EXTENSION}")
+    create_extension(server)
+    assert server.sql("SELECT verdict FROM hugepage_status")

@@ -1,0 +1,57 @@
+"""Huge now, but not after the next start: pools lowered under a live server, and crashes that make it come true."""
+
+from harness.status import checked_status, create_extension
+from harness.units import MB
+
+
+def test_pool_lowered_under_a_live_server(new_cluster, pool):
+    server = new_cluster()
+    needed = server.pages_needed(2 * MB)
+    borrowed = pool(2 * MB, needed)
+    create_extension(server.start())
+    borrowed.resize(0)
+    checked_status(server, verdict="warning", landed_in="hugetlb", restart_outlook="base", surplus_hugepages=needed)
+    assert server.crash(), server.log()
+    checked_status(server, verdict="notice", landed_in="base", restart_outlook="base", cause="pool_empty",
+                   pages_missing=needed)
+
+
+def test_crash_restart_keeps_its_pages(new_cluster, pool):
+    server = new_cluster()
+    pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    assert server.crash(), server.log()
+    checked_status(server, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
+
+
+def test_next_start_would_fail(new_cluster, pool):
+    server = new_cluster(huge_pages=True)
+    borrowed = pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    borrowed.resize(0)
+    checked_status(server, verdict="critical", landed_in="hugetlb", restart_outlook="fails")
+    assert not server.crash()
+    assert "could not map anonymous shared memory" in server.log()
+
+
+def test_surplus_pages_are_not_certain(new_cluster, pool):
+    """Landed by overcommit alone: the kernel may find such pages again, or not."""
+    server = new_cluster()
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, 0, needed)
+    create_extension(server.start())
+    checked_status(server, verdict="notice", landed_in="hugetlb", cause=None, restart_outlook="unknown",
+                   surplus_hugepages=needed, recommended_nr_hugepages=needed)
+
+
+def test_pool_grown_after_the_start(new_cluster, pool):
+    """Nothing is missing any more: a restart is all that is left to do."""
+    server = new_cluster()
+    needed = server.pages_needed(2 * MB)
+    borrowed = pool(2 * MB, 0)
+    create_extension(server.start())
+    borrowed.resize(needed)
+    row = checked_status(server, landed_in="base", pages_missing=0, restart_outlook="hugetlb")
+    assert "nr_hugepages" not in row["hint"] and "estart" in row["hint"]
+    server.restart()
+    checked_status(server, verdict="ok", landed_in="hugetlb")

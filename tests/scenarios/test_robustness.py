@@ -1,0 +1,78 @@
+"""Called ten thousand times, interrupted, and without PROCMAP_QUERY."""
+
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from harness.cluster import rows
+from harness.kernel import has_procmap_query, open_files
+from harness.processes import status_bytes
+from harness.status import checked_status, create_extension, steady
+from harness.trace import traced
+from harness.units import GB, KB, MB
+
+CALLS = 10_000
+READ_MAPS = r"^read\(\d+</proc/\d+/maps>"
+
+
+@pytest.mark.parametrize("view", ["hugepage_status", "hugepage_pools", "hugepage_segments", "hugepage_segments_detail()"])
+def test_many_calls_in_one_backend(new_cluster, view):
+    server = create_extension(new_cluster(autovacuum=False).start())
+    session = server.connect()
+    backend = session.info.backend_pid
+    statement = f"SELECT * FROM {view}"
+    calls = CALLS if view == "hugepage_status" else CALLS // 10
+    for _ in range(calls // 10):
+        rows(session, statement)
+    files, anonymous, resident = open_files(backend), status_bytes(backend, "RssAnon"), status_bytes(backend, "VmRSS")
+    for _ in range(calls):
+        rows(session, statement)
+    assert open_files(backend) == files
+    assert status_bytes(backend, "RssAnon") - anonymous < 64 * KB
+    assert status_bytes(backend, "VmRSS") - resident < 256 * KB
+
+
+def test_statement_timeout_in_a_loop_of_calls(new_cluster):
+    server = create_extension(new_cluster().start())
+    session = server.connect()
+    rows(session, "SET statement_timeout = '200ms'")
+    for item in ("hugepage_status", "hugepage_segments_detail()"):
+        with pytest.raises(psycopg2.errors.QueryCanceled):
+            rows(session, f"DO $$ BEGIN FOR i IN 1..1000000 LOOP PERFORM * FROM {item}; END LOOP; END $$")
+        files = open_files(session.info.backend_pid)
+        assert not [name for name in files if name.startswith(("/proc/", "/sys/"))]
+
+
+def test_statement_timeout_while_smaps_is_read(new_cluster, root):
+    """On a large server one walk takes long: a timeout ends it between two reads, not after the last."""
+    server = create_extension(new_cluster().start())
+    session = server.connect()
+    smaps_read = r"^read\(\d+</proc/\d+/smaps>"
+    with traced(session.info.backend_pid, "read", inject="read:delay_exit=50000") as trace:
+        rows(session, "SELECT * FROM hugepage_segments_detail()")
+        whole = len(trace.lines(smaps_read))
+        rows(session, "SET statement_timeout = '150ms'")
+        with pytest.raises(psycopg2.errors.QueryCanceled):
+            rows(session, "SELECT * FROM hugepage_segments_detail()")
+        assert 0 < len(trace.lines(smaps_read)) - whole < whole / 2
+    assert not [name for name in open_files(session.info.backend_pid) if name.startswith("/proc/")]
+
+
+@pytest.mark.parametrize("page_size", [2 * MB, GB, None], ids=["2MB", "1GB", "base"])
+def test_without_procmap_query(new_cluster, pool, page_size):
+    """Where the kernel has no PROCMAP_QUERY, /proc/self/maps gives the same answer."""
+    server = new_cluster(**({"huge_page_size": f"{page_size // MB}MB"} if page_size else {}))
+    pool(page_size or 2 * MB, server.pages_needed(page_size) if page_size else 0)
+    create_extension(server.start())
+    expected = checked_status(server, landed_in="hugetlb" if page_size else "base")
+    session = server.connect()
+    with traced(session.info.backend_pid, "ioctl,read") as usual:
+        assert steady(checked_status(server, session)) == steady(expected)
+        assert bool(usual.lines(r"^ioctl\(\d+</proc/\d+/maps>.* = 0")) == has_procmap_query()
+        assert bool(usual.lines(READ_MAPS)) != has_procmap_query()
+    session = server.connect()
+    with traced(session.info.backend_pid, "ioctl,read", inject="ioctl:error=ENOTTY") as refused:
+        assert steady(checked_status(server, session)) == steady(expected)
+        assert refused.lines(r"^ioctl\(\d+</proc/\d+/maps>.*ENOTTY.*INJECTED")
+        assert refused.lines(READ_MAPS)

@@ -1,0 +1,78 @@
+"""hugepage_pools, hugepage_segments and its detail, beside sysfs and smaps read by hand."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.cluster import rows
+from harness.kernel import BASE_PAGE, main_mapping, meminfo, pool_numbers, shared_mappings
+from harness.pool import pools
+from harness.status import create_extension
+from harness.units import KB, MB
+
+NODES = Path("/sys/devices/system/node")
+
+
+def test_pools_of_the_host(new_cluster, pool):
+    pool(2 * MB, 7, 3)
+    server = create_extension(new_cluster().start())
+    for row in server.sql("SELECT * FROM hugepage_pools WHERE node IS NULL"):
+        numbers = pool_numbers(row["page_size"])
+        assert (row["nr_hugepages"], row["free_hugepages"], row["resv_hugepages"], row["surplus_hugepages"],
+                row["nr_overcommit_hugepages"], row["available"]) == (
+                    numbers.nr, numbers.free, numbers.resv, numbers.surplus, numbers.overcommit, numbers.available)
+        assert row["is_default"] == (row["page_size"] == meminfo()["Hugepagesize"])
+    sizes = server.sql("SELECT page_size FROM hugepage_pools WHERE node IS NULL ORDER BY page_size")
+    assert [row["page_size"] for row in sizes] == sorted(pool.page_size for pool in pools())
+
+
+def test_pools_of_the_nodes(new_cluster, pool):
+    pool(2 * MB, 7)
+    server = create_extension(new_cluster().start())
+    by_hand = {
+        (int(directory.parents[1].name.removeprefix("node")), int(directory.name[len("hugepages-"):-len("kB")]) * KB):
+        tuple(int((directory / f"{name}_hugepages").read_text()) for name in ("nr", "free", "surplus"))
+        for directory in NODES.glob("node*/hugepages/hugepages-*kB")
+    }
+    ours = server.sql("SELECT * FROM hugepage_pools WHERE node IS NOT NULL")
+    assert {(row["node"], row["page_size"]): (row["nr_hugepages"], row["free_hugepages"], row["surplus_hugepages"])
+            for row in ours} == by_hand
+    assert sum(row["nr_hugepages"] for row in ours if row["page_size"] == 2 * MB) == pool_numbers(2 * MB).nr
+
+
+@pytest.mark.parametrize("landed_in", ["hugetlb", "base"])
+def test_segments(new_cluster, pool, landed_in):
+    server = new_cluster(min_dynamic_shared_memory="4MB")
+    pool(2 * MB, server.pages_needed(2 * MB) if landed_in == "hugetlb" else 0)
+    create_extension(server.start())
+    session = server.connect()
+    ours = rows(session, "SELECT * FROM hugepage_segments")
+    detail = rows(session, "SELECT * FROM hugepage_segments_detail()")
+    backend = session.info.backend_pid
+    witness = main_mapping(backend)
+    [main] = [row for row in ours if row["segment"] == "main"]
+    assert (main["mapping"], main["size"], main["page_size"], main["landed_in"]) == (
+        witness.short_name, witness.length, witness.page_size, landed_in)
+    [interlock] = [row for row in ours if row["segment"] == "interlock"]
+    assert interlock["mapping"].startswith("SYSV")
+    assert (interlock["size"], interlock["page_size"], interlock["landed_in"]) == (BASE_PAGE, BASE_PAGE, "base")
+    assert sorted(row["size"] for row in ours if row["segment"] != "dynamic") == (
+        sorted(mapping.length for mapping in shared_mappings(backend)))
+    [main_detail] = [row for row in detail if row["segment"] == "main"]
+    assert (main_detail["size"], main_detail["resident"], main_detail["thp_mapped"]) == (
+        witness.length, witness.resident, witness.pmd_mapped)
+    assert main_detail["hugetlb"] == (witness.resident if landed_in == "hugetlb" else 0)
+    assert {row["segment"] for row in detail} == {row["segment"] for row in ours}
+
+
+def test_dynamic_segments(new_cluster):
+    """Every backend has the control segment of dynamic shared memory mapped, at least."""
+    server = create_extension(new_cluster(dynamic_shared_memory_type="posix").start())
+    session = server.connect()
+    maps = Path(f"/proc/{session.info.backend_pid}/maps").read_text().splitlines()
+    dynamic = [line.split()[0].split("-") for line in maps if "/dev/shm/PostgreSQL." in line]
+    by_hand = sorted(int(end, 16) - int(start, 16) for start, end in dynamic)
+    assert by_hand
+    ours = rows(session, "SELECT * FROM hugepage_segments WHERE segment = 'dynamic'")
+    assert sorted(row["size"] for row in ours) == by_hand
+    assert {(row["page_size"], row["landed_in"]) for row in ours} == {(BASE_PAGE, "base")}
