@@ -1,0 +1,72 @@
+"""What hugepage_backends and hugepage_page_tables cost, beside the bare reads, pg_stat_activity and the peers.
+
+Every session has touched all of shared_buffers, so that base pages cost each of them its own page tables.
+"""
+
+import statistics
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import measure
+import peers
+from harness.cluster import Install
+from harness.processes import status_bytes
+from harness.units import GB, MB
+from servers import PAGES, Crowd, Skipped, process_ids, server
+
+OURS = "SELECT count(*), sum(page_tables) FROM hugepage_backends"
+QUERIES = {
+    "hugepage_backends": OURS,
+    "hugepage_page_tables": "SELECT * FROM hugepage_page_tables",
+    "hugepage_status": "SELECT * FROM hugepage_status",
+    "pg_stat_activity": "SELECT count(*) FROM pg_stat_activity",
+    **peers.PLAIN_SQL,
+}
+SLOW = "pg_read_file, smaps_rollup"
+"""Seconds at a time where the page tables are large: measured once."""
+
+
+def rows_of(directory: Path, quick: bool, sessions: list[int]) -> Iterator[dict[str, Any]]:
+    """One result for each kind of pages and number of sessions."""
+    there, missing = peers.present(Install.find())
+    for extension, why in missing.items():
+        print(f"bench: without {extension}: {why}", file=sys.stderr)
+    size = 128 * MB if quick else GB
+    for pages in PAGES:
+        case = {"shared_buffers": size, "pages": pages}
+        try:
+            with server(size, pages, max(sessions), directory) as cluster:
+                peers.create(cluster, there)
+                crowd = Crowd(cluster, touching=True)
+                for count in sorted(sessions):
+                    print(f"hugepage_backends: {pages} pages, {count} sessions", file=sys.stderr)
+                    crowd.grow(count - 1)
+                    yield {**case, "sessions": count, "missing": missing, **one(cluster, directory, quick, there)}
+        except Skipped as why:
+            yield {**case, "skipped": str(why)}
+
+
+def one(cluster: Any, directory: Path, quick: bool, there: list[peers.Peer]) -> dict[str, Any]:
+    """All measurements on one server as it is; times in microseconds."""
+    session = measure.Session(cluster, milliseconds=20 if quick else 60)
+    session.query("SELECT touch_shared_buffers()")
+    pids = process_ids(cluster)
+    said, page_tables = session.query(OURS), sum(status_bytes(pid, "VmPTE") for pid in pids)
+    if said["count"] != len(pids) or abs(said["sum"] - page_tables) > page_tables / 20:
+        raise SystemExit(f"bench: hugepage_backends says {said}; the kernel {len(pids)} processes, {page_tables} bytes")
+
+    queries = QUERIES | {peer.extension: peer.query for peer in there}
+    timers = {name: session.timer(name, query) for name, query in queries.items() if name != SLOW}
+    times = max(5, (2000 if quick else 10000) // len(pids))
+    timers["floor"] = lambda: measure.floor(directory / "floor", "backends", times, *pids)
+    turns = measure.in_turns(timers, turns=5 if quick else 15)
+    once = {SLOW: [session.timer("slow", QUERIES[SLOW])()]}
+    return {
+        "processes": len(pids),
+        "page_tables": page_tables,
+        "microseconds": {name: statistics.median(values) for name, values in (turns | once).items()},
+        "ratio": {view: measure.ratio(turns, view, "floor", "pg_stat_activity")
+                  for view in ("hugepage_backends", "hugepage_page_tables")},
+    }

@@ -1,0 +1,74 @@
+"""The servers that are measured: throwaway ones, on base or on huge pages, with many idle sessions."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import build
+from harness.cluster import Cluster, rows
+from harness.kernel import meminfo
+from harness.poll import until
+from harness.pool import PoolError
+from harness.stage import Stage
+from harness.units import GB, MB
+
+PAGES = {"base": False, "huge": True}
+"""What the server lands in, and its setting huge_pages: off, or on so that it can't land elsewhere."""
+
+LANDED = {"base": "base", "huge": "hugetlb"}
+
+
+class Skipped(Exception):
+    """This host can't hold what was to be measured; the message says why."""
+
+
+@contextmanager
+def server(size: int, pages: str, sessions: int, directory: Path) -> Iterator[Cluster]:
+    """A running server with shared_buffers of `size` bytes and room for so many sessions; Skipped if it has no place."""
+    wanted = size + size // 8 + sessions * 8 * MB
+    available = meminfo()["MemAvailable"]
+    if available < wanted:
+        raise Skipped(f"it takes {wanted / GB:.1f} GB of memory, {available / GB:.1f} GB are available")
+    with Stage() as stage:
+        cluster = stage.cluster(shared_buffers=f"{size // MB}MB", max_connections=sessions + 20, autovacuum=False,
+                                huge_pages=PAGES[pages], max_wal_size="64MB", superuser_reserved_connections=3)
+        if PAGES[pages]:
+            page_size = meminfo()["Hugepagesize"]
+            try:
+                stage.pool(page_size, cluster.pages_needed(page_size))
+            except PoolError as error:
+                raise Skipped(str(error)) from error
+        cluster.start()
+        build.prepare(cluster, directory)
+        landed = cluster.sql("SELECT landed_in FROM hugepage_status")[0]["landed_in"]
+        if landed != LANDED[pages]:
+            raise Skipped(f"the server landed in {landed} pages")
+        yield cluster
+
+
+class Crowd:
+    """Idle sessions of a server, which end with it."""
+
+    def __init__(self, cluster: Cluster, touching: bool = False) -> None:
+        """`touching`: each first touches all of shared_buffers, and has the page tables to show for it."""
+        self._cluster, self._touching = cluster, touching
+        self._sessions: list[Any] = []
+
+    def grow(self, size: int) -> None:
+        """Open sessions until the server has so many of this crowd."""
+        while len(self._sessions) < size:
+            session = self._cluster.connect()
+            if self._touching:
+                rows(session, "SELECT touch_shared_buffers()")
+            self._sessions.append(session)
+        pids = [session.info.backend_pid for session in self._sessions]
+        count = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle' AND pid = ANY (%s)"
+        until(f"{size} sessions to be idle", lambda: self._cluster.sql(count, pids)[0]["count"] == size)
+
+
+def process_ids(cluster: Cluster) -> list[int]:
+    """The server's processes by the kernel's account: the postmaster and its children."""
+    postmaster = cluster.postmaster
+    children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+    return [postmaster, *map(int, children)]
