@@ -1,0 +1,63 @@
+//! What the parsers cost, on the texts of the kernel at hand: alone, and with the reading that the views pay for.
+
+use std::fs;
+use std::hint::black_box;
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use hugepage_core::read::meminfo::Meminfo;
+use hugepage_core::read::process::{self, ProcessStatus};
+use hugepage_core::read::{Root, buddyinfo, cgroup, maps, pool, procmap_query, smaps};
+
+fn text(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Nothing but text in memory.
+fn parse(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("parse");
+    let mut bench = |path: &str, parse: fn(&str)| {
+        let text = text(path);
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_function(path, |bencher| bencher.iter(|| parse(black_box(&text))));
+    };
+    bench("/proc/meminfo", |text| {
+        black_box(Meminfo::parse(text));
+    });
+    bench("/proc/self/status", |text| {
+        black_box(ProcessStatus::parse(text));
+    });
+    bench("/proc/self/maps", |text| {
+        for line in text.lines() {
+            black_box(maps::parse(line));
+        }
+    });
+    group.finish();
+}
+
+/// The same with open, read and close, as the views do it.
+fn read(criterion: &mut Criterion) {
+    let root = Root::live();
+    let pid = i32::try_from(std::process::id()).expect("a process id");
+    let address = std::ptr::from_ref(&root) as u64;
+    let mut group = criterion.benchmark_group("read");
+    group.bench_function("meminfo", |bencher| bencher.iter(|| Meminfo::read(&root)));
+    group.bench_function("status of a process", |bencher| bencher.iter(|| process::status(&root, pid)));
+    group.bench_function("buddyinfo", |bencher| bencher.iter(|| buddyinfo::read(&root)));
+    group.bench_function("PROCMAP_QUERY", |bencher| bencher.iter(|| procmap_query::holding(&root, address)));
+    group.bench_function("mapping by text", |bencher| bencher.iter(|| maps::holding_by_text(&root, address)));
+    group.bench_function("smaps of one mapping", |bencher| {
+        let found = maps::holding(&root, address).expect("own maps can be read").expect("the stack is mapped");
+        bencher.iter_batched(|| found.clone(), |mapping| smaps::of(&root, &mapping), BatchSize::SmallInput);
+    });
+    for size in pool::sizes(&root).unwrap_or_default() {
+        group.bench_function(format!("pool of {size} pages"), |bencher| bencher.iter(|| pool::pool(&root, size)));
+        if let Ok(Some(hierarchy)) = cgroup::Hierarchy::find(&root) {
+            let name = format!("cgroup limits on {size} pages");
+            group.bench_function(name, |bencher| bencher.iter(|| hierarchy.limits(&root, size)));
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, parse, read);
+criterion_main!(benches);
