@@ -3,7 +3,7 @@
 use std::fs;
 use std::hint::black_box;
 
-use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::process::{self, ProcessStatus};
 use hugepage_core::read::{Root, buddyinfo, cgroup, maps, pool, procmap_query, smaps};
@@ -45,10 +45,8 @@ fn read(criterion: &mut Criterion) {
     group.bench_function("buddyinfo", |bencher| bencher.iter(|| buddyinfo::read(&root)));
     group.bench_function("PROCMAP_QUERY", |bencher| bencher.iter(|| procmap_query::holding(&root, address)));
     group.bench_function("mapping by text", |bencher| bencher.iter(|| maps::holding_by_text(&root, address)));
-    group.bench_function("smaps of one mapping", |bencher| {
-        let found = maps::holding(&root, address).expect("own maps can be read").expect("the stack is mapped");
-        bencher.iter_batched(|| found.clone(), |mapping| smaps::of(&root, &mapping), BatchSize::SmallInput);
-    });
+    let mapping = maps::holding(&root, address).expect("own maps can be read").expect("the stack is mapped");
+    group.bench_function("smaps of one mapping", |bencher| bencher.iter(|| smaps::of(&root, &mapping)));
     for size in pool::sizes(&root).unwrap_or_default() {
         group.bench_function(format!("pool of {size} pages"), |bencher| bencher.iter(|| pool::pool(&root, size)));
         if let Ok(Some(hierarchy)) = cgroup::Hierarchy::find(&root) {

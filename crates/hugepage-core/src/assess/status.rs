@@ -143,9 +143,13 @@ impl Facts {
             return Some(Pages(0));
         }
         let pool = self.pool.known()?;
-        let limit = self.limits.as_ref().and_then(|limits| limits.tightest_reservation());
+        let limits = self.limits.as_ref();
+        let limit = limits.and_then(|limits| limits.tightest_reservation());
         let allowed = limit.map_or(Pages(u64::MAX), |limit| pool.page_size.pages_within(limit.room()));
-        Some(needed.saturating_sub(pool.available()?.min(allowed)))
+        let missing = needed.saturating_sub(pool.available()?.min(allowed));
+        let all_seen = limits.is_some_and(|limits| !limits.hidden_levels);
+        // Limits that can't be seen can only make it more: a number is known to be short, none is not known to do.
+        (missing > Pages(0) || all_seen).then_some(missing)
     }
 
     /// Whether the host's page tables take more than `percent` hundredths of its memory.

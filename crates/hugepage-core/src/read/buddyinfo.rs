@@ -31,9 +31,9 @@ fn parse(line: &str) -> Option<Zone> {
 
 /// How many pages of `size` stand ready in free blocks of `node` (`None`: of all nodes), without any compaction.
 ///
-/// The small DMA zone is left out, because the kernel keeps it from ordinary requests, but not where it is the only one
-/// and holds all memory, as on POWER. `None` for a size larger than
-/// the largest block the buddy allocator keeps (1 GB pages): of those this file says nothing.
+/// The small DMA zone is left out, because the kernel keeps it from ordinary requests; but on POWER it can be the only
+/// zone and hold all memory. `None` for a size larger than the largest block the buddy allocator keeps (1 GB pages): of
+/// those this file says nothing.
 pub fn ready(zones: &[Zone], node: Option<u32>, size: PageSize, base: PageSize) -> Option<Pages> {
     let pages_each = base.pages_within(size.bytes()).0;
     let order = usize::try_from(pages_each.checked_ilog2()?).ok()?;
@@ -41,7 +41,8 @@ pub fn ready(zones: &[Zone], node: Option<u32>, size: PageSize, base: PageSize) 
         return None;
     }
     let all_is_dma = zones.iter().all(|zone| zone.name == "DMA");
-    let zones = zones.iter().filter(|zone| (all_is_dma || zone.name != "DMA") && node.is_none_or(|node| node == zone.node));
+    let zones =
+        zones.iter().filter(|zone| (all_is_dma || zone.name != "DMA") && node.is_none_or(|node| node == zone.node));
     Some(zones.fold(Pages(0), |sum, zone| sum.saturating_add(blocks_of(&zone.free, order))))
 }
 

@@ -4,6 +4,7 @@
 //! `rsvd.max` is checked when memory is mapped, `max` when a page is first touched. Limits of levels above the top of
 //! a container's view hold all the same and can't be seen from inside.
 
+use crate::Notes;
 use crate::read::Root;
 use crate::read::root::if_there;
 use crate::{Bytes, PageSize, ReadError};
@@ -115,33 +116,42 @@ impl Hierarchy {
         }
     }
 
-    /// The limits on `page_size` that hold for this process now.
-    pub fn limits(&self, root: &Root, page_size: PageSize) -> Result<Limits, ReadError> {
+    /// The limits on `page_size` that hold for this process now. What can't be read of them is a note, and counts as
+    /// levels that can't be seen.
+    pub fn limits(&self, root: &Root, page_size: PageSize, notes: &mut Notes) -> Limits {
+        let mut limits = Limits { hidden_levels: self.hidden_levels, ..Limits::default() };
+        let Some(path) = notes.keep(self.own_path(root)) else {
+            return Limits { hidden_levels: true, ..limits };
+        };
+        let mut level = path.as_str();
+        loop {
+            // The host's topmost cgroup has no limits.
+            if !level.is_empty() || self.hidden_levels {
+                let result = self.read_level(root, level, page_size, &mut limits);
+                limits.hidden_levels |= notes.keep(result).is_none();
+            }
+            if level.is_empty() {
+                return limits;
+            }
+            level = level.rsplit_once('/').map_or("", |(parent, _)| parent);
+        }
+    }
+
+    /// The cgroup of this process as a path below the mount point, without a slash at either end.
+    fn own_path(&self, root: &Root) -> Result<String, ReadError> {
         const PATH: &str = "/proc/self/cgroup";
         let path = root.read_short(PATH, |text| membership(text).map_or("/", |(_, path)| path).to_owned())?;
-        let path = path.as_str();
         let below = match self.mount_root.as_str() {
-            "/" => Some(path),
+            "/" => Some(path.as_str()),
             // A container that shares the host's cgroup namespace sees the host's path, and its own part mounted; one
             // that does not sees "/".
             // A mount from outside a cgroup namespace has a root like "/..", which leaves open where its part begins.
             mount_root if path == "/" && !mount_root.starts_with("/..") => Some(""),
             mount_root => path.strip_prefix(mount_root).filter(|below| below.is_empty() || below.starts_with('/')),
         };
-        let Some(below) = below.filter(|below| !below.split('/').any(|part| part == "..")) else {
-            return Err(root.content(PATH, format!("its cgroup {path} is outside what is mounted")));
-        };
-        let mut limits = Limits { hidden_levels: self.hidden_levels, ..Limits::default() };
-        let mut level = below.trim_matches('/');
-        loop {
-            // The host's topmost cgroup has no limits.
-            if !level.is_empty() || self.hidden_levels {
-                self.read_level(root, level, page_size, &mut limits)?;
-            }
-            if level.is_empty() {
-                return Ok(limits);
-            }
-            level = level.rsplit_once('/').map_or("", |(parent, _)| parent);
+        match below {
+            Some(below) if !below.split('/').any(|part| part == "..") => Ok(below.trim_matches('/').to_owned()),
+            _ => Err(root.content(PATH, format!("its cgroup {path} is outside what is mounted"))),
         }
     }
 

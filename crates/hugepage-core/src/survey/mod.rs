@@ -16,12 +16,10 @@ pub type CgroupView<'a> = Option<Option<&'a Hierarchy>>;
 
 /// The cgroup limits on pages of `size`, with a note on what can't be seen of them.
 pub fn limits(root: &Root, view: CgroupView<'_>, size: PageSize, notes: &mut Notes) -> Option<Limits> {
-    let limits = match view? {
-        Some(hierarchy) => notes.keep(hierarchy.limits(root, size))?,
-        None => Limits::default(),
-    };
+    let Some(hierarchy) = view? else { return Some(Limits::default()) };
+    let limits = hierarchy.limits(root, size, notes);
     if limits.hidden_levels {
-        notes.add("cgroup limits outside this container hold too and can't be seen from here");
+        notes.add("cgroup limits that can't be seen from here may hold too");
     }
     Some(limits)
 }
