@@ -3,7 +3,8 @@
 use std::fs;
 use std::hint::black_box;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput};
+use hugepage_core::Notes;
 use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::process::{self, ProcessStatus};
 use hugepage_core::read::{Root, buddyinfo, cgroup, maps, pool, procmap_query, smaps};
@@ -51,11 +52,15 @@ fn read(criterion: &mut Criterion) {
         group.bench_function(format!("pool of {size} pages"), |bencher| bencher.iter(|| pool::pool(&root, size)));
         if let Ok(Some(hierarchy)) = cgroup::Hierarchy::find(&root) {
             let name = format!("cgroup limits on {size} pages");
-            group.bench_function(name, |bencher| bencher.iter(|| hierarchy.limits(&root, size)));
+            group.bench_function(name, |bencher| bencher.iter(|| hierarchy.limits(&root, size, &mut Notes::default())));
         }
     }
     group.finish();
 }
 
-criterion_group!(benches, parse, read);
-criterion_main!(benches);
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    parse(&mut criterion);
+    read(&mut criterion);
+    criterion.final_summary();
+}

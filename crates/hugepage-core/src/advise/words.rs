@@ -61,6 +61,12 @@ pub fn hint(status: &Status) -> Option<String> {
     }
 }
 
+/// With a capital letter and a full stop.
+fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map(|first| format!("{}{}.", first.to_uppercase(), characters.as_str())).unwrap_or_default()
+}
+
 fn raise(limit: &Limit, to: Bytes) -> String {
     format!("set {} to at least {} bytes", limit.path, to.0)
 }
@@ -196,38 +202,42 @@ impl Words<'_> {
             Cause::CgroupLimit => {
                 let limit = self.reservation_limit()?;
                 let wanted = self.wanted_of(limit)?;
-                Some(self.steps(vec![raise(limit, wanted), "restart the server".to_owned()]))
+                Some(sentence(&self.steps(&[raise(limit, wanted), "restart the server".to_owned()])))
             }
             Cause::Unknown if self.0.missing == Some(Pages(0)) => Some("Restart the server.".to_owned()),
             Cause::Unknown => None,
-            _ if self.0.does_not_fit() => {
-                let largest = self.0.facts.huge_page_size?.times(self.room_for_this_server());
-                Some(format!(
+            Cause::Disabled if self.0.does_not_fit() => None,
+            _ if self.0.does_not_fit() => Some(match self.0.facts.huge_page_size?.times(self.room_for_this_server()) {
+                Bytes(0) => {
+                    "Set huge_pages = off, because others have all huge pages that this host can hold.".to_owned()
+                }
+                largest => format!(
                     "Reduce shared_buffers so that all of shared memory needs no more than {largest}, or set \
                      huge_pages = off."
-                ))
-            }
+                ),
+            }),
             Cause::Disabled => {
-                let command = self.set_pool(self.0.to_land?)?;
-                Some(format!("To have huge pages, run \"{command}\", set huge_pages = try and restart the server."))
+                let run = format!("run \"{}\"", self.set_pool(self.0.to_land?)?);
+                let steps = self.steps(&[run, "set huge_pages = try".to_owned(), "restart the server".to_owned()]);
+                Some(format!("To have huge pages, {steps}."))
             }
             Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken => {
-                let command = self.set_pool(self.0.to_land?)?;
-                Some(self.steps(vec![format!("run \"{command}\""), "restart the server".to_owned()]))
+                let run = format!("run \"{}\"", self.set_pool(self.0.to_land?)?);
+                Some(sentence(&self.steps(&[run, "restart the server".to_owned()])))
             }
         }
     }
 
-    /// One sentence of the steps to huge pages, which begins with the fault-time limit that would kill the server there.
-    fn steps(&self, mut steps: Vec<String>) -> String {
-        if let (Some(limit), Some(needed)) = (self.fault_limit(), self.needed_bytes())
-            && limit.limit < needed
-        {
-            steps.insert(0, raise(limit, needed));
+    /// The steps to huge pages, the first of them to raise the fault-time limit that would kill the server there.
+    fn steps(&self, steps: &[String]) -> String {
+        let (limit, needed) = (self.fault_limit(), self.needed_bytes().unwrap_or_default());
+        let limit = limit.filter(|limit| limit.limit < needed).map(|limit| raise(limit, needed));
+        let steps: Vec<_> = limit.iter().chain(steps).map(String::as_str).collect();
+        match steps.split_last() {
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, before)) => format!("{} and {last}", before.join(", ")),
+            None => String::new(),
         }
-        let last = steps.pop().unwrap_or_default();
-        let text = format!("{} and {last}.", steps.join(", "));
-        text[..1].to_uppercase() + &text[1..]
     }
 
     fn room_for_this_server(&self) -> Pages {

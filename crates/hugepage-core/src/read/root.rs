@@ -2,7 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::{PageSize, ReadError};
 
@@ -54,6 +57,15 @@ impl Root {
         File::open(self.path(path)).map_err(|source| self.error("open", path, source))
     }
 
+    /// Opens the directory `path` for several of its files, so that the kernel looks for their place only once.
+    pub fn directory(&self, path: &str) -> Result<Directory<'_>, ReadError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match openat(CWD, self.path(path), flags, Mode::empty()) {
+            Ok(descriptor) => Ok(Directory { root: self, path: path.to_owned(), descriptor }),
+            Err(errno) => Err(self.error("open", path, errno.into())),
+        }
+    }
+
     /// The whole text of `path`; bytes that are not UTF-8 are replaced.
     pub fn read(&self, path: &str) -> Result<String, ReadError> {
         let mut file = self.open(path)?;
@@ -78,17 +90,25 @@ impl Root {
     /// Gives `take` the text of a short file that the kernel writes in one go, as meminfo, the status of a process or
     /// an attribute in /sys: one system call reads all of it, and nothing is allocated.
     pub fn read_short<T>(&self, path: &str, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
+        self.take_short(path, self.open(path)?, take)
+    }
+
+    /// The one number that `path` holds.
+    pub fn read_number(&self, path: &str) -> Result<u64, ReadError> {
+        self.number(path, self.open(path)?)
+    }
+
+    fn take_short<T>(&self, path: &str, mut file: File, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
         let mut bytes = [0; BUFFER];
-        let count = self.read_some(path, &mut self.open(path)?, &mut bytes)?;
+        let count = self.read_some(path, &mut file, &mut bytes)?;
         if count == bytes.len() {
             return Ok(take(&self.read(path)?));
         }
         Ok(take(&String::from_utf8_lossy(&bytes[..count])))
     }
 
-    /// The one number that `path` holds.
-    pub fn read_number(&self, path: &str) -> Result<u64, ReadError> {
-        self.read_short(path, |text| {
+    fn number(&self, path: &str, file: File) -> Result<u64, ReadError> {
+        self.take_short(path, file, |text| {
             let text = text.trim();
             text.parse().map_err(|_| self.content(path, format!("\"{text}\" is not a number")))
         })?
@@ -145,6 +165,25 @@ fn page_size_in(auxv: &[u8]) -> Option<PageSize> {
         let &[_, size] = pairs.iter().find(|[key, _]| word(*key) == AT_PAGESZ)?;
         PageSize::new(word(size))
     })
+}
+
+/// A directory that is open, so that its files are near.
+#[derive(Debug)]
+pub struct Directory<'a> {
+    root: &'a Root,
+    path: String,
+    descriptor: OwnedFd,
+}
+
+impl Directory<'_> {
+    /// The one number that its file `name` holds.
+    pub fn read_number(&self, name: &str) -> Result<u64, ReadError> {
+        let path = || format!("{}/{name}", self.path);
+        match openat(&self.descriptor, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(file) => self.root.number(&path(), file.into()),
+            Err(errno) => Err(self.root.error("open", &path(), errno.into())),
+        }
+    }
 }
 
 /// `Ok(None)` where the file does not exist, which is an answer and not a failure.

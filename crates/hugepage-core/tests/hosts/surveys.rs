@@ -1,12 +1,12 @@
 //! What several files say together: the pools of a host and the shared memory of a process.
 
 use hugepage_core::assess::Landing;
-use hugepage_core::read::cgroup::Hierarchy;
+use hugepage_core::read::cgroup::{Hierarchy, Limits};
 use hugepage_core::survey::segments::{self, Role};
-use hugepage_core::survey::{CgroupView, pools};
+use hugepage_core::survey::{CgroupView, limits, pools};
 use hugepage_core::{Notes, PageSize};
 
-use super::{GIB, KIB, MIB, host, notes_of, segment};
+use super::{GIB, KIB, MIB, host, notes_of, page_size, segment};
 
 /// Page size, node, default, nr, available, cgroup limit, obtainable now.
 type PoolCase = (u64, Option<u32>, bool, u64, Option<u64>, Option<u64>, Option<u64>);
@@ -128,5 +128,18 @@ fn shared_memory_of_a_server() {
         assert_eq!(usage[2].unwrap().resident.0, base, "{name}");
         assert!(pulses >= rows.len(), "{name}: a caller can look for a cancel at every mapping");
         assert!(notes.into_vec().is_empty(), "{name}");
+    }
+}
+
+/// No hierarchy limits nothing; one that could not be found may limit all.
+#[test]
+fn no_cgroups_and_unknown_ones() {
+    for (name, expected) in [("linux-2.6.9", Some(Limits::default())), ("no-sys", None)] {
+        let root = host(name);
+        let mut notes = Notes::default();
+        let hierarchy = notes.keep(Hierarchy::find(&root));
+        let found = limits(&root, hierarchy.as_ref().map(Option::as_ref), page_size(2 * MIB), &mut notes);
+        assert_eq!(found, expected, "{name}");
+        assert_eq!(notes.into_vec().is_empty(), expected.is_some(), "{name}: what is unknown has a note");
     }
 }

@@ -1,0 +1,139 @@
+//! The assessment is arithmetic on facts: tables of cases with every rule at its border, and properties over all facts.
+
+mod cause;
+mod outlook;
+mod properties;
+mod verdict;
+mod words;
+
+use hugepage_core::assess::{Asked, Facts, HugePages, Landing, PoolFact, Segment, Status};
+use hugepage_core::read::cgroup::{Limit, Limits};
+use hugepage_core::read::maps::Mapping;
+use hugepage_core::read::meminfo::Meminfo;
+use hugepage_core::read::pool::Pool;
+use hugepage_core::{Bytes, PageSize, Pages};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// A server and its host. The default has 1 GB of shared memory in 512 huge pages of 2 MB, as asked and for certain.
+#[derive(Clone, Debug)]
+struct Server {
+    huge_pages: HugePages,
+    sysv: bool,
+    landing: Option<Landing>,
+    size: u64,
+    pool: PoolFact,
+    page_size: Option<PageSize>,
+    memory: u64,
+    page_tables: u64,
+    hugetlb: Option<u64>,
+    limits: Option<Limits>,
+    reserve_percent: u32,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            huge_pages: HugePages::Try,
+            sysv: false,
+            landing: Some(Landing::Hugetlb),
+            size: GIB,
+            pool: known(pool(512, 512, 512)),
+            page_size: Some(page_size(2 * MIB)),
+            memory: 16 * GIB,
+            page_tables: 64 * MIB,
+            hugetlb: None,
+            limits: Some(Limits::default()),
+            reserve_percent: 20,
+        }
+    }
+}
+
+impl Server {
+    /// The same in base pages, with a pool that has none.
+    fn in_base_pages() -> Self {
+        Self { landing: Some(Landing::Base), pool: known(pool(0, 0, 0)), ..Self::default() }
+    }
+
+    fn facts(self) -> Facts {
+        let hugetlb = self.landing == Some(Landing::Hugetlb);
+        let of_mapping = if hugetlb { self.page_size } else { PageSize::from_kib(4) };
+        let start = 0x7f00_0000_0000;
+        let mapping = Mapping {
+            start,
+            end: start + self.size,
+            shared: true,
+            offset: 0,
+            device: (0, 1),
+            inode: 1028,
+            path: if hugetlb { "/anon_hugepage (deleted)" } else { "/dev/zero (deleted)" }.to_owned(),
+            page_size: of_mapping.filter(|_| self.landing != Some(Landing::Unknown)),
+        };
+        Facts {
+            asked: Asked {
+                huge_pages: self.huge_pages,
+                huge_page_size: None,
+                sysv: self.sysv,
+                shared_buffers: Bytes(self.size / 8 * 7),
+            },
+            segment: self.landing.map(|landing| Segment { mapping, landing }),
+            huge_page_size: self.page_size,
+            pool: self.pool,
+            meminfo: Some(Meminfo {
+                mem_total: Some(Bytes(self.memory)),
+                page_tables: Some(Bytes(self.page_tables)),
+                hugetlb: self.hugetlb.map(Bytes),
+                huge_page_size: Some(page_size(2 * MIB)),
+                ..Meminfo::default()
+            }),
+            limits: self.limits,
+            reserve_percent: self.reserve_percent,
+        }
+    }
+
+    fn status(self) -> Status {
+        Status::of(self.facts())
+    }
+}
+
+fn page_size(bytes: u64) -> PageSize {
+    PageSize::new(bytes).unwrap()
+}
+
+/// A pool of 2 MB pages without surplus and overcommit.
+fn pool(nr: u64, free: u64, resv: u64) -> Pool {
+    Pool {
+        page_size: page_size(2 * MIB),
+        nr: Pages(nr),
+        free: Pages(free),
+        resv: Some(Pages(resv)),
+        surplus: Some(Pages(0)),
+        overcommit: Some(Pages(0)),
+    }
+}
+
+fn known(pool: Pool) -> PoolFact {
+    PoolFact::Known(pool)
+}
+
+fn limit(limit: u64, usage: u64) -> Limit {
+    Limit { path: format!("/sys/fs/cgroup/limit_{limit}"), limit: Bytes(limit), usage: Bytes(usage) }
+}
+
+/// Limits checked by mmap(2), all levels seen.
+fn reservation(limits: &[(u64, u64)]) -> Option<Limits> {
+    let reservation = limits.iter().map(|&(bytes, usage)| limit(bytes, usage)).collect();
+    Some(Limits { reservation, ..Limits::default() })
+}
+
+/// Limits checked at the first touch, all levels seen.
+fn fault(limits: &[(u64, u64)]) -> Option<Limits> {
+    Some(Limits { fault: limits.iter().map(|&(bytes, usage)| limit(bytes, usage)).collect(), ..Limits::default() })
+}
+
+/// No limits seen, and some levels can't be seen.
+fn hidden() -> Option<Limits> {
+    Some(Limits { hidden_levels: true, ..Limits::default() })
+}

@@ -1,0 +1,194 @@
+//! The running kernel: both ways to ask about a mapping agree on real shared memory of every kind.
+
+use std::{io, ptr};
+
+use hugepage_core::assess::Landing;
+use hugepage_core::read::maps::{self, Mapping};
+use hugepage_core::read::{Root, pool, procmap_query, smaps};
+use hugepage_core::survey::segments::{self, Role};
+use hugepage_core::survey::server::landing;
+use hugepage_core::{Bytes, Notes, PageSize, Pages};
+
+/// Shared memory of this process, gone when dropped.
+struct Shared {
+    address: *mut libc::c_void,
+    length: usize,
+    /// The id of a System V segment; `None` for a mapping.
+    id: Option<libc::c_int>,
+}
+
+impl Shared {
+    /// Anonymous memory as PostgreSQL maps it (sysv_shmem.c), in huge pages of `huge` if given.
+    #[allow(unsafe_code)]
+    fn mmap(length: usize, huge: Option<PageSize>) -> io::Result<Self> {
+        let flags = libc::MAP_SHARED
+            | libc::MAP_ANONYMOUS
+            | huge.map_or(0, |size| libc::MAP_HUGETLB | log2(size) << libc::MAP_HUGE_SHIFT);
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+        let address = unsafe { libc::mmap(ptr::null_mut(), length, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+        if address == libc::MAP_FAILED {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(Self { address, length, id: None })
+        }
+    }
+
+    /// A System V segment, removed by the kernel when the last process detaches.
+    #[allow(unsafe_code)]
+    fn sysv(length: usize, huge: Option<PageSize>) -> io::Result<Self> {
+        let flags =
+            0o600 | libc::IPC_CREAT | huge.map_or(0, |size| libc::SHM_HUGETLB | log2(size) << libc::MAP_HUGE_SHIFT);
+        // SAFETY: a new segment, attached at an address of the kernel's choice, touches no memory of ours.
+        unsafe {
+            let id = libc::shmget(libc::IPC_PRIVATE, length, flags);
+            if id < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let address = libc::shmat(id, ptr::null(), 0);
+            let attached = if address as isize == -1 { Err(io::Error::last_os_error()) } else { Ok(address) };
+            libc::shmctl(id, libc::IPC_RMID, ptr::null_mut());
+            attached.map(|address| Self { address, length, id: Some(id) })
+        }
+    }
+
+    /// Writes to the first byte, so that a page is there.
+    #[allow(unsafe_code)]
+    fn touch(&self) {
+        // SAFETY: the memory is mapped, writable, ours alone, and at least a page long.
+        unsafe { self.address.cast::<u8>().write_volatile(1) }
+    }
+
+    fn address(&self) -> u64 {
+        self.address as u64
+    }
+}
+
+impl Drop for Shared {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        // SAFETY: this very memory was mapped or attached by us, and nothing refers to it any more.
+        unsafe {
+            match self.id {
+                Some(_) => libc::shmdt(self.address),
+                None => libc::munmap(self.address, self.length),
+            };
+        }
+    }
+}
+
+/// How MAP_HUGE_SHIFT wants a page size (mmap(2)).
+fn log2(size: PageSize) -> libc::c_int {
+    size.bytes().0.trailing_zeros().try_into().unwrap()
+}
+
+/// The mapping at `memory`, on which the ioctl (where this kernel has it), maps and smaps must agree.
+fn asked_both_ways(memory: &Shared, what: &str) -> Mapping {
+    let root = Root::live();
+    let inside = memory.address() + u64::try_from(memory.length).unwrap() / 2;
+    let text = maps::holding_by_text(&root, inside).unwrap().unwrap();
+    match procmap_query::holding(&root, inside) {
+        Some(asked) => assert_eq!(asked.unwrap().unwrap(), text, "{what}"),
+        None => eprintln!("not exercised: this kernel has no PROCMAP_QUERY to compare with"),
+    }
+    assert_eq!(maps::holding(&root, inside).unwrap().unwrap(), text, "{what}");
+    assert_eq!((text.start, text.size()), (memory.address(), Bytes(memory.length.try_into().unwrap())), "{what}");
+    assert!(text.shared, "{what}");
+    let usage = smaps::of(&root, &text).unwrap().unwrap();
+    assert_eq!(usage.kernel_page_size, text.page_size, "{what}");
+    text
+}
+
+#[test]
+fn base_pages() {
+    let base = PageSize::base();
+    let length = 64 * usize::try_from(base.bytes().0).unwrap();
+    let anonymous = Shared::mmap(length, None).unwrap();
+    let sysv = Shared::sysv(length, None).unwrap();
+    for (memory, name) in [(&anonymous, "zero"), (&sysv, "SYSV00000000")] {
+        memory.touch();
+        let mapping = asked_both_ways(memory, name);
+        assert_eq!((mapping.name(), mapping.page_size), (name, Some(base)));
+        assert_eq!(landing(&Root::live(), &mapping, true).unwrap(), Landing::Base);
+        let usage = smaps::of(&Root::live(), &mapping).unwrap().unwrap();
+        assert!(usage.resident >= base.bytes() && usage.hugetlb == Bytes(0), "{name}: {usage:?}");
+    }
+    let id = u64::try_from(sysv.id.unwrap()).unwrap();
+    assert_eq!(asked_both_ways(&sysv, "sysv").inode, id, "the inode of a System V segment is its shmid");
+}
+
+/// Two pages of every size whose pool has them to spare; the pool is not changed.
+#[test]
+fn huge_pages_of_every_size() {
+    let root = Root::live();
+    for size in pool::sizes(&root).unwrap() {
+        let length = usize::try_from(size.times(Pages(2)).0).unwrap();
+        type Make = fn(usize, Option<PageSize>) -> io::Result<Shared>;
+        let kinds: [(&str, Make); 2] = [("anon_hugepage", Shared::mmap), ("SYSV00000000", Shared::sysv)];
+        for (name, make) in kinds {
+            let what = format!("{name} of {size}");
+            let available = pool::pool(&root, size).unwrap().available().unwrap();
+            if available < Pages(2) {
+                eprintln!(
+                    "not exercised: {what}, because the pool has {available} pages to spare (scenarios cover it)"
+                );
+                continue;
+            }
+            // Others share the pool, and may have been faster, or a cgroup may not allow it.
+            let memory = match make(length, Some(size)) {
+                Ok(memory) => memory,
+                Err(error) => {
+                    eprintln!("not exercised: {what}: {error}");
+                    continue;
+                }
+            };
+            let mapping = asked_both_ways(&memory, &what);
+            assert_eq!((mapping.name(), mapping.page_size), (name, Some(size)));
+            assert_eq!(landing(&root, &mapping, true).unwrap(), Landing::Hugetlb, "{what}");
+            assert_eq!(smaps::of(&root, &mapping).unwrap().unwrap().hugetlb, Bytes(0), "{what}: promised, not touched");
+            memory.touch();
+            assert_eq!(smaps::of(&root, &mapping).unwrap().unwrap().hugetlb, size.bytes(), "{what}: one page touched");
+        }
+    }
+}
+
+/// mprotect(2) splits a mapping into three in the kernel's list; it stays one segment for us.
+#[test]
+#[allow(unsafe_code)]
+fn a_split_segment_is_one() {
+    let base = usize::try_from(PageSize::base().bytes().0).unwrap();
+    let memory = Shared::mmap(16 * base, None).unwrap();
+    // SAFETY: the page is part of our own mapping, and nobody reads or writes it.
+    assert_eq!(unsafe { libc::mprotect(memory.address.byte_add(4 * base), base, libc::PROT_NONE) }, 0);
+    let mapping = asked_both_ways(&memory, "split");
+    let lines = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let pieces = lines
+        .lines()
+        .filter_map(maps::parse)
+        .filter(|piece| piece.inode == mapping.inode && piece.device == mapping.device);
+    assert_eq!(pieces.count(), 3);
+}
+
+#[test]
+fn a_process_finds_its_own_segments() {
+    let length = usize::try_from(PageSize::base().bytes().0).unwrap() * 8;
+    let main = Shared::mmap(length, None).unwrap();
+    let interlock = Shared::sysv(length, None).unwrap();
+    let mut notes = Notes::default();
+    let rows = segments::rows(&Root::live(), main.address(), interlock.address(), &mut notes);
+    for (role, memory) in [(Role::Main, &main), (Role::Interlock, &interlock)] {
+        let row = rows.iter().find(|row| row.role == role).unwrap();
+        assert_eq!((row.mapping.start, row.landing), (memory.address(), Landing::Base));
+    }
+    assert_eq!(notes.into_vec(), [""; 0]);
+}
+
+#[test]
+fn memory_that_is_gone_is_not_found() {
+    let length = usize::try_from(PageSize::base().bytes().0).unwrap() * 8;
+    let memory = Shared::mmap(length, None).unwrap();
+    let mapping = asked_both_ways(&memory, "before");
+    drop(memory);
+    // Another thread may map something there at once, but not the same object.
+    let found = maps::holding(&Root::live(), mapping.start).unwrap();
+    assert!(found.is_none_or(|found| found.inode != mapping.inode), "the mapping is gone");
+}
