@@ -57,7 +57,7 @@ def show(cluster: Cluster) -> dict:
         wrapped = textwrap.wrap(value, WIDTH - len(name) - 2) or [""]
         if name.strip() == "verdict" and value in COLOURS:
             wrapped = [f"\x1b[1;{COLOURS[value]}m{value}\x1b[0m"]
-        print(name + bar + f"\n{' ' * len(name)}| ".join(wrapped), flush=True)
+        print((name + bar + f"\n{' ' * len(name)}| ".join(wrapped)).rstrip(), flush=True)
     return cluster.sql("SELECT * FROM hugepage_status")[0]
 
 

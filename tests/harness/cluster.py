@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import tempfile
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -107,10 +108,14 @@ class Cluster:
     def __exit__(self, *_exception: object) -> None:
         self.remove()
 
-    def command(self, program: str, *arguments: str | Path, within: Cgroup | None = None) -> str:
-        """Run a program of this installation as the server's user and return its stdout."""
+    def command(self, program: str, *arguments: str | Path, within: Cgroup | None = None,
+                through: Sequence[str] = ()) -> str:
+        """Run a program of this installation as the server's user and return its stdout.
+
+        `through`: the command of root that it is run by, as unshare(1).
+        """
         become = ["runuser", "-u", SUPERUSER, "--"] if os.geteuid() == 0 else []
-        return run(*become, self.install.bindir / program, *arguments, prepare=within.join if within else None)
+        return run(*through, *become, self.install.bindir / program, *arguments, prepare=within.join if within else None)
 
     def conf(self, **settings: Any) -> None:
         """Add or change settings; None takes one back to its default. They count from the next start or reload."""
@@ -118,10 +123,11 @@ class Cluster:
         lines = [f"{name} = {_quoted(value)}\n" for name, value in self.settings.items() if value is not None]
         (self.data / "harness.conf").write_text("".join(lines))
 
-    def start(self, within: Cgroup | None = None) -> "Cluster":
-        """Start the server, in a control group if given, and wait until it answers; StartFailed if it does not."""
+    def start(self, within: Cgroup | None = None, through: Sequence[str] = ()) -> "Cluster":
+        """Start the server, in a control group or by another command, and wait until it answers; StartFailed if not."""
         try:
-            self.command("pg_ctl", "start", "-w", "-s", "-D", self.data, "-l", self.log_file, within=within)
+            self.command("pg_ctl", "start", "-w", "-s", "-D", self.data, "-l", self.log_file, within=within,
+                         through=through)
         except CommandFailed as error:
             raise StartFailed(self.log() or str(error)) from error
         return self

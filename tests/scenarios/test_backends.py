@@ -1,0 +1,206 @@
+"""hugepage_backends and hugepage_page_tables beside /proc read by hand."""
+
+import resource
+import subprocess
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from harness.cluster import rows
+from harness.kernel import main_mapping, meminfo, open_files
+from harness.poll import until
+from harness.processes import run, status, status_bytes
+from harness.status import create_extension
+from harness.touch import fill_shared_buffers, touch_all
+from harness.trace import traced
+from harness.units import GB, KB, MB
+
+FIELDS = {"page_tables": "VmPTE", "rss_shmem": "RssShmem", "rss_anon": "RssAnon", "rss_file": "RssFile", "swap": "VmSwap"}
+
+
+def server_processes(postmaster: int) -> set[int]:
+    """The postmaster and all whose parent it is, by looking at every process of the host."""
+    found = {postmaster}
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            if status(int(directory.name))["PPid"] == str(postmaster):
+                found.add(int(directory.name))
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
+
+
+def test_every_process_once_with_its_memory(new_cluster):
+    server = create_extension(new_cluster(autovacuum=False, logging_collector=True).start())
+    idle = [server.connect() for _ in range(5)]
+    rows(idle[0], "SET application_name = 'the first'")
+    session = server.connect()
+    rows(session, "SELECT * FROM hugepage_backends")
+    ours = rows(session, "SELECT * FROM hugepage_backends")
+    assert len(ours) == len({row["pid"] for row in ours})
+    assert {row["pid"] for row in ours} == server_processes(server.postmaster)
+    own = session.info.backend_pid
+    for row in ours:
+        if row["pid"] != own:
+            assert {name: row[name] for name in FIELDS} == (
+                {name: status_bytes(row["pid"], field) for name, field in FIELDS.items()})
+    types = {row["pid"]: row["backend_type"] for row in ours}
+    assert types[server.postmaster] == "postmaster"
+    assert sorted(types.values()).count("logger") == 1
+    assert {types[session.info.backend_pid] for session in idle} == {"client backend"}
+    activity = rows(session, "SELECT * FROM pg_stat_activity")
+    by_pid = {row["pid"]: row for row in ours}
+    for row in activity:
+        same = ("backend_type", "datname", "usename", "application_name", "state", "backend_start")
+        assert {name: by_pid[row["pid"]][name] for name in same} == {name: row[name] for name in same}
+    assert by_pid[idle[0].info.backend_pid]["application_name"] == "the first"
+    [sums] = rows(session, "SELECT * FROM hugepage_page_tables")
+    by_hand = [status_bytes(pid, "VmPTE") for pid in server_processes(server.postmaster)]
+    assert sums["processes"] == len(by_hand)
+    assert abs(sums["page_tables_total"] - sum(by_hand)) <= 64 * KB
+    assert sums["memory_total"] == meminfo()["MemTotal"]
+
+
+def test_explains_the_hosts_page_tables(new_cluster, pool):
+    """100 backends that touch 2 GB: on base pages the host's PageTables grow by what we say, on huge pages hardly."""
+    size, backends, total = 2 * GB, 100, {}
+    server = new_cluster(shared_buffers=f"{size // MB}MB", max_connections=backends + 10, autovacuum=False,
+                         huge_pages=False, max_wal_size="64MB")
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, needed)
+    create_extension(server.start())
+    for landed_in in ("base", "hugetlb"):
+        if landed_in == "hugetlb":
+            server.stop()
+            server.conf(huge_pages=True)
+            server.start()
+        watcher = server.connect()
+        fill_shared_buffers(server, size - 64 * MB) if landed_in == "base" else server.sql("SELECT pg_prewarm('touched')")
+        sums = "SELECT * FROM hugepage_page_tables"
+        [before], host_before = rows(watcher, sums), meminfo()["PageTables"]
+        crowd = [server.connect() for _ in range(backends)]
+        for session in crowd:
+            touch_all(session)
+        [after], host_after = rows(watcher, sums), meminfo()["PageTables"]
+        ours = after["page_tables_total"] - before["page_tables_total"]
+        host = host_after - host_before
+        assert abs(host - ours) <= 0.05 * host, (landed_in, host, ours)
+        assert main_mapping(watcher.info.backend_pid).landed_in == landed_in
+        total[landed_in] = after
+        for session in crowd:
+            session.close()
+        until("the crowd to go", lambda: len(server_processes(server.postmaster)) < backends)
+    base, huge = total["base"], total["hugetlb"]
+    assert base["page_tables_total"] > 20 * huge["page_tables_total"]
+    assert huge["saving"] <= 0.05 * huge["page_tables_total"]
+    # What the model foretold on base pages is what came, within a tenth of what there was.
+    assert abs(base["estimated_on_huge_pages"] - huge["page_tables_total"]) <= 0.1 * base["page_tables_total"]
+    assert base["estimated_at_max_connections"] >= base["page_tables_total"]
+
+
+def test_a_status_file_that_may_not_be_read(new_cluster, root, tmp_path):
+    """NULLs and a note for that one process, and all the rest as usual."""
+    server = new_cluster(autovacuum=False)
+    # In a mount namespace of its own, so that the bind mount over the status file is seen by the server alone.
+    server.start(through=["unshare", "--mount", "--propagation", "private"])
+    create_extension(server)
+    session, hidden = server.connect(), server.connect()
+    pid = hidden.info.backend_pid
+    unreadable = tmp_path / "unreadable"
+    unreadable.touch(mode=0o000)
+    nsenter(server.postmaster, "mount", "--bind", str(unreadable), f"/proc/{pid}/status")
+    ours = {row["pid"]: row for row in rows(session, "SELECT * FROM hugepage_backends")}
+    assert ours[pid]["backend_type"] == "client backend"
+    assert {ours[pid][name] for name in FIELDS} == {None}
+    assert all(row["page_tables"] > 0 for other, row in ours.items() if other != pid)
+    [row] = rows(session, "SELECT notes FROM hugepage_status")
+    assert [note for note in row["notes"] if f"/proc/{pid}/status" in note and "Permission denied" in note]
+    [sums] = rows(session, "SELECT * FROM hugepage_page_tables")
+    assert sums["processes"] == len(ours)
+    nsenter(server.postmaster, "umount", f"/proc/{pid}/status")
+
+
+def test_hidepid(new_cluster, root):
+    """The server's user sees its own processes, which are all that are asked for."""
+    server = new_cluster(autovacuum=False)
+    mount = "mount -t proc -o hidepid=2 proc /proc && exec \"$@\""
+    server.start(through=["unshare", "--mount", "--propagation", "private", "sh", "-c", mount, "sh"])
+    create_extension(server)
+    session = server.connect()
+    visible = session.info.backend_pid
+    assert rows(session, "SELECT count(*) FROM pg_ls_dir('/proc') AS name WHERE name = '1'") == [{"count": 0}]
+    ours = rows(session, "SELECT * FROM hugepage_backends")
+    assert {row["pid"] for row in ours} == server_processes(server.postmaster)
+    assert all(row["page_tables"] == status_bytes(row["pid"], "VmPTE") for row in ours if row["pid"] != visible)
+    assert rows(session, "SELECT notes FROM hugepage_status") == [{"notes": []}]
+
+
+def test_another_namespace_of_processes(new_cluster, root):
+    """Where /proc shows other processes than ours, their numbers mean nothing: NULLs and a note, every session there."""
+    server = new_cluster(autovacuum=False)
+    postgres = ["runuser", "-u", "postgres", "--", server.install.bindir / "postgres", "-D", server.data]
+    inside = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child=KILL", "--", *postgres],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until("the server to answer", server.ready)
+        create_extension(server)
+        session = server.connect()
+        ours = rows(session, "SELECT * FROM hugepage_backends")
+        assert {row["backend_type"] for row in ours} >= {"postmaster", "client backend", "checkpointer"}
+        assert [row["datname"] for row in ours if row["pid"] == session.info.backend_pid] == ["postgres"]
+        assert {row[name] for row in ours for name in FIELDS} == {None}
+        [sums] = rows(session, "SELECT * FROM hugepage_page_tables")
+        assert (sums["processes"], sums["page_tables_total"], sums["saving"]) == (len(ours), None, None)
+        [row] = rows(session, "SELECT notes FROM hugepage_status")
+        assert [note for note in row["notes"] if "namespace" in note]
+    finally:
+        inside.kill()
+        inside.wait()
+        # It names a process of the namespace, which out here is another's.
+        (server.data / "postmaster.pid").unlink(missing_ok=True)
+
+
+def test_cancel_in_the_middle(new_cluster, root):
+    """With files that take long to read, a timeout ends the view between two processes, not after the last."""
+    server = create_extension(new_cluster(max_connections=60).start())
+    idle = [server.connect() for _ in range(40)]
+    session = server.connect()
+    read = r"^read\(\d+</proc/\d+/status>"
+    for view in ("hugepage_backends", "hugepage_page_tables"):
+        with traced(session.info.backend_pid, "read", inject="read:delay_exit=20000") as trace:
+            rows(session, f"SELECT * FROM {view}")
+            whole = len(trace.lines(read))
+            assert whole > len(idle)
+            rows(session, "SET statement_timeout = '200ms'")
+            with pytest.raises(psycopg2.errors.QueryCanceled):
+                rows(session, f"SELECT * FROM {view}")
+            assert 0 < len(trace.lines(read)) - whole < whole / 2
+        rows(session, "RESET statement_timeout")
+        assert not [name for name in open_files(session.info.backend_pid) if name.startswith("/proc/")]
+
+
+def test_two_thousand_processes(new_cluster, root):
+    """All of them are there, and a cancel from outside ends a loop over them."""
+    count = 2000
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 3 * count)), hard))
+    server = create_extension(new_cluster(max_connections=count + 20, autovacuum=False, shared_buffers="32MB").start())
+    session = server.connect()
+    crowd = [server.connect() for _ in range(count)]
+    [row] = rows(session, "SELECT count(*), count(page_tables) AS read FROM hugepage_backends")
+    assert row["count"] == row["read"] == len(server_processes(server.postmaster)) > count
+    other = server.connect()
+    rows(session, "SET statement_timeout = '50ms'")
+    with pytest.raises(psycopg2.errors.QueryCanceled):
+        rows(session, "DO $$ BEGIN LOOP PERFORM * FROM hugepage_backends; END LOOP; END $$")
+    assert not [name for name in open_files(session.info.backend_pid) if name.startswith("/proc/")]
+    assert rows(other, "SELECT 1 AS alive") == [{"alive": 1}]
+    for each in crowd:
+        each.close()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def nsenter(pid: int, *command: str) -> None:
+    """Run a command as root in the mount namespace of a process."""
+    run("nsenter", "--target", str(pid), "--mount", "--", *command)
