@@ -4,7 +4,7 @@
 # Runs a Python program of ours on PG_CONFIG's PostgreSQL; as root where we may, for the huge pages.
 run_python() {
     [ -f "$1" ] || [ "$1" = -m ] || fail "$1 is not there"
-    if have_root "set up huge pages and run throwaway servers as postgres"; then
+    if have_root; then
         as_root env PYTHONDONTWRITEBYTECODE=1 PG_CONFIG="$PG_CONFIG" "$PYTHON" "$@"
     else
         PG_CONFIG="$PG_CONFIG" "$PYTHON" "$@"

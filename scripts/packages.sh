@@ -34,7 +34,7 @@ install_packages() {
     complete_pg_config >/dev/null || [ -n "${PG_CONFIG:-}" ] || server=wanted
     [ -n "$server${absent[*]}" ] || return 0
 
-    if ! have_root "install Debian packages"; then
+    if ! have_root; then
         [ -z "$server" ] || absent+=(postgresql postgresql-server-dev-all)
         say "Not installed, and there is no root to install it: ${absent[*]}"
         say "    apt-get install --no-install-recommends ${absent[*]}"

@@ -54,12 +54,13 @@ build_extension() {
 
 # Installs into the PostgreSQL of PG_CONFIG; without root, into a private copy of its programs.
 install_extension() {
-    if have_root "install the extension into PostgreSQL $PG_MAJOR"; then
+    if have_root; then
         step "Installing the extension" make_extension install as_root
     elif [ -w "$("$PG_CONFIG" --pkglibdir)" ]; then
         step "Installing the extension" make_extension install
     else
-        say "No root: the extension goes into a private copy of PostgreSQL $PG_MAJOR in $CACHE."
+        say "No root: the extension goes into a private copy of PostgreSQL $PG_MAJOR,"
+        say "$CACHE/private."
         step "Installing the extension" private_install
         PG_CONFIG=$CACHE/private$("$PG_CONFIG" --bindir)/pg_config
     fi

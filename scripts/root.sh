@@ -3,22 +3,25 @@
 
 ROOT=''    # direct, sudo or none, once it is known
 
-# have_root PURPOSE: whether as_root can work; asks for sudo's password where there is a terminal.
+# Whether as_root can work; asks for sudo's password where there is a terminal and sudo wants one.
 have_root() {
     if [ "$EUID" -eq 0 ]; then
         ROOT=direct
     elif [ "$ROOT" != none ]; then
-        if ! command -v sudo >/dev/null; then
-            ROOT=none
-        elif sudo -n true 2>/dev/null; then
-            ROOT=sudo
-        elif [ -t 0 ] && say "Root is needed to $1. (Without it: three times Enter.)" && sudo -v; then
+        if command -v sudo >/dev/null && { sudo -n true 2>/dev/null || ask_for_password; }; then
             ROOT=sudo
         else
             ROOT=none
         fi
     fi
     [ "$ROOT" != none ]
+}
+
+ask_for_password() {
+    [ -t 0 ] && (: </dev/tty) 2>/dev/null || return 1
+    say "Root is needed for Debian packages, for installing the extension, and for huge"
+    say "pages. To go on without: press Enter until sudo gives up."
+    sudo -v
 }
 
 # Runs a command as root. Only after have_root.
