@@ -10,6 +10,7 @@ from harness.cluster import Cluster, rows
 from harness.kernel import meminfo
 from harness.poll import until
 from harness.pool import PoolError
+from harness.processes import alive
 from harness.stage import Stage
 from harness.units import GB, MB
 
@@ -37,8 +38,8 @@ def server(size: int, pages: str, sessions: int, directory: Path) -> Iterator[Cl
             page_size = meminfo()["Hugepagesize"]
             try:
                 stage.pool(page_size, cluster.pages_needed(page_size))
-            except PoolError as error:
-                raise Skipped(str(error)) from error
+            except (PoolError, PermissionError) as error:
+                raise Skipped(f"no huge pages: {error}") from error
         cluster.start()
         build.prepare(cluster, directory)
         landed = cluster.sql("SELECT landed_in FROM hugepage_status")[0]["landed_in"]
@@ -68,7 +69,7 @@ class Crowd:
 
 
 def process_ids(cluster: Cluster) -> list[int]:
-    """The server's processes by the kernel's account: the postmaster and its children."""
+    """The server's live processes by the kernel's account: the postmaster and its children."""
     postmaster = cluster.postmaster
     children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
-    return [postmaster, *map(int, children)]
+    return [postmaster, *filter(alive, map(int, children))]

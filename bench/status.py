@@ -42,7 +42,7 @@ def one(cluster: Cluster, directory: Path, quick: bool) -> dict[str, Any]:
     session = measure.Session(cluster, milliseconds=50 if quick else 100)
     session.query("SELECT touch_shared_buffers()")
     pool = Pool(meminfo()["Hugepagesize"]).directory
-    transactions = 500 if quick else 2000
+    transactions = 500 if quick else 1000
 
     turns = measure.in_turns({
         "ours": session.timer("ours", QUERY.format("hugepage_status")),
@@ -55,7 +55,7 @@ def one(cluster: Cluster, directory: Path, quick: bool) -> dict[str, Any]:
             name: lambda query=query, protocol=protocol: measure.pgbench(cluster, query, protocol, transactions)
             for name, query in (("select 1", "SELECT 1"), ("empty", QUERY.format("one_row")),
                                 ("ours", QUERY.format("hugepage_status")))
-        }, turns=2 if quick else 5)
+        }, turns=3 if quick else 5)
         for protocol in ("prepared", "simple")
     }
     return {

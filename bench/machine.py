@@ -1,0 +1,20 @@
+"""What was measured where: the machine and the software in a few words, and nothing that names the machine."""
+
+import os
+import platform
+import re
+from pathlib import Path
+
+from harness.cluster import Install
+from harness.kernel import meminfo
+from harness.units import GB
+
+
+def describe(install: Install) -> str:
+    """One line."""
+    model = re.search(r"(?m)^(?:model name|CPU part)\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    kernel = re.match(r"[\d.]+", os.uname().release)
+    system = platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")
+    return (f"{model[1] if model else platform.machine()}, {os.cpu_count()} CPUs, "
+            f"{meminfo()['MemTotal'] / GB:.0f} GB of memory; Linux {kernel[0] if kernel else '?'}, {system}, "
+            f"{install.ask('version').split(' (')[0]}")

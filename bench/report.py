@@ -1,0 +1,85 @@
+"""Tables for a terminal of 80 columns, from what status.py and backends.py measured."""
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from harness.units import GB, KB, MB
+
+Results = list[dict[str, Any]]
+
+LABELS = {
+    "hugepage_backends": "hugepage_backends",
+    "hugepage_page_tables": "hugepage_page_tables",
+    "hugepage_status": "hugepage_status",
+    "floor": "floor: bare /proc/PID/status",
+    "pg_stat_activity": "pg_stat_activity",
+}
+"""The rows that come first, in this order; the peers follow under their own names."""
+
+
+def status_table(results: Results) -> str:
+    """hugepage_status beside its floor, in the server and as pgbench sees it."""
+    lines = ["hugepage_status, in the server: microseconds a call, medians",
+             "shared_buffers  pages  sessions  own page tables    ours   floor   empty  ratio"]
+    for result in results:
+        case = f"{size(result['shared_buffers']):>14}  {result['pages']:>5}"
+        if "skipped" in result:
+            lines.append(f"{case}  skipped: {result['skipped']}")
+            continue
+        times = result["microseconds"]
+        lines.append(f"{case}  {result['sessions']:8}  {size(result['page_tables']):>15}  {times['ours']:6.1f}  "
+                     f"{times['floor']:6.1f}  {times['empty']:6.1f}  {result['ratio']:5.2f}")
+    lines += ["", "the same by pgbench, one client:      -M prepared                -M simple",
+              "shared_buffers  pages  sessions  SELECT 1  empty   ours    SELECT 1  empty   ours"]
+    for result in measured(results):
+        both = (result["pgbench"][protocol] for protocol in ("prepared", "simple"))
+        cells = ("  ".join((f"{times['select 1']:8.1f}", f"{times['empty']:5.1f}", f"{times['ours']:5.1f}"))
+                 for times in both)
+        lines.append(f"{size(result['shared_buffers']):>14}  {result['pages']:>5}  {result['sessions']:8}  "
+                     + "    ".join(cells))
+    return "\n".join(lines)
+
+
+def backends_table(results: Results) -> str:
+    """A row for each query, a column for each kind of pages and number of sessions."""
+    columns = measured(results)
+    lines = ["hugepage_backends and others, in the server: milliseconds a query, medians"]
+    lines += [f"{result['pages']} pages skipped: {result['skipped']}" for result in results if "skipped" in result]
+    if not columns:
+        return "\n".join(lines)
+    lines += [row("pages", [result["pages"] for result in columns]),
+              row("sessions", [result["sessions"] for result in columns])]
+    names = [name for name in LABELS if name in columns[0]["microseconds"]]
+    names += [name for name in columns[0]["microseconds"] if name not in LABELS]
+    for name in names:
+        lines.append(row(LABELS.get(name, name), [milliseconds(result["microseconds"][name]) for result in columns]))
+    for view in columns[0]["ratio"]:
+        lines.append(row(f"ratio, {view}", [f"{result['ratio'][view]:.2f}" for result in columns]))
+    lines.append(row("processes", [result["processes"] for result in columns]))
+    lines.append(row("their page tables, MB", [f"{result['page_tables'] / MB:.0f}" for result in columns]))
+    lines += [line for extension, why in columns[0]["missing"].items()
+              for line in textwrap.wrap(f"{extension}: not measured, {why}", 80, subsequent_indent="    ")]
+    return "\n".join(lines)
+
+
+def measured(results: Results) -> Results:
+    """Those that this host could hold."""
+    return [result for result in results if "skipped" not in result]
+
+
+def row(label: str, values: Sequence[object]) -> str:
+    """A line of the table of backends."""
+    return f"{label:<30}" + "".join(f"{value:>8}" for value in values)
+
+
+def milliseconds(microseconds: float) -> str:
+    """Three digits of it, and no exponent."""
+    value = microseconds / 1000
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def size(count: int) -> str:
+    """Bytes for people."""
+    unit, name = next((pair for pair in ((GB, "GB"), (MB, "MB")) if count >= pair[0]), (KB, "kB"))
+    return f"{count / unit:.3g} {name}"
