@@ -3,8 +3,6 @@
 //! A pid can be given to a new process between two looks. So a process is joined with a session only if the session
 //! began before we read the process's memory and was still there afterwards: then both are the same process.
 
-use std::collections::HashMap;
-
 use hugepage_core::notes::Notes;
 use hugepage_core::read::process::{self, ProcessStatus};
 use hugepage_core::read::{Root, process::children};
@@ -36,32 +34,36 @@ pub fn all(root: &Root, notes: &mut Notes) -> Vec<Process> {
     if readable {
         pids.extend(notes.keep(children(root, postmaster)).unwrap_or_default());
     }
-    let mut joined: HashMap<i32, Process> = HashMap::new();
-    let mut alone: HashMap<i32, ProcessStatus> = HashMap::new();
-    for _ in 0..ROUNDS {
+    let mut processes = Vec::new();
+    let mut alone = Vec::new();
+    for round in 0..ROUNDS {
         let before = sessions::now();
-        let read = read_all(root, &pids, postmaster, readable, notes);
-        let running = sessions::now_running();
-        alone.extend(read.iter().filter_map(|(&pid, status)| Some((pid, (*status)?))));
-        pids.clear();
-        for session in running {
+        let read = read_all(root, pids, postmaster, readable, notes);
+        let mut joined = vec![false; read.len()];
+        let mut again = Vec::new();
+        for session in sessions::now_running() {
             let pid = session.pid;
-            match read.get(&pid) {
-                Some(&status) if session.start <= before => {
-                    joined.insert(pid, Process { pid, session: Some(session), title: None, status });
+            match read.binary_search_by_key(&pid, |(pid, _)| *pid) {
+                Ok(index) if session.start <= before => {
+                    joined[index] = true;
+                    processes.push(Process { pid, session: Some(session), title: None, status: read[index].1 });
                 }
                 // It began while we looked, or the kernel's list passed over it.
-                _ if !joined.contains_key(&pid) => pids.push(pid),
+                _ if round == 0 || processes.iter().all(|known: &Process| known.pid != pid) => again.push(pid),
                 _ => {}
             }
         }
+        let without = read.into_iter().zip(joined).filter(|(_, joined)| !joined);
+        alone.extend(without.filter_map(|((pid, status), _)| Some((pid, status?))));
+        // What is read again has no row of its own before that.
+        alone.retain(|(pid, _)| !again.contains(pid));
+        pids = again;
         if pids.is_empty() {
             break;
         }
     }
-    alone.retain(|pid, _| !joined.contains_key(pid) && !pids.contains(pid));
-    let others = alone.into_iter().filter_map(|(pid, status)| without_session(root, pid, postmaster, status));
-    let mut processes: Vec<_> = others.chain(joined.into_values()).collect();
+    alone.retain(|(pid, _)| processes.iter().all(|process| process.pid != *pid));
+    processes.extend(alone.into_iter().filter_map(|(pid, status)| without_session(root, pid, postmaster, status)));
     if !readable {
         processes.push(Process { pid: postmaster, session: None, title: Some("postmaster"), status: None });
     }
@@ -69,30 +71,32 @@ pub fn all(root: &Root, notes: &mut Notes) -> Vec<Process> {
     processes
 }
 
-/// The memory of each process that is there and is ours; `None` for one that may not be read.
+/// The memory of each process that is there and is ours, by pid; `None` for one that may not be read.
 fn read_all(
     root: &Root,
-    pids: &[i32],
+    mut pids: Vec<i32>,
     postmaster: i32,
     readable: bool,
     notes: &mut Notes,
-) -> HashMap<i32, Option<ProcessStatus>> {
-    let mut read = HashMap::with_capacity(pids.len());
-    for &pid in pids {
+) -> Vec<(i32, Option<ProcessStatus>)> {
+    pids.sort_unstable();
+    pids.dedup();
+    let mut read = Vec::with_capacity(pids.len());
+    for pid in pids {
         pgrx::check_for_interrupts!();
         if !readable {
-            read.insert(pid, None);
+            read.push((pid, None));
             continue;
         }
         match process::status(root, pid) {
             Ok(Some(status)) if pid == postmaster || status.parent == Some(postmaster) => {
-                read.insert(pid, Some(status));
+                read.push((pid, Some(status)));
             }
             // It has ended, and perhaps its number belongs to somebody else now.
             Ok(_) => {}
             Err(error) => {
                 notes.add(error.to_string());
-                read.insert(pid, None);
+                read.push((pid, None));
             }
         }
     }

@@ -104,7 +104,11 @@ impl Root {
         if count == bytes.len() {
             return Ok(take(&self.read(path)?));
         }
-        Ok(take(&String::from_utf8_lossy(&bytes[..count])))
+        // from_utf8 looks at many bytes at once, from_utf8_lossy at each.
+        match str::from_utf8(&bytes[..count]) {
+            Ok(text) => Ok(take(text)),
+            Err(_) => Ok(take(&String::from_utf8_lossy(&bytes[..count]))),
+        }
     }
 
     fn number(&self, path: &str, file: File) -> Result<u64, ReadError> {
