@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::Pages;
 use crate::assess::cause::Cause;
+use crate::assess::facts::Loss;
 
 /// How grave a finding is; the order is the order of gravity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +37,8 @@ pub enum Finding {
     CgroupBelowSegment,
     /// `huge_pages = on`, and the next start would fail.
     RestartFails,
+    /// The last start lost something that is still lost.
+    Regressed(Loss),
     /// Base pages, and why.
     BasePages(Cause),
     /// In huge pages now, in base pages after the next start.

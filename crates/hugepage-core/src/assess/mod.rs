@@ -10,7 +10,7 @@ pub mod share;
 pub mod status;
 
 pub use cause::Cause;
-pub use facts::{Asked, Facts, HugePages, PoolFact, Segment};
+pub use facts::{Asked, Facts, HugePages, Loss, PoolFact, Segment};
 pub use finding::{Finding, Severity};
 pub use landing::Landing;
 pub use outlook::Outlook;

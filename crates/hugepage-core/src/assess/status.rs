@@ -89,6 +89,11 @@ impl Status {
         if self.outlook == Outlook::Fails {
             findings.push((Severity::Critical, Finding::RestartFails));
         }
+        if let Some(loss) = &facts.loss
+            && (!loss.lost.only_outlook || self.outlook == Outlook::Base)
+        {
+            findings.push((Severity::Warning, Finding::Regressed(loss.clone())));
+        }
         match landing {
             Landing::Base | Landing::PartialThp => {
                 let severity = if wants && size >= WORTH_A_WARNING { Severity::Warning } else { Severity::Notice };
