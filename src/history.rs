@@ -1,6 +1,8 @@
 //! This server's history: where the file is, who writes it, and when.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use hugepage_core::assess::Status;
@@ -15,7 +17,7 @@ use crate::{log, preload, settings};
 
 /// The file in the data directory.
 pub fn file() -> HistoryFile {
-    HistoryFile::at(format!("{}/pg_hugepages.history", data_directory()))
+    HistoryFile::at(data_directory().join("pg_hugepages.history"))
 }
 
 /// A record of `status`, now.
@@ -28,9 +30,10 @@ pub fn now_for_people() -> String {
     format_rfc3339_seconds(SystemTime::now()).to_string().replace('T', " ").replace('Z', " UTC")
 }
 
-/// The last record of this very instance.
+/// The last record of this very instance; none if the history is switched off.
 pub fn last(instance: &Instance) -> Option<Record> {
-    keep(file().last(|record| record.instance.is_past_of(instance))).flatten()
+    let is_ours = |record: &Record| record.instance.is_past_of(instance);
+    (settings::history_size() > 0).then(|| keep(file().last(is_ours)))?.flatten()
 }
 
 /// Adds a record, unless the history is switched off.
@@ -40,12 +43,16 @@ pub fn append(record: &Record) {
     }
 }
 
-/// Cuts the file to `pg_hugepages.history_size` and makes it safe against a crash of the machine.
+/// Cuts the file to `pg_hugepages.history_size`, drops what is damaged, and makes it safe against a crash of the machine.
 pub fn tidy() {
-    if settings::history_size() > 0 {
-        keep(file().trim(settings::history_size()));
-        keep(file().sync());
+    if settings::history_size() == 0 {
+        return;
     }
+    let file = file();
+    if let Some(damaged @ 1..) = keep(file.trim(settings::history_size())) {
+        log::trouble(format!("dropped {damaged} damaged lines of history file \"{}\"", file.path().display()));
+    }
+    keep(file.sync());
 }
 
 /// The value, or one line in the log.
@@ -53,30 +60,35 @@ pub fn keep<T>(result: Result<T, HistoryError>) -> Option<T> {
     result.map_err(|error| log::trouble(error.to_string())).ok()
 }
 
+/// Who this server is.
 #[allow(unsafe_code)]
+pub fn instance(notes: &mut Notes) -> Instance {
+    // SAFETY: read from the control file before shared memory is allocated.
+    let identifier = unsafe { pg_sys::GetSystemIdentifier() };
+    Instance {
+        machine: notes.keep(identity::machine(&Root::live())).unwrap_or_default(),
+        directory: data_directory().to_string_lossy().into_owned(),
+        system_identifier: identifier.to_string(),
+        server_version_num: pg_sys::PG_VERSION_NUM,
+    }
+}
+
 fn origin(notes: &mut Notes) -> Origin {
     let root = Root::live();
-    // SAFETY: constants of the running server.
-    let (start, identifier) = unsafe { (preload::postmaster_start(), pg_sys::GetSystemIdentifier()) };
     Origin {
-        postmaster_start: format_rfc3339_micros(start).to_string(),
+        postmaster_start: format_rfc3339_micros(preload::postmaster_start()).to_string(),
         generation: preload::generation().unwrap_or(0),
         server_version: String::from_utf8_lossy(pg_sys::PG_VERSION.to_bytes()).into_owned(),
         host: notes.keep(identity::host_name(&root)).unwrap_or_default(),
         boot_id: notes.keep(identity::boot_id(&root)).flatten(),
-        instance: Instance {
-            machine: notes.keep(identity::machine(&root)).unwrap_or_default(),
-            directory: data_directory(),
-            system_identifier: identifier.to_string(),
-            server_version_num: pg_sys::PG_VERSION_NUM,
-        },
+        instance: instance(notes),
     }
 }
 
 /// The data directory, its symbolic links resolved.
-fn data_directory() -> String {
+fn data_directory() -> PathBuf {
     // SAFETY: set when the server starts and never after.
     #[allow(unsafe_code)]
-    let path = unsafe { CStr::from_ptr(pg_sys::DataDir) }.to_string_lossy().into_owned();
-    std::fs::canonicalize(&path).map_or(path, |real| real.to_string_lossy().into_owned())
+    let path = PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(pg_sys::DataDir) }.to_bytes()));
+    std::fs::canonicalize(&path).unwrap_or(path)
 }

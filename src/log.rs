@@ -1,18 +1,24 @@
 //! From the core's messages to the server's log.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use hugepage_core::advise::log::Message;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
+/// What [`trouble`] has said; inherited from the postmaster by every process of the server.
+static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+/// More different troubles than this are no news any more.
+const MOST_TROUBLES: usize = 50;
+
 /// Reports `message` at `level`, which must be below ERROR.
 pub fn report(level: PgLogLevel, message: Message) {
-    let mut report = ErrorReport::new(
-        PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-        format!("pg_hugepages: {}", message.message),
-        "pg_hugepages",
-    );
+    let code = match level {
+        PgLogLevel::WARNING => PgSqlErrorCode::ERRCODE_WARNING,
+        _ => PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
+    };
+    let mut report = ErrorReport::new(code, format!("pg_hugepages: {}", message.message), "pg_hugepages");
     if let Some(detail) = message.detail {
         report = report.set_detail(detail);
     }
@@ -22,14 +28,19 @@ pub fn report(level: PgLogLevel, message: Message) {
     report.report(level);
 }
 
-/// Says in the log what went wrong with the extension itself; not again in this process until it is something else.
+/// Says in the log what went wrong with the extension itself; each but once in this process.
 pub fn trouble(text: String) {
-    static SAID: Mutex<Option<String>> = Mutex::new(None);
     let Ok(mut said) = SAID.lock() else { return };
-    if said.as_ref() != Some(&text) {
-        report(PgLogLevel::LOG, Message { is_bad: false, message: text.clone(), detail: None, hint: None });
-        *said = Some(text);
+    if said.len() < MOST_TROUBLES && said.insert(text.clone()) {
+        drop(said);
+        report(PgLogLevel::LOG, Message { is_bad: false, message: text, detail: None, hint: None });
     }
+}
+
+/// Says again what was said where the logging collector did not hear it.
+pub fn repeat_troubles() {
+    let said = SAID.lock().map(|mut said| std::mem::take(&mut *said));
+    said.into_iter().flatten().for_each(trouble);
 }
 
 /// Runs `work`; whatever it raises, an error of PostgreSQL or a panic, is one line in the log and never more.

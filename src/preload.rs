@@ -4,9 +4,10 @@
 //! does not; what is kept in static variables there reaches every process of the server by fork(2).
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
 use std::time::{Duration, SystemTime};
 
+use hugepage_core::assess::Threat;
 use pgrx::atomics::PgAtomic;
 use pgrx::prelude::*;
 use pgrx::{pg_shmem_init, pg_sys};
@@ -21,7 +22,11 @@ static PREVIOUS_HOOK: OnceLock<pg_sys::shmem_startup_hook_type> = OnceLock::new(
 /// worker that is started again must know what the one before has said.
 // SAFETY: the name is the extension's own.
 #[allow(unsafe_code)]
-static REPEATED: PgAtomic<AtomicBool> = unsafe { PgAtomic::new(c"pg_hugepages") };
+static REPEATED: PgAtomic<AtomicBool> = unsafe { PgAtomic::new(c"pg_hugepages repeated") };
+/// The threat that a worker has warned of, zero for none, see [`warn_of`].
+// SAFETY: as above.
+#[allow(unsafe_code)]
+static WARNED_OF: PgAtomic<AtomicU8> = unsafe { PgAtomic::new(c"pg_hugepages warned of") };
 
 /// The number of allocations of shared memory by this postmaster, `None` if the library is not preloaded.
 pub fn generation() -> Option<i64> {
@@ -48,6 +53,12 @@ pub fn claim_repeat() -> bool {
     collected && generation() == Some(1) && !REPEATED.get().swap(true, Ordering::Relaxed)
 }
 
+/// Notes the threat that is warned of from now on, and returns the one before, of this allocation of shared memory.
+pub fn warn_of(threat: Option<Threat>) -> Option<Threat> {
+    let before = WARNED_OF.get().swap(threat.map_or(0, |threat| threat as u8), Ordering::Relaxed);
+    Threat::ALL.into_iter().find(|&threat| threat as u8 == before)
+}
+
 /// Hooks into the postmaster's start and registers the worker; does nothing in a library that is not preloaded.
 #[allow(unsafe_code)]
 pub fn install() {
@@ -60,8 +71,17 @@ pub fn install() {
         }
         pg_sys::shmem_startup_hook = Some(shared_memory_allocated);
     }
-    pg_shmem_init!(REPEATED = AtomicBool::new(false));
+    request_shared_memory();
     worker::register();
+}
+
+fn request_shared_memory() {
+    {
+        pg_shmem_init!(REPEATED = AtomicBool::new(false));
+    }
+    {
+        pg_shmem_init!(WARNED_OF = AtomicU8::new(0));
+    }
 }
 
 /// Must never raise an error: the postmaster would die of it.

@@ -59,25 +59,28 @@ pub fn reserve_percent() -> u32 {
     RESERVE_PERCENT.get().unsigned_abs()
 }
 
-/// The values that a reload can change.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reloadable {
-    log_startup: bool,
-    sample_interval: Option<Duration>,
-    history_size: usize,
-    regression_level: i32,
-    reserve_percent: u32,
+/// The values that a reload can change, by name, as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reloadable([(&'static str, String); 5]);
+
+impl Reloadable {
+    /// What is another value than in `before`, one phrase each.
+    pub fn changes_since(&self, before: &Self) -> Vec<String> {
+        let pairs = before.0.iter().zip(&self.0);
+        let changed = pairs.filter(|(was, is)| was != is);
+        changed.map(|((name, was), (_, is))| format!("pg_hugepages.{name} from {was} to {is}")).collect()
+    }
 }
 
 /// The values as they are.
 pub fn reloadable() -> Reloadable {
-    Reloadable {
-        log_startup: log_startup(),
-        sample_interval: sample_interval(),
-        history_size: history_size(),
-        regression_level: regression_level() as i32,
-        reserve_percent: reserve_percent(),
-    }
+    Reloadable([
+        ("log_startup", if log_startup() { "on" } else { "off" }.to_owned()),
+        ("sample_interval", SAMPLE_INTERVAL.get().to_string()),
+        ("history_size", HISTORY_SIZE.get().to_string()),
+        ("regression_level", format!("{:?}", REGRESSION_LEVEL.get()).to_lowercase()),
+        ("reserve_percent", reserve_percent().to_string()),
+    ])
 }
 
 /// Makes the settings known to the server.

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use hugepage_core::advise::log as words;
 use hugepage_core::assess::{Cause, Loss, Status};
-use hugepage_core::history::Event;
+use hugepage_core::history::{Event, Record};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
 use pgrx::prelude::*;
@@ -23,6 +23,8 @@ pub struct AtStart {
     pub loss: Option<Loss>,
     /// The block that was logged.
     pub block: words::Message,
+    /// What was recorded, or would have been if it could be.
+    pub record: Record,
 }
 
 /// `None` if the library is not preloaded.
@@ -51,15 +53,12 @@ fn announce(status: &Status, mut notes: Notes) {
         Some(before) => record.compare_with(&before),
         None => None,
     };
-    let block = words::allocated(status, lost.as_ref());
+    let block = words::allocated(status, lost.as_ref(), &notes.into_vec());
     report(&block, lost.is_some());
+    history::append(&record);
     let loss = lost.map(|lost| Loss { at: history::now_for_people(), lost });
     if let Ok(mut last) = LAST.lock() {
-        *last = Some(AtStart { cause: status.cause, loss, block });
-    }
-    history::append(&record);
-    for note in notes.into_vec() {
-        log::trouble(note);
+        *last = Some(AtStart { cause: status.cause, loss, block, record });
     }
 }
 

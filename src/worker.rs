@@ -3,7 +3,8 @@
 //! It has no database, so that it runs on a primary and on a standby and keeps nobody from dropping one; it is
 //! connected all the same, so that pg_stat_activity shows it. It ends with status 1 when it is asked to, so that the
 //! postmaster brings it back unless the server stops. Each tick reads what `hugepage_status` reads and compares that
-//! with the last record of the history: what it said before it said there, so a new worker does not say it again.
+//! with the last record of the history, or, if nothing could be written, with what there was at the start. What a
+//! worker has warned of stands in shared memory, so that the next one does not say it again.
 //! Whatever goes wrong in a tick is one line in the log, and the next tick.
 
 use std::time::Duration;
@@ -46,14 +47,15 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
             && let Some(start) = startup::last()
         {
             startup::report(&start.block, start.loss.is_some());
+            log::repeat_troubles();
         }
         history::tidy();
     });
-    let mut watch = Watch::default();
+    let mut watch = Watch { last: None, settings: settings::reloadable(), added: 0 };
     loop {
         let interval = settings::sample_interval();
         if interval.is_some() {
-            log::shielded("look at shared memory", || watch.tick(Event::Change));
+            log::shielded("look at shared memory", || watch.look(Event::Change, Vec::new()));
         }
         if !BackgroundWorker::wait_latch(interval) {
             // SAFETY: the regular end of a process of the server.
@@ -68,8 +70,8 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
 }
 
 /// What the worker knows from its last look.
-#[derive(Default)]
 struct Watch {
+    /// `None` before the first look.
     last: Option<Record>,
     settings: settings::Reloadable,
     /// How many records this worker has added since the file was last cut to size.
@@ -77,45 +79,21 @@ struct Watch {
 }
 
 impl Watch {
-    /// Looks, and says what is new.
-    fn tick(&mut self, event: Event) {
+    /// Looks, and says and records what is new; `reloaded`: what a reload has changed in our settings.
+    fn look(&mut self, event: Event, reloaded: Vec<String>) {
         let mut notes = Notes::default();
         let status = server::assess(&Root::live(), &mut notes);
         let mut record = history::record(event, &status, &mut notes);
-        let before = match self.last.take() {
-            Some(before) => Some(before),
-            None => {
-                self.settings = settings::reloadable();
-                history::last(&record.instance)
-            }
-        };
+        let before = self.last.take().or_else(|| before_first_look(&record));
+        let mut changes = before.as_ref().map(|before| record.changes_since(before)).unwrap_or_default();
+        let lost = before.as_ref().filter(|_| !changes.is_empty()).and_then(|before| record.compare_with(before));
+        say(&status, lost);
+        changes.splice(0..0, reloaded);
         match before {
-            Some(before) if !record.differs_from(&before) && event == Event::Change => self.last = Some(before),
-            Some(before) => {
-                let lost = record.compare_with(&before);
-                self.say(&status, before.is_bad(), lost);
-                self.add(record);
-            }
-            // No history yet, or none that can be written: the start has been announced all the same.
-            None => {
-                self.say(&status, false, None);
-                self.add(record);
-            }
-        }
-        for note in notes.into_vec() {
-            log::trouble(note);
-        }
-    }
-
-    /// One message when the outlook turns bad, one when it is well again, one for what was lost otherwise.
-    fn say(&self, status: &Status, was_bad: bool, lost: Option<Lost>) {
-        match (was_bad, words::is_bad(status)) {
-            (false, true) => log::report(PgLogLevel::WARNING, words::outlook_turned_bad(status)),
-            (true, false) => log::report(PgLogLevel::LOG, words::outlook_recovered(status)),
+            Some(before) if changes.is_empty() => self.last = Some(before),
             _ => {
-                if lost.is_some() {
-                    log::report(settings::regression_level(), words::allocated(status, lost.as_ref()));
-                }
+                record.add_detail(&changes);
+                self.add(record);
             }
         }
     }
@@ -131,11 +109,35 @@ impl Watch {
         }
     }
 
-    /// After a reload: a record if it changed a setting of ours or the state.
+    /// After a reload: a record if it changed a setting of ours.
     fn reloaded(&mut self) {
         let settings = settings::reloadable();
-        if settings != std::mem::replace(&mut self.settings, settings.clone()) {
-            self.tick(Event::Reload);
+        let changes = settings.changes_since(&self.settings);
+        self.settings = settings;
+        if !changes.is_empty() {
+            self.look(Event::Reload, changes);
+        }
+    }
+}
+
+/// The last record since the server started; if nothing could be written, what would be.
+fn before_first_look(now: &Record) -> Option<Record> {
+    let recorded = history::last(&now.instance).filter(|last| last.is_of_same_start_as(now));
+    recorded.or_else(|| startup::last().map(|start| start.record))
+}
+
+/// One message when a threat comes up, one when it is over, one for what was lost otherwise.
+fn say(status: &Status, lost: Option<Lost>) {
+    let threat = status.threat();
+    match (preload::warn_of(threat), threat) {
+        (before, Some(threat)) if before != Some(threat) => {
+            log::report(PgLogLevel::WARNING, words::threatened(status, threat));
+        }
+        (Some(before), None) => log::report(PgLogLevel::LOG, words::threat_is_over(status, before)),
+        _ => {
+            if let Some(lost) = lost {
+                log::report(settings::regression_level(), words::allocated(status, Some(&lost), &[]));
+            }
         }
     }
 }

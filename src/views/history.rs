@@ -77,19 +77,20 @@ fn hugepage_history() -> TableIterator<
     }))
 }
 
-/// The records that are kept, the oldest first.
+/// The records of this cluster on this machine that are kept, the oldest first.
 fn records() -> Vec<Record> {
     let mut notes = Notes::default();
+    let instance = history::instance(&mut notes);
     let mut records = match history::file().read() {
         Ok(history) => {
             if history.damaged > 0 {
                 notes.add(format!("{} lines of the history file are damaged", history.damaged));
             }
-            history.records
+            history.records.into_iter().filter(|record| record.instance.is_past_of(&instance)).collect()
         }
         Err(error) => {
             notes.add(error.to_string());
-            Vec::new()
+            Vec::<Record>::new()
         }
     };
     remembered::keep("hugepage_history", notes);

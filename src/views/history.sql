@@ -17,8 +17,8 @@ REVOKE ALL ON hugepage_history, hugepage_regressions FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_history() TO pg_monitor;
 GRANT SELECT ON hugepage_history, hugepage_regressions TO pg_monitor;
 
-COMMENT ON FUNCTION hugepage_history() IS 'starts and changes of state of this cluster, kept in its data directory while the library is preloaded';
-COMMENT ON VIEW hugepage_history IS 'starts and changes of state of this cluster, the oldest first; kept while the library is preloaded';
+COMMENT ON FUNCTION hugepage_history() IS 'starts and changes of state of this cluster on this machine, kept in its data directory while the library is preloaded';
+COMMENT ON VIEW hugepage_history IS 'starts and changes of state of this cluster on this machine, the oldest first; kept while the library is preloaded';
 COMMENT ON COLUMN hugepage_history.recorded_at IS 'when it was recorded';
 COMMENT ON COLUMN hugepage_history.event IS 'start, crash restart, change or reload';
 COMMENT ON COLUMN hugepage_history.generation IS 'allocations of shared memory by that postmaster';
@@ -38,7 +38,7 @@ COMMENT ON COLUMN hugepage_history.page_tables IS 'page tables of the whole host
 COMMENT ON COLUMN hugepage_history.restart_outlook IS 'what the next start would have landed in';
 COMMENT ON COLUMN hugepage_history.cause IS 'why it was not as asked, NULL if it was';
 COMMENT ON COLUMN hugepage_history.regression IS 'whether something was lost against the record before of this cluster on this machine';
-COMMENT ON COLUMN hugepage_history.detail IS 'what was lost';
+COMMENT ON COLUMN hugepage_history.detail IS 'what was lost or changed';
 
 COMMENT ON VIEW hugepage_regressions IS 'what this cluster has lost and when, beside what there was before';
 COMMENT ON COLUMN hugepage_regressions.recorded_at IS 'when the loss was recorded';
@@ -55,4 +55,4 @@ COMMENT ON COLUMN hugepage_regressions.restart_outlook IS 'what the next start w
 COMMENT ON COLUMN hugepage_regressions.cause IS 'why it was not as asked';
 COMMENT ON COLUMN hugepage_regressions.pages_needed IS 'huge pages that the segment had or would have taken';
 COMMENT ON COLUMN hugepage_regressions.nr_hugepages IS 'pages in the pool, surplus included';
-COMMENT ON COLUMN hugepage_regressions.detail IS 'what was lost';
+COMMENT ON COLUMN hugepage_regressions.detail IS 'what was lost, and what changed with it';

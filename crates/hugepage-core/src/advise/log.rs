@@ -3,7 +3,7 @@
 
 use crate::Bytes;
 use crate::advise::words::Words;
-use crate::assess::{HugePages, Landing, Outlook, Status};
+use crate::assess::{HugePages, Landing, Outlook, Status, Threat};
 use crate::history::Lost;
 
 /// One message of a log.
@@ -19,8 +19,9 @@ pub struct Message {
     pub hint: Option<String>,
 }
 
-/// Said when shared memory has been allocated; `lost` is what a regression lost against the start before.
-pub fn allocated(status: &Status, lost: Option<&Lost>) -> Message {
+/// Said when shared memory has been allocated; `lost` is what a regression lost against the start before, `notes` what
+/// could not be read.
+pub fn allocated(status: &Status, lost: Option<&Lost>, notes: &[String]) -> Message {
     let words = Words(status);
     let landing = status.facts.landing();
     let as_asked = landing == Landing::Hugetlb || status.facts.asked.huge_pages == HugePages::Off;
@@ -34,32 +35,46 @@ pub fn allocated(status: &Status, lost: Option<&Lost>) -> Message {
     let hint = match (status.cause, landing) {
         _ if as_asked && lost.is_none() => None,
         (Some(cause), _) => words.mend(cause),
-        (None, _) if is_bad(status) => words.keep(),
+        (None, _) if status.threat().is_some() => words.keep(),
         (None, _) => None,
     };
-    Message { is_bad: !as_asked || lost.is_some(), message, detail: Some(figures(status)), hint }
+    let notes = notes.iter().map(|note| format!("Note: {note}."));
+    let detail: Vec<_> = std::iter::once(figures(status)).chain(notes).collect();
+    Message { is_bad: !as_asked || lost.is_some(), message, detail: Some(detail.join("\n")), hint }
 }
 
-/// Whether a restart would lose huge pages, or fail for want of them.
-pub fn is_bad(status: &Status) -> bool {
-    status.outlook == Outlook::Fails || (status.facts.landing() == Landing::Hugetlb && status.outlook == Outlook::Base)
-}
-
-/// Said once when [`is_bad`] becomes true while the server runs.
-pub fn outlook_turned_bad(status: &Status) -> Message {
+/// Said once when a threat comes up while the server runs.
+pub fn threatened(status: &Status, threat: Threat) -> Message {
     let words = Words(status);
-    let message = match status.outlook {
-        Outlook::Fails => "the next start would fail for want of huge pages, a restart after a crash included",
-        _ => "the next start would lose huge pages, a restart after a crash included",
+    let (message, detail) = match threat {
+        Threat::CgroupLimit => (
+            "a cgroup allows fewer huge pages than shared memory has",
+            format!("What touches more than {} of them is killed by SIGBUS, or fails to read.", words.allowed()),
+        ),
+        Threat::RestartFails => (
+            "the next start would fail for want of huge pages, a restart after a crash included",
+            format!("At the next start {}.", words.what_a_restart_lacks()),
+        ),
+        Threat::RestartLoses => (
+            "the next start would lose huge pages, a restart after a crash included",
+            format!("At the next start {}.", words.what_a_restart_lacks()),
+        ),
     };
-    let detail = format!("{}\nAt the next start {}.", figures(status), words.what_a_restart_lacks());
-    Message { is_bad: true, message: message.to_owned(), detail: Some(detail), hint: words.keep() }
+    let hint = match threat {
+        Threat::CgroupLimit => words.raise_fault_limit(),
+        _ => words.keep(),
+    };
+    Message { is_bad: true, message: message.to_owned(), detail: Some(format!("{}\n{detail}", figures(status))), hint }
 }
 
-/// Said once when it is well again.
-pub fn outlook_recovered(status: &Status) -> Message {
-    let message = "the next start would have its huge pages again".to_owned();
-    Message { is_bad: false, message, detail: Some(figures(status)), hint: None }
+/// Said once when it is over.
+pub fn threat_is_over(status: &Status, threat: Threat) -> Message {
+    let message = match (threat, status.outlook) {
+        (Threat::CgroupLimit, _) => "the cgroup allows all huge pages of shared memory again",
+        (_, Outlook::Unknown) => "the next start may have its huge pages again, but that is not certain",
+        _ => "the next start would have its huge pages again",
+    };
+    Message { is_bad: false, message: message.to_owned(), detail: Some(figures(status)), hint: None }
 }
 
 /// Three lines of figures.

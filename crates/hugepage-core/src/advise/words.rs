@@ -14,7 +14,7 @@ pub fn message(status: &Status) -> String {
             "{} is in huge pages, but a cgroup allows only {} of them: what touches more is killed by SIGBUS, or \
              fails to read as if its files were damaged.",
             words.memory(),
-            words.fault_limit().map_or(Bytes(0), |limit| limit.limit),
+            words.allowed(),
         ),
         Finding::RestartFails => {
             format!("The next start would fail, because huge_pages = on and {}.", words.what_a_restart_lacks())
@@ -45,10 +45,7 @@ pub fn hint(status: &Status) -> Option<String> {
     let words = Words(status);
     match status.verdict().1 {
         Finding::AsAsked | Finding::LandingUnknown => None,
-        Finding::CgroupBelowSegment => {
-            let limit = words.fault_limit()?;
-            Some(format!("Set {} to at least {} bytes.", limit.path, words.size().0))
-        }
+        Finding::CgroupBelowSegment => words.raise_fault_limit(),
         Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown => words.keep(),
         Finding::Regressed(_) => status.cause.map_or_else(|| words.keep(), |cause| words.mend(cause)),
         Finding::BasePages(cause) => words.mend(*cause),
@@ -115,6 +112,15 @@ impl Words<'_> {
 
     fn fault_limit(&self) -> Option<&Limit> {
         self.0.facts.limits.as_ref()?.lowest_fault()
+    }
+
+    /// What a cgroup lets be touched.
+    pub(super) fn allowed(&self) -> Bytes {
+        self.fault_limit().map_or(Bytes(0), |limit| limit.limit)
+    }
+
+    pub(super) fn raise_fault_limit(&self) -> Option<String> {
+        Some(format!("Set {} to at least {} bytes.", self.fault_limit()?.path, self.size().0))
     }
 
     fn reservation_limit(&self) -> Option<&Limit> {

@@ -11,7 +11,7 @@ pub mod status;
 
 pub use cause::Cause;
 pub use facts::{Asked, Facts, HugePages, Loss, PoolFact, Segment};
-pub use finding::{Finding, Severity};
+pub use finding::{Finding, Severity, Threat};
 pub use landing::Landing;
 pub use outlook::Outlook;
 pub use share::Share;

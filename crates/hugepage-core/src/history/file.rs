@@ -1,11 +1,12 @@
 //! The history file: appended to a line at a time, read from its end, cut to its size by rename(2).
 //!
 //! Whatever happens to it, the server goes on. A torn or damaged line costs that line; a full disk costs the new
-//! record; a file that is not a plain file of ours is refused.
+//! record; a file that is not a plain file of ours is refused. There is one writer at a time: the postmaster while it
+//! allocates shared memory, when it has no children, and after that its one worker.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::history::record::{Line, Record};
@@ -106,8 +107,10 @@ impl HistoryFile {
     /// Appends one record in one write. If not all of it fits, what was written is taken back.
     pub fn append(&self, record: &Record) -> Result<(), HistoryError> {
         let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true).mode(0o600);
-        let Some(mut file) = self.open(&options)? else { return Ok(()) };
+        options.read(true).append(true).create(true).mode(self.mode());
+        let Some(mut file) = self.open(&options)? else {
+            return Err(self.error("create", io::ErrorKind::NotFound.into()));
+        };
         let length = file.metadata().map_err(|source| self.error("write", source))?.len();
         let mut line = record.to_line();
         if length > 0 && !ends_with_line_feed(&mut file).map_err(|source| self.error("read", source))? {
@@ -129,16 +132,18 @@ impl HistoryFile {
         }
     }
 
-    /// Cuts the file to its last `keep` lines if it has more, damaged lines included.
-    pub fn trim(&self, keep: usize) -> Result<(), HistoryError> {
-        let Some(mut file) = self.open(OpenOptions::new().read(true))? else { return Ok(()) };
+    /// Drops damaged lines, and of the others all but the last `keep`. Returns how many were damaged.
+    pub fn trim(&self, keep: usize) -> Result<usize, HistoryError> {
+        let Some(mut file) = self.open(OpenOptions::new().read(true))? else { return Ok(0) };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(|source| self.error("read", source))?;
-        let lines: Vec<_> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
-        if lines.len() <= keep {
-            return Ok(());
+        let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+        let (whole, damaged): (Vec<_>, Vec<_>) = lines.partition(|line| Record::json_of(line).is_some());
+        if whole.len() <= keep && damaged.is_empty() {
+            return Ok(0);
         }
-        let kept = lines[lines.len() - keep..].concat();
+        let kept: Vec<u8> =
+            whole[whole.len().saturating_sub(keep)..].iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect();
         let new = self.path.with_extension("history.new");
         let written = (|| {
             // What a crash left of an earlier attempt is in the way, and is nobody's but ours.
@@ -146,15 +151,22 @@ impl HistoryFile {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(self.mode()).open(&new)?;
             file.write_all(&kept)?;
             file.sync_data()?;
             std::fs::rename(&new, &self.path)
         })();
-        written.map_err(|source| {
+        written.map(|()| damaged.len()).map_err(|source| {
             let _ = std::fs::remove_file(&new);
             self.error("rewrite", source)
         })
+    }
+
+    /// For a new file: as the directory allows its own, as PostgreSQL's files do, so that who may read a backup of
+    /// the directory by its group may read this file too.
+    fn mode(&self) -> u32 {
+        let directory = self.path.parent().and_then(|directory| std::fs::metadata(directory).ok());
+        directory.map_or(0o600, |directory| directory.permissions().mode() & 0o640)
     }
 
     /// Opens it if it is a plain file of this user, and no link; `None` if it is not there and not to be created.

@@ -39,7 +39,7 @@ impl Event {
     }
 }
 
-/// Who a record speaks of. A copy of a data directory on the same machine, or the same one on another machine, is
+/// Who a record speaks of. A copy of a data directory in another place of the same machine, or on another machine, is
 /// another instance: it does not inherit the past of its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instance {
@@ -54,12 +54,13 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Whether `self`'s record is the past of `now`: the same directory of the same machine, or a directory that
-    /// pg_upgrade made from it (another system identifier, a newer major) and that the file was brought along to.
+    /// Whether `self`'s record is the past of `now`: the same cluster in the same directory of the same machine, or a
+    /// cluster that pg_upgrade made from it (another system identifier, a newer major) and that the file was brought
+    /// along to.
     pub fn is_past_of(&self, now: &Self) -> bool {
-        let upgraded = self.system_identifier != now.system_identifier
-            && self.server_version_num / 10_000 < now.server_version_num / 10_000;
-        self.machine == now.machine && (self.directory == now.directory || upgraded)
+        let same_cluster = self.system_identifier == now.system_identifier;
+        let upgraded = !same_cluster && self.server_version_num / 10_000 < now.server_version_num / 10_000;
+        self.machine == now.machine && (upgraded || (same_cluster && self.directory == now.directory))
     }
 }
 
@@ -106,9 +107,12 @@ pub struct Record {
     pub restart_outlook: String,
     /// Why it is not as asked.
     pub cause: Option<String>,
+    /// What would take huge pages away though nothing has happened yet: `cgroup_limit`, `restart_fails`,
+    /// `restart_loses`.
+    pub threat: Option<String>,
     /// What there was before something was lost; `None` if nothing was.
     pub lost: Option<Before>,
-    /// What changed, in words.
+    /// What was lost or changed, in words.
     pub detail: Option<String>,
 }
 
@@ -168,9 +172,15 @@ impl Record {
             page_tables: facts.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables).map(|size| size.0),
             restart_outlook: status.outlook.to_string(),
             cause: status.cause.map(|cause| cause.to_string()),
+            threat: status.threat().map(|threat| threat.to_string()),
             lost: None,
             detail: None,
         }
+    }
+
+    /// Whether both tell of the same allocation of shared memory.
+    pub fn is_of_same_start_as(&self, other: &Self) -> bool {
+        (&self.postmaster_start, self.generation) == (&other.postmaster_start, other.generation)
     }
 
     /// Holds the record against the one before of the same instance: notes and returns what was lost.
@@ -186,18 +196,32 @@ impl Record {
         Some(lost)
     }
 
-    /// Whether the next start would have lost huge pages, or failed for want of them, see `advise::log::is_bad`.
-    pub fn is_bad(&self) -> bool {
-        self.restart_outlook == "fails" || (self.landed_in == "hugetlb" && self.restart_outlook == "base")
+    /// What tells another state than `previous`, one phrase each. Counters that move on every busy host don't count.
+    pub fn changes_since(&self, previous: &Self) -> Vec<String> {
+        let state = |record: &Self| {
+            let number = |value: Option<u64>| value.map(|value| value.to_string());
+            [
+                ("landed_in", Some(record.landed_in.clone())),
+                ("page_size", number(record.page_size)),
+                ("restart_outlook", Some(record.restart_outlook.clone())),
+                ("cause", record.cause.clone()),
+                ("nr_hugepages", number(record.nr_hugepages)),
+                ("threat", record.threat.clone()),
+            ]
+        };
+        let phrase = |name: &str, was: Option<String>, is: Option<String>| {
+            let shown = |value: Option<String>| value.unwrap_or("none".to_owned());
+            format!("{name} from {} to {}", shown(was), shown(is))
+        };
+        let pairs = state(previous).into_iter().zip(state(self));
+        pairs.filter(|(was, is)| was != is).map(|((name, was), (_, is))| phrase(name, was, is)).collect()
     }
 
-    /// Whether it tells another state than `previous`. Counters that move on every busy host don't count.
-    pub fn differs_from(&self, previous: &Self) -> bool {
-        let state = |record: &Self| {
-            let Self { landed_in, page_size, restart_outlook, cause, nr_hugepages, .. } = record.clone();
-            (landed_in, page_size, restart_outlook, cause, nr_hugepages)
-        };
-        state(self) != state(previous)
+    /// Adds what changed to what was lost.
+    pub fn add_detail(&mut self, changes: &[String]) {
+        let lost = self.detail.take();
+        let parts: Vec<_> = lost.iter().chain(changes).map(String::as_str).collect();
+        self.detail = Some(parts.join("; ")).filter(|detail| !detail.is_empty());
     }
 
     /// The line, with its line feed: eight hexadecimal digits of CRC-32, a space, and JSON.
@@ -206,14 +230,16 @@ impl Record {
         format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()))
     }
 
+    /// The JSON of a line without its line feed; `None` if the line is damaged.
+    pub fn json_of(line: &[u8]) -> Option<&[u8]> {
+        let (checksum, json) = (line.get(..8)?, line.get(8..)?.strip_prefix(b" ")?);
+        let checksum = u32::from_str_radix(std::str::from_utf8(checksum).ok()?, 16).ok()?;
+        (checksum == crc32fast::hash(json)).then_some(json)
+    }
+
     /// Takes a line without its line feed; `None` if it is damaged.
     pub fn from_line(line: &[u8]) -> Option<Line> {
-        let (checksum, json) = (line.get(..8)?, line.get(9..)?);
-        let checksum = u32::from_str_radix(std::str::from_utf8(checksum).ok()?, 16).ok()?;
-        if line[8] != b' ' || checksum != crc32fast::hash(json) {
-            return None;
-        }
-        match serde_json::from_slice(json) {
+        match serde_json::from_slice(Self::json_of(line)?) {
             Ok(record @ Self { v: VERSION, .. }) => Some(Line::Record(Box::new(record))),
             // Whole, as its checksum says, but of another version of this extension.
             _ => Some(Line::OtherVersion),
