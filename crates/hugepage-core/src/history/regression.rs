@@ -24,7 +24,8 @@ pub fn regression(before: &Record, now: &Record) -> Option<Lost> {
         return Some(Lost { what, only_outlook: false });
     }
     let unsafe_now = matches!(now.restart_outlook.as_str(), "base" | "fails");
-    (is == Rank::Hugetlb && before.restart_outlook == "hugetlb" && unsafe_now).then(|| Lost {
+    let was_safe = was == Rank::Hugetlb && before.restart_outlook == "hugetlb";
+    (is == Rank::Hugetlb && was_safe && unsafe_now).then(|| Lost {
         what: format!("would have kept {} at a restart, and would lose them now", pages(before)),
         only_outlook: true,
     })
