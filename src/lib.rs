@@ -2,6 +2,8 @@
 //!
 //! Everything works right after CREATE EXTENSION; what the library adds when it is preloaded is in [`preload`].
 
+mod history;
+mod log;
 mod majors;
 mod preload;
 mod processes;
@@ -9,7 +11,9 @@ mod remembered;
 mod server;
 mod sessions;
 mod settings;
+mod startup;
 mod views;
+mod worker;
 
 pgrx::pg_module_magic!(name, version);
 

@@ -1,23 +1,25 @@
 //! What this PostgreSQL server knows of itself. The only place that reads the server's variables.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::ffi::c_int;
 
-use hugepage_core::assess::{Asked, HugePages};
+use hugepage_core::assess::{Asked, Facts, HugePages, Status};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::cgroup::Hierarchy;
 use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::{Root, maps, procmap_query};
-use hugepage_core::survey::CgroupView;
+use hugepage_core::survey::{self, CgroupView};
 use hugepage_core::{Bytes, PageSize};
 use pgrx::pg_sys;
+
+use crate::{settings, startup};
 
 thread_local! {
     /// Mounts stay as they are for the life of a backend, and reading them costs more than all the rest.
     static HIERARCHY: OnceCell<Result<Option<Hierarchy>, String>> = const { OnceCell::new() };
     /// The main segment is inherited from the postmaster and never moves in the life of a backend, so on kernels
     /// where only the text tells of it, it is read once.
-    static MAIN_BY_TEXT: OnceCell<Option<Mapping>> = const { OnceCell::new() };
+    static MAIN_BY_TEXT: RefCell<Option<Mapping>> = const { RefCell::new(None) };
 }
 
 /// What the settings of the running server ask of the kernel (storage/pg_shmem.h, storage/bufmgr.h).
@@ -65,18 +67,34 @@ pub fn main_mapping(root: &Root, notes: &mut Notes) -> Option<Mapping> {
     let address = address_in_main();
     let mapping = match procmap_query::holding(root, address) {
         Some(answer) => notes.keep(answer).flatten(),
-        None => MAIN_BY_TEXT.with(|known| match known.get() {
-            Some(mapping) => mapping.clone(),
-            None => {
-                let mapping = notes.keep(maps::holding_by_text(root, address))?;
-                known.get_or_init(|| mapping).clone()
+        None => MAIN_BY_TEXT.with_borrow_mut(|known| {
+            if known.is_none() {
+                *known = notes.keep(maps::holding_by_text(root, address)).flatten();
             }
+            known.clone()
         }),
     };
     if mapping.is_none() {
         notes.add("no mapping of this process holds the buffer pool");
     }
     mapping
+}
+
+/// For the postmaster, which maps the segment anew after a crash.
+pub fn forget_main_mapping() {
+    MAIN_BY_TEXT.set(None);
+}
+
+/// The assessment of this server, now.
+pub fn assess(root: &Root, notes: &mut Notes) -> Status {
+    let mapping = main_mapping(root, notes);
+    let facts = with_hierarchy(root, notes, |view, notes| {
+        survey::server::facts(root, asked(), mapping, view, settings::reserve_percent(), notes)
+    });
+    let start = startup::last();
+    let loss = start.as_ref().and_then(|start| start.loss.clone());
+    let cause = start.and_then(|start| start.cause);
+    Status::of(Facts { loss, cause_at_start: cause, ..facts })
 }
 
 /// Calls `use_it` with the hugetlb hierarchy of cgroups, or without it and with a note on why.

@@ -2,6 +2,7 @@
 
 mod backends;
 mod convert;
+mod history;
 mod host;
 mod page_tables;
 mod pools;

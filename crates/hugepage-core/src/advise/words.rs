@@ -1,7 +1,7 @@
 //! One sentence on what is so, one on what to do, for the finding that a verdict speaks of.
 
 use crate::advise::command;
-use crate::assess::{Cause, Finding, HugePages, PoolFact, Status};
+use crate::assess::{Cause, Finding, HugePages, Loss, PoolFact, Status};
 use crate::read::cgroup::Limit;
 use crate::{Bytes, PageSize, Pages};
 
@@ -14,7 +14,7 @@ pub fn message(status: &Status) -> String {
             "{} is in huge pages, but a cgroup allows only {} of them: what touches more is killed by SIGBUS, or \
              fails to read as if its files were damaged.",
             words.memory(),
-            words.fault_limit().map_or(Bytes(0), |limit| limit.limit),
+            words.allowed(),
         ),
         Finding::RestartFails => {
             format!("The next start would fail, because huge_pages = on and {}.", words.what_a_restart_lacks())
@@ -24,6 +24,7 @@ pub fn message(status: &Status) -> String {
             words.memory(),
             words.what_a_restart_lacks()
         ),
+        Finding::Regressed(loss) => words.regressed(loss),
         Finding::BasePages(cause) => format!("{} is in {}{}.", words.memory(), words.base_pages(), words.why(*cause)),
         Finding::TransparentHugePages => format!(
             "{} is in transparent huge pages, which nothing reserves: they can be split and swapped, and a restart \
@@ -44,11 +45,9 @@ pub fn hint(status: &Status) -> Option<String> {
     let words = Words(status);
     match status.verdict().1 {
         Finding::AsAsked | Finding::LandingUnknown => None,
-        Finding::CgroupBelowSegment => {
-            let limit = words.fault_limit()?;
-            Some(format!("Set {} to at least {} bytes.", limit.path, words.size().0))
-        }
+        Finding::CgroupBelowSegment => words.raise_fault_limit(),
         Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown => words.keep(),
+        Finding::Regressed(_) => status.cause.map_or_else(|| words.keep(), |cause| words.mend(cause)),
         Finding::BasePages(cause) => words.mend(*cause),
         Finding::TransparentHugePages => words.mend(status.cause?),
         Finding::PageTables => match status.cause {
@@ -72,7 +71,7 @@ fn raise(limit: &Limit, to: Bytes) -> String {
 }
 
 /// The phrases that several sentences share.
-struct Words<'a>(&'a Status);
+pub(super) struct Words<'a>(pub(super) &'a Status);
 
 impl Words<'_> {
     fn size(&self) -> Bytes {
@@ -91,7 +90,7 @@ impl Words<'_> {
         self.0.needed.unwrap_or_default()
     }
 
-    fn huge_pages(&self) -> String {
+    pub(super) fn huge_pages(&self) -> String {
         format!("{} huge pages of {}", self.needed(), self.page_size())
     }
 
@@ -104,7 +103,7 @@ impl Words<'_> {
         format!("{size} pages{asked}")
     }
 
-    fn pages_now(&self) -> String {
+    pub(super) fn pages_now(&self) -> String {
         match self.0.cause {
             None => self.huge_pages(),
             Some(_) => self.base_pages(),
@@ -113,6 +112,15 @@ impl Words<'_> {
 
     fn fault_limit(&self) -> Option<&Limit> {
         self.0.facts.limits.as_ref()?.lowest_fault()
+    }
+
+    /// What a cgroup lets be touched.
+    pub(super) fn allowed(&self) -> Bytes {
+        self.fault_limit().map_or(Bytes(0), |limit| limit.limit)
+    }
+
+    pub(super) fn raise_fault_limit(&self) -> Option<String> {
+        Some(format!("Set {} to at least {} bytes.", self.fault_limit()?.path, self.size().0))
     }
 
     fn reservation_limit(&self) -> Option<&Limit> {
@@ -137,6 +145,7 @@ impl Words<'_> {
         let available = pool.and_then(|pool| pool.available()).unwrap_or_default();
         let missing = self.0.missing.unwrap_or_default();
         let reason = match cause {
+            _ if self.could_land_now() => self.what_was_missing(cause),
             Cause::Disabled => return " because huge_pages = off".to_owned(),
             Cause::SysvSharedMemory => "with shared_memory_type = sysv PostgreSQL never uses them".to_owned(),
             Cause::PageSizeUnsupported => self.unsupported(),
@@ -151,11 +160,6 @@ impl Words<'_> {
                 let room = self.reservation_limit().map_or(Bytes(0), Limit::room);
                 format!("a cgroup leaves room to reserve {room} of the {} needed", self.size())
             }
-            Cause::Unknown if missing == Pages(0) && self.0.missing.is_some() => {
-                format!(
-                    "all {needed} pages of {size} needed could be had now, so they were missing when the server started"
-                )
-            }
             Cause::Unknown => "why could not be found out".to_owned(),
         };
         if self.mended_by_pool(cause) && self.0.does_not_fit() {
@@ -163,6 +167,26 @@ impl Words<'_> {
         } else {
             format!(": {reason}")
         }
+    }
+
+    /// Whether a start would land in huge pages now, though the last one did not.
+    fn could_land_now(&self) -> bool {
+        matches!(
+            self.0.cause,
+            Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken | Cause::CgroupLimit | Cause::Unknown)
+        ) && self.0.missing == Some(Pages(0))
+    }
+
+    /// Behind "although huge pages were asked for: ", where [`Words::could_land_now`].
+    fn what_was_missing(&self, cause: Cause) -> String {
+        let at_start = match cause {
+            Cause::PoolEmpty => "the pool was empty when the server started",
+            Cause::PoolTooSmall => "the pool was too small when the server started",
+            Cause::PoolTaken => "others had the pool's pages when the server started",
+            Cause::CgroupLimit => "a cgroup did not allow it when the server started",
+            _ => "they were missing when the server started",
+        };
+        format!("{at_start}, and all {} pages of {} needed could be had now", self.needed(), self.page_size())
     }
 
     fn over_capacity(&self) -> String {
@@ -190,8 +214,9 @@ impl Words<'_> {
         matches!(cause, Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken)
     }
 
-    fn mend(&self, cause: Cause) -> Option<String> {
+    pub(super) fn mend(&self, cause: Cause) -> Option<String> {
         match cause {
+            _ if self.could_land_now() => Some("Restart the server.".to_owned()),
             Cause::SysvSharedMemory => Some("Set shared_memory_type = mmap and restart the server.".to_owned()),
             Cause::PageSizeUnsupported => match &self.0.facts.pool {
                 PoolFact::Unsupported(sizes) if !sizes.is_empty() => {
@@ -204,7 +229,6 @@ impl Words<'_> {
                 let wanted = self.wanted_of(limit)?;
                 Some(sentence(&self.steps(&[raise(limit, wanted), "restart the server".to_owned()])))
             }
-            Cause::Unknown if self.0.missing == Some(Pages(0)) => Some("Restart the server.".to_owned()),
             Cause::Unknown => None,
             Cause::Disabled if self.0.does_not_fit() => None,
             _ if self.0.does_not_fit() => Some(match self.0.facts.huge_page_size?.times(self.room_for_this_server()) {
@@ -260,7 +284,7 @@ impl Words<'_> {
         self.0.share.is_none_or(|share| share.guaranteed < self.needed())
     }
 
-    fn what_a_restart_lacks(&self) -> String {
+    pub(super) fn what_a_restart_lacks(&self) -> String {
         match &self.0.facts.pool {
             PoolFact::Unsupported(..) => self.unsupported(),
             _ if self.0.facts.asked.sysv => "shared_memory_type = sysv can't have them".to_owned(),
@@ -287,7 +311,7 @@ impl Words<'_> {
     }
 
     /// So that a restart keeps, or gets, huge pages.
-    fn keep(&self) -> Option<String> {
+    pub(super) fn keep(&self) -> Option<String> {
         if self.pool_falls_short() {
             if self.0.does_not_fit() {
                 return self.mend(Cause::PoolTooSmall);
@@ -297,6 +321,14 @@ impl Words<'_> {
         let (limit, needed) = (self.reservation_limit()?, self.needed_bytes()?);
         let short = limit.room_without(self.own_bytes()) < needed;
         short.then_some(format!("Set {} to at least {} bytes.", limit.path, self.wanted_of(limit)?.0))
+    }
+
+    fn regressed(&self, loss: &Loss) -> String {
+        let why = match self.0.cause {
+            Some(cause) => self.why(cause),
+            None => format!(": {}", self.what_a_restart_lacks()),
+        };
+        format!("{} has lost what it had before the start of {}: it {}{why}.", self.memory(), loss.at, loss.lost.what)
     }
 
     fn page_tables(&self) -> String {

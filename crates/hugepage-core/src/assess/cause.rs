@@ -52,7 +52,8 @@ impl Cause {
             Some(available) if available < needed => Self::PoolTaken,
             _ => match facts.limits.as_ref().and_then(|limits| limits.tightest_reservation()) {
                 Some(limit) if limit.room() < pool.page_size.times(needed) => Self::CgroupLimit,
-                _ => Self::Unknown,
+                // Nothing stands in the way now, so what was seen at the start is the best answer.
+                _ => facts.cause_at_start.unwrap_or(Self::Unknown),
             },
         })
     }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::assess::Landing;
+use crate::assess::{Cause, Landing};
+use crate::history::Lost;
 use crate::read::cgroup::Limits;
 use crate::read::maps::Mapping;
 use crate::read::meminfo::Meminfo;
@@ -91,4 +92,17 @@ pub struct Facts {
     pub limits: Option<Limits>,
     /// The hundredths of memory that the host keeps for base pages.
     pub reserve_percent: u32,
+    /// Why the segment was not put where it was asked for, as seen at that moment; `None` if nobody looked.
+    pub cause_at_start: Option<Cause>,
+    /// What the last start lost; `None` if nothing, or if nobody looked.
+    pub loss: Option<Loss>,
+}
+
+/// What a start lost against the one before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// When it started, for people: `2026-11-21 10:00:00 UTC`.
+    pub at: String,
+    /// What it was.
+    pub lost: Lost,
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::Pages;
 use crate::assess::cause::Cause;
+use crate::assess::facts::Loss;
 
 /// How grave a finding is; the order is the order of gravity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +30,34 @@ impl fmt::Display for Severity {
     }
 }
 
+/// What would take huge pages away, or the server down, though nothing has happened yet. A number names each in shared
+/// memory, where zero is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Threat {
+    /// [`Finding::CgroupBelowSegment`].
+    CgroupLimit = 1,
+    /// [`Finding::RestartFails`].
+    RestartFails,
+    /// [`Finding::RestartLoses`].
+    RestartLoses,
+}
+
+impl Threat {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::CgroupLimit, Self::RestartFails, Self::RestartLoses];
+}
+
+impl fmt::Display for Threat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CgroupLimit => "cgroup_limit",
+            Self::RestartFails => "restart_fails",
+            Self::RestartLoses => "restart_loses",
+        })
+    }
+}
+
 /// One finding. Among equals the first of this list speaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
@@ -36,6 +65,8 @@ pub enum Finding {
     CgroupBelowSegment,
     /// `huge_pages = on`, and the next start would fail.
     RestartFails,
+    /// The last start lost something that is still lost.
+    Regressed(Loss),
     /// Base pages, and why.
     BasePages(Cause),
     /// In huge pages now, in base pages after the next start.

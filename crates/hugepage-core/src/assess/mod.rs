@@ -10,8 +10,8 @@ pub mod share;
 pub mod status;
 
 pub use cause::Cause;
-pub use facts::{Asked, Facts, HugePages, PoolFact, Segment};
-pub use finding::{Finding, Severity};
+pub use facts::{Asked, Facts, HugePages, Loss, PoolFact, Segment};
+pub use finding::{Finding, Severity, Threat};
 pub use landing::Landing;
 pub use outlook::Outlook;
 pub use share::Share;

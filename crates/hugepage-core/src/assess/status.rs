@@ -1,6 +1,6 @@
 //! The assessment of one server: everything that `SELECT * FROM hugepage_status` says, before it is put into words.
 
-use crate::assess::{Cause, Facts, Finding, HugePages, Landing, Outlook, PoolFact, Severity, Share, share};
+use crate::assess::{Cause, Facts, Finding, HugePages, Landing, Outlook, PoolFact, Severity, Share, Threat, share};
 use crate::{Bytes, PageSize, Pages};
 
 /// Below this much shared memory, base pages are no more than a notice.
@@ -70,6 +70,16 @@ impl Status {
         self.findings.first().map_or((Severity::Ok, &Finding::AsAsked), |(severity, finding)| (*severity, finding))
     }
 
+    /// The gravest of what would take huge pages away, or the server down, though nothing has happened yet.
+    pub fn threat(&self) -> Option<Threat> {
+        self.findings.iter().find_map(|(_, finding)| match finding {
+            Finding::CgroupBelowSegment => Some(Threat::CgroupLimit),
+            Finding::RestartFails => Some(Threat::RestartFails),
+            Finding::RestartLoses => Some(Threat::RestartLoses),
+            _ => None,
+        })
+    }
+
     /// Whether the pool that this server needs beside all others is more than the host can hold.
     pub fn does_not_fit(&self) -> bool {
         matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if to_land > capacity)
@@ -88,6 +98,11 @@ impl Status {
         }
         if self.outlook == Outlook::Fails {
             findings.push((Severity::Critical, Finding::RestartFails));
+        }
+        if let Some(loss) = &facts.loss
+            && (!loss.lost.only_outlook || self.outlook == Outlook::Base)
+        {
+            findings.push((Severity::Warning, Finding::Regressed(loss.clone())));
         }
         match landing {
             Landing::Base | Landing::PartialThp => {

@@ -4,6 +4,7 @@
 
 pub mod buddyinfo;
 pub mod cgroup;
+pub mod identity;
 pub mod maps;
 pub mod meminfo;
 pub mod pool;

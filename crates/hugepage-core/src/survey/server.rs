@@ -39,7 +39,7 @@ pub fn facts(
         None => no_size(root, notes),
     };
     let limits = huge_page_size.and_then(|size| limits(root, view, size, notes));
-    Facts { asked, segment, huge_page_size, pool, meminfo, limits, reserve_percent }
+    Facts { asked, segment, huge_page_size, pool, meminfo, limits, reserve_percent, cause_at_start: None, loss: None }
 }
 
 /// Whether this host maps any shared memory by transparent huge pages, so that it pays to look closer.

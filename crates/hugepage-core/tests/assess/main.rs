@@ -90,6 +90,8 @@ impl Server {
             }),
             limits: self.limits,
             reserve_percent: self.reserve_percent,
+            cause_at_start: None,
+            loss: None,
         }
     }
 

@@ -1,0 +1,208 @@
+//! The history file: appended to a line at a time, read from its end, cut to its size by rename(2).
+//!
+//! Whatever happens to it, the server goes on. A torn or damaged line costs that line; a full disk costs the new
+//! record; a file that is not a plain file of ours is refused. There is one writer at a time: the postmaster while it
+//! allocates shared memory, when it has no children, and after that its one worker.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::history::record::{Line, Record};
+
+/// A file this long was not written by us: it is not read, and not written.
+const LONGEST: u64 = 256 << 20;
+/// What is read at first to find the last records.
+const TAIL: u64 = 64 << 10;
+
+/// Why the history could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The operating system refused.
+    #[error("could not {operation} history file \"{}\": {source}", path.display())]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// What is there is not a history file of this user.
+    #[error("\"{}\" is {found}, not a history file of this server", path.display())]
+    Refused {
+        /// Which file.
+        path: PathBuf,
+        /// What it is instead.
+        found: &'static str,
+    },
+}
+
+/// Where the history of one instance is.
+#[derive(Clone, Debug)]
+pub struct HistoryFile {
+    path: PathBuf,
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub struct History {
+    /// The records, the oldest first.
+    pub records: Vec<Record>,
+    /// How many lines are damaged.
+    pub damaged: usize,
+}
+
+impl HistoryFile {
+    /// The file at `path`, which need not exist.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All of it; empty if there is no file.
+    pub fn read(&self) -> Result<History, HistoryError> {
+        let Some(mut file) = self.open(OpenOptions::new().read(true))? else { return Ok(History::default()) };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(|source| self.error("read", source))?;
+        let mut history = History::default();
+        for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+            match Record::from_line(line) {
+                Some(Line::Record(record)) => history.records.push(*record),
+                Some(Line::OtherVersion) => {}
+                None => history.damaged += 1,
+            }
+        }
+        Ok(history)
+    }
+
+    /// The last record for which `wanted` holds. Reads from the end, so that its cost does not grow with the file.
+    pub fn last(&self, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
+        let Some(mut file) = self.open(OpenOptions::new().read(true))? else { return Ok(None) };
+        let length = file.metadata().map_err(|source| self.error("read", source))?.len();
+        let mut tail = TAIL;
+        loop {
+            let start = length.saturating_sub(tail);
+            let mut bytes = Vec::new();
+            file.seek(SeekFrom::Start(start)).map_err(|source| self.error("read", source))?;
+            (&mut file).take(length - start).read_to_end(&mut bytes).map_err(|source| self.error("read", source))?;
+            // The first line of a tail may be cut; it is looked at when more is read.
+            let skip = if start == 0 { 0 } else { bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len()) };
+            let found = bytes[skip..].rsplit(|&byte| byte == b'\n').find_map(|line| match Record::from_line(line)? {
+                Line::Record(record) => Some(*record).filter(|record| wanted(record)),
+                Line::OtherVersion => None,
+            });
+            if found.is_some() || start == 0 {
+                return Ok(found);
+            }
+            tail *= 8;
+        }
+    }
+
+    /// Appends one record in one write. If not all of it fits, what was written is taken back.
+    pub fn append(&self, record: &Record) -> Result<(), HistoryError> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(self.mode());
+        let Some(mut file) = self.open(&options)? else {
+            return Err(self.error("create", io::ErrorKind::NotFound.into()));
+        };
+        let length = file.metadata().map_err(|source| self.error("write", source))?.len();
+        let mut line = record.to_line();
+        if length > 0 && !ends_with_line_feed(&mut file).map_err(|source| self.error("read", source))? {
+            // A line that was torn by a crash; ours begins on its own.
+            line.insert(0, '\n');
+        }
+        file.write_all(line.as_bytes()).map_err(|source| {
+            // Nothing more can be done if this fails too; the torn line is passed over by whoever reads.
+            let _ = file.set_len(length);
+            self.error("write", source)
+        })
+    }
+
+    /// Makes the file's content safe against a crash of the machine.
+    pub fn sync(&self) -> Result<(), HistoryError> {
+        match self.open(OpenOptions::new().read(true))? {
+            Some(file) => file.sync_data().map_err(|source| self.error("fsync", source)),
+            None => Ok(()),
+        }
+    }
+
+    /// Drops damaged lines, and of the others all but the last `keep`. Returns how many were damaged.
+    pub fn trim(&self, keep: usize) -> Result<usize, HistoryError> {
+        let Some(mut file) = self.open(OpenOptions::new().read(true))? else { return Ok(0) };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(|source| self.error("read", source))?;
+        let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+        let (whole, damaged): (Vec<_>, Vec<_>) = lines.partition(|line| Record::json_of(line).is_some());
+        if whole.len() <= keep && damaged.is_empty() {
+            return Ok(0);
+        }
+        let kept: Vec<u8> =
+            whole[whole.len().saturating_sub(keep)..].iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect();
+        let new = self.path.with_extension("history.new");
+        let written = (|| {
+            // What a crash left of an earlier attempt is in the way, and is nobody's but ours.
+            match std::fs::remove_file(&new) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(self.mode()).open(&new)?;
+            file.write_all(&kept)?;
+            file.sync_data()?;
+            std::fs::rename(&new, &self.path)
+        })();
+        written.map(|()| damaged.len()).map_err(|source| {
+            let _ = std::fs::remove_file(&new);
+            self.error("rewrite", source)
+        })
+    }
+
+    /// For a new file: as the directory allows its own, as PostgreSQL's files do, so that who may read a backup of
+    /// the directory by its group may read this file too.
+    fn mode(&self) -> u32 {
+        let directory = self.path.parent().and_then(|directory| std::fs::metadata(directory).ok());
+        directory.map_or(0o600, |directory| directory.permissions().mode() & 0o640)
+    }
+
+    /// Opens it if it is a plain file of this user, and no link; `None` if it is not there and not to be created.
+    fn open(&self, options: &OpenOptions) -> Result<Option<File>, HistoryError> {
+        // O_NONBLOCK: a named pipe in its place must not stop the server.
+        let file = match options.clone().custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return Err(self.refused("a symbolic link")),
+            Err(source) => return Err(self.error("open", source)),
+        };
+        let metadata = file.metadata().map_err(|source| self.error("open", source))?;
+        // SAFETY: asks for a number that this process has.
+        #[allow(unsafe_code)]
+        let me = unsafe { libc::geteuid() };
+        match () {
+            () if !metadata.is_file() => Err(self.refused("not a plain file")),
+            () if metadata.uid() != me => Err(self.refused("another user's file")),
+            () if metadata.nlink() > 1 => Err(self.refused("a file of several names")),
+            () if metadata.len() > LONGEST => Err(self.refused("far too long")),
+            () => Ok(Some(file)),
+        }
+    }
+
+    fn error(&self, operation: &'static str, source: io::Error) -> HistoryError {
+        HistoryError::Io { operation, path: self.path.clone(), source }
+    }
+
+    fn refused(&self, found: &'static str) -> HistoryError {
+        HistoryError::Refused { path: self.path.clone(), found }
+    }
+}
+
+fn ends_with_line_feed(file: &mut File) -> io::Result<bool> {
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last == [b'\n'])
+}

@@ -1,0 +1,257 @@
+//! One line of the history: a checksum, and what was so, as JSON that a text tool reads.
+
+use serde::{Deserialize, Serialize};
+
+use crate::assess::Status;
+use crate::history::regression::{Lost, regression};
+
+/// The version of the format; a line of another version is passed over, not damaged.
+pub const VERSION: u32 = 1;
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// The server started.
+    Start,
+    /// A backend crashed, and shared memory was allocated anew under the same postmaster.
+    CrashRestart,
+    /// The state changed while the server ran.
+    Change,
+    /// The configuration was reloaded, and that changed something that matters here.
+    Reload,
+}
+
+impl Event {
+    /// As users see it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::CrashRestart => "crash restart",
+            Self::Change => "change",
+            Self::Reload => "reload",
+        }
+    }
+
+    /// Whether shared memory was allocated.
+    pub const fn is_start(self) -> bool {
+        matches!(self, Self::Start | Self::CrashRestart)
+    }
+}
+
+/// Who a record speaks of. A copy of a data directory in another place of the same machine, or on another machine, is
+/// another instance: it does not inherit the past of its origin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instance {
+    /// A hash of /etc/machine-id, or the host's name where there is none, as in containers.
+    pub machine: String,
+    /// The data directory.
+    pub directory: String,
+    /// PostgreSQL's system identifier.
+    pub system_identifier: String,
+    /// `server_version_num`.
+    pub server_version_num: u32,
+}
+
+impl Instance {
+    /// Whether `self`'s record is the past of `now`: the same cluster in the same directory of the same machine, or a
+    /// cluster that pg_upgrade made from it (another system identifier, a newer major) and that the file was brought
+    /// along to.
+    pub fn is_past_of(&self, now: &Self) -> bool {
+        let same_cluster = self.system_identifier == now.system_identifier;
+        let upgraded = !same_cluster && self.server_version_num / 10_000 < now.server_version_num / 10_000;
+        self.machine == now.machine && (upgraded || (same_cluster && self.directory == now.directory))
+    }
+}
+
+/// What was so at one moment. Sizes are bytes, the counters pages; `None` is what could not be known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// [`VERSION`].
+    pub v: u32,
+    /// RFC 3339, UTC, microseconds.
+    pub recorded_at: String,
+    /// What happened.
+    pub event: Event,
+    /// Allocations of shared memory by this postmaster.
+    pub generation: i64,
+    /// When the postmaster process started, as `recorded_at`.
+    pub postmaster_start: String,
+    /// `server_version`.
+    pub server_version: String,
+    /// The host's name.
+    pub host: String,
+    /// The kernel's identifier of this boot.
+    pub boot_id: Option<String>,
+    /// Who this is about.
+    pub instance: Instance,
+    /// `hugetlb`, `thp`, `partial thp`, `base`, `unknown`.
+    pub landed_in: String,
+    /// Page size of the mapping.
+    pub page_size: Option<u64>,
+    /// The main segment.
+    pub shared_memory: Option<u64>,
+    /// Pages that it has or would take.
+    pub pages_needed: Option<u64>,
+    /// The pool's pages, surplus included.
+    pub nr_hugepages: Option<u64>,
+    /// Of these, untouched.
+    pub free_hugepages: Option<u64>,
+    /// Of the free ones, promised.
+    pub resv_hugepages: Option<u64>,
+    /// Above what the pool was set to.
+    pub surplus_hugepages: Option<u64>,
+    /// Page tables of the host.
+    pub page_tables: Option<u64>,
+    /// `hugetlb`, `base`, `fails`, `unknown`.
+    pub restart_outlook: String,
+    /// Why it is not as asked.
+    pub cause: Option<String>,
+    /// What would take huge pages away though nothing has happened yet: `cgroup_limit`, `restart_fails`,
+    /// `restart_loses`.
+    pub threat: Option<String>,
+    /// What there was before something was lost; `None` if nothing was.
+    pub lost: Option<Before>,
+    /// What was lost or changed, in words.
+    pub detail: Option<String>,
+}
+
+/// The state that a regression lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Before {
+    /// When it was last recorded.
+    pub recorded_at: String,
+    /// As in [`Record`].
+    pub landed_in: String,
+    /// As in [`Record`].
+    pub page_size: Option<u64>,
+    /// As in [`Record`].
+    pub restart_outlook: String,
+}
+
+/// Who and when: what a record has beside the assessment.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// When the postmaster process started.
+    pub postmaster_start: String,
+    /// Allocations of shared memory by it.
+    pub generation: i64,
+    /// `server_version`.
+    pub server_version: String,
+    /// The host's name.
+    pub host: String,
+    /// The kernel's identifier of this boot.
+    pub boot_id: Option<String>,
+    /// Who it is.
+    pub instance: Instance,
+}
+
+impl Record {
+    /// The record of an assessment.
+    pub fn new(event: Event, recorded_at: String, origin: Origin, status: &Status) -> Self {
+        let facts = &status.facts;
+        let pool = facts.pool.known();
+        Self {
+            v: VERSION,
+            recorded_at,
+            event,
+            generation: origin.generation,
+            postmaster_start: origin.postmaster_start,
+            server_version: origin.server_version,
+            host: origin.host,
+            boot_id: origin.boot_id,
+            instance: origin.instance,
+            landed_in: facts.landing().to_string(),
+            page_size: facts.page_size().map(|size| size.bytes().0),
+            shared_memory: facts.segment.as_ref().map(|segment| segment.mapping.size().0),
+            pages_needed: status.needed.map(|pages| pages.0),
+            nr_hugepages: pool.map(|pool| pool.nr.0),
+            free_hugepages: pool.map(|pool| pool.free.0),
+            resv_hugepages: pool.and_then(|pool| pool.resv).map(|pages| pages.0),
+            surplus_hugepages: pool.and_then(|pool| pool.surplus).map(|pages| pages.0),
+            page_tables: facts.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables).map(|size| size.0),
+            restart_outlook: status.outlook.to_string(),
+            cause: status.cause.map(|cause| cause.to_string()),
+            threat: status.threat().map(|threat| threat.to_string()),
+            lost: None,
+            detail: None,
+        }
+    }
+
+    /// Whether both tell of the same allocation of shared memory.
+    pub fn is_of_same_start_as(&self, other: &Self) -> bool {
+        (&self.postmaster_start, self.generation) == (&other.postmaster_start, other.generation)
+    }
+
+    /// Holds the record against the one before of the same instance: notes and returns what was lost.
+    pub fn compare_with(&mut self, before: &Self) -> Option<Lost> {
+        let lost = regression(before, self)?;
+        self.lost = Some(Before {
+            recorded_at: before.recorded_at.clone(),
+            landed_in: before.landed_in.clone(),
+            page_size: before.page_size,
+            restart_outlook: before.restart_outlook.clone(),
+        });
+        self.detail = Some(lost.what.clone());
+        Some(lost)
+    }
+
+    /// What tells another state than `previous`, one phrase each. Counters that move on every busy host don't count.
+    pub fn changes_since(&self, previous: &Self) -> Vec<String> {
+        let state = |record: &Self| {
+            let number = |value: Option<u64>| value.map(|value| value.to_string());
+            [
+                ("landed_in", Some(record.landed_in.clone())),
+                ("page_size", number(record.page_size)),
+                ("restart_outlook", Some(record.restart_outlook.clone())),
+                ("cause", record.cause.clone()),
+                ("nr_hugepages", number(record.nr_hugepages)),
+                ("threat", record.threat.clone()),
+            ]
+        };
+        let phrase = |name: &str, was: Option<String>, is: Option<String>| {
+            let shown = |value: Option<String>| value.unwrap_or("none".to_owned());
+            format!("{name} from {} to {}", shown(was), shown(is))
+        };
+        let pairs = state(previous).into_iter().zip(state(self));
+        pairs.filter(|(was, is)| was != is).map(|((name, was), (_, is))| phrase(name, was, is)).collect()
+    }
+
+    /// Adds what changed to what was lost.
+    pub fn add_detail(&mut self, changes: &[String]) {
+        let lost = self.detail.take();
+        let parts: Vec<_> = lost.iter().chain(changes).map(String::as_str).collect();
+        self.detail = Some(parts.join("; ")).filter(|detail| !detail.is_empty());
+    }
+
+    /// The line, with its line feed: eight hexadecimal digits of CRC-32, a space, and JSON.
+    pub fn to_line(&self) -> String {
+        let json = serde_json::to_string(self).unwrap_or_default();
+        format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()))
+    }
+
+    /// The JSON of a line without its line feed; `None` if the line is damaged.
+    pub fn json_of(line: &[u8]) -> Option<&[u8]> {
+        let (checksum, json) = (line.get(..8)?, line.get(8..)?.strip_prefix(b" ")?);
+        let checksum = u32::from_str_radix(std::str::from_utf8(checksum).ok()?, 16).ok()?;
+        (checksum == crc32fast::hash(json)).then_some(json)
+    }
+
+    /// Takes a line without its line feed; `None` if it is damaged.
+    pub fn from_line(line: &[u8]) -> Option<Line> {
+        match serde_json::from_slice(Self::json_of(line)?) {
+            Ok(record @ Self { v: VERSION, .. }) => Some(Line::Record(Box::new(record))),
+            // Whole, as its checksum says, but of another version of this extension.
+            _ => Some(Line::OtherVersion),
+        }
+    }
+}
+
+/// A line that is whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// One that we understand.
+    Record(Box<Record>),
+    /// One that another version wrote.
+    OtherVersion,
+}

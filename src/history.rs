@@ -1,0 +1,94 @@
+//! This server's history: where the file is, who writes it, and when.
+
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use hugepage_core::assess::Status;
+use hugepage_core::history::record::{Instance, Origin};
+use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
+use hugepage_core::notes::Notes;
+use hugepage_core::read::{Root, identity};
+use humantime::{format_rfc3339_micros, format_rfc3339_seconds};
+use pgrx::pg_sys;
+
+use crate::{log, preload, settings};
+
+/// The file in the data directory.
+pub fn file() -> HistoryFile {
+    HistoryFile::at(data_directory().join("pg_hugepages.history"))
+}
+
+/// A record of `status`, now.
+pub fn record(event: Event, status: &Status, notes: &mut Notes) -> Record {
+    Record::new(event, format_rfc3339_micros(SystemTime::now()).to_string(), origin(notes), status)
+}
+
+/// The time now as `2026-11-21 10:00:00 UTC`.
+pub fn now_for_people() -> String {
+    format_rfc3339_seconds(SystemTime::now()).to_string().replace('T', " ").replace('Z', " UTC")
+}
+
+/// The last record of this very instance; none if the history is switched off.
+pub fn last(instance: &Instance) -> Option<Record> {
+    let is_ours = |record: &Record| record.instance.is_past_of(instance);
+    (settings::history_size() > 0).then(|| keep(file().last(is_ours)))?.flatten()
+}
+
+/// Adds a record, unless the history is switched off.
+pub fn append(record: &Record) {
+    if settings::history_size() > 0 {
+        keep(file().append(record));
+    }
+}
+
+/// Cuts the file to `pg_hugepages.history_size`, drops what is damaged, and makes it safe against a crash of the machine.
+pub fn tidy() {
+    if settings::history_size() == 0 {
+        return;
+    }
+    let file = file();
+    if let Some(damaged @ 1..) = keep(file.trim(settings::history_size())) {
+        log::trouble(format!("dropped {damaged} damaged lines of history file \"{}\"", file.path().display()));
+    }
+    keep(file.sync());
+}
+
+/// The value, or one line in the log.
+pub fn keep<T>(result: Result<T, HistoryError>) -> Option<T> {
+    result.map_err(|error| log::trouble(error.to_string())).ok()
+}
+
+/// Who this server is.
+#[allow(unsafe_code)]
+pub fn instance(notes: &mut Notes) -> Instance {
+    // SAFETY: read from the control file before shared memory is allocated.
+    let identifier = unsafe { pg_sys::GetSystemIdentifier() };
+    Instance {
+        machine: notes.keep(identity::machine(&Root::live())).unwrap_or_default(),
+        directory: data_directory().to_string_lossy().into_owned(),
+        system_identifier: identifier.to_string(),
+        server_version_num: pg_sys::PG_VERSION_NUM,
+    }
+}
+
+fn origin(notes: &mut Notes) -> Origin {
+    let root = Root::live();
+    Origin {
+        postmaster_start: format_rfc3339_micros(preload::postmaster_start()).to_string(),
+        generation: preload::generation().unwrap_or(0),
+        server_version: String::from_utf8_lossy(pg_sys::PG_VERSION.to_bytes()).into_owned(),
+        host: notes.keep(identity::host_name(&root)).unwrap_or_default(),
+        boot_id: notes.keep(identity::boot_id(&root)).flatten(),
+        instance: instance(notes),
+    }
+}
+
+/// The data directory, its symbolic links resolved.
+fn data_directory() -> PathBuf {
+    // SAFETY: set when the server starts and never after.
+    #[allow(unsafe_code)]
+    let path = PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(pg_sys::DataDir) }.to_bytes()));
+    std::fs::canonicalize(&path).unwrap_or(path)
+}

@@ -1,0 +1,112 @@
+//! `hugepage_history` and `hugepage_regressions`: what the history file of this data directory says.
+
+use std::time::SystemTime;
+
+use hugepage_core::history::Record;
+use hugepage_core::history::record::Before;
+use hugepage_core::notes::Notes;
+use humantime::parse_rfc3339;
+use pgrx::datum::TimestampWithTimeZone;
+use pgrx::prelude::*;
+
+use super::convert::text;
+use crate::{history, remembered, settings};
+
+pgrx::extension_sql_file!("history.sql", name = "history", requires = [hugepage_history]);
+
+#[pg_extern(volatile, parallel_restricted)]
+#[allow(clippy::type_complexity)]
+fn hugepage_history() -> TableIterator<
+    'static,
+    (
+        name!(recorded_at, Option<TimestampWithTimeZone>),
+        name!(event, &'static str),
+        name!(generation, i64),
+        name!(postmaster_start, Option<TimestampWithTimeZone>),
+        name!(server_version, String),
+        name!(host, String),
+        name!(boot_id, Option<String>),
+        name!(landed_in, String),
+        name!(page_size, Option<i64>),
+        name!(shared_memory, Option<i64>),
+        name!(pages_needed, Option<i64>),
+        name!(nr_hugepages, Option<i64>),
+        name!(free_hugepages, Option<i64>),
+        name!(resv_hugepages, Option<i64>),
+        name!(surplus_hugepages, Option<i64>),
+        name!(page_tables, Option<i64>),
+        name!(restart_outlook, String),
+        name!(cause, Option<String>),
+        name!(regression, bool),
+        name!(detail, Option<String>),
+        name!(was_recorded_at, Option<TimestampWithTimeZone>),
+        name!(was_landed_in, Option<String>),
+        name!(was_page_size, Option<i64>),
+        name!(was_restart_outlook, Option<String>),
+    ),
+> {
+    TableIterator::new(records().into_iter().map(|record| {
+        let before = record.lost.as_ref();
+        let was = |field: fn(&Before) -> &String| before.map(|before| text(field(before).clone()));
+        (
+            time(&record.recorded_at),
+            record.event.name(),
+            record.generation,
+            time(&record.postmaster_start),
+            text(record.server_version.clone()),
+            text(record.host.clone()),
+            record.boot_id.clone().map(text),
+            text(record.landed_in.clone()),
+            number(record.page_size),
+            number(record.shared_memory),
+            number(record.pages_needed),
+            number(record.nr_hugepages),
+            number(record.free_hugepages),
+            number(record.resv_hugepages),
+            number(record.surplus_hugepages),
+            number(record.page_tables),
+            text(record.restart_outlook.clone()),
+            record.cause.clone().map(text),
+            before.is_some(),
+            record.detail.clone().map(text),
+            before.and_then(|before| time(&before.recorded_at)),
+            was(|before| &before.landed_in),
+            before.and_then(|before| number(before.page_size)),
+            was(|before| &before.restart_outlook),
+        )
+    }))
+}
+
+/// The records of this cluster on this machine that are kept, the oldest first.
+fn records() -> Vec<Record> {
+    let mut notes = Notes::default();
+    let instance = history::instance(&mut notes);
+    let mut records = match history::file().read() {
+        Ok(history) => {
+            if history.damaged > 0 {
+                notes.add(format!("{} lines of the history file are damaged", history.damaged));
+            }
+            history.records.into_iter().filter(|record| record.instance.is_past_of(&instance)).collect()
+        }
+        Err(error) => {
+            notes.add(error.to_string());
+            Vec::<Record>::new()
+        }
+    };
+    remembered::keep("hugepage_history", notes);
+    // Between two cuts the file has some more than asked for.
+    let surplus = records.len().saturating_sub(settings::history_size());
+    records.drain(..surplus);
+    records
+}
+
+fn number(value: Option<u64>) -> Option<i64> {
+    value.map(|value| i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+/// From RFC 3339 to microseconds since 2000; NULL for a time that is none.
+fn time(text: &str) -> Option<TimestampWithTimeZone> {
+    const YEAR_2000: i64 = 946_684_800_000_000;
+    let since_1970 = parse_rfc3339(text).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    TimestampWithTimeZone::try_from(i64::try_from(since_1970.as_micros()).ok()? - YEAR_2000).ok()
+}
