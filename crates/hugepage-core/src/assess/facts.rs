@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::assess::Landing;
+use crate::assess::{Landing, Pending};
 use crate::read::cgroup::Limits;
 use crate::read::maps::Mapping;
 use crate::read::meminfo::Meminfo;
@@ -89,6 +89,8 @@ pub struct Facts {
     pub meminfo: Option<Meminfo>,
     /// cgroup limits on that size.
     pub limits: Option<Limits>,
+    /// What the configuration on disk would ask for.
+    pub pending: Pending,
     /// The hundredths of memory that the host keeps for base pages.
     pub reserve_percent: u32,
 }
