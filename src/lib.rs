@@ -2,7 +2,10 @@
 //!
 //! Everything works right after CREATE EXTENSION; what the library adds when it is preloaded is in [`preload`].
 
+mod assessment;
 mod majors;
+mod pending;
+mod preflight;
 mod preload;
 mod processes;
 mod remembered;

@@ -1,7 +1,9 @@
 //! What this PostgreSQL server knows of itself. The only place that reads the server's variables.
 
 use std::cell::OnceCell;
-use std::ffi::c_int;
+use std::ffi::{CStr, OsStr, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use hugepage_core::assess::{Asked, HugePages};
 use hugepage_core::notes::Notes;
@@ -44,6 +46,56 @@ pub fn asked() -> Asked {
 pub fn max_connections() -> u64 {
     // SAFETY: set before the first backend exists and never after.
     u64::from(unsafe { pg_sys::MaxConnections }.unsigned_abs())
+}
+
+/// `data_directory`, absolute.
+pub fn data_directory() -> PathBuf {
+    // SAFETY: set before the first backend exists and never after.
+    #[allow(unsafe_code)]
+    path(unsafe { pg_sys::DataDir })
+}
+
+/// `config_file`, absolute.
+pub fn config_file() -> PathBuf {
+    // SAFETY: set before the first backend exists and never after.
+    #[allow(unsafe_code)]
+    path(unsafe { pg_sys::ConfigFileName })
+}
+
+/// The server's program, absolute.
+pub fn executable() -> PathBuf {
+    // An array whose length bindgen does not know.
+    path(std::ptr::addr_of!(pg_sys::my_exec_path).cast())
+}
+
+/// Where the server's libraries are.
+pub fn library_directory() -> PathBuf {
+    // An array whose length bindgen does not know.
+    path(std::ptr::addr_of!(pg_sys::pkglib_path).cast())
+}
+
+/// When the postmaster was ready, in microseconds since 2000.
+#[allow(unsafe_code)]
+pub fn postmaster_start() -> pg_sys::TimestampTz {
+    // SAFETY: set before the first backend exists and never after.
+    unsafe { pg_sys::PgStartTime }
+}
+
+/// The postmaster's process.
+#[allow(unsafe_code)]
+pub fn postmaster_pid() -> i32 {
+    // SAFETY: set by the postmaster before it starts any process.
+    unsafe { pg_sys::PostmasterPid }
+}
+
+fn path(text: *const c_char) -> PathBuf {
+    if text.is_null() {
+        return PathBuf::new();
+    }
+    // SAFETY: a string of the server that ends in a zero byte and stays.
+    #[allow(unsafe_code)]
+    let text = unsafe { CStr::from_ptr(text) };
+    PathBuf::from(OsStr::from_bytes(text.to_bytes()))
 }
 
 /// An address in the main segment: the first buffer. Zero in a process without shared memory.

@@ -5,5 +5,6 @@ mod convert;
 mod host;
 mod page_tables;
 mod pools;
+mod preflight;
 mod segments;
 mod status;

@@ -1,14 +1,13 @@
 //! `hugepage_status`: the one row that answers the question. It only shows what the core assessed.
 
 use hugepage_core::advise;
-use hugepage_core::assess::{Landing, Status};
+use hugepage_core::assess::Landing;
 use hugepage_core::notes::Notes;
 use hugepage_core::read::{Root, thp};
-use hugepage_core::survey::server::facts;
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint, text};
-use crate::{preload, remembered, server, settings};
+use crate::{assessment, preload, remembered};
 
 pgrx::extension_sql_file!("status.sql", name = "status", requires = [hugepage_status]);
 
@@ -46,7 +45,7 @@ fn hugepage_status() -> TableIterator<
 > {
     let root = Root::live();
     let mut notes = Notes::default();
-    let status = assess(&root, &mut notes);
+    let status = assessment::now(&root, &mut notes);
     remembered::add_to(&mut notes);
     let transparent_hugepage = notes.keep(thp::choice(&root, "enabled")).flatten();
 
@@ -81,13 +80,4 @@ fn hugepage_status() -> TableIterator<
         preload::generation(),
         notes.into_vec().into_iter().map(text).collect(),
     ))
-}
-
-/// The assessment of this server, now.
-fn assess(root: &Root, notes: &mut Notes) -> Status {
-    let mapping = server::main_mapping(root, notes);
-    let facts = server::with_hierarchy(root, notes, |view, notes| {
-        facts(root, server::asked(), mapping, view, settings::reserve_percent(), notes)
-    });
-    Status::of(facts)
 }

@@ -1,6 +1,6 @@
 //! One sentence on what is so, one on what to do, for the finding that a verdict speaks of.
 
-use crate::advise::command;
+use crate::advise::{command, restart};
 use crate::assess::{Cause, Finding, HugePages, PoolFact, Status};
 use crate::read::cgroup::Limit;
 use crate::{Bytes, PageSize, Pages};
@@ -16,6 +16,9 @@ pub fn message(status: &Status) -> String {
             words.memory(),
             words.fault_limit().map_or(Bytes(0), |limit| limit.limit),
         ),
+        Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown if status.of_pending => {
+            restart::message(status).unwrap_or_default()
+        }
         Finding::RestartFails => {
             format!("The next start would fail, because huge_pages = on and {}.", words.what_a_restart_lacks())
         }
@@ -48,7 +51,10 @@ pub fn hint(status: &Status) -> Option<String> {
             let limit = words.fault_limit()?;
             Some(format!("Set {} to at least {} bytes.", limit.path, words.size().0))
         }
-        Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown => words.keep(),
+        Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown => match status.of_pending {
+            true => restart::hint(status),
+            false => words.keep(),
+        },
         Finding::BasePages(cause) => words.mend(*cause),
         Finding::TransparentHugePages => words.mend(status.cause?),
         Finding::PageTables => match status.cause {

@@ -74,9 +74,8 @@ impl Forecast {
         let allowed = room.zip(*huge_page_size).map_or(Pages(u64::MAX), |(room, page)| page.pages_within(room));
         let guaranteed = share.map(|share| share.guaranteed.min(allowed));
 
-        let below_segment = |limit: &Limit| {
-            needed.zip(*huge_page_size).is_some_and(|(needed, page)| limit.limit < page.times(needed))
-        };
+        let below_segment =
+            |limit: &Limit| needed.zip(*huge_page_size).is_some_and(|(needed, page)| limit.limit < page.times(needed));
         let cause = match outlook {
             Outlook::Hugetlb => limits
                 .as_ref()

@@ -1,7 +1,8 @@
 //! The assessment of one server: everything that `SELECT * FROM hugepage_status` says, before it is put into words.
 
 use crate::assess::{
-    Cause, Facts, Finding, Forecast, Ground, HugePages, Landing, Outlook, Pending, Severity, Share, share,
+    Cause, Demand, Facts, Finding, Forecast, Ground, HugePages, Landing, Outlook, Pending, Segment, Severity, Share,
+    share,
 };
 use crate::{Bytes, PageSize, Pages};
 
@@ -161,8 +162,18 @@ impl Facts {
         self.asked.huge_pages != HugePages::Off || pending != HugePages::Off
     }
 
+    /// Whether a start that asks for `demand` asks for what the running server has.
+    pub fn is_met_by(&self, demand: &Demand) -> bool {
+        let Some(Segment { mapping, landing }) = &self.segment else { return false };
+        let size = match (landing, mapping.page_size) {
+            (Landing::Hugetlb, Some(page)) => page.times(page.pages_to_hold(demand.shared_memory)),
+            _ => demand.shared_memory,
+        };
+        demand.asked == self.asked && size == mapping.size()
+    }
+
     /// What a start with the configuration on disk would get; `None` if that is the running one.
-    fn forecast_of_pending(&self, own: Pages) -> Option<Forecast> {
+    pub fn forecast_of_pending(&self, own: Pages) -> Option<Forecast> {
         Some(match &self.pending {
             Pending::Unchanged => return None,
             Pending::Changed(demand, ground) => {

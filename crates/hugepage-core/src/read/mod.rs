@@ -7,6 +7,8 @@ pub mod cgroup;
 pub mod maps;
 pub mod meminfo;
 pub mod pool;
+pub mod postgresql_conf;
+pub mod postmaster_opts;
 pub mod process;
 pub mod procmap_query;
 pub mod root;
