@@ -2,6 +2,7 @@
 //!
 //! Readers know nothing of advice. A field the kernel at hand does not have is `None`.
 
+pub mod boot;
 pub mod buddyinfo;
 pub mod cgroup;
 pub mod maps;
