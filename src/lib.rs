@@ -2,6 +2,7 @@
 //!
 //! Everything works right after CREATE EXTENSION; what the library adds when it is preloaded is in [`preload`].
 
+mod advisor;
 mod assessment;
 mod majors;
 mod pending;

@@ -48,6 +48,24 @@ pub fn max_connections() -> u64 {
     u64::from(unsafe { pg_sys::MaxConnections }.unsigned_abs())
 }
 
+/// `min_dynamic_shared_memory`.
+#[allow(unsafe_code)]
+pub fn min_dynamic_shared_memory() -> Bytes {
+    // SAFETY: set before the first backend exists and never after; counted in megabytes.
+    Bytes(u64::from(unsafe { pg_sys::min_dynamic_shared_memory }.unsigned_abs()) << 20)
+}
+
+/// The most that all parallel workers together may share: each `work_mem` times `hash_mem_multiplier`, as this session
+/// has them.
+#[allow(unsafe_code)]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub fn parallel_memory() -> Bytes {
+    // SAFETY: plain settings of this process.
+    let (workers, work_mem, multiplier) =
+        unsafe { (pg_sys::max_parallel_workers, pg_sys::work_mem, pg_sys::hash_mem_multiplier) };
+    Bytes((f64::from(workers) * f64::from(work_mem) * 1024.0 * multiplier) as u64)
+}
+
 /// `data_directory`, absolute.
 pub fn data_directory() -> PathBuf {
     // SAFETY: set before the first backend exists and never after.

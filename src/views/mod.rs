@@ -2,9 +2,11 @@
 
 mod backends;
 mod convert;
+mod fix;
 mod host;
 mod page_tables;
 mod pools;
 mod preflight;
+mod recommendations;
 mod segments;
 mod status;

@@ -1,5 +1,8 @@
 //! `hugepage_preflight()` and `hugepage_what_if(...)`: what the next start would get, asked of the server's program.
 
+// What pg_extern makes of a function repeats its result in a closure.
+#![allow(clippy::result_large_err)]
+
 use hugepage_core::assess::page_tables::table;
 use hugepage_core::assess::{Forecast, Outlook, Pending, Status};
 use hugepage_core::read::Root;
@@ -37,7 +40,7 @@ fn hugepage_preflight() -> TableIterator<
 }
 
 #[pg_extern(volatile, parallel_restricted)]
-#[allow(clippy::type_complexity, clippy::result_large_err)]
+#[allow(clippy::type_complexity)]
 fn hugepage_what_if(
     shared_buffers: default!(Option<i64>, "NULL"),
     max_connections: default!(Option<i32>, "NULL"),

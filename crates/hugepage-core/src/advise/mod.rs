@@ -1,6 +1,7 @@
 //! What is so and what to do about it, in words that can be shown as they are, and in commands that can be run.
 
 pub mod command;
+pub mod fix;
 pub mod largest;
 pub mod recommendation;
 pub mod restart;

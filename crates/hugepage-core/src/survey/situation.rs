@@ -12,6 +12,8 @@ use crate::survey::pools::{self, PoolRow};
 /// What only the server itself can tell.
 #[derive(Clone, Debug)]
 pub struct Server {
+    /// Its major version.
+    pub major: u32,
     /// `max_connections`.
     pub max_connections: u64,
     /// `min_dynamic_shared_memory`.

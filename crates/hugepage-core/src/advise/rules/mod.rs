@@ -14,6 +14,9 @@ mod tests;
 
 use std::cmp::Reverse;
 
+pub use boot::kernel_size;
+pub use server::too_large;
+
 use crate::advise::recommendation::Recommendation;
 use crate::assess::page_tables::table;
 use crate::assess::{Landing, Severity};
@@ -53,7 +56,8 @@ impl Situation {
         self.status.facts.landing() == Landing::Hugetlb
     }
 
-    fn is_default(&self, size: PageSize) -> bool {
+    /// Whether it is the size that mappings get which ask for none.
+    pub fn is_default(&self, size: PageSize) -> bool {
         let meminfo = self.status.facts.meminfo.as_ref();
         meminfo.and_then(|meminfo| meminfo.huge_page_size) == Some(size)
     }

@@ -15,7 +15,7 @@ pub fn rule(situation: &Situation, size_of: &mut SizeOf<'_>) -> Vec<Recommendati
 }
 
 /// More than the host can hold beside what it keeps for base pages: by how much, and the most that would fit.
-fn too_large(situation: &Situation, size_of: &mut SizeOf<'_>) -> Option<Recommendation> {
+pub fn too_large(situation: &Situation, size_of: &mut SizeOf<'_>) -> Option<Recommendation> {
     let status = &situation.status;
     if !status.does_not_fit() {
         return None;
