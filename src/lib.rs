@@ -2,9 +2,13 @@
 //!
 //! Everything works right after CREATE EXTENSION; what the library adds when it is preloaded is in [`preload`].
 
+mod advisor;
+mod assessment;
 mod history;
 mod log;
 mod majors;
+mod pending;
+mod preflight;
 mod preload;
 mod processes;
 mod remembered;

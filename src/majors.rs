@@ -2,6 +2,17 @@
 
 use pgrx::pg_sys;
 
+/// Whether shared_memory_size_in_huge_pages is one more than needed where pages are filled exactly (ipci.c,
+/// `InitializeShmemGUCs`).
+pub const COUNTS_ONE_PAGE_TOO_MANY: bool = cfg!(not(feature = "pg19"));
+
+/// How the server refuses `huge_pages = on` with System V shared memory (sysv_shmem.c, `PGSharedMemoryCreate`).
+pub const NO_HUGE_PAGES_IN_SYSV: &str = if cfg!(any(feature = "pg15", feature = "pg16")) {
+    "huge pages not supported with the current shared_memory_type setting"
+} else {
+    "huge pages not supported with the current \"shared_memory_type\" setting"
+};
+
 /// The entry of the backend status snapshot at `index`, from 1 (backend_status.c).
 ///
 /// # Safety

@@ -8,6 +8,7 @@ use hugepage_core::read::process::{self, ProcessStatus};
 use hugepage_core::read::{Root, process::children};
 use pgrx::pg_sys;
 
+use crate::server;
 use crate::sessions::{self, Session};
 
 /// One process of this server.
@@ -28,7 +29,7 @@ const ROUNDS: usize = 4;
 
 /// The processes of this server, the postmaster first. One that ends while we look is simply absent.
 pub fn all(root: &Root, notes: &mut Notes) -> Vec<Process> {
-    let postmaster = postmaster_pid();
+    let postmaster = server::postmaster_pid();
     let readable = own_namespace(root, notes);
     let mut pids = vec![postmaster];
     if readable {
@@ -126,13 +127,5 @@ fn own_namespace(root: &Root, notes: &mut Notes) -> bool {
             false
         }
         None => false,
-    }
-}
-
-fn postmaster_pid() -> i32 {
-    // SAFETY: set by the postmaster before it starts any process.
-    #[allow(unsafe_code)]
-    unsafe {
-        pg_sys::PostmasterPid
     }
 }

@@ -1,18 +1,18 @@
 //! What this PostgreSQL server knows of itself. The only place that reads the server's variables.
 
 use std::cell::{OnceCell, RefCell};
-use std::ffi::c_int;
+use std::ffi::{CStr, OsStr, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
-use hugepage_core::assess::{Asked, Facts, HugePages, Status};
+use hugepage_core::assess::{Asked, HugePages};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::cgroup::Hierarchy;
 use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::{Root, maps, procmap_query};
-use hugepage_core::survey::{self, CgroupView};
+use hugepage_core::survey::CgroupView;
 use hugepage_core::{Bytes, PageSize};
 use pgrx::pg_sys;
-
-use crate::{settings, startup};
 
 thread_local! {
     /// Mounts stay as they are for the life of a backend, and reading them costs more than all the rest.
@@ -46,6 +46,74 @@ pub fn asked() -> Asked {
 pub fn max_connections() -> u64 {
     // SAFETY: set before the first backend exists and never after.
     u64::from(unsafe { pg_sys::MaxConnections }.unsigned_abs())
+}
+
+/// `min_dynamic_shared_memory`.
+#[allow(unsafe_code)]
+pub fn min_dynamic_shared_memory() -> Bytes {
+    // SAFETY: set before the first backend exists and never after; counted in megabytes.
+    Bytes(u64::from(unsafe { pg_sys::min_dynamic_shared_memory }.unsigned_abs()) << 20)
+}
+
+/// The most that all parallel workers together may share: each `work_mem` times `hash_mem_multiplier`, as this session
+/// has them.
+#[allow(unsafe_code)]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub fn parallel_memory() -> Bytes {
+    // SAFETY: plain settings of this process.
+    let (workers, work_mem, multiplier) =
+        unsafe { (pg_sys::max_parallel_workers, pg_sys::work_mem, pg_sys::hash_mem_multiplier) };
+    Bytes((f64::from(workers) * f64::from(work_mem) * 1024.0 * multiplier) as u64)
+}
+
+/// `data_directory`, absolute.
+pub fn data_directory() -> PathBuf {
+    // SAFETY: set before the first backend exists and never after.
+    #[allow(unsafe_code)]
+    path(unsafe { pg_sys::DataDir })
+}
+
+/// `config_file`, absolute.
+pub fn config_file() -> PathBuf {
+    // SAFETY: set before the first backend exists and never after.
+    #[allow(unsafe_code)]
+    path(unsafe { pg_sys::ConfigFileName })
+}
+
+/// The server's program, absolute.
+pub fn executable() -> PathBuf {
+    // An array whose length bindgen does not know.
+    path(std::ptr::addr_of!(pg_sys::my_exec_path).cast())
+}
+
+/// Where the server's libraries are.
+pub fn library_directory() -> PathBuf {
+    // An array whose length bindgen does not know.
+    path(std::ptr::addr_of!(pg_sys::pkglib_path).cast())
+}
+
+/// When the postmaster was ready, in microseconds since 2000.
+#[allow(unsafe_code)]
+pub fn postmaster_start() -> pg_sys::TimestampTz {
+    // SAFETY: set before the first backend exists and never after.
+    unsafe { pg_sys::PgStartTime }
+}
+
+/// The postmaster's process.
+#[allow(unsafe_code)]
+pub fn postmaster_pid() -> i32 {
+    // SAFETY: set by the postmaster before it starts any process.
+    unsafe { pg_sys::PostmasterPid }
+}
+
+fn path(text: *const c_char) -> PathBuf {
+    if text.is_null() {
+        return PathBuf::new();
+    }
+    // SAFETY: a string of the server that ends in a zero byte and stays.
+    #[allow(unsafe_code)]
+    let text = unsafe { CStr::from_ptr(text) };
+    PathBuf::from(OsStr::from_bytes(text.to_bytes()))
 }
 
 /// An address in the main segment: the first buffer. Zero in a process without shared memory.
@@ -83,18 +151,6 @@ pub fn main_mapping(root: &Root, notes: &mut Notes) -> Option<Mapping> {
 /// For the postmaster, which maps the segment anew after a crash.
 pub fn forget_main_mapping() {
     MAIN_BY_TEXT.set(None);
-}
-
-/// The assessment of this server, now.
-pub fn assess(root: &Root, notes: &mut Notes) -> Status {
-    let mapping = main_mapping(root, notes);
-    let facts = with_hierarchy(root, notes, |view, notes| {
-        survey::server::facts(root, asked(), mapping, view, settings::reserve_percent(), notes)
-    });
-    let start = startup::last();
-    let loss = start.as_ref().and_then(|start| start.loss.clone());
-    let cause = start.and_then(|start| start.cause);
-    Status::of(Facts { loss, cause_at_start: cause, ..facts })
 }
 
 /// Calls `use_it` with the hugetlb hierarchy of cgroups, or without it and with a note on why.

@@ -9,7 +9,7 @@ use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
 use pgrx::prelude::*;
 
-use crate::{history, log, preload, server, settings};
+use crate::{assessment, history, log, preload, server, settings};
 
 /// What was so at the last allocation; inherited by every process of the server.
 static LAST: Mutex<Option<AtStart>> = Mutex::new(None);
@@ -32,6 +32,13 @@ pub fn last() -> Option<AtStart> {
     LAST.lock().ok()?.clone()
 }
 
+/// The cause and the loss of the last allocation alone, which every assessment asks for.
+pub fn cause_and_loss() -> (Option<Cause>, Option<Loss>) {
+    let last = LAST.lock();
+    let last = last.as_ref().ok().and_then(|last| last.as_ref());
+    (last.and_then(|start| start.cause), last.and_then(|start| start.loss.clone()))
+}
+
 /// In the postmaster. Nothing that goes wrong here may reach it.
 pub fn shared_memory_allocated() {
     log::shielded("look at shared memory", || {
@@ -41,7 +48,7 @@ pub fn shared_memory_allocated() {
             *last = None;
         }
         let mut notes = Notes::default();
-        let status = server::assess(&Root::live(), &mut notes);
+        let status = assessment::at_allocation(&Root::live(), &mut notes);
         announce(&status, notes);
     });
 }

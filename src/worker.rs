@@ -18,7 +18,7 @@ use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTi
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use crate::{history, log, preload, server, settings, startup};
+use crate::{assessment, history, log, preload, settings, startup};
 
 /// How soon the postmaster brings back a worker that has ended.
 const RESTART: Duration = Duration::from_secs(5);
@@ -82,7 +82,7 @@ impl Watch {
     /// Looks, and says and records what is new; `reloaded`: what a reload has changed in our settings.
     fn look(&mut self, event: Event, reloaded: Vec<String>) {
         let mut notes = Notes::default();
-        let status = server::assess(&Root::live(), &mut notes);
+        let status = assessment::now(&Root::live(), &mut notes);
         let mut record = history::record(event, &status, &mut notes);
         let before = self.last.take().or_else(|| before_first_look(&record));
         let mut changes = before.as_ref().map(|before| record.changes_since(before)).unwrap_or_default();
@@ -109,14 +109,12 @@ impl Watch {
         }
     }
 
-    /// After a reload: a record if it changed a setting of ours.
+    /// After a reload: a record if it changed a setting of ours, or what the next start would get.
     fn reloaded(&mut self) {
         let settings = settings::reloadable();
         let changes = settings.changes_since(&self.settings);
         self.settings = settings;
-        if !changes.is_empty() {
-            self.look(Event::Reload, changes);
-        }
+        self.look(Event::Reload, changes);
     }
 }
 

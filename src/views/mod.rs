@@ -2,9 +2,12 @@
 
 mod backends;
 mod convert;
+mod fix;
 mod history;
 mod host;
 mod page_tables;
 mod pools;
+mod preflight;
+mod recommendations;
 mod segments;
 mod status;

@@ -7,7 +7,7 @@ use hugepage_core::read::{Root, thp};
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint, text};
-use crate::{preload, remembered, server};
+use crate::{assessment, preload, remembered};
 
 pgrx::extension_sql_file!("status.sql", name = "status", requires = [hugepage_status]);
 
@@ -45,7 +45,7 @@ fn hugepage_status() -> TableIterator<
 > {
     let root = Root::live();
     let mut notes = Notes::default();
-    let status = server::assess(&root, &mut notes);
+    let status = assessment::now(&root, &mut notes);
     remembered::add_to(&mut notes);
     let transparent_hugepage = notes.keep(thp::choice(&root, "enabled")).flatten();
 

@@ -10,3 +10,8 @@ pub fn set_pool(size: PageSize, is_default: bool, pages: Pages) -> String {
         format!("echo {pages} > /sys/kernel/mm/hugepages/{}/nr_hugepages", size.sysfs_name())
     }
 }
+
+/// Allows `pages` surplus pages of `size` until the next boot.
+pub fn set_overcommit(size: PageSize, is_default: bool, pages: Pages) -> String {
+    set_pool(size, is_default, pages).replace("nr_hugepages", "nr_overcommit_hugepages")
+}

@@ -2,6 +2,7 @@
 //! Pages Information", and a word when a restart would lose what there is. Messages follow PostgreSQL's style.
 
 use crate::Bytes;
+use crate::advise::restart;
 use crate::advise::words::Words;
 use crate::assess::{HugePages, Landing, Outlook, Status, Threat};
 use crate::history::Lost;
@@ -53,18 +54,26 @@ pub fn threatened(status: &Status, threat: Threat) -> Message {
         ),
         Threat::RestartFails => (
             "the next start would fail for want of huge pages, a restart after a crash included",
-            format!("At the next start {}.", words.what_a_restart_lacks()),
+            at_next_start(status),
         ),
-        Threat::RestartLoses => (
-            "the next start would lose huge pages, a restart after a crash included",
-            format!("At the next start {}.", words.what_a_restart_lacks()),
-        ),
+        Threat::RestartLoses => {
+            ("the next start would lose huge pages, a restart after a crash included", at_next_start(status))
+        }
     };
     let hint = match threat {
         Threat::CgroupLimit => words.raise_fault_limit(),
+        _ if status.of_pending => restart::hint(status),
         _ => words.keep(),
     };
     Message { is_bad: true, message: message.to_owned(), detail: Some(format!("{}\n{detail}", figures(status))), hint }
+}
+
+/// What the next start lacks, with the running configuration or with the one on disk.
+fn at_next_start(status: &Status) -> String {
+    match restart::message(status).filter(|_| status.of_pending) {
+        Some(message) => message,
+        None => format!("At the next start {}.", Words(status).what_a_restart_lacks()),
+    }
 }
 
 /// Said once when it is over.

@@ -1,6 +1,6 @@
 //! One sentence on what is so, one on what to do, for the finding that a verdict speaks of.
 
-use crate::advise::command;
+use crate::advise::{command, restart};
 use crate::assess::{Cause, Finding, HugePages, Loss, PoolFact, Status};
 use crate::read::cgroup::Limit;
 use crate::{Bytes, PageSize, Pages};
@@ -16,6 +16,9 @@ pub fn message(status: &Status) -> String {
             words.memory(),
             words.allowed(),
         ),
+        Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown if status.of_pending => {
+            restart::message(status).unwrap_or_default()
+        }
         Finding::RestartFails => {
             format!("The next start would fail, because huge_pages = on and {}.", words.what_a_restart_lacks())
         }
@@ -46,7 +49,10 @@ pub fn hint(status: &Status) -> Option<String> {
     match status.verdict().1 {
         Finding::AsAsked | Finding::LandingUnknown => None,
         Finding::CgroupBelowSegment => words.raise_fault_limit(),
-        Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown => words.keep(),
+        Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown => match status.of_pending {
+            true => restart::hint(status),
+            false => words.keep(),
+        },
         Finding::Regressed(_) => status.cause.map_or_else(|| words.keep(), |cause| words.mend(cause)),
         Finding::BasePages(cause) => words.mend(*cause),
         Finding::TransparentHugePages => words.mend(status.cause?),

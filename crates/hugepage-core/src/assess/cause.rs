@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use crate::Pages;
-use crate::assess::facts::{Facts, HugePages, PoolFact};
+use crate::assess::facts::{Asked, Facts, HugePages, PoolFact};
 use crate::assess::landing::Landing;
+use crate::read::cgroup::Limit;
+use crate::{Bytes, Pages};
 
 /// Why shared memory is not as asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,27 +36,42 @@ impl Cause {
             None | Some(Landing::Unknown) => return Some(Self::Unknown),
             Some(Landing::Thp | Landing::PartialThp | Landing::Base) => {}
         }
-        if facts.asked.huge_pages == HugePages::Off {
-            return Some(Self::Disabled);
-        }
-        if facts.asked.sysv {
-            return Some(Self::SysvSharedMemory);
-        }
-        let (pool, needed) = match (&facts.pool, needed) {
-            (PoolFact::Unsupported(..), _) => return Some(Self::PageSizeUnsupported),
-            (PoolFact::Known(pool), Some(needed)) => (pool, needed),
-            _ => return Some(Self::Unknown),
-        };
-        Some(match pool.available() {
-            _ if pool.nr == Pages(0) => Self::PoolEmpty,
-            _ if pool.nr < needed => Self::PoolTooSmall,
-            Some(available) if available < needed => Self::PoolTaken,
-            _ => match facts.limits.as_ref().and_then(|limits| limits.tightest_reservation()) {
-                Some(limit) if limit.room() < pool.page_size.times(needed) => Self::CgroupLimit,
-                // Nothing stands in the way now, so what was seen at the start is the best answer.
-                _ => facts.cause_at_start.unwrap_or(Self::Unknown),
-            },
+        let room = facts.limits.as_ref().and_then(|limits| limits.tightest_reservation()).map(Limit::room);
+        let has = facts.pool.known().map(|pool| (pool.nr, pool.available()));
+        Some(match Self::of_refusal(&facts.asked, needed, &facts.pool, has, room) {
+            // Nothing stands in the way now, so what was seen at the start is the best answer.
+            Self::Unknown => facts.cause_at_start.unwrap_or(Self::Unknown),
+            cause => cause,
         })
+    }
+
+    /// Why a server that asks for `needed` pages does not get them. `has`: the pages of the pool, and those that nobody
+    /// else has or was promised. `room`: what a cgroup leaves to reserve.
+    pub fn of_refusal(
+        asked: &Asked,
+        needed: Option<Pages>,
+        pool: &PoolFact,
+        has: Option<(Pages, Option<Pages>)>,
+        room: Option<Bytes>,
+    ) -> Self {
+        if asked.huge_pages == HugePages::Off {
+            return Self::Disabled;
+        }
+        if asked.sysv {
+            return Self::SysvSharedMemory;
+        }
+        let (page_size, needed, (all, left)) = match (pool, needed, has) {
+            (PoolFact::Unsupported(..), ..) => return Self::PageSizeUnsupported,
+            (PoolFact::Known(pool), Some(needed), Some(has)) => (pool.page_size, needed, has),
+            _ => return Self::Unknown,
+        };
+        match left {
+            _ if all == Pages(0) => Self::PoolEmpty,
+            _ if all < needed => Self::PoolTooSmall,
+            Some(left) if left < needed => Self::PoolTaken,
+            _ if room.is_some_and(|room| room < page_size.times(needed)) => Self::CgroupLimit,
+            _ => Self::Unknown,
+        }
     }
 }
 

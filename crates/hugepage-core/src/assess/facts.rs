@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::assess::{Cause, Landing};
+use crate::assess::{Cause, Landing, Pending};
 use crate::history::Lost;
 use crate::read::cgroup::Limits;
 use crate::read::maps::Mapping;
@@ -90,6 +90,8 @@ pub struct Facts {
     pub meminfo: Option<Meminfo>,
     /// cgroup limits on that size.
     pub limits: Option<Limits>,
+    /// What the configuration on disk would ask for.
+    pub pending: Pending,
     /// The hundredths of memory that the host keeps for base pages.
     pub reserve_percent: u32,
     /// Why the segment was not put where it was asked for, as seen at that moment; `None` if nobody looked.

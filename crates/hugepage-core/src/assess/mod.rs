@@ -3,6 +3,7 @@
 pub mod cause;
 pub mod facts;
 pub mod finding;
+pub mod forecast;
 pub mod landing;
 pub mod outlook;
 pub mod page_tables;
@@ -12,6 +13,7 @@ pub mod status;
 pub use cause::Cause;
 pub use facts::{Asked, Facts, HugePages, Loss, PoolFact, Segment};
 pub use finding::{Finding, Severity, Threat};
+pub use forecast::{Demand, Forecast, Ground, Pending};
 pub use landing::Landing;
 pub use outlook::Outlook;
 pub use share::Share;

@@ -54,6 +54,18 @@ impl Outlook {
     }
 }
 
+impl Outlook {
+    /// How much is lost, for comparing two outlooks.
+    pub const fn gravity(self) -> u8 {
+        match self {
+            Self::Hugetlb => 0,
+            Self::Unknown => 1,
+            Self::Base => 2,
+            Self::Fails => 3,
+        }
+    }
+}
+
 impl fmt::Display for Outlook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,6 +1,9 @@
 //! The assessment of one server: everything that `SELECT * FROM hugepage_status` says, before it is put into words.
 
-use crate::assess::{Cause, Facts, Finding, HugePages, Landing, Outlook, PoolFact, Severity, Share, Threat, share};
+use crate::assess::{
+    Cause, Demand, Facts, Finding, Forecast, Ground, HugePages, Landing, Outlook, Pending, Segment, Severity, Share,
+    Threat, share,
+};
 use crate::{Bytes, PageSize, Pages};
 
 /// Below this much shared memory, base pages are no more than a notice.
@@ -19,8 +22,13 @@ pub struct Status {
     pub missing: Option<Pages>,
     /// Why it is not as asked; `None` if it is.
     pub cause: Option<Cause>,
-    /// What the next start would get, if nothing in the configuration changed.
+    /// What the next start would get: with the configuration on disk, or after a crash with the running one, if that
+    /// loses more.
     pub outlook: Outlook,
+    /// The start that `outlook` speaks of.
+    pub forecast: Forecast,
+    /// Whether that is a start with other settings than the running ones.
+    pub of_pending: bool,
     /// The pool the host should have, capped at what it can hold.
     pub recommended: Option<Pages>,
     /// The pool with which this server lands in huge pages beside all others, whether it fits the host or not.
@@ -38,20 +46,37 @@ impl Status {
     pub fn of(facts: Facts) -> Self {
         let segment_size = facts.segment.as_ref().map(|segment| segment.mapping.size());
         let landing = facts.landing();
-        let page_size = facts.huge_page_size;
-        let supported = !matches!(facts.pool, PoolFact::Unsupported(..));
-        let needed = page_size.filter(|_| supported).zip(segment_size).map(|(page, size)| page.pages_to_hold(size));
-        let own = if landing == Landing::Hugetlb { needed.unwrap_or_default() } else { Pages(0) };
-        let wants = facts.asked.huge_pages != HugePages::Off;
+        let ground =
+            Ground { huge_page_size: facts.huge_page_size, pool: facts.pool.clone(), limits: facts.limits.clone() };
+        let own = match (landing, facts.huge_page_size, segment_size) {
+            (Landing::Hugetlb, Some(page), Some(size)) => page.pages_to_hold(size),
+            _ => Pages(0),
+        };
+        let after_a_crash = Forecast::of(&facts.asked, segment_size, &ground, own);
+        let needed = after_a_crash.needed;
+        let pending = facts.forecast_of_pending(own);
+        let wants = facts.wants_huge_pages();
+        // Without huge pages now, a crash has nothing to lose.
+        let crash_counts = |pending: &Forecast| {
+            landing == Landing::Hugetlb && after_a_crash.outlook.gravity() > pending.outlook.gravity()
+        };
+        // The pool has to serve a crash before the restart as well as the restart.
+        let most = [needed, facts.needed_pending()].into_iter().flatten().max();
+        let (forecast, of_pending) = match pending {
+            Some(pending) if !crash_counts(&pending) => (pending, true),
+            _ => (after_a_crash, false),
+        };
 
         let share = facts.pool.known().and_then(|pool| Share::of(pool, own));
-        let to_land = share.zip(needed).map(|(share, needed)| share.others.saturating_add(needed));
+        let to_land = share.zip(most).map(|(share, most)| share.others.saturating_add(most));
         let needed_by_all = if wants { to_land } else { share.map(|share| share.others) };
         let capacity = facts.capacity();
         let mut status = Self {
             missing: needed.and_then(|needed| facts.missing(needed)),
             cause: Cause::of(&facts, needed),
-            outlook: Outlook::of(&facts.asked, needed, own, &facts.pool, facts.limits.as_ref()),
+            outlook: forecast.outlook,
+            forecast,
+            of_pending,
             recommended: needed_by_all.zip(capacity).map(|(needed, capacity)| needed.min(capacity)),
             capacity,
             to_land,
@@ -89,7 +114,7 @@ impl Status {
         let facts = &self.facts;
         let landing = facts.landing();
         let size = facts.segment.as_ref().map_or(Bytes(0), |segment| segment.mapping.size());
-        let wants = facts.asked.huge_pages != HugePages::Off;
+        let wants = facts.wants_huge_pages();
         let mut findings = Vec::new();
 
         let lowest = facts.limits.as_ref().and_then(|limits| limits.lowest_fault());
@@ -141,6 +166,50 @@ impl Facts {
     /// Where the segment landed.
     pub fn landing(&self) -> Landing {
         self.segment.as_ref().map_or(Landing::Unknown, |segment| segment.landing)
+    }
+
+    /// Whether the running settings, or those on disk, ask for huge pages.
+    fn wants_huge_pages(&self) -> bool {
+        let pending = match &self.pending {
+            Pending::Changed(demand, _) => demand.asked.huge_pages,
+            _ => self.asked.huge_pages,
+        };
+        self.asked.huge_pages != HugePages::Off || pending != HugePages::Off
+    }
+
+    /// Whether a start that asks for `demand` asks for what the running server has.
+    pub fn is_met_by(&self, demand: &Demand) -> bool {
+        let Some(Segment { mapping, landing }) = &self.segment else { return false };
+        let size = match (landing, mapping.page_size) {
+            (Landing::Hugetlb, Some(page)) => page.times(page.pages_to_hold(demand.shared_memory)),
+            _ => demand.shared_memory,
+        };
+        demand.asked == self.asked && size == mapping.size()
+    }
+
+    /// What a start with the configuration on disk would get; `None` if that is the running one.
+    pub fn forecast_of_pending(&self, own: Pages) -> Option<Forecast> {
+        Some(match &self.pending {
+            Pending::Unchanged => return None,
+            Pending::Changed(demand, ground) => {
+                let own = if ground.huge_page_size == self.huge_page_size { own } else { Pages(0) };
+                Forecast::of(&demand.asked, Some(demand.shared_memory), ground, own)
+            }
+            Pending::Refused(_) => Forecast::refused(),
+            Pending::Unknown => Forecast::unknown(),
+        })
+    }
+
+    /// The pages of `self.pool` that the configuration on disk needs.
+    fn needed_pending(&self) -> Option<Pages> {
+        match &self.pending {
+            Pending::Changed(demand, ground)
+                if ground.huge_page_size == self.huge_page_size && demand.asked.huge_pages != HugePages::Off =>
+            {
+                Some(self.huge_page_size?.pages_to_hold(demand.shared_memory))
+            }
+            _ => None,
+        }
     }
 
     /// The pages of `page_size` that this host can hold at most.

@@ -2,12 +2,15 @@
 //!
 //! Readers know nothing of advice. A field the kernel at hand does not have is `None`.
 
+pub mod boot;
 pub mod buddyinfo;
 pub mod cgroup;
 pub mod identity;
 pub mod maps;
 pub mod meminfo;
 pub mod pool;
+pub mod postgresql_conf;
+pub mod postmaster_opts;
 pub mod process;
 pub mod procmap_query;
 pub mod root;

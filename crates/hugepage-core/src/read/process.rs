@@ -1,9 +1,13 @@
 //! /proc/PID/status: the memory of one process, without walking its page tables and without its mmap lock (proc(5)).
 
 use std::io;
+use std::time::Duration;
 
 use crate::read::Root;
 use crate::{Bytes, ReadError};
+
+/// The kernel shows times in these (`USER_HZ`), whatever it counts in itself.
+const TICKS_PER_SECOND: u64 = 100;
 
 /// What one process has; `None` where this kernel has no such line, or the process has no memory of its own any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +66,25 @@ pub fn status(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError>
 pub fn title(root: &Root, pid: i32) -> Result<Option<String>, ReadError> {
     let text = unless_gone(root.read(&format!("/proc/{pid}/cmdline")))?;
     Ok(text.map(|text| text.split('\0').next().unwrap_or_default().trim_end().to_owned()))
+}
+
+/// How long `pid` has been running, suspended time included, to a hundredth of a second; `Ok(None)` if there is no such
+/// process.
+pub fn age(root: &Root, pid: i32) -> Result<Option<Duration>, ReadError> {
+    const UPTIME: &str = "/proc/uptime";
+    let path = format!("/proc/{pid}/stat");
+    let Some(text) = unless_gone(root.read(&path))? else { return Ok(None) };
+    let start = start_ticks(&text).ok_or_else(|| root.content(&path, "it has no start time"))?;
+    let text = root.read(UPTIME)?;
+    let uptime = text.split_ascii_whitespace().next().and_then(|seconds| seconds.parse::<f64>().ok());
+    let uptime = uptime.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let uptime = uptime.ok_or_else(|| root.content(UPTIME, "it does not begin with a number"))?;
+    Ok(Some(uptime.saturating_sub(Duration::from_millis(start.saturating_mul(1000 / TICKS_PER_SECOND)))))
+}
+
+/// The 22nd field of /proc/PID/stat (proc(5)); the second one, in brackets, may have spaces and brackets itself.
+fn start_ticks(stat: &str) -> Option<u64> {
+    stat.rsplit_once(") ")?.1.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
 /// The children of `pid` (`children`, since 3.5 where the kernel is built with it). One that ends while the kernel

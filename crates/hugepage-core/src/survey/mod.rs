@@ -4,6 +4,7 @@ pub mod host;
 pub mod pools;
 pub mod segments;
 pub mod server;
+pub mod situation;
 
 use crate::PageSize;
 use crate::notes::Notes;

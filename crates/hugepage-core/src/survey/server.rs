@@ -1,6 +1,6 @@
 //! The facts on one PostgreSQL server, seen from one of its own processes.
 
-use crate::assess::{Asked, Facts, Landing, PoolFact, Segment};
+use crate::assess::{Asked, Facts, Ground, Landing, Pending, PoolFact, Segment};
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
 use crate::read::meminfo::Meminfo;
@@ -34,12 +34,35 @@ pub fn facts(
         Some(segment) if segment.landing == Landing::Hugetlb => segment.mapping.page_size,
         _ => asked.huge_page_size.or(meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size)),
     };
-    let pool = match huge_page_size {
-        Some(size) => pool_of(root, size, meminfo.as_ref(), notes),
+    let Ground { pool, limits, .. } = ground(root, huge_page_size, meminfo.as_ref(), view, notes);
+    Facts {
+        asked,
+        segment,
+        huge_page_size,
+        pool,
+        meminfo,
+        limits,
+        pending: Pending::Unchanged,
+        reserve_percent,
+        cause_at_start: None,
+        loss: None,
+    }
+}
+
+/// The pool of `size` and the limits on it; `None` for a kernel that has no default size.
+pub fn ground(
+    root: &Root,
+    size: Option<PageSize>,
+    meminfo: Option<&Meminfo>,
+    view: CgroupView<'_>,
+    notes: &mut Notes,
+) -> Ground {
+    let pool = match size {
+        Some(size) => pool_of(root, size, meminfo, notes),
         None => no_size(root, notes),
     };
-    let limits = huge_page_size.and_then(|size| limits(root, view, size, notes));
-    Facts { asked, segment, huge_page_size, pool, meminfo, limits, reserve_percent, cause_at_start: None, loss: None }
+    let limits = size.and_then(|size| limits(root, view, size, notes));
+    Ground { huge_page_size: size, pool, limits }
 }
 
 /// Whether this host maps any shared memory by transparent huge pages, so that it pays to look closer.

@@ -6,7 +6,7 @@ mod properties;
 mod verdict;
 mod words;
 
-use hugepage_core::assess::{Asked, Facts, HugePages, Landing, PoolFact, Segment, Status};
+use hugepage_core::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Segment, Status};
 use hugepage_core::read::cgroup::{Limit, Limits};
 use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::meminfo::Meminfo;
@@ -89,6 +89,7 @@ impl Server {
                 ..Meminfo::default()
             }),
             limits: self.limits,
+            pending: Pending::Unchanged,
             reserve_percent: self.reserve_percent,
             cause_at_start: None,
             loss: None,

@@ -1,0 +1,132 @@
+//! The change as text that runs as it is: one template for each target, with the numbers of this host in it.
+
+#[cfg(test)]
+mod tests;
+
+use std::str::FromStr;
+
+use crate::advise::recommendation::{Area, setting};
+use crate::advise::rules::{self, SizeOf, kernel_size};
+use crate::survey::situation::Situation;
+use crate::{Bytes, PageSize, Pages};
+
+/// Whom the text is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A file of sysctl.d.
+    Sysctl,
+    /// A unit that reserves the pages early at boot.
+    Systemd,
+    /// A file of /etc/default/grub.d.
+    Grub,
+    /// Statements for psql.
+    Postgresql,
+    /// A playbook.
+    Ansible,
+    /// A pod.
+    Kubernetes,
+}
+
+impl Target {
+    /// All of them, by name.
+    pub const ALL: [(&'static str, Self); 6] = [
+        ("sysctl", Self::Sysctl),
+        ("systemd", Self::Systemd),
+        ("grub", Self::Grub),
+        ("postgresql", Self::Postgresql),
+        ("ansible", Self::Ansible),
+        ("kubernetes", Self::Kubernetes),
+    ];
+}
+
+impl FromStr for Target {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, target)| *target).ok_or(())
+    }
+}
+
+/// Why there is no text; sentences.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoFix {
+    /// What is needed could not be found out, or there is nothing that pages would mend.
+    #[error("the pages that shared memory needs are not known")]
+    Unknown,
+    /// The host can't hold what is needed; why and what would fit.
+    #[error("the host cannot hold the huge pages that shared memory needs")]
+    DoesNotFit(String),
+    /// sysctl knows the default size alone.
+    #[error("sysctl cannot set the pool of huge pages of {0}")]
+    NotTheDefaultSize(PageSize),
+}
+
+/// The text for `target`.
+pub fn text(target: Target, situation: &Situation, size_of: &mut SizeOf<'_>) -> Result<String, NoFix> {
+    if target == Target::Postgresql {
+        return Ok(statements(situation, size_of));
+    }
+    let status = &situation.status;
+    if status.does_not_fit() {
+        let reason = rules::too_large(situation, size_of).map(|row| row.reason).unwrap_or_default();
+        return Err(NoFix::DoesNotFit(reason));
+    }
+    let (size, needed, pages) = match (status.facts.huge_page_size, status.needed, status.to_land, status.capacity) {
+        (Some(size), Some(needed), Some(pages), Some(_)) => {
+            (size, needed.max(status.forecast.needed.unwrap_or(needed)), pages)
+        }
+        _ => return Err(NoFix::Unknown),
+    };
+    let is_default = situation.is_default(size);
+    let template = match target {
+        Target::Sysctl if !is_default => return Err(NoFix::NotTheDefaultSize(size)),
+        Target::Sysctl => include_str!("sysctl.conf.in"),
+        Target::Systemd => include_str!("hugepages.service.in"),
+        Target::Grub => include_str!("grub.cfg.in"),
+        Target::Ansible if is_default => include_str!("playbook-sysctl.yml.in"),
+        Target::Ansible => include_str!("playbook-tmpfiles.yml.in"),
+        Target::Kubernetes => include_str!("pod.yml.in"),
+        Target::Postgresql => return Err(NoFix::Unknown),
+    };
+    Ok(fill(template, situation, size, needed, pages))
+}
+
+/// All that is recommended of the server's own settings.
+fn statements(situation: &Situation, size_of: &mut SizeOf<'_>) -> String {
+    let all = rules::recommendations(situation, size_of);
+    let of_server = all.iter().filter(|row| row.area == Area::Postgresql);
+    let mut text = String::from("-- Run it with psql as a superuser, then restart the server.\n");
+    for row in of_server {
+        if let Some(command) = &row.command {
+            text += &format!("-- {}\n{command}\n", row.reason);
+        }
+    }
+    if !text.contains("ALTER SYSTEM") {
+        text += "-- No setting of the server has to be changed.\n";
+    }
+    text
+}
+
+fn fill(template: &str, situation: &Situation, size: PageSize, needed: Pages, pages: Pages) -> String {
+    let asked = &situation.status.facts.asked;
+    let places = [
+        ("@PAGES@", pages.to_string()),
+        ("@PAGE_SIZE@", size.to_string()),
+        ("@POOL@", format!("/sys/kernel/mm/hugepages/{}", size.sysfs_name())),
+        ("@KERNEL_SIZE@", kernel_size(size)),
+        ("@SIZE_SETTING@", size.setting()),
+        ("@SEGMENT_PAGES@", needed.to_string()),
+        ("@SHARED_BUFFERS@", setting(asked.shared_buffers)),
+        ("@MAX_CONNECTIONS@", situation.server.max_connections.to_string()),
+        ("@RESOURCE_SIZE@", format!("{}i", kernel_size(size))),
+        ("@RESOURCE_LIMIT@", quantity(size.times(needed))),
+        ("@MAJOR@", situation.server.major.to_string()),
+        ("@DYNAMIC_LIMIT@", quantity(Bytes(situation.server.parallel_memory.0.div_ceil(1 << 20).max(64) << 20))),
+    ];
+    places.iter().fold(template.to_owned(), |text, (place, value)| text.replace(place, value))
+}
+
+/// A size as Kubernetes takes it.
+fn quantity(size: Bytes) -> String {
+    if size.0.is_multiple_of(1 << 20) { format!("{}Mi", size.0 >> 20) } else { format!("{}Ki", size.0 >> 10) }
+}

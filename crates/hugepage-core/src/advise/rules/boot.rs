@@ -1,0 +1,89 @@
+//! Whether the pool survives a reboot.
+
+use super::SizeOf;
+use super::pool::setting;
+use crate::advise::recommendation::{Area, Effect, Recommendation};
+use crate::assess::{HugePages, Severity};
+use crate::survey::situation::Situation;
+use crate::{PageSize, Pages};
+
+/// Sorts behind what packages bring, so that it wins.
+pub const SYSCTL_FILE: &str = "/etc/sysctl.d/90-postgresql-hugepages.conf";
+
+pub fn rule(situation: &Situation, _: &mut SizeOf<'_>) -> Vec<Recommendation> {
+    survives(situation).into_iter().collect()
+}
+
+fn survives(situation: &Situation) -> Option<Recommendation> {
+    let status = &situation.status;
+    let boot = situation.next_boot.as_ref()?;
+    let (size, wanted) = (status.facts.pool.known()?.page_size, status.recommended?);
+    if status.facts.asked.huge_pages == HugePages::Off || status.does_not_fit() || wanted == Pages(0) {
+        return None;
+    }
+    let is_default = situation.is_default(size);
+    let set = boot.pages(size, is_default);
+    let (pages, source) = match &set {
+        Some((pages, source)) => (*pages, source.as_str()),
+        None => (Pages(0), ""),
+    };
+    let too_many = status.capacity.is_some_and(|capacity| pages > capacity);
+    if pages >= wanted && !too_many {
+        return None;
+    }
+    let reason = match &set {
+        None => {
+            format!("Nothing sets the pool of {size} pages at boot, so the next one leaves this server in base pages.")
+        }
+        Some(_) if too_many => format!(
+            "{source} sets {pages} pages of {size} at boot, more than the {} that this host can hold beside the {}% of memory \
+             kept for base pages.",
+            status.capacity.unwrap_or_default(),
+            status.facts.reserve_percent
+        ),
+        Some(_) => format!(
+            "{source} sets {pages} pages of {size} at boot, {} fewer than this host needs.",
+            wanted.saturating_sub(pages)
+        ),
+    };
+    Some(Recommendation {
+        severity: situation.severity_of_base_pages().max(if too_many { Severity::Warning } else { Severity::Notice }),
+        area: Area::Boot,
+        setting: setting(size, is_default),
+        current: set.as_ref().map(|(pages, _)| pages.to_string()),
+        recommended: Some(wanted.to_string()),
+        reason,
+        command: Some(command(size, is_default, wanted, source)),
+        takes_effect: Effect::Reboot,
+        saves: None,
+    })
+}
+
+/// For the default size a file of sysctl.d, which sysctl.d's own order must not undo; for others there is none.
+fn command(size: PageSize, is_default: bool, pages: Pages, source: &str) -> String {
+    if !is_default {
+        return format!(
+            "grubby --update-kernel=ALL --args=\"hugepagesz={} hugepages={pages}\" || (echo \
+             'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz={} hugepages={pages}\"' >> /etc/default/grub && update-grub)",
+            kernel_size(size),
+            kernel_size(size)
+        );
+    }
+    // What stands in a later file of /etc has to be changed there.
+    let file = match source {
+        source if source.starts_with("/etc/sysctl") && source.rsplit('/').next() > SYSCTL_FILE.rsplit('/').next() => {
+            return format!("sed -i -E 's|^[- ]*vm[./]nr_hugepages *=.*|vm.nr_hugepages = {pages}|' {source}");
+        }
+        _ => SYSCTL_FILE,
+    };
+    format!("echo 'vm.nr_hugepages = {pages}' > {file}")
+}
+
+/// A size as the kernel's command line takes it.
+pub fn kernel_size(size: PageSize) -> String {
+    match size.bytes().0 {
+        n if n.is_multiple_of(1 << 30) => format!("{}G", n >> 30),
+        n if n.is_multiple_of(1 << 20) => format!("{}M", n >> 20),
+        n => format!("{}K", n >> 10),
+    }
+}

@@ -1,0 +1,120 @@
+//! What a start of the server with given settings would get, to the page.
+
+use crate::assess::facts::{Asked, PoolFact};
+use crate::assess::{Cause, HugePages, Outlook, Share};
+use crate::read::cgroup::{Limit, Limits};
+use crate::{Bytes, PageSize, Pages};
+
+/// What a start asks the kernel for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// The settings.
+    pub asked: Asked,
+    /// `max_connections`.
+    pub max_connections: u64,
+    /// The main segment, before it is rounded up to whole pages.
+    pub shared_memory: Bytes,
+}
+
+/// What it would find: the pool of the page size that it asks for, and the limits on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ground {
+    /// The page size; `None` where the kernel has no huge pages and so no default size.
+    pub huge_page_size: Option<PageSize>,
+    /// The pool of that size.
+    pub pool: PoolFact,
+    /// cgroup limits on that size.
+    pub limits: Option<Limits>,
+}
+
+/// What the configuration on disk comes to, beside that of the running server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pending {
+    /// The next start asks for what the running server has.
+    Unchanged,
+    /// It asks for this.
+    Changed(Demand, Ground),
+    /// The server would not start at all; its own error text.
+    Refused(String),
+    /// It could not be found out; a note says why.
+    Unknown,
+}
+
+/// The outcome of a start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forecast {
+    /// What it would land in.
+    pub outlook: Outlook,
+    /// The huge page size that it asks for.
+    pub huge_page_size: Option<PageSize>,
+    /// Pages of that size that the segment takes.
+    pub needed: Option<Pages>,
+    /// Pages that are certain once the server has stopped, cgroup limits counted.
+    pub guaranteed: Option<Pages>,
+    /// What is missing of those needed.
+    pub missing: Option<Pages>,
+    /// Why it would not be as asked; `None` if it would.
+    pub cause: Option<Cause>,
+}
+
+impl Forecast {
+    /// For a start that asks `asked` and has a segment of `size`, of a server that has `own` pages of that pool now.
+    pub fn of(asked: &Asked, size: Option<Bytes>, ground: &Ground, own: Pages) -> Self {
+        let Ground { huge_page_size, pool, limits } = ground;
+        let supported = !matches!(pool, PoolFact::Unsupported(..));
+        let needed = huge_page_size.filter(|_| supported).zip(size).map(|(page, size)| page.pages_to_hold(size));
+        let outlook = Outlook::of(asked, needed, own, pool, limits.as_ref());
+
+        let share = pool.known().and_then(|pool| Share::of(pool, own));
+        let own_bytes = huge_page_size.map_or(Bytes(0), |page| page.times(own));
+        let room = limits
+            .as_ref()
+            .and_then(|limits| limits.tightest_reservation_without(own_bytes))
+            .map(|limit| limit.room_without(own_bytes));
+        let allowed = room.zip(*huge_page_size).map_or(Pages(u64::MAX), |(room, page)| page.pages_within(room));
+        let guaranteed = share.map(|share| share.guaranteed.min(allowed));
+
+        let below_segment =
+            |limit: &Limit| needed.zip(*huge_page_size).is_some_and(|(needed, page)| limit.limit < page.times(needed));
+        let cause = match outlook {
+            Outlook::Hugetlb => limits
+                .as_ref()
+                .and_then(|limits| limits.lowest_fault())
+                .filter(|limit| below_segment(limit))
+                .map(|_| Cause::CgroupLimit),
+            _ => {
+                let has = share.map(|share| (share.persistent, Some(share.guaranteed)));
+                Some(Cause::of_refusal(asked, needed, pool, has, room))
+            }
+        };
+        let missing = needed.zip(guaranteed).map(|(needed, guaranteed)| needed.saturating_sub(guaranteed));
+        Self { outlook, huge_page_size: *huge_page_size, needed, guaranteed, missing, cause }
+    }
+
+    /// Of a server that refuses its own configuration.
+    pub const fn refused() -> Self {
+        Self::nothing_but(Outlook::Fails)
+    }
+
+    /// Where the configuration could not be found out.
+    pub const fn unknown() -> Self {
+        Self::nothing_but(Outlook::Unknown)
+    }
+
+    const fn nothing_but(outlook: Outlook) -> Self {
+        Self { outlook, huge_page_size: None, needed: None, guaranteed: None, missing: None, cause: None }
+    }
+
+    /// Whether the server would start; `None` where that depends on what can't be known.
+    pub fn will_start(&self, huge_pages: HugePages) -> Option<bool> {
+        match self.outlook {
+            Outlook::Hugetlb | Outlook::Base => Some(true),
+            Outlook::Fails => Some(false),
+            Outlook::Unknown => (huge_pages != HugePages::On).then_some(true),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "forecast_tests.rs"]
+mod tests;

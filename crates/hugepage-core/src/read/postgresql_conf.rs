@@ -1,0 +1,172 @@
+//! postgresql.conf and what it includes, by the rules of the server's own scanner (guc-file.l), for two questions: which
+//! files a configuration is made of, and what it sets. Whether a value is valid is for the server to say.
+
+use std::path::{Path, PathBuf};
+
+use crate::read::Root;
+use crate::read::root::if_there;
+use crate::{Notes, ReadError};
+
+/// As deep as the server follows includes (`CONF_FILE_MAX_DEPTH`).
+const DEEPEST: usize = 10;
+
+/// A configuration with all that it includes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Configuration {
+    /// Every file and directory that was looked at, in that order, missing ones too.
+    pub sources: Vec<PathBuf>,
+    /// Names in lower case with their values; of several with one name the last counts.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Configuration {
+    /// The value that counts.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.settings.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Adds `file`, an absolute path, with its includes. What can't be read is a note.
+    pub fn add(&mut self, root: &Root, file: &Path, notes: &mut Notes) {
+        self.add_file(root, file, 0, notes);
+    }
+
+    fn add_file(&mut self, root: &Root, file: &Path, depth: usize, notes: &mut Notes) {
+        self.sources.push(file.to_owned());
+        if depth > DEEPEST {
+            return;
+        }
+        let Some(text) = notes.keep(if_there(read(root, file))).flatten() else { return };
+        let below = file.parent().unwrap_or(Path::new("/"));
+        for (name, value) in text.lines().filter_map(parse) {
+            match name.as_str() {
+                "include" | "include_if_exists" => self.add_file(root, &below.join(value), depth + 1, notes),
+                "include_dir" => self.add_directory(root, &below.join(value), depth + 1, notes),
+                _ => self.settings.push((name, value)),
+            }
+        }
+    }
+
+    fn add_directory(&mut self, root: &Root, directory: &Path, depth: usize, notes: &mut Notes) {
+        self.sources.push(directory.to_owned());
+        let names = notes.keep(if_there(root.list(&directory.to_string_lossy()))).flatten().unwrap_or_default();
+        for name in names.iter().filter(|name| name.ends_with(".conf") && !name.starts_with('.')) {
+            self.add_file(root, &directory.join(name), depth, notes);
+        }
+    }
+}
+
+fn read(root: &Root, file: &Path) -> Result<String, ReadError> {
+    root.read(&file.to_string_lossy())
+}
+
+/// `name = value`, `name value`, `Name = 'it''s' # comment`; comments, empty lines and nonsense are `None`.
+fn parse(line: &str) -> Option<(String, String)> {
+    let line = line.trim_start();
+    let end = line.find(|c: char| !is_name(c)).unwrap_or(line.len());
+    let (name, rest) = line.split_at(end);
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let rest = rest.trim_start();
+    let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
+    let value = match rest.strip_prefix('\'') {
+        Some(quoted) => unquote(quoted)?,
+        None => rest.split(|c: char| c.is_ascii_whitespace() || c == '#').next().unwrap_or_default().to_owned(),
+    };
+    Some((name.to_ascii_lowercase(), value))
+}
+
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.') || !c.is_ascii()
+}
+
+/// The text up to the closing quote: a doubled quote is one, and a backslash escapes (`GUC_scanstr`).
+fn unquote(text: &str) -> Option<String> {
+    let mut plain = String::new();
+    let mut rest = text.chars().peekable();
+    loop {
+        match rest.next()? {
+            '\'' if rest.peek() == Some(&'\'') => {
+                rest.next();
+                plain.push('\'');
+            }
+            '\'' => return Some(plain),
+            '\\' => match rest.next()? {
+                'b' => plain.push('\u{8}'),
+                'f' => plain.push('\u{c}'),
+                'n' => plain.push('\n'),
+                'r' => plain.push('\r'),
+                't' => plain.push('\t'),
+                digit @ '0'..='7' => {
+                    let mut code = digit.to_digit(8)?;
+                    for _ in 0..2 {
+                        let Some(next) = rest.peek().and_then(|c| c.to_digit(8)) else { break };
+                        code = code * 8 + next;
+                        rest.next();
+                    }
+                    plain.push(char::from(u8::try_from(code & 0xff).ok()?));
+                }
+                other => plain.push(other),
+            },
+            other => plain.push(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn lines() {
+        for (line, expected) in [
+            ("huge_pages = on", Some(("huge_pages", "on"))),
+            ("  Huge_Pages on # why", Some(("huge_pages", "on"))),
+            ("huge_page_size=2MB#x", Some(("huge_page_size", "2MB"))),
+            ("search_path = '\"$user\", public'", Some(("search_path", "\"$user\", public"))),
+            ("x = 'it''s \\'so\\' # no comment' # comment", Some(("x", "it's 'so' # no comment"))),
+            ("x = 'a\\101\\n'", Some(("x", "aA\n"))),
+            ("pg_stat_statements.max = 10", Some(("pg_stat_statements.max", "10"))),
+            ("# huge_pages = on", None),
+            ("", None),
+            ("1x = 2", None),
+            ("x = 'open", None),
+        ] {
+            let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            assert_eq!(parse(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn includes_in_their_order() {
+        let tree = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = tree.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write(
+            "etc/main.conf",
+            "a = 1\ninclude_dir 'conf.d'\ninclude_if_exists = 'none.conf'\ninclude '/else/where.conf'\nb = last\n",
+        );
+        write("etc/conf.d/20.conf", "a = 3\n");
+        write("etc/conf.d/10.conf", "a = 2\nb = 2\n");
+        write("etc/conf.d/.hidden.conf", "a = 9\n");
+        write("etc/conf.d/30.conf.off", "a = 9\n");
+        write("else/where.conf", "c = 'deep'\ninclude 'where.conf'\n");
+        let mut found = Configuration::default();
+        let mut notes = Notes::default();
+        found.add(&Root::at(tree.path()), Path::new("/etc/main.conf"), &mut notes);
+        assert_eq!((found.get("a"), found.get("b"), found.get("c")), (Some("3"), Some("last"), Some("deep")));
+        let sources: Vec<_> = found.sources.iter().take(6).map(|path| path.to_str().unwrap()).collect();
+        let expected =
+            ["/etc/main.conf", "/etc/conf.d", "/etc/conf.d/10.conf", "/etc/conf.d/20.conf", "/etc/none.conf"];
+        assert_eq!(sources[..5], expected);
+        assert_eq!(sources[5], "/else/where.conf");
+        // A file that includes itself ends where the server's patience does.
+        assert!(found.sources.len() < 20);
+        assert!(notes.into_vec().is_empty());
+    }
+}

@@ -1,0 +1,141 @@
+//! Asks the server's own program what a start with the configuration on disk would allocate, while the server runs.
+//!
+//! `postgres -C shared_memory_size_in_huge_pages` loads the configuration and the preload libraries, adds up shared
+//! memory and ends, without allocating any. It wants a data directory that no server runs in, so it gets a stub of one
+//! ([`stub`]), the arguments of the running postmaster, and no environment ([`child`]). Its command line is made of
+//! those and of numbers: no text of a caller is ever in it.
+
+pub mod arguments;
+pub mod child;
+pub mod on_disk;
+pub mod stub;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use hugepage_core::assess::{Asked, Demand};
+use hugepage_core::{Bytes, PageSize};
+
+use crate::{majors, server};
+use child::Ending;
+use on_disk::OnDisk;
+use stub::Stub;
+
+/// A program that takes longer waits for something that a start would wait for too.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// A checkpoint may be writing pg_control while it is copied.
+const TORN_CONTROL_FILE: &str = "incorrect checksum in control file";
+const ATTEMPTS: usize = 3;
+/// The segment is a multiple of this (CalculateShmemSize), so counted in pages of it no byte is lost.
+const UNIT: PageSize = PageSize::new(8192).unwrap();
+
+/// Other values than those on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// `shared_buffers`, in blocks.
+    pub shared_buffers: Option<i32>,
+    /// `max_connections`.
+    pub max_connections: Option<i32>,
+    /// `huge_page_size`.
+    pub huge_page_size: Option<PageSize>,
+}
+
+/// What the program said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A start would ask for this.
+    Starts(Demand),
+    /// There would be no start; the server's own words.
+    Refuses(String),
+    /// It could not be asked, or did not answer; why.
+    Unknown(String),
+}
+
+/// Asks about the configuration `on_disk`. Waits for the answer: a cancel ends that, and the program with it.
+pub fn ask(on_disk: &OnDisk, overrides: Overrides) -> Answer {
+    let mut last = String::new();
+    for _ in 0..ATTEMPTS {
+        let (output, errors) = match run(on_disk, overrides) {
+            Ok(Ending::Success(output)) => (output, String::new()),
+            Ok(Ending::Failure(errors)) => (String::new(), errors),
+            Ok(Ending::TooLate) => {
+                let limit = DEADLINE.as_secs();
+                return Answer::Unknown(format!("the check of the configuration took longer than {limit} s"));
+            }
+            Err(error) => return Answer::Unknown(format!("could not check the configuration: {error}")),
+        };
+        if errors.contains(TORN_CONTROL_FILE) {
+            last = errors;
+        } else if !errors.is_empty() {
+            return Answer::Refuses(errors);
+        } else {
+            return match shared_memory(&output) {
+                Some(shared_memory) => Answer::Starts(demand(on_disk, overrides, shared_memory)),
+                None => Answer::Unknown(format!("the check of the configuration printed \"{}\"", output.trim())),
+            };
+        }
+    }
+    Answer::Refuses(last)
+}
+
+fn run(on_disk: &OnDisk, overrides: Overrides) -> std::io::Result<Ending> {
+    let stub = Stub::create(&server::data_directory())?;
+    let ending = child::run(&server::executable(), &arguments(on_disk, overrides, &stub), stub.path(), DEADLINE)?;
+    Ok(match ending {
+        // The stub's name would tell nobody anything.
+        Ending::Failure(errors) => {
+            let real = server::data_directory();
+            Ending::Failure(errors.replace(&*stub.path().to_string_lossy(), &real.to_string_lossy()))
+        }
+        other => other,
+    })
+}
+
+/// Later arguments win over earlier ones, and all over the files.
+fn arguments(on_disk: &OnDisk, overrides: Overrides, stub: &Stub) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = on_disk.arguments.iter().map(OsString::from).collect();
+    arguments.extend(["-D".into(), server::data_directory().into_os_string()]);
+    let mut set = |name: &str, value: OsString| {
+        let mut assignment = OsString::from(format!("{name}="));
+        assignment.push(value);
+        arguments.extend(["-c".into(), assignment]);
+    };
+    set("config_file", server::config_file().into_os_string());
+    set("data_directory", stub.path().as_os_str().to_owned());
+    // Certificates lie in the real data directory, and have no part in this.
+    set("ssl", "off".into());
+    // So that errors come to us, and as they are.
+    set("log_destination", "stderr".into());
+    set("log_line_prefix", "".into());
+    set("log_error_verbosity", "default".into());
+    set("lc_messages", "C".into());
+    if let Some(blocks) = overrides.shared_buffers {
+        set("shared_buffers", blocks.to_string().into());
+    }
+    if let Some(connections) = overrides.max_connections {
+        set("max_connections", connections.to_string().into());
+    }
+    set("huge_page_size", UNIT.setting().into());
+    arguments.extend(["-C".into(), "shared_memory_size_in_huge_pages".into()]);
+    arguments
+}
+
+fn shared_memory(output: &str) -> Option<Bytes> {
+    let counted: u64 = output.trim().parse().ok()?;
+    let units = if majors::COUNTS_ONE_PAGE_TOO_MANY { counted.checked_sub(1)? } else { counted };
+    Some(Bytes(units.checked_mul(UNIT.bytes().0)?))
+}
+
+fn demand(on_disk: &OnDisk, overrides: Overrides, shared_memory: Bytes) -> Demand {
+    let block = u64::from(pgrx::pg_sys::BLCKSZ);
+    let asked = Asked {
+        huge_pages: on_disk.huge_pages(),
+        huge_page_size: overrides.huge_page_size.or_else(|| on_disk.huge_page_size()),
+        sysv: on_disk.sysv(),
+        shared_buffers: Bytes(
+            u64::from(overrides.shared_buffers.unwrap_or_else(|| on_disk.shared_buffers()).unsigned_abs()) * block,
+        ),
+    };
+    let max_connections = overrides.max_connections.unwrap_or_else(|| on_disk.max_connections());
+    Demand { asked, max_connections: u64::from(max_connections.unsigned_abs()), shared_memory }
+}

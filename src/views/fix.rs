@@ -1,0 +1,59 @@
+//! `hugepage_fix(target)`: the change as text that runs as it is.
+
+// What pg_extern makes of a function repeats its result in a closure.
+#![allow(clippy::result_large_err)]
+
+use hugepage_core::advise::fix::{self, NoFix, Target};
+use hugepage_core::notes::Notes;
+use hugepage_core::read::Root;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+
+use super::convert::text;
+use crate::{advisor, remembered};
+
+pgrx::extension_sql_file!("fix.sql", name = "fix", requires = [hugepage_fix]);
+
+#[pg_extern(volatile, parallel_restricted, strict)]
+fn hugepage_fix(target: &str) -> Result<String, ErrorReport> {
+    let Ok(wanted) = target.parse::<Target>() else {
+        let names = Target::ALL.map(|(name, _)| name).join(", ");
+        let message = format!("invalid value for argument \"target\": \"{target}\"");
+        let code = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+        return Err(ErrorReport::new(code, message, function_name!()).set_detail(format!("It is one of: {names}.")));
+    };
+    let root = Root::live();
+    let mut notes = Notes::default();
+    let situation = advisor::now(&root, &mut notes);
+    let found = fix::text(wanted, &situation, &mut |shared_buffers| advisor::size_of(&root, shared_buffers));
+    remembered::keep("hugepage_fix", notes);
+    found.map(text).map_err(refuse)
+}
+
+fn refuse(reason: NoFix) -> ErrorReport {
+    let (code, detail, hint) = match &reason {
+        NoFix::DoesNotFit(detail) => (
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            Some(detail.clone()),
+            Some("hugepage_fix('postgresql') has the shared_buffers that would fit."),
+        ),
+        NoFix::Unknown => (
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            None,
+            Some("See hugepage_status for what is wrong, and its notes for what could not be read."),
+        ),
+        NoFix::NotTheDefaultSize(_) => (
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            None,
+            Some("The targets systemd, grub and ansible set pools of any size."),
+        ),
+    };
+    let mut report = ErrorReport::new(code, reason.to_string(), function_name!());
+    if let Some(detail) = detail {
+        report = report.set_detail(detail);
+    }
+    match hint {
+        Some(hint) => report.set_hint(hint),
+        None => report,
+    }
+}

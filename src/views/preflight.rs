@@ -1,0 +1,161 @@
+//! `hugepage_preflight()` and `hugepage_what_if(...)`: what the next start would get, asked of the server's program.
+
+// What pg_extern makes of a function repeats its result in a closure.
+#![allow(clippy::result_large_err)]
+
+use hugepage_core::assess::page_tables::table;
+use hugepage_core::assess::{Forecast, Outlook, Pending, Status};
+use hugepage_core::read::Root;
+use hugepage_core::{Bytes, Notes, PageSize};
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+
+use super::convert::{bigint, text};
+use crate::preflight::arguments::{self, Invalid};
+use crate::preflight::on_disk::OnDisk;
+use crate::preflight::{self, Answer, Overrides};
+use crate::{assessment, remembered};
+
+pgrx::extension_sql_file!("preflight.sql", name = "preflight", requires = [hugepage_preflight, hugepage_what_if]);
+
+#[pg_extern(volatile, parallel_restricted)]
+#[allow(clippy::type_complexity)]
+fn hugepage_preflight() -> TableIterator<
+    'static,
+    (
+        name!(will_start, Option<bool>),
+        name!(lands_in, Option<String>),
+        name!(page_size, Option<i64>),
+        name!(shared_memory, Option<i64>),
+        name!(pages_needed, Option<i64>),
+        name!(pages_guaranteed, Option<i64>),
+        name!(pages_missing, Option<i64>),
+        name!(cause, Option<String>),
+        name!(detail, Option<String>),
+    ),
+> {
+    let start = Start::with(Overrides::default(), "hugepage_preflight");
+    let row = start.row();
+    TableIterator::once(row)
+}
+
+#[pg_extern(volatile, parallel_restricted)]
+#[allow(clippy::type_complexity)]
+fn hugepage_what_if(
+    shared_buffers: default!(Option<i64>, "NULL"),
+    max_connections: default!(Option<i32>, "NULL"),
+    huge_page_size: default!(Option<i64>, "NULL"),
+) -> Result<
+    TableIterator<
+        'static,
+        (
+            name!(will_start, Option<bool>),
+            name!(lands_in, Option<String>),
+            name!(page_size, Option<i64>),
+            name!(shared_memory, Option<i64>),
+            name!(pages_needed, Option<i64>),
+            name!(pages_guaranteed, Option<i64>),
+            name!(pages_missing, Option<i64>),
+            name!(cause, Option<String>),
+            name!(detail, Option<String>),
+            name!(page_tables_base, Option<i64>),
+            name!(page_tables_huge, Option<i64>),
+        ),
+    >,
+    ErrorReport,
+> {
+    let overrides = arguments::overrides(shared_buffers, max_connections, huge_page_size).map_err(refuse)?;
+    let start = Start::with(overrides, "hugepage_what_if");
+    let (will_start, lands_in, page, memory, needed, guaranteed, missing, cause, detail) = start.row();
+    let at_connections = |page: Option<PageSize>| match &start.status.facts.pending {
+        Pending::Changed(demand, _) => {
+            Some(Bytes(table(demand.shared_memory, page?).0.saturating_mul(demand.max_connections)))
+        }
+        _ => None,
+    };
+    let tables =
+        (bigint(at_connections(Some(PageSize::base()))), bigint(at_connections(start.forecast.huge_page_size)));
+    Ok(TableIterator::once((
+        will_start, lands_in, page, memory, needed, guaranteed, missing, cause, detail, tables.0, tables.1,
+    )))
+}
+
+/// A start that has not happened.
+struct Start {
+    status: Status,
+    forecast: Forecast,
+    /// Why it could not be told.
+    unknown: Option<String>,
+}
+
+type Row = (
+    Option<bool>,
+    Option<String>,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+    Option<String>,
+    Option<String>,
+);
+
+impl Start {
+    fn with(overrides: Overrides, view: &'static str) -> Self {
+        let root = Root::live();
+        let mut notes = Notes::default();
+        let on_disk = OnDisk::read(&root, &mut notes);
+        let answer = preflight::ask(&on_disk, overrides);
+        let unknown = match &answer {
+            Answer::Unknown(why) => Some(why.clone()),
+            _ => None,
+        };
+        let status = assessment::with_answer(&root, Some(answer), false, &mut notes);
+        remembered::keep(view, notes);
+        let forecast = status.facts.forecast_of_pending(status.own).unwrap_or(Forecast::unknown());
+        Self { status, forecast, unknown }
+    }
+
+    fn row(&self) -> Row {
+        let forecast = &self.forecast;
+        let (demand, ground) = match &self.status.facts.pending {
+            Pending::Changed(demand, ground) => (Some(demand), Some(ground)),
+            _ => (None, None),
+        };
+        let refused = match &self.status.facts.pending {
+            Pending::Refused(text) => Some(text.clone()),
+            _ => None,
+        };
+        let will_start = match demand {
+            Some(demand) => forecast.will_start(demand.asked.huge_pages),
+            None => refused.as_ref().map(|_| false),
+        };
+        let fails = demand.zip(ground).filter(|_| forecast.outlook == Outlook::Fails).map(|(demand, ground)| {
+            hugepage_core::advise::restart::refusal(ground, demand.asked.sysv)
+                .unwrap_or(crate::majors::NO_HUGE_PAGES_IN_SYSV)
+                .to_owned()
+        });
+        let page_size = match forecast.outlook {
+            Outlook::Hugetlb => forecast.huge_page_size,
+            Outlook::Base => Some(PageSize::base()),
+            Outlook::Fails | Outlook::Unknown => None,
+        };
+        (
+            will_start,
+            (forecast.outlook != Outlook::Fails).then(|| forecast.outlook.to_string()),
+            bigint(page_size),
+            bigint(demand.map(|demand| demand.shared_memory)),
+            bigint(forecast.needed),
+            bigint(forecast.guaranteed),
+            bigint(forecast.missing),
+            forecast.cause.map(|cause| cause.to_string()),
+            refused.or(fails).or_else(|| self.unknown.clone()).map(text),
+        )
+    }
+}
+
+fn refuse(invalid: Invalid) -> ErrorReport {
+    let Invalid { argument, value, allowed } = invalid;
+    let message = format!("invalid value for argument \"{argument}\": {value}");
+    ErrorReport::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, function_name!()).set_detail(allowed)
+}

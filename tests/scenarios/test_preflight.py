@@ -1,0 +1,467 @@
+"""What the next start would need, foretold while the server runs, beside what the kernel maps after a real one."""
+
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from harness.cluster import Cluster, StartFailed, rows
+from harness.kernel import BASE_PAGE, main_mapping, open_files
+from harness.poll import until
+from harness.processes import alive, status
+from harness.stage import Stage
+from harness.status import create_extension
+from harness.units import GB, MB, pages
+
+STATEMENTS = {"shared_preload_libraries": "pg_stat_statements"}
+BASE = {"shared_buffers": "32MB", "max_connections": 20}
+
+CONFIGURATIONS = [
+    # Gigantic pages first, while memory is in one piece.
+    {"huge_page_size": "1GB", "shared_buffers": "64MB"},
+    {"huge_page_size": "1048576", "shared_buffers": "1GB"},
+    {"huge_page_size": "1GB", "shared_buffers": "2GB", "max_connections": 400},
+    *({"shared_buffers": size} for size in ("16MB", "17MB", "64MB", "128MB", "333MB", "512MB", "1000MB", "1GB", "2GB",
+                                            "3GB", "6GB", "12GB")),
+    *({"shared_buffers": "128MB", "max_connections": number} for number in (10, 50, 100, 250, 500, 1000, 2000, 5000)),
+    {"wal_buffers": "64kB"},
+    {"wal_buffers": "16MB"},
+    {"wal_buffers": "512MB", "shared_buffers": "1GB"},
+    {"max_locks_per_transaction": 10},
+    {"max_locks_per_transaction": 1000, "max_connections": 300},
+    {"max_pred_locks_per_transaction": 5000},
+    {"max_prepared_transactions": 500},
+    {"max_worker_processes": 100},
+    {"max_wal_senders": 50, "max_replication_slots": 60},
+    {"autovacuum_max_workers": 30},
+    {"track_activity_query_size": "1MB", "max_connections": 100},
+    {"min_dynamic_shared_memory": "64MB"},
+    {"min_dynamic_shared_memory": "1GB", "shared_buffers": "256MB"},
+    *({**STATEMENTS, "pg_stat_statements.max": number} for number in (100, 5000, 200_000)),
+    {"shared_preload_libraries": "pg_stat_statements, pg_hugepages", "shared_buffers": "200MB"},
+    {"huge_page_size": "2MB", "shared_buffers": "96MB"},
+    {"huge_page_size": "2048kB", "shared_buffers": "97MB"},
+    {"huge_pages": True, "shared_buffers": "150MB"},
+    {"huge_pages": "yes", "huge_page_size": "1GB", "shared_buffers": "32MB"},
+    {"huge_pages": "try", "log_destination": "syslog", "log_line_prefix": "%m %u "},
+    {"logging_collector": True, "log_min_messages": "debug2"},
+    {"wal_level": "minimal", "max_wal_senders": 0},
+    {"cluster_name": "it's \"odd\" # name", "shared_buffers": "40MB"},
+]
+
+
+class Rig:
+    """One running server whose settings on disk are changed again and again, and the host to itself."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.server = create_extension(stage.cluster(**BASE).start())
+        self.pools = {size: stage.pool(size, 0) for size in (2 * MB, GB)}
+
+    def settle(self, **settings: object) -> None:
+        """Put these settings on disk, and no others."""
+        for name in self.server.settings.keys() - BASE.keys() - self.fixed:
+            self.server.settings[name] = None
+        self.server.conf(**{**BASE, **settings})
+
+    fixed = frozenset({"listen_addresses", "unix_socket_directories", "port", "fsync"})
+
+    def empty(self) -> None:
+        for pool in self.pools.values():
+            pool.resize(0)
+
+
+@pytest.fixture(scope="module")
+def rig() -> Iterator[Rig]:
+    if os.geteuid() != 0:
+        pytest.skip("changes huge pages of the host: needs root")
+    with Stage() as stage:
+        yield Rig(stage)
+
+
+@pytest.fixture
+def server(rig) -> Iterator[Cluster]:
+    """The server of the rig, in working order before and after the test."""
+    yield rig.server
+    rig.settle()
+    rig.server.sql("ALTER SYSTEM RESET ALL") if rig.server.running() else None
+    rig.empty()
+    rig.server.restart()
+
+
+def preflight(server: Cluster) -> dict:
+    """The row of hugepage_preflight()."""
+    [row] = server.sql("SELECT * FROM hugepage_preflight()")
+    return row
+
+
+def assert_foretold(rig: Rig, server: Cluster, page_size: int, start=None) -> None:
+    """The pages foretold are those mapped after a restart, with a pool of just these; with one less, base pages."""
+    [row] = server.sql("SELECT * FROM hugepage_preflight()")
+    needed = row["pages_needed"]
+    assert (row["pages_guaranteed"], row["pages_missing"]) == (0, needed), row
+    rig.pools[page_size].resize(needed)
+    [row] = server.sql("SELECT * FROM hugepage_preflight()")
+    assert row == {"will_start": True, "lands_in": "hugetlb", "page_size": page_size, "shared_memory": row["shared_memory"],
+                   "pages_needed": needed, "pages_guaranteed": needed, "pages_missing": 0, "cause": None, "detail": None}
+    assert needed == pages(row["shared_memory"], page_size)
+    server.stop()
+    (start or server.start)()
+    mapping = main_mapping(server.postmaster)
+    assert (mapping.landed_in, mapping.page_size, mapping.length) == ("hugetlb", page_size, needed * page_size)
+
+
+@pytest.mark.parametrize("settings", CONFIGURATIONS, ids=lambda settings: ",".join(map(str, settings.values())))
+def test_pages_foretold_are_the_pages_mapped(rig, settings):
+    server = rig.server
+    if main_mapping(server.postmaster).landed_in == "hugetlb":
+        # Out of its pages, so that the whole pool is known to be free.
+        rig.settle()
+        rig.empty()
+        server.restart()
+    rig.settle(**settings)
+    size = GB if str(settings.get("huge_page_size")) in ("1GB", "1048576") else 2 * MB
+    assert_foretold(rig, server, size)
+
+
+@pytest.mark.parametrize("shared_buffers", ["16MB", "128MB", "1GB"])
+def test_one_page_less_is_foretold(rig, server, shared_buffers):
+    rig.settle(shared_buffers=shared_buffers)
+    needed = preflight(server)["pages_needed"]
+    rig.pools[2 * MB].resize(needed - 1)
+    row = preflight(server)
+    assert (row["will_start"], row["lands_in"], row["page_size"], row["pages_missing"], row["cause"]) == (
+        True, "base", BASE_PAGE, 1, "pool_too_small")
+    size = row["shared_memory"]
+    server.restart()
+    mapping = main_mapping(server.postmaster)
+    assert (mapping.landed_in, mapping.length) == ("base", size)
+
+
+def test_altered_by_alter_system(rig, server):
+    server.sql("ALTER SYSTEM SET shared_buffers = '77MB'")
+    server.sql("ALTER SYSTEM SET huge_page_size = '2MB'")
+    assert_foretold(rig, server, 2 * MB)
+
+
+def test_ssl_with_its_certificate_in_the_data_directory(rig, server):
+    subprocess.run(["openssl", "req", "-new", "-x509", "-nodes", "-subj", "/CN=test", "-days", "2", "-out",
+                    server.data / "server.crt", "-keyout", server.data / "server.key"], check=True, capture_output=True)
+    for name in ("server.crt", "server.key"):
+        os.chown(server.data / name, server.data.stat().st_uid, server.data.stat().st_gid)
+        (server.data / name).chmod(0o600)
+    rig.settle(ssl=True, shared_buffers="50MB")
+    assert_foretold(rig, server, 2 * MB)
+
+
+def test_include_dir(rig, server):
+    parts = server.data / "conf.d"
+    parts.mkdir(exist_ok=True)
+    (parts / "10-first.conf").write_text("shared_buffers = 60MB\nmax_connections = 30\n")
+    (parts / "20-second.conf").write_text("shared_buffers = 70MB # the last one counts\n")
+    (parts / "30-off.conf.disabled").write_text("shared_buffers = 700MB\n")
+    main = server.data / "postgresql.conf"
+    before = main.read_text()
+    try:
+        main.write_text(before + "include_dir = 'conf.d'\n")
+        assert_foretold(rig, server, 2 * MB)
+    finally:
+        main.write_text(before)
+
+
+@pytest.mark.parametrize("options", ["-c shared_buffers=90MB", "-B 12000 -N 33", "--shared-buffers=91MB --max-connections=44",
+                                     "-c huge_page_size=1GB"])
+def test_settings_of_the_command_line_stay(rig, server, options):
+    """pg_ctl restart starts with the options of before, and they win over the files."""
+    def start():
+        server.command("pg_ctl", "start", "-w", "-s", "-D", server.data, "-l", server.log_file, "-o", options)
+
+    server.stop()
+    start()
+    rig.settle(shared_buffers="500MB", max_worker_processes=20)
+    assert_foretold(rig, server, GB if "1GB" in options else 2 * MB, start)
+
+
+def test_split_configuration_directory(rig, stage):
+    """As Debian has it: configuration and data in two places."""
+    server = stage.cluster(**BASE)
+    place = server.root / "etc" / "main"
+    place.mkdir(parents=True)
+    (place / "conf.d").mkdir()
+    for name in ("postgresql.conf", "pg_hba.conf", "pg_ident.conf"):
+        (server.data / name).rename(place / name)
+    text = (place / "postgresql.conf").read_text().replace("harness.conf", f"{server.data}/harness.conf")
+    names = "".join(f"{name} = '{value}'\n" for name, value in {
+        "data_directory": server.data, "hba_file": place / "pg_hba.conf", "ident_file": place / "pg_ident.conf",
+        "include_dir": "conf.d"}.items())
+    (place / "postgresql.conf").write_text(text + names)
+    for path in [server.root / "etc", place, *place.iterdir()]:
+        os.chown(path, server.data.stat().st_uid, server.data.stat().st_gid)
+
+    def start():
+        server.command("pg_ctl", "start", "-w", "-s", "-D", server.data, "-l", server.log_file,
+                       "-o", f"-c config_file={place}/postgresql.conf")
+
+    start()
+    create_extension(server)
+    (place / "conf.d" / "size.conf").write_text("shared_buffers = 111MB\n")
+    assert_foretold(rig, server, 2 * MB, start)
+    server.stop()
+    rig.empty()
+
+
+REFUSED = [
+    ({"shared_preload_libraries": "nonesuch"}, 'could not access file "nonesuch"'),
+    ({"max_connections": "many"}, 'invalid value for parameter "max_connections"'),
+    ({"no_such_setting": 1}, 'unrecognized configuration parameter "no_such_setting"'),
+    ({"superuser_reserved_connections": 30}, "superuser_reserved_connections (30) must be less than max_connections (20)"),
+    ({"wal_level": "minimal", "max_wal_senders": 5}, "requires wal_level"),
+    ({"min_wal_size": "2MB"}, "min_wal_size"),
+    ({"huge_pages": True}, "could not map anonymous shared memory: Cannot allocate memory"),
+    ({"huge_pages": True, "huge_page_size": "16MB"}, "could not map anonymous shared memory: Invalid argument"),
+    ({"huge_pages": True, "shared_memory_type": "sysv"}, "huge pages not supported with the current"),
+]
+
+
+@pytest.mark.parametrize("settings,error", REFUSED, ids=[error.split("(")[0][:40] for _, error in REFUSED])
+def test_what_does_not_start_is_foretold(rig, server, settings, error):
+    rig.settle(**settings)
+    row = preflight(server)
+    assert row["will_start"] is False and row["lands_in"] is None, row
+    assert error in row["detail"]
+    server.stop()
+    server.log_file.write_text("")
+    with pytest.raises(StartFailed) as failure:
+        server.start()
+    for line in row["detail"].splitlines():
+        assert line.split(":  ", 1)[-1] in str(failure.value)
+    rig.settle()
+    server.start()
+
+
+def test_unsupported_page_size_falls_back(rig, server):
+    rig.settle(huge_page_size="16MB")
+    row = preflight(server)
+    assert (row["will_start"], row["lands_in"], row["cause"], row["pages_needed"]) == (
+        True, "base", "page_size_unsupported", None)
+
+
+def test_what_if_is_the_preflight_of_other_values(rig, server):
+    [row] = server.sql("SELECT * FROM hugepage_what_if(pg_size_bytes('200MB'), 300, pg_size_bytes('1GB'))")
+    rig.settle(shared_buffers="200MB", max_connections=300, huge_page_size="1GB")
+    assert preflight(server).items() <= row.items()
+    assert row["page_tables_base"] == pages(row["shared_memory"], BASE_PAGE) * 8 * 300
+    assert row["page_tables_huge"] == 8 * 300
+
+
+@pytest.mark.parametrize("arguments,message", [
+    ("shared_buffers => 12", "It is a multiple of 8192 bytes from 131072 to"),
+    ("shared_buffers => 8192 * 100 + 1", "It is a multiple of 8192 bytes"),
+    ("shared_buffers => -1", "It is a multiple of 8192 bytes"),
+    ("max_connections => 0", "It is a number from 1 to 262143."),
+    ("max_connections => 262144", "It is a number from 1 to 262143."),
+    ("huge_page_size => 12345", "This machine has huge pages of 2097152, 1073741824 bytes."),
+    ("huge_page_size => 0", "This machine has huge pages of"),
+])
+def test_bad_arguments(server, arguments, message):
+    with pytest.raises(psycopg2.errors.InvalidParameterValue) as error:
+        server.sql(f"SELECT * FROM hugepage_what_if({arguments})")
+    assert arguments.split(" ")[0] in error.value.diag.message_primary
+    assert message in error.value.diag.message_detail
+
+
+def test_largest_values(server):
+    [row] = server.sql("SELECT * FROM hugepage_what_if(8192 * 1073741823::bigint, 262143)")
+    assert row["will_start"] and row["shared_memory"] > 8192 * 1073741823
+
+
+def test_costs_no_more_than_two_bare_runs(server, stage):
+    bare = stage.cluster(**BASE)
+    program = [bare.install.bindir / "postgres", "-D", bare.data, "-C", "shared_memory_size_in_huge_pages"]
+    session = server.connect()
+
+    def seconds(call) -> float:
+        started = time.perf_counter()
+        call()
+        return time.perf_counter() - started
+
+    as_owner = {"user": bare.data.stat().st_uid, "group": bare.data.stat().st_gid, "extra_groups": []}
+    rounds = [(seconds(lambda: subprocess.run(program, check=True, capture_output=True, env={}, **as_owner)),
+               seconds(lambda: rows(session, "SELECT * FROM hugepage_preflight()"))) for _ in range(25)]
+    bare_runs, ours = zip(*rounds)
+    assert min(ours) < 2 * min(bare_runs)
+
+
+@pytest.fixture
+def stuck(rig, server) -> Iterator[Path]:
+    """A library whose loading never ends, so that the child does not."""
+    library = server.root / "stuck.so"
+    os.mkfifo(library)
+    library.chmod(0o644)
+    rig.settle(shared_preload_libraries=str(library))
+    yield library
+    library.unlink()
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def stubs(server: Cluster) -> list[Path]:
+    return list((server.data / "base" / "pgsql_tmp").glob("*"))
+
+
+class Asking:
+    """A session that asks for a preflight which does not end, and the child that it waits for."""
+
+    def __init__(self, server: Cluster, *before: str) -> None:
+        self.session = server.connect()
+        for statement in before:
+            rows(self.session, statement)
+        self.backend = self.session.info.backend_pid
+        self.files = open_files(self.backend)
+        self.error: BaseException | None = None
+        self.thread = threading.Thread(target=self._ask)
+        self.thread.start()
+        self.child = until("the child to run", self._stuck_child)
+
+    def _stuck_child(self) -> int | None:
+        """It has written its lock file and comes to the library."""
+        return next((child for child in children(self.backend)
+                     if Path(f"/proc/{child}/cwd/postmaster.pid").exists()), None)
+
+    def _ask(self) -> None:
+        try:
+            self.rows = rows(self.session, "SELECT * FROM hugepage_preflight()")
+        except psycopg2.Error as error:
+            self.error = error
+
+    def end(self) -> BaseException | None:
+        self.thread.join(30)
+        assert not self.thread.is_alive()
+        return self.error
+
+
+def test_cancel_ends_the_child(server, stuck):
+    asking = Asking(server)
+    server.sql("SELECT pg_cancel_backend(%s)", asking.backend)
+    assert isinstance(asking.end(), psycopg2.errors.QueryCanceled)
+    assert not children(asking.backend)
+    assert not stubs(server)
+    assert open_files(asking.backend) == asking.files
+    assert rows(asking.session, "SELECT 1 AS alive") == [{"alive": 1}]
+
+
+def test_statement_timeout_ends_the_child(server, stuck):
+    asking = Asking(server, "SET statement_timeout = '2s'")
+    assert isinstance(asking.end(), psycopg2.errors.QueryCanceled)
+    assert not children(asking.backend) and not stubs(server)
+
+
+def test_terminated_backend_leaves_nothing(server, stuck):
+    asking = Asking(server)
+    server.sql("SELECT pg_terminate_backend(%s)", asking.backend)
+    assert isinstance(asking.end(), psycopg2.errors.AdminShutdown)
+    until("the backend and the child to end", lambda: not alive(asking.backend) and not alive(asking.child))
+    assert not stubs(server)
+
+
+def test_killed_backend_takes_the_child_along(rig, server, stuck):
+    asking = Asking(server)
+    os.kill(asking.backend, 9)
+    assert asking.end() is not None
+    until("the child to end", lambda: not alive(asking.child))
+    until("the server to be back", server.ready)
+    assert not stubs(server)
+
+
+def test_stop_of_the_server_takes_the_child_along(rig, server, stuck):
+    asking = Asking(server)
+    server.stop("immediate")
+    assert asking.end() is not None
+    until("the child to end", lambda: not alive(asking.child))
+    rig.settle()
+    server.start()
+    assert not stubs(server)
+
+
+def test_child_has_nothing_of_ours(server, stuck):
+    """Neither descriptors nor environment, and no argument but the server's own."""
+    asking = Asking(server, "SET application_name = 'LD_PRELOAD=evil'")
+    descriptors = {fd.name: str(fd.readlink()) for fd in Path(f"/proc/{asking.child}/fd").iterdir()}
+    assert descriptors["0"] == "/dev/null"
+    theirs = set(asking.files)
+    assert not [name for number, name in descriptors.items() if number != "0" and name in theirs]
+    assert not [name for name in descriptors.values() if name.startswith("socket:")]
+    environment = Path(f"/proc/{asking.child}/environ").read_bytes().rstrip(b"\0").split(b"\0")
+    assert sorted(environment) == [b"LC_ALL=C", b"PATH=/usr/bin:/bin"]
+    assert status(asking.child)["PPid"] == str(asking.backend)
+    [stub] = stubs(server)
+    assert stub.stat().st_mode & 0o777 == 0o700
+    server.sql("SELECT pg_cancel_backend(%s)", asking.backend)
+    asking.end()
+
+
+def test_deadline(server, stuck):
+    [row] = server.sql("SELECT * FROM hugepage_preflight()")
+    assert (row["will_start"], row["lands_in"]) == (None, "unknown")
+    assert "took longer than" in row["detail"]
+    assert not stubs(server)
+
+
+def test_leftovers_of_the_killed_are_removed(server):
+    leftover = server.data / "base" / "pgsql_tmp" / "pgsql_tmp_hugepages.999999999"
+    leftover.mkdir(parents=True, exist_ok=True)
+    for path in (leftover.parent, leftover):
+        os.chown(path, server.data.stat().st_uid, server.data.stat().st_gid)
+    assert preflight(server)["will_start"]
+    assert not stubs(server)
+
+
+def test_base_backup_passes_over_the_stub(server, stuck, tmp_path):
+    asking = Asking(server)
+    [stub] = stubs(server)
+    target = server.root / "copy"
+    server.command("pg_basebackup", "-D", target, "-c", "fast", "-h", server.root, "-U", "postgres")
+    assert not list(target.rglob(f"*{stub.name}*"))
+    server.sql("SELECT pg_cancel_backend(%s)", asking.backend)
+    asking.end()
+
+
+def test_member_of_pg_monitor_may_ask(server):
+    server.sql("CREATE ROLE asker LOGIN IN ROLE pg_monitor")
+    server.sql("CREATE ROLE stranger LOGIN")
+    assert server.sql("SELECT * FROM hugepage_preflight()", user="asker")
+    assert server.sql("SELECT * FROM hugepage_what_if(max_connections => 50)", user="asker")
+    for call in ("hugepage_preflight()", "hugepage_what_if()"):
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            server.sql(f"SELECT * FROM {call}", user="stranger")
+    server.sql("DROP ROLE asker")
+    server.sql("DROP ROLE stranger")
+
+
+def test_checkpoints_meanwhile(server):
+    """pg_control is rewritten all the time while it is copied."""
+    writer = server.connect()
+    rows(writer, "CREATE TABLE IF NOT EXISTS busy (n int)")
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            rows(writer, "INSERT INTO busy VALUES (1)")
+            rows(writer, "CHECKPOINT")
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        answers = {preflight(server)["shared_memory"] for _ in range(40)}
+    finally:
+        stop.set()
+        thread.join()
+    assert len(answers) == 1 and None not in answers
+
