@@ -19,5 +19,11 @@ FROM pg_proc p
 WHERE p.proname LIKE 'hugepage\_%'
 ORDER BY p.proname;
 
+-- What functions without a view take and give.
+SELECT p.proname, pg_get_function_arguments(p.oid) AS arguments, regexp_split_to_table(pg_get_function_result(p.oid), ', ') AS result
+FROM pg_proc p
+WHERE p.proname LIKE 'hugepage\_%' AND p.proname NOT IN (SELECT relname FROM pg_class)
+ORDER BY p.proname;
+
 SELECT p.proname FROM pg_proc p
 WHERE p.proname LIKE 'hugepage\_%' AND obj_description(p.oid, 'pg_proc') IS NULL;
