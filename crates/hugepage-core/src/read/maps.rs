@@ -1,9 +1,8 @@
-//! /proc/PID/maps: which mapping holds an address. It does not walk page tables (proc(5)).
+//! /proc/PID/maps: the mappings of a process. Reading it does not walk page tables (proc(5)).
 
 use std::io::{BufRead, BufReader};
 
-use crate::read::root::if_there;
-use crate::read::{Root, procmap_query, smaps};
+use crate::read::Root;
 use crate::{Bytes, PageSize, ReadError};
 
 /// The maps of the process that asks.
@@ -104,36 +103,6 @@ pub fn read(root: &Root, path: &str, wanted: impl Fn(&Mapping) -> bool) -> Resul
     Ok(mappings)
 }
 
-/// The mapping of this process that holds `address`, whole and with its page size.
-///
-/// Asks the kernel for that one mapping where it can (`PROCMAP_QUERY`, Linux 6.11), and reads the file where not.
-pub fn holding(root: &Root, address: u64) -> Result<Option<Mapping>, ReadError> {
-    match procmap_query::holding(root, address) {
-        Some(answer) => answer,
-        None => holding_by_text(root, address),
-    }
-}
-
-/// The same from the text alone, for kernels before 6.11.
-///
-/// The text has no page size. Every mapping that is not on hugetlbfs has base pages; for the others `smaps` tells,
-/// where walking huge pages costs next to nothing. A kernel before 2.6.29 does not tell, and then it stays unknown.
-pub fn holding_by_text(root: &Root, address: u64) -> Result<Option<Mapping>, ReadError> {
-    let Some(mut mapping) = read(root, SELF, |_| true)?.into_iter().find(|mapping| mapping.holds(address)) else {
-        return Ok(None);
-    };
-    mapping.page_size = match may_be_hugetlb(&mapping) {
-        true => if_there(smaps::of(root, &mapping))?.flatten().and_then(|usage| usage.kernel_page_size),
-        false => if_there(root.base_page_size())?,
-    };
-    Ok(Some(mapping))
-}
-
-/// Whether its name leaves room for huge pages: `/dev/zero`, private and ordinary file mappings do not.
-fn may_be_hugetlb(mapping: &Mapping) -> bool {
-    mapping.shared && mapping.path != "/dev/zero (deleted)"
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,8 +139,5 @@ mod tests {
         std::fs::write(directory.path().join("proc/self/maps"), text).unwrap();
         let mappings = read(&Root::at(directory.path()), SELF, |_| true).unwrap();
         assert_eq!(mappings.iter().map(Mapping::size).collect::<Vec<_>>(), [Bytes(0x3000), Bytes(0x1000)]);
-        let found = holding_by_text(&Root::at(directory.path()), 0x2500).unwrap().unwrap();
-        assert_eq!((found.start, found.end, found.page_size), (0x1000, 0x4000, None), "no file tells the page size");
-        assert_eq!(holding_by_text(&Root::at(directory.path()), 0x6000).unwrap(), None);
     }
 }

@@ -5,6 +5,7 @@
 pub mod boot;
 pub mod buddyinfo;
 pub mod cgroup;
+pub mod holding;
 pub mod identity;
 pub mod maps;
 pub mod meminfo;
