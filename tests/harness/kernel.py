@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.pool import Pool, PoolNumbers
 from harness.processes import run
-from harness.units import KB, MB
+from harness.units import KB
 
 BASE_PAGE = os.sysconf("SC_PAGE_SIZE")
 

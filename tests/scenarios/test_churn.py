@@ -1,13 +1,10 @@
 """Connections that come and go while the views are polled, with so few pids that each is soon another's."""
 
-import os
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-import pytest
 
 from harness.cluster import rows
 from harness.kernel import open_files

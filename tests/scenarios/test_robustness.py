@@ -1,7 +1,5 @@
 """Called ten thousand times, interrupted, and without PROCMAP_QUERY."""
 
-from pathlib import Path
-
 import psycopg2
 import pytest
 
