@@ -1,12 +1,13 @@
 //! The assessment is arithmetic on facts: tables of cases with every rule at its border, and properties over all facts.
 
 mod cause;
+mod forecast;
 mod outlook;
 mod properties;
 mod verdict;
 mod words;
 
-use hugepage_core::assess::{Asked, Facts, HugePages, Landing, PoolFact, Segment, Status};
+use hugepage_core::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Segment, Status};
 use hugepage_core::read::cgroup::{Limit, Limits};
 use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::meminfo::Meminfo;
@@ -89,6 +90,7 @@ impl Server {
                 ..Meminfo::default()
             }),
             limits: self.limits,
+            pending: Pending::Unchanged,
             reserve_percent: self.reserve_percent,
         }
     }
