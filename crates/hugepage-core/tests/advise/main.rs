@@ -19,7 +19,7 @@ use hugepage_core::{Bytes, PageSize, Pages};
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// A server on its host. The default is well: 1072 MB of shared memory in 536 of its pool's 536 pages, now and after the
+/// A server on its host. The default is well: 1068 MB of shared memory in 534 huge pages, all that its pool has, now and after the
 /// next boot, on a host of 16 GB.
 #[derive(Clone, Debug)]
 struct Host {
@@ -50,13 +50,13 @@ impl Default for Host {
             huge: true,
             shared_buffers: GIB,
             page_size: page_size(2 * MIB),
-            pool: [536, 536, 536, 0, 100],
+            pool: [534, 534, 534, 0, 100],
             gigantic: [0; 5],
             memory: 16 * GIB,
             page_tables: 64 * MIB,
             limits: Limits::default(),
             connections: 100,
-            at_boot: Some(536),
+            at_boot: Some(534),
             dynamic: MIB,
             parallel: 64 * MIB,
             ready: None,

@@ -93,10 +93,7 @@ fn settings_of_the_server() {
         &Host { sysv: true, huge: false, pool: [534, 534, 0, 0, 9], ..Host::default() },
         &["warning shared_memory_type: sysv -> mmap"],
     );
-    check(
-        &Host { dynamic: 0, at_boot: Some(534), ..Host::default() },
-        &["notice min_dynamic_shared_memory: 0 -> 64MB"],
-    );
+    check(&Host { dynamic: 0, ..Host::default() }, &["notice min_dynamic_shared_memory: 0 -> 64MB"]);
     // There is no room for more.
     check(&Host { dynamic: 0, parallel: 16 * GIB, ..Host::default() }, &[]);
 }
