@@ -8,6 +8,10 @@ SELECT * FROM hugepage_status();
 SELECT * FROM hugepage_pools;
 SELECT * FROM hugepage_segments_detail();
 SELECT * FROM hugepage_backends;
+SELECT * FROM hugepage_preflight();
+SELECT * FROM hugepage_what_if(max_connections => 10);
+SELECT * FROM hugepage_recommendations;
+SELECT hugepage_fix('sysctl');
 RESET ROLE;
 
 -- No function of the extension is left open, and no view.
@@ -25,6 +29,10 @@ SELECT count(*) > 0 AS segments FROM hugepage_segments;
 SELECT count(*) > 0 AS detail FROM hugepage_segments_detail();
 SELECT count(*) > 0 AS backends FROM hugepage_backends;
 SELECT count(*) FROM hugepage_page_tables;
+SELECT count(*) FROM hugepage_preflight();
+SELECT count(*) FROM hugepage_what_if(max_connections => 10);
+SELECT count(*) >= 0 AS recommendations FROM hugepage_recommendations;
+SELECT hugepage_fix('postgresql') LIKE '-- %' AS fix;
 SELECT count(*) > 0 AS host FROM hugepage_host;
 SET pg_hugepages.reserve_percent = 0;
 RESET ROLE;

@@ -60,3 +60,20 @@ FROM hugepage_page_tables;
 SELECT bool_and(source LIKE '/%') AS source, bool_and(setting <> '') AS setting,
        count(*) FILTER (WHERE name IN ('MemTotal', 'PageTables', 'vm.nr_hugepages', 'vm.swappiness')) AS well_known
 FROM hugepage_host;
+
+-- What the next start would get is what the server's own program says, and more memory never takes fewer pages.
+SELECT shared_memory > 0 AS size, pages_needed > 0 AS pages,
+       pages_missing = greatest(pages_needed - pages_guaranteed, 0) AS missing,
+       will_start OR detail IS NOT NULL AS explained
+FROM hugepage_preflight();
+SELECT bool_and(w.shared_memory >= p.shared_memory) AS grows
+FROM hugepage_preflight() p,
+     LATERAL hugepage_what_if(pg_size_bytes('16GB'), 1000) w;
+SELECT * FROM hugepage_what_if(shared_buffers => 1);
+SELECT * FROM hugepage_what_if(max_connections => 0);
+SELECT bool_and(priority > 0 AND severity IN ('notice', 'warning', 'critical')
+                AND area IN ('postgresql', 'kernel', 'boot', 'limits', 'cgroup')
+                AND takes_effect IN ('now', 'reload', 'server restart', 'reboot')
+                AND reason LIKE '%.') IS NOT FALSE AS recommendations
+FROM hugepage_recommendations;
+SELECT hugepage_fix('nonesuch');

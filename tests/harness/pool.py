@@ -54,11 +54,8 @@ class Pool:
 
     def resize(self, nr: int) -> None:
         """Set nr_hugepages, as `sysctl vm.nr_hugepages=N` would; PoolError if the kernel gives fewer."""
-        for attempt in range(4):
-            if attempt == 3:
-                # Page cache that cannot be moved keeps gigantic pages apart.
-                Path("/proc/sys/vm/drop_caches").write_text("3")
-            if attempt:
+        for compact_first in (False, True, True):
+            if compact_first:
                 Path("/proc/sys/vm/compact_memory").write_text("1")
             self._write("nr_hugepages", nr)
             persistent = self.persistent()

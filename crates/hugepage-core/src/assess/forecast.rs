@@ -114,7 +114,3 @@ impl Forecast {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "forecast_tests.rs"]
-mod tests;

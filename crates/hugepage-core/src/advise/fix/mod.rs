@@ -1,8 +1,5 @@
 //! The change as text that runs as it is: one template for each target, with the numbers of this host in it.
 
-#[cfg(test)]
-mod tests;
-
 use std::str::FromStr;
 
 use crate::advise::recommendation::{Area, setting};

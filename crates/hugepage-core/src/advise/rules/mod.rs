@@ -9,9 +9,6 @@ mod parallel;
 mod pool;
 mod server;
 
-#[cfg(test)]
-mod tests;
-
 use std::cmp::Reverse;
 
 pub use boot::kernel_size;

@@ -1,12 +1,15 @@
+//! What a start would get: every refusal at its border, and that nothing is promised that is not there.
+
+use hugepage_core::assess::{Asked, Cause, Forecast, Ground, HugePages, Outlook, PoolFact};
+use hugepage_core::read::cgroup::{Limit, Limits};
+use hugepage_core::read::pool::Pool;
+use hugepage_core::{Bytes, PageSize, Pages};
 use proptest::prelude::*;
 
-use super::*;
-use crate::read::pool::Pool;
-
-const MIB: u64 = 1 << 20;
+use super::{MIB, page_size};
 
 fn page() -> PageSize {
-    PageSize::new(2 * MIB).unwrap()
+    page_size(2 * MIB)
 }
 
 fn asked(huge_pages: HugePages, sysv: bool) -> Asked {

@@ -1,0 +1,161 @@
+//! Advice: every rule where it speaks and where it is silent, and that no number is more than the host can hold.
+
+mod fix;
+mod properties;
+mod rules;
+
+use hugepage_core::advise::{Recommendation, recommendations};
+use hugepage_core::assess::page_tables::PageTables;
+use hugepage_core::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Segment, Status};
+use hugepage_core::read::boot::NextBoot;
+use hugepage_core::read::cgroup::Limits;
+use hugepage_core::read::maps::Mapping;
+use hugepage_core::read::meminfo::Meminfo;
+use hugepage_core::read::pool::Pool;
+use hugepage_core::survey::pools::PoolRow;
+use hugepage_core::survey::situation::{Server, Situation};
+use hugepage_core::{Bytes, PageSize, Pages};
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// A server on its host. The default is well: 1068 MB of shared memory in 534 huge pages, all that its pool has, now and after the
+/// next boot, on a host of 16 GB.
+#[derive(Clone, Debug)]
+struct Host {
+    huge_pages: HugePages,
+    sysv: bool,
+    huge: bool,
+    shared_buffers: u64,
+    page_size: PageSize,
+    /// nr, free, resv, surplus, overcommit.
+    pool: [u64; 5],
+    gigantic: [u64; 5],
+    memory: u64,
+    page_tables: u64,
+    limits: Limits,
+    connections: u64,
+    at_boot: Option<u64>,
+    dynamic: u64,
+    parallel: u64,
+    ready: Option<u64>,
+    thp: &'static str,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self {
+            huge_pages: HugePages::Try,
+            sysv: false,
+            huge: true,
+            shared_buffers: GIB,
+            page_size: page_size(2 * MIB),
+            pool: [534, 534, 534, 0, 100],
+            gigantic: [0; 5],
+            memory: 16 * GIB,
+            page_tables: 64 * MIB,
+            limits: Limits::default(),
+            connections: 100,
+            at_boot: Some(534),
+            dynamic: MIB,
+            parallel: 64 * MIB,
+            ready: None,
+            thp: "madvise",
+        }
+    }
+}
+
+fn page_size(bytes: u64) -> PageSize {
+    PageSize::new(bytes).expect("not zero")
+}
+
+/// As the server's: a little more than 8 kB for each buffer, in multiples of 8 kB.
+fn shared_memory(shared_buffers: u64) -> u64 {
+    (shared_buffers / 8192 * 8376 + 20 * MIB).next_multiple_of(8192)
+}
+
+fn pool(page_size: PageSize, [nr, free, resv, surplus, overcommit]: [u64; 5]) -> Pool {
+    Pool {
+        page_size,
+        nr: Pages(nr),
+        free: Pages(free),
+        resv: Some(Pages(resv)),
+        surplus: Some(Pages(surplus)),
+        overcommit: Some(Pages(overcommit)),
+    }
+}
+
+impl Host {
+    fn situation(&self) -> Situation {
+        let size = shared_memory(self.shared_buffers);
+        let size = if self.huge { size.next_multiple_of(self.page_size.bytes().0) } else { size };
+        let start = 0x7f00_0000_0000;
+        let mapping = Mapping {
+            start,
+            end: start + size,
+            shared: true,
+            offset: 0,
+            device: (0, 1),
+            inode: 7,
+            path: String::new(),
+            page_size: if self.huge { Some(self.page_size) } else { PageSize::from_kib(4) },
+        };
+        let (huge, gigantic) = (page_size(2 * MIB), page_size(GIB));
+        let own = if self.page_size == huge { self.pool } else { self.gigantic };
+        let pools = [(huge, self.pool), (gigantic, self.gigantic)];
+        let hugetlb = pools.iter().map(|(size, counters)| size.bytes().0 * counters[0]).sum();
+        let facts = Facts {
+            asked: Asked {
+                huge_pages: self.huge_pages,
+                huge_page_size: (self.page_size != huge).then_some(self.page_size),
+                sysv: self.sysv,
+                shared_buffers: Bytes(self.shared_buffers),
+            },
+            segment: Some(Segment { mapping, landing: if self.huge { Landing::Hugetlb } else { Landing::Base } }),
+            huge_page_size: Some(self.page_size),
+            pool: PoolFact::Known(pool(self.page_size, own)),
+            meminfo: Some(Meminfo {
+                mem_total: Some(Bytes(self.memory)),
+                page_tables: Some(Bytes(self.page_tables)),
+                hugetlb: Some(Bytes(hugetlb)),
+                huge_page_size: Some(huge),
+                swap_total: Some(Bytes(GIB)),
+                ..Meminfo::default()
+            }),
+            limits: Some(self.limits.clone()),
+            pending: Pending::Unchanged,
+            reserve_percent: 20,
+        };
+        let command_line = self.at_boot.map(|pages| (Some(self.page_size), Pages(pages))).into_iter().collect();
+        Situation {
+            status: Status::of(facts),
+            server: Server {
+                major: 17,
+                max_connections: self.connections,
+                min_dynamic_shared_memory: Bytes(self.dynamic),
+                parallel_memory: Bytes(self.parallel),
+                page_tables: PageTables::default(),
+            },
+            pools: pools
+                .iter()
+                .map(|(size, counters)| PoolRow {
+                    node: None,
+                    is_default: *size == huge,
+                    pool: pool(*size, *counters),
+                    limit: None,
+                    obtainable_now: self.ready.map(Pages),
+                })
+                .collect(),
+            next_boot: Some(NextBoot { command_line, sysctl_wins: true, ..NextBoot::default() }),
+            thp_enabled: Some(self.thp.to_owned()),
+            swappiness: Some(60),
+            min_free: Some(Bytes(64 * MIB)),
+            overcommit_memory: Some(0),
+            pressure: Some(0.0),
+        }
+    }
+
+    fn recommendations(&self) -> Vec<Recommendation> {
+        recommendations(&self.situation(), &mut |buffers| Some(Bytes(shared_memory(buffers.0))))
+    }
+}

@@ -1,0 +1,160 @@
+//! Each rule, where it speaks and where it is silent.
+
+use hugepage_core::Bytes;
+use hugepage_core::assess::HugePages;
+use hugepage_core::read::cgroup::{Limit, Limits};
+
+use super::{GIB, Host, MIB, page_size};
+
+/// `severity setting: current -> recommended`.
+fn said(host: &Host) -> Vec<String> {
+    let show = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    host.recommendations()
+        .into_iter()
+        .map(|row| format!("{} {}: {} -> {}", row.severity, row.setting, show(row.current), show(row.recommended)))
+        .collect()
+}
+
+#[track_caller]
+fn check(host: &Host, expected: &[&str]) {
+    assert_eq!(said(host), expected, "{host:?}");
+}
+
+#[test]
+fn nothing_where_all_is_well() {
+    check(&Host::default(), &[]);
+}
+
+#[test]
+fn the_pool() {
+    let base = Host { huge: false, ..Host::default() };
+    check(&Host { pool: [0, 0, 0, 0, 9], ..base.clone() }, &["warning vm.nr_hugepages: 0 -> 534"]);
+    check(&Host { pool: [533, 533, 0, 0, 9], ..base.clone() }, &["warning vm.nr_hugepages: 533 -> 534"]);
+    // Others hold 100.
+    check(
+        &Host { pool: [534, 500, 66, 0, 9], at_boot: Some(634), ..base.clone() },
+        &["warning vm.nr_hugepages: 534 -> 634"],
+    );
+    check(&Host { shared_buffers: 64 * MIB, pool: [0; 5], ..base }, &["notice vm.nr_hugepages: 0 -> 43"]);
+    // Lowered under the server, with try and with on.
+    let surplus = Host { pool: [534, 100, 100, 534, 9], ..Host::default() };
+    check(&surplus, &["warning vm.nr_hugepages: 0 -> 534"]);
+    check(
+        &Host { huge_pages: HugePages::On, ..surplus },
+        &["critical vm.nr_hugepages: 0 -> 534", "critical huge_pages: on -> try"],
+    );
+    // Too many, by a few and by far.
+    check(&Host { pool: [540, 540, 534, 0, 9], ..Host::default() }, &["notice vm.nr_hugepages: 540 -> 534"]);
+    check(&Host { pool: [1068, 1068, 534, 0, 9], ..Host::default() }, &["warning vm.nr_hugepages: 1068 -> 534"]);
+    // Of another size, that nobody has.
+    check(&Host { gigantic: [3, 2, 0, 0, 0], ..Host::default() }, &["notice hugepages-1048576kB/nr_hugepages: 3 -> 1"]);
+    check(&Host { pool: [534, 534, 534, 0, 0], ..Host::default() }, &["notice vm.nr_overcommit_hugepages: 0 -> 534"]);
+}
+
+#[test]
+fn fragmented_memory_is_told() {
+    let host = Host { huge: false, pool: [0; 5], ready: Some(10), ..Host::default() };
+    let reason = &host.recommendations()[0].reason;
+    assert!(reason.contains("only 10 of the 534 more stand ready"), "{reason}");
+}
+
+#[test]
+fn what_does_not_fit() {
+    let host = Host { huge: false, pool: [0; 5], shared_buffers: 14 * GIB, at_boot: None, ..Host::default() };
+    let rows = host.recommendations();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let reason = &rows[0].reason;
+    // 80% of 16 GB are 6553 pages of 2 MB.
+    assert!(reason.contains("more than the 6553 it can hold"), "{reason}");
+    assert_eq!(rows[0].setting, "shared_buffers");
+    let megabytes: u64 = rows[0].recommended.as_ref().unwrap().strip_suffix("MB").unwrap().parse().unwrap();
+    let pages = |megabytes: u64| super::shared_memory(megabytes * MIB).div_ceil(2 * MIB);
+    assert!(pages(megabytes) <= 6553 && pages(megabytes + 1) > 6553, "{megabytes}");
+    // Others hold it all.
+    let rows = Host { pool: [6500, 0, 0, 0, 0], ..host }.recommendations();
+    assert_eq!(
+        (rows[0].recommended.as_deref(), rows[0].command.as_deref()),
+        (Some("84MB"), Some("ALTER SYSTEM SET shared_buffers = '84MB';"))
+    );
+    let full = Host { huge: false, pool: [6553, 0, 0, 0, 0], shared_buffers: GIB, ..Host::default() }.recommendations();
+    assert_eq!(full[0].recommended, None);
+    assert!(full[0].reason.contains("no shared_buffers fit"), "{}", full[0].reason);
+}
+
+#[test]
+fn settings_of_the_server() {
+    let off = Host { huge_pages: HugePages::Off, huge: false, pool: [0; 5], at_boot: None, ..Host::default() };
+    check(&off, &["notice huge_pages: off -> try"]);
+    // A few connections to a little shared memory.
+    check(&Host { shared_buffers: 128 * MIB, ..off.clone() }, &[]);
+    check(&Host { shared_buffers: 14 * GIB, ..off.clone() }.clone(), &["warning shared_buffers: 14336MB -> 12798MB"]);
+    check(&Host { huge_pages: HugePages::On, ..Host::default() }, &["notice huge_pages: on -> try"]);
+    check(
+        &Host { sysv: true, huge: false, pool: [534, 534, 0, 0, 9], ..Host::default() },
+        &["warning shared_memory_type: sysv -> mmap"],
+    );
+    check(&Host { dynamic: 0, ..Host::default() }, &["notice min_dynamic_shared_memory: 0 -> 64MB"]);
+    // There is no room for more.
+    check(&Host { dynamic: 0, parallel: 16 * GIB, ..Host::default() }, &[]);
+}
+
+#[test]
+fn gigantic_pages() {
+    let gigantic = Host {
+        page_size: page_size(GIB),
+        pool: [0; 5],
+        gigantic: [2, 2, 2, 0, 0],
+        at_boot: Some(2),
+        ..Host::default()
+    };
+    let rows = gigantic.recommendations();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let megabytes: u64 = rows[0].recommended.as_ref().unwrap().strip_suffix("MB").unwrap().parse().unwrap();
+    let size = |megabytes: u64| super::shared_memory(megabytes * MIB);
+    assert!(size(megabytes) <= 2 * GIB && size(megabytes + 1) > 2 * GIB, "{megabytes}");
+    assert_eq!(rows[0].saves, Some(Bytes(2 * GIB - size(1024))));
+    // A full last page leaves nothing to say.
+    check(&Host { shared_buffers: megabytes * MIB, ..gigantic }, &[]);
+    // Page tables on 2 MB pages are 256 kB a connection with 64 GB, and 1.6 MB with 400 GB.
+    let large = Host { shared_buffers: 64 * GIB, memory: 128 * GIB, connections: 1000, ..Host::default() };
+    let needed = super::shared_memory(64 * GIB).div_ceil(2 * MIB);
+    let at_ease =
+        |host: Host, needed: u64| Host { pool: [needed, needed, needed, 0, 9], at_boot: Some(needed), ..host };
+    check(&at_ease(large.clone(), needed), &[]);
+    let needed = super::shared_memory(400 * GIB).div_ceil(2 * MIB);
+    let larger = Host { shared_buffers: 400 * GIB, memory: 768 * GIB, connections: 5000, ..large };
+    check(&at_ease(larger, needed), &["notice huge_page_size: 2MB -> 1GB"]);
+}
+
+#[test]
+fn limits_of_cgroups() {
+    let limit =
+        |megabytes| Limit { path: "/sys/fs/cgroup/a/x".to_owned(), limit: Bytes(megabytes * MIB), usage: Bytes(0) };
+    let fault = Limits { fault: vec![limit(1024)], ..Limits::default() };
+    let host = Host { pool: [534, 534, 534, 0, 9], at_boot: Some(534), ..Host::default() };
+    check(&Host { limits: fault, ..host.clone() }, &["critical /sys/fs/cgroup/a/x: 1073741824 -> 1119879168"]);
+    let reserved = Limits { reservation: vec![limit(1024)], ..Limits::default() };
+    check(&Host { limits: reserved, ..host.clone() }, &["warning /sys/fs/cgroup/a/x: 1073741824 -> 1119879168"]);
+    check(&Host { limits: Limits { fault: vec![limit(1068)], ..Limits::default() }, ..host }, &[]);
+}
+
+#[test]
+fn after_a_reboot() {
+    let host = Host { pool: [534, 534, 534, 0, 9], ..Host::default() };
+    check(&Host { at_boot: None, ..host.clone() }, &["warning vm.nr_hugepages: - -> 534"]);
+    check(&Host { at_boot: Some(533), ..host.clone() }, &["warning vm.nr_hugepages: 533 -> 534"]);
+    // More than the host can hold.
+    check(&Host { at_boot: Some(7000), ..host.clone() }, &["warning vm.nr_hugepages: 7000 -> 534"]);
+    let command = Host { at_boot: None, ..host }.recommendations()[0].command.clone();
+    assert_eq!(command.as_deref(), Some("echo 'vm.nr_hugepages = 534' > /etc/sysctl.d/90-postgresql-hugepages.conf"));
+}
+
+#[test]
+fn symptoms_of_base_pages() {
+    check(&Host { thp: "always", ..Host::default() }, &["notice transparent_hugepage/enabled: always -> madvise"]);
+    // Page tables over 5% of memory.
+    check(
+        &Host { page_tables: GIB, ..Host::default() },
+        &["notice vm.swappiness: 60 -> 10", "notice vm.min_free_kbytes: 65536 -> 83886"],
+    );
+}

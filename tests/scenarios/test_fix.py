@@ -1,0 +1,228 @@
+"""hugepage_fix(target): the text is run as it is, and the server lands in huge pages."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from harness.cluster import Cluster
+from harness.kernel import main_mapping, pool_numbers
+from harness.processes import CommandFailed, run
+from harness.status import create_extension
+from harness.units import GB, MB
+
+TARGETS = ("sysctl", "systemd", "grub", "postgresql", "ansible", "kubernetes")
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "pg_hugepages"
+
+
+def fix(server: Cluster, target: str) -> str:
+    [row] = server.sql("SELECT hugepage_fix(%s) AS text", target)
+    return row["text"]
+
+
+def needs(program: str) -> str:
+    found = shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin:/sbin")
+    if not found:
+        pytest.skip(f"{program} is not installed")
+    return found
+
+
+@pytest.fixture
+def short(new_cluster, pool) -> tuple:
+    """A server in base pages for want of a pool, and the pool."""
+    borrowed = pool(2 * MB, 0)
+    server = create_extension(new_cluster().start())
+    [row] = server.sql("SELECT recommended_nr_hugepages AS pages, landed_in FROM hugepage_status")
+    assert row["landed_in"] == "base"
+    return server, borrowed, row["pages"]
+
+
+def assert_lands(server: Cluster) -> None:
+    server.restart()
+    assert main_mapping(server.postmaster).landed_in == "hugetlb"
+
+
+def test_sysctl(short, tmp_path):
+    server, borrowed, wanted = short
+    file = tmp_path / "90-postgresql-hugepages.conf"
+    file.write_text(fix(server, "sysctl"))
+    run(needs("sysctl"), "-p", str(file))
+    assert borrowed.persistent() == wanted
+    assert_lands(server)
+
+
+def service(text: str, tmp_path: Path) -> Path:
+    unit = tmp_path / "postgresql-hugepages.service"
+    unit.write_text(text)
+    return unit
+
+
+def exec_start(text: str) -> tuple[list[str], dict[str, str]]:
+    """The command of a unit and its environment, unescaped as systemd.service(5) says."""
+    joined = text.replace("\\\n", " ")
+    lines = dict(line.split("=", 1) for line in joined.splitlines() if line.startswith("ExecStart="))
+    environment = dict(line.removeprefix("Environment=").split("=", 1)
+                       for line in joined.splitlines() if line.startswith("Environment="))
+    program, options, _, script = lines["ExecStart"].split(" ", 3)
+    assert script.startswith("'") and script.endswith("'")
+    return [program, options, "-c", script[1:-1].replace("$$", "$")], environment
+
+
+@pytest.mark.parametrize("page_size", [2 * MB, GB], ids=["2MB", "1GB"])
+def test_systemd(new_cluster, pool, tmp_path, page_size):
+    borrowed = pool(page_size, 0)
+    server = create_extension(new_cluster(huge_page_size=f"{page_size // MB}MB").start())
+    text = fix(server, "systemd")
+    subprocess.run([needs("systemd-analyze"), "verify", service(text, tmp_path)], check=True, capture_output=True)
+    command, environment = exec_start(text)
+    assert command[:3] == ["/bin/sh", "-eu", "-c"]
+    if page_size == GB:
+        # Whether the kernel finds a gigabyte in one piece is its luck; both ends are loud.
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        given = borrowed.persistent() >= int(environment["PAGES"])
+        assert (done.returncode == 0) == given, done
+        return
+    for _ in range(2):
+        subprocess.run(command, env=environment, check=True, capture_output=True)
+        assert borrowed.persistent() == int(environment["PAGES"])
+    # Never fewer than there are.
+    borrowed.resize(borrowed.persistent() + 7)
+    before = borrowed.persistent()
+    subprocess.run(command, env=environment, check=True)
+    assert borrowed.persistent() == before
+    assert_lands(server)
+
+
+def test_systemd_fails_loudly(short, tmp_path):
+    server, borrowed, _ = short
+    command, environment = exec_start(fix(server, "systemd"))
+    fake = tmp_path / "pool"
+    fake.mkdir()
+    (fake / "nr_hugepages").symlink_to("/dev/null")
+    (fake / "surplus_hugepages").write_text("0\n")
+    done = subprocess.run(command, env={**environment, "POOL": str(fake)}, capture_output=True, text=True)
+    assert done.returncode != 0
+    stingy = tmp_path / "stingy"
+    stingy.mkdir()
+    (stingy / "nr_hugepages").write_text("3\n")
+    (stingy / "nr_hugepages").chmod(0o444)
+    (stingy / "surplus_hugepages").write_text("0\n")
+    run("chattr", "+i", str(stingy / "nr_hugepages")) if shutil.which("chattr") else None
+    try:
+        done = subprocess.run(command, env={**environment, "POOL": str(stingy)}, capture_output=True, text=True)
+    finally:
+        run("chattr", "-i", str(stingy / "nr_hugepages")) if shutil.which("chattr") else None
+    assert done.returncode != 0 and done.stderr
+    assert borrowed.persistent() == pool_numbers(2 * MB).nr
+
+
+def test_grub(short, tmp_path):
+    """grub-mkconfig reads the file as a shell does."""
+    server, borrowed, wanted = short
+    file = tmp_path / "postgresql-hugepages.cfg"
+    file.write_text(fix(server, "grub"))
+    line = run("sh", "-c", f"GRUB_CMDLINE_LINUX='quiet'; . {file}; echo \"$GRUB_CMDLINE_LINUX\"").strip()
+    assert line == f"quiet hugepagesz=2M hugepages={wanted}"
+
+
+def test_postgresql(new_cluster, pool):
+    borrowed = pool(2 * MB, 200)
+    server = create_extension(new_cluster(shared_memory_type="sysv", huge_page_size="16MB").start())
+    for _ in range(3):
+        text = fix(server, "postgresql")
+        script = server.root / "fix.sql"
+        script.write_text(text)
+        server.command("psql", "-X", "-v", "ON_ERROR_STOP=1", "-h", server.root, "-U", "postgres", "-f", script, "postgres")
+        server.conf(shared_memory_type=None, huge_page_size=None)
+        server.restart()
+    assert main_mapping(server.postmaster).landed_in == "hugetlb"
+    assert borrowed.numbers().available >= 0
+
+
+def test_ansible(short, tmp_path):
+    server, borrowed, wanted = short
+    program = needs("ansible-playbook")
+    playbook = tmp_path / "playbook.yml"
+    playbook.write_text(fix(server, "ansible"))
+    file = tmp_path / "sysctl.conf"
+    become = ["-e", "ansible_become=false", "-e", f"file={file}", "-e", "ansible_python_interpreter=/usr/bin/python3"]
+    environment = {**os.environ, "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", "ANSIBLE_LOCALHOST_WARNING": "false",
+                   "ANSIBLE_STDOUT_CALLBACK": "json"}
+    command = [program, "-i", "localhost,", "-c", "local", *become, str(playbook)]
+    run(program, "--syntax-check", "-i", "localhost,", str(playbook), env=environment)
+    for changed in (2, 0):
+        stats = json.loads(run(*command, env=environment))["stats"]["localhost"]
+        assert (stats["changed"], stats["failures"]) == (changed, 0)
+    assert file.read_text() == f"vm.nr_hugepages = {wanted}\n"
+    assert borrowed.persistent() == wanted
+    assert_lands(server)
+
+
+def test_ansible_for_gigantic_pages(new_cluster, tmp_path):
+    server = create_extension(new_cluster(huge_page_size="1GB").start())
+    playbook = tmp_path / "playbook.yml"
+    playbook.write_text(fix(server, "ansible"))
+    assert "/etc/tmpfiles.d/" in playbook.read_text() and "hugepages-1048576kB" in playbook.read_text()
+    run(needs("ansible-playbook"), "--syntax-check", "-i", "localhost,", str(playbook),
+        env={**os.environ, "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"})
+
+
+@pytest.fixture(scope="session")
+def kubernetes_validate() -> Path:
+    """The validator that carries Kubernetes' own schemas, in an environment of its own."""
+    place = CACHE / "kubernetes-validate"
+    program = place / "bin" / "kubernetes-validate"
+    if not program.exists():
+        try:
+            run("/usr/bin/python3", "-m", "venv", str(place))
+            run(str(place / "bin" / "pip"), "install", "-q", "kubernetes-validate")
+        except CommandFailed as error:
+            pytest.fail(f"kubernetes-validate cannot be had: {error}")
+    return program
+
+
+@pytest.mark.parametrize("page_size,resource", [("2MB", "hugepages-2Mi"), ("1GB", "hugepages-1Gi")])
+def test_kubernetes(new_cluster, kubernetes_validate, tmp_path, page_size, resource):
+    server = create_extension(new_cluster(huge_page_size=page_size).start())
+    manifest = tmp_path / "pod.yml"
+    manifest.write_text(fix(server, "kubernetes"))
+    run(str(kubernetes_validate), "--strict", str(manifest))
+    [row] = server.sql("SELECT pages_needed AS pages FROM hugepage_status")
+    size = 2 if page_size == "2MB" else 1024
+    assert manifest.read_text().count(f"{resource}: {row['pages'] * size}Mi") == 2
+    broken = tmp_path / "broken.yml"
+    broken.write_text(manifest.read_text().replace("containers:", "container:"))
+    with pytest.raises(CommandFailed):
+        run(str(kubernetes_validate), "--strict", str(broken))
+
+
+def test_unknown_target(new_cluster):
+    server = create_extension(new_cluster().start())
+    with pytest.raises(psycopg2.errors.InvalidParameterValue) as error:
+        fix(server, "windows")
+    assert 'argument "target": "windows"' in error.value.diag.message_primary
+    assert error.value.diag.message_detail == f"It is one of: {', '.join(TARGETS)}."
+    assert server.sql("SELECT hugepage_fix(NULL) AS text") == [{"text": None}]
+
+
+def test_what_does_not_fit_has_no_text(new_cluster, pool):
+    pool(2 * MB, 0)
+    server = create_extension(new_cluster(shared_buffers="3GB", **{"pg_hugepages.reserve_percent": 90}).start())
+    for target in TARGETS:
+        if target == "postgresql":
+            assert "ALTER SYSTEM SET shared_buffers = '" in fix(server, target)
+            continue
+        with pytest.raises(psycopg2.errors.ObjectNotInPrerequisiteState) as error:
+            fix(server, target)
+        assert "is the largest that fits" in error.value.diag.message_detail
+
+
+def test_sysctl_knows_the_default_size_alone(new_cluster):
+    server = create_extension(new_cluster(huge_page_size="1GB").start())
+    with pytest.raises(psycopg2.errors.FeatureNotSupported) as error:
+        fix(server, "sysctl")
+    assert "systemd" in error.value.diag.message_hint

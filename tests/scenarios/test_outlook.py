@@ -1,0 +1,229 @@
+"""restart_outlook and hugepage_preflight() say the same of a restart, and the restart says whether they were right."""
+
+import os
+
+import pytest
+
+from harness.cluster import Cluster, StartFailed, rows
+from harness.kernel import main_mapping
+from harness.poll import until
+from harness.status import checked_status, create_extension
+from harness.trace import traced
+from harness.units import GB, MB
+
+
+def outlook(server: Cluster) -> str:
+    """What hugepage_status expects, the same as hugepage_preflight()."""
+    [status] = server.sql("SELECT restart_outlook FROM hugepage_status")
+    [start] = server.sql("SELECT will_start, lands_in FROM hugepage_preflight()")
+    said = status["restart_outlook"]
+    assert (start["lands_in"] or "fails") == said
+    assert start["will_start"] == {"fails": False, "hugetlb": True, "base": True}.get(said, start["will_start"])
+    return said
+
+
+def assert_comes_true(server: Cluster, said: str) -> None:
+    """A restart lands where it was said to."""
+    assert outlook(server) == said
+    server.stop()
+    try:
+        server.start()
+        found = main_mapping(server.postmaster).landed_in
+    except StartFailed:
+        found = "fails"
+    assert found == said
+
+
+@pytest.mark.parametrize("spare,huge_pages,said", [
+    (0, "try", "hugetlb"), (1, "try", "hugetlb"), (-1, "try", "base"), (-1, "on", "fails"), (0, "on", "hugetlb"),
+])
+def test_pool_exact_and_one_short(new_cluster, pool, spare, huge_pages, said):
+    server = new_cluster()
+    pool(2 * MB, server.pages_needed(2 * MB) + spare)
+    create_extension(server.start())
+    server.conf(huge_pages=huge_pages)
+    assert_comes_true(server, said)
+
+
+def test_taken_by_a_second_cluster_that_keeps_it(new_cluster, pool):
+    other, server = new_cluster(), new_cluster()
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, 2 * needed - 1)
+    create_extension(server.start())
+    assert outlook(server) == "hugetlb"
+    other.start()
+    # The other one is in base pages; ours keeps its own.
+    assert_comes_true(server, "hugetlb")
+    server.stop()
+    other.restart()
+    server.start()
+    assert_comes_true(server, "base")
+
+
+def test_surplus_only(new_cluster, pool):
+    """The pool was lowered under the server: its pages go when it stops."""
+    server = new_cluster()
+    borrowed = pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    borrowed.resize(0)
+    assert_comes_true(server, "base")
+
+
+def test_overcommit_only(new_cluster, pool):
+    """The kernel may find such pages or not: nobody can promise them."""
+    server = new_cluster()
+    pool(2 * MB, 0, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    assert outlook(server) == "unknown"
+    server.conf(huge_pages=True)
+    [row] = server.sql("SELECT will_start, lands_in FROM hugepage_preflight()")
+    assert row == {"will_start": None, "lands_in": "unknown"}
+
+
+def test_shrunk_while_running(new_cluster, pool):
+    server = new_cluster(huge_pages=True)
+    borrowed = pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    assert outlook(server) == "hugetlb"
+    borrowed.resize(borrowed.persistent() - 1)
+    assert_comes_true(server, "fails")
+
+
+def test_cgroup_reservation(new_cluster, pool, cgroup):
+    server = new_cluster()
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, needed)
+    group = cgroup()
+    create_extension(server.start(within=group))
+    assert outlook(server) == "hugetlb"
+    group.limit(2 * MB, rsvd_max=(needed - 1) * 2 * MB)
+    assert outlook(server) == "base"
+    [row] = server.sql("SELECT cause, pages_missing FROM hugepage_preflight()")
+    assert row == {"cause": "cgroup_limit", "pages_missing": 1}
+    server.stop()
+    server.start(within=group)
+    assert main_mapping(server.postmaster).landed_in == "base"
+
+
+def test_cgroup_limit_that_kills_later(new_cluster, pool, cgroup):
+    server = new_cluster()
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, needed)
+    group = cgroup()
+    create_extension(server.start(within=group))
+    group.limit(2 * MB, max=(needed - 1) * 2 * MB)
+    [row] = server.sql("SELECT will_start, lands_in, cause FROM hugepage_preflight()")
+    assert row == {"will_start": True, "lands_in": "hugetlb", "cause": "cgroup_limit"}
+
+
+@pytest.mark.parametrize("settings,said", [
+    ({"shared_buffers": "256MB"}, "base"),
+    ({"shared_buffers": "64MB"}, "hugetlb"),
+    ({"max_connections": 3000}, "base"),
+    ({"huge_pages": False}, "base"),
+    ({"huge_page_size": "1GB"}, "base"),
+    ({"shared_buffers": "256MB", "huge_pages": True}, "fails"),
+    ({"shared_preload_libraries": "nonesuch"}, "fails"),
+    ({"work_mem": "8MB"}, "hugetlb"),
+])
+def test_of_the_configuration_on_disk(new_cluster, pool, settings, said):
+    """Nothing has been reloaded: the files alone have changed."""
+    server = new_cluster()
+    pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    session = server.connect()
+    checked_status(server, session, verdict="ok", restart_outlook="hugetlb")
+    server.conf(**settings)
+    row = checked_status(server, session, restart_outlook=said)
+    assert ("configuration now on disk" in row["message"]) == (said != "hugetlb")
+    assert_comes_true(server, said)
+
+
+def test_hint_of_a_change_on_disk_is_exact(new_cluster, pool):
+    server = new_cluster()
+    borrowed = pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    server.conf(shared_buffers="333MB")
+    [row] = server.sql("SELECT hint, recommended_nr_hugepages FROM hugepage_status")
+    wanted = row["recommended_nr_hugepages"]
+    assert str(wanted) in row["hint"]
+    borrowed.resize(wanted - 1)
+    assert outlook(server) == "base"
+    borrowed.resize(wanted)
+    assert_comes_true(server, "hugetlb")
+
+
+def test_a_crash_counts_where_it_loses_more(new_cluster, pool):
+    """The configuration on disk would fit what is left of the pool, but a crash restart asks for what runs."""
+    server = new_cluster()
+    needed = server.pages_needed(2 * MB)
+    borrowed = pool(2 * MB, needed)
+    create_extension(server.start())
+    server.conf(shared_buffers="32MB")
+    borrowed.resize(needed - 1)
+    row = checked_status(server, landed_in="hugetlb", restart_outlook="base")
+    assert "crash" in row["message"]
+    assert server.crash()
+    assert main_mapping(server.postmaster).landed_in == "base"
+    # In base pages a crash has nothing to lose any more.
+    checked_status(server, landed_in="base", restart_outlook="hugetlb")
+
+
+def program_runs(session, calls: int = 20) -> int:
+    """How many processes the backend starts for so many looks at the status."""
+    with traced(session.info.backend_pid, "clone,clone3,fork,vfork") as trace:
+        for _ in range(calls):
+            rows(session, "SELECT * FROM hugepage_status")
+        return len(trace.lines(r"= [1-9]\d*"))
+
+
+def test_the_program_is_asked_once_for_each_change(new_cluster, root):
+    server = create_extension(new_cluster().start())
+    # Files as old as those of a server that has been up for a while.
+    until("the files to be older than the start", lambda: _started_after_its_files(server))
+    session = server.connect()
+    assert program_runs(session) == 0
+    server.conf(shared_buffers="99MB")
+    until("time stamps to be old enough to tell of changes", lambda: program_runs(session, 1) == 0)
+    assert program_runs(session) == 0
+    server.sql("ALTER SYSTEM SET max_connections = 33")
+    until("time stamps to be old enough to tell of changes", lambda: program_runs(session, 1) == 0)
+    server.conf(shared_buffers=None)
+    assert program_runs(session) >= 1
+
+
+def _started_after_its_files(server: Cluster) -> bool:
+    server.restart()
+    session = server.connect()
+    return program_runs(session, 2) == 0
+
+
+def test_a_file_that_comes_and_goes(new_cluster, pool):
+    """include_if_exists, and files put into a directory that is included."""
+    server = new_cluster()
+    parts = server.data / "conf.d"
+    parts.mkdir()
+    with open(server.data / "postgresql.conf", "a") as conf:
+        conf.write("include_dir 'conf.d'\ninclude_if_exists 'more.conf'\n")
+    pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    session = server.connect()
+    for name in ("conf.d/10.conf", "more.conf"):
+        assert rows(session, "SELECT restart_outlook o FROM hugepage_status") == [{"o": "hugetlb"}]
+        (server.data / name).write_text("shared_buffers = 200MB\n")
+        assert rows(session, "SELECT restart_outlook o FROM hugepage_status") == [{"o": "base"}]
+        os.unlink(server.data / name)
+    assert rows(session, "SELECT restart_outlook o FROM hugepage_status") == [{"o": "hugetlb"}]
+
+
+def test_gigantic_pages_on_disk(new_cluster, pool):
+    """Another page size means another pool."""
+    server = new_cluster()
+    gigantic = pool(GB, 1)
+    pool(2 * MB, 0)
+    create_extension(server.start())
+    assert outlook(server) == "base"
+    server.conf(huge_page_size="1GB")
+    assert_comes_true(server, "hugetlb")
+    gigantic.resize(0)
+    assert outlook(server) == "base"

@@ -1,0 +1,255 @@
+"""hugepage_recommendations: doing what a row says brings what it promises, and the numbers of other tools would not."""
+
+import math
+
+import pytest
+
+from harness.cluster import Cluster, rows
+from harness.kernel import main_mapping, meminfo, pool_numbers
+from harness.processes import run
+from harness.status import create_extension
+from harness.units import GB, KB, MB, pages
+
+
+def recommended(server: Cluster, setting: str, area: str | None = None) -> dict | None:
+    """The row on a setting, if there is one."""
+    found = [row for row in server.sql("SELECT * FROM hugepage_recommendations")
+             if row["setting"] == setting and area in (None, row["area"])]
+    assert len(found) <= 1, found
+    return found[0] if found else None
+
+
+def do(server: Cluster, row: dict) -> None:
+    """Run the command of a row as it stands."""
+    if row["area"] == "postgresql":
+        server.sql(row["command"])
+    else:
+        run("sh", "-c", row["command"])
+
+
+def test_rows_are_complete_and_in_order(new_cluster, pool):
+    server = create_extension(new_cluster(huge_pages="try").start())
+    pool(2 * MB, 0)
+    found = server.sql("SELECT * FROM hugepage_recommendations")
+    assert [row["priority"] for row in found] == list(range(1, len(found) + 1))
+    gravity = {"critical": 0, "warning": 1, "notice": 2}
+    assert [gravity[row["severity"]] for row in found] == sorted(gravity[row["severity"]] for row in found)
+    for row in found:
+        assert row["reason"].endswith(".") and row["area"] in ("postgresql", "kernel", "boot", "limits", "cgroup")
+        assert row["takes_effect"] in ("now", "reload", "server restart", "reboot")
+        assert (row["command"] is None) == (row["recommended"] is None)
+
+
+@pytest.mark.parametrize("shared_buffers", ["32MB", "200MB", "1GB"])
+def test_pool_to_the_page(new_cluster, pool, shared_buffers):
+    server = new_cluster(shared_buffers=shared_buffers)
+    borrowed = pool(2 * MB, 0)
+    create_extension(server.start())
+    row = recommended(server, "vm.nr_hugepages", "kernel")
+    assert (row["severity"], row["takes_effect"]) == ("warning" if shared_buffers == "1GB" else "notice", "server restart")
+    do(server, row)
+    server.restart()
+    assert main_mapping(server.postmaster).landed_in == "hugetlb"
+    assert recommended(server, "vm.nr_hugepages", "kernel") is None
+    borrowed.resize(int(row["recommended"]) - 1)
+    server.restart()
+    assert main_mapping(server.postmaster).landed_in == "base"
+
+
+def test_pool_lowered_under_the_server(new_cluster, pool):
+    server = new_cluster()
+    needed = server.pages_needed(2 * MB)
+    borrowed = pool(2 * MB, needed)
+    create_extension(server.start())
+    borrowed.resize(0)
+    row = recommended(server, "vm.nr_hugepages", "kernel")
+    assert row["severity"] == "warning" and "surplus" in row["reason"] and row["takes_effect"] == "now"
+    do(server, row)
+    assert server.sql("SELECT restart_outlook o FROM hugepage_status") == [{"o": "hugetlb"}]
+
+
+def test_pages_to_give_back(new_cluster, pool):
+    server = new_cluster()
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, needed + 40)
+    create_extension(server.start())
+    row = recommended(server, "vm.nr_hugepages", "kernel")
+    assert row["saves"] == 40 * 2 * MB
+    do(server, row)
+    assert pool_numbers(2 * MB).available == 0
+    server.restart()
+    assert main_mapping(server.postmaster).landed_in == "hugetlb"
+
+
+def test_others_are_counted(new_cluster, pool):
+    other, server = new_cluster(shared_buffers="64MB"), new_cluster()
+    pool(2 * MB, other.pages_needed(2 * MB))
+    other.start()
+    create_extension(server.start())
+    do(server, recommended(server, "vm.nr_hugepages", "kernel"))
+    server.restart()
+    other.restart()
+    for cluster in (server, other):
+        assert main_mapping(cluster.postmaster).landed_in == "hugetlb"
+
+
+def test_pool_of_a_size_that_nobody_uses(new_cluster, pool):
+    pool(GB, 1)
+    server = create_extension(new_cluster().start())
+    row = recommended(server, f"hugepages-{GB // KB}kB/nr_hugepages", "kernel")
+    assert row["saves"] == GB
+    do(server, row)
+    assert pool_numbers(GB).available == 0
+
+
+def test_what_does_not_fit_is_never_recommended(new_cluster, pool):
+    """By how much it does not, and the largest shared_buffers that would: exact to the megabyte."""
+    reserve = 90
+    room = meminfo()["MemTotal"] * (100 - reserve) // 100
+    server = new_cluster(shared_buffers=f"{room // MB + 100}MB", **{"pg_hugepages.reserve_percent": reserve})
+    borrowed = pool(2 * MB, 0)
+    create_extension(server.start())
+    assert recommended(server, "vm.nr_hugepages", "kernel") is None
+    row = recommended(server, "shared_buffers")
+    assert "largest that fits" in row["reason"]
+    megabytes = int(row["recommended"].removesuffix("MB"))
+    [fits, too_large] = [server.sql("SELECT shared_memory s FROM hugepage_what_if(%s)", size * MB)[0]["s"]
+                         for size in (megabytes, megabytes + 1)]
+    most = room // (2 * MB)
+    assert pages(fits, 2 * MB) <= most < pages(too_large, 2 * MB)
+    do(server, row)
+    borrowed.resize(pool_numbers(2 * MB).held + most)
+    server.conf(shared_buffers=None)
+    server.restart()
+    assert main_mapping(server.postmaster).landed_in == "hugetlb"
+
+
+def test_last_gigantic_page_filled(new_cluster, pool):
+    server = new_cluster(huge_page_size="1GB", shared_buffers="128MB")
+    pool(GB, 1)
+    create_extension(server.start())
+    row = recommended(server, "shared_buffers")
+    assert 128 * MB < int(row["recommended"].removesuffix("MB")) * MB < GB
+    do(server, row)
+    server.conf(shared_buffers=None)
+    server.restart()
+    mapping = main_mapping(server.postmaster)
+    assert (mapping.landed_in, mapping.length) == ("hugetlb", GB)
+    assert recommended(server, "shared_buffers") is None
+
+
+def test_dynamic_shared_memory_moves_into_the_segment(new_cluster, pool):
+    server = new_cluster()
+    needed = server.pages_needed(2 * MB)
+    borrowed = pool(2 * MB, needed)
+    create_extension(server.start())
+    row = recommended(server, "min_dynamic_shared_memory")
+    do(server, row)
+    [after] = server.sql("SELECT pages_needed n FROM hugepage_preflight()")
+    assert f"a pool of {after['n'] + pool_numbers(2 * MB).held - needed} pages" in row["reason"]
+    borrowed.resize(after["n"])
+    server.restart()
+    assert main_mapping(server.postmaster).landed_in == "hugetlb"
+    assert recommended(server, "min_dynamic_shared_memory") is None
+
+
+def test_settings_of_the_server(new_cluster, pool):
+    pool(2 * MB, 200)
+    server = create_extension(new_cluster(shared_memory_type="sysv").start())
+    do(server, recommended(server, "shared_memory_type"))
+    server.conf(shared_memory_type=None)
+    server.restart()
+    assert main_mapping(server.postmaster).landed_in == "hugetlb"
+    server.conf(huge_page_size="16MB")
+    server.restart()
+    do(server, recommended(server, "huge_page_size"))
+    server.conf(huge_page_size=None)
+    server.restart()
+    assert main_mapping(server.postmaster).landed_in == "hugetlb"
+    server.conf(huge_pages=True)
+    server.restart()
+    assert "outage" in recommended(server, "huge_pages")["reason"]
+    server.conf(huge_pages=False, shared_buffers="500MB", max_connections=500)
+    server.restart()
+    do(server, recommended(server, "huge_pages"))
+
+
+def test_cgroup_limits(new_cluster, pool, cgroup):
+    server = new_cluster()
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, needed)
+    group = cgroup()
+    create_extension(server.start(within=group))
+    group.limit(2 * MB, max=needed * 2 * MB - 1, rsvd_max=(needed - 1) * 2 * MB)
+    [fault] = [row for row in server.sql("SELECT * FROM hugepage_recommendations WHERE area = 'cgroup'")
+               if row["setting"].endswith("2MB.max")]
+    [reserve] = [row for row in server.sql("SELECT * FROM hugepage_recommendations WHERE area = 'cgroup'")
+                 if row["setting"].endswith("rsvd.max")]
+    assert (fault["severity"], reserve["severity"]) == ("critical", "warning")
+    do(server, fault)
+    do(server, reserve)
+    assert not server.sql("SELECT * FROM hugepage_recommendations WHERE area = 'cgroup'")
+    assert server.sql("SELECT restart_outlook o FROM hugepage_status") == [{"o": "hugetlb"}]
+
+
+def advisors(shared_buffers: int, connections: int) -> dict[str, int]:
+    """Pages of 2 MB (or a limit in them) that widespread rules come to."""
+    return {
+        "shared_buffers alone": pages(shared_buffers, 2 * MB),
+        "shared_buffers and 1 GB": pages(shared_buffers + GB, 2 * MB),
+        "ten percent more": pages(shared_buffers * 11 // 10, 2 * MB),
+        "a quarter of memory": meminfo()["MemTotal"] // 4 // (2 * MB),
+    }
+
+
+KNOWN = {1: 537, 2: 1060, 8: 4200, 16: 8386, 32: 16_758, 64: 33_502, 128: 66_913, 256: 133_697}
+"""What the server of major 15 said of so many GB of shared_buffers at 100 connections, one page too many if full."""
+
+
+@pytest.mark.parametrize("gigabytes", KNOWN)
+def test_beside_the_rules_of_thumb(new_cluster, gigabytes):
+    """Where they fall short and where they waste: ours is what the server itself says, for any size."""
+    server = create_extension(new_cluster(max_connections=100).start())
+    [row] = server.sql("SELECT shared_memory, pages_needed FROM hugepage_what_if(%s)", gigabytes * GB)
+    exact = row["pages_needed"]
+    assert exact == math.ceil(row["shared_memory"] / (2 * MB))
+    if server.install.major == 15:
+        assert exact in (KNOWN[gigabytes], KNOWN[gigabytes] - 1)
+    theirs = advisors(gigabytes * GB, 100)
+    assert theirs["shared_buffers alone"] < exact
+    # Too much for a small server, too little for a large one.
+    assert (theirs["shared_buffers and 1 GB"] < exact) == (gigabytes >= 64)
+    assert theirs["shared_buffers and 1 GB"] != exact and theirs["ten percent more"] != exact
+
+
+def test_limit_equal_to_shared_buffers_is_short(new_cluster, pool, cgroup):
+    """An admission check that compares the limit with shared_buffers lets this one through."""
+    server = new_cluster()
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, needed)
+    group = cgroup()
+    group.limit(2 * MB, max=128 * MB)
+    create_extension(server.start(within=group))
+    [row] = server.sql("SELECT recommended FROM hugepage_recommendations WHERE area = 'cgroup'")
+    assert int(row["recommended"]) == main_mapping(server.postmaster).length > 128 * MB
+
+
+def test_enough_is_not_called_too_little(new_cluster, pool):
+    """A server that has what it needs, in pages of either size, gets no advice on its pool."""
+    for page_size, setting in ((2 * MB, "2MB"), (GB, "1GB")):
+        server = new_cluster(huge_page_size=setting)
+        pool(page_size, server.pages_needed(page_size))
+        create_extension(server.start())
+        session = server.connect()
+        found = rows(session, "SELECT setting FROM hugepage_recommendations WHERE area = 'kernel'"
+                              " AND setting LIKE '%nr_hugepages' AND recommended::bigint <> 0")
+        assert not found
+        assert not rows(session, "SELECT FROM hugepage_recommendations WHERE setting = 'huge_page_size'")
+        server.stop()
+
+
+def test_member_of_pg_monitor_reads_it(new_cluster):
+    server = create_extension(new_cluster().start())
+    server.sql("CREATE ROLE watcher LOGIN IN ROLE pg_monitor")
+    ours = server.sql("SELECT setting, recommended FROM hugepage_recommendations")
+    assert server.sql("SELECT setting, recommended FROM hugepage_recommendations", user="watcher") == ours
