@@ -48,8 +48,8 @@ fn messages_and_hints() {
         ),
         (
             Server { pool: known(pool(512, 512, 0)), ..base.clone() },
-            "Shared memory (1 GB) is in 4 kB pages although huge pages were asked for: all 512 pages of 2 MB needed could be \
-             had now, so they were missing when the server started.",
+            "Shared memory (1 GB) is in 4 kB pages although huge pages were asked for: they were missing when the server \
+             started, and all 512 pages of 2 MB needed could be had now.",
             Some("Restart the server."),
         ),
         (
