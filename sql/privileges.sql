@@ -8,6 +8,8 @@ SELECT * FROM hugepage_status();
 SELECT * FROM hugepage_pools;
 SELECT * FROM hugepage_segments_detail();
 SELECT * FROM hugepage_backends;
+SELECT * FROM hugepage_history;
+SELECT * FROM hugepage_regressions;
 RESET ROLE;
 
 -- No function of the extension is left open, and no view.
@@ -26,6 +28,8 @@ SELECT count(*) > 0 AS detail FROM hugepage_segments_detail();
 SELECT count(*) > 0 AS backends FROM hugepage_backends;
 SELECT count(*) FROM hugepage_page_tables;
 SELECT count(*) > 0 AS host FROM hugepage_host;
+SELECT count(*) >= 0 AS history FROM hugepage_history;
+SELECT count(*) >= 0 AS regressions FROM hugepage_regressions;
 SET pg_hugepages.reserve_percent = 0;
 RESET ROLE;
 
