@@ -1,6 +1,7 @@
 //! The assessment is arithmetic on facts: tables of cases with every rule at its border, and properties over all facts.
 
 mod cause;
+mod log;
 mod outlook;
 mod properties;
 mod verdict;
