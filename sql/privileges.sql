@@ -12,6 +12,8 @@ SELECT * FROM hugepage_preflight();
 SELECT * FROM hugepage_what_if(max_connections => 10);
 SELECT * FROM hugepage_recommendations;
 SELECT hugepage_fix('sysctl');
+SELECT * FROM hugepage_history;
+SELECT * FROM hugepage_regressions;
 RESET ROLE;
 
 -- No function of the extension is left open, and no view.
@@ -34,6 +36,8 @@ SELECT count(*) FROM hugepage_what_if(max_connections => 10);
 SELECT count(*) >= 0 AS recommendations FROM hugepage_recommendations;
 SELECT hugepage_fix('postgresql') LIKE '-- %' AS fix;
 SELECT count(*) > 0 AS host FROM hugepage_host;
+SELECT count(*) >= 0 AS history FROM hugepage_history;
+SELECT count(*) >= 0 AS regressions FROM hugepage_regressions;
 SET pg_hugepages.reserve_percent = 0;
 RESET ROLE;
 

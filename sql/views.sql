@@ -77,3 +77,15 @@ SELECT bool_and(priority > 0 AND severity IN ('notice', 'warning', 'critical')
                 AND reason LIKE '%.') IS NOT FALSE AS recommendations
 FROM hugepage_recommendations;
 SELECT hugepage_fix('nonesuch');
+-- Kept while the library is preloaded; without it there may be none.
+SELECT bool_and(event IN ('start', 'crash restart', 'change', 'reload')) IS NOT FALSE AS event,
+       bool_and(generation >= 1) IS NOT FALSE AS generation,
+       bool_and(landed_in IN ('hugetlb', 'thp', 'partial thp', 'base', 'unknown')) IS NOT FALSE AS landed_in,
+       bool_and(restart_outlook IN ('hugetlb', 'base', 'fails', 'unknown')) IS NOT FALSE AS outlook,
+       bool_and(free_hugepages <= nr_hugepages) IS NOT FALSE AS free,
+       bool_and(NOT regression OR detail <> '') IS NOT FALSE AS detail,
+       count(*) FILTER (WHERE regression) = (SELECT count(*) FROM hugepage_regressions) AS regressions
+FROM hugepage_history;
+
+SELECT bool_and(was_recorded_at IS NOT NULL AND was_landed_in <> '' AND was_restart_outlook <> '') IS NOT FALSE AS before
+FROM hugepage_regressions;

@@ -50,7 +50,8 @@ pub fn tidy() {
     }
     let file = file();
     if let Some(damaged @ 1..) = keep(file.trim(settings::history_size())) {
-        log::trouble(format!("dropped {damaged} damaged lines of history file \"{}\"", file.path().display()));
+        let lines = if damaged == 1 { "line" } else { "lines" };
+        log::trouble(format!("dropped {damaged} damaged {lines} of history file \"{}\"", file.path().display()));
     }
     keep(file.sync());
 }

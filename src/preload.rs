@@ -23,7 +23,7 @@ static PREVIOUS_HOOK: OnceLock<pg_sys::shmem_startup_hook_type> = OnceLock::new(
 // SAFETY: the name is the extension's own.
 #[allow(unsafe_code)]
 static REPEATED: PgAtomic<AtomicBool> = unsafe { PgAtomic::new(c"pg_hugepages repeated") };
-/// The threat that a worker has warned of, zero for none, see [`warn_of`].
+/// The threats that a worker has warned of, a set of bits, see [`warn_of`].
 // SAFETY: as above.
 #[allow(unsafe_code)]
 static WARNED_OF: PgAtomic<AtomicU8> = unsafe { PgAtomic::new(c"pg_hugepages warned of") };
@@ -53,10 +53,11 @@ pub fn claim_repeat() -> bool {
     collected && generation() == Some(1) && !REPEATED.get().swap(true, Ordering::Relaxed)
 }
 
-/// Notes the threat that is warned of from now on, and returns the one before, of this allocation of shared memory.
-pub fn warn_of(threat: Option<Threat>) -> Option<Threat> {
-    let before = WARNED_OF.get().swap(threat.map_or(0, |threat| threat as u8), Ordering::Relaxed);
-    Threat::ALL.into_iter().find(|&threat| threat as u8 == before)
+/// Notes that these threats are warned of, and no others, and returns those that were since shared memory was allocated.
+pub fn warn_of(threats: &[Threat]) -> Vec<Threat> {
+    let set = threats.iter().fold(0, |set, &threat| set | threat as u8);
+    let before = WARNED_OF.get().swap(set, Ordering::Relaxed);
+    Threat::ALL.into_iter().filter(|&threat| before & threat as u8 != 0).collect()
 }
 
 /// Hooks into the postmaster's start and registers the worker; does nothing in a library that is not preloaded.

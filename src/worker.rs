@@ -126,16 +126,16 @@ fn before_first_look(now: &Record) -> Option<Record> {
 
 /// One message when a threat comes up, one when it is over, one for what was lost otherwise.
 fn say(status: &Status, lost: Option<Lost>) {
-    let threat = status.threat();
-    match (preload::warn_of(threat), threat) {
-        (before, Some(threat)) if before != Some(threat) => {
-            log::report(PgLogLevel::WARNING, words::threatened(status, threat));
-        }
-        (Some(before), None) => log::report(PgLogLevel::LOG, words::threat_is_over(status, before)),
-        _ => {
-            if let Some(lost) = lost {
-                log::report(settings::regression_level(), words::allocated(status, Some(&lost), &[]));
-            }
-        }
+    let threats = status.threats();
+    let before = preload::warn_of(&threats);
+    for threat in threats.iter().filter(|threat| !before.contains(threat)) {
+        log::report(PgLogLevel::WARNING, words::threatened(status, *threat));
+    }
+    for threat in before.iter().filter(|threat| !threats.contains(threat)) {
+        log::report(PgLogLevel::LOG, words::threat_is_over(status, *threat));
+    }
+    // What only the outlook has lost is a threat, and has been said.
+    if let Some(lost) = lost.filter(|lost| !lost.only_outlook) {
+        log::report(settings::regression_level(), words::allocated(status, Some(&lost), &[]));
     }
 }

@@ -121,7 +121,10 @@ class Cluster:
         """Add or change settings; None takes one back to its default. They count from the next start or reload."""
         self.settings.update(settings)
         lines = [f"{name} = {_quoted(value)}\n" for name, value in self.settings.items() if value is not None]
-        (self.data / "harness.conf").write_text("".join(lines))
+        new = self.data / "harness.conf.new"
+        new.write_text("".join(lines))
+        # In one step: a server that is still at an earlier reload must not read half of it.
+        new.replace(self.data / "harness.conf")
 
     def start(self, within: Cgroup | None = None, through: Sequence[str] = ()) -> "Cluster":
         """Start the server, in a control group or by another command, and wait until it answers; StartFailed if not."""
@@ -163,7 +166,7 @@ class Cluster:
     @property
     def postmaster(self) -> int:
         """The postmaster's pid."""
-        return int((self.data / "postmaster.pid").read_text().split("\n", 1)[0])
+        return int((self.data / "postmaster.pid").read_bytes().split(b"\n", 1)[0])
 
     def running(self) -> bool:
         """Whether the postmaster lives."""
@@ -181,7 +184,7 @@ class Cluster:
 
     def log(self) -> str:
         """All the server has logged to stderr so far."""
-        return self.log_file.read_text() if self.log_file.exists() else ""
+        return self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
 
     def connect(self, dbname: str = "postgres", user: str = SUPERUSER) -> Any:
         """A psycopg2 connection in autocommit whose rows are dictionaries."""

@@ -36,7 +36,7 @@ pub fn allocated(status: &Status, lost: Option<&Lost>, notes: &[String]) -> Mess
     let hint = match (status.cause, landing) {
         _ if as_asked && lost.is_none() => None,
         (Some(cause), _) => words.mend(cause),
-        (None, _) if status.threat().is_some() => words.keep(),
+        (None, _) if !status.threats().is_empty() => words.keep(),
         (None, _) => None,
     };
     let notes = notes.iter().map(|note| format!("Note: {note}."));

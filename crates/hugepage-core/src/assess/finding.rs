@@ -30,17 +30,17 @@ impl fmt::Display for Severity {
     }
 }
 
-/// What would take huge pages away, or the server down, though nothing has happened yet. A number names each in shared
-/// memory, where zero is none.
+/// What would take huge pages away, or the server down, though nothing has happened yet. Each is a bit of its own, so
+/// that shared memory holds a set of them in a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Threat {
     /// [`Finding::CgroupBelowSegment`].
     CgroupLimit = 1,
     /// [`Finding::RestartFails`].
-    RestartFails,
+    RestartFails = 2,
     /// [`Finding::RestartLoses`].
-    RestartLoses,
+    RestartLoses = 4,
 }
 
 impl Threat {

@@ -95,14 +95,15 @@ impl Status {
         self.findings.first().map_or((Severity::Ok, &Finding::AsAsked), |(severity, finding)| (*severity, finding))
     }
 
-    /// The gravest of what would take huge pages away, or the server down, though nothing has happened yet.
-    pub fn threat(&self) -> Option<Threat> {
-        self.findings.iter().find_map(|(_, finding)| match finding {
+    /// What would take huge pages away, or the server down, though nothing has happened yet; the gravest first.
+    pub fn threats(&self) -> Vec<Threat> {
+        let threat = |finding: &Finding| match finding {
             Finding::CgroupBelowSegment => Some(Threat::CgroupLimit),
             Finding::RestartFails => Some(Threat::RestartFails),
             Finding::RestartLoses => Some(Threat::RestartLoses),
             _ => None,
-        })
+        };
+        self.findings.iter().filter_map(|(_, finding)| threat(finding)).collect()
     }
 
     /// Whether the pool that this server needs beside all others is more than the host can hold.

@@ -109,7 +109,7 @@ pub struct Record {
     pub cause: Option<String>,
     /// What would take huge pages away though nothing has happened yet: `cgroup_limit`, `restart_fails`,
     /// `restart_loses`.
-    pub threat: Option<String>,
+    pub threats: Vec<String>,
     /// What there was before something was lost; `None` if nothing was.
     pub lost: Option<Before>,
     /// What was lost or changed, in words.
@@ -172,7 +172,7 @@ impl Record {
             page_tables: facts.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables).map(|size| size.0),
             restart_outlook: status.outlook.to_string(),
             cause: status.cause.map(|cause| cause.to_string()),
-            threat: status.threat().map(|threat| threat.to_string()),
+            threats: status.threats().iter().map(ToString::to_string).collect(),
             lost: None,
             detail: None,
         }
@@ -206,7 +206,7 @@ impl Record {
                 ("restart_outlook", Some(record.restart_outlook.clone())),
                 ("cause", record.cause.clone()),
                 ("nr_hugepages", number(record.nr_hugepages)),
-                ("threat", record.threat.clone()),
+                ("threats", Some(record.threats.join(" and ")).filter(|threats| !threats.is_empty())),
             ]
         };
         let phrase = |name: &str, was: Option<String>, is: Option<String>| {

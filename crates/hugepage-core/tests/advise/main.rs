@@ -125,6 +125,8 @@ impl Host {
             limits: Some(self.limits.clone()),
             pending: Pending::Unchanged,
             reserve_percent: 20,
+            cause_at_start: None,
+            loss: None,
         };
         let command_line = self.at_boot.map(|pages| (Some(self.page_size), Pages(pages))).into_iter().collect();
         Situation {

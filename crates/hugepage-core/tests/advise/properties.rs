@@ -43,7 +43,7 @@ proptest! {
                 prop_assert!(row.command.is_none());
                 continue;
             };
-            if row.setting.contains("nr_hugepages") && !row.setting.contains("1048576") == (host.page_size < page_size(GIB)) {
+            if row.setting.contains("nr_hugepages") && row.setting.contains("1048576") == (host.page_size >= page_size(GIB)) {
                 let pages: u64 = recommended.parse().unwrap();
                 prop_assert!(pages <= capacity, "{row:?} of {capacity}");
                 if host.huge_pages != HugePages::Off {

@@ -2,6 +2,7 @@
 
 mod cause;
 mod forecast;
+mod log;
 mod outlook;
 mod properties;
 mod verdict;

@@ -32,7 +32,7 @@ fn record(number: i64) -> Record {
         page_tables: Some(8 << 20),
         restart_outlook: "hugetlb".to_owned(),
         cause: None,
-        threat: None,
+        threats: Vec::new(),
         lost: None,
         detail: None,
     }

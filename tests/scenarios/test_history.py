@@ -1,0 +1,210 @@
+"""The history in the data directory: whose past it is, and what can happen to its file."""
+
+import os
+import re
+import shutil
+import statistics
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from harness.cluster import SUPERUSER, Cluster
+from harness.disk import small_disk
+from harness.news import PRELOADED, WATCHED, await_worker, events, history, looks, messages, said, worker
+from harness.poll import until
+from harness.status import checked_status, create_extension
+from harness.units import KB, MB
+
+NAME = "pg_hugepages.history"
+
+
+def kept(server: Cluster) -> Path:
+    return server.data / NAME
+
+
+def test_copies_have_no_past(new_cluster, stage, pool):
+    """A standby made by pg_basebackup carries its origin's file, and neither shows it nor measures itself by it."""
+    primary = new_cluster(**WATCHED)
+    pool(2 * MB, primary.pages_needed(2 * MB))
+    create_extension(primary.start())
+    checked_status(primary, landed_in="hugetlb")
+    standby = stage.cluster(upstream=primary, hot_standby=True)
+    assert "hugetlb" in kept(standby).read_text()
+    standby.start()
+    await_worker(standby)
+    assert standby.sql("SELECT pg_is_in_recovery() AS standby") == [{"standby": True}]
+    assert events(standby) == [("start", "base", False)]
+    standby.sql("SELECT pg_promote()")
+    until("the promotion", lambda: not standby.sql("SELECT pg_is_in_recovery() AS standby")[0]["standby"])
+    assert worker(standby)
+    standby.restart()
+    await_worker(standby)
+    assert events(standby) == [("start", "base", False)] * 2
+    assert standby.sql("SELECT 1 FROM hugepage_regressions") == [] and said(standby, "has lost") == []
+    assert events(primary) == [("start", "hugetlb", False)]
+
+
+def test_two_clusters_of_one_host(new_cluster, pool):
+    """What happens to the one is not told of the other."""
+    one, other = new_cluster(**WATCHED), new_cluster(**WATCHED)
+    borrowed = pool(2 * MB, one.pages_needed(2 * MB))
+    create_extension(one.start())
+    create_extension(other.start())
+    await_worker(one), await_worker(other)
+    borrowed.resize(0)
+    until("the warning", lambda: said(one, "^the next start would lose", "WARNING"))
+    looks(other, 2)
+    assert [message.text for message in messages(other.log())] == ["shared memory did not land in huge pages"]
+    assert one.crash()
+    assert [row[2] for row in events(one)] == [False, True, True]
+    assert not any(row[2] for row in events(other))
+    [start] = [message for message in messages(one.log()) if "has lost" in message.text]
+    assert start.level == "WARNING"
+
+
+def test_damaged(new_cluster):
+    """Cut off or filled with garbage, it costs what is damaged: each start is clean, and says so once."""
+    server = new_cluster(**PRELOADED, huge_pages=False)
+    for _ in range(2):
+        server.start()
+        await_worker(server)
+        server.stop()
+    whole = kept(server).read_bytes()
+    second = whole.index(b"\n") + 1
+    end = len(whole)
+    cases = [
+        (whole[:0], 0, 0), (whole[:1], 0, 1), (whole[:second // 2], 0, 1), (whole[:second - 1], 1, 0),
+        (whole[:second], 1, 0), (whole[:second + 8], 1, 1), (whole[:end - 2], 1, 1), (whole[:end - 1], 2, 0),
+        (b"\0" * 5000, 0, 1), (os.urandom(70 * KB), 0, None), (b"garbage\n" + whole, 2, 1),
+        (whole[:second] + b"\xff" + whole[second:], 1, 1), (whole + b"\n\n{}\n", 2, 1),
+    ]
+    create = True
+    for content, survivors, damaged in cases:
+        kept(server).write_bytes(content)
+        at = len(server.log())
+        server.start()
+        if create:
+            create_extension(server)
+            create = False
+        await_worker(server)
+        texts = [message.text for message in messages(server.log()[at:])]
+        assert texts.pop(0) == "shared memory landed in 4 kB pages, as huge_pages = off asks"
+        assert len(texts) == (0 if damaged == 0 else 1), texts
+        assert all(re.match(rf"dropped {damaged or r'[0-9]+'} damaged lines? of history file", text) for text in texts)
+        assert len(history(server)) == survivors + 1
+        at = len(server.log())
+        server.restart()
+        await_worker(server)
+        assert len(messages(server.log()[at:])) == 1 and len(history(server)) == survivors + 2
+        server.stop()
+
+
+def test_not_ours_or_not_writable(new_cluster):
+    """Read-only, a link, a directory, a pipe in its place: the server starts, one line says why, nothing is touched."""
+    server = new_cluster(**WATCHED, huge_pages=False)
+    target = server.root / "target"
+    target.write_text("of somebody else")
+    target.chmod(0o666)
+    for stage, why in (
+        (lambda: kept(server).symlink_to(target), "is a symbolic link, not a history file of this server"),
+        (lambda: kept(server).mkdir(), "Is a directory"),
+        (lambda: os.mkfifo(kept(server)), "is not a plain file, not a history file of this server"),
+        (lambda: os.link(target, kept(server)), "is a file of several names, not a history file of this server"),
+        (lambda: kept(server).touch(0o400), "Permission denied"),
+    ):
+        stage()
+        if os.geteuid() == 0 and not kept(server).is_symlink():
+            shutil.chown(kept(server), SUPERUSER)
+        at = len(server.log())
+        server.start()
+        await_worker(server)
+        looks(server, 2)
+        said_now = [message.text for message in messages(server.log()[at:])]
+        assert any(why in text for text in said_now), (why, said_now)
+        assert len(said_now) == len(set(said_now)) <= 3, said_now
+        assert target.read_text() == "of somebody else"
+        server.stop()
+        kept(server).rmdir() if kept(server).is_dir() else kept(server).unlink()
+
+
+def test_read_only_directory(new_cluster):
+    """It can be added to and not be cut: said once, and the server goes on."""
+    server = create_extension(new_cluster(**PRELOADED, huge_pages=False, **{"pg_hugepages.history_size": 1}).start())
+    await_worker(server)
+    server.data.chmod(0o500)
+    try:
+        for value in (90, 80, 70):
+            server.conf(**{"pg_hugepages.reserve_percent": value})
+            server.sql("SELECT pg_reload_conf()")
+            until("the record", lambda: f"to {value}" in kept(server).read_text())
+        [line] = [message.text for message in messages(server.log())[1:]]
+        assert line.startswith("could not rewrite history file") and "Permission denied" in line
+        assert len(history(server)) == 1
+    finally:
+        server.data.chmod(0o700)
+    server.restart()
+    await_worker(server)
+    assert len(kept(server).read_text().splitlines()) == 1
+
+
+def test_full_disk(new_cluster, root):
+    """With not a byte left the server starts, says so once, and what was kept is still there."""
+    server = new_cluster(**WATCHED, huge_pages=False, max_replication_slots=0, wal_level="minimal", max_wal_senders=0)
+    with small_disk(server) as disk:
+        create_extension(server.start())
+        await_worker(server)
+        server.stop()
+        # So that the next record needs another block.
+        with open(kept(server), "ab") as file:
+            file.write(b"x" * (4 * KB - file.tell() % (4 * KB)))
+        [before] = kept(server).read_text().splitlines()[:1]
+        # PostgreSQL itself needs one block, for postmaster.pid.
+        disk.fill(leave=4 * KB)
+        at = len(server.log())
+        server.start()
+        await_worker(server)
+        looks(server, 2)
+        [_block, failed, *tidied] = [message.text for message in messages(server.log()[at:])]
+        assert failed.startswith("could not write history file") and "No space left on device" in failed
+        # PostgreSQL has given some blocks back meanwhile, or not.
+        assert len(tidied) == 1 and re.match("could not rewrite|dropped 1 damaged line", tidied[0]), tidied
+        assert kept(server).read_text().startswith(before) and len(history(server)) == 1
+        disk.empty()
+        server.restart()
+        await_worker(server)
+        assert len(history(server)) == 2
+        server.stop()
+
+
+@pytest.mark.parametrize("name", [b"a b'c %d", b"\xe9t\xe9"], ids=["quotes", "latin1"])
+def test_odd_data_directory(new_cluster, name):
+    server = new_cluster(**PRELOADED, huge_pages=False)
+    odd = server.root / os.fsdecode(name)
+    server.data.rename(odd)
+    server.data = odd
+    create_extension(server.start())
+    server.restart()
+    await_worker(server)
+    assert events(server) == [("start", "base", False)] * 2 and kept(server).exists()
+    assert len(messages(server.log())) == 2
+
+
+def test_many_restarts(new_cluster):
+    """200 of them: the file stays in bounds, and the last are as quick as the first."""
+    size = 50
+    server = new_cluster(**PRELOADED, huge_pages=False, log_timezone="UTC", **{"pg_hugepages.history_size": size})
+    took = []
+    for _ in range(200):
+        at = len(server.log())
+        server.start()
+        ready = re.findall(r"(?m)^(\S+ \S+) UTC .* database system is ready to accept connections", server.log()[at:])[-1]
+        last = re.findall(r'"postmaster_start":"([^"]+)Z"', kept(server).read_text())[-1]
+        took.append((datetime.fromisoformat(ready) - datetime.fromisoformat(last)).total_seconds())
+        server.stop()
+        assert len(kept(server).read_text().splitlines()) <= size * 1.1 + 1
+    create_extension(server.start())
+    assert len(history(server)) == size
+    first, last = statistics.median(took[:20]), statistics.median(took[-20:])
+    assert last < 1.5 * first, (first, last)
+    assert len(messages(server.log())) == 201

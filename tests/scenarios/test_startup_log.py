@@ -1,0 +1,210 @@
+"""What is said and kept at every allocation of shared memory."""
+
+import re
+import shlex
+
+import pytest
+
+from harness.cluster import Cluster
+from harness.kernel import main_mapping
+from harness.news import PRELOADED, WATCHED, await_worker, events, history, messages, said, worker
+from harness.poll import until
+from harness.status import checked_status, create_extension
+from harness.units import MB
+
+LANDED = r"^shared memory landed in \d+ huge pages of 2 MB$"
+MISSED = "^shared memory did not land in huge pages$"
+LOST = "^shared memory has lost what it had: it was in huge pages of 2 MB, is in 4 kB pages$"
+
+
+def new_messages(cluster: Cluster, before: int) -> list[tuple[str, str]]:
+    """Level and text of our messages behind so many characters of the log."""
+    return [(message.level, message.text) for message in messages(cluster.log()[before:])]
+
+
+def assert_one(found: list[tuple[str, str]], level: str, pattern: str) -> None:
+    assert len(found) == 1 and found[0][0] == level and re.search(pattern, found[0][1]), found
+
+
+def test_starts(new_cluster, pool):
+    """Restarts that keep, lose, and get back huge pages; the first row after a loss; levels."""
+    server = new_cluster(**PRELOADED)
+    needed = server.pages_needed(2 * MB)
+    borrowed = pool(2 * MB, needed)
+    create_extension(server.start())
+    checked_status(server, verdict="ok", generation=1)
+    server.restart()
+    assert [(message.level, bool(re.search(LANDED, message.text))) for message in messages(server.log())] == [("LOG", True)] * 2
+    assert events(server) == [("start", "hugetlb", False)] * 2
+
+    server.conf(**{"pg_hugepages.log_startup": False})
+    at = len(server.log())
+    server.restart()
+    assert new_messages(server, at) == []
+
+    server.stop()
+    borrowed.resize(0)
+    at = len(server.log())
+    server.start()
+    assert_one(new_messages(server, at), "WARNING", LOST)
+    [block] = messages(server.log()[at:])
+    assert f"{needed} needed, {needed} missing, 0 available" in block.detail[1]
+    assert "Cause: pool_empty (huge_pages = try)." in block.detail
+    row = checked_status(server, verdict="warning", cause="pool_empty", landed_in="base", generation=1)
+    assert row["hint"] == block.hint and f"nr_hugepages={needed}" in block.hint
+    [loss] = server.sql("SELECT *, to_char(recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') AS at FROM hugepage_regressions")
+    assert "has lost what it had" in row["message"] and "the pool of 2 MB pages is empty" in row["message"]
+    assert f"before the start of {loss['at']} UTC" in row["message"]
+    assert (loss["event"], loss["was_landed_in"], loss["landed_in"], loss["cause"]) == ("start", "hugetlb", "base", "pool_empty")
+    assert loss["was_recorded_at"] == history(server)[-2]["recorded_at"]
+
+    at = len(server.log())
+    server.restart()
+    assert_one(new_messages(server, at), "WARNING", MISSED)
+    checked_status(server, verdict="notice")
+    assert len(server.sql("SELECT 1 FROM hugepage_regressions")) == 1
+
+    server.conf(**{"pg_hugepages.regression_level": "log"})
+    borrowed.resize(needed)
+    server.restart()
+    server.stop()
+    borrowed.resize(0)
+    at = len(server.log())
+    server.start()
+    assert_one(new_messages(server, at), "LOG", LOST)
+    assert len(server.sql("SELECT 1 FROM hugepage_regressions")) == 2
+
+
+def test_by_choice(new_cluster):
+    """huge_pages = off is as asked: one line, none with log_startup off."""
+    server = new_cluster(**PRELOADED, huge_pages=False).start()
+    assert_one(new_messages(server, 0), "LOG", r"^shared memory landed in 4 kB pages, as huge_pages = off asks$")
+    server.conf(**{"pg_hugepages.log_startup": False})
+    at = len(server.log())
+    server.restart()
+    assert new_messages(server, at) == []
+
+
+def test_crash_restart(new_cluster, pool):
+    """The same postmaster, the next generation, one WARNING; and back again."""
+    server = new_cluster(**PRELOADED)
+    needed = server.pages_needed(2 * MB)
+    borrowed = pool(2 * MB, needed)
+    create_extension(server.start())
+    postmaster = server.postmaster
+    borrowed.resize(0)
+    assert server.crash(), server.log()
+    assert server.postmaster == postmaster
+    found = new_messages(server, 0)
+    assert_one(found[:1], "LOG", LANDED)
+    assert_one(found[1:], "WARNING", LOST)
+    checked_status(server, verdict="warning", landed_in="base", cause="pool_empty", generation=2)
+    assert events(server) == [("start", "hugetlb", False), ("crash restart", "base", True)]
+    assert [row["generation"] for row in history(server)] == [1, 2]
+    assert len({row["postmaster_start"] for row in history(server)}) == 1
+
+    borrowed.resize(needed)
+    at = len(server.log())
+    assert server.crash(), server.log()
+    assert_one(new_messages(server, at), "LOG", LANDED)
+    checked_status(server, verdict="ok", generation=3)
+
+
+def test_crash_restart_that_fails(new_cluster, pool):
+    """huge_pages = on: warned of before it happens, and what was warned of is in the history."""
+    server = new_cluster(**WATCHED, huge_pages=True)
+    borrowed = pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    await_worker(server)
+    borrowed.resize(0)
+    until("the warning", lambda: said(server, "^the next start would fail for want of huge pages", "WARNING"))
+    checked_status(server, verdict="critical", restart_outlook="fails")
+    assert events(server)[-1] == ("change", "hugetlb", True)
+    assert not server.crash()
+    log = server.log()
+    assert log.index("the next start would fail") < log.index("could not map anonymous shared memory")
+    assert len(said(server, "", "WARNING")) == 1
+
+
+def test_other_ends(new_cluster, pool):
+    """An immediate shutdown keeps what there was; a crash without a restart loses it at the next start."""
+    server = new_cluster(**PRELOADED, restart_after_crash=False)
+    borrowed = pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    server.stop("immediate")
+    server.start()
+    assert events(server) == [("start", "hugetlb", False)] * 2
+    assert not server.crash()
+    borrowed.resize(0)
+    server.start()
+    checked_status(server, verdict="warning", landed_in="base", generation=1)
+    assert events(server)[2:] == [("start", "base", True)]
+    assert [message.level for message in messages(server.log())] == ["LOG", "LOG", "WARNING"]
+
+
+def test_logging_collector(new_cluster, pool):
+    """Its file has each block once: the first from the worker, later ones from the postmaster."""
+    server = new_cluster(**WATCHED, logging_collector=True, log_filename="collected.log")
+    borrowed = pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    collected = server.data / "log" / "collected.log"
+    pid = await_worker(server)
+    assert_one(new_messages(server, 0), "LOG", LANDED)
+    until("the block in the collector's file", lambda: messages(collected.read_text()))
+    server.sql("SELECT pg_terminate_backend(%s)", pid)
+    pid = await_worker(server, other_than=pid)
+    [block] = messages(collected.read_text())
+    assert block.level == "LOG" and re.search(LANDED, block.text)
+    server.conf(**{"pg_hugepages.sample_interval": 0})
+    server.sql("SELECT pg_reload_conf()")
+    until("the worker to stop looking", lambda: events(server)[-1][0] == "reload")
+    borrowed.resize(0)
+    assert server.crash(), server.log()
+    await_worker(server, other_than=pid)
+    found = [message for message in messages(collected.read_text()) if message.level == "WARNING"]
+    assert len(found) == 1 and re.search(LOST, found[0].text)
+    assert_one(new_messages(server, 0), "LOG", LANDED)
+
+
+def test_preloaded_or_created_alone(new_cluster):
+    """Preloaded, it needs no CREATE EXTENSION; created alone, it says and keeps nothing."""
+    server = new_cluster(**PRELOADED, huge_pages=False).start()
+    await_worker(server)
+    assert_one(new_messages(server, 0), "LOG", "^shared memory landed in 4 kB pages")
+    assert len((server.data / "pg_hugepages.history").read_text().splitlines()) == 1
+
+    (server.data / "pg_hugepages.history").unlink()
+    server.conf(shared_preload_libraries="", **{"pg_hugepages.sample_interval": None})
+    server.stop()
+    at = len(server.log())
+    create_extension(server.start())
+    assert checked_status(server)["generation"] is None
+    assert history(server) == [] and worker(server) is None
+    assert not (server.data / "pg_hugepages.history").exists() and new_messages(server, at) == []
+
+
+def test_not_a_server(new_cluster):
+    """postgres -C and a single-user server load the library, and nobody notices."""
+    server = new_cluster(**PRELOADED).start()
+    await_worker(server)
+    server.stop()
+    kept = (server.data / "pg_hugepages.history").read_bytes()
+    log = server.log()
+    for arguments in (["-C", "shared_memory_size_in_huge_pages"], ["--single", "postgres"]):
+        command = shlex.join([str(server.install.bindir / "postgres"), arguments[0], *arguments[1:], "-D", str(server.data)])
+        output = server.command("/bin/sh", "-c", f"exec {command} 2>&1")
+        assert "hugepage" not in output.replace(str(server.root), ""), output
+    assert (server.data / "pg_hugepages.history").read_bytes() == kept and server.log() == log
+
+
+@pytest.mark.parametrize("mode", ["always"])
+def test_transparent_huge_pages_are_no_loss_at_a_restart(new_cluster, thp, mode):
+    """They come as memory is touched, so a start has fewer of them than the run before: that is no news."""
+    thp(mode)
+    server = new_cluster(**PRELOADED)
+    create_extension(server.start())
+    assert main_mapping(server.postmaster).landed_in in ("thp", "partial thp")
+    for _ in range(2):
+        server.restart()
+    assert {row["regression"] for row in history(server)} == {False}
+    assert said(server, "has lost") == []

@@ -1,0 +1,190 @@
+"""The worker: it warns before the loss, says a thing once, and is no burden."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.cgroup import Cgroup
+from harness.news import PRELOADED, WATCHED, await_worker, events, history, looks, messages, said, worker
+from harness.poll import until
+from harness.processes import alive
+from harness.status import assert_hint_is_exact, checked_status, create_extension
+from harness.trace import traced
+from harness.units import MB
+
+LOSES = "^the next start would lose huge pages, a restart after a crash included$"
+AGAIN = "^the next start would have its huge pages again$"
+CAPPED = "^a cgroup allows fewer huge pages than shared memory has$"
+UNCAPPED = "^the cgroup allows all huge pages of shared memory again$"
+
+
+def test_pool_shrunk_while_running(new_cluster, pool):
+    """Warned of at the next look, once, whatever becomes of the worker; the end of it is said once; the hint is exact."""
+    server = new_cluster(**WATCHED)
+    needed = server.pages_needed(2 * MB)
+    borrowed = pool(2 * MB, needed)
+    create_extension(server.start())
+    pid = await_worker(server)
+    with traced(pid, "openat") as trace:
+        borrowed.resize(0)
+        until("the warning", lambda: said(server, LOSES, "WARNING"))
+        # A look that had begun before, and the one that warns.
+        assert len(trace.lines('"/proc/meminfo"')) <= 2
+    checked_status(server, verdict="warning", landed_in="hugetlb", restart_outlook="base", generation=1)
+    looks(server, 3)
+    server.sql("SELECT pg_terminate_backend(%s)", pid)
+    pid = await_worker(server, other_than=pid)
+    looks(server, 3)
+    [warning] = said(server, LOSES)
+    assert f"At the next start {needed} pages of 2 MB are needed and 0 are certain." in warning.detail
+    assert events(server) == [("start", "hugetlb", False), ("change", "hugetlb", True)]
+
+    borrowed.resize(needed)
+    until("the recovery", lambda: said(server, AGAIN, "LOG"))
+    looks(server, 3)
+    assert len(said(server, AGAIN)) == 1 and len(said(server, LOSES)) == 1
+    assert events(server)[2:] == [("change", "hugetlb", False)]
+    assert_hint_is_exact(server, warning.hint, borrowed)
+
+
+def test_cgroup_limit_lowered_while_running(new_cluster, pool, cgroup):
+    """Both kinds: on what may be reserved, which the next start needs, and on what may be touched, which kills now."""
+    server, wide, narrow = new_cluster(**WATCHED), cgroup(), cgroup()
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, needed)
+    wide.limit(2 * MB, max=needed * 2 * MB, rsvd_max=needed * 2 * MB)
+    narrow.limit(2 * MB, rsvd_max=needed * MB)
+    create_extension(server.start(within=wide))
+    pid = await_worker(server)
+
+    def move(group: Cgroup) -> None:
+        group.join(server.postmaster)
+        group.join(pid)
+
+    def assert_warned(group: Cgroup, warned: str, over: str, end: Callable[[], None]) -> None:
+        until("the warning", lambda: said(server, warned, "WARNING"))
+        looks(server, 2)
+        [warning] = said(server, warned)
+        assert str(group.directory) in warning.hint
+        assert warning.hint == checked_status(server)["hint"]
+        end()
+        until("the recovery", lambda: said(server, over, "LOG"))
+        looks(server, 2)
+        assert len(said(server, warned)) == 1 and len(said(server, over)) == 1
+
+    # The kernel lowers no rsvd.max below its usage, so the server moves to where it is lower.
+    move(narrow)
+    assert_warned(narrow, LOSES, AGAIN, lambda: move(wide))
+    wide.limit(2 * MB, max=needed * MB)
+    assert_warned(wide, CAPPED, UNCAPPED, lambda: wide.limit(2 * MB, max=needed * 2 * MB))
+    assert [message.level for message in messages(server.log())] == ["LOG", "WARNING", "LOG", "WARNING", "LOG"]
+    assert history(server)[-2]["detail"] == "threats from none to cgroup_limit"
+
+
+def test_killed(new_cluster, pool):
+    """With TERM it comes back and repeats nothing; with KILL the server restarts, as for any of its processes."""
+    server = new_cluster(**WATCHED)
+    pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    first = await_worker(server)
+    os.kill(first, signal.SIGTERM)
+    second = await_worker(server, other_than=first)
+    looks(server, 2)
+    assert len(messages(server.log())) == 1 and len(history(server)) == 1
+    os.kill(second, signal.SIGKILL)
+    until("the crash to be noticed", lambda: "reinitializing" in server.log())
+    until("recovery", server.ready)
+    await_worker(server, other_than=second)
+    checked_status(server, verdict="ok", generation=2)
+    assert events(server) == [("start", "hugetlb", False), ("crash restart", "hugetlb", False)]
+    assert [message.level for message in messages(server.log())] == ["LOG", "LOG"]
+
+
+def test_reload(new_cluster):
+    """A reload that changes a setting is recorded, another one is not; with sample_interval 0 as well."""
+    server = create_extension(new_cluster(**PRELOADED, huge_pages=False).start())
+    await_worker(server)
+
+    def reload(**settings: object) -> None:
+        server.conf(**{f"pg_hugepages.{name}": value for name, value in settings.items()})
+        seen = server.log().count("received SIGHUP")
+        server.sql("SELECT pg_reload_conf()")
+        until("the reload", lambda: server.log().count("received SIGHUP") > seen)
+
+    def details() -> list[str | None]:
+        return [row["detail"] for row in history(server) if row["event"] == "reload"]
+
+    reload()
+    reload(history_size=50, regression_level="log")
+    until("the record", lambda: len(details()) == 1)
+    reload()
+    reload(sample_interval=1)
+    until("the record", lambda: len(details()) == 2)
+    reload(sample_interval=0)
+    until("the record", lambda: len(details()) == 3)
+    assert details() == [
+        "pg_hugepages.history_size from 1000 to 50; pg_hugepages.regression_level from warning to log",
+        "pg_hugepages.sample_interval from 0 to 1",
+        "pg_hugepages.sample_interval from 1 to 0",
+    ]
+    assert len(messages(server.log())) == 1
+
+
+def test_stands_in_nobodys_way(new_cluster):
+    """Seen in pg_stat_activity, in no database; it lets databases be dropped, also while it does not look, and a server
+    stop; nothing of it is left behind when the postmaster is killed."""
+    server = new_cluster(**PRELOADED).start()
+    pid = await_worker(server)
+    [row] = server.sql("SELECT datname, backend_type FROM pg_stat_activity WHERE pid = %s", pid)
+    assert row == {"datname": None, "backend_type": "pg_hugepages"}
+    server.sql("CREATE DATABASE other")
+    session = server.connect()
+    with session.cursor() as cursor:
+        cursor.execute("SET statement_timeout = '20s'")
+        cursor.execute("DROP DATABASE other")
+    postmaster = server.postmaster
+    os.kill(postmaster, signal.SIGKILL)
+    until("the worker to end with its postmaster", lambda: not alive(pid))
+    until("the postmaster to be gone", lambda: not Path(f"/proc/{postmaster}").exists())
+    server.start()
+    assert worker(server) or await_worker(server)
+    server.stop("smart")
+    assert "was terminated by signal" not in server.log()
+
+
+def test_history_that_cannot_be_kept(new_cluster, pool):
+    """Nothing is repeated for want of a memory: with a file that can't be written, and without a history."""
+    server = new_cluster(**WATCHED)
+    needed = server.pages_needed(2 * MB)
+    borrowed = pool(2 * MB, needed)
+    create_extension(server.start())
+    await_worker(server)
+    server.stop()
+    (server.data / "pg_hugepages.history").chmod(0o400)
+    borrowed.resize(0)
+    at = len(server.log())
+    server.start()
+    pid = await_worker(server)
+    looks(server, 2)
+    server.sql("SELECT pg_terminate_backend(%s)", pid)
+    await_worker(server, other_than=pid)
+    looks(server, 2)
+    found = [(message.level, message.text.split(" \"")[0]) for message in messages(server.log()[at:])]
+    assert found == [("WARNING", "shared memory has lost what it had: it was in huge pages of 2 MB, is in 4 kB pages"),
+                     ("LOG", "could not open history file")]
+
+    server.conf(**{"pg_hugepages.history_size": 0})
+    server.stop()
+    borrowed.resize(needed)
+    kept = (server.data / "pg_hugepages.history").read_bytes()
+    at = len(server.log())
+    server.start()
+    pid = await_worker(server)
+    borrowed.resize(0)
+    until("the warning", lambda: said(server, LOSES, "WARNING"))
+    server.sql("SELECT pg_terminate_backend(%s)", pid)
+    await_worker(server, other_than=pid)
+    looks(server, 2)
+    assert [message.level for message in messages(server.log()[at:])] == ["LOG", "WARNING"]
+    assert (server.data / "pg_hugepages.history").read_bytes() == kept and history(server) == []
