@@ -1,4 +1,4 @@
-# PGXS front of the extension: make, make install, make installcheck, make clean, make dist.
+# PGXS front of the extension: make, make install, make installcheck, make clean, make freeze, make dist.
 #
 #   PG_CONFIG    the PostgreSQL to build for (default: pg_config of the PATH)
 #   DESTDIR      where a packager wants the files
@@ -22,8 +22,13 @@ LIBRARY := $(BUILD_DIR)$(shell $(PG_CONFIG) --pkglibdir)/$(EXTNAME).so
 BUILT_DATA := $(BUILD_DIR)$(shell $(PG_CONFIG) --sharedir)/extension/$(EXTNAME)
 SOURCES := Cargo.toml Cargo.lock $(EXTNAME).control $(shell find src crates/*/src)
 
+# Wherever it is compiled, the library is the same, and names no directory of the builder.
+CARGO_HOME ?= $(HOME)/.cargo
+SAME_PATHS = --remap-path-prefix=$(CARGO_HOME)=/cargo --remap-path-prefix=$(CURDIR)=/pg_hugepages
+
 MODULEDIR = extension
-DATA = $(wildcard sql/$(EXTNAME)--*.sql)
+# A release's script stays in sql/ for good; the one of the version in the making comes from the build.
+DATA = $(filter-out sql/$(EXTNAME)--$(EXTVERSION).sql, $(wildcard sql/$(EXTNAME)--*.sql))
 DATA_built = $(BUILT_DATA).control $(BUILT_DATA)--$(EXTVERSION).sql
 REGRESS = columns views privileges
 EXTRA_CLEAN = build META.json $(EXTNAME)-$(EXTVERSION).zip
@@ -33,7 +38,7 @@ all: $(LIBRARY)
 include $(PGXS)
 
 $(LIBRARY): $(SOURCES)
-	PGRX_PG_CONFIG_PATH='$(PG_CONFIG_PATH)' PGRX_BUILD_FLAGS="$$(scripts/rust-flags)" $(CARGO_PGRX) package \
+	RUSTFLAGS='$(RUSTFLAGS) $(SAME_PATHS)' PGRX_PG_CONFIG_PATH='$(PG_CONFIG_PATH)' PGRX_BUILD_FLAGS="$$(scripts/rust-flags)" $(CARGO_PGRX) package \
 		--pg-config '$(PG_CONFIG_PATH)' --no-default-features --features pg$(PG_MAJOR) --out-dir '$(BUILD_DIR)'
 	touch -c $(LIBRARY) $(DATA_built)
 
@@ -51,9 +56,13 @@ uninstall-library:
 META.json: META.json.in Cargo.toml
 	sed 's/@VERSION@/$(EXTVERSION)/g' $< >$@
 
+# At a release: keeps its script for the versions to come.
+freeze: all
+	cp $(BUILT_DATA)--$(EXTVERSION).sql sql/
+
 # The source archive for PGXN.
 dist: META.json
 	git archive --format zip --prefix $(EXTNAME)-$(EXTVERSION)/ --add-file META.json \
 		--output $(EXTNAME)-$(EXTVERSION).zip HEAD
 
-.PHONY: install-library uninstall-library dist
+.PHONY: install-library uninstall-library freeze dist

@@ -10,6 +10,8 @@ packages_for() {
                 libssl-dev zlib1g-dev ;;
             run) printf '%s\n' python3 python3-psycopg2 procps ;;
             test) printf '%s\n' python3-pytest strace ;;
+            package) printf '%s\n' debhelper dpkg-dev ;;
+            trees) printf '%s\n' debootstrap python3-pip ;;
             lint) printf '%s\n' shellcheck python3-pyflakes ;;
         esac
     done

@@ -5,6 +5,7 @@
 mod advisor;
 mod assessment;
 mod history;
+mod library;
 mod log;
 mod majors;
 mod pending;

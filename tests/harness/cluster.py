@@ -109,13 +109,14 @@ class Cluster:
         self.remove()
 
     def command(self, program: str, *arguments: str | Path, within: Cgroup | None = None,
-                through: Sequence[str] = ()) -> str:
+                through: Sequence[str] = (), cwd: Path | None = None) -> str:
         """Run a program of this installation as the server's user and return its stdout.
 
         `through`: the command of root that it is run by, as unshare(1).
         """
         become = ["runuser", "-u", SUPERUSER, "--"] if os.geteuid() == 0 else []
-        return run(*through, *become, self.install.bindir / program, *arguments, prepare=within.join if within else None)
+        return run(*through, *become, self.install.bindir / program, *arguments,
+                   prepare=within.join if within else None, cwd=cwd)
 
     def conf(self, **settings: Any) -> None:
         """Add or change settings; None takes one back to its default. They count from the next start or reload."""

@@ -10,14 +10,15 @@ class CommandFailed(Exception):
     """A command ended with an error; the message holds what it printed."""
 
 
-def run(*command: str | Path, prepare: Callable[[], None] | None = None, env: dict[str, str] | None = None) -> str:
+def run(*command: str | Path, prepare: Callable[[], None] | None = None, env: dict[str, str] | None = None,
+        cwd: Path | None = None) -> str:
     """Run a command and return its stdout; CommandFailed with its output if it fails.
 
     prepare runs in the child just before the command, say to join a control group.
     An exception meanwhile waits for the command: half a server start could not be undone.
     """
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
-                               text=True, preexec_fn=prepare, env=env)
+                               text=True, preexec_fn=prepare, env=env, cwd=cwd)
     try:
         output, errors = process.communicate()
     except BaseException:

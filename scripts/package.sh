@@ -1,0 +1,34 @@
+# shellcheck shell=bash
+# ./dev package: Debian packages, made by Debian's own tools for PostgreSQL extensions, and tried out on a bare Debian.
+
+run_package() {    # [MAJOR...]
+    local major out="$CACHE/packages" version failed=0 passed=0
+    version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+    # Debian has no server of 16 that a package could depend on.
+    # shellcheck disable=SC2086
+    [ $# -gt 0 ] || set -- ${SUPPORTED/16 /}
+    take_trees
+    find_toolchain
+    rm -rf "$out"
+    for major in "$@"; do
+        say "PostgreSQL $major"
+        [ "$major" != 16 ] || fail "Debian has no PostgreSQL 16, so nothing a package could depend on"
+        mkdir -p "$out/$major" "$TREES/pg$major.cache"
+        tree_for "$major"
+        step "Making the package for PostgreSQL $major" in_tree "${TOOLCHAIN[@]}" \
+            --rw "$TREES/pg$major.cache=/var/cache/build" --rw "$out/$major=/var/results" "$TREES/pg$major" \
+            "${TOOLCHAIN_ENV[@]}" CARGO_TARGET_DIR=/var/cache/build/package \
+            scripts/tree/package "$major" "$version" /var/results
+        if in_tree --rw "$out/$major=/var/results" "$TREES/$(suite_of "$major")" /usr/bin/env -i \
+            PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
+            scripts/tree/try-package "$major" /var/results; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+        fi
+    done
+    say ""
+    (cd "$out" && stat -c "%s bytes  $out/%n" -- */*.deb)
+    printf '\n%d passed, %d failed\n' "$passed" "$failed"
+    [ "$failed" -eq 0 ]
+}

@@ -1,0 +1,63 @@
+# shellcheck shell=bash
+# What goes into the library, and that anybody can make the same one.
+
+# find_tool NAME VERSION: sets TOOL to a cargo subcommand of that version, installed once into the cache.
+find_tool() {
+    local name=$1 version=$2
+    TOOL=$CACHE/$name-$version/bin/$name
+    [ ! -x "$TOOL" ] || return 0
+    # Unoptimized: it runs for seconds, and optimizing it takes minutes.
+    step "Installing $name $version" env CARGO_PROFILE_DEV_DEBUG=0 \
+        cargo install "$name" --version "=$version" --locked --debug "${RUST_FLAGS[@]}" \
+        --root "$CACHE/$name-$version" --target-dir "$CACHE/$name-build"
+    rm -rf "$CACHE/$name-build"
+}
+
+# Licences and sources of all crates, by deny.toml. Advisories need their database, which GitHub's workflow asks.
+run_supply_chain() {
+    find_tool cargo-deny 0.20.2
+    step "Licences and sources of the crates" "$TOOL" --locked check licenses bans sources
+}
+
+# A CycloneDX list of the crates in the library.
+make_sbom() {
+    local out=$CACHE/sbom/pg_hugepages.cdx.json
+    find_tool cargo-cyclonedx 0.5.9
+    step "Listing the crates" cyclonedx "$out"
+    say "$out"
+}
+
+# cargo-cyclonedx writes beside each Cargo.toml, so it works on a copy.
+cyclonedx() {
+    local copy=$CACHE/sbom/source
+    rm -rf "$CACHE/sbom"
+    copy_sources "$copy"
+    (cd "$copy" && SOURCE_DATE_EPOCH=$(git -C "$OLDPWD" log -1 --format=%ct) "$TOOL" cyclonedx --format json \
+        --spec-version 1.5 --no-build-deps --no-default-features --features "pg$PG_MAJOR" --override-filename bom)
+    sed "s|path+file://$copy|path+file:///pg_hugepages|g" "$copy/bom.json" >"$1"
+    rm -rf "$copy"
+}
+
+# Builds twice, in places that have nothing in common but the toolchain, and compares the libraries.
+check_reproducible() {
+    local place first='' library places="$CACHE/reproducible"
+    rm -rf "$places"
+    for place in one another/place; do
+        copy_sources "$places/$place"
+        step "A clean build for PostgreSQL $PG_MAJOR in $place" env CARGO_TARGET_DIR="$places/$place/compiled" \
+            make --no-print-directory -C "$places/$place" PG_CONFIG="$PG_CONFIG" CARGO_PGRX="$CARGO_PGRX"
+        library=$(find "$places/$place/build" -name 'pg_hugepages.so')
+        sha256sum "$library"
+        [ -z "$first" ] || cmp "$first" "$library" || fail "the two libraries differ; they are kept in $places"
+        first=$library
+    done
+    rm -rf "$places"
+    say "Both builds made the same library."
+}
+
+# copy_sources DIRECTORY: what git knows, or would know.
+copy_sources() {
+    mkdir -p "$1"
+    git ls-files -z --cached --others --exclude-standard --deduplicate |
+        tar -c --ignore-failed-read --null -T - | tar -x -m -C "$1"
+}

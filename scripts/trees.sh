@@ -1,0 +1,100 @@
+# shellcheck shell=bash
+# Debian trees with other PostgreSQL majors than this machine's.
+#
+# They are kept below the cache: SUITE is a bare system, pgN has besides all that builds, tests and packages need.
+# ./dev trees remove deletes them, so that the next run makes them anew from what Debian has by then.
+
+TREES=$CACHE/trees
+# No suite of Debian has 16; the Python package index has a complete build of it.
+WHEEL_OF_16='pgserver==0.1.4 --hash=sha256:d595789b47624a3d963aa9aa6359da9be31beb7e61f1a45541953242068b8813'
+
+# The suite of Debian that has a major's server, or that its server runs on.
+suite_of() {
+    case $1 in
+        15 | 16) echo bookworm ;;
+        17) echo trixie ;;
+        18 | 19) echo sid ;;
+        *) fail "no suite of Debian is known for PostgreSQL $1; known are those of $SUPPORTED" ;;
+    esac
+}
+
+# bare_tree SUITE: makes $TREES/SUITE if it is not there.
+bare_tree() {
+    [ ! -d "$TREES/$1" ] || return 0
+    mkdir -p "$TREES"
+    step "Making a tree of Debian $1" as_root env PATH="$PATH" scripts/tree/make "$1" "$TREES/$1"
+}
+
+# tree_for MAJOR: makes $TREES/pgMAJOR if it is not there, and installs what it lacks.
+tree_for() {
+    local major=$1 tree=$TREES/pg$1 suite wanted
+    suite=$(suite_of "$major")
+    wanted=$(packages_for build run test package | sort -u | tr '\n' ' ')$(package_tools "$major")
+    if [ ! -d "$tree" ]; then
+        bare_tree "$suite"
+        step "A copy of it for PostgreSQL $major" as_root copy_tree "$TREES/$suite" "$tree.unfinished"
+        step "Installing PostgreSQL $major there" server_into_tree "$major" "$tree.unfinished"
+        as_root mv "$tree.unfinished" "$tree"
+    fi
+    [ "$(cat "$tree/pg_hugepages.packages" 2>/dev/null)" != "$wanted" ] || return 0
+    # shellcheck disable=SC2086
+    step "Installing what builds and tests need there" in_tree --keep "$tree" scripts/apt-install $wanted
+    as_root tee "$tree/pg_hugepages.packages" <<<"$wanted" >/dev/null
+}
+
+copy_tree() {
+    rm -rf --one-file-system "$2"
+    cp -a --reflink=auto "$1" "$2"
+}
+
+server_into_tree() {
+    local major=$1 tree=$2
+    if [ "$major" = 16 ]; then
+        "$PYTHON" -m pip download -q --no-deps --only-binary :all: --python-version 3.11 --implementation cp \
+            --platform manylinux2014_x86_64 --require-hashes -r <(echo "$WHEEL_OF_16") -d "$CACHE/wheels"
+        as_root scripts/tree/unpack-16 "$CACHE"/wheels/pgserver-*.whl "$tree"
+        in_tree --keep "$tree" scripts/tree/server 15 postgresql-server-dev-15    # to upgrade from
+    else
+        in_tree --keep "$tree" scripts/tree/server "$major" "postgresql-server-dev-$major"
+    fi
+}
+
+# Debian's tools for packages of PostgreSQL extensions.
+package_tools() { if [ "$1" -le 16 ]; then echo postgresql-server-dev-all; else echo postgresql-common-dev; fi; }
+
+# The trees to ourselves until ./dev ends, and in $TREES/source what the sources are now, so that nobody needs to keep
+# their hands off them. The files are as new as the copy: cargo must not take them for an older checkout's.
+take_trees() {
+    have_root "make Debian trees and run in them" || fail "this needs root (or sudo): it makes Debian trees"
+    mkdir -p "$TREES"
+    exec {TREES_LOCK}>"$TREES/lock"
+    flock -n "$TREES_LOCK" || { say "Waiting for another ./dev that uses the Debian trees." && flock "$TREES_LOCK"; }
+    rm -rf "$TREES/source"
+    copy_sources "$TREES/source"
+}
+
+# in_tree [OPTION..] TREE COMMAND...: as scripts/tree/enter, with the sources.
+in_tree() { as_root scripts/tree/enter --ro "$TREES/source=/source" "$@"; }
+
+# shellcheck disable=SC2034
+# Sets TOOLCHAIN, the options of in_tree that show Rust, cargo-pgrx and the crates inside, and TOOLCHAIN_ENV.
+find_toolchain() {
+    local sysroot pgrx=${CARGO_PGRX% pgrx} home=${CARGO_HOME:-$HOME/.cargo}
+    sysroot=$(rustc --print sysroot)
+    [ "$sysroot" != /usr ] || fail "Debian's own Rust can't be shown inside another Debian. This one can: $RUSTUP"
+    TOOLCHAIN=(--ro "$sysroot" --ro "$home")
+    local path=$sysroot/bin:$home/bin
+    if [ "$pgrx" != cargo ]; then
+        TOOLCHAIN+=(--ro "${pgrx%/*}")
+        path=${pgrx%/*}:$path
+    fi
+    TOOLCHAIN_ENV=(/usr/bin/env -i "PATH=$path:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        HOME=/root LANG=C.UTF-8 NO_COLOR=1 "CARGO_HOME=$home" CARGO_NET_OFFLINE=true)
+    step "Fetching the crates" cargo fetch --locked
+}
+
+remove_trees() {
+    [ "$*" = remove ] || fail "this is all it can do: ./dev trees remove"
+    take_trees
+    as_root rm -rf --one-file-system "$TREES"
+}
