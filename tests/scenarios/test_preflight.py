@@ -335,8 +335,12 @@ class Asking:
 
     def _stuck_child(self) -> int | None:
         """It has written its lock file and comes to the library."""
-        return next((child for child in children(self.backend)
-                     if Path(f"/proc/{child}/cwd/postmaster.pid").exists()), None)
+        for child in children(self.backend):
+            place = Path(f"/proc/{child}/cwd").readlink()
+            # Before it executes the program, it stands where the server does.
+            if place.parent.name == "pgsql_tmp" and (place / "postmaster.pid").exists():
+                return child
+        return None
 
     def _ask(self) -> None:
         try:
