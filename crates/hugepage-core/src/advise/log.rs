@@ -62,7 +62,7 @@ pub fn threatened(status: &Status, threat: Threat) -> Message {
     };
     let hint = match threat {
         Threat::CgroupLimit => words.raise_fault_limit(),
-        _ if status.of_pending => restart::hint(status),
+        _ if status.of_pending => Some(restart::hint(status)),
         _ => words.keep(),
     };
     Message { is_bad: true, message: message.to_owned(), detail: Some(format!("{}\n{detail}", figures(status))), hint }

@@ -1,8 +1,8 @@
 //! The sentences on a start with the configuration now on disk, where that is not the running one.
 
-use crate::Bytes;
 use crate::advise::command;
 use crate::assess::{Cause, Forecast, Ground, Outlook, Pending, PoolFact, Share, Status, share};
+use crate::{Bytes, Pages};
 
 /// What is so; `None` where the outlook does not speak of another configuration.
 pub fn message(status: &Status) -> Option<String> {
@@ -36,27 +36,36 @@ fn reason(error: &str) -> &str {
     ["LOG:  ", "ERROR:  ", "FATAL:  "].iter().find_map(|level| line.strip_prefix(level)).unwrap_or(line)
 }
 
-/// What to do; `None` where nothing is to be done, or nothing can be told.
-pub fn hint(status: &Status) -> Option<String> {
-    let Pending::Changed(_, ground) = &status.facts.pending else { return None };
-    let same_pool = ground.huge_page_size == status.facts.huge_page_size;
-    match status.forecast.cause? {
-        Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken if same_pool => {
-            (!status.does_not_fit()).then(|| set_pool(status, ground, status.to_land?)).flatten()
-        }
-        Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken => {
-            let pool = ground.pool.known()?;
-            let wanted = Share::of(pool, crate::Pages(0))?.others.saturating_add(status.forecast.needed?);
-            let meminfo = status.facts.meminfo.as_ref()?;
-            let elsewhere = meminfo.hugetlb?.saturating_sub(pool.page_size.times(pool.nr));
-            let most = share::capacity(meminfo.mem_total?, status.facts.reserve_percent, elsewhere, pool.page_size);
-            (wanted <= most).then(|| set_pool(status, ground, wanted)).flatten()
-        }
-        _ => None,
+/// What to do about it.
+pub fn hint(status: &Status) -> String {
+    let keep = |setting: &str| format!("Set {setting} in the configuration, or leave the server running as it is.");
+    match status.forecast.cause {
+        Some(Cause::Disabled) => keep("huge_pages = try"),
+        Some(Cause::SysvSharedMemory) => keep("shared_memory_type = mmap"),
+        Some(Cause::PageSizeUnsupported) => keep("huge_page_size = 0"),
+        Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken) => pool(status).unwrap_or_else(|| {
+            "The host cannot hold that many huge pages: hugepage_recommendations has the most that would fit."
+                .to_owned()
+        }),
+        _ => "Call hugepage_preflight() for all that the server says.".to_owned(),
     }
 }
 
-fn set_pool(status: &Status, ground: &Ground, pages: crate::Pages) -> Option<String> {
+/// The command for the pool, if it is one that the host can hold.
+fn pool(status: &Status) -> Option<String> {
+    let Pending::Changed(_, ground) = &status.facts.pending else { return None };
+    if ground.huge_page_size == status.facts.huge_page_size {
+        return (!status.does_not_fit()).then(|| set_pool(status, ground, status.to_land?)).flatten();
+    }
+    let pool = ground.pool.known()?;
+    let wanted = Share::of(pool, Pages(0))?.others.saturating_add(status.forecast.needed?);
+    let meminfo = status.facts.meminfo.as_ref()?;
+    let elsewhere = meminfo.hugetlb?.saturating_sub(pool.page_size.times(pool.nr));
+    let most = share::capacity(meminfo.mem_total?, status.facts.reserve_percent, elsewhere, pool.page_size);
+    (wanted <= most).then(|| set_pool(status, ground, wanted)).flatten()
+}
+
+fn set_pool(status: &Status, ground: &Ground, pages: Pages) -> Option<String> {
     let size = ground.huge_page_size?;
     let default = status.facts.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
     Some(format!("Run \"{}\".", command::set_pool(size, default == Some(size), pages)))

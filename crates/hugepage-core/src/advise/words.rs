@@ -50,7 +50,7 @@ pub fn hint(status: &Status) -> Option<String> {
         Finding::AsAsked | Finding::LandingUnknown => None,
         Finding::CgroupBelowSegment => words.raise_fault_limit(),
         Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown => match status.of_pending {
-            true => restart::hint(status),
+            true => Some(restart::hint(status)),
             false => words.keep(),
         },
         Finding::Regressed(_) => status.cause.map_or_else(|| words.keep(), |cause| words.mend(cause)),
