@@ -77,6 +77,7 @@ SELECT bool_and(priority > 0 AND severity IN ('notice', 'warning', 'critical')
                 AND reason LIKE '%.') IS NOT FALSE AS recommendations
 FROM hugepage_recommendations;
 SELECT hugepage_fix('nonesuch');
+
 -- Kept while the library is preloaded; without it there may be none.
 SELECT bool_and(event IN ('start', 'crash restart', 'change', 'reload')) IS NOT FALSE AS event,
        bool_and(generation >= 1) IS NOT FALSE AS generation,

@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use hugepage_core::advise::log as words;
-use hugepage_core::assess::Status;
+use hugepage_core::assess::{Status, Threat};
 use hugepage_core::history::{Event, Lost, Record};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
@@ -131,7 +131,8 @@ fn say(status: &Status, lost: Option<Lost>) {
     for threat in threats.iter().filter(|threat| !before.contains(threat)) {
         log::report(PgLogLevel::WARNING, words::threatened(status, *threat));
     }
-    for threat in before.iter().filter(|threat| !threats.contains(threat)) {
+    let replaced = |over: &Threat| over.is_of_restart() && threats.iter().any(|threat| threat.is_of_restart());
+    for threat in before.iter().filter(|threat| !threats.contains(threat) && !replaced(threat)) {
         log::report(PgLogLevel::LOG, words::threat_is_over(status, *threat));
     }
     // What only the outlook has lost is a threat, and has been said.

@@ -82,6 +82,28 @@ def test_cgroup_limit_lowered_while_running(new_cluster, pool, cgroup):
     assert history(server)[-2]["detail"] == "threats from none to cgroup_limit"
 
 
+def test_configuration_changed_on_disk(new_cluster, pool):
+    """What the next start would lose or refuse is warned of without a reload."""
+    server = new_cluster(**WATCHED)
+    pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    await_worker(server)
+    for change, warned in (
+        ({"shared_buffers": "256MB"}, "^the next start would lose huge pages with the configuration now on disk$"),
+        ({"huge_pages": True}, "^the next start would fail with the configuration now on disk$"),
+    ):
+        server.conf(**change)
+        until("the warning", lambda: said(server, warned, "WARNING"))
+    looks(server, 2)
+    # From safe to lost is a loss; from lost to failing there is nothing more to lose.
+    assert events(server)[1:] == [("change", "hugetlb", True), ("change", "hugetlb", False)]
+    server.conf(shared_buffers="128MB", huge_pages="try")
+    until("the recovery", lambda: said(server, AGAIN, "LOG"))
+    looks(server, 2)
+    assert [message.level for message in messages(server.log())] == ["LOG", "WARNING", "WARNING", "LOG"]
+    checked_status(server, verdict="ok", restart_outlook="hugetlb")
+
+
 def test_killed(new_cluster, pool):
     """With TERM it comes back and repeats nothing; with KILL the server restarts, as for any of its processes."""
     server = new_cluster(**WATCHED)

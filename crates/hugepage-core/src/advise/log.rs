@@ -52,6 +52,13 @@ pub fn threatened(status: &Status, threat: Threat) -> Message {
             "a cgroup allows fewer huge pages than shared memory has",
             format!("What touches more than {} of them is killed by SIGBUS, or fails to read.", words.allowed()),
         ),
+        // A restart after a crash keeps the running configuration.
+        Threat::RestartFails if status.of_pending => {
+            ("the next start would fail with the configuration now on disk", at_next_start(status))
+        }
+        Threat::RestartLoses if status.of_pending => {
+            ("the next start would lose huge pages with the configuration now on disk", at_next_start(status))
+        }
         Threat::RestartFails => (
             "the next start would fail for want of huge pages, a restart after a crash included",
             at_next_start(status),
@@ -80,8 +87,9 @@ fn at_next_start(status: &Status) -> String {
 pub fn threat_is_over(status: &Status, threat: Threat) -> Message {
     let message = match (threat, status.outlook) {
         (Threat::CgroupLimit, _) => "the cgroup allows all huge pages of shared memory again",
-        (_, Outlook::Unknown) => "the next start may have its huge pages again, but that is not certain",
-        _ => "the next start would have its huge pages again",
+        (_, Outlook::Hugetlb) => "the next start would have its huge pages again",
+        (Threat::RestartFails, _) => "the next start would not fail any more",
+        (Threat::RestartLoses, _) => "the next start may have its huge pages again, but that is not certain",
     };
     Message { is_bad: false, message: message.to_owned(), detail: Some(figures(status)), hint: None }
 }

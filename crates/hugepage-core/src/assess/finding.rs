@@ -46,6 +46,11 @@ pub enum Threat {
 impl Threat {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::CgroupLimit, Self::RestartFails, Self::RestartLoses];
+
+    /// Whether the next start would carry it out; one such threat may take the place of another.
+    pub const fn is_of_restart(self) -> bool {
+        !matches!(self, Self::CgroupLimit)
+    }
 }
 
 impl fmt::Display for Threat {
