@@ -1,6 +1,9 @@
 //! Which version of the library this server runs. After an update of the package it may be older than the extension's
 //! script for a while: a preloaded library stays what it was until the server restarts.
 
+// pgrx takes the error as it is, for the sake of its SQLSTATE.
+#![allow(clippy::result_large_err)]
+
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
@@ -18,7 +21,9 @@ fn hugepage_library_version(needed: Option<&str>) -> Result<&'static str, ErrorR
             format!("version {needed} of pg_hugepages needs a newer library than the one this server runs, {VERSION}"),
             "hugepage_library_version",
         )
-        .set_hint("If the new version is installed, restart the server: a preloaded library stays what it was until then.")),
+        .set_hint(
+            "If the new version is installed, restart the server: a preloaded library stays what it was until then.",
+        )),
         _ => Ok(VERSION),
     }
 }
