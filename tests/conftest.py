@@ -13,6 +13,7 @@ from harness.cluster import Cluster, Install
 from harness.lock import host_lock
 from harness.pool import Pool, pools
 from harness.processes import working_below
+from harness.rig import Rig
 from harness.signals import unwind_on_signals
 from harness.stage import Stage
 from harness.status import EXTENSION
@@ -75,6 +76,15 @@ def root() -> None:
     """For what changes the host."""
     if os.geteuid() != 0:
         pytest.skip("changes huge pages of the host or traces a server: needs root")
+
+
+@pytest.fixture(scope="module")
+def rig() -> Iterator[Rig]:
+    """One server for all tests of a module, and the host to itself for as long."""
+    if os.geteuid() != 0:
+        pytest.skip("changes huge pages of the host: needs root")
+    with Stage() as stage:
+        yield Rig(stage)
 
 
 @pytest.fixture

@@ -1,0 +1,189 @@
+"""The program that a preflight runs: it ends with whoever waits for it, leaves nothing, and gets nothing of ours."""
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from harness.cluster import Cluster, rows
+from harness.kernel import open_files
+from harness.poll import until
+from harness.processes import alive, status
+
+
+@pytest.fixture
+def server(rig) -> Iterator[Cluster]:
+    """The server of the rig, in working order again after the test."""
+    yield rig.server
+    rig.restore()
+
+
+def foretold(server: Cluster) -> dict:
+    [row] = server.sql("SELECT * FROM hugepage_preflight()")
+    return row
+
+
+@pytest.fixture
+def stuck(rig, server) -> Iterator[Path]:
+    """A library whose loading never ends, so that the child does not."""
+    library = server.root / "stuck.so"
+    os.mkfifo(library)
+    library.chmod(0o644)
+    rig.settle(shared_preload_libraries=str(library))
+    yield library
+    library.unlink()
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def stubs(server: Cluster) -> list[Path]:
+    return list((server.data / "base" / "pgsql_tmp").glob("*"))
+
+
+class Asking:
+    """A session that asks for a preflight which does not end, and the child that it waits for."""
+
+    def __init__(self, server: Cluster, *before: str) -> None:
+        self.session = server.connect()
+        for statement in before:
+            rows(self.session, statement)
+        self.backend = self.session.info.backend_pid
+        self.files = open_files(self.backend)
+        self.error: BaseException | None = None
+        self.thread = threading.Thread(target=self._ask)
+        self.thread.start()
+        self.child = until("the child to run", self._stuck_child)
+
+    def _stuck_child(self) -> int | None:
+        """It has written its lock file and comes to the library."""
+        for child in children(self.backend):
+            place = Path(f"/proc/{child}/cwd").readlink()
+            # Before it executes the program, it stands where the server does.
+            if place.parent.name == "pgsql_tmp" and (place / "postmaster.pid").exists():
+                return child
+        return None
+
+    def _ask(self) -> None:
+        try:
+            self.rows = rows(self.session, "SELECT * FROM hugepage_preflight()")
+        except psycopg2.Error as error:
+            self.error = error
+
+    def end(self) -> BaseException | None:
+        self.thread.join(30)
+        assert not self.thread.is_alive()
+        return self.error
+
+
+def test_cancel_ends_the_child(server, stuck):
+    asking = Asking(server)
+    server.sql("SELECT pg_cancel_backend(%s)", asking.backend)
+    assert isinstance(asking.end(), psycopg2.errors.QueryCanceled)
+    assert not children(asking.backend)
+    assert not stubs(server)
+    left = set(open_files(asking.backend)) - set(asking.files)
+    assert not [name for name in left if "pgsql_tmp" in name or not name.startswith("/")]
+    assert rows(asking.session, "SELECT 1 AS alive") == [{"alive": 1}]
+
+
+def test_statement_timeout_ends_the_child(server, stuck):
+    asking = Asking(server, "SET statement_timeout = '2s'")
+    assert isinstance(asking.end(), psycopg2.errors.QueryCanceled)
+    assert not children(asking.backend) and not stubs(server)
+
+
+def test_terminated_backend_leaves_nothing(server, stuck):
+    asking = Asking(server)
+    server.sql("SELECT pg_terminate_backend(%s)", asking.backend)
+    assert isinstance(asking.end(), psycopg2.OperationalError)
+    assert "terminating connection due to administrator command" in server.log()
+    until("the backend and the child to end", lambda: not alive(asking.backend) and not alive(asking.child))
+    assert not stubs(server)
+
+
+def test_killed_backend_takes_the_child_along(rig, server, stuck):
+    asking = Asking(server)
+    os.kill(asking.backend, 9)
+    assert asking.end() is not None
+    until("the child to end", lambda: not alive(asking.child))
+    until("the server to be back", server.ready)
+    assert not stubs(server)
+
+
+def test_stop_of_the_server_takes_the_child_along(rig, server, stuck):
+    asking = Asking(server)
+    server.stop("immediate")
+    assert asking.end() is not None
+    until("the child to end", lambda: not alive(asking.child))
+    rig.settle()
+    server.start()
+    assert not stubs(server)
+
+
+def test_child_has_nothing_of_ours(server, stuck):
+    """Neither descriptors nor environment, and no argument but the server's own."""
+    asking = Asking(server, "SET application_name = 'LD_PRELOAD=evil'")
+    descriptors = {fd.name: str(fd.readlink()) for fd in Path(f"/proc/{asking.child}/fd").iterdir()}
+    assert descriptors["0"] == "/dev/null"
+    theirs = set(asking.files)
+    assert not [name for number, name in descriptors.items() if number != "0" and name in theirs]
+    assert not [name for name in descriptors.values() if name.startswith("socket:")]
+    environment = Path(f"/proc/{asking.child}/environ").read_bytes().rstrip(b"\0").split(b"\0")
+    assert sorted(environment) == [b"LC_ALL=C", b"PATH=/usr/bin:/bin"]
+    assert status(asking.child)["PPid"] == str(asking.backend)
+    [stub] = stubs(server)
+    assert stub.stat().st_mode & 0o777 == 0o700
+    server.sql("SELECT pg_cancel_backend(%s)", asking.backend)
+    asking.end()
+
+
+def test_deadline(server, stuck):
+    [row] = server.sql("SELECT * FROM hugepage_preflight()")
+    assert (row["will_start"], row["lands_in"]) == (None, "unknown")
+    assert "took longer than" in row["detail"]
+    assert not stubs(server)
+
+
+def test_leftovers_of_the_killed_are_removed(server):
+    leftover = server.data / "base" / "pgsql_tmp" / "pgsql_tmp_hugepages.999999999"
+    leftover.mkdir(parents=True, exist_ok=True)
+    for path in (leftover.parent, leftover):
+        os.chown(path, server.data.stat().st_uid, server.data.stat().st_gid)
+    assert foretold(server)["will_start"]
+    assert not stubs(server)
+
+
+def test_base_backup_passes_over_the_stub(server, stuck, tmp_path):
+    asking = Asking(server)
+    [stub] = stubs(server)
+    target = server.root / "copy"
+    server.command("pg_basebackup", "-D", target, "-c", "fast", "-h", server.root, "-U", "postgres")
+    assert not list(target.rglob(f"*{stub.name}*"))
+    server.sql("SELECT pg_cancel_backend(%s)", asking.backend)
+    asking.end()
+
+
+def test_checkpoints_meanwhile(server):
+    """pg_control is rewritten all the time while it is copied."""
+    writer = server.connect()
+    rows(writer, "CREATE TABLE IF NOT EXISTS busy (n int)")
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            rows(writer, "INSERT INTO busy VALUES (1)")
+            rows(writer, "CHECKPOINT")
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        answers = {foretold(server)["shared_memory"] for _ in range(40)}
+    finally:
+        stop.set()
+        thread.join()
+    assert len(answers) == 1 and None not in answers
