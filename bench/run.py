@@ -24,6 +24,7 @@ import measure
 import plots
 import report
 import status
+import worker
 from harness.cluster import Install
 from harness.signals import unwind_on_signals
 
@@ -32,9 +33,11 @@ def options(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer rounds, no 8 GB; writes nothing to docs")
-    parser.add_argument("--only", choices=("status", "backends"), help="one half; writes nothing to docs")
+    parser.add_argument("--only", choices=("status", "backends", "worker"), help="one part; writes nothing to docs")
     parser.add_argument("--backends", type=lambda text: [int(word) for word in text.split(",")], default=[10, 100, 500],
                         metavar="N,..", help="numbers of sessions for hugepage_backends (default: 10,100,500)")
+    parser.add_argument("--minutes", type=float, default=worker.MINUTES, metavar="N",
+                        help=f"how long to watch the worker, which --quick leaves out (default: {worker.MINUTES:g})")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to a file, too")
     parser.add_argument("--docs", type=Path, metavar="DIR",
                         help="where bench.md and the plots go (default: docs, if all is measured)")
@@ -61,6 +64,7 @@ def write_docs(directory: Path, description: str, command: str, found: dict[str,
     page.write_text(template.substitute(
         command=command, machine=description, status=report.status_table(found["status"]),
         backends=report.backends_table(found["backends"]),
+        worker=worker.table(found["worker"]) if found["worker"] else "not measured",
         backends_buffers=report.size(found["backends"][0]["shared_buffers"]) if found["backends"] else "not measured"))
     owner = directory.stat()
     for path in (page, directory / "bench", *written):
@@ -69,33 +73,38 @@ def write_docs(directory: Path, description: str, command: str, found: dict[str,
 
 
 def main() -> int:
-    """Exit status 0 when all was measured, 1 when this host could not hold a part of it."""
+    """Exit status 0 when all was measured, 1 when this host could not hold a part of it or preloading costs too much."""
     chosen = options(sys.argv[1:])
     if chosen.parsers:
         return bench_parsers()
     unwind_on_signals()
     install = Install.find()
-    found: dict[str, report.Results] = {"status": [], "backends": []}
+    found: dict[str, report.Results] = {"status": [], "backends": [], "worker": []}
     description = machine.describe(install)
     with tempfile.TemporaryDirectory(prefix="pg_hugepages-bench-") as work:
         directory = Path(work)
         build.build(install, directory)
         with measure.one_cpu():
-            if chosen.only != "backends":
+            if chosen.only in (None, "status"):
                 found["status"] = list(status.rows_of(directory, chosen.quick))
-            if chosen.only != "status":
+            if chosen.only in (None, "backends"):
                 found["backends"] = list(backends.rows_of(directory, chosen.quick, chosen.backends))
+        if chosen.only == "worker" or not (chosen.only or chosen.quick):
+            found["worker"] = list(worker.rows_of(worker.STARTS, chosen.minutes))
 
     print(f"\n{description}\n")
     if found["status"]:
         print(report.status_table(found["status"]) + "\n")
     if found["backends"]:
-        print(report.backends_table(found["backends"]))
+        print(report.backends_table(found["backends"]) + "\n")
+    if found["worker"]:
+        print(worker.table(found["worker"]))
     if chosen.json:
         chosen.json.write_text(json.dumps({"machine": description, **found}, indent=1) + "\n")
     if chosen.docs:
         write_docs(chosen.docs, description, shlex.join(["./dev", "bench", *sys.argv[1:]]), found)
-    return int(any("skipped" in result for results in found.values() for result in results))
+    skipped = any("skipped" in result for results in found.values() for result in results)
+    return int(skipped or worker.exceeds(found["worker"]))
 
 
 if __name__ == "__main__":
