@@ -1,7 +1,7 @@
-//! Whether the pool survives a reboot.
+//! Whether the pool survives a reboot, and whether it takes one to have it.
 
 use super::SizeOf;
-use super::pool::setting;
+use super::pool::{Fragmented, fragmented, setting};
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::assess::{HugePages, Severity};
 use crate::survey::situation::Situation;
@@ -11,7 +11,31 @@ use crate::{PageSize, Pages};
 pub const SYSCTL_FILE: &str = "/etc/sysctl.d/90-postgresql-hugepages.conf";
 
 pub fn rule(situation: &Situation, _: &mut SizeOf<'_>) -> Vec<Recommendation> {
-    survives(situation).into_iter().collect()
+    survives(situation).into_iter().chain(reserve(situation)).collect()
+}
+
+/// Where memory is fragmented, only a reservation at boot is certain to get all pages.
+fn reserve(situation: &Situation) -> Option<Recommendation> {
+    let status = &situation.status;
+    let (size, wanted) = (status.facts.pool.known()?.page_size, status.recommended?);
+    let Fragmented { more, ready } = fragmented(situation)?;
+    if status.facts.asked.huge_pages == HugePages::Off || status.does_not_fit() {
+        return None;
+    }
+    Some(Recommendation {
+        severity: Severity::Notice,
+        area: Area::Boot,
+        setting: "hugepages".to_owned(),
+        current: None,
+        recommended: Some(wanted.to_string()),
+        reason: format!(
+            "Of the {more} pages of {size} that the pool lacks only {ready} stand ready in free memory; reserved on the \
+             kernel's command line, before anything can fragment memory, all of them are certain."
+        ),
+        command: Some(on_command_line(size, wanted)),
+        takes_effect: Effect::Reboot,
+        saves: None,
+    })
 }
 
 fn survives(situation: &Situation) -> Option<Recommendation> {
@@ -62,12 +86,7 @@ fn survives(situation: &Situation) -> Option<Recommendation> {
 /// For the default size a file of sysctl.d, which sysctl.d's own order must not undo; for others there is none.
 fn command(size: PageSize, is_default: bool, pages: Pages, source: &str) -> String {
     if !is_default {
-        return format!(
-            "grubby --update-kernel=ALL --args=\"hugepagesz={} hugepages={pages}\" || (echo \
-             'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz={} hugepages={pages}\"' >> /etc/default/grub && update-grub)",
-            kernel_size(size),
-            kernel_size(size)
-        );
+        return on_command_line(size, pages);
     }
     // What stands in a later file of /etc has to be changed there.
     let file = match source {
@@ -77,6 +96,15 @@ fn command(size: PageSize, is_default: bool, pages: Pages, source: &str) -> Stri
         _ => SYSCTL_FILE,
     };
     format!("echo 'vm.nr_hugepages = {pages}' > {file}")
+}
+
+/// Puts a reservation on the kernel's command line, by the tool of Red Hat's family or of Debian's.
+fn on_command_line(size: PageSize, pages: Pages) -> String {
+    let size = kernel_size(size);
+    format!(
+        "grubby --update-kernel=ALL --args=\"hugepagesz={size} hugepages={pages}\" || (echo \
+         'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz={size} hugepages={pages}\"' >> /etc/default/grub && update-grub)"
+    )
 }
 
 /// A size as the kernel's command line takes it.

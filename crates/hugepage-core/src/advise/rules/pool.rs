@@ -52,12 +52,9 @@ fn own(situation: &Situation) -> Option<Recommendation> {
         if surplus > Pages(0) {
             reason += &format!(": {surplus} of its pages are surplus, and go when their user stops");
         }
-        if let Some(ready) = ready(situation, size)
-            && ready < wanted.saturating_sub(pool.nr)
-        {
+        if let Some(Fragmented { more, ready }) = fragmented(situation) {
             reason += &format!(
-                "; only {ready} of the {} more stand ready in free memory, so the kernel has to compact it first",
-                wanted.saturating_sub(pool.nr)
+                "; only {ready} of the {more} more stand ready in free memory, so the kernel has to compact it first"
             );
         }
         let severity = match status.outlook {
@@ -82,9 +79,20 @@ fn own(situation: &Situation) -> Option<Recommendation> {
     None
 }
 
-fn ready(situation: &Situation, size: PageSize) -> Option<Pages> {
-    let row = situation.pools.iter().find(|row| row.node.is_none() && row.pool.page_size == size)?;
-    row.obtainable_now
+/// Free memory as it lies does not hold the pages that the pool lacks.
+pub struct Fragmented {
+    /// How many it lacks.
+    pub more: Pages,
+    /// How many of these stand ready.
+    pub ready: Pages,
+}
+
+/// Whether the pool that is wanted can't be had without compacting memory.
+pub fn fragmented(situation: &Situation) -> Option<Fragmented> {
+    let pool = situation.status.facts.pool.known()?;
+    let row = situation.pools.iter().find(|row| row.node.is_none() && row.pool.page_size == pool.page_size)?;
+    let more = situation.status.recommended?.saturating_sub(pool.nr);
+    Some(Fragmented { more, ready: row.obtainable_now? }).filter(|found| found.ready < found.more)
 }
 
 /// Surplus pages are not certain, but cost nothing until they are needed: with them a pool that falls short by a little
