@@ -1,7 +1,7 @@
 //! Runs a program for its output: with a deadline, without our descriptors and environment, and never longer than the
 //! statement that wants it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{OsString, c_int};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -36,6 +36,13 @@ impl Drop for Running {
         let _ = self.0.kill();
         let _ = self.0.wait();
         LEFT.with_borrow_mut(|left| left.child = None);
+        if WOKEN.take() {
+            // SAFETY: the latch is this process's own.
+            #[allow(unsafe_code)]
+            unsafe {
+                pg_sys::SetLatch(pg_sys::MyLatch);
+            }
+        }
     }
 }
 
@@ -123,6 +130,7 @@ fn wait(readable: Option<c_int>, limit: Duration) -> bool {
         );
         if happened.unsigned_abs() & pg_sys::WL_LATCH_SET != 0 {
             pg_sys::ResetLatch(pg_sys::MyLatch);
+            WOKEN.set(true);
         }
         happened.unsigned_abs()
     };
@@ -163,6 +171,9 @@ struct Left {
 
 thread_local! {
     static LEFT: RefCell<Left> = RefCell::default();
+    /// Whether the latch was set while the program ran: by a signal that somebody else waits for, as the worker's main
+    /// loop does, so it is set again for them afterwards.
+    static WOKEN: Cell<bool> = const { Cell::new(false) };
 }
 
 /// From now on, `directory` is removed when this process ends, and a program that still runs is killed.

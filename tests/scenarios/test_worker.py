@@ -155,6 +155,14 @@ def test_reload(new_cluster):
     ]
     assert len(messages(server.log())) == 1
 
+    # It is told to end while it asks the server's program what the changed files come to: it does.
+    for megabytes in range(5, 10):
+        server.conf(work_mem=f"{megabytes}MB")
+        server.sql("SELECT pg_reload_conf()")
+        server.stop()
+        server.start()
+        await_worker(server)
+
 
 def test_stands_in_nobodys_way(new_cluster):
     """Seen in pg_stat_activity, in no database; it lets databases be dropped, also while it does not look, and a server
