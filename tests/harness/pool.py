@@ -54,9 +54,9 @@ class Pool:
 
     def resize(self, nr: int) -> None:
         """Set nr_hugepages, as `sysctl vm.nr_hugepages=N` would; PoolError if the kernel gives fewer."""
-        for compact_first in (False, True, True):
-            if compact_first:
-                Path("/proc/sys/vm/compact_memory").write_text("1")
+        for preparations in ((), ("compact_memory",), ("drop_caches", "compact_memory")):
+            for preparation in preparations:
+                Path("/proc/sys/vm", preparation).write_text("1")
             self._write("nr_hugepages", nr)
             persistent = self.persistent()
             if persistent == nr:
