@@ -4,6 +4,9 @@
 //! `rsvd.max` is checked when memory is mapped, `max` when a page is first touched. Limits of levels above the top of
 //! a container's view hold all the same and can't be seen from inside.
 
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
 use crate::Notes;
 use crate::read::Root;
 use crate::read::root::if_there;
@@ -13,6 +16,8 @@ use crate::{Bytes, PageSize, ReadError};
 const HOST_NAMESPACE: &str = "cgroup:[4026531835]";
 /// Limits this high are "no limit": v1 has no word for it and shows the largest page counter, rounded to pages.
 const UNLIMITED: u64 = 1 << 62;
+/// A process is moved to another cgroup so seldom that asking where it is once a second is enough.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// Where the hugetlb controller is mounted, as this process sees it. It changes so seldom that it may be kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +28,8 @@ pub struct Hierarchy {
     mount_root: String,
     /// Whether there are levels above `mount_point` that hold limits and can't be seen.
     hidden_levels: bool,
+    /// The cgroup of this process as it was at that time, see [`FRESH`].
+    own_path: RefCell<Option<(Instant, String)>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +115,7 @@ impl Hierarchy {
         match root.read(MOUNTS)?.lines().find_map(|line| mount(line, version)) {
             Some((mount_root, mount_point)) => {
                 let hidden_levels = namespaced || mount_root != "/";
-                Ok(Some(Self { version, mount_point, mount_root, hidden_levels }))
+                Ok(Some(Self { version, mount_point, mount_root, hidden_levels, own_path: RefCell::default() }))
             }
             // At the top of the host's hierarchy there are no limits, so nothing is missed.
             None if path == "/" && !namespaced => Ok(None),
@@ -139,6 +146,17 @@ impl Hierarchy {
 
     /// The cgroup of this process as a path below the mount point, without a slash at either end.
     fn own_path(&self, root: &Root) -> Result<String, ReadError> {
+        if let Some((at, path)) = &*self.own_path.borrow()
+            && at.elapsed() < FRESH
+        {
+            return Ok(path.clone());
+        }
+        let path = self.own_path_now(root)?;
+        *self.own_path.borrow_mut() = Some((Instant::now(), path.clone()));
+        Ok(path)
+    }
+
+    fn own_path_now(&self, root: &Root) -> Result<String, ReadError> {
         const PATH: &str = "/proc/self/cgroup";
         let path = root.read_short(PATH, |text| membership(text).map_or("/", |(_, path)| path).to_owned())?;
         let below = match self.mount_root.as_str() {
