@@ -1,7 +1,5 @@
 //! This server's history: where the file is, who writes it, and when.
 
-use std::ffi::{CStr, OsStr};
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -13,7 +11,7 @@ use hugepage_core::read::{Root, identity};
 use humantime::{format_rfc3339_micros, format_rfc3339_seconds};
 use pgrx::pg_sys;
 
-use crate::{log, preload, settings};
+use crate::{log, preload, server, settings};
 
 /// The file in the data directory.
 pub fn file() -> HistoryFile {
@@ -88,8 +86,6 @@ fn origin(notes: &mut Notes) -> Origin {
 
 /// The data directory, its symbolic links resolved.
 fn data_directory() -> PathBuf {
-    // SAFETY: set when the server starts and never after.
-    #[allow(unsafe_code)]
-    let path = PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(pg_sys::DataDir) }.to_bytes()));
+    let path = server::data_directory();
     std::fs::canonicalize(&path).unwrap_or(path)
 }
