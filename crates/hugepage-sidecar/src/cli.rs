@@ -1,0 +1,29 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+use hugepage_core::read::Root;
+
+/// Huge pages of a whole host: every PostgreSQL and Oracle instance on it, what they have and what they need.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100)]
+pub struct Cli {
+    /// Read another host's files from DIR, as `capture` wrote them, instead of this host's /proc, /sys and /etc.
+    #[arg(long, global = true, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {}
+
+impl Cli {
+    /// The host to look at.
+    pub fn root(&self) -> Root {
+        self.root.as_ref().map_or_else(Root::live, Root::at)
+    }
+}
