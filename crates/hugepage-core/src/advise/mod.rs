@@ -4,9 +4,12 @@ pub mod command;
 pub mod fix;
 pub mod largest;
 pub mod log;
+mod phrases;
 pub mod recommendation;
+mod remedy;
 pub mod restart;
 pub mod rules;
+pub mod terms;
 pub mod words;
 
 pub use recommendation::Recommendation;

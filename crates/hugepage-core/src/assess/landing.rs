@@ -15,6 +15,8 @@ pub enum Landing {
     Thp,
     /// The same for a part of it.
     PartialThp,
+    /// An SGA of several segments, some of them in huge pages of a pool and some not.
+    Mixed,
     /// In base pages.
     Base,
     /// The kernel did not tell.
@@ -46,6 +48,7 @@ impl fmt::Display for Landing {
             Self::Hugetlb => "hugetlb",
             Self::Thp => "thp",
             Self::PartialThp => "partial thp",
+            Self::Mixed => "mixed",
             Self::Base => "base",
             Self::Unknown => "unknown",
         })

@@ -11,7 +11,7 @@ pub mod share;
 pub mod status;
 
 pub use cause::Cause;
-pub use facts::{Asked, Facts, HugePages, Loss, PoolFact, Segment};
+pub use facts::{Asked, Facts, HugePages, Loss, PoolFact, Product, Segment};
 pub use finding::{Finding, Severity, Threat};
 pub use forecast::{Demand, Forecast, Ground, Pending};
 pub use landing::Landing;

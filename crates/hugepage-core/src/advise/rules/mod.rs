@@ -46,7 +46,7 @@ pub fn recommendations(situation: &Situation, size_of: &mut SizeOf<'_>) -> Vec<R
 /// What several rules ask.
 impl Situation {
     fn segment(&self) -> Bytes {
-        self.status.facts.segment.as_ref().map_or(Bytes(0), |segment| segment.mapping.size())
+        self.status.facts.segment_size()
     }
 
     fn in_huge_pages(&self) -> bool {
