@@ -7,8 +7,11 @@ pub mod buddyinfo;
 pub mod cgroup;
 pub mod holding;
 pub mod identity;
+pub mod limits;
 pub mod maps;
 pub mod meminfo;
+#[cfg(feature = "oracle")]
+pub mod oracle;
 pub mod pool;
 pub mod postgresql_conf;
 pub mod postmaster_opts;
@@ -17,6 +20,7 @@ pub mod procmap_query;
 pub mod root;
 pub mod smaps;
 pub mod sysctl;
+pub mod sysvipc;
 pub mod thp;
 
 pub use root::Root;

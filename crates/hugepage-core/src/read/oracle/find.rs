@@ -1,0 +1,1 @@
+//! Where an instance keeps its alert log and its parameters.
