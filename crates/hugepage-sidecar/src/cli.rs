@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use hugepage_core::read::Root;
 
+use crate::commands::status;
+
 /// Huge pages of a whole host: every PostgreSQL and Oracle instance on it, what they have and what they need.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
@@ -19,7 +21,10 @@ pub struct Cli {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub enum Command {}
+pub enum Command {
+    /// A row for each instance, the pools, and one verdict.
+    Status(status::Options),
+}
 
 impl Cli {
     /// The host to look at.

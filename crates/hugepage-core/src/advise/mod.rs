@@ -2,6 +2,8 @@
 
 pub mod command;
 pub mod fix;
+#[cfg(feature = "oracle")]
+pub mod host;
 pub mod largest;
 pub mod log;
 mod phrases;

@@ -8,6 +8,7 @@ pub mod landing;
 pub mod outlook;
 pub mod page_tables;
 pub mod share;
+pub mod sizing;
 pub mod status;
 
 pub use cause::Cause;
@@ -17,4 +18,5 @@ pub use forecast::{Demand, Forecast, Ground, Pending};
 pub use landing::Landing;
 pub use outlook::Outlook;
 pub use share::Share;
+pub use sizing::Sizing;
 pub use status::Status;

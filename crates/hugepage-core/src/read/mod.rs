@@ -5,6 +5,7 @@
 pub mod boot;
 pub mod buddyinfo;
 pub mod cgroup;
+pub mod devices;
 pub mod holding;
 pub mod identity;
 pub mod limits;

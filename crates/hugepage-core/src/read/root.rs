@@ -29,6 +29,11 @@ impl Root {
         Self(directory.into())
     }
 
+    /// The tree below `path`, such as the files that a process in a container sees (`/proc/PID/root`, proc(5)).
+    pub fn below(&self, path: &str) -> Self {
+        Self(self.path(path))
+    }
+
     /// Whether this is the running machine, so that system calls may answer instead of files.
     pub fn is_live(&self) -> bool {
         self.0 == Path::new("/")

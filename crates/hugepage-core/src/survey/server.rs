@@ -59,12 +59,17 @@ pub fn ground(
     view: CgroupView<'_>,
     notes: &mut Notes,
 ) -> Ground {
-    let pool = match size {
-        Some(size) => pool_of(root, size, meminfo, notes),
-        None => no_size(root, notes),
-    };
+    let pool = pool_of_size(root, size, meminfo, notes);
     let limits = size.and_then(|size| limits(root, view, size, notes));
     Ground { huge_page_size: size, pool, limits, memlock: None }
+}
+
+/// The pool of `size` alone.
+pub fn pool_of_size(root: &Root, size: Option<PageSize>, meminfo: Option<&Meminfo>, notes: &mut Notes) -> PoolFact {
+    match size {
+        Some(size) => pool_of(root, size, meminfo, notes),
+        None => no_size(root, notes),
+    }
 }
 
 /// Whether this host maps any shared memory by transparent huge pages, so that it pays to look closer.

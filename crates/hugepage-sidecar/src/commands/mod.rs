@@ -1,9 +1,14 @@
 //! One file for each subcommand.
 
-use crate::cli::Cli;
+pub mod status;
+
+use crate::cli::{Cli, Command};
 use crate::exit::Exit;
 
 /// Runs the subcommand; an error is one that kept it from its work.
 pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
-    match cli.command {}
+    let root = cli.root();
+    match &cli.command {
+        Command::Status(options) => status::run(&root, *options),
+    }
 }

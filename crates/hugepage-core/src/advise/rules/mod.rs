@@ -12,6 +12,7 @@ mod server;
 use std::cmp::Reverse;
 
 pub use boot::kernel_size;
+pub use pool::setting as pool_setting;
 pub use server::too_large;
 
 use crate::advise::recommendation::Recommendation;
