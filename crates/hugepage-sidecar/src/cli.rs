@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use hugepage_core::read::Root;
 
+use crate::commands::apply::Apply;
+
 /// Huge pages of a whole host: every PostgreSQL and Oracle instance on it, what they have and what they need.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
@@ -19,7 +21,10 @@ pub struct Cli {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub enum Command {}
+pub enum Command {
+    /// Set a pool of huge pages, or leave it as it was if the kernel does not give all of them
+    Apply(Apply),
+}
 
 impl Cli {
     /// The host to look at.

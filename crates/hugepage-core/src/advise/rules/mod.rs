@@ -11,7 +11,7 @@ mod server;
 
 use std::cmp::Reverse;
 
-pub use boot::kernel_size;
+pub use boot::{SYSCTL_FILE, kernel_size};
 pub use server::too_large;
 
 use crate::advise::recommendation::Recommendation;
