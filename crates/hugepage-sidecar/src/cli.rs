@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 use hugepage_core::read::Root;
 
 use crate::commands::apply::Apply;
+use crate::commands::capture::Capture;
 
 /// Huge pages of a whole host: every PostgreSQL and Oracle instance on it, what they have and what they need.
 #[derive(Debug, Parser)]
@@ -24,6 +25,8 @@ pub struct Cli {
 pub enum Command {
     /// Set a pool of huge pages, or leave it as it was if the kernel does not give all of them
     Apply(Apply),
+    /// Copy the files that answers come from, without secrets, to be examined elsewhere with --root
+    Capture(Capture),
 }
 
 impl Cli {

@@ -1,6 +1,7 @@
 //! One file for each subcommand.
 
 pub mod apply;
+pub mod capture;
 
 use crate::cli::{Cli, Command};
 use crate::exit::Exit;
@@ -9,5 +10,6 @@ use crate::exit::Exit;
 pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Apply(args) => apply::run(args, &cli.root()),
+        Command::Capture(args) => capture::run(args, &cli.root()),
     }
 }
