@@ -17,13 +17,22 @@ OK, WARNING, CRITICAL, UNKNOWN, USAGE = 0, 1, 2, 3, 64
 @cache
 def binary() -> Path:
     """The one HUGEPAGE_SIDECAR names; without it the one that was built last where cargo compiles."""
+    return _built("*/", "*/*/")
+
+
+@cache
+def static_binary() -> Path:
+    """The same, but the one that the Makefile builds, below the directory of a target."""
+    return _built("*/*/")
+
+
+def _built(*places: str) -> Path:
     if "HUGEPAGE_SIDECAR" in os.environ:
         return Path(os.environ["HUGEPAGE_SIDECAR"])
     target = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).parents[2] / "target"))
-    # Directly, and below the directory of a target triple, which a static build has.
-    built = [*target.glob(f"*/{PROGRAM}"), *target.glob(f"*/*/{PROGRAM}")]
+    built = [path for place in places for path in target.glob(place + PROGRAM)]
     if not built:
-        raise LookupError(f"no {PROGRAM} below {target}: run `./dev build` first")
+        raise LookupError(f"no {PROGRAM} below {target}: run `make sidecar` first")
     return max(built, key=lambda path: path.stat().st_mtime)
 
 
