@@ -95,6 +95,12 @@ impl Status {
         self.findings.first().map_or((Severity::Ok, &Finding::AsAsked), |(severity, finding)| (*severity, finding))
     }
 
+    /// How grave the finding of that name is, one of [`Finding::NAMES`]; `Ok` if it was not found.
+    pub fn severity_of(&self, name: &str) -> Severity {
+        let found = self.findings.iter().find(|(_, finding)| finding.name() == name);
+        found.map_or(Severity::Ok, |(severity, _)| *severity)
+    }
+
     /// What would take huge pages away, or the server down, though nothing has happened yet; the gravest first.
     pub fn threats(&self) -> Vec<Threat> {
         let threat = |finding: &Finding| match finding {
@@ -243,6 +249,11 @@ impl Facts {
         let tables = meminfo.and_then(|meminfo| meminfo.page_tables);
         let total = meminfo.and_then(|meminfo| meminfo.mem_total);
         matches!((tables, total), (Some(tables), Some(total)) if tables > total.percent(percent))
+    }
+
+    /// The size of the running segment.
+    pub fn segment_size(&self) -> Option<Bytes> {
+        self.segment.as_ref().map(|segment| segment.mapping.size())
     }
 
     /// The page size of the running segment.
