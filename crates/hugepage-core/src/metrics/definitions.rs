@@ -37,7 +37,7 @@ const INSTANCE: &[Metric<Instance>] = &[
         value: Value::Number(|instance| Some(level(instance.status.verdict().0))),
     },
     Metric {
-        name: "hugepage_finding",
+        name: "hugepage_finding_severity",
         unit: None,
         help: "Each thing that can be found, and how grave it is: 0 not so, 1 notice, 2 warning, 3 critical.",
         value: Value::Each("finding", findings),
@@ -49,16 +49,16 @@ const INSTANCE: &[Metric<Instance>] = &[
         value: Value::Each("landed_in", |instance| states(&LANDINGS, Some(instance.status.facts.landing()))),
     },
     Metric {
-        name: "hugepage_cause",
+        name: "hugepage_fallback_cause",
         unit: None,
-        help: "Why it is not in huge pages: 1 for the one that holds, none if it is.",
-        value: Value::Each("cause", |instance| states(&CAUSES, instance.status.cause)),
+        help: "Why it is not in huge pages: 1 for the reason that holds, all 0 if it is.",
+        value: Value::Each("reason", |instance| states(&CAUSES, instance.status.cause)),
     },
     Metric {
         name: "hugepage_restart_outlook",
         unit: None,
         help: "What the next start would land in, a crash restart included: 1 for the one that holds.",
-        value: Value::Each("restart_outlook", |instance| states(&OUTLOOKS, Some(instance.status.outlook))),
+        value: Value::Each("lands_in", |instance| states(&OUTLOOKS, Some(instance.status.outlook))),
     },
     Metric {
         name: "hugepage_instance_info",
@@ -125,15 +125,15 @@ const INSTANCE: &[Metric<Instance>] = &[
         value: Value::Number(|instance| instance.generation),
     },
     Metric {
-        name: "hugepage_processes",
+        name: "hugepage_page_tables_processes",
         unit: None,
-        help: "Processes whose page tables are known.",
+        help: "Processes of the instance.",
         value: Value::Number(|instance| instance.page_tables.as_ref().map(|tables| tables.processes)),
     },
     Metric {
-        name: "hugepage_page_tables",
+        name: "hugepage_page_tables_total",
         unit: BYTES,
-        help: "Page tables of these processes together.",
+        help: "Their page tables together.",
         value: Value::Number(|instance| bytes(instance.page_tables.as_ref()?.total)),
     },
     Metric {

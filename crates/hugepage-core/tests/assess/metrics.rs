@@ -51,8 +51,8 @@ fn one_server_as_asked() {
         ("hugepage_verdict", "", "0"),
         ("hugepage_landed_in", ",landed_in=\"hugetlb\"", "1"),
         ("hugepage_landed_in", ",landed_in=\"base\"", "0"),
-        ("hugepage_restart_outlook", ",restart_outlook=\"hugetlb\"", "1"),
-        ("hugepage_cause", ",cause=\"pool_empty\"", "0"),
+        ("hugepage_restart_outlook", ",lands_in=\"hugetlb\"", "1"),
+        ("hugepage_fallback_cause", ",reason=\"pool_empty\"", "0"),
         ("hugepage_instance_info", ",huge_pages=\"try\",huge_page_size=\"2097152\"", "1"),
         ("hugepage_shared_memory_bytes", "", "1073741824"),
         ("hugepage_page_size_bytes", "", "2097152"),
@@ -92,15 +92,19 @@ fn what_is_wrong_has_its_gravity() {
     ] {
         let text = host(vec![instance("/pg", server.status())]);
         let samples = samples(&text);
-        assert_eq!(of(&samples, "hugepage_finding", &format!(",finding=\"{finding}\"")), Some(verdict), "{finding}");
+        assert_eq!(
+            of(&samples, "hugepage_finding_severity", &format!(",finding=\"{finding}\"")),
+            Some(verdict),
+            "{finding}"
+        );
         assert_eq!(of(&samples, "hugepage_verdict", ""), Some(verdict), "{finding}");
     }
     // What is not the gravest is told too.
     let both = Server { page_tables: 2 * GIB, pool: surplus, ..Server::default() };
     let text = host(vec![instance("/pg", both.status())]);
     let samples = samples(&text);
-    assert_eq!(of(&samples, "hugepage_finding", ",finding=\"page_tables\""), Some("3"));
-    assert_eq!(of(&samples, "hugepage_finding", ",finding=\"restart_loses\""), Some("2"));
+    assert_eq!(of(&samples, "hugepage_finding_severity", ",finding=\"page_tables\""), Some("3"));
+    assert_eq!(of(&samples, "hugepage_finding_severity", ",finding=\"restart_loses\""), Some("2"));
 }
 
 #[test]
@@ -110,7 +114,7 @@ fn unknown_has_no_sample() {
     for name in ["hugepage_shared_memory_bytes", "hugepage_page_size_bytes", "hugepage_pages_needed"] {
         assert_eq!(of(&samples, name, ""), None, "{name}");
     }
-    for name in ["hugepage_generation", "hugepage_cgroup_limit_bytes", "hugepage_page_tables_bytes"] {
+    for name in ["hugepage_generation", "hugepage_cgroup_limit_bytes", "hugepage_page_tables_total_bytes"] {
         assert!(!text.contains(name), "{name} in\n{text}");
     }
     assert_eq!(of(&samples, "hugepage_landed_in", ",landed_in=\"unknown\""), Some("1"));
@@ -138,8 +142,8 @@ fn what_is_counted_elsewhere() {
     let text = host(vec![counted]);
     let samples = samples(&text);
     for (name, value) in [
-        ("hugepage_processes", "7"),
-        ("hugepage_page_tables_bytes", "700"),
+        ("hugepage_page_tables_processes", "7"),
+        ("hugepage_page_tables_total_bytes", "700"),
         ("hugepage_page_tables_max_bytes", "300"),
         ("hugepage_page_tables_saving_bytes", "600"),
         ("hugepage_page_tables_at_max_connections_bytes", "9000"),
@@ -190,16 +194,14 @@ fn every_text_has_a_series() {
         assert!(status.findings.iter().all(|(_, finding)| Finding::NAMES.contains(&finding.name())));
         let text = host(vec![instance("/pg", status.clone())]);
         for (metric, holds) in [
-            ("landed_in", Some(landing.to_string())),
-            ("restart_outlook", Some(status.outlook.to_string())),
-            ("cause", status.cause.map(|cause| cause.to_string())),
+            ("hugepage_landed_in", Some(landing.to_string())),
+            ("hugepage_restart_outlook", Some(status.outlook.to_string())),
+            ("hugepage_fallback_cause", status.cause.map(|cause| cause.to_string())),
         ] {
-            let ones: Vec<_> = text
-                .lines()
-                .filter(|line| line.starts_with(&format!("hugepage_{metric}{{")) && line.ends_with(" 1"))
-                .collect();
+            let ones: Vec<_> =
+                text.lines().filter(|line| line.starts_with(&format!("{metric}{{")) && line.ends_with(" 1")).collect();
             assert_eq!(ones.len(), usize::from(holds.is_some()), "{landing}: {ones:?}");
-            assert!(holds.is_none_or(|text| ones[0].contains(&format!("{metric}=\"{text}\""))), "{landing}: {ones:?}");
+            assert!(holds.is_none_or(|text| ones[0].contains(&format!("=\"{text}\"}}"))), "{landing}: {ones:?}");
         }
     }
 }

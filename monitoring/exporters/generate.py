@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+"""Writes the configuration of each exporter from queries.py; with --check, says whether the files are as they would be.
+
+Needs Debian's python3-yaml.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from queries import QUERIES, Query
+
+HERE = Path(__file__).resolve().parent
+
+HEADS = {
+    "postgres_exporter.yaml": """\
+# Huge pages for prometheus-postgres-exporter: --extend.query-path=postgres_exporter.yaml
+# Its role needs pg_monitor, and the database that it connects to needs the extension.
+# Made by generate.py from queries.py.
+""",
+    "sql_exporter.yml": """\
+# Huge pages for prometheus-sql-exporter: -config.file=sql_exporter.yml
+# Set the connections; the role needs pg_monitor, and the database needs the extension. It names a metric
+# sql_<query>{col="<column>"}; the relabelling in ../prometheus/prometheus.yml gives it the name that all others have.
+# Made by generate.py from queries.py.
+""",
+    "pgwatch.yaml": """\
+# Huge pages for pgwatch, as metrics and presets of a YAML file of metrics (pgwatch --metrics=pgwatch.yaml).
+# Its role needs pg_monitor, and the monitored database needs the extension.
+# Made by generate.py from queries.py.
+""",
+}
+
+
+def postgres_exporter() -> Any:
+    """A map of queries, each with its columns."""
+    def metrics(query: Query) -> list[Any]:
+        labels = [{name: {"usage": "LABEL", "description": name}} for name in query.labels]
+        return labels + [{name: {"usage": "GAUGE", "description": text}} for name, text in query.values.items()]
+    return {query.name: {"query": query.sql, "metrics": metrics(query)} for query in QUERIES}
+
+
+def sql_exporter() -> Any:
+    """Two jobs, as the query that looks at every backend need not run so often."""
+    def job(name: str, interval: str, each_backend: bool) -> Any:
+        queries = [{"name": query.name, "help": " ".join(query.values.values()) if len(query.values) == 1 else
+                    f"Columns of {query.name}.", "labels": list(query.labels), "values": list(query.values),
+                    "query": query.sql, "allow_zero_rows": True} for query in QUERIES if query.each_backend == each_backend]
+        return {"name": name, "interval": interval, "connections":
+                ["postgres://monitor@localhost:5432/postgres?sslmode=disable"], "queries": queries}
+    return {"jobs": [job("hugepages", "30s", False), job("hugepages_of_backends", "60s", True)]}
+
+
+def pgwatch() -> Any:
+    """Metrics by the first version that they work on, and a preset that runs them."""
+    def sql(query: Query) -> str:
+        epoch = "SELECT (extract(epoch FROM now()) * 1e9)::int8 AS epoch_ns,\n"
+        tags = [f"       {name} AS tag_{name},\n" for name in query.labels]
+        values = ",\n".join(f'       "{name}"' for name in query.values)
+        inner = "".join(f"    {line}\n" for line in query.sql.splitlines())
+        return f"{epoch}{''.join(tags)}{values}\nFROM (\n{inner}) AS q\n"
+    seconds = {query.name: 300 if query.each_backend else 60 for query in QUERIES}
+    return {
+        "metrics": {query.name: {"description": f"Huge pages: {', '.join(query.values)}.", "sqls": {15: sql(query)},
+                                 "gauges": ["*"], "is_instance_level": True} for query in QUERIES},
+        "presets": {"hugepages": {"description": "Huge pages, by the extension pg_hugepages.", "metrics": seconds}},
+    }
+
+
+MAKERS: dict[str, Callable[[], Any]] = {
+    "postgres_exporter.yaml": postgres_exporter, "sql_exporter.yml": sql_exporter, "pgwatch.yaml": pgwatch,
+}
+
+
+class Dumper(yaml.SafeDumper):
+    """Writes SQL as lines."""
+
+
+Dumper.add_representer(str, lambda dumper, text: dumper.represent_scalar(
+    "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None))
+
+
+def main() -> int:
+    """Exit status 1 if --check found a file that is not as it would be."""
+    stale = []
+    for name, make in MAKERS.items():
+        text = HEADS[name] + "\n" + yaml.dump(make(), Dumper=Dumper, sort_keys=False, width=120)
+        path = HERE / name
+        if "--check" not in sys.argv:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            stale.append(name)
+    if stale:
+        print(f"run generate.py: {', '.join(stale)}", file=sys.stderr)
+    return int(bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
