@@ -35,6 +35,12 @@ HEADS = {
 }
 
 
+def outer(query: Query, columns: list[str]) -> str:
+    """A query of these columns over the query."""
+    inner = "".join(f"    {line}\n" for line in query.sql.splitlines())
+    return "SELECT " + ",\n       ".join(columns) + f"\nFROM (\n{inner}) AS q\n"
+
+
 def postgres_exporter() -> Any:
     """A map of queries, each with its columns."""
     def metrics(query: Query) -> list[Any]:
@@ -44,30 +50,35 @@ def postgres_exporter() -> Any:
 
 
 def sql_exporter() -> Any:
-    """Two jobs, as the query that looks at every backend need not run so often."""
-    def job(name: str, interval: str, each_backend: bool) -> Any:
-        queries = [{"name": query.name, "help": " ".join(query.values.values()) if len(query.values) == 1 else
-                    f"Columns of {query.name}.", "labels": list(query.labels), "values": list(query.values),
-                    "query": query.sql, "allow_zero_rows": True} for query in QUERIES if query.each_backend == each_backend]
-        return {"name": name, "interval": interval, "connections":
-                ["postgres://monitor@localhost:5432/postgres?sslmode=disable"], "queries": queries}
-    return {"jobs": [job("hugepages", "30s", False), job("hugepages_of_backends", "60s", True)]}
+    """Two jobs, as the query that looks at every backend need not run so often. It wants numbers: NaN for NULL."""
+    def queries(each_backend: bool) -> list[Any]:
+        return [{
+            "name": query.name,
+            "help": " ".join(query.values.values()) if len(query.values) == 1 else f"Columns of {query.name}.",
+            "labels": list(query.labels),
+            "values": list(query.values),
+            "query": outer(query, [*query.labels, *(f"coalesce(\"{name}\"::float8, 'NaN') AS \"{name}\""
+                                                    for name in query.values)]),
+            "allow_zero_rows": True,
+        } for query in QUERIES if query.each_backend == each_backend]
+    connections = ["postgres://monitor@localhost:5432/postgres?sslmode=disable"]
+    return {"jobs": [
+        {"name": "hugepages", "interval": "30s", "connections": connections, "queries": queries(False)},
+        {"name": "hugepages_of_backends", "interval": "60s", "connections": connections, "queries": queries(True)},
+    ]}
 
 
 def pgwatch() -> Any:
     """Metrics by the first version that they work on, and a preset that runs them."""
     def sql(query: Query) -> str:
-        epoch = "SELECT (extract(epoch FROM now()) * 1e9)::int8 AS epoch_ns,\n"
-        tags = [f"       {name} AS tag_{name},\n" for name in query.labels]
-        values = ",\n".join(f'       "{name}"' for name in query.values)
-        inner = "".join(f"    {line}\n" for line in query.sql.splitlines())
-        return f"{epoch}{''.join(tags)}{values}\nFROM (\n{inner}) AS q\n"
+        tags = [f"{name} AS tag_{name}" for name in query.labels]
+        values = [f'"{name}"' for name in query.values]
+        return outer(query, ["(extract(epoch FROM now()) * 1e9)::int8 AS epoch_ns", *tags, *values])
+    metrics = {query.name: {"description": f"Huge pages: {', '.join(query.values)}.", "sqls": {15: sql(query)},
+                            "gauges": ["*"], "is_instance_level": True} for query in QUERIES}
     seconds = {query.name: 300 if query.each_backend else 60 for query in QUERIES}
-    return {
-        "metrics": {query.name: {"description": f"Huge pages: {', '.join(query.values)}.", "sqls": {15: sql(query)},
-                                 "gauges": ["*"], "is_instance_level": True} for query in QUERIES},
-        "presets": {"hugepages": {"description": "Huge pages, by the extension pg_hugepages.", "metrics": seconds}},
-    }
+    preset = {"description": "Huge pages, by the extension pg_hugepages.", "metrics": seconds}
+    return {"metrics": metrics, "presets": {"hugepages": preset}}
 
 
 MAKERS: dict[str, Callable[[], Any]] = {
@@ -76,7 +87,10 @@ MAKERS: dict[str, Callable[[], Any]] = {
 
 
 class Dumper(yaml.SafeDumper):
-    """Writes SQL as lines."""
+    """Writes SQL as lines, and nothing as an alias of something else."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
 
 
 Dumper.add_representer(str, lambda dumper, text: dumper.represent_scalar(
