@@ -20,10 +20,10 @@ from harness.cluster import Cluster, rows
 from harness.poll import until
 
 MONITORING = Path(__file__).resolve().parents[2] / "monitoring"
-INTERVAL = "250ms"
+INTERVAL = "500ms"
 """How often the tests' Prometheus scrapes and evaluates."""
 
-GAP = 1.0
+GAP = 2.5
 """Seconds without a sample after which an alert has ended, a few intervals."""
 
 LABEL = re.compile(r'(\w+)=(?=")')
