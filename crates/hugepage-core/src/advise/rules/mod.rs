@@ -47,7 +47,7 @@ pub fn recommendations(situation: &Situation, size_of: &mut SizeOf<'_>) -> Vec<R
 /// What several rules ask.
 impl Situation {
     fn segment(&self) -> Bytes {
-        self.status.facts.segment_size()
+        self.status.facts.segment_size().unwrap_or_default()
     }
 
     fn in_huge_pages(&self) -> bool {
