@@ -6,6 +6,7 @@
 //! in time and memory, and never wait for a file.
 
 pub mod alert_log;
+pub mod find;
 mod log_xml;
 pub mod oratab;
 pub mod parameters;
@@ -17,6 +18,7 @@ mod start_text;
 pub mod timestamp;
 
 pub use alert_log::last_start;
+pub use find::Search;
 pub use parameters::Parameters;
 pub use process::{Instance, Kind, Process, Role};
 pub use start::LastStart;
