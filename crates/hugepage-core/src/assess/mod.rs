@@ -8,13 +8,15 @@ pub mod landing;
 pub mod outlook;
 pub mod page_tables;
 pub mod share;
+pub mod sizing;
 pub mod status;
 
 pub use cause::Cause;
-pub use facts::{Asked, Facts, HugePages, Loss, PoolFact, Segment};
+pub use facts::{Asked, Facts, HugePages, Loss, PoolFact, Product, Segment};
 pub use finding::{Finding, Severity, Threat};
 pub use forecast::{Demand, Forecast, Ground, Pending};
 pub use landing::Landing;
 pub use outlook::Outlook;
 pub use share::Share;
+pub use sizing::Sizing;
 pub use status::Status;

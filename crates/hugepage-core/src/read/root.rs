@@ -22,6 +22,8 @@ const BUFFER: usize = 4096;
 #[derive(Clone, Debug)]
 pub struct Root {
     place: PathBuf,
+    /// In front of every path that is noted or was refused: where this is below the root that those speak of.
+    prefix: String,
     record: Option<Record>,
     /// By path, the error numbers of what the host that was captured refused to show.
     refused: BTreeMap<String, i32>,
@@ -30,7 +32,7 @@ pub struct Root {
 impl Root {
     /// The machine this runs on.
     pub fn live() -> Self {
-        Self { place: PathBuf::from("/"), record: None, refused: BTreeMap::new() }
+        Self { place: PathBuf::from("/"), prefix: String::new(), record: None, refused: BTreeMap::new() }
     }
 
     /// A tree of files that stands for a machine.
@@ -39,7 +41,7 @@ impl Root {
         let text = fs::read_to_string(place.join(REFUSED)).unwrap_or_default();
         let refusal =
             |line: &str| line.split_once(' ').and_then(|(errno, path)| Some((path.to_owned(), errno.parse().ok()?)));
-        Self { place, record: None, refused: text.lines().filter_map(refusal).collect() }
+        Self { place, prefix: String::new(), record: None, refused: text.lines().filter_map(refusal).collect() }
     }
 
     /// The same place, where every look is noted. It is no longer live: files answer, and no system calls, so that
@@ -49,20 +51,32 @@ impl Root {
         (Self { record: Some(record.clone()), ..self.clone() }, record)
     }
 
+    /// The tree below `path`, such as the files that a process in a container sees (`/proc/PID/root`, proc(5)).
+    pub fn below(&self, path: &str) -> Self {
+        Self { place: self.path(path), prefix: format!("{}{path}", self.prefix), ..self.clone() }
+    }
+
     /// Whether this is the running machine, so that system calls may answer instead of files.
     pub fn is_live(&self) -> bool {
         self.place == Path::new("/") && self.record.is_none()
     }
 
+    /// Whether `path` is a file of a tree, so that reading it asks nothing of a kernel. Where looks are noted, this is
+    /// one.
+    pub fn is_captured(&self, path: &str) -> bool {
+        self.note(path, How::Content);
+        self.place != Path::new("/")
+    }
+
     fn note(&self, path: &str, how: How) {
         if let Some(record) = &self.record {
-            record.add(path, how);
+            record.add(&format!("{}{path}", self.prefix), how);
         }
     }
 
     /// The refusal of the host that was captured, instead of the error that its tree has nothing there.
     fn refusal(&self, path: &str, error: io::Error) -> io::Error {
-        match self.refused.get(path) {
+        match self.refused.get(&format!("{}{path}", self.prefix)) {
             Some(errno) if error.kind() == io::ErrorKind::NotFound => io::Error::from_raw_os_error(*errno),
             _ => error,
         }

@@ -17,9 +17,9 @@ use anyhow::{Context, bail};
 use clap::Args;
 use hugepage_core::Notes;
 use hugepage_core::read::boot::NextBoot;
-use hugepage_core::read::cgroup::Hierarchy;
 use hugepage_core::read::{Root, identity, sysctl};
-use hugepage_core::survey::{host, pools};
+use hugepage_core::survey::host;
+use hugepage_core::survey::instances::survey;
 
 use self::tree::Left;
 use crate::exit::{self, Exit};
@@ -59,8 +59,7 @@ pub fn run(args: &Capture, root: &Root) -> anyhow::Result<Exit> {
 /// Every question that this program can ask of a host; the answers are of no interest here.
 fn look_at_everything(root: &Root) {
     let mut notes = Notes::default();
-    let hierarchy = notes.keep(Hierarchy::find(root));
-    pools::rows(root, hierarchy.as_ref().map(Option::as_ref), &mut notes);
+    survey(root, 0);
     host::facts(root, &mut notes);
     notes.keep(NextBoot::read(root));
     notes.keep(identity::host_name(root));
