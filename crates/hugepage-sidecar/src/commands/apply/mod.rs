@@ -20,7 +20,7 @@ use self::host::Host;
 use self::lock::Lock;
 use self::persist::Setting;
 use self::plan::{Ground, Plan};
-use self::steps::{Ended, Help, walk};
+use self::steps::{Ended, Help, Way, walk};
 use crate::exit::{self, Exit};
 use crate::interrupt::Interrupt;
 
@@ -95,7 +95,8 @@ fn set_pool(args: &Apply, root: &Root, pages: Pages) -> anyhow::Result<Exit> {
 fn change(host: &mut Host<'_>, plan: Plan, args: &Apply, interrupt: &Interrupt) -> anyhow::Result<Ended> {
     let helps: &[Help] = if args.drop_caches { &[Help::Compact, Help::DropCaches] } else { &[Help::Compact] };
     let bar = progress_bar(host.size(), plan);
-    let ended = walk(host, (plan.from, plan.to), helps, &|| interrupt.came(), &mut |at| {
+    let way = Way { from: plan.from, to: plan.to, size: host.size(), helps };
+    let ended = walk(host, way, &|| interrupt.came(), &mut |at| {
         bar.set_position(at.0.abs_diff(plan.from.0));
     });
     bar.finish_and_clear();
@@ -108,7 +109,8 @@ fn roll_back(host: &mut Host<'_>, before: &Ground) -> anyhow::Result<Exit> {
     let target = back_to(before, &now);
     let size = host.size();
     // Whoever asks for the end again gets it when the pool is back.
-    let ended = walk(host, (now.persistent(), target), &[Help::Compact], &|| false, &mut |_| {});
+    let way = Way { from: now.persistent(), to: target, size, helps: &[Help::Compact] };
+    let ended = walk(host, way, &|| false, &mut |_| {});
     let kept = host.ground()?.persistent();
     if kept == before.persistent() {
         eprintln!("The pool keeps {kept} pages of {size}, as before.");
