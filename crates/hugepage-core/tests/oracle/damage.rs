@@ -87,6 +87,13 @@ fn nothing_about_a_start_is_none() {
     }
 }
 
+#[test]
+fn a_start_of_which_nothing_is_known_is_a_start() {
+    for text in ["Starting ORACLE instance (", "x\nStarting ORACLE instance ()\n\n"] {
+        assert_eq!(facts(&last_start(text.as_bytes()).unwrap()), ["mode "], "{text}");
+    }
+}
+
 /// What logs are made of, in any order.
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let text = prop::sample::select(vec![
