@@ -1,7 +1,6 @@
 //! Where an instance keeps its alert log and its parameters. Nothing is searched at large: only the places where Oracle
 //! itself would look or write are, to a fixed depth.
 
-use std::fs;
 use std::time::SystemTime;
 
 use crate::Notes;
@@ -56,7 +55,7 @@ impl Search<'_> {
         // A read-only home keeps them in ORACLE_BASE (since 18c).
         let directories = [home.to_owned()].into_iter().chain(bases(root, home, notes));
         let paths = directories.flat_map(|base| names.clone().map(|name| format!("{base}/dbs/{name}")));
-        paths.into_iter().find(|path| modified(root, path).is_some())
+        paths.into_iter().find(|path| root.modified(path).is_some())
     }
 
     /// The ADR home of the files that PMON has open.
@@ -110,13 +109,7 @@ impl Search<'_> {
 /// The alert log in an ADR home, and when it was last written to.
 fn log_in(root: &Root, home: &str, sid: &str) -> Option<(SystemTime, String)> {
     let paths = [format!("{home}/trace/alert_{sid}.log"), format!("{home}/alert/log.xml")];
-    paths.into_iter().find_map(|path| Some((modified(root, &path)?, path)))
-}
-
-/// When a regular file was last written to; `None` for all else.
-fn modified(root: &Root, path: &str) -> Option<SystemTime> {
-    let metadata = fs::metadata(root.path(path)).ok()?;
-    metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
+    paths.into_iter().find_map(|path| Some((root.modified(&path)?, path)))
 }
 
 /// What ORACLE_BASE may be for this ORACLE_HOME, the likeliest first: what the installer wrote down (orabasetab), the
