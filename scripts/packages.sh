@@ -10,7 +10,10 @@ packages_for() {
                 libssl-dev zlib1g-dev ;;
             run) printf '%s\n' python3 python3-psycopg2 procps ;;
             test) printf '%s\n' python3-pytest python3-venv ansible-core openssl strace systemd ;;
-            package) printf '%s\n' debhelper dpkg-dev ;;
+            package) printf '%s\n' debhelper dpkg-dev lintian ;;
+            # Debian's tools for packages of PostgreSQL extensions, under their newer name where there is one.
+            package-15) echo postgresql-server-dev-all ;;
+            package-*) echo postgresql-common-dev ;;
             trees) printf '%s\n' debootstrap python3-pip ;;
             lint) printf '%s\n' shellcheck python3-pyflakes ;;
         esac
