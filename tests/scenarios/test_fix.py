@@ -136,6 +136,7 @@ def test_postgresql(new_cluster, pool):
     assert borrowed.numbers().available >= 0
 
 
+@pytest.mark.any_major
 def test_ansible(short, tmp_path):
     server, borrowed, wanted = short
     program = needs("ansible-playbook")
@@ -154,6 +155,7 @@ def test_ansible(short, tmp_path):
     assert_lands(server)
 
 
+@pytest.mark.any_major
 def test_ansible_for_gigantic_pages(new_cluster, tmp_path):
     server = create_extension(new_cluster(huge_page_size="1GB").start())
     playbook = tmp_path / "playbook.yml"

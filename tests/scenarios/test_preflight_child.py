@@ -129,7 +129,8 @@ def test_child_has_nothing_of_ours(server, stuck):
     """Neither descriptors nor environment, and no argument but the server's own."""
     asking = Asking(server, "SET application_name = 'LD_PRELOAD=evil'")
     descriptors = {fd.name: str(fd.readlink()) for fd in Path(f"/proc/{asking.child}/fd").iterdir()}
-    assert descriptors["0"] == "/dev/null"
+    assert descriptors.pop("0") == "/dev/null"
+    assert Path(descriptors.pop("2")).parent.parent.name == "pgsql_tmp"
     ours = [int(fd.name) for fd in Path(f"/proc/{asking.backend}/fd").iterdir()]
     assert not [name for number, name in descriptors.items() for our in ours
                 if same_open_file(asking.child, int(number), asking.backend, our)]
