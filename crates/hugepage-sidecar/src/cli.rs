@@ -7,7 +7,7 @@ use hugepage_core::read::Root;
 
 use crate::commands::apply::Apply;
 use crate::commands::capture::Capture;
-use crate::commands::{check, status, watch};
+use crate::commands::{check, size, status, watch};
 
 /// Huge pages of a whole host: every PostgreSQL and Oracle instance on it, what they have and what they need.
 #[derive(Debug, Parser)]
@@ -26,6 +26,8 @@ pub struct Cli {
 pub enum Command {
     /// A row for each instance, the pools, and one verdict
     Status(status::Options),
+    /// The right size of every pool, for what runs and for what is down but configured
+    Size(size::Options),
     /// One line and an exit status, for monitoring systems
     Check(check::Options),
     /// Look again and again: log what is lost and what would be, keep the history, write files

@@ -10,6 +10,7 @@ mod exit;
 mod interrupt;
 mod past;
 mod show;
+mod stopped;
 
 use clap::Parser;
 use clap::error::ErrorKind;

@@ -3,6 +3,7 @@
 pub mod apply;
 pub mod capture;
 pub mod check;
+pub mod size;
 pub mod status;
 pub mod watch;
 
@@ -14,6 +15,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
     let root = cli.root();
     match &cli.command {
         Command::Status(options) => status::run(&root, options),
+        Command::Size(options) => size::run(&root, options),
         Command::Check(options) => check::run(&root, options),
         Command::Watch(options) => watch::run(&root, options),
         Command::Apply(args) => apply::run(args, &root),
