@@ -8,6 +8,7 @@ mod cli;
 mod commands;
 mod exit;
 mod interrupt;
+mod past;
 mod show;
 
 use clap::Parser;

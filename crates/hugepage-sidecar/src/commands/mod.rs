@@ -2,7 +2,9 @@
 
 pub mod apply;
 pub mod capture;
+pub mod check;
 pub mod status;
+pub mod watch;
 
 use crate::cli::{Cli, Command};
 use crate::exit::Exit;
@@ -11,7 +13,9 @@ use crate::exit::Exit;
 pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
     let root = cli.root();
     match &cli.command {
-        Command::Status(options) => status::run(&root, *options),
+        Command::Status(options) => status::run(&root, options),
+        Command::Check(options) => check::run(&root, options),
+        Command::Watch(options) => watch::run(&root, options),
         Command::Apply(args) => apply::run(args, &root),
         Command::Capture(args) => capture::run(args, &root),
     }

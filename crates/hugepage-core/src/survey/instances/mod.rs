@@ -13,7 +13,7 @@ use std::fmt;
 use std::time::SystemTime;
 
 use crate::assess::page_tables::PageTables;
-use crate::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Segment, Status};
+use crate::assess::{Asked, Cause, Facts, HugePages, Landing, Loss, Pending, PoolFact, Segment, Status};
 use crate::notes::Notes;
 use crate::read::cgroup::{Hierarchy, Limits};
 use crate::read::devices::Devices;
@@ -389,12 +389,18 @@ fn lack(facts: &Facts) -> Pages {
 }
 
 impl Instance {
+    /// Takes into the assessment what was seen when it started.
+    pub fn remember(&mut self, cause_at_start: Option<Cause>, loss: Option<Loss>) {
+        let facts = Facts { cause_at_start, loss, ..self.status.facts.clone() };
+        self.status = Status::of(facts);
+    }
+
     /// Where its shared memory is.
     pub fn landed(&self) -> Landed {
         match self.status.facts.landing() {
             Landing::Hugetlb => Landed::All,
             Landing::Mixed => Landed::Mixed,
-            Landing::Base if self.status.cause == Some(crate::assess::Cause::MemoryTarget) => Landed::Amm,
+            Landing::Base if self.status.cause == Some(Cause::MemoryTarget) => Landed::Amm,
             Landing::Base | Landing::Thp | Landing::PartialThp => Landed::Nothing,
             // PostgreSQL's is in huge pages as a whole, or not at all.
             Landing::Unknown if self.has_hugetlb_pages && self.kind == Kind::PostgreSql => Landed::All,
