@@ -46,19 +46,19 @@ const INSTANCE: &[Metric<Instance>] = &[
         name: "hugepage_landed_in",
         unit: None,
         help: "Where shared memory is: 1 for the one that holds.",
-        value: Value::Each("landed_in", |instance| states(&LANDINGS, Some(instance.status.facts.landing()))),
+        value: Value::Each("landed_in", |instance| states(&Landing::ALL, Some(instance.status.facts.landing()))),
     },
     Metric {
         name: "hugepage_fallback_cause",
         unit: None,
         help: "Why it is not in huge pages: 1 for the reason that holds, all 0 if it is.",
-        value: Value::Each("reason", |instance| states(&CAUSES, instance.status.cause)),
+        value: Value::Each("reason", |instance| states(&Cause::ALL, instance.status.cause)),
     },
     Metric {
         name: "hugepage_restart_outlook",
         unit: None,
         help: "What the next start would land in, a crash restart included: 1 for the one that holds.",
-        value: Value::Each("lands_in", |instance| states(&OUTLOOKS, Some(instance.status.outlook))),
+        value: Value::Each("lands_in", |instance| states(&Outlook::ALL, Some(instance.status.outlook))),
     },
     Metric {
         name: "hugepage_instance_info",
@@ -235,19 +235,6 @@ const HOST: &[Metric<Meminfo>] = &[
         help: "Memory of the host, huge pages included.",
         value: Value::Number(|meminfo| bytes(meminfo.mem_total)),
     },
-];
-
-const LANDINGS: [Landing; 5] = [Landing::Hugetlb, Landing::Thp, Landing::PartialThp, Landing::Base, Landing::Unknown];
-const OUTLOOKS: [Outlook; 4] = [Outlook::Hugetlb, Outlook::Base, Outlook::Fails, Outlook::Unknown];
-const CAUSES: [Cause; 8] = [
-    Cause::Disabled,
-    Cause::SysvSharedMemory,
-    Cause::PageSizeUnsupported,
-    Cause::PoolEmpty,
-    Cause::PoolTooSmall,
-    Cause::PoolTaken,
-    Cause::CgroupLimit,
-    Cause::Unknown,
 ];
 
 /// All metrics that have a sample, in the order of the definitions.
