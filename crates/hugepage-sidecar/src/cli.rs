@@ -7,7 +7,7 @@ use hugepage_core::read::Root;
 
 use crate::commands::apply::Apply;
 use crate::commands::capture::Capture;
-use crate::commands::status;
+use crate::commands::{metrics, status};
 
 /// Huge pages of a whole host: every PostgreSQL and Oracle instance on it, what they have and what they need.
 #[derive(Debug, Parser)]
@@ -26,6 +26,8 @@ pub struct Cli {
 pub enum Command {
     /// A row for each instance, the pools, and one verdict
     Status(status::Options),
+    /// The same as OpenMetrics text, for node_exporter's textfile collector and the like
+    Metrics(metrics::Options),
     /// Set a pool of huge pages, or leave it as it was if the kernel does not give all of them
     Apply(Apply),
     /// Copy the files that answers come from, without secrets, to be examined elsewhere with --root
