@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use hugepage_core::read::Root;
 
+use crate::commands::oracle::OracleCommand;
+
 /// Huge pages of a whole host: every PostgreSQL and Oracle instance on it, what they have and what they need.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
@@ -19,7 +21,11 @@ pub struct Cli {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub enum Command {}
+pub enum Command {
+    /// Files that an Oracle Database reads, and the SQL for it.
+    #[command(subcommand)]
+    Oracle(OracleCommand),
+}
 
 impl Cli {
     /// The host to look at.

@@ -6,6 +6,7 @@
 mod cli;
 mod commands;
 mod exit;
+mod oracle;
 
 use clap::Parser;
 use clap::error::ErrorKind;
