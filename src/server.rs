@@ -5,7 +5,7 @@ use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use hugepage_core::assess::{Asked, HugePages};
+use hugepage_core::assess::{Asked, HugePages, Product};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::cgroup::Hierarchy;
 use hugepage_core::read::maps::Mapping;
@@ -36,6 +36,7 @@ pub fn asked() -> Asked {
             _ => HugePages::Try,
         },
         huge_page_size: u64::try_from(page_size_kb).ok().and_then(PageSize::from_kib),
+        product: Product::PostgreSql,
         sysv: is(shmem_type, pg_sys::PGShmemType::SHMEM_TYPE_SYSV),
         shared_buffers: Bytes(u64::from(buffers.unsigned_abs()) * u64::from(pg_sys::BLCKSZ)),
     }

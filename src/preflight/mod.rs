@@ -13,7 +13,7 @@ pub mod stub;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use hugepage_core::assess::{Asked, Demand};
+use hugepage_core::assess::{Asked, Demand, Product};
 use hugepage_core::{Bytes, PageSize};
 
 use crate::{majors, server};
@@ -131,6 +131,7 @@ fn demand(on_disk: &OnDisk, overrides: Overrides, shared_memory: Bytes) -> Deman
     let asked = Asked {
         huge_pages: on_disk.huge_pages(),
         huge_page_size: overrides.huge_page_size.or_else(|| on_disk.huge_page_size()),
+        product: Product::PostgreSql,
         sysv: on_disk.sysv(),
         shared_buffers: Bytes(
             u64::from(overrides.shared_buffers.unwrap_or_else(|| on_disk.shared_buffers()).unsigned_abs()) * block,

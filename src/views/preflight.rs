@@ -138,7 +138,7 @@ impl Start {
         let page_size = match forecast.outlook {
             Outlook::Hugetlb => forecast.huge_page_size,
             Outlook::Base => Some(PageSize::base()),
-            Outlook::Fails | Outlook::Unknown => None,
+            Outlook::Mixed | Outlook::Fails | Outlook::Unknown => None,
         };
         (
             will_start,

@@ -51,7 +51,7 @@ fn hugepage_status() -> TableIterator<
 
     let facts = &status.facts;
     let landing = facts.landing();
-    let mapping = facts.segment.as_ref().map(|segment| &segment.mapping);
+    let segment = facts.segment.as_ref();
     let pool = facts.pool.known();
     TableIterator::once((
         status.verdict().0.to_string(),
@@ -59,11 +59,11 @@ fn hugepage_status() -> TableIterator<
         advise::hint(&status).map(text),
         (landing != Landing::Unknown).then_some(landing == Landing::Hugetlb),
         landing.to_string(),
-        mapping.map(|mapping| text(mapping.name().to_owned())),
+        segment.map(|segment| text(segment.name.clone())),
         bigint(facts.page_size()),
         status.cause.map(|cause| cause.to_string()),
         facts.asked.shared_buffers.bigint(),
-        bigint(mapping.map(|mapping| mapping.size())),
+        bigint(segment.map(|segment| segment.size)),
         facts.asked.huge_pages.to_string(),
         bigint(facts.huge_page_size),
         bigint(status.needed),

@@ -3,6 +3,9 @@
 
 use std::process::ExitCode;
 
+use hugepage_core::assess::Severity;
+use hugepage_core::survey::instances::{Instance, Landed, Survey};
+
 /// An exit status of this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit(u8);
@@ -17,6 +20,18 @@ pub const CRITICAL: Exit = Exit(2);
 pub const UNKNOWN: Exit = Exit(3);
 /// A wrong call (`EX_USAGE`).
 pub const USAGE: Exit = Exit(64);
+
+/// Of what was seen: the gravest verdict; unknown if that is the worst and something could not be seen.
+pub fn of(survey: &Survey) -> Exit {
+    let gravest = survey.instances.iter().map(|instance| instance.status.verdict().0).max();
+    let hidden = |instance: &Instance| matches!(instance.landed(), Landed::Unknown | Landed::Some);
+    match gravest {
+        Some(Severity::Critical) => CRITICAL,
+        Some(Severity::Warning) => WARNING,
+        _ if survey.instances.iter().any(hidden) => UNKNOWN,
+        _ => OK,
+    }
+}
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {

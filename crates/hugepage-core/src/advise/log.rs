@@ -2,8 +2,9 @@
 //! Pages Information", and a word when a restart would lose what there is. Messages follow PostgreSQL's style.
 
 use crate::Bytes;
+use crate::advise::phrases::Words;
 use crate::advise::restart;
-use crate::advise::words::Words;
+use crate::advise::terms::Terms;
 use crate::assess::{HugePages, Landing, Outlook, Status, Threat};
 use crate::history::Lost;
 
@@ -26,12 +27,14 @@ pub fn allocated(status: &Status, lost: Option<&Lost>, notes: &[String]) -> Mess
     let words = Words(status);
     let landing = status.facts.landing();
     let as_asked = landing == Landing::Hugetlb || status.facts.asked.huge_pages == HugePages::Off;
+    let memory = words.terms().the_memory;
     let message = match (lost, landing) {
-        (Some(lost), _) => format!("shared memory has lost what it had: it {}", lost.what),
-        (None, Landing::Hugetlb) => format!("shared memory landed in {}", words.huge_pages()),
-        (None, Landing::Unknown) => "where shared memory landed could not be found out".to_owned(),
-        (None, _) if as_asked => format!("shared memory landed in {}, as huge_pages = off asks", words.pages_now()),
-        (None, _) => "shared memory did not land in huge pages".to_owned(),
+        (Some(lost), _) => format!("{memory} has lost what it had: it {}", lost.what),
+        (None, Landing::Hugetlb) => format!("{memory} landed in {}", words.huge_pages()),
+        (None, Landing::Unknown) => format!("where {memory} landed could not be found out"),
+        (None, _) if as_asked => format!("{memory} landed in {}, as {} asks", words.pages_now(), words.asked()),
+        (None, Landing::Mixed) => format!("{memory} landed in huge pages only in part"),
+        (None, _) => format!("{memory} did not land in huge pages"),
     };
     let hint = match (status.cause, landing) {
         _ if as_asked && lost.is_none() => None,
@@ -47,32 +50,31 @@ pub fn allocated(status: &Status, lost: Option<&Lost>, notes: &[String]) -> Mess
 /// Said once when a threat comes up while the server runs.
 pub fn threatened(status: &Status, threat: Threat) -> Message {
     let words = Words(status);
+    let next_start = words.terms().next_start;
     let (message, detail) = match threat {
         Threat::CgroupLimit => (
-            "a cgroup allows fewer huge pages than shared memory has",
+            format!("a cgroup allows fewer huge pages than {} has", words.terms().the_memory),
             format!("What touches more than {} of them is killed by SIGBUS, or fails to read.", words.allowed()),
         ),
         // A restart after a crash keeps the running configuration.
         Threat::RestartFails if status.of_pending => {
-            ("the next start would fail with the configuration now on disk", at_next_start(status))
+            ("the next start would fail with the configuration now on disk".to_owned(), at_next_start(status))
         }
-        Threat::RestartLoses if status.of_pending => {
-            ("the next start would lose huge pages with the configuration now on disk", at_next_start(status))
-        }
-        Threat::RestartFails => (
-            "the next start would fail for want of huge pages, a restart after a crash included",
+        Threat::RestartLoses if status.of_pending => (
+            "the next start would lose huge pages with the configuration now on disk".to_owned(),
             at_next_start(status),
         ),
-        Threat::RestartLoses => {
-            ("the next start would lose huge pages, a restart after a crash included", at_next_start(status))
+        Threat::RestartFails => {
+            (format!("the next start would fail for want of huge pages{next_start}"), at_next_start(status))
         }
+        Threat::RestartLoses => (format!("the next start would lose huge pages{next_start}"), at_next_start(status)),
     };
     let hint = match threat {
         Threat::CgroupLimit => words.raise_fault_limit(),
         _ if status.of_pending => Some(restart::hint(status)),
         _ => words.keep(),
     };
-    Message { is_bad: true, message: message.to_owned(), detail: Some(format!("{}\n{detail}", figures(status))), hint }
+    Message { is_bad: true, message, detail: Some(format!("{}\n{detail}", figures(status))), hint }
 }
 
 /// What the next start lacks, with the running configuration or with the one on disk.
@@ -86,7 +88,7 @@ fn at_next_start(status: &Status) -> String {
 /// Said once when it is over.
 pub fn threat_is_over(status: &Status, threat: Threat) -> Message {
     let message = match (threat, status.outlook) {
-        (Threat::CgroupLimit, _) => "the cgroup allows all huge pages of shared memory again",
+        (Threat::CgroupLimit, _) => "the cgroup allows all huge pages that are in use again",
         (_, Outlook::Hugetlb) => "the next start would have its huge pages again",
         (Threat::RestartFails, _) => "the next start would not fail any more",
         (Threat::RestartLoses, _) => "the next start may have its huge pages again, but that is not certain",
@@ -97,9 +99,12 @@ pub fn threat_is_over(status: &Status, threat: Threat) -> Message {
 /// Three lines of figures.
 fn figures(status: &Status) -> String {
     let facts = &status.facts;
-    let size = facts.segment.as_ref().map_or(Bytes(0), |segment| segment.mapping.size());
-    let (inside, percent) = if facts.landing() == Landing::Hugetlb { (size, 100) } else { (Bytes(0), 0) };
-    let mut lines = vec![format!("Shared memory in huge pages: {inside} of {size} ({percent}%).")];
+    let size = facts.segment_size().unwrap_or_default();
+    let inside = facts.segment.as_ref().map_or(Bytes(0), |segment| segment.in_huge_pages);
+    // Rounded down, as Oracle's alert log does: all but one page is 99%.
+    let percent = inside.0.saturating_mul(100).checked_div(size.0).unwrap_or_default();
+    let terms = Terms::of(facts.asked.product);
+    let mut lines = vec![format!("{} in huge pages: {inside} of {size} ({percent}%).", terms.memory)];
     let number = |value: Option<u64>| value.map_or("unknown".to_owned(), |value| value.to_string());
     if let Some(page_size) = facts.huge_page_size {
         let pool = facts.pool.known();
@@ -115,10 +120,10 @@ fn figures(status: &Status) -> String {
             number(pool.and_then(|pool| pool.surplus).map(|pages| pages.0)),
         ));
     }
-    let huge_pages = facts.asked.huge_pages;
+    let setting = terms.setting(facts.asked.huge_pages);
     lines.push(match status.cause {
-        Some(cause) => format!("Cause: {cause} (huge_pages = {huge_pages})."),
-        None => format!("As asked (huge_pages = {huge_pages})."),
+        Some(cause) => format!("Cause: {cause} ({setting})."),
+        None => format!("As asked ({setting})."),
     });
     lines.join("\n")
 }

@@ -2,11 +2,16 @@
 
 pub mod command;
 pub mod fix;
+#[cfg(feature = "oracle")]
+pub mod host;
 pub mod largest;
 pub mod log;
+mod phrases;
 pub mod recommendation;
+mod remedy;
 pub mod restart;
 pub mod rules;
+pub mod terms;
 pub mod words;
 
 pub use recommendation::Recommendation;

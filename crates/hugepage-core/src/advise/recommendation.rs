@@ -16,6 +16,10 @@ pub enum Area {
     Boot,
     /// A control group.
     Cgroup,
+    /// Oracle's parameters.
+    Oracle,
+    /// Limits of the server's owner (limits.conf(5)).
+    Limits,
 }
 
 impl fmt::Display for Area {
@@ -25,6 +29,8 @@ impl fmt::Display for Area {
             Self::Kernel => "kernel",
             Self::Boot => "boot",
             Self::Cgroup => "cgroup",
+            Self::Oracle => "oracle",
+            Self::Limits => "limits",
         })
     }
 }

@@ -1,8 +1,8 @@
 //! The sentences on a start with the configuration now on disk, where that is not the running one.
 
+use crate::Pages;
 use crate::advise::command;
 use crate::assess::{Cause, Forecast, Ground, Outlook, Pending, PoolFact, Share, Status, share};
-use crate::{Bytes, Pages};
 
 /// What is so; `None` where the outlook does not speak of another configuration.
 pub fn message(status: &Status) -> Option<String> {
@@ -25,7 +25,7 @@ pub fn message(status: &Status) -> Option<String> {
         }
         _ => format!(
             "Shared memory ({}) is in huge pages, but a restart with the configuration now on disk would lose them: {lack}.",
-            status.facts.segment.as_ref().map_or(Bytes(0), |segment| segment.mapping.size())
+            status.facts.segment_size().unwrap_or_default()
         ),
     })
 }
@@ -81,6 +81,8 @@ pub fn lack(forecast: &Forecast) -> String {
         Some(Cause::Disabled) => "huge_pages = off".to_owned(),
         Some(Cause::SysvSharedMemory) => "shared_memory_type = sysv can't have them".to_owned(),
         Some(Cause::PageSizeUnsupported) => format!("this machine has no huge pages of {size}"),
+        Some(Cause::MemoryTarget) => "MEMORY_TARGET puts the SGA into files of /dev/shm".to_owned(),
+        Some(Cause::MemlockLimit) => format!("{needed} pages of {size} are needed, more than may be locked"),
         Some(Cause::CgroupLimit) => {
             format!("{needed} pages of {size} are needed and a cgroup leaves room to reserve {guaranteed}")
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::assess::facts::{Asked, Facts, HugePages, PoolFact};
+use crate::assess::facts::{Asked, Facts, HugePages, PoolFact, Product};
 use crate::assess::landing::Landing;
 use crate::read::cgroup::Limit;
 use crate::{Bytes, Pages};
@@ -12,6 +12,8 @@ use crate::{Bytes, Pages};
 pub enum Cause {
     /// `huge_pages = off`.
     Disabled,
+    /// `MEMORY_TARGET` (Oracle), whose SGA is files in /dev/shm.
+    MemoryTarget,
     /// `shared_memory_type = sysv`, for which PostgreSQL never asks for huge pages.
     SysvSharedMemory,
     /// The kernel or CPU has no pages of `huge_page_size`.
@@ -24,21 +26,38 @@ pub enum Cause {
     PoolTaken,
     /// The pool has pages enough, but a cgroup may not reserve them.
     CgroupLimit,
+    /// The pool has pages enough, but the server may not lock that much memory.
+    MemlockLimit,
     /// Nothing of what can be seen explains it (any more).
     Unknown,
 }
 
 impl Cause {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Disabled,
+        Self::MemoryTarget,
+        Self::SysvSharedMemory,
+        Self::PageSizeUnsupported,
+        Self::PoolEmpty,
+        Self::PoolTooSmall,
+        Self::PoolTaken,
+        Self::CgroupLimit,
+        Self::MemlockLimit,
+        Self::Unknown,
+    ];
+
     /// `None` where the segment is in huge pages. `needed`: the pages that the segment would take.
     pub fn of(facts: &Facts, needed: Option<Pages>) -> Option<Self> {
         match facts.segment.as_ref().map(|segment| segment.landing) {
             Some(Landing::Hugetlb) => return None,
             None | Some(Landing::Unknown) => return Some(Self::Unknown),
-            Some(Landing::Thp | Landing::PartialThp | Landing::Base) => {}
+            Some(Landing::Thp | Landing::PartialThp | Landing::Mixed | Landing::Base) => {}
         }
         let room = facts.limits.as_ref().and_then(|limits| limits.tightest_reservation()).map(Limit::room);
-        let has = facts.pool.known().map(|pool| (pool.nr, pool.available()));
-        Some(match Self::of_refusal(&facts.asked, needed, &facts.pool, has, room) {
+        let left = |available: Pages| available.saturating_add(facts.own());
+        let has = facts.pool.known().map(|pool| (pool.nr, pool.available().map(left)));
+        Some(match Self::of_refusal(&facts.asked, needed, &facts.pool, has, room, facts.memlock) {
             // Nothing stands in the way now, so what was seen at the start is the best answer.
             Self::Unknown => facts.cause_at_start.unwrap_or(Self::Unknown),
             cause => cause,
@@ -46,16 +65,20 @@ impl Cause {
     }
 
     /// Why a server that asks for `needed` pages does not get them. `has`: the pages of the pool, and those that nobody
-    /// else has or was promised. `room`: what a cgroup leaves to reserve.
+    /// else has or was promised. `room`: what a cgroup leaves to reserve. `memlock`: what the server may lock.
     pub fn of_refusal(
         asked: &Asked,
         needed: Option<Pages>,
         pool: &PoolFact,
         has: Option<(Pages, Option<Pages>)>,
         room: Option<Bytes>,
+        memlock: Option<Bytes>,
     ) -> Self {
         if asked.huge_pages == HugePages::Off {
             return Self::Disabled;
+        }
+        if matches!(asked.product, Product::Oracle { memory_target: true, .. }) {
+            return Self::MemoryTarget;
         }
         if asked.sysv {
             return Self::SysvSharedMemory;
@@ -70,6 +93,7 @@ impl Cause {
             _ if all < needed => Self::PoolTooSmall,
             Some(left) if left < needed => Self::PoolTaken,
             _ if room.is_some_and(|room| room < page_size.times(needed)) => Self::CgroupLimit,
+            _ if memlock.is_some_and(|memlock| memlock < page_size.times(needed)) => Self::MemlockLimit,
             _ => Self::Unknown,
         }
     }
@@ -79,12 +103,14 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Disabled => "disabled",
+            Self::MemoryTarget => "memory_target",
             Self::SysvSharedMemory => "sysv_shared_memory",
             Self::PageSizeUnsupported => "page_size_unsupported",
             Self::PoolEmpty => "pool_empty",
             Self::PoolTooSmall => "pool_too_small",
             Self::PoolTaken => "pool_taken",
             Self::CgroupLimit => "cgroup_limit",
+            Self::MemlockLimit => "memlock_limit",
             Self::Unknown => "unknown",
         })
     }

@@ -8,16 +8,16 @@ use crate::read::cgroup::Limits;
 use crate::read::maps::Mapping;
 use crate::read::meminfo::Meminfo;
 use crate::read::pool::Pool;
-use crate::{Bytes, PageSize};
+use crate::{Bytes, PageSize, Pages};
 
-/// PostgreSQL's setting `huge_pages`.
+/// PostgreSQL's setting `huge_pages`; Oracle's `use_large_pages` comes to the same three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HugePages {
-    /// Base pages by choice.
+    /// Base pages by choice; Oracle's FALSE.
     Off,
-    /// Huge pages, or the server does not start.
+    /// Huge pages, or the server does not start; Oracle's ONLY and AUTO_ONLY.
     On,
-    /// Huge pages if they can be had, else base pages without a word (the default).
+    /// Huge pages if they can be had, else base pages without a word (the default); Oracle's TRUE and AUTO.
     Try,
 }
 
@@ -31,26 +31,65 @@ impl fmt::Display for HugePages {
     }
 }
 
+/// Whose server it is, with what only that product has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Product {
+    /// One segment, in huge pages as a whole or not at all.
+    PostgreSql,
+    /// An SGA of several System V segments or files.
+    Oracle {
+        /// Whether `MEMORY_TARGET` is set: the SGA is files in /dev/shm then, which never have huge pages.
+        memory_target: bool,
+        /// Whether a part of the SGA may land in huge pages where the pool has not enough for all (11.2.0.3 and later).
+        may_mix: bool,
+    },
+}
+
 /// What the server's settings ask of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
+    /// Whose settings they are.
+    pub product: Product,
     /// `huge_pages`.
     pub huge_pages: HugePages,
     /// `huge_page_size`; `None` for 0, the kernel's default size.
     pub huge_page_size: Option<PageSize>,
-    /// Whether `shared_memory_type` is `sysv`, which can never have huge pages (sysv_shmem.c).
+    /// Whether `shared_memory_type` is `sysv`, for which PostgreSQL never asks for huge pages (sysv_shmem.c).
     pub sysv: bool,
-    /// `shared_buffers`: the buffer pool alone.
+    /// `shared_buffers`: the buffer pool alone. Of Oracle the SGA.
     pub shared_buffers: Bytes,
 }
 
-/// The main shared memory segment as the kernel maps it.
+/// The main shared memory segment, or an SGA of several, as the kernel maps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The mapping that holds the buffer pool, whole.
-    pub mapping: Mapping,
+    /// The kernel's name of the mapping; of several the largest one's.
+    pub name: String,
+    /// All of it.
+    pub size: Bytes,
+    /// What it takes of a pool: each mapping rounded up to whole huge pages.
+    pub to_reserve: Bytes,
+    /// Of it, in huge pages.
+    pub in_huge_pages: Bytes,
+    /// The size of its pages; of a mixed one that of the huge ones. `None` where the kernel does not tell.
+    pub page_size: Option<PageSize>,
     /// What kind of pages it has.
     pub landing: Landing,
+}
+
+impl Segment {
+    /// One that is a single mapping.
+    pub fn of(mapping: &Mapping, landing: Landing) -> Self {
+        let size = mapping.size();
+        Self {
+            name: mapping.name().to_owned(),
+            size,
+            to_reserve: size,
+            in_huge_pages: if landing == Landing::Hugetlb { size } else { Bytes(0) },
+            page_size: mapping.page_size,
+            landing,
+        }
+    }
 }
 
 /// What is known of the pool that the segment is in, or would be in.
@@ -94,6 +133,11 @@ pub struct Facts {
     pub pending: Pending,
     /// The hundredths of memory that the host keeps for base pages.
     pub reserve_percent: u32,
+    /// What the server may lock at most (setrlimit(2), `RLIMIT_MEMLOCK`), which System V segments in huge pages count
+    /// against; `None` where that does not matter, is unlimited or could not be read.
+    pub memlock: Option<Bytes>,
+    /// The pages of `pool` that other servers known on this host still lack.
+    pub others_lack: Pages,
     /// Why the segment was not put where it was asked for, as seen at that moment; `None` if nobody looked.
     pub cause_at_start: Option<Cause>,
     /// What the last start lost; `None` if nothing, or if nobody looked.

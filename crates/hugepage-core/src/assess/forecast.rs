@@ -25,6 +25,8 @@ pub struct Ground {
     pub pool: PoolFact,
     /// cgroup limits on that size.
     pub limits: Option<Limits>,
+    /// As in [`Facts`](crate::assess::Facts).
+    pub memlock: Option<Bytes>,
 }
 
 /// What the configuration on disk comes to, beside that of the running server.
@@ -60,10 +62,10 @@ pub struct Forecast {
 impl Forecast {
     /// For a start that asks `asked` and has a segment of `size`, of a server that has `own` pages of that pool now.
     pub fn of(asked: &Asked, size: Option<Bytes>, ground: &Ground, own: Pages) -> Self {
-        let Ground { huge_page_size, pool, limits } = ground;
+        let Ground { huge_page_size, pool, limits, memlock } = ground;
         let supported = !matches!(pool, PoolFact::Unsupported(..));
         let needed = huge_page_size.filter(|_| supported).zip(size).map(|(page, size)| page.pages_to_hold(size));
-        let outlook = Outlook::of(asked, needed, own, pool, limits.as_ref());
+        let outlook = Outlook::of(asked, needed, own, ground);
 
         let share = pool.known().and_then(|pool| Share::of(pool, own));
         let own_bytes = huge_page_size.map_or(Bytes(0), |page| page.times(own));
@@ -84,7 +86,7 @@ impl Forecast {
                 .map(|_| Cause::CgroupLimit),
             _ => {
                 let has = share.map(|share| (share.persistent, Some(share.guaranteed)));
-                Some(Cause::of_refusal(asked, needed, pool, has, room))
+                Some(Cause::of_refusal(asked, needed, pool, has, room, *memlock))
             }
         };
         let missing = needed.zip(guaranteed).map(|(needed, guaranteed)| needed.saturating_sub(guaranteed));
@@ -108,7 +110,7 @@ impl Forecast {
     /// Whether the server would start; `None` where that depends on what can't be known.
     pub fn will_start(&self, huge_pages: HugePages) -> Option<bool> {
         match self.outlook {
-            Outlook::Hugetlb | Outlook::Base => Some(true),
+            Outlook::Hugetlb | Outlook::Mixed | Outlook::Base => Some(true),
             Outlook::Fails => Some(false),
             Outlook::Unknown => (huge_pages != HugePages::On).then_some(true),
         }

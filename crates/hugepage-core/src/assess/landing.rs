@@ -15,6 +15,8 @@ pub enum Landing {
     Thp,
     /// The same for a part of it.
     PartialThp,
+    /// An SGA of several segments, some of them in huge pages of a pool and some not.
+    Mixed,
     /// In base pages.
     Base,
     /// The kernel did not tell.
@@ -22,6 +24,9 @@ pub enum Landing {
 }
 
 impl Landing {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Hugetlb, Self::Thp, Self::PartialThp, Self::Mixed, Self::Base, Self::Unknown];
+
     /// Judges by the mapping's page size, and where that is the base size by `usage`, which is needed only if the
     /// host maps any shared memory by transparent huge pages.
     pub fn of(mapping: &Mapping, base: PageSize, usage: Option<&Usage>, pmd_size: Option<PageSize>) -> Self {
@@ -46,6 +51,7 @@ impl fmt::Display for Landing {
             Self::Hugetlb => "hugetlb",
             Self::Thp => "thp",
             Self::PartialThp => "partial thp",
+            Self::Mixed => "mixed",
             Self::Base => "base",
             Self::Unknown => "unknown",
         })

@@ -3,15 +3,17 @@
 use std::fmt;
 
 use crate::Pages;
-use crate::assess::facts::{Asked, HugePages, PoolFact};
+use crate::assess::facts::{Asked, HugePages, PoolFact, Product};
+use crate::assess::forecast::Ground;
 use crate::assess::share::Share;
-use crate::read::cgroup::Limits;
 
 /// What the next start would get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outlook {
     /// Huge pages, for certain.
     Hugetlb,
+    /// Huge pages for a part, base pages for the rest (Oracle).
+    Mixed,
     /// Base pages, without a word from the server.
     Base,
     /// Nothing: `huge_pages = on`, and they can't be had.
@@ -21,21 +23,28 @@ pub enum Outlook {
 }
 
 impl Outlook {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Hugetlb, Self::Mixed, Self::Base, Self::Fails, Self::Unknown];
+
     /// For a server that asks for `needed` pages of the pool and has `own` of it now.
-    pub fn of(asked: &Asked, needed: Option<Pages>, own: Pages, pool: &PoolFact, limits: Option<&Limits>) -> Self {
+    pub fn of(asked: &Asked, needed: Option<Pages>, own: Pages, ground: &Ground) -> Self {
         let refused = match asked.huge_pages {
             HugePages::Off => return Self::Base,
             HugePages::Try => Self::Base,
             HugePages::On => Self::Fails,
         };
-        if asked.sysv {
+        if asked.never_in_huge_pages() {
             return refused;
         }
-        let (pool, needed) = match (pool, needed) {
+        let limits = ground.limits.as_ref();
+        let (pool, needed) = match (&ground.pool, needed) {
             (PoolFact::Unsupported(..), _) => return refused,
             (PoolFact::Known(pool), Some(needed)) => (pool, needed),
             _ => return Self::Unknown,
         };
+        if ground.memlock.is_some_and(|memlock| memlock < pool.page_size.times(needed)) {
+            return refused;
+        }
         let own_bytes = pool.page_size.times(own);
         if let Some(limit) = limits.and_then(|limits| limits.tightest_reservation_without(own_bytes))
             && limit.room_without(own_bytes) < pool.page_size.times(needed)
@@ -49,8 +58,20 @@ impl Outlook {
                 _ => Self::Unknown,
             },
             Some(share) if share.hopeful >= needed => Self::Unknown,
+            Some(share) if refused == Self::Base && asked.may_mix() && share.guaranteed > Pages(0) => Self::Mixed,
             Some(_) => refused,
         }
+    }
+}
+
+impl Asked {
+    /// Whether these settings rule huge pages out, whatever the pool has.
+    pub const fn never_in_huge_pages(&self) -> bool {
+        self.sysv || matches!(self.product, Product::Oracle { memory_target: true, .. })
+    }
+
+    const fn may_mix(&self) -> bool {
+        matches!(self.product, Product::Oracle { may_mix: true, .. })
     }
 }
 
@@ -60,8 +81,9 @@ impl Outlook {
         match self {
             Self::Hugetlb => 0,
             Self::Unknown => 1,
-            Self::Base => 2,
-            Self::Fails => 3,
+            Self::Mixed => 2,
+            Self::Base => 3,
+            Self::Fails => 4,
         }
     }
 }
@@ -70,6 +92,7 @@ impl fmt::Display for Outlook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Hugetlb => "hugetlb",
+            Self::Mixed => "mixed",
             Self::Base => "base",
             Self::Fails => "fails",
             Self::Unknown => "unknown",

@@ -1,8 +1,8 @@
 //! The assessment of one server: everything that `SELECT * FROM hugepage_status` says, before it is put into words.
 
 use crate::assess::{
-    Cause, Demand, Facts, Finding, Forecast, Ground, HugePages, Landing, Outlook, Pending, Segment, Severity, Share,
-    Threat, share,
+    Cause, Demand, Facts, Finding, Forecast, Ground, HugePages, Landing, Outlook, Pending, Severity, Share, Threat,
+    share,
 };
 use crate::{Bytes, PageSize, Pages};
 
@@ -44,15 +44,16 @@ pub struct Status {
 impl Status {
     /// Works everything out.
     pub fn of(facts: Facts) -> Self {
-        let segment_size = facts.segment.as_ref().map(|segment| segment.mapping.size());
         let landing = facts.landing();
-        let ground =
-            Ground { huge_page_size: facts.huge_page_size, pool: facts.pool.clone(), limits: facts.limits.clone() };
-        let own = match (landing, facts.huge_page_size, segment_size) {
-            (Landing::Hugetlb, Some(page), Some(size)) => page.pages_to_hold(size),
-            _ => Pages(0),
+        let ground = Ground {
+            huge_page_size: facts.huge_page_size,
+            pool: facts.pool.clone(),
+            limits: facts.limits.clone(),
+            memlock: facts.memlock,
         };
-        let after_a_crash = Forecast::of(&facts.asked, segment_size, &ground, own);
+        let own = facts.own();
+        let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
+        let after_a_crash = Forecast::of(&facts.asked, to_reserve, &ground, own);
         let needed = after_a_crash.needed;
         let pending = facts.forecast_of_pending(own);
         let wants = facts.wants_huge_pages();
@@ -68,8 +69,9 @@ impl Status {
         };
 
         let share = facts.pool.known().and_then(|pool| Share::of(pool, own));
-        let to_land = share.zip(most).map(|(share, most)| share.others.saturating_add(most));
-        let needed_by_all = if wants { to_land } else { share.map(|share| share.others) };
+        let by_others = share.map(|share| share.others.saturating_add(facts.others_lack));
+        let to_land = by_others.zip(most).map(|(by_others, most)| by_others.saturating_add(most));
+        let needed_by_all = if wants { to_land } else { by_others };
         let capacity = facts.capacity();
         let mut status = Self {
             missing: needed.and_then(|needed| facts.missing(needed)),
@@ -95,6 +97,12 @@ impl Status {
         self.findings.first().map_or((Severity::Ok, &Finding::AsAsked), |(severity, finding)| (*severity, finding))
     }
 
+    /// How grave the finding of that name is, one of [`Finding::NAMES`]; `Ok` if it was not found.
+    pub fn severity_of(&self, name: &str) -> Severity {
+        let found = self.findings.iter().find(|(_, finding)| finding.name() == name);
+        found.map_or(Severity::Ok, |(severity, _)| *severity)
+    }
+
     /// What would take huge pages away, or the server down, though nothing has happened yet; the gravest first.
     pub fn threats(&self) -> Vec<Threat> {
         let threat = |finding: &Finding| match finding {
@@ -114,7 +122,7 @@ impl Status {
     fn find(&self, needed_by_all: Option<Pages>) -> Vec<(Severity, Finding)> {
         let facts = &self.facts;
         let landing = facts.landing();
-        let size = facts.segment.as_ref().map_or(Bytes(0), |segment| segment.mapping.size());
+        let size = facts.segment_size().unwrap_or_default();
         let wants = facts.wants_huge_pages();
         let mut findings = Vec::new();
 
@@ -126,19 +134,19 @@ impl Status {
             findings.push((Severity::Critical, Finding::RestartFails));
         }
         if let Some(loss) = &facts.loss
-            && (!loss.lost.only_outlook || self.outlook == Outlook::Base)
+            && (!loss.lost.only_outlook || matches!(self.outlook, Outlook::Mixed | Outlook::Base))
         {
             findings.push((Severity::Warning, Finding::Regressed(loss.clone())));
         }
         match landing {
-            Landing::Base | Landing::PartialThp => {
+            Landing::Base | Landing::Mixed | Landing::PartialThp => {
                 let severity = if wants && size >= WORTH_A_WARNING { Severity::Warning } else { Severity::Notice };
                 findings.push((severity, Finding::BasePages(self.cause.unwrap_or(Cause::Unknown))));
             }
             Landing::Thp if wants => findings.push((Severity::Notice, Finding::TransparentHugePages)),
             Landing::Thp => findings.push((Severity::Notice, Finding::BasePages(Cause::Disabled))),
             Landing::Unknown => findings.push((Severity::Notice, Finding::LandingUnknown)),
-            Landing::Hugetlb if self.outlook == Outlook::Base => {
+            Landing::Hugetlb if matches!(self.outlook, Outlook::Mixed | Outlook::Base) => {
                 findings.push((Severity::Warning, Finding::RestartLoses));
             }
             Landing::Hugetlb => {}
@@ -169,6 +177,14 @@ impl Facts {
         self.segment.as_ref().map_or(Landing::Unknown, |segment| segment.landing)
     }
 
+    /// The pages of `self.pool` that the server has.
+    pub fn own(&self) -> Pages {
+        match (&self.segment, self.huge_page_size) {
+            (Some(segment), Some(page)) if segment.page_size == Some(page) => page.pages_to_hold(segment.in_huge_pages),
+            _ => Pages(0),
+        }
+    }
+
     /// Whether the running settings, or those on disk, ask for huge pages.
     fn wants_huge_pages(&self) -> bool {
         let pending = match &self.pending {
@@ -180,12 +196,12 @@ impl Facts {
 
     /// Whether a start that asks for `demand` asks for what the running server has.
     pub fn is_met_by(&self, demand: &Demand) -> bool {
-        let Some(Segment { mapping, landing }) = &self.segment else { return false };
-        let size = match (landing, mapping.page_size) {
+        let Some(segment) = &self.segment else { return false };
+        let size = match (segment.landing, segment.page_size) {
             (Landing::Hugetlb, Some(page)) => page.times(page.pages_to_hold(demand.shared_memory)),
             _ => demand.shared_memory,
         };
-        demand.asked == self.asked && size == mapping.size()
+        demand.asked == self.asked && size == segment.size
     }
 
     /// What a start with the configuration on disk would get; `None` if that is the running one.
@@ -231,7 +247,8 @@ impl Facts {
         let limits = self.limits.as_ref();
         let limit = limits.and_then(|limits| limits.tightest_reservation());
         let allowed = limit.map_or(Pages(u64::MAX), |limit| pool.page_size.pages_within(limit.room()));
-        let missing = needed.saturating_sub(pool.available()?.min(allowed));
+        let had = self.own().saturating_add(pool.available()?.min(allowed));
+        let missing = needed.saturating_sub(had);
         let all_seen = limits.is_some_and(|limits| !limits.hidden_levels);
         // Limits that can't be seen can only make it more: a number is known to be short, none is not known to do.
         (missing > Pages(0) || all_seen).then_some(missing)
@@ -245,8 +262,13 @@ impl Facts {
         matches!((tables, total), (Some(tables), Some(total)) if tables > total.percent(percent))
     }
 
+    /// The size of the running segment.
+    pub fn segment_size(&self) -> Option<Bytes> {
+        self.segment.as_ref().map(|segment| segment.size)
+    }
+
     /// The page size of the running segment.
     pub fn page_size(&self) -> Option<PageSize> {
-        self.segment.as_ref()?.mapping.page_size
+        self.segment.as_ref()?.page_size
     }
 }

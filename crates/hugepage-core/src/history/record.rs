@@ -163,7 +163,7 @@ impl Record {
             instance: origin.instance,
             landed_in: facts.landing().to_string(),
             page_size: facts.page_size().map(|size| size.bytes().0),
-            shared_memory: facts.segment.as_ref().map(|segment| segment.mapping.size().0),
+            shared_memory: facts.segment.as_ref().map(|segment| segment.size.0),
             pages_needed: status.needed.map(|pages| pages.0),
             nr_hugepages: pool.map(|pool| pool.nr.0),
             free_hugepages: pool.map(|pool| pool.free.0),

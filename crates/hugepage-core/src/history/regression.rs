@@ -23,7 +23,7 @@ pub fn regression(before: &Record, now: &Record) -> Option<Lost> {
         let what = format!("was in {}, is in {}", pages(before), pages(now));
         return Some(Lost { what, only_outlook: false });
     }
-    let unsafe_now = matches!(now.restart_outlook.as_str(), "base" | "fails");
+    let unsafe_now = matches!(now.restart_outlook.as_str(), "mixed" | "base" | "fails");
     let was_safe = was == Rank::Hugetlb && before.restart_outlook == "hugetlb";
     (is == Rank::Hugetlb && was_safe && unsafe_now).then(|| Lost {
         what: format!("would have kept {} at a restart, and would lose them now", pages(before)),
@@ -37,6 +37,7 @@ enum Rank {
     Base,
     PartialThp,
     Thp,
+    Mixed,
     Hugetlb,
 }
 
@@ -44,6 +45,7 @@ enum Rank {
 fn rank(record: &Record) -> Option<Rank> {
     match record.landed_in.as_str() {
         "hugetlb" => Some(Rank::Hugetlb),
+        "mixed" => Some(Rank::Mixed),
         "thp" => Some(Rank::Thp),
         "partial thp" => Some(Rank::PartialThp),
         "base" => Some(Rank::Base),
@@ -56,6 +58,7 @@ fn pages(record: &Record) -> String {
     let size = record.page_size.and_then(PageSize::new).map_or("unknown size".to_owned(), |size| size.to_string());
     match record.landed_in.as_str() {
         "hugetlb" => format!("huge pages of {size}"),
+        "mixed" => "huge pages only in part".to_owned(),
         "thp" => "transparent huge pages".to_owned(),
         "partial thp" => "partly transparent huge pages".to_owned(),
         _ => format!("{size} pages"),

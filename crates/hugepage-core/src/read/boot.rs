@@ -68,8 +68,8 @@ fn pools_of(command_line: &str) -> Vec<(Option<PageSize>, Pages)> {
     pools
 }
 
-/// `2M`, `1G`, `65536` (the kernel's memparse).
-fn memparse(text: &str) -> Option<PageSize> {
+/// A page size as on the kernel's command line: `2M`, `1G`, `65536` (the kernel's memparse).
+pub fn memparse(text: &str) -> Option<PageSize> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "" => 0,

@@ -126,8 +126,23 @@ impl Hierarchy {
     /// The limits on `page_size` that hold for this process now. What can't be read of them is a note, and counts as
     /// levels that can't be seen.
     pub fn limits(&self, root: &Root, page_size: PageSize, notes: &mut Notes) -> Limits {
+        self.limits_on(root, self.own_path(root), page_size, notes)
+    }
+
+    /// The same for another process, `pid`.
+    pub fn limits_of(&self, root: &Root, pid: i32, page_size: PageSize, notes: &mut Notes) -> Limits {
+        self.limits_on(root, self.path_of(root, &format!("/proc/{pid}/cgroup")), page_size, notes)
+    }
+
+    fn limits_on(
+        &self,
+        root: &Root,
+        path: Result<String, ReadError>,
+        page_size: PageSize,
+        notes: &mut Notes,
+    ) -> Limits {
         let mut limits = Limits { hidden_levels: self.hidden_levels, ..Limits::default() };
-        let Some(path) = notes.keep(self.own_path(root)) else {
+        let Some(path) = notes.keep(path) else {
             return Limits { hidden_levels: true, ..limits };
         };
         let mut level = path.as_str();
@@ -151,14 +166,14 @@ impl Hierarchy {
         {
             return Ok(path.clone());
         }
-        let path = self.own_path_now(root)?;
+        let path = self.path_of(root, "/proc/self/cgroup")?;
         *self.own_path.borrow_mut() = Some((Instant::now(), path.clone()));
         Ok(path)
     }
 
-    fn own_path_now(&self, root: &Root) -> Result<String, ReadError> {
-        const PATH: &str = "/proc/self/cgroup";
-        let path = root.read_short(PATH, |text| membership(text).map_or("/", |(_, path)| path).to_owned())?;
+    /// The cgroup that `file`, the cgroup file of a process, names, as a path below the mount point.
+    fn path_of(&self, root: &Root, file: &str) -> Result<String, ReadError> {
+        let path = root.read_short(file, |text| membership(text).map_or("/", |(_, path)| path).to_owned())?;
         let below = match self.mount_root.as_str() {
             "/" => Some(path.as_str()),
             // A container that shares the host's cgroup namespace sees the host's path, and its own part mounted; one
@@ -169,7 +184,7 @@ impl Hierarchy {
         };
         match below {
             Some(below) if !below.split('/').any(|part| part == "..") => Ok(below.trim_matches('/').to_owned()),
-            _ => Err(root.content(PATH, format!("its cgroup {path} is outside what is mounted"))),
+            _ => Err(root.content(file, format!("its cgroup {path} is outside what is mounted"))),
         }
     }
 

@@ -8,6 +8,11 @@ use crate::{Bytes, PageSize, ReadError};
 /// The maps of the process that asks.
 pub const SELF: &str = "/proc/self/maps";
 
+/// The maps of process `pid`; who may read it is who may trace the process (proc(5)).
+pub fn path(pid: i32) -> String {
+    format!("/proc/{pid}/maps")
+}
+
 /// One mapping, or several adjacent ones of the same object merged into one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {

@@ -5,18 +5,24 @@
 pub mod boot;
 pub mod buddyinfo;
 pub mod cgroup;
+pub mod devices;
 pub mod holding;
 pub mod identity;
+pub mod limits;
 pub mod maps;
 pub mod meminfo;
+#[cfg(feature = "oracle")]
+pub mod oracle;
 pub mod pool;
 pub mod postgresql_conf;
 pub mod postmaster_opts;
 pub mod process;
 pub mod procmap_query;
+pub mod record;
 pub mod root;
 pub mod smaps;
 pub mod sysctl;
+pub mod sysvipc;
 pub mod thp;
 
 pub use root::Root;

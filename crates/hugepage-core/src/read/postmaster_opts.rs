@@ -1,6 +1,9 @@
 //! The command line that a postmaster was started with, from `postmaster.opts` in its data directory, which is where
 //! `pg_ctl restart` takes it from (pg_ctl.c, CreateOptsFile in postmaster.c).
 
+/// The letters of PostmasterMain that take a value.
+const WITH_VALUE: &str = "BCcDdfhkNprStW";
+
 /// The arguments behind the program in the text of `postmaster.opts`: `/bin/postgres "-D" "/data"`.
 ///
 /// The server writes each in quotes and escapes nothing, so a quote inside of an argument stays what it is, and only
@@ -14,8 +17,6 @@ pub fn arguments(text: &str) -> Vec<String> {
 /// What the arguments set, names in lower case: `-c name=value`, `--some-name=value`, and the letters that bear on
 /// shared memory (postmaster.c, `PostmasterMain`). Of several with one name the last counts.
 pub fn settings(arguments: &[String]) -> Vec<(String, String)> {
-    /// The letters of PostmasterMain that take a value.
-    const WITH_VALUE: &str = "BCcDdfhkNprStW";
     let mut found = Vec::new();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
@@ -37,6 +38,29 @@ pub fn settings(arguments: &[String]) -> Vec<(String, String)> {
                 _ => {}
             }
             break;
+        }
+    }
+    found
+}
+
+/// Whether a postgres program with these arguments serves connections, and does not only answer a question, repair or
+/// initialise (main.c).
+pub fn serves(arguments: &[String]) -> bool {
+    const OTHERS: [&str; 9] =
+        ["--single", "--boot", "--check", "--describe-config", "--help", "--version", "-?", "-V", "-C"];
+    !arguments.iter().any(|argument| OTHERS.contains(&argument.as_str()) || argument.starts_with("--fork"))
+}
+
+/// The value of a letter that takes one, such as `-D`: the last one given.
+pub fn letter(arguments: &[String], wanted: char) -> Option<&str> {
+    let mut found = None;
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let Some(letters) = argument.strip_prefix('-').filter(|letters| !letters.starts_with('-')) else { continue };
+        if let Some(at) = letters.find(|letter| WITH_VALUE.contains(letter)) {
+            let attached = &letters[at + 1..];
+            let value = if attached.is_empty() { rest.next().map(String::as_str) } else { Some(attached) };
+            found = if letters[at..].starts_with(wanted) { value } else { found };
         }
     }
     found

@@ -68,6 +68,18 @@ pub fn title(root: &Root, pid: i32) -> Result<Option<String>, ReadError> {
     Ok(text.map(|text| text.split('\0').next().unwrap_or_default().trim_end().to_owned()))
 }
 
+/// All processes that can be seen, ascending.
+pub fn pids(root: &Root) -> Result<Vec<i32>, ReadError> {
+    let mut pids: Vec<i32> = root.list("/proc")?.iter().filter_map(|name| name.parse().ok()).collect();
+    pids.sort_unstable();
+    Ok(pids)
+}
+
+/// The target of a link of `pid`, such as `exe` or `cwd`; `Ok(None)` if there is no such process, or it is ending.
+pub fn link(root: &Root, pid: i32, name: &str) -> Result<Option<String>, ReadError> {
+    unless_gone(root.read_link(&format!("/proc/{pid}/{name}")))
+}
+
 /// How long `pid` has been running, suspended time included, to a hundredth of a second; `Ok(None)` if there is no such
 /// process.
 pub fn age(root: &Root, pid: i32) -> Result<Option<Duration>, ReadError> {

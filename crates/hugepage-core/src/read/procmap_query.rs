@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use crate::read::Root;
-use crate::read::maps::{Mapping, SELF};
+use crate::read::maps::{self, Mapping, SELF};
 use crate::{PageSize, ReadError};
 
 /// The kernel's `struct procmap_query`, 104 bytes.
@@ -47,14 +47,32 @@ pub fn holding(root: &Root, address: u64) -> Option<Result<Option<Mapping>, Read
     };
     match merged(&file, address) {
         Ok(mapping) => Some(Ok(mapping)),
-        // ENOTTY before 6.11; the others from seccomp filters and sandboxed kernels that know no such ioctl.
-        Err(error)
-            if matches!(error.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL | libc::ENOSYS | libc::EPERM)) =>
-        {
-            None
-        }
+        Err(error) if is_unknown(&error) => None,
         Err(source) => Some(Err(root.error("query", SELF, source))),
     }
+}
+
+/// The page sizes of the mappings of `pid` that begin at these addresses, in their order; `None` as for [`holding`].
+pub fn page_sizes(root: &Root, pid: i32, starts: &[u64]) -> Option<Result<Vec<Option<PageSize>>, ReadError>> {
+    if !root.is_live() {
+        return None;
+    }
+    let path = maps::path(pid);
+    let file = match root.open(&path) {
+        Ok(file) => file,
+        Err(error) => return Some(Err(error)),
+    };
+    let page_size = |&start| query(&file, start).map(|mapping| mapping?.page_size);
+    match starts.iter().map(page_size).collect() {
+        Ok(sizes) => Some(Ok(sizes)),
+        Err(error) if is_unknown(&error) => None,
+        Err(source) => Some(Err(root.error("query", &path, source))),
+    }
+}
+
+/// ENOTTY before 6.11; the others from seccomp filters and sandboxed kernels that know no such ioctl.
+fn is_unknown(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL | libc::ENOSYS | libc::EPERM))
 }
 
 fn merged(file: &File, address: u64) -> io::Result<Option<Mapping>> {

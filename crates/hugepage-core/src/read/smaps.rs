@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 
 use crate::read::Root;
 use crate::read::maps::{self, Mapping};
+use crate::read::root::if_there;
 use crate::{Bytes, PageSize, ReadError};
 
 const SELF: &str = "/proc/self/smaps";
@@ -38,6 +39,28 @@ impl Usage {
         };
         *into = into.saturating_add(Bytes::from_kib(kib));
     }
+}
+
+/// The page sizes of the mappings of `pid` that begin at these addresses, in their order, from the smaps file of a
+/// captured host; `None` if it has none. Never for a live process: see above.
+pub fn page_sizes(root: &Root, pid: i32, starts: &[u64]) -> Result<Option<Vec<Option<PageSize>>>, ReadError> {
+    let path = format!("/proc/{pid}/smaps");
+    if !root.is_captured(&path) {
+        return Ok(None);
+    }
+    let Some(text) = if_there(root.read(&path))? else { return Ok(None) };
+    let mut sizes = vec![None; starts.len()];
+    let mut current = None;
+    for line in text.lines() {
+        if let Some(head) = maps::parse(line) {
+            current = starts.iter().position(|&start| start == head.start);
+        } else if let Some(index) = current {
+            let mut usage = Usage::default();
+            usage.add(line);
+            sizes[index] = usage.kernel_page_size.or(sizes[index]);
+        }
+    }
+    Ok(Some(sizes))
 }
 
 /// The usage of one mapping of this process; `None` if it is not there (any more).

@@ -1,6 +1,8 @@
 //! Gathers facts from several files into one answer: every file is read once, and what can't be read is a note.
 
 pub mod host;
+#[cfg(feature = "oracle")]
+pub mod instances;
 pub mod pools;
 pub mod segments;
 pub mod server;

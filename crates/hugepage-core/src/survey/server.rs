@@ -6,7 +6,7 @@ use crate::read::maps::Mapping;
 use crate::read::meminfo::Meminfo;
 use crate::read::{Root, pool, smaps, thp};
 use crate::survey::{CgroupView, limits};
-use crate::{PageSize, ReadError};
+use crate::{PageSize, Pages, ReadError};
 
 /// The facts on the server whose main segment is `mapping`, a mapping of this process.
 pub fn facts(
@@ -28,10 +28,10 @@ pub fn facts(
             notes.add(format!("the kernel does not tell the page size of the mapping {}", mapping.name()));
         }
         let landing = notes.keep(landing(root, &mapping, thp_in_use(meminfo.as_ref()))).unwrap_or(Landing::Unknown);
-        Segment { mapping, landing }
+        Segment::of(&mapping, landing)
     });
     let huge_page_size = match &segment {
-        Some(segment) if segment.landing == Landing::Hugetlb => segment.mapping.page_size,
+        Some(segment) if segment.landing == Landing::Hugetlb => segment.page_size,
         _ => asked.huge_page_size.or(meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size)),
     };
     let Ground { pool, limits, .. } = ground(root, huge_page_size, meminfo.as_ref(), view, notes);
@@ -44,6 +44,8 @@ pub fn facts(
         limits,
         pending: Pending::Unchanged,
         reserve_percent,
+        memlock: None,
+        others_lack: Pages(0),
         cause_at_start: None,
         loss: None,
     }
@@ -57,12 +59,17 @@ pub fn ground(
     view: CgroupView<'_>,
     notes: &mut Notes,
 ) -> Ground {
-    let pool = match size {
+    let pool = pool_of_size(root, size, meminfo, notes);
+    let limits = size.and_then(|size| limits(root, view, size, notes));
+    Ground { huge_page_size: size, pool, limits, memlock: None }
+}
+
+/// The pool of `size` alone.
+pub fn pool_of_size(root: &Root, size: Option<PageSize>, meminfo: Option<&Meminfo>, notes: &mut Notes) -> PoolFact {
+    match size {
         Some(size) => pool_of(root, size, meminfo, notes),
         None => no_size(root, notes),
-    };
-    let limits = size.and_then(|size| limits(root, view, size, notes));
-    Ground { huge_page_size: size, pool, limits }
+    }
 }
 
 /// Whether this host maps any shared memory by transparent huge pages, so that it pays to look closer.

@@ -6,7 +6,7 @@ mod rules;
 
 use hugepage_core::advise::{Recommendation, recommendations};
 use hugepage_core::assess::page_tables::PageTables;
-use hugepage_core::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Segment, Status};
+use hugepage_core::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Product, Segment, Status};
 use hugepage_core::read::boot::NextBoot;
 use hugepage_core::read::cgroup::Limits;
 use hugepage_core::read::maps::Mapping;
@@ -106,12 +106,13 @@ impl Host {
         let hugetlb = pools.iter().map(|(size, counters)| size.bytes().0 * counters[0]).sum();
         let facts = Facts {
             asked: Asked {
+                product: Product::PostgreSql,
                 huge_pages: self.huge_pages,
                 huge_page_size: (self.page_size != huge).then_some(self.page_size),
                 sysv: self.sysv,
                 shared_buffers: Bytes(self.shared_buffers),
             },
-            segment: Some(Segment { mapping, landing: if self.huge { Landing::Hugetlb } else { Landing::Base } }),
+            segment: Some(Segment::of(&mapping, if self.huge { Landing::Hugetlb } else { Landing::Base })),
             huge_page_size: Some(self.page_size),
             pool: PoolFact::Known(pool(self.page_size, own)),
             meminfo: Some(Meminfo {
@@ -125,6 +126,8 @@ impl Host {
             limits: Some(self.limits.clone()),
             pending: Pending::Unchanged,
             reserve_percent: 20,
+            memlock: None,
+            others_lack: Pages(0),
             cause_at_start: None,
             loss: None,
         };

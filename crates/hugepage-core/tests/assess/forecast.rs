@@ -1,6 +1,6 @@
 //! What a start would get: every refusal at its border, and that nothing is promised that is not there.
 
-use hugepage_core::assess::{Asked, Cause, Forecast, Ground, HugePages, Outlook, PoolFact};
+use hugepage_core::assess::{Asked, Cause, Forecast, Ground, HugePages, Outlook, PoolFact, Product};
 use hugepage_core::read::cgroup::{Limit, Limits};
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{Bytes, PageSize, Pages};
@@ -13,7 +13,7 @@ fn page() -> PageSize {
 }
 
 fn asked(huge_pages: HugePages, sysv: bool) -> Asked {
-    Asked { huge_pages, huge_page_size: None, sysv, shared_buffers: Bytes(0) }
+    Asked { product: Product::PostgreSql, huge_pages, huge_page_size: None, sysv, shared_buffers: Bytes(0) }
 }
 
 /// nr, free, resv, surplus, overcommit.
@@ -27,7 +27,7 @@ fn ground(counters: [u64; 5], limits: Limits) -> Ground {
         surplus: Some(Pages(surplus)),
         overcommit: Some(Pages(overcommit)),
     };
-    Ground { huge_page_size: Some(page()), pool: PoolFact::Known(pool), limits: Some(limits) }
+    Ground { huge_page_size: Some(page()), pool: PoolFact::Known(pool), limits: Some(limits), memlock: None }
 }
 
 fn limit(megabytes: u64, usage: u64) -> Limit {

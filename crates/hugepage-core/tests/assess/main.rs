@@ -3,12 +3,13 @@
 mod cause;
 mod forecast;
 mod log;
+mod metrics;
 mod outlook;
 mod properties;
 mod verdict;
 mod words;
 
-use hugepage_core::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Segment, Status};
+use hugepage_core::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Product, Segment, Status};
 use hugepage_core::read::cgroup::{Limit, Limits};
 use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::meminfo::Meminfo;
@@ -75,12 +76,13 @@ impl Server {
         };
         Facts {
             asked: Asked {
+                product: Product::PostgreSql,
                 huge_pages: self.huge_pages,
                 huge_page_size: None,
                 sysv: self.sysv,
                 shared_buffers: Bytes(self.size / 8 * 7),
             },
-            segment: self.landing.map(|landing| Segment { mapping, landing }),
+            segment: self.landing.map(|landing| Segment::of(&mapping, landing)),
             huge_page_size: self.page_size,
             pool: self.pool,
             meminfo: Some(Meminfo {
@@ -93,6 +95,8 @@ impl Server {
             limits: self.limits,
             pending: Pending::Unchanged,
             reserve_percent: self.reserve_percent,
+            memlock: None,
+            others_lack: Pages(0),
             cause_at_start: None,
             loss: None,
         }

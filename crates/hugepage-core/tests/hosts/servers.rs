@@ -1,7 +1,7 @@
 //! A plausible server on each machine, from its files to the sentence that a person reads.
 
 use hugepage_core::advise;
-use hugepage_core::assess::{Asked, HugePages, Status};
+use hugepage_core::assess::{Asked, HugePages, Product, Status};
 use hugepage_core::read::cgroup::Hierarchy;
 use hugepage_core::survey::server::facts;
 use hugepage_core::{Bytes, Notes, PageSize};
@@ -185,6 +185,7 @@ fn from_files_to_sentences() {
         let label = format!("{} {} {:?}", case.host, case.huge_pages, case.huge_page_size);
         let root = host(case.host);
         let asked = Asked {
+            product: Product::PostgreSql,
             huge_pages: case.huge_pages,
             huge_page_size: case.huge_page_size.and_then(PageSize::new),
             sysv: false,

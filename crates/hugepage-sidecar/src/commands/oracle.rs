@@ -3,15 +3,18 @@
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
+use hugepage_core::read::Root;
 
+use crate::commands::status::{self, Look};
 use crate::exit::{self, Exit};
 use crate::oracle::files::Options;
 use crate::oracle::names::{Name, OraclePath};
 use crate::oracle::scripts::{self, Choices, Script};
+use crate::oracle::snapshot::Snapshot;
 use crate::oracle::who::{Group, User};
-use crate::oracle::{self, json};
+use crate::oracle::{self, from_survey, json};
 
 /// What to do for Oracle.
 #[derive(Debug, Subcommand)]
@@ -29,9 +32,18 @@ pub enum OracleCommand {
         dir: PathBuf,
         #[command(flatten)]
         access: Access,
+        #[command(flatten)]
+        look: Look,
         /// Instead of this host's, write the snapshots that stand in standard input: one JSON object a line.
         #[arg(long, hide = true)]
         records: bool,
+    },
+    /// Print one of the files as it would be now, as hp_pool.dat.
+    Print {
+        /// Its name.
+        file: String,
+        #[command(flatten)]
+        look: Look,
     },
     /// Print the SQL*Plus script that creates everything.
     InstallSql(Names),
@@ -83,7 +95,7 @@ pub struct Names {
     #[arg(long, value_name = "NAME", default_value = "HUGEPAGE_DIR")]
     directory: Name,
     /// The directory that the sidecar writes to.
-    #[arg(long, value_name = "PATH", default_value = "/var/lib/hugepage-sidecar")]
+    #[arg(long, value_name = "PATH", default_value = "/var/lib/hugepage-sidecar/oracle")]
     dir: OraclePath,
     /// Create no public synonyms.
     #[arg(long)]
@@ -97,16 +109,22 @@ fn mode(text: &str) -> Result<u32> {
 }
 
 /// Runs it.
-pub fn run(command: &OracleCommand) -> Result<Exit> {
+pub fn run(command: &OracleCommand, root: &Root) -> Result<Exit> {
     match command {
         OracleCommand::Prepare { dir, access } => oracle::prepare(dir, &access.options())?,
-        OracleCommand::Write { dir, access, records: true } => {
+        OracleCommand::Write { dir, access, records: true, .. } => {
             for line in io::stdin().lock().lines() {
-                let snapshot_id = oracle::write(dir, json::snapshot(&line?)?, &access.options())?;
+                let snapshot_id = oracle::write(dir, &json::snapshot(&line?)?, &access.options())?;
                 writeln!(io::stdout(), "{snapshot_id}")?;
             }
         }
-        OracleCommand::Write { .. } => anyhow::bail!("not yet"),
+        OracleCommand::Write { dir, access, look, .. } => {
+            oracle::write(dir, &snapshot(root, *look), &access.options())?;
+        }
+        OracleCommand::Print { file, look } => {
+            let text = oracle::text(file, &snapshot(root, *look)).with_context(|| format!("there is no file {file}"))?;
+            io::stdout().write_all(text.as_bytes())?;
+        }
         OracleCommand::InstallSql(names) => print(Script::Install, names)?,
         OracleCommand::UpgradeSql(names) => print(Script::Upgrade, names)?,
         OracleCommand::UninstallSql(names) => print(Script::Uninstall, names)?,
@@ -116,6 +134,11 @@ pub fn run(command: &OracleCommand) -> Result<Exit> {
         OracleCommand::Columns(names) => print(Script::Columns, names)?,
     }
     Ok(exit::OK)
+}
+
+fn snapshot(root: &Root, look: Look) -> Snapshot {
+    let (survey, sizings) = status::look(root, look);
+    from_survey::snapshot(root, &survey, &sizings, None)
 }
 
 fn print(script: Script, names: &Names) -> Result<()> {

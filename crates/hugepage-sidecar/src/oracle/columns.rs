@@ -95,9 +95,9 @@ record! {
 record! {
     /// An instance: one record for each Oracle instance and each PostgreSQL server that runs on the host.
     Instance = "hp_instance" {
-        /// What it is: database, asm, mgmtdb, or postgresql.
+        /// What it is: oracle (a database), asm, mgmtdb, apx, ios, or postgresql.
         kind: Text(10),
-        /// ORACLE_SID of an Oracle instance; of a PostgreSQL server its port, or what its data directory is called.
+        /// ORACLE_SID of an Oracle instance; the data directory of a PostgreSQL server, cut to 64 (home has all of it).
         sid: Text(64),
         /// ok (as asked, and a restart keeps it), notice, warning or critical.
         verdict: Text(8),
@@ -111,10 +111,10 @@ record! {
         landed_in: Text(11),
         /// The kernel's name of the mapping of the largest segment; NULL if it could not be seen.
         mapping: Text(32),
-        /// Page size of that mapping in bytes; NULL if unknown.
+        /// Size of the SGA's pages in bytes; of a mixed one that of the huge ones; NULL if unknown.
         page_size: Bytes,
-        /// Why it is not as asked: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock and others, or
-        /// unknown; NULL if it is as asked.
+        /// Why it is not as asked: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit,
+        /// memory_target, page_size_unsupported, sysv_shared_memory or unknown; NULL if it is as asked.
         cause: Text(24),
         /// The SGA: all shared memory of the instance, in bytes; NULL if unknown.
         shared_memory: Bytes,
@@ -159,8 +159,6 @@ record! {
         pid: Count,
         /// ORACLE_HOME (of a PostgreSQL server: the data directory); NULL if unknown.
         home: Text(160),
-        /// User ID that the instance runs under; NULL if unknown.
-        owner_uid: Count,
         /// When the instance started, UTC; NULL if unknown.
         started_utc: UtcTime,
         /// Processes of the instance; NULL if unknown.
@@ -169,6 +167,10 @@ record! {
         instance_page_tables: Bytes,
         /// How it is known where the SGA landed; NULL if it is not.
         evidence: Prose(100),
+        /// Whether MEMORY_TARGET is set (AMM), with which no SGA is in huge pages; NULL for a PostgreSQL server.
+        memory_target: Flag,
+        /// Version of the software, as the alert log or PG_VERSION has it; NULL if unknown.
+        version: Text(20),
         /// What the instance landed in at an earlier start that was better; NULL if none was, or none was seen.
         previous_landed_in: Text(11),
         /// Whether a start lost what an earlier one had, and it is still lost.

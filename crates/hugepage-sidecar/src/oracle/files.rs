@@ -101,7 +101,8 @@ fn new(name: &str) -> String {
     format!(".{}.new", name.trim_start_matches('.'))
 }
 
-fn text(table: &Table) -> String {
+/// The text of a file.
+pub fn text(table: &Table) -> String {
     let records = table.records.iter().map(|values| line(columns(table.file), values));
     std::iter::once(header(columns(table.file))).chain(records).collect()
 }

@@ -7,6 +7,7 @@
 pub mod columns;
 mod directory;
 pub mod files;
+pub mod from_survey;
 pub mod json;
 pub mod kind;
 pub mod landings;
@@ -30,10 +31,16 @@ use self::snapshot::Snapshot;
 ///
 /// What each instance landed in at its starts before is remembered there, so that a start that lost huge pages is
 /// marked. An error leaves the files of the snapshot before as they were.
-pub fn write(directory: &Path, mut snapshot: Snapshot, options: &Options) -> Result<String> {
+pub fn write(directory: &Path, snapshot: &Snapshot, options: &Options) -> Result<String> {
     let writer = Writer::new(Directory::open(directory)?, options)?;
+    let mut snapshot = snapshot.clone();
     landings::remember(&writer, &mut snapshot)?;
     writer.write(&snapshot.tables())
+}
+
+/// The text of one of the files, `hp_pool.dat` say; `None` if there is no file of that name.
+pub fn text(name: &str, snapshot: &Snapshot) -> Option<String> {
+    snapshot.tables().0.iter().find(|table| table.file.name() == name).map(files::text)
 }
 
 /// Writes files of a header line alone for those that are not there yet, so that the first SELECT works.

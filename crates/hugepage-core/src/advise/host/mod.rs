@@ -1,0 +1,78 @@
+//! What to set on a host with several servers, and the one sentence on all of it.
+
+mod oracle;
+mod pool;
+
+use std::cmp::Reverse;
+
+use crate::PageSize;
+use crate::advise::{Recommendation, hint, message};
+use crate::assess::{Severity, Sizing};
+use crate::survey::instances::{Instance, Landed, Survey};
+
+/// One thing to set, for one server or for the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostRecommendation {
+    /// The server's name; `None` for the host.
+    pub instance: Option<String>,
+    /// What to set.
+    pub recommendation: Recommendation,
+}
+
+/// All that is worth doing, the gravest first.
+pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommendation> {
+    let of_host = |recommendation| HostRecommendation { instance: None, recommendation };
+    let mut all: Vec<_> = sizings.iter().flat_map(|sizing| pool::rule(survey, sizing)).map(of_host).collect();
+    for instance in &survey.instances {
+        let of_instance = |recommendation| HostRecommendation { instance: Some(instance.name.clone()), recommendation };
+        all.extend(oracle::rule(instance).into_iter().map(of_instance));
+    }
+    all.extend(oracle::host_rule(survey).into_iter().map(of_host));
+    // The sort is stable, so among equals the order above holds.
+    all.sort_by_key(|one| Reverse(one.recommendation.severity));
+    all
+}
+
+/// How grave it is, and one sentence: the gravest of all servers' verdicts.
+pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
+    let count = survey.instances.len();
+    let worst = survey.instances.iter().max_by_key(|instance| instance.status.verdict().0);
+    let Some(worst) = worst else {
+        return (Severity::Notice, "No PostgreSQL and no Oracle instance runs here.".to_owned());
+    };
+    let severity = worst.status.verdict().0;
+    let misfits: Vec<_> = sizings.iter().flat_map(|sizing| &sizing.misfits).collect();
+    let landed = survey.instances.iter().filter(|instance| instance.landed() == Landed::All).count();
+    let unknown =
+        survey.instances.iter().filter(|instance| matches!(instance.landed(), Landed::Unknown | Landed::Some)).count();
+    let mut text = match (count, landed) {
+        (1, 1) => "The one instance is in huge pages".to_owned(),
+        (1, _) if unknown == 1 => "Whether the one instance is in huge pages can't be seen".to_owned(),
+        (1, _) => "The one instance is not in huge pages as a whole".to_owned(),
+        _ if landed == count => format!("All {count} instances are in huge pages"),
+        _ => format!("{landed} of {count} instances are in huge pages"),
+    };
+    if unknown > 0 && count > 1 {
+        text += &format!(", of {unknown} it can't be seen");
+    }
+    if let Some(misfit) = misfits.first() {
+        text += &format!("; {} does not fit this host, by {} pages", misfit.name, misfit.over);
+    } else if severity >= Severity::Warning
+        && let Some(change) = sizings.iter().find_map(|sizing| pool::change(survey, sizing))
+    {
+        text += &format!("; \"{change}\" is enough for all that runs");
+    }
+    (severity, text + ".")
+}
+
+/// The sentence on one server and what to do, where the number for the pool is the host's.
+pub fn of_instance(instance: &Instance) -> (String, Option<String>) {
+    (message(&instance.status), hint(&instance.status))
+}
+
+impl Survey {
+    /// Whether it is the size that mappings get which ask for none.
+    fn is_default(&self, size: PageSize) -> bool {
+        self.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size) == Some(size)
+    }
+}

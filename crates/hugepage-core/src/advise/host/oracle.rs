@@ -1,0 +1,130 @@
+//! Settings of Oracle, and of its owner's limits, that keep an SGA from huge pages or make base pages hurt.
+
+use crate::advise::recommendation::{Area, Effect, Recommendation};
+use crate::advise::{hint, message};
+use crate::assess::{Cause, Severity};
+use crate::read::limits::Limit;
+use crate::read::oracle::Parameters;
+use crate::survey::instances::{Instance, Kind, Landed, Survey};
+
+pub fn rule(instance: &Instance) -> Vec<Recommendation> {
+    if instance.kind == Kind::PostgreSql {
+        return Vec::new();
+    }
+    let parameters = instance.last_start.as_ref().map(|start| &start.parameters);
+    [
+        automatic_memory(instance, parameters),
+        memlock(instance),
+        parameters.and_then(|parameters| pre_page_sga(instance, parameters)),
+        parameters.and_then(indirect_buffers),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What the whole host has of it.
+pub fn host_rule(survey: &Survey) -> Option<Recommendation> {
+    let runs_oracle = survey.instances.iter().any(|instance| instance.kind != Kind::PostgreSql);
+    let total = survey.meminfo.as_ref()?.mem_total?;
+    let pools = survey.meminfo.as_ref()?.hugetlb?;
+    // Oracle's own limit (MOS 401749.1's companion for sizing): at most 70% of memory in huge pages.
+    (runs_oracle && pools > total.percent(70)).then(|| Recommendation {
+        severity: Severity::Notice,
+        area: Area::Kernel,
+        setting: "vm.nr_hugepages".to_owned(),
+        current: None,
+        recommended: None,
+        reason: format!(
+            "The pools take {pools} of the host's {total}: more than the 70% that Oracle recommends at most, which leaves \
+             little for PGA and the operating system."
+        ),
+        command: None,
+        takes_effect: Effect::Now,
+        saves: None,
+    })
+}
+
+fn make(setting: &str, current: Option<String>, recommended: Option<String>, reason: String) -> Recommendation {
+    Recommendation {
+        severity: Severity::Notice,
+        area: Area::Oracle,
+        setting: setting.to_owned(),
+        current,
+        recommended,
+        reason,
+        command: None,
+        takes_effect: Effect::ServerRestart,
+        saves: None,
+    }
+}
+
+fn automatic_memory(instance: &Instance, parameters: Option<&Parameters>) -> Option<Recommendation> {
+    if instance.status.cause != Some(Cause::MemoryTarget) {
+        return None;
+    }
+    let target = parameters.and_then(|parameters| parameters.get("memory_target")).map(str::to_owned);
+    Some(Recommendation {
+        severity: instance.status.verdict().0,
+        command: Some(
+            "ALTER SYSTEM RESET memory_target SCOPE=SPFILE; ALTER SYSTEM RESET memory_max_target SCOPE=SPFILE; ALTER SYSTEM \
+             SET sga_target = ... SCOPE=SPFILE; ALTER SYSTEM SET pga_aggregate_target = ... SCOPE=SPFILE;"
+                .to_owned(),
+        ),
+        ..make("memory_target", target, Some("0".to_owned()), format!("{} {}", message(&instance.status), hint(&instance.status).unwrap_or_default()))
+    })
+}
+
+/// The limit that the instance really has is below its SGA: huge pages or not, the next start may not lock it.
+fn memlock(instance: &Instance) -> Option<Recommendation> {
+    let segment = instance.status.facts.segment.as_ref()?;
+    let Some(Limit::At(limit)) = instance.memlock?.soft else { return None };
+    if limit >= segment.to_reserve || instance.landed() == Landed::Amm {
+        return None;
+    }
+    let wanted = segment.to_reserve.0.div_ceil(1024);
+    Some(Recommendation {
+        severity: if instance.landed() == Landed::All { Severity::Notice } else { Severity::Warning },
+        area: Area::Limits,
+        command: Some(format!("echo 'oracle - memlock {wanted}' > /etc/security/limits.d/90-oracle-memlock.conf")),
+        ..make(
+            "memlock",
+            Some(limit.0.to_string()),
+            Some((wanted * 1024).to_string()),
+            format!("{} may lock {limit} where its SGA takes {} (MOS 2049901.1).", instance.name, segment.to_reserve),
+        )
+    })
+}
+
+/// On 11.2 with base pages every login touches the whole SGA (a seed's 2.5 s against 0.15 s).
+fn pre_page_sga(instance: &Instance, parameters: &Parameters) -> Option<Recommendation> {
+    let is_11_2 = instance.version.as_deref().is_some_and(|version| version.starts_with("11."));
+    let applies = is_11_2 && parameters.flag("pre_page_sga") == Some(true) && instance.landed() != Landed::All;
+    applies.then(|| Recommendation {
+        severity: Severity::Warning,
+        command: Some("ALTER SYSTEM SET pre_page_sga = FALSE SCOPE=SPFILE;".to_owned()),
+        ..make(
+            "pre_page_sga",
+            Some("TRUE".to_owned()),
+            Some("FALSE".to_owned()),
+            "In base pages 11.2 touches every page of the SGA at every login with pre_page_sga = TRUE, which makes logins take \
+             seconds."
+                .to_owned(),
+        )
+    })
+}
+
+/// Windows of 32-bit Linux on a RAM disk, as papers of 2002 advise.
+fn indirect_buffers(parameters: &Parameters) -> Option<Recommendation> {
+    (parameters.flag("use_indirect_data_buffers") == Some(true)).then(|| Recommendation {
+        command: Some("ALTER SYSTEM RESET use_indirect_data_buffers SCOPE=SPFILE;".to_owned()),
+        ..make(
+            "use_indirect_data_buffers",
+            Some("TRUE".to_owned()),
+            Some("FALSE".to_owned()),
+            "Indirect buffers on /dev/shm or ramfs are obsolete: they were for 32-bit Linux, and keep the buffer cache out of \
+             huge pages."
+                .to_owned(),
+        )
+    })
+}

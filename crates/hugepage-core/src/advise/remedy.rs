@@ -1,0 +1,123 @@
+//! The phrases that several sentences share: what to do.
+
+use crate::advise::command;
+use crate::advise::phrases::Words;
+use crate::assess::{Cause, HugePages, PoolFact};
+use crate::read::cgroup::Limit;
+use crate::{Bytes, Pages};
+
+/// With a capital letter and a full stop.
+fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map(|first| format!("{}{}.", first.to_uppercase(), characters.as_str())).unwrap_or_default()
+}
+
+fn raise(limit: &Limit, to: Bytes) -> String {
+    format!("set {} to at least {} bytes", limit.path, to.0)
+}
+
+impl Words<'_> {
+    /// Whether a larger pool is what mends `cause`.
+    pub(super) fn mended_by_pool(&self, cause: Cause) -> bool {
+        matches!(cause, Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken)
+    }
+
+    pub(super) fn mend(&self, cause: Cause) -> Option<String> {
+        let terms = self.terms();
+        let server = terms.server;
+        let off = terms.setting(HugePages::Off);
+        let restart = format!("restart the {server}");
+        match cause {
+            _ if self.could_land_now() => Some(format!("Restart the {server}.")),
+            Cause::MemoryTarget => Some(format!(
+                "Set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET and restart the {server}."
+            )),
+            Cause::MemlockLimit => Some(format!(
+                "Set memlock of the {server}'s owner in limits.conf to at least {} kB and restart the {server} (MOS \
+                 2049901.1).",
+                self.needed_bytes()?.0 >> 10
+            )),
+            Cause::SysvSharedMemory => Some("Set shared_memory_type = mmap and restart the server.".to_owned()),
+            Cause::PageSizeUnsupported => match &self.0.facts.pool {
+                PoolFact::Unsupported(sizes) if !sizes.is_empty() => {
+                    Some("Set huge_page_size = 0, the kernel's default size, and restart the server.".to_owned())
+                }
+                _ => Some(format!("Set {off}, or boot a kernel that has huge pages.")),
+            },
+            Cause::CgroupLimit => {
+                let limit = self.reservation_limit()?;
+                let wanted = self.wanted_of(limit)?;
+                Some(sentence(&self.steps(&[raise(limit, wanted), restart])))
+            }
+            Cause::Unknown => None,
+            Cause::Disabled if self.0.does_not_fit() => None,
+            _ if self.0.does_not_fit() => Some(match self.0.facts.huge_page_size?.times(self.room_for_this_server()) {
+                Bytes(0) => {
+                    format!("Set {off}, because others have all huge pages that this host can hold.")
+                }
+                largest => format!("Reduce {} no more than {largest}, or set {off}.", terms.reduce),
+            }),
+            Cause::Disabled => {
+                let run = format!("run \"{}\"", self.set_pool(self.0.to_land?)?);
+                let steps = self.steps(&[run, format!("set {}", terms.setting(HugePages::Try)), restart]);
+                Some(format!("To have huge pages, {steps}."))
+            }
+            Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken => {
+                let run = format!("run \"{}\"", self.set_pool(self.0.to_land?)?);
+                Some(sentence(&self.steps(&[run, restart])))
+            }
+        }
+    }
+
+    /// The steps to huge pages, the first of them to raise the fault-time limit that would kill the server there.
+    pub(super) fn steps(&self, steps: &[String]) -> String {
+        let (limit, needed) = (self.fault_limit(), self.needed_bytes().unwrap_or_default());
+        let limit = limit.filter(|limit| limit.limit < needed).map(|limit| raise(limit, needed));
+        let steps: Vec<_> = limit.iter().chain(steps).map(String::as_str).collect();
+        match steps.split_last() {
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, before)) => format!("{} and {last}", before.join(", ")),
+            None => String::new(),
+        }
+    }
+
+    pub(super) fn room_for_this_server(&self) -> Pages {
+        let others = self.0.share.map(|share| share.others).unwrap_or_default();
+        self.0.capacity.unwrap_or_default().saturating_sub(others)
+    }
+
+    pub(super) fn needed_bytes(&self) -> Option<Bytes> {
+        Some(self.0.facts.huge_page_size?.times(self.0.needed?))
+    }
+
+    pub(super) fn set_pool(&self, pages: Pages) -> Option<String> {
+        let size = self.0.facts.huge_page_size?;
+        let default = self.0.facts.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
+        Some(command::set_pool(size, default == Some(size), pages))
+    }
+
+    /// So that a restart keeps, or gets, huge pages.
+    pub(super) fn keep(&self) -> Option<String> {
+        if self.may_not_lock() {
+            return self.mend(Cause::MemlockLimit);
+        }
+        if self.pool_falls_short() {
+            if self.0.does_not_fit() {
+                return self.mend(Cause::PoolTooSmall);
+            }
+            return Some(format!("Run \"{}\".", self.set_pool(self.0.to_land?)?));
+        }
+        let (limit, needed) = (self.reservation_limit()?, self.needed_bytes()?);
+        let short = limit.room_without(self.own_bytes()) < needed;
+        short.then_some(format!("Set {} to at least {} bytes.", limit.path, self.wanted_of(limit)?.0))
+    }
+
+    pub(super) fn raise_fault_limit(&self) -> Option<String> {
+        Some(format!("Set {} to at least {} bytes.", self.fault_limit()?.path, self.size().0))
+    }
+
+    /// What a cgroup must allow for the server to start in huge pages beside its other processes.
+    pub(super) fn wanted_of(&self, limit: &Limit) -> Option<Bytes> {
+        Some(limit.usage.saturating_sub(self.own_bytes()).saturating_add(self.needed_bytes()?))
+    }
+}

@@ -1,0 +1,154 @@
+//! The pool that a whole host should have: what every server needs, what others hold, and what the host can hold.
+
+use crate::assess::share;
+use crate::{Bytes, PageSize, Pages};
+
+/// What one server needs of a pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// Its name.
+    pub name: String,
+    /// The pages that it needs.
+    pub pages: Pages,
+    /// Of these, what it has now.
+    pub held: Pages,
+    /// Whether it runs.
+    pub is_running: bool,
+}
+
+/// A server for which the host has no room.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misfit {
+    /// Its name.
+    pub name: String,
+    /// What it needs.
+    pub pages: Pages,
+    /// How many pages are missing for it, beside all that do fit.
+    pub over: Pages,
+}
+
+/// One pool of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizing {
+    /// The size of its pages.
+    pub page_size: PageSize,
+    /// Every server that needs any of it.
+    pub needs: Vec<Need>,
+    /// What processes hold that belong to none of these.
+    pub others: Pages,
+    /// All of it together, whether it fits or not.
+    pub total: Pages,
+    /// What the host can hold; `None` if its memory could not be read.
+    pub capacity: Option<Pages>,
+    /// The pool for all that fits; `None` without a capacity: no number that the host may not hold.
+    pub recommended: Option<Pages>,
+    /// What does not fit.
+    pub misfits: Vec<Misfit>,
+    /// What remains of the host's memory for base pages beside that pool and those of other sizes.
+    pub remains: Option<Bytes>,
+}
+
+/// A host's memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// `MemTotal`.
+    pub mem_total: Bytes,
+    /// The hundredths of it that stay for base pages.
+    pub reserve_percent: u32,
+    /// What pools of other sizes take.
+    pub elsewhere: Bytes,
+}
+
+impl Sizing {
+    /// `used`: pages of the pool that anybody has or was promised. Who has its pages keeps them; of the others those that
+    /// run come before those that do not, and small before large, so that as many as possible fit.
+    pub fn of(page_size: PageSize, mut needs: Vec<Need>, used: Pages, room: Option<Room>) -> Self {
+        needs.retain(|need| need.pages > Pages(0));
+        let held = needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.held));
+        let others = used.saturating_sub(held);
+        let sum = |pages: Pages, need: &Need| pages.saturating_add(need.pages.max(need.held));
+        let total = needs.iter().fold(others, sum);
+        let capacity =
+            room.map(|room| share::capacity(room.mem_total, room.reserve_percent, room.elsewhere, page_size));
+        let mut order: Vec<&Need> = needs.iter().collect();
+        order.sort_by_key(|need| (need.held < need.pages, !need.is_running, need.pages));
+        let (mut pool, mut misfits) = (others, Vec::new());
+        for need in order {
+            match (capacity, sum(pool, need)) {
+                (Some(capacity), with) if with > capacity => {
+                    let over = with.saturating_sub(capacity);
+                    misfits.push(Misfit { name: need.name.clone(), pages: need.pages, over });
+                }
+                (_, with) => pool = with,
+            }
+        }
+        let recommended = capacity.map(|capacity| pool.min(capacity));
+        let remains = room
+            .zip(recommended)
+            .map(|(room, pages)| room.mem_total.saturating_sub(room.elsewhere).saturating_sub(page_size.times(pages)));
+        Self { page_size, needs, others, total, capacity, recommended, misfits, remains }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const GB: u64 = 1 << 30;
+
+    fn need(name: &str, pages: u64, held: u64, is_running: bool) -> Need {
+        Need { name: name.to_owned(), pages: Pages(pages), held: Pages(held), is_running }
+    }
+
+    fn room(gb: u64) -> Option<Room> {
+        Some(Room { mem_total: Bytes(gb * GB), reserve_percent: 20, elsewhere: Bytes(0) })
+    }
+
+    fn huge() -> PageSize {
+        PageSize::from_kib(2048).unwrap()
+    }
+
+    /// The farm of the seed: a pool of 9216 pages, one instance full, one in part, one empty.
+    #[test]
+    fn a_farm() {
+        let needs = vec![need("FULL", 537, 537, true), need("MIXED", 2001, 2000, true), need("EMPTY", 267, 0, true)];
+        let sizing = Sizing::of(huge(), needs, Pages(9216), room(48));
+        assert_eq!((sizing.others, sizing.total, sizing.recommended), (Pages(6679), Pages(9484), Some(Pages(9484))));
+        assert!(sizing.misfits.is_empty());
+        assert_eq!(sizing.remains, Some(Bytes(48 * GB - (9484 << 21))));
+    }
+
+    /// The seed's 48 GB host, for which hugepages_settings.sh had said 36569 pages, which are 71 GB.
+    #[test]
+    fn more_than_the_host_has() {
+        let needs = vec![need("A", 4096, 4096, true), need("B", 32473, 0, true), need("C", 100, 0, false)];
+        let sizing = Sizing::of(huge(), needs, Pages(4096), room(48));
+        assert_eq!((sizing.total, sizing.capacity), (Pages(36669), Some(Pages(19660))));
+        assert_eq!(sizing.recommended, Some(Pages(4196)));
+        assert_eq!(sizing.misfits, [Misfit { name: "B".into(), pages: Pages(32473), over: Pages(16909 - 100 + 100) }]);
+        assert_eq!(Sizing::of(huge(), vec![need("A", 1, 0, true)], Pages(0), None).recommended, None);
+    }
+
+    proptest! {
+        #[test]
+        fn never_more_than_the_host_holds_and_never_less_than_those_that_fit(
+            pages in proptest::collection::vec((0u64..10_000, 0u64..10_000, any::<bool>()), 0..8),
+            beside in 0u64..5_000,
+            memory in 1u64..64,
+        ) {
+            let needs: Vec<_> =
+                pages.iter().map(|&(pages, held, running)| need(&format!("{pages}"), pages, held.min(pages), running)).collect();
+            let held: u64 = needs.iter().map(|need| need.held.0).sum();
+            let sizing = Sizing::of(huge(), needs.clone(), Pages(held + beside), room(memory));
+            let recommended = sizing.recommended.unwrap();
+            prop_assert!(recommended <= sizing.capacity.unwrap());
+            let misfits: u64 = sizing.misfits.iter().map(|misfit| misfit.pages.0).sum();
+            let all: u64 = needs.iter().map(|need| need.pages.0).sum();
+            prop_assert_eq!(sizing.total.0, all + beside);
+            prop_assert_eq!(recommended.0, (all - misfits + beside).min(sizing.capacity.unwrap().0));
+            prop_assert!(sizing.misfits.iter().all(|misfit| misfit.over > Pages(0)));
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Which device number stands for which pages: the kernel keeps memory that is not of a file on internal file systems,
+//! one for base pages and one for each huge page size, and /proc/PID/maps shows their device numbers.
+//!
+//! What a kernel calls them differs from boot to boot, so this asks by mapping some memory of its own, which it never
+//! touches and never reserves, and looking for it in /proc/self/maps.
+
+use std::ptr;
+
+use crate::read::root::if_there;
+use crate::read::{Root, maps, pool};
+use crate::{PageSize, ReadError};
+
+/// A device number, major and minor.
+type Device = (u32, u32);
+
+/// Devices of shared memory with the size of its pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Devices(Vec<(Device, PageSize)>);
+
+impl Devices {
+    /// What can be found out on this host; on a tree of files only what is mounted.
+    pub fn find(root: &Root) -> Result<Self, ReadError> {
+        let mut found = Vec::new();
+        let sizes = pool::sizes(root).unwrap_or_default();
+        if root.is_live() {
+            let base = PageSize::base();
+            for size in std::iter::once(base).chain(sizes) {
+                found.extend(probe(root, size, size != base)?.map(|device| (device, size)));
+            }
+        }
+        let default = crate::read::meminfo::Meminfo::read(root)?.huge_page_size;
+        let mounts = if_there(root.read("/proc/self/mountinfo"))?.unwrap_or_default();
+        found.extend(mounts.lines().filter_map(|line| hugetlbfs(line, default)));
+        Ok(Self(found))
+    }
+
+    /// The page size of memory on `device`; `None` for one that is not known.
+    pub fn page_size(&self, device: Device) -> Option<PageSize> {
+        self.0.iter().find(|(known, _)| *known == device).map(|(_, size)| *size)
+    }
+}
+
+/// The device of shared anonymous memory on pages of `size`; `None` where the kernel refuses to map it.
+fn probe(root: &Root, size: PageSize, huge: bool) -> Result<Option<Device>, ReadError> {
+    let Ok(length) = usize::try_from(size.bytes().0) else { return Ok(None) };
+    let encoded = i32::try_from(length.trailing_zeros()).unwrap_or(0) << libc::MAP_HUGE_SHIFT;
+    let huge = if huge { libc::MAP_HUGETLB | encoded } else { 0 };
+    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | huge;
+    // SAFETY: a new mapping at an address of the kernel's choice, which nobody can reach and which takes no page.
+    #[allow(unsafe_code)]
+    let address = unsafe { libc::mmap(ptr::null_mut(), length, libc::PROT_NONE, flags, -1, 0) };
+    if address == libc::MAP_FAILED {
+        return Ok(None);
+    }
+    let found = maps::read(root, maps::SELF, |mapping| mapping.holds(address as u64));
+    // SAFETY: the mapping made above, which nothing points into.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::munmap(address, length)
+    };
+    Ok(found?.first().map(|mapping| mapping.device))
+}
+
+/// From one line of /proc/self/mountinfo (proc(5)) the device of a hugetlbfs and the size of its pages.
+fn hugetlbfs(line: &str, default: Option<PageSize>) -> Option<(Device, PageSize)> {
+    let (own, file_system) = line.split_once(" - ")?;
+    let mut file_system = file_system.split(' ');
+    if file_system.next()? != "hugetlbfs" {
+        return None;
+    }
+    let (major, minor) = own.split(' ').nth(2)?.split_once(':')?;
+    let option = file_system.nth(1)?.split(',').find_map(|option| option.strip_prefix("pagesize="));
+    let size = match option {
+        Some(text) => crate::read::boot::memparse(text)?,
+        None => default?,
+    };
+    Some(((major.parse().ok()?, minor.parse().ok()?), size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts() {
+        let (huge, gigantic) = (PageSize::from_kib(2048), PageSize::from_kib(1 << 20));
+        for (line, expected) in [
+            ("30 23 0:26 / /dev/hugepages rw,relatime shared:15 - hugetlbfs hugetlbfs rw,pagesize=2M", huge),
+            ("30 23 0:26 / /mnt/huge rw - hugetlbfs none rw,gid=54321,pagesize=1024M,size=4G", gigantic),
+            ("30 23 0:26 / /mnt/huge rw - hugetlbfs none rw", huge),
+            ("30 23 0:26 / /dev/shm rw - tmpfs tmpfs rw", None),
+            ("garbage", None),
+        ] {
+            assert_eq!(hugetlbfs(line, huge), expected.map(|size| ((0, 26), size)), "{line}");
+        }
+    }
+
+    #[test]
+    fn this_kernel_keeps_base_and_huge_pages_apart() {
+        let root = Root::live();
+        let base = probe(&root, PageSize::base(), false).unwrap().unwrap();
+        assert_eq!(Devices::find(&root).unwrap().page_size(base), Some(PageSize::base()));
+        for size in pool::sizes(&root).unwrap() {
+            let device = probe(&root, size, true).unwrap().expect("a mapping that takes no page");
+            assert_ne!(device, base);
+            assert_eq!(Devices::find(&root).unwrap().page_size(device), Some(size));
+        }
+    }
+}

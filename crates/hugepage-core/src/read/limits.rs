@@ -1,0 +1,107 @@
+//! /proc/PID/limits: the resource limits that a process really has, whatever limits.conf or a unit says. Everybody may
+//! read it, also of a process that is not dumpable (proc(5), getrlimit(2)).
+
+use std::io;
+
+use crate::read::Root;
+use crate::{Bytes, ReadError};
+
+/// One limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// No limit (`unlimited`, RLIM_INFINITY).
+    Unlimited,
+    /// So much.
+    At(Bytes),
+}
+
+impl Limit {
+    /// Whether `size` is within it.
+    pub fn allows(self, size: Bytes) -> bool {
+        match self {
+            Self::Unlimited => true,
+            Self::At(limit) => size <= limit,
+        }
+    }
+}
+
+/// `Max locked memory` (RLIMIT_MEMLOCK) of a process; `None` where the line is missing or makes no sense.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LockedMemory {
+    /// What holds now.
+    pub soft: Option<Limit>,
+    /// How far the process may raise it by itself.
+    pub hard: Option<Limit>,
+}
+
+impl LockedMemory {
+    /// Takes the text of /proc/PID/limits.
+    pub fn parse(text: &str) -> Self {
+        let values = text.lines().find_map(|line| line.strip_prefix("Max locked memory"));
+        let mut words = values.unwrap_or_default().split_ascii_whitespace();
+        let mut next = || match words.next()? {
+            "unlimited" => Some(Limit::Unlimited),
+            bytes => bytes.parse().ok().map(|bytes| Limit::At(Bytes(bytes))),
+        };
+        Self { soft: next(), hard: next() }
+    }
+}
+
+/// The limits of `pid` on locked memory; `Ok(None)` if there is no such process (any more).
+pub fn locked_memory(root: &Root, pid: i32) -> Result<Option<LockedMemory>, ReadError> {
+    match root.read_short(&format!("/proc/{pid}/limits"), LockedMemory::parse) {
+        Ok(limits) => Ok(Some(limits)),
+        Err(error) if is_gone(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a file of /proc/PID failed because the process has ended: before the open, or between open and read.
+pub(crate) fn is_gone(error: &ReadError) -> bool {
+    let ended = |source: &io::Error| source.raw_os_error() == Some(libc::ESRCH);
+    error.is_not_found() || matches!(error, ReadError::Io { source, .. } if ended(source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_in_its_forms() {
+        let at = |bytes| Some(Limit::At(Bytes(bytes)));
+        for (line, soft, hard) in [
+            ("Max locked memory         8388608              8388608              bytes", at(8 << 20), at(8 << 20)),
+            (
+                "Max locked memory         65536                unlimited            bytes",
+                at(65536),
+                Some(Limit::Unlimited),
+            ),
+            (
+                "Max locked memory         unlimited            unlimited            bytes",
+                Some(Limit::Unlimited),
+                Some(Limit::Unlimited),
+            ),
+            ("Max locked memory         -1 x", None, None),
+            ("Max locked memory", None, None),
+            ("Max file locks            unlimited            unlimited            locks", None, None),
+        ] {
+            let text = format!("Limit                     Soft Limit           Hard Limit           Units\n{line}\n");
+            assert_eq!(LockedMemory::parse(&text), LockedMemory { soft, hard }, "{line}");
+        }
+    }
+
+    #[test]
+    fn own_limits_are_what_getrlimit_says() {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: getrlimit writes one struct, which we own.
+        #[allow(unsafe_code)]
+        let result = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) };
+        assert_eq!(result, 0);
+        let as_limit =
+            |value| Some(if value == libc::RLIM_INFINITY { Limit::Unlimited } else { Limit::At(Bytes(value)) });
+        let expected = LockedMemory { soft: as_limit(limit.rlim_cur), hard: as_limit(limit.rlim_max) };
+        let pid = i32::try_from(std::process::id()).unwrap();
+        assert_eq!(locked_memory(&Root::live(), pid).unwrap(), Some(expected));
+        assert_eq!(locked_memory(&Root::live(), i32::MAX).unwrap(), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! The last start in an alert log, whatever the log's length. It is searched from its end, a block at a time, for the
+//! line that begins a start; from there on so much is read as the longest start takes.
+
+use std::io::{self, Read, Seek, SeekFrom};
+
+use memchr::memmem::{self, FinderRev};
+
+use crate::ReadError;
+use crate::read::Root;
+use crate::read::oracle::start_text::{Parser, START};
+use crate::read::oracle::{LastStart, Timestamp, log_xml, open_regular};
+
+/// So much is searched at once.
+const BLOCK: u64 = 256 << 10;
+/// So far before the line may its time stand: `Adjusting the default value of parameter ...` comes between.
+const BEFORE: usize = 4 << 10;
+/// More than any start takes up to PMON, of which the parameters are the most.
+const LONGEST_START: u64 = 1 << 20;
+/// No time before a line is longer.
+const LONGEST_TIME: usize = 64;
+/// Longer lines are cut.
+const LONGEST_LINE: usize = 4 << 10;
+
+/// What a message of log.xml begins with.
+const MESSAGE: &[u8] = b"<msg time=";
+
+/// The last start in the log at `path`, which may be alert_SID.log or log.xml; `Ok(None)` if it has none.
+pub fn last_start(root: &Root, path: &str) -> Result<Option<LastStart>, ReadError> {
+    let mut file = open_regular(root, path)?;
+    last_start_in(&mut file).map_err(|source| root.error("read", path, source))
+}
+
+/// The last start in a log. One that has lost the beginning of its last start is read from its own beginning.
+pub fn last_start_in(log: &mut (impl Read + Seek)) -> io::Result<Option<LastStart>> {
+    let end = log.seek(SeekFrom::End(0))?;
+    let from = find_last(log, end)?.map_or(0, |start| start.saturating_sub(BEFORE as u64));
+    let bytes = read_at(log, from, BEFORE as u64 + LONGEST_START)?;
+    let mut parser = Parser::default();
+    // A message holds its lines, so it begins before the first of them.
+    match memmem::find(&bytes[..bytes.len().min(BEFORE)], MESSAGE) {
+        Some(message) => log_xml::feed(&bytes[message..], &mut parser),
+        None => feed_lines(&bytes, from > 0, &mut parser),
+    }
+    Ok(parser.finish())
+}
+
+/// Gives the parser every line, but for the first if `within` one.
+fn feed_lines(bytes: &[u8], within: bool, parser: &mut Parser) {
+    for line in bytes.split_inclusive(|&byte| byte == b'\n').skip(usize::from(within)) {
+        let ended = line.strip_suffix(b"\n");
+        let line = ended.unwrap_or(line);
+        let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST_LINE)]);
+        match ended {
+            Some(_) => parser.line(&line),
+            None => parser.cut_line(&line),
+        }
+    }
+}
+
+/// Where the last line stands that begins a start.
+fn find_last(log: &mut (impl Read + Seek), end: u64) -> io::Result<Option<u64>> {
+    let finder = FinderRev::new(START);
+    let mut upto = end;
+    while upto > 0 {
+        let from = upto.saturating_sub(BLOCK);
+        // A line may lie across the border of two blocks.
+        let block = read_at(log, from, upto - from + START.len() as u64 - 1)?;
+        let mut rest = &block[..];
+        while let Some(at) = finder.rfind(rest) {
+            let begins = match at.checked_sub(LONGEST_TIME) {
+                Some(before) => begins_line(&rest[before..at], false),
+                None => {
+                    let before = (from + at as u64).saturating_sub(LONGEST_TIME as u64);
+                    begins_line(&read_at(log, before, from + at as u64 - before)?, before == 0)
+                }
+            };
+            if begins {
+                return Ok(Some(from + at as u64));
+            }
+            rest = &rest[..at];
+        }
+        upto = from;
+    }
+    Ok(None)
+}
+
+/// Whether nothing but a time stands in the last line (or, in XML, text) of what is `before` a place; `whole` if the log
+/// begins there.
+fn begins_line(before: &[u8], whole: bool) -> bool {
+    let line = match before.iter().rposition(|byte| matches!(byte, b'\n' | b'>')) {
+        Some(at) => &before[at + 1..],
+        None if whole => before,
+        None => return false,
+    };
+    let line = String::from_utf8_lossy(line);
+    line.trim().is_empty() || Timestamp::split(&line).is_some_and(|(_, rest)| rest.is_empty())
+}
+
+/// Up to `count` bytes at `from`: fewer where the log ends, or was cut meanwhile.
+fn read_at(log: &mut (impl Read + Seek), from: u64, count: u64) -> io::Result<Vec<u8>> {
+    log.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    log.take(count).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,148 @@
+//! Where an instance keeps its alert log and its parameters. Nothing is searched at large: only the places where Oracle
+//! itself would look or write are, to a fixed depth.
+
+use std::fs;
+use std::time::SystemTime;
+
+use crate::Notes;
+use crate::read::Root;
+use crate::read::oracle::{Instance, Kind, read_text};
+use crate::read::root::if_there;
+
+/// More databases than have ever written into one diagnostic destination.
+const MOST: usize = 1000;
+
+/// What is known of an instance before its files are.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a> {
+    /// Whose files.
+    pub instance: &'a Instance,
+    /// Its ORACLE_HOME, from PMON's program or from oratab.
+    pub home: Option<&'a str>,
+    /// DIAGNOSTIC_DEST, if its parameters set it.
+    pub diagnostic_dest: Option<&'a str>,
+    /// Its PMON, if it runs: the files that it has open tell the place best, but only to root.
+    pub pmon: Option<i32>,
+}
+
+impl Search<'_> {
+    /// The alert log: the text if it is there, else log.xml; of several the one that was written to last. `None` if there
+    /// is none, or none that may be seen. A directory that can't be listed is a note.
+    pub fn alert_log(&self, root: &Root, notes: &mut Notes) -> Option<String> {
+        let sid = &self.instance.sid;
+        if let Some(log) = self.opened_home(root).and_then(|home| log_in(root, &home, sid)) {
+            return Some(log.1);
+        }
+        let mut destinations: Vec<_> = self.diagnostic_dest.map(str::to_owned).into_iter().collect();
+        if let Some(home) = self.home {
+            destinations.extend(bases(root, home, notes));
+            // Without ORACLE_BASE (Database Reference, DIAGNOSTIC_DEST).
+            destinations.push(format!("{home}/log"));
+        }
+        let mut logs = Vec::new();
+        for destination in destinations {
+            logs.extend(self.logs_below(root, &destination, notes));
+            if !logs.is_empty() {
+                break;
+            }
+        }
+        logs.into_iter().max().map(|(_, path)| path)
+    }
+
+    /// The spfile or init.ora that a start without PFILE takes.
+    pub fn parameter_file(&self, root: &Root, notes: &mut Notes) -> Option<String> {
+        let (home, sid) = (self.home?, &self.instance.sid);
+        let names = [format!("spfile{sid}.ora"), "spfile.ora".to_owned(), format!("init{sid}.ora")];
+        // A read-only home keeps them in ORACLE_BASE (since 18c).
+        let directories = [home.to_owned()].into_iter().chain(bases(root, home, notes));
+        let paths = directories.flat_map(|base| names.clone().map(|name| format!("{base}/dbs/{name}")));
+        paths.into_iter().find(|path| modified(root, path).is_some())
+    }
+
+    /// The ADR home of the files that PMON has open.
+    fn opened_home(&self, root: &Root) -> Option<String> {
+        let directory = format!("/proc/{}/fd", self.pmon?);
+        let names = root.list(&directory).ok()?;
+        names.iter().find_map(|name| self.home_in(&root.read_link(&format!("{directory}/{name}")).ok()?))
+    }
+
+    /// `/u01/app/oracle/diag/rdbms/orcl/orcl1` in `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/orcl1_pmon_7.trc`.
+    fn home_in(&self, path: &str) -> Option<String> {
+        let within = format!("/diag/{}/", self.product());
+        let database = path.find(&within)? + within.len();
+        let sid = database + path[database..].find('/')? + 1;
+        let end = sid + path[sid..].find('/')?;
+        (path[sid..end] == self.instance.sid).then(|| path[..end].to_owned())
+    }
+
+    /// The logs of the SID below one diagnostic destination, under whatever name its database has.
+    fn logs_below(&self, root: &Root, destination: &str, notes: &mut Notes) -> Vec<(SystemTime, String)> {
+        let sid = &self.instance.sid;
+        let directory = format!("{destination}/diag/{}", self.product());
+        let databases = notes.keep(if_there(root.list(&directory))).flatten().unwrap_or_default();
+        let databases = databases.iter().take(MOST).map(|name| format!("{directory}/{name}"));
+        let logs: Vec<_> = databases.filter_map(|database| log_in(root, &format!("{database}/{sid}"), sid)).collect();
+        if !logs.is_empty() {
+            return logs;
+        }
+        // In a cluster oratab has the database's name, and the SID is that with the number of the instance.
+        let database = format!("{directory}/{}", sid.to_lowercase());
+        let instances = if_there(root.list(&database)).ok().flatten().unwrap_or_default();
+        let numbered = |name: &&String| {
+            let number = name.strip_prefix(sid.as_str()).map(|number| number.trim_start_matches('_'));
+            number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let instances = instances.iter().filter(numbered).take(MOST);
+        instances.filter_map(|sid| log_in(root, &format!("{database}/{sid}"), sid)).collect()
+    }
+
+    /// What the directory of its kind is named in the ADR.
+    fn product(&self) -> &'static str {
+        match self.instance.kind {
+            Kind::Database | Kind::ManagementDatabase => "rdbms",
+            Kind::Asm => "asm",
+            Kind::AsmProxy => "apx",
+            Kind::IoServer => "ios",
+        }
+    }
+}
+
+/// The alert log in an ADR home, and when it was last written to.
+fn log_in(root: &Root, home: &str, sid: &str) -> Option<(SystemTime, String)> {
+    let paths = [format!("{home}/trace/alert_{sid}.log"), format!("{home}/alert/log.xml")];
+    paths.into_iter().find_map(|path| Some((modified(root, &path)?, path)))
+}
+
+/// When a regular file was last written to; `None` for all else.
+fn modified(root: &Root, path: &str) -> Option<SystemTime> {
+    let metadata = fs::metadata(root.path(path)).ok()?;
+    metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
+}
+
+/// What ORACLE_BASE may be for this ORACLE_HOME, the likeliest first: what the installer wrote down (orabasetab), the
+/// directory above `product`, and for Grid Infrastructure's home beside the base what stands there with a `diag`.
+pub fn bases(root: &Root, home: &str, notes: &mut Notes) -> Vec<String> {
+    let mut bases = Vec::new();
+    let table = notes.keep(if_there(read_text(root, &format!("{home}/install/orabasetab")))).flatten();
+    for line in table.unwrap_or_default().lines().filter(|line| !line.starts_with('#')) {
+        if let Some(base) = line.strip_prefix(home).and_then(|rest| rest.strip_prefix(':')?.split(':').next()) {
+            bases.push(base.to_owned());
+        }
+    }
+    if let Some((base, _)) = home.rsplit_once("/product/") {
+        bases.push(base.to_owned());
+    } else if let Some((above, _)) = home.rsplit_once('/').and_then(|(above, _)| above.rsplit_once('/')) {
+        let names = root.list(above).unwrap_or_default();
+        let beside = names.iter().take(MOST).map(|name| format!("{above}/{name}"));
+        bases.extend(beside.filter(|base| root.exists(&format!("{base}/diag"))));
+    }
+    bases.retain(|base| base.starts_with('/'));
+    let mut seen = Vec::new();
+    bases.retain(|base| {
+        !seen.contains(base) && {
+            seen.push(base.clone());
+            true
+        }
+    });
+    bases
+}

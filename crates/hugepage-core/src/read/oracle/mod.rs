@@ -1,0 +1,61 @@
+//! What an Oracle instance shows to the operating system: the titles of its processes, oratab, parameter files, and the
+//! alert log. No Oracle library and no connection is needed; formats are those that Oracle's manuals describe, or that
+//! published logs have.
+//!
+//! Everything here may be anything: a log of a terabyte, a pipe, a directory that points to itself. Readers are bounded
+//! in time and memory, and never wait for a file.
+
+pub mod alert_log;
+pub mod find;
+mod log_xml;
+pub mod oratab;
+pub mod parameters;
+pub mod process;
+pub mod sizes;
+mod spfile;
+pub mod start;
+mod start_text;
+pub mod timestamp;
+
+pub use alert_log::last_start;
+pub use find::Search;
+pub use parameters::Parameters;
+pub use process::{Instance, Kind, Process, Role};
+pub use start::LastStart;
+pub use timestamp::Timestamp;
+
+use std::fs::File;
+use std::io::Read;
+
+use rustix::fs::{Mode, OFlags, open};
+
+use crate::ReadError;
+use crate::read::Root;
+
+/// No oratab, init.ora or spfile is nearly as long.
+const LONGEST: u64 = 1 << 20;
+
+/// Opens a regular file. A pipe or a device in its place is an error, and does not make the reader wait.
+fn open_regular(root: &Root, path: &str) -> Result<File, ReadError> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = open(root.path(path), flags, Mode::empty()).map_err(|errno| root.error("open", path, errno.into()))?;
+    let file = File::from(file);
+    let metadata = file.metadata().map_err(|source| root.error("open", path, source))?;
+    if metadata.is_file() { Ok(file) } else { Err(root.content(path, "it is not a regular file")) }
+}
+
+/// The whole of a file that is short by its nature.
+fn read_bytes(root: &Root, path: &str) -> Result<Vec<u8>, ReadError> {
+    let mut bytes = Vec::new();
+    let file = open_regular(root, path)?;
+    file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|source| root.error("read", path, source))?;
+    match u64::try_from(bytes.len()) {
+        Ok(..=LONGEST) => Ok(bytes),
+        _ => Err(root.content(path, format!("it is longer than {LONGEST} bytes"))),
+    }
+}
+
+/// The same as text; bytes that are not UTF-8 are replaced.
+fn read_text(root: &Root, path: &str) -> Result<String, ReadError> {
+    Ok(String::from_utf8_lossy(&read_bytes(root, path)?).into_owned())
+}

@@ -1,0 +1,187 @@
+//! Which Oracle instance a process belongs to, from its command line, which Oracle's processes use for their title and
+//! which everybody may read. (`comm` would be cut after 15 bytes.)
+
+use crate::ReadError;
+use crate::read::Root;
+use crate::read::limits::is_gone;
+
+/// What an instance serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A database (`ora_pmon_SID`).
+    Database,
+    /// Automatic Storage Management (`asm_pmon_+ASM1`).
+    Asm,
+    /// The Grid Infrastructure management repository (`mdb_pmon_-MGMTDB`).
+    ManagementDatabase,
+    /// An ASM proxy instance of Flex ASM (`apx_pmon_+APX1`).
+    AsmProxy,
+    /// An I/O server instance of Flex ASM (`ios_pmon_+IOS1`).
+    IoServer,
+}
+
+impl Kind {
+    /// What the names of its background processes begin with.
+    const PREFIXES: [(&str, Self); 5] = [
+        ("ora", Self::Database),
+        ("asm", Self::Asm),
+        ("mdb", Self::ManagementDatabase),
+        ("apx", Self::AsmProxy),
+        ("ios", Self::IoServer),
+    ];
+
+    /// The kind that the first character of the SID stands for: those of Grid Infrastructure are reserved.
+    fn of_sid(sid: &str) -> Self {
+        match sid {
+            _ if sid.starts_with("+ASM") => Self::Asm,
+            _ if sid.starts_with("+APX") => Self::AsmProxy,
+            _ if sid.starts_with("+IOS") => Self::IoServer,
+            _ if sid.starts_with("-MGMTDB") => Self::ManagementDatabase,
+            _ => Self::Database,
+        }
+    }
+}
+
+/// An instance: its SID, which is unique among the instances of one ORACLE_HOME.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instance {
+    /// What it serves.
+    pub kind: Kind,
+    /// `ORACLE_SID`, in its own case.
+    pub sid: String,
+}
+
+/// A process of an instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Whose it is.
+    pub instance: Instance,
+    /// What it does there.
+    pub role: Role,
+}
+
+/// What a process does in its instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// PMON: the one that every running instance has exactly once.
+    Pmon,
+    /// Another background process.
+    Background,
+    /// A server process of a session (`oracleSID (LOCAL=NO)`).
+    Server,
+}
+
+impl Process {
+    /// Takes the content of /proc/PID/cmdline, words separated by NUL or, in a title, by spaces. `None` for whatever is
+    /// not Oracle's. Anybody may call a process so: that it runs `bin/oracle` is for /proc/PID/exe to say ([`home_of`]).
+    pub fn parse(cmdline: &str) -> Option<Self> {
+        let (name, rest) = cmdline.split_once(['\0', ' ']).unwrap_or((cmdline, ""));
+        if let Some(sid) = name.strip_prefix("oracle") {
+            // Without its bracket this is any program whose name begins so.
+            return rest.starts_with('(').then(|| server(sid)).flatten();
+        }
+        let (prefix, rest) = name.split_once('_')?;
+        let (function, sid) = rest.split_once('_')?;
+        let (_, kind) = Kind::PREFIXES.into_iter().find(|(known, _)| *known == prefix)?;
+        let known = is_sid(sid) && !function.is_empty() && function.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let role = if function == "pmon" { Role::Pmon } else { Role::Background };
+        known.then(|| Self { instance: Instance { kind, sid: sid.to_owned() }, role })
+    }
+
+    /// The process `pid`; `Ok(None)` if it is not Oracle's, or not there (any more).
+    pub fn read(root: &Root, pid: i32) -> Result<Option<Self>, ReadError> {
+        match root.read_short(&format!("/proc/{pid}/cmdline"), Self::parse) {
+            Err(error) if is_gone(&error) => Ok(None),
+            result => result,
+        }
+    }
+}
+
+/// `oracleSID`, and what later releases put around the SID: `oracle_4711_SID` with the process id, `oracle+ASM1_asmb_SID`
+/// for a database's connection to ASM.
+fn server(name: &str) -> Option<Process> {
+    let sid = match name.strip_prefix('_').and_then(|numbered| numbered.split_once('_')) {
+        Some((number, sid)) if number.bytes().all(|byte| byte.is_ascii_digit()) => sid,
+        _ if name.starts_with('+') => name.split('_').next().unwrap_or(name),
+        _ => name,
+    };
+    let instance = || Instance { kind: Kind::of_sid(sid), sid: sid.to_owned() };
+    is_sid(sid).then(|| Process { instance: instance(), role: Role::Server })
+}
+
+/// Letters and digits, `_`, `$` and `#`, behind `+` or `-` for Grid Infrastructure's own.
+fn is_sid(text: &str) -> bool {
+    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let in_sid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#');
+    !text.is_empty() && text.len() <= 64 && text.bytes().all(in_sid)
+}
+
+/// ORACLE_HOME from the target of /proc/PID/exe: what stands before `/bin/oracle`. `None` for another program. A
+/// patched-over binary (` (deleted)`) counts.
+pub fn home_of(exe: &str) -> Option<&str> {
+    exe.strip_suffix(" (deleted)").unwrap_or(exe).strip_suffix("/bin/oracle").filter(|home| home.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines() {
+        use Kind::{Asm, AsmProxy, Database, IoServer, ManagementDatabase};
+        use Role::{Background, Pmon, Server};
+        for (cmdline, kind, sid, role) in [
+            ("ora_pmon_TEST1\0", Database, "TEST1", Pmon),
+            ("ora_pmon_TEST1", Database, "TEST1", Pmon),
+            ("ora_pmon_my_db_1\0", Database, "my_db_1", Pmon),
+            ("asm_pmon_+ASM1\0", Asm, "+ASM1", Pmon),
+            ("mdb_pmon_-MGMTDB\0", ManagementDatabase, "-MGMTDB", Pmon),
+            ("apx_pmon_+APX2\0", AsmProxy, "+APX2", Pmon),
+            ("ios_pmon_+IOS1\0", IoServer, "+IOS1", Pmon),
+            ("ora_dbw0_orcl\0", Database, "orcl", Background),
+            ("ora_p00a_my_db_1\0", Database, "my_db_1", Background),
+            ("asm_rbal_+ASM\0", Asm, "+ASM", Background),
+            ("oracleorcl\0(LOCAL=NO)\0", Database, "orcl", Server),
+            ("oraclemy_db_1 (LOCAL=NO)\0\0\0", Database, "my_db_1", Server),
+            ("oracleorcl\0(DESCRIPTION=(LOCAL=YES)(ADDRESS=(PROTOCOL=beq)))\0", Database, "orcl", Server),
+            ("oracle_4711_my_db\0(LOCAL=NO)\0", Database, "my_db", Server),
+            ("oracle+ASM1_asmb_orcl\0(DESCRIPTION=(LOCAL=YES))\0", Asm, "+ASM1", Server),
+            ("oracle-MGMTDB (LOCAL=NO)", ManagementDatabase, "-MGMTDB", Server),
+        ] {
+            let expected = Process { instance: Instance { kind, sid: sid.to_owned() }, role };
+            assert_eq!(Process::parse(cmdline), Some(expected), "{cmdline:?}");
+        }
+        for cmdline in [
+            "",
+            "\0",
+            "ora_pmon_\0",
+            "ora_pmon",
+            "ora__TEST1",
+            "ora_pm on_TEST1",
+            "ora_pmon_a/b",
+            "xyz_pmon_TEST1",
+            "oracle",
+            "oracleasm-discover\0",
+            "oracle\0(LOCAL=NO)\0",
+            "oracleorcl\0--help\0",
+            "grep\0ora_pmon_TEST1\0",
+            "postgres: checkpointer \0",
+            "ora_pmon_\u{fffd}",
+        ] {
+            assert_eq!(Process::parse(cmdline), None, "{cmdline:?}");
+        }
+    }
+
+    #[test]
+    fn homes() {
+        for (exe, home) in [
+            ("/u01/app/oracle/product/19.0.0/dbhome_1/bin/oracle", Some("/u01/app/oracle/product/19.0.0/dbhome_1")),
+            ("/u01/app/19/grid/bin/oracle (deleted)", Some("/u01/app/19/grid")),
+            ("/usr/bin/oraclexe", None),
+            ("bin/oracle", None),
+            ("/bin/oracle", None),
+        ] {
+            assert_eq!(home_of(exe), home, "{exe}");
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! A server parameter file: the lines of an init.ora in blocks of 512 bytes, each with a header of its own. Oracle does
+//! not document the format, so whatever does not look like it is searched for text all the same.
+
+const BLOCK: usize = 512;
+/// The header: these two bytes and two zeros, the number of the block, a checksum.
+const MAGIC: &[u8] = b"C\"\0\0";
+const HEADER: usize = 20;
+
+/// Whether these are the bytes of a server parameter file, and not a text.
+pub fn is_spfile(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC) || bytes.iter().take(BLOCK).any(|&byte| byte == 0)
+}
+
+/// The text, without the seams of the blocks, where a line just goes on.
+pub fn text(bytes: &[u8]) -> String {
+    let blocks = bytes.chunks(BLOCK).map(|block| match block.starts_with(MAGIC) {
+        true => block.get(HEADER..).unwrap_or_default(),
+        false => block,
+    });
+    let text: Vec<u8> =
+        blocks.flatten().copied().filter(|byte| matches!(byte, b'\t' | b'\n' | 0x20..=0x7e | 0x80..)).collect();
+    String::from_utf8_lossy(&text).into_owned()
+}

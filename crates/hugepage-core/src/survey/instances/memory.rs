@@ -1,0 +1,139 @@
+//! The shared memory of one process of a server, seen from outside, and the kind of its pages.
+
+use crate::assess::{Landing, Segment};
+use crate::read::devices::Devices;
+use crate::read::maps::{self, Mapping};
+use crate::read::{Root, procmap_query, smaps};
+use crate::{Bytes, PageSize, ReadError};
+
+/// What told the page sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The kernel, asked for each mapping (`PROCMAP_QUERY`, Linux 6.11).
+    Kernel,
+    /// The smaps file of a captured host.
+    Smaps,
+    /// The devices that the mappings are on.
+    Devices,
+    /// The names that kernels of RHEL 5's time gave.
+    Names,
+}
+
+impl Source {
+    /// For people, behind "evidence:".
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "maps, page sizes asked of the kernel",
+            Self::Smaps => "smaps",
+            Self::Devices => "maps, page sizes from device numbers",
+            Self::Names => "maps, page sizes from the kernel's names",
+        }
+    }
+}
+
+/// The shared memory of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Its mappings, in the order of addresses.
+    pub mappings: Vec<Mapping>,
+    /// What told their page sizes.
+    pub source: Source,
+}
+
+/// The mappings of `pid` for which `wanted` holds, with their page sizes. Nothing is walked, and no lock of the process
+/// is taken but for the moment that its list of mappings takes.
+pub fn of(
+    root: &Root,
+    pid: i32,
+    devices: &Devices,
+    default: Option<PageSize>,
+    wanted: impl Fn(&Mapping) -> bool,
+) -> Result<Memory, ReadError> {
+    let mut mappings = maps::read(root, &maps::path(pid), wanted)?;
+    let starts: Vec<u64> = mappings.iter().map(|mapping| mapping.start).collect();
+    if let Some(sizes) = procmap_query::page_sizes(root, pid, &starts) {
+        set(&mut mappings, sizes?);
+        return Ok(Memory { mappings, source: Source::Kernel });
+    }
+    // On a live host the kernel would walk all page tables of the process for this file.
+    if let Some(sizes) = smaps::page_sizes(root, pid, &starts)? {
+        set(&mut mappings, sizes);
+        return Ok(Memory { mappings, source: Source::Smaps });
+    }
+    let base = root.base_page_size().ok();
+    let known: Vec<_> = mappings.iter().map(|mapping| devices.page_size(mapping.device)).collect();
+    let source = if known.iter().any(Option::is_some) { Source::Devices } else { Source::Names };
+    let old = mappings.iter().any(is_numbered);
+    let sizes = mappings.iter().zip(known).map(|(mapping, known)| {
+        known.or_else(|| if is_numbered(mapping) { default } else { base.filter(|_| old || is_of_base_pages(mapping)) })
+    });
+    let sizes = sizes.collect();
+    set(&mut mappings, sizes);
+    Ok(Memory { mappings, source })
+}
+
+fn set(mappings: &mut [Mapping], sizes: Vec<Option<PageSize>>) {
+    for (mapping, size) in mappings.iter_mut().zip(sizes) {
+        mapping.page_size = size;
+    }
+}
+
+/// `/223 (deleted)`: how kernels around 2.6.18 name a System V segment in huge pages. On such a kernel those that are
+/// called `/SYSV...` are in base pages.
+pub fn is_numbered(mapping: &Mapping) -> bool {
+    let name = mapping.path.strip_suffix(" (deleted)").and_then(|path| path.strip_prefix('/'));
+    mapping.shared && name.is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn is_of_base_pages(mapping: &Mapping) -> bool {
+    mapping.path.starts_with("/dev/zero") || mapping.path.starts_with("/dev/shm/")
+}
+
+impl Memory {
+    /// What of it is on pages of each size, ascending; pages of unknown size last, as `None`.
+    pub fn by_page_size(&self) -> Vec<(Option<PageSize>, Bytes)> {
+        let mut sums: Vec<(Option<PageSize>, Bytes)> = Vec::new();
+        for mapping in &self.mappings {
+            match sums.iter_mut().find(|(size, _)| *size == mapping.page_size) {
+                Some((_, sum)) => *sum = sum.saturating_add(mapping.size()),
+                None => sums.push((mapping.page_size, mapping.size())),
+            }
+        }
+        sums.sort_by_key(|(size, _)| (size.is_none(), *size));
+        sums
+    }
+
+    /// All of it as one, for a host whose base pages are of size `base` and that would give pages of `huge`. `None` if
+    /// there is no mapping.
+    ///
+    /// What is smaller than a huge page and in base pages is where it belongs: Oracle wants a few base pages beside the
+    /// huge ones (the alert log's EXPECTED_PAGES of 4K since 12.1).
+    pub fn segment(&self, base: PageSize, huge: Option<PageSize>) -> Option<Segment> {
+        let largest = self.mappings.iter().max_by_key(|mapping| mapping.size())?;
+        let is_huge = |mapping: &&Mapping| mapping.page_size.is_some_and(|size| size > base);
+        let in_huge = self.mappings.iter().filter(is_huge);
+        // Of several sizes the one that most is in.
+        let page_size = in_huge.clone().max_by_key(|mapping| mapping.size()).and_then(|mapping| mapping.page_size);
+        let small = |mapping: &Mapping| huge.or(page_size).is_some_and(|huge| mapping.size() < huge.bytes());
+        let in_base = |mapping: &&Mapping| mapping.page_size == Some(base) && !(small(mapping) && page_size.is_some());
+        let sum = |sizes: &mut dyn Iterator<Item = Bytes>| sizes.fold(Bytes(0), Bytes::saturating_add);
+        let huge = page_size.or(huge);
+        let rounded =
+            |mapping: &Mapping| huge.map_or(mapping.size(), |huge| huge.times(huge.pages_to_hold(mapping.size())));
+        let landing = match (page_size, self.mappings.iter().any(|mapping| in_base(&mapping))) {
+            _ if self.mappings.iter().any(|mapping| mapping.page_size.is_none()) => Landing::Unknown,
+            (Some(_), false) => Landing::Hugetlb,
+            (Some(_), true) => Landing::Mixed,
+            (None, _) => Landing::Base,
+        };
+        let counted = |mapping: &&Mapping| is_huge(mapping) || in_base(mapping) || mapping.page_size.is_none();
+        Some(Segment {
+            name: largest.name().to_owned(),
+            size: sum(&mut self.mappings.iter().map(Mapping::size)),
+            to_reserve: sum(&mut self.mappings.iter().filter(counted).map(rounded)),
+            in_huge_pages: sum(&mut in_huge.map(Mapping::size)),
+            page_size: page_size.or((landing == Landing::Base).then_some(base)),
+            landing,
+        })
+    }
+}

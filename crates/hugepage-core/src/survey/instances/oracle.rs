@@ -1,0 +1,171 @@
+//! What an Oracle instance was asked for, and what of its processes' memory is the SGA.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::memory::Memory;
+use super::{Host, Identity};
+use crate::assess::{Asked, HugePages, Landing, Product, Segment};
+use crate::notes::Notes;
+use crate::read::devices::Devices;
+use crate::read::limits::{Limit, LockedMemory};
+use crate::read::maps::Mapping;
+use crate::read::oracle::find::Search;
+use crate::read::oracle::process::home_of;
+use crate::read::oracle::{self, LastStart, last_start, oratab};
+use crate::read::{Root, process, sysctl};
+use crate::{Bytes, PageSize, Pages};
+
+/// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
+const SHM_FILES: &str = "/dev/shm/ora_";
+
+/// Whether a mapping of an Oracle process may be of the SGA: System V segments, by whatever name the kernel gives them,
+/// files of /dev/shm, and files on hugetlbfs.
+pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) -> bool {
+    let on_hugetlbfs = || devices.page_size(mapping.device) > base;
+    mapping.shared
+        && (mapping.path.starts_with("/SYSV")
+            || mapping.path.starts_with(SHM_FILES)
+            || super::memory::is_numbered(mapping)
+            || mapping.page_size > base
+            || on_hugetlbfs())
+}
+
+/// Leaves of such mappings those of the SGA, and tells whether they are files of /dev/shm: under Automatic Memory
+/// Management most of the SGA is, else what is there is the Managed Global Area's.
+pub fn keep_sga(memory: &mut Memory) -> bool {
+    let in_shm = |mapping: &&Mapping| mapping.path.starts_with(SHM_FILES);
+    let sum = |mappings: &mut dyn Iterator<Item = &Mapping>| mappings.map(|mapping| mapping.size().0).sum::<u64>();
+    let files = sum(&mut memory.mappings.iter().filter(in_shm));
+    let segments = sum(&mut memory.mappings.iter().filter(|mapping| !in_shm(mapping)));
+    let automatic = files > segments;
+    if !automatic {
+        memory.mappings.retain(|mapping| !in_shm(&mapping));
+    }
+    automatic
+}
+
+impl Host<'_> {
+    pub(super) fn oracle(
+        &self,
+        pid: i32,
+        instance: &oracle::Instance,
+        started: Option<SystemTime>,
+        automatic: Option<bool>,
+        notes: &mut Notes,
+    ) -> Identity {
+        let exe = process::link(self.root, pid, "exe").ok().flatten();
+        let root = &super::files_of(self.root, pid);
+        let of_oratab = || {
+            let entries = oratab::read(root, notes);
+            entries.into_iter().find(|entry| entry.sid == instance.sid).map(|entry| entry.home)
+        };
+        let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);
+        let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some(pid) };
+        let log = search.alert_log(root, notes);
+        let last_start = log.and_then(|log| notes.keep(last_start(root, &log)).flatten()).filter(|start| {
+            let seconds = started.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+            let started = seconds.and_then(|seconds| i64::try_from(seconds.as_secs()).ok());
+            started.is_some_and(|started| start.is_of(pid, started) == Some(true))
+        });
+        Identity {
+            name: instance.sid.clone(),
+            directory: None,
+            version: last_start.as_ref().and_then(|start| start.version.clone()),
+            system_identifier: None,
+            asked: asked(last_start.as_ref(), automatic),
+            home,
+            last_start,
+        }
+    }
+}
+
+/// What the start was asked for; where the log does not tell, the default TRUE. `automatic`: whether the SGA was seen in
+/// files of /dev/shm.
+fn asked(start: Option<&LastStart>, automatic: Option<bool>) -> Asked {
+    let of_parameters = start.and_then(|start| start.parameters.get("use_large_pages"));
+    let setting = of_parameters.or_else(|| start?.use_large_pages.as_deref()).unwrap_or("TRUE").to_ascii_uppercase();
+    let huge_pages = match setting.as_str() {
+        "FALSE" => HugePages::Off,
+        "ONLY" | "AUTO_ONLY" => HugePages::On,
+        _ => HugePages::Try,
+    };
+    // 11.2.0.2 took all of the SGA or nothing; what came before asked nobody.
+    let may_mix =
+        !start.and_then(|start| start.version.as_deref()).is_some_and(|version| version.starts_with("11.2.0.2"));
+    let memory_target = automatic.unwrap_or_else(|| start.is_some_and(|start| start.parameters.is_automatic_memory()));
+    let sga = start.and_then(|start| start.parameters.sga_max_size()).unwrap_or_default();
+    Asked {
+        product: Product::Oracle { memory_target, may_mix },
+        huge_pages,
+        huge_page_size: None,
+        sysv: false,
+        shared_buffers: sga,
+    }
+}
+
+/// The SGA as the alert log has it, for who may not see the mappings; `None` if it does not tell all of it.
+pub fn logged_segment(start: &LastStart) -> Option<Segment> {
+    let mut pieces: Vec<(PageSize, Pages, bool)> = Vec::new();
+    for row in &start.page_sizes {
+        pieces.push((row.page_size, row.allocated?, row.is_base));
+    }
+    if let (Some(pages), true) = (&start.large_pages, pieces.is_empty()) {
+        let (size, used) = (pages.page_size?, pages.used?);
+        pieces.push((size, used, false));
+        if pages.percent? < 100 {
+            let rest = start.sga?.saturating_sub(size.times(used));
+            pieces.push((PageSize::new(1)?, Pages(rest.0), true));
+        }
+    }
+    let sum = |huge: bool| {
+        let wanted = pieces.iter().filter(|(_, _, is_base)| *is_base != huge);
+        wanted.fold(Bytes(0), |sum, (size, pages, _)| sum.saturating_add(size.times(*pages)))
+    };
+    let (in_base, in_huge_pages) = (sum(false), sum(true));
+    let huge = pieces.iter().filter(|(_, _, is_base)| !is_base).max_by_key(|(size, pages, _)| size.times(*pages));
+    let page_size = huge.map(|(size, ..)| *size)?;
+    let size = in_base.saturating_add(in_huge_pages);
+    let landing = match (in_huge_pages, in_base) {
+        (Bytes(0), Bytes(0)) => return None,
+        (Bytes(0), _) => Landing::Base,
+        (_, rest) if rest < page_size.bytes() => Landing::Hugetlb,
+        _ => Landing::Mixed,
+    };
+    let to_reserve = if landing == Landing::Hugetlb { in_huge_pages } else { size };
+    Some(Segment {
+        name: String::new(),
+        size,
+        to_reserve,
+        in_huge_pages,
+        page_size: (landing != Landing::Base).then_some(page_size),
+        landing,
+    })
+}
+
+/// What the instance may lock, where that decides: the kernel lets a process have System V segments in huge pages if
+/// its limit allows their size, if it is in `vm.hugetlb_shm_group`, or if it has CAP_IPC_LOCK (ipc/shm.c, fs/hugetlbfs).
+/// An instance that is in huge pages as a whole is let.
+pub fn memlock_that_counts(
+    root: &Root,
+    pid: i32,
+    asked: &Asked,
+    segment: Option<&Segment>,
+    memlock: Option<LockedMemory>,
+) -> Option<Bytes> {
+    const CAP_IPC_LOCK: u64 = 1 << 14;
+    let is_let = segment.is_some_and(|segment| segment.landing == Landing::Hugetlb);
+    if is_let || asked.product == Product::PostgreSql {
+        return None;
+    }
+    let Some(Limit::At(limit)) = memlock?.soft else { return None };
+    let text = root.read(&format!("/proc/{pid}/status")).ok()?;
+    let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let capabilities = line("CapEff").and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    let group = sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten();
+    // 0 stands for nobody's group, though root's would be it.
+    let in_group = group.filter(|group| group != "0").is_some_and(|group| {
+        let of_process = line("Gid").into_iter().chain(line("Groups")).flat_map(str::split_ascii_whitespace);
+        of_process.into_iter().any(|gid| gid == group)
+    });
+    (!in_group && capabilities.is_none_or(|set| set & CAP_IPC_LOCK == 0)).then_some(limit)
+}

@@ -1,0 +1,149 @@
+//! What a PostgreSQL server was asked for, from its command line and its files. Whoever may not read the files knows
+//! only the defaults, and says so.
+
+use std::io::Read;
+use std::path::Path;
+
+use crate::assess::{Asked, HugePages, Product};
+use crate::notes::Notes;
+use crate::read::maps::Mapping;
+use crate::read::postgresql_conf::Configuration;
+use crate::read::{Root, postmaster_opts, process};
+use crate::{Bytes, PageSize};
+
+/// The server's own files say this of it.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// The data directory, as the server itself sees it.
+    pub directory: Option<String>,
+    /// Its major version (`PG_VERSION`).
+    pub version: Option<String>,
+    /// The cluster's identifier (pg_control), as pg_controldata prints it.
+    pub system_identifier: Option<String>,
+    /// The settings, those of the command line first.
+    pub asked: Asked,
+}
+
+/// Looks at the files of the postmaster `pid`.
+pub fn files(root: &Root, pid: i32, arguments: &[String], notes: &mut Notes) -> Files {
+    let set = postmaster_opts::settings(arguments);
+    let of_command_line =
+        |name: &str| set.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value.clone());
+    // A postmaster works in its data directory; who may not see that takes what it was told.
+    let told = of_command_line("data_directory")
+        .or_else(|| postmaster_opts::letter(arguments, 'D').map(str::to_owned))
+        .filter(|path| path.starts_with('/'));
+    let directory = process::link(root, pid, "cwd").ok().flatten().or(told);
+    let root = &super::files_of(root, pid);
+    let in_directory = |file: &str| Some(Path::new(directory.as_deref()?).join(file));
+    let file = of_command_line("config_file").map(Into::into).or_else(|| in_directory("postgresql.conf"));
+    let mut configuration = Configuration::default();
+    for file in [file, in_directory("postgresql.auto.conf")].into_iter().flatten() {
+        configuration.add(root, &file, notes);
+    }
+    let value = |name: &str| of_command_line(name).or_else(|| configuration.get(name).map(str::to_owned));
+    let asked = asked(value, notes);
+    if configuration.settings.is_empty() {
+        notes.add(format!(
+            "the configuration of the server with process {pid} could not be read, so its default huge_pages = {} is \
+             assumed; run this as root",
+            asked.huge_pages
+        ));
+    }
+    let version = || Some(root.read(&in_directory("PG_VERSION")?.to_string_lossy()).ok()?.trim().to_owned());
+    let identifier = || system_identifier(root, &in_directory("global/pg_control")?.to_string_lossy());
+    Files { version: version(), system_identifier: identifier(), asked, directory }
+}
+
+/// What `value` says, which gives a setting as it is written; the server's defaults where it says nothing.
+pub fn asked(value: impl Fn(&str) -> Option<String>, notes: &mut Notes) -> Asked {
+    let mut understood = |name: &str, kind: &str, found: Option<bool>| {
+        if found == Some(false) {
+            notes.add(format!("{name} = '{}' is not {kind}", value(name).unwrap_or_default()));
+        }
+    };
+    let huge_pages = value("huge_pages").map(|text| match text.to_ascii_lowercase().as_str() {
+        "try" => Some(HugePages::Try),
+        "on" | "true" | "yes" | "1" => Some(HugePages::On),
+        "off" | "false" | "no" | "0" => Some(HugePages::Off),
+        _ => None,
+    });
+    understood("huge_pages", "on, off or try", huge_pages.map(|found| found.is_some()));
+    let size = |name: &str, unit: u64| value(name).map(|text| memory(&text, unit));
+    let (page_size, buffers) = (size("huge_page_size", 1 << 10), size("shared_buffers", 8 << 10));
+    understood("huge_page_size", "a size", page_size.map(|found| found.is_some()));
+    understood("shared_buffers", "a size", buffers.map(|found| found.is_some()));
+    Asked {
+        product: Product::PostgreSql,
+        huge_pages: huge_pages.flatten().unwrap_or(HugePages::Try),
+        huge_page_size: page_size.flatten().and_then(|size| PageSize::new(size.0)),
+        sysv: value("shared_memory_type").is_some_and(|text| text.eq_ignore_ascii_case("sysv")),
+        shared_buffers: buffers.flatten().unwrap_or(Bytes(128 << 20)),
+    }
+}
+
+/// A size as the server takes it: a number with `B`, `kB`, `MB`, `GB` or `TB`, or of units of `unit` bytes (guc.c).
+fn memory(text: &str, unit: u64) -> Option<Bytes> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, name) = text.split_at(end);
+    let unit = match name.trim() {
+        "" => unit,
+        "B" => 1,
+        "kB" => 1 << 10,
+        "MB" => 1 << 20,
+        "GB" => 1 << 30,
+        "TB" => 1 << 40,
+        _ => return None,
+    };
+    match number.parse::<u64>() {
+        Ok(number) => number.checked_mul(unit).map(Bytes),
+        // The server takes fractions too, and rounds them to its units.
+        Err(_) => {
+            let (whole, fraction) = number.split_once('.')?;
+            let digits = fraction.get(..fraction.len().min(9))?;
+            let scale = 10u64.checked_pow(u32::try_from(digits.len()).ok()?)?;
+            let part = u128::from(digits.parse::<u64>().ok()?) * u128::from(unit) / u128::from(scale);
+            whole.parse::<u64>().ok()?.checked_mul(unit)?.checked_add(u64::try_from(part).ok()?).map(Bytes)
+        }
+    }
+}
+
+/// Whether a mapping may be the main segment; of several the largest one is (sysv_shmem.c).
+pub fn is_shared_memory(mapping: &Mapping) -> bool {
+    const NAMES: [&str; 3] = ["/anon_hugepage", "/dev/zero", "/SYSV"];
+    mapping.shared && NAMES.iter().any(|name| mapping.path.starts_with(name))
+}
+
+/// The first eight bytes of pg_control, in the byte order of the machine (pg_control.h).
+fn system_identifier(root: &Root, path: &str) -> Option<String> {
+    let mut bytes = [0; 8];
+    root.open(path).ok()?.read_exact(&mut bytes).ok()?;
+    Some(u64::from_ne_bytes(bytes).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_as_the_server_takes_them() {
+        let of = |pairs: &'static [(&str, &str)]| {
+            let mut notes = Notes::default();
+            let value =
+                |name: &str| pairs.iter().find(|(found, _)| *found == name).map(|(_, value)| (*value).to_owned());
+            let asked = asked(value, &mut notes);
+            let size = asked.huge_page_size.map(|size| size.bytes().0);
+            (asked.huge_pages.to_string(), size, asked.sysv, asked.shared_buffers.0, notes.into_vec().len())
+        };
+        assert_eq!(of(&[]), ("try".into(), None, false, 128 << 20, 0));
+        let all = [("huge_pages", "ON"), ("huge_page_size", "1GB"), ("shared_buffers", "16384")];
+        assert_eq!(of(Box::leak(Box::new(all))), ("on".into(), Some(1 << 30), false, 128 << 20, 0));
+        assert_eq!(of(&[("huge_page_size", "0"), ("huge_pages", "0")]), ("off".into(), None, false, 128 << 20, 0));
+        assert_eq!(of(&[("shared_memory_type", "SysV"), ("shared_buffers", "1.5 GB")]).3, 3 << 29);
+        assert_eq!(
+            of(&[("huge_pages", "maybe"), ("shared_buffers", "8 EB")]),
+            ("try".into(), None, false, 128 << 20, 2)
+        );
+    }
+}

@@ -1,0 +1,24 @@
+//! How answers look: tables for people, JSON and CSV for programs. Nothing is decided here.
+
+pub mod rows;
+pub mod table;
+
+use clap::ValueEnum;
+
+/// How to print an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people, 80 columns wide; colour on a terminal only.
+    #[default]
+    Table,
+    /// One JSON document.
+    Json,
+    /// Comma-separated values with a line of names (RFC 4180), a line for each instance.
+    Csv,
+}
+
+/// Prints `document` as JSON.
+pub fn json(document: &impl serde::Serialize) -> anyhow::Result<()> {
+    println!("{}", serde_json::to_string_pretty(document)?);
+    Ok(())
+}
