@@ -1,7 +1,6 @@
 """The sidecar's Oracle side: its scripts, and a writer that is fed records instead of a survey."""
 
 import json
-import os
 import subprocess
 import tempfile
 from contextlib import suppress
@@ -10,25 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from harness.processes import run
+from harness.sidecar import binary
 
 REPOSITORY = Path(__file__).parents[2]
-
-
-def sidecar() -> Path:
-    """The program: HUGEPAGE_SIDECAR, or what cargo has built last."""
-    if "HUGEPAGE_SIDECAR" in os.environ:
-        return Path(os.environ["HUGEPAGE_SIDECAR"])
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "pg_hugepages")
-    target = Path(os.environ.get("CARGO_TARGET_DIR", cache / "target"))
-    built = [path for path in (target / "debug/hugepage-sidecar", target / "release/hugepage-sidecar") if path.exists()]
-    assert built, f"no hugepage-sidecar in {target}: run cargo build -p hugepage-sidecar"
-    return max(built, key=lambda path: path.stat().st_mtime)
 
 
 @cache
 def script(name: str, *options: str) -> str:
     """What `hugepage-sidecar oracle NAME` prints."""
-    return run(sidecar(), "oracle", name, *options)
+    return run(binary(), "oracle", name, *options)
 
 
 def public_directory(parent: str | None = None) -> Path:
@@ -44,7 +33,7 @@ class Writer:
     def __init__(self, directory: Path, *options: str) -> None:
         self.directory = directory
         self.process = subprocess.Popen(
-            [sidecar(), "oracle", "write", directory, "--records", *(options or ("--mode", "644"))],
+            [binary(), "oracle", "write", directory, "--records", *(options or ("--mode", "644"))],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def __enter__(self) -> "Writer":

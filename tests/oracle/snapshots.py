@@ -25,7 +25,7 @@ HOST: dict[str, Any] = {
                "available": 100},
               {"page_size": 2 << 20, "node": 0, "is_default": True, "nr_hugepages": 9220, "free_hugepages": 100}],
     "instances": [
-        {"kind": "database", "sid": "ORCL", "verdict": "ok", "message": "The SGA is in huge pages.", "pid": 4711,
+        {"kind": "oracle", "sid": "ORCL", "verdict": "ok", "message": "The SGA is in huge pages.", "pid": 4711,
          "sga_in_huge_pages": True, "landed_in": "hugetlb", "page_size": 2 << 20, "shared_memory": 18 << 30,
          "started_utc": 1_795_000_000, "home": "/u01/app/oracle/product/19.0.0/dbhome_1"},
         {"kind": "asm", "sid": "+ASM1", "verdict": "notice", "message": "The SGA is in 4 kB pages.", "landed_in": "base",

@@ -7,7 +7,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from harness.oracle_files import REPOSITORY, script, sidecar
+from harness.oracle_files import REPOSITORY, script
+from harness.sidecar import binary
 
 SCRIPTS = ("install-sql", "upgrade-sql", "uninstall-sql", "live-sql", "cross-check-sql", "metric-sql")
 RULES = REPOSITORY / "tests/oracle/validators/rules.xml"
@@ -91,7 +92,7 @@ def test_antlr_refuses(validators, broken):
     ("--dir", "/a'; --"), ("--dir", "relative"), ("--dir", "/a/../b"), ("--dir", "/a\nb"), ("--dir", "/a&b"),
 ])
 def test_no_injection(option, value):
-    done = subprocess.run([sidecar(), "oracle", "install-sql", option, value], capture_output=True, text=True)
+    done = subprocess.run([binary(), "oracle", "install-sql", option, value], capture_output=True, text=True)
     assert done.returncode == 64 and done.stdout == "" and option in done.stderr
 
 

@@ -7,8 +7,9 @@ from itertools import product
 import psycopg2
 import pytest
 from harness import oracle_loader
-from harness.oracle_files import script, sidecar, write
+from harness.oracle_files import script, write
 from harness.processes import run
+from harness.sidecar import binary
 from hypothesis import HealthCheck, given, settings
 from snapshots import HOST, MEMBERS, TABLES, snapshots
 
@@ -47,7 +48,7 @@ def test_rows_are_the_loaders_whatever_is_written(twin, snapshot):
 
 
 def test_header_lines_alone(twin):
-    run(sidecar(), "oracle", "prepare", twin.directory, "--mode", "644")
+    run(binary(), "oracle", "prepare", twin.directory, "--mode", "644")
     assert_same_rows(twin)
     assert all(twin.rows(function) == [] for function in FUNCTIONS)
     assert twin.run("SELECT is_stale() AS stale") == [{"stale": "Y"}]

@@ -7,8 +7,9 @@ import subprocess
 
 import pytest
 from harness import oracle_loader
-from harness.oracle_files import script, sidecar, write
+from harness.oracle_files import script, write
 from harness.processes import run
+from harness.sidecar import binary
 from snapshots import HOST, TABLES
 
 INSTALL = script("install-sql")
@@ -17,7 +18,7 @@ NAMES = sorted(table.location for table in TABLES.values())
 
 def attempt(directory, *options):
     """`oracle prepare`, which opens the directory as `oracle write` does."""
-    return subprocess.run([sidecar(), "oracle", "prepare", directory, *options], capture_output=True, text=True)
+    return subprocess.run([binary(), "oracle", "prepare", directory, *options], capture_output=True, text=True)
 
 
 def refused(directory, *options):
@@ -85,7 +86,7 @@ def test_unsafe_place(directory, root):
 
 def test_other_paths(directory):
     assert "absolute" in refused(directory.parent / directory.name / "..").replace("may not have . or ..", "absolute")
-    done = subprocess.run([sidecar(), "oracle", "prepare", directory.name], cwd=directory.parent, capture_output=True, text=True)
+    done = subprocess.run([binary(), "oracle", "prepare", directory.name], cwd=directory.parent, capture_output=True, text=True)
     assert done.returncode == 3 and "absolute" in done.stderr
     assert "No such file" in refused(directory / "nothing")
     (directory / "file").touch()
