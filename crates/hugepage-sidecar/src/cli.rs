@@ -7,6 +7,7 @@ use hugepage_core::read::Root;
 
 use crate::commands::apply::Apply;
 use crate::commands::capture::Capture;
+use crate::commands::oracle::OracleCommand;
 use crate::commands::{check, metrics, size, status, watch};
 
 /// Huge pages of a whole host: every PostgreSQL and Oracle instance on it, what they have and what they need.
@@ -38,6 +39,9 @@ pub enum Command {
     Apply(Apply),
     /// Copy the files that answers come from, without secrets, to be examined elsewhere with --root
     Capture(Capture),
+    /// Files that an Oracle Database reads, and the SQL for it
+    #[command(subcommand)]
+    Oracle(OracleCommand),
 }
 
 impl Cli {

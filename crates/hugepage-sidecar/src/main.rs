@@ -8,6 +8,7 @@ mod cli;
 mod commands;
 mod exit;
 mod interrupt;
+mod oracle;
 mod past;
 mod show;
 mod stopped;

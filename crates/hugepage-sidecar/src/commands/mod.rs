@@ -4,6 +4,7 @@ pub mod apply;
 pub mod capture;
 pub mod check;
 pub mod metrics;
+pub mod oracle;
 pub mod size;
 pub mod status;
 pub mod watch;
@@ -22,5 +23,6 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Metrics(options) => metrics::run(&root, options),
         Command::Apply(args) => apply::run(args, &root),
         Command::Capture(args) => capture::run(args, &root),
+        Command::Oracle(command) => oracle::run(command, &root),
     }
 }
