@@ -1,6 +1,9 @@
-# PGXS front of the extension: make, make install, make installcheck, make clean, make freeze, make dist.
+# PGXS front of the extension and of its sidecar: make, make install, make installcheck, make clean, make freeze, make
+# dist. `make sidecar` and `make install-sidecar` are the sidecar alone.
 #
 #   PG_CONFIG    the PostgreSQL to build for (default: pg_config of the PATH)
+#   bindir       where the sidecar goes (default: where that PostgreSQL's programs are)
+#   WITH_SIDECAR empty: leave it out of make and make install
 #   DESTDIR      where a packager wants the files
 #   BUILD_DIR    what `make` leaves for `make install` (default: build/pgN)
 #   CARGO_PGRX   cargo-pgrx of the version in Cargo.toml (default: cargo pgrx)
@@ -20,7 +23,16 @@ BUILD_DIR ?= build/pg$(PG_MAJOR)
 # cargo-pgrx lays the files out below BUILD_DIR as they will be installed below /.
 LIBRARY := $(BUILD_DIR)$(shell $(PG_CONFIG) --pkglibdir)/$(EXTNAME).so
 BUILT_DATA := $(BUILD_DIR)$(shell $(PG_CONFIG) --sharedir)/extension/$(EXTNAME)
-SOURCES := Cargo.toml Cargo.lock $(EXTNAME).control $(shell find src crates/*/src)
+CORE_SOURCES := Cargo.toml Cargo.lock $(shell find crates/hugepage-core/src)
+SOURCES := $(CORE_SOURCES) $(EXTNAME).control $(shell find src)
+
+# One static program for every host, whatever C library that has. A target is named so that the flags are not those of
+# build scripts and macros as well, which can't be static.
+WITH_SIDECAR ?= yes
+SIDECAR = $(BUILD_DIR)/hugepage-sidecar
+SIDECAR_TARGET ?= $(shell scripts/static-target)
+SIDECAR_BUILT = $(or $(CARGO_TARGET_DIR),target)/$(SIDECAR_TARGET)/release/hugepage-sidecar
+SIDECAR_FLAGS = -C target-feature=+crt-static -C strip=symbols
 
 # Wherever it is compiled, the library is the same, and names no directory of the builder.
 CARGO_HOME ?= $(HOME)/.cargo
@@ -33,7 +45,7 @@ DATA_built = $(BUILT_DATA).control $(BUILT_DATA)--$(EXTVERSION).sql
 REGRESS = columns views privileges
 EXTRA_CLEAN = build META.json $(EXTNAME)-$(EXTVERSION).zip
 
-all: $(LIBRARY)
+all: $(LIBRARY) $(if $(WITH_SIDECAR),sidecar)
 
 include $(PGXS)
 
@@ -44,12 +56,26 @@ $(LIBRARY): $(SOURCES)
 
 $(DATA_built): $(LIBRARY)
 
-install: install-library
+sidecar: $(SIDECAR)
+$(SIDECAR): $(CORE_SOURCES) $(shell find crates/hugepage-sidecar/src) crates/hugepage-sidecar/Cargo.toml
+	RUSTFLAGS='$(RUSTFLAGS) $(SAME_PATHS) $(SIDECAR_FLAGS)' cargo build --release --package hugepage-sidecar \
+		--target '$(SIDECAR_TARGET)' $$(scripts/rust-flags)
+	$(MKDIR_P) '$(BUILD_DIR)'
+	$(INSTALL_PROGRAM) '$(SIDECAR_BUILT)' $@
+
+install: install-library $(if $(WITH_SIDECAR),install-sidecar)
+install-sidecar: sidecar
+	$(MKDIR_P) '$(DESTDIR)$(bindir)'
+	$(INSTALL_PROGRAM) $(SIDECAR) '$(DESTDIR)$(bindir)/'
+
 install-library: $(LIBRARY)
 	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
 	$(INSTALL_SHLIB) $(LIBRARY) '$(DESTDIR)$(pkglibdir)/'
 
-uninstall: uninstall-library
+uninstall: uninstall-library $(if $(WITH_SIDECAR),uninstall-sidecar)
+uninstall-sidecar:
+	rm -f '$(DESTDIR)$(bindir)/hugepage-sidecar'
+
 uninstall-library:
 	rm -f '$(DESTDIR)$(pkglibdir)/$(EXTNAME).so'
 
@@ -65,4 +91,4 @@ dist: META.json
 	git archive --format zip --prefix $(EXTNAME)-$(EXTVERSION)/ --add-file META.json \
 		--output $(EXTNAME)-$(EXTVERSION).zip HEAD
 
-.PHONY: install-library uninstall-library freeze dist
+.PHONY: sidecar install-library install-sidecar uninstall-library uninstall-sidecar freeze dist

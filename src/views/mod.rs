@@ -2,9 +2,11 @@
 
 mod backends;
 mod convert;
+mod findings;
 mod fix;
 mod history;
 mod host;
+mod metrics;
 mod page_tables;
 mod pools;
 mod preflight;

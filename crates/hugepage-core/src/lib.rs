@@ -8,6 +8,7 @@ pub mod advise;
 pub mod assess;
 pub mod error;
 pub mod history;
+pub mod metrics;
 pub mod notes;
 pub mod read;
 pub mod survey;

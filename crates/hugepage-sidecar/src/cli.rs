@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use hugepage_core::read::Root;
 
+use crate::commands::apply::Apply;
+use crate::commands::capture::Capture;
 use crate::commands::status;
 
 /// Huge pages of a whole host: every PostgreSQL and Oracle instance on it, what they have and what they need.
@@ -22,8 +24,12 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// A row for each instance, the pools, and one verdict.
+    /// A row for each instance, the pools, and one verdict
     Status(status::Options),
+    /// Set a pool of huge pages, or leave it as it was if the kernel does not give all of them
+    Apply(Apply),
+    /// Copy the files that answers come from, without secrets, to be examined elsewhere with --root
+    Capture(Capture),
 }
 
 impl Cli {

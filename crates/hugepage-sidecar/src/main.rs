@@ -3,9 +3,11 @@
 //! One static binary on the core crate, which reads and judges; here is the command line and what it prints. Exit
 //! statuses are those of monitoring plugins, see [`exit`].
 
+mod atomic;
 mod cli;
 mod commands;
 mod exit;
+mod interrupt;
 mod show;
 
 use clap::Parser;

@@ -1,5 +1,6 @@
 //! Commands of the administrator, complete as they stand.
 
+use crate::advise::rules::kernel_size;
 use crate::{PageSize, Pages};
 
 /// Sets the pool of `size` to `pages` until the next boot.
@@ -14,4 +15,13 @@ pub fn set_pool(size: PageSize, is_default: bool, pages: Pages) -> String {
 /// Allows `pages` surplus pages of `size` until the next boot.
 pub fn set_overcommit(size: PageSize, is_default: bool, pages: Pages) -> String {
     set_pool(size, is_default, pages).replace("nr_hugepages", "nr_overcommit_hugepages")
+}
+
+/// Puts a reservation on the kernel's command line, by the tool of Red Hat's family or of Debian's.
+pub fn reserve_at_boot(size: PageSize, pages: Pages) -> String {
+    let size = kernel_size(size);
+    format!(
+        "grubby --update-kernel=ALL --args=\"hugepagesz={size} hugepages={pages}\" || (echo \
+         'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz={size} hugepages={pages}\"' >> /etc/default/grub && update-grub)"
+    )
 }

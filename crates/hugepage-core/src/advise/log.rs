@@ -99,7 +99,7 @@ pub fn threat_is_over(status: &Status, threat: Threat) -> Message {
 /// Three lines of figures.
 fn figures(status: &Status) -> String {
     let facts = &status.facts;
-    let size = facts.segment_size();
+    let size = facts.segment_size().unwrap_or_default();
     let inside = facts.segment.as_ref().map_or(Bytes(0), |segment| segment.in_huge_pages);
     // Rounded down, as Oracle's alert log does: all but one page is 99%.
     let percent = inside.0.saturating_mul(100).checked_div(size.0).unwrap_or_default();

@@ -10,7 +10,7 @@ pub(super) struct Words<'a>(pub(super) &'a Status);
 
 impl Words<'_> {
     pub(super) fn size(&self) -> Bytes {
-        self.0.facts.segment_size()
+        self.0.facts.segment_size().unwrap_or_default()
     }
 
     pub(super) fn terms(&self) -> &'static Terms {

@@ -25,7 +25,7 @@ pub fn message(status: &Status) -> Option<String> {
         }
         _ => format!(
             "Shared memory ({}) is in huge pages, but a restart with the configuration now on disk would lose them: {lack}.",
-            status.facts.segment_size()
+            status.facts.segment_size().unwrap_or_default()
         ),
     })
 }

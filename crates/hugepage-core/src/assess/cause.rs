@@ -33,6 +33,20 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Disabled,
+        Self::MemoryTarget,
+        Self::SysvSharedMemory,
+        Self::PageSizeUnsupported,
+        Self::PoolEmpty,
+        Self::PoolTooSmall,
+        Self::PoolTaken,
+        Self::CgroupLimit,
+        Self::MemlockLimit,
+        Self::Unknown,
+    ];
+
     /// `None` where the segment is in huge pages. `needed`: the pages that the segment would take.
     pub fn of(facts: &Facts, needed: Option<Pages>) -> Option<Self> {
         match facts.segment.as_ref().map(|segment| segment.landing) {

@@ -92,3 +92,36 @@ pub enum Finding {
     /// As asked.
     AsAsked,
 }
+
+impl Finding {
+    /// The names of all that can be found, in the order of this list; `AsAsked` is the absence of them.
+    pub const NAMES: [&'static str; 10] = [
+        "cgroup_limit",
+        "restart_fails",
+        "regressed",
+        "base_pages",
+        "restart_loses",
+        "page_tables",
+        "pool_wasted",
+        "transparent_huge_pages",
+        "landing_unknown",
+        "outlook_unknown",
+    ];
+
+    /// Its name, one of [`Finding::NAMES`], for monitoring; those of a [`Threat`] are the same.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::CgroupBelowSegment => "cgroup_limit",
+            Self::RestartFails => "restart_fails",
+            Self::Regressed(_) => "regressed",
+            Self::BasePages(_) => "base_pages",
+            Self::RestartLoses => "restart_loses",
+            Self::PageTables => "page_tables",
+            Self::PoolWasted { .. } => "pool_wasted",
+            Self::TransparentHugePages => "transparent_huge_pages",
+            Self::LandingUnknown => "landing_unknown",
+            Self::OutlookUnknown => "outlook_unknown",
+            Self::AsAsked => "as_asked",
+        }
+    }
+}

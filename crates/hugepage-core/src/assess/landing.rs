@@ -24,6 +24,9 @@ pub enum Landing {
 }
 
 impl Landing {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Hugetlb, Self::Thp, Self::PartialThp, Self::Mixed, Self::Base, Self::Unknown];
+
     /// Judges by the mapping's page size, and where that is the base size by `usage`, which is needed only if the
     /// host maps any shared memory by transparent huge pages.
     pub fn of(mapping: &Mapping, base: PageSize, usage: Option<&Usage>, pmd_size: Option<PageSize>) -> Self {

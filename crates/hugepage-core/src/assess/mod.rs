@@ -5,6 +5,7 @@ pub mod facts;
 pub mod finding;
 pub mod forecast;
 pub mod landing;
+pub mod oracle_size;
 pub mod outlook;
 pub mod page_tables;
 pub mod share;

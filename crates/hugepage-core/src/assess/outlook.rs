@@ -23,6 +23,9 @@ pub enum Outlook {
 }
 
 impl Outlook {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Hugetlb, Self::Mixed, Self::Base, Self::Fails, Self::Unknown];
+
     /// For a server that asks for `needed` pages of the pool and has `own` of it now.
     pub fn of(asked: &Asked, needed: Option<Pages>, own: Pages, ground: &Ground) -> Self {
         let refused = match asked.huge_pages {

@@ -97,6 +97,12 @@ impl Status {
         self.findings.first().map_or((Severity::Ok, &Finding::AsAsked), |(severity, finding)| (*severity, finding))
     }
 
+    /// How grave the finding of that name is, one of [`Finding::NAMES`]; `Ok` if it was not found.
+    pub fn severity_of(&self, name: &str) -> Severity {
+        let found = self.findings.iter().find(|(_, finding)| finding.name() == name);
+        found.map_or(Severity::Ok, |(severity, _)| *severity)
+    }
+
     /// What would take huge pages away, or the server down, though nothing has happened yet; the gravest first.
     pub fn threats(&self) -> Vec<Threat> {
         let threat = |finding: &Finding| match finding {
@@ -116,7 +122,7 @@ impl Status {
     fn find(&self, needed_by_all: Option<Pages>) -> Vec<(Severity, Finding)> {
         let facts = &self.facts;
         let landing = facts.landing();
-        let size = facts.segment_size();
+        let size = facts.segment_size().unwrap_or_default();
         let wants = facts.wants_huge_pages();
         let mut findings = Vec::new();
 
@@ -169,11 +175,6 @@ impl Facts {
     /// Where the segment landed.
     pub fn landing(&self) -> Landing {
         self.segment.as_ref().map_or(Landing::Unknown, |segment| segment.landing)
-    }
-
-    /// All shared memory of the server; zero if that is unknown.
-    pub fn segment_size(&self) -> Bytes {
-        self.segment.as_ref().map_or(Bytes(0), |segment| segment.size)
     }
 
     /// The pages of `self.pool` that the server has.
@@ -259,6 +260,11 @@ impl Facts {
         let tables = meminfo.and_then(|meminfo| meminfo.page_tables);
         let total = meminfo.and_then(|meminfo| meminfo.mem_total);
         matches!((tables, total), (Some(tables), Some(total)) if tables > total.percent(percent))
+    }
+
+    /// The size of the running segment.
+    pub fn segment_size(&self) -> Option<Bytes> {
+        self.segment.as_ref().map(|segment| segment.size)
     }
 
     /// The page size of the running segment.

@@ -68,7 +68,7 @@ fn pools_of(command_line: &str) -> Vec<(Option<PageSize>, Pages)> {
     pools
 }
 
-/// A size as the kernel takes it: `2M`, `1G`, `65536` (memparse).
+/// A page size as on the kernel's command line: `2M`, `1G`, `65536` (the kernel's memparse).
 pub fn memparse(text: &str) -> Option<PageSize> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {

@@ -18,6 +18,7 @@ pub mod postgresql_conf;
 pub mod postmaster_opts;
 pub mod process;
 pub mod procmap_query;
+pub mod record;
 pub mod root;
 pub mod smaps;
 pub mod sysctl;

@@ -60,7 +60,7 @@ fn read(root: &Root, file: &Path) -> Result<String, ReadError> {
 }
 
 /// `name = value`, `name value`, `Name = 'it''s' # comment`; comments, empty lines and nonsense are `None`.
-fn parse(line: &str) -> Option<(String, String)> {
+pub fn parse(line: &str) -> Option<(String, String)> {
     let line = line.trim_start();
     let end = line.find(|c: char| !is_name(c)).unwrap_or(line.len());
     let (name, rest) = line.split_at(end);

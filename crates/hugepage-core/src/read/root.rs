@@ -1,5 +1,6 @@
 //! The tree that /proc and /sys are read from: `/` on a live host, a directory of files in a test or a capture.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -7,8 +8,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
+use crate::read::record::{How, Record};
 use crate::{PageSize, ReadError};
 
+/// In a tree made by a capture: what its host refused to show, a line `ERRNO PATH` each.
+pub const REFUSED: &str = "refused";
 /// No file read here is anywhere near this long; a longer one is refused instead of filling memory.
 const LONGEST: usize = 16 << 20;
 /// Holds /proc/meminfo and /proc/PID/status of today's kernels twice over.
@@ -16,27 +20,66 @@ const BUFFER: usize = 4096;
 
 /// Where `/` is.
 #[derive(Clone, Debug)]
-pub struct Root(PathBuf);
+pub struct Root {
+    place: PathBuf,
+    /// In front of every path that is noted or was refused: where this is below the root that those speak of.
+    prefix: String,
+    record: Option<Record>,
+    /// By path, the error numbers of what the host that was captured refused to show.
+    refused: BTreeMap<String, i32>,
+}
 
 impl Root {
     /// The machine this runs on.
     pub fn live() -> Self {
-        Self(PathBuf::from("/"))
+        Self { place: PathBuf::from("/"), prefix: String::new(), record: None, refused: BTreeMap::new() }
     }
 
     /// A tree of files that stands for a machine.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
-        Self(directory.into())
+        let place = directory.into();
+        let text = fs::read_to_string(place.join(REFUSED)).unwrap_or_default();
+        let refusal =
+            |line: &str| line.split_once(' ').and_then(|(errno, path)| Some((path.to_owned(), errno.parse().ok()?)));
+        Self { place, prefix: String::new(), record: None, refused: text.lines().filter_map(refusal).collect() }
+    }
+
+    /// The same place, where every look is noted. It is no longer live: files answer, and no system calls, so that
+    /// what is noted is what the same question needs of a tree of files.
+    pub fn recording(&self) -> (Self, Record) {
+        let record = Record::default();
+        (Self { record: Some(record.clone()), ..self.clone() }, record)
     }
 
     /// The tree below `path`, such as the files that a process in a container sees (`/proc/PID/root`, proc(5)).
     pub fn below(&self, path: &str) -> Self {
-        Self(self.path(path))
+        Self { place: self.path(path), prefix: format!("{}{path}", self.prefix), ..self.clone() }
     }
 
     /// Whether this is the running machine, so that system calls may answer instead of files.
     pub fn is_live(&self) -> bool {
-        self.0 == Path::new("/")
+        self.place == Path::new("/") && self.record.is_none()
+    }
+
+    /// Whether `path` is a file of a tree, so that reading it asks nothing of a kernel. Where looks are noted, this is
+    /// one.
+    pub fn is_captured(&self, path: &str) -> bool {
+        self.note(path, How::Content);
+        self.place != Path::new("/")
+    }
+
+    fn note(&self, path: &str, how: How) {
+        if let Some(record) = &self.record {
+            record.add(&format!("{}{path}", self.prefix), how);
+        }
+    }
+
+    /// The refusal of the host that was captured, instead of the error that its tree has nothing there.
+    fn refusal(&self, path: &str, error: io::Error) -> io::Error {
+        match self.refused.get(&format!("{}{path}", self.prefix)) {
+            Some(errno) if error.kind() == io::ErrorKind::NotFound => io::Error::from_raw_os_error(*errno),
+            _ => error,
+        }
     }
 
     /// The base page size of the machine that the tree stands for: of another one, what its kernel put into the
@@ -54,12 +97,27 @@ impl Root {
 
     /// The real place of `path`, which is absolute as the kernel names it.
     pub fn path(&self, path: &str) -> PathBuf {
-        self.0.join(path.trim_start_matches('/'))
+        self.place.join(path.trim_start_matches('/'))
     }
 
     /// Opens `path` for reading.
     pub fn open(&self, path: &str) -> Result<File, ReadError> {
-        File::open(self.path(path)).map_err(|source| self.error("open", path, source))
+        self.note(path, How::Content);
+        File::open(self.path(path)).map_err(|source| self.error("open", path, self.refusal(path, source)))
+    }
+
+    /// Opens `path` for reading if it is a regular file: a pipe or a device in its place is an error, and does not make
+    /// the reader wait.
+    pub fn open_regular(&self, path: &str) -> Result<File, ReadError> {
+        self.note(path, How::Content);
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let opened = openat(CWD, self.path(path), flags, Mode::empty()).map_err(io::Error::from).map(File::from);
+        let file = opened.map_err(|source| self.error("open", path, self.refusal(path, source)))?;
+        match file.metadata() {
+            Ok(metadata) if metadata.is_file() => Ok(file),
+            Ok(_) => Err(self.content(path, "it is not a regular file")),
+            Err(source) => Err(self.error("open", path, source)),
+        }
     }
 
     /// Opens the directory `path` for several of its files, so that the kernel looks for their place only once.
@@ -134,7 +192,9 @@ impl Root {
 
     /// The names in the directory `path`, sorted.
     pub fn list(&self, path: &str) -> Result<Vec<String>, ReadError> {
-        let entries = fs::read_dir(self.path(path)).map_err(|source| self.error("list", path, source))?;
+        self.note(path, How::Names);
+        let entries = fs::read_dir(self.path(path));
+        let entries = entries.map_err(|source| self.error("list", path, self.refusal(path, source)))?;
         let mut names = entries
             .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
             .collect::<Result<Vec<_>, _>>()
@@ -145,12 +205,15 @@ impl Root {
 
     /// Where the symbolic link `path` points to.
     pub fn read_link(&self, path: &str) -> Result<String, ReadError> {
-        let target = fs::read_link(self.path(path)).map_err(|source| self.error("read", path, source))?;
+        self.note(path, How::Link);
+        let target = fs::read_link(self.path(path));
+        let target = target.map_err(|source| self.error("read", path, self.refusal(path, source)))?;
         Ok(target.to_string_lossy().into_owned())
     }
 
     /// Whether something is at `path` that can be seen.
     pub fn exists(&self, path: &str) -> bool {
+        self.note(path, How::Existence);
         self.path(path).exists()
     }
 
@@ -188,6 +251,9 @@ impl Directory<'_> {
     /// The one number that its file `name` holds.
     pub fn read_number(&self, name: &str) -> Result<u64, ReadError> {
         let path = || format!("{}/{name}", self.path);
+        if self.root.record.is_some() {
+            self.root.note(&path(), How::Content);
+        }
         match openat(&self.descriptor, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
             Ok(file) => self.root.number(&path(), file.into()),
             Err(errno) => Err(self.root.error("open", &path(), errno.into())),
@@ -219,6 +285,38 @@ mod tests {
         assert_eq!(page_size_in(&big), PageSize::from_kib(64));
         assert_eq!(page_size_in(&little[..40]), None);
         assert_eq!(page_size_in(b"text, not a vector"), None);
+    }
+
+    #[test]
+    fn every_look_is_noted_and_files_answer() {
+        let (root, record) = Root::live().recording();
+        assert!(!root.is_live());
+        assert_eq!(root.base_page_size().unwrap(), PageSize::base());
+        let _ = root.clone().read("/proc/none");
+        let _ = root.list("/proc/self/ns");
+        let _ = root.read_link("/proc/self/exe");
+        let _ = root.directory("/proc/sys/vm").unwrap().read_number("swappiness");
+        root.exists("/sys/kernel/mm");
+        let looks: Vec<_> = record.looks().into_iter().map(|look| (look.path, look.how)).collect();
+        let expected = [
+            ("/proc/none", How::Content),
+            ("/proc/self/auxv", How::Content),
+            ("/proc/self/exe", How::Link),
+            ("/proc/self/ns", How::Names),
+            ("/proc/sys/vm/swappiness", How::Content),
+            ("/sys/kernel/mm", How::Existence),
+        ];
+        assert_eq!(looks, expected.map(|(path, how)| (path.to_owned(), how)));
+    }
+
+    #[test]
+    fn what_the_captured_host_refused_is_refused_again() {
+        let tree = tempfile::tempdir().unwrap();
+        fs::write(tree.path().join(REFUSED), format!("{} /proc/7/maps\nnonsense\n", libc::EACCES)).unwrap();
+        let root = Root::at(tree.path());
+        let error = root.read("/proc/7/maps").unwrap_err().to_string();
+        assert!(error.contains("Permission denied"), "{error}");
+        assert!(root.read("/proc/8/maps").unwrap_err().is_not_found());
     }
 
     /// What a tree would say of this machine is what sysconf(3) says.

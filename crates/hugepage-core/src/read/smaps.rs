@@ -45,6 +45,9 @@ impl Usage {
 /// captured host; `None` if it has none. Never for a live process: see above.
 pub fn page_sizes(root: &Root, pid: i32, starts: &[u64]) -> Result<Option<Vec<Option<PageSize>>>, ReadError> {
     let path = format!("/proc/{pid}/smaps");
+    if !root.is_captured(&path) {
+        return Ok(None);
+    }
     let Some(text) = if_there(root.read(&path))? else { return Ok(None) };
     let mut sizes = vec![None; starts.len()];
     let mut current = None;

@@ -61,7 +61,7 @@ pub fn at_next_boot(root: &Root) -> Result<BTreeMap<String, Assignment>, ReadErr
 }
 
 /// `vm.nr_hugepages = 1073`, `vm/nr_hugepages=1073`, `-vm.nr_hugepages = 1073`; comments and the rest are `None`.
-fn parse(line: &str) -> Option<(String, String)> {
+pub fn parse(line: &str) -> Option<(String, String)> {
     let line = line.trim();
     if line.starts_with(['#', ';']) {
         return None;

@@ -3,6 +3,7 @@
 mod cause;
 mod forecast;
 mod log;
+mod metrics;
 mod outlook;
 mod properties;
 mod verdict;

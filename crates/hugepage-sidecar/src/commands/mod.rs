@@ -1,5 +1,7 @@
 //! One file for each subcommand.
 
+pub mod apply;
+pub mod capture;
 pub mod status;
 
 use crate::cli::{Cli, Command};
@@ -10,5 +12,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
     let root = cli.root();
     match &cli.command {
         Command::Status(options) => status::run(&root, *options),
+        Command::Apply(args) => apply::run(args, &root),
+        Command::Capture(args) => capture::run(args, &root),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::SizeOf;
 use super::pool::{Fragmented, fragmented, setting};
+use crate::advise::command;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::assess::{HugePages, Severity};
 use crate::survey::situation::Situation;
@@ -32,7 +33,7 @@ fn reserve(situation: &Situation) -> Option<Recommendation> {
             "Of the {more} pages of {size} that the pool lacks only {ready} stand ready in free memory; reserved on the \
              kernel's command line, before anything can fragment memory, all of them are certain."
         ),
-        command: Some(on_command_line(size, wanted)),
+        command: Some(command::reserve_at_boot(size, wanted)),
         takes_effect: Effect::Reboot,
         saves: None,
     })
@@ -77,16 +78,16 @@ fn survives(situation: &Situation) -> Option<Recommendation> {
         current: set.as_ref().map(|(pages, _)| pages.to_string()),
         recommended: Some(wanted.to_string()),
         reason,
-        command: Some(command(size, is_default, wanted, source)),
+        command: Some(persist(size, is_default, wanted, source)),
         takes_effect: Effect::Reboot,
         saves: None,
     })
 }
 
 /// For the default size a file of sysctl.d, which sysctl.d's own order must not undo; for others there is none.
-fn command(size: PageSize, is_default: bool, pages: Pages, source: &str) -> String {
+fn persist(size: PageSize, is_default: bool, pages: Pages, source: &str) -> String {
     if !is_default {
-        return on_command_line(size, pages);
+        return command::reserve_at_boot(size, pages);
     }
     // What stands in a later file of /etc has to be changed there.
     let file = match source {
@@ -96,15 +97,6 @@ fn command(size: PageSize, is_default: bool, pages: Pages, source: &str) -> Stri
         _ => SYSCTL_FILE,
     };
     format!("echo 'vm.nr_hugepages = {pages}' > {file}")
-}
-
-/// Puts a reservation on the kernel's command line, by the tool of Red Hat's family or of Debian's.
-fn on_command_line(size: PageSize, pages: Pages) -> String {
-    let size = kernel_size(size);
-    format!(
-        "grubby --update-kernel=ALL --args=\"hugepagesz={size} hugepages={pages}\" || (echo \
-         'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz={size} hugepages={pages}\"' >> /etc/default/grub && update-grub)"
-    )
 }
 
 /// A size as the kernel's command line takes it.

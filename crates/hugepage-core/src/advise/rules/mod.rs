@@ -11,7 +11,7 @@ mod server;
 
 use std::cmp::Reverse;
 
-pub use boot::kernel_size;
+pub use boot::{SYSCTL_FILE, kernel_size};
 pub use pool::setting as pool_setting;
 pub use server::too_large;
 
@@ -47,7 +47,7 @@ pub fn recommendations(situation: &Situation, size_of: &mut SizeOf<'_>) -> Vec<R
 /// What several rules ask.
 impl Situation {
     fn segment(&self) -> Bytes {
-        self.status.facts.segment_size()
+        self.status.facts.segment_size().unwrap_or_default()
     }
 
     fn in_huge_pages(&self) -> bool {

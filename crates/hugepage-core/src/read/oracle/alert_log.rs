@@ -16,6 +16,8 @@ const BLOCK: u64 = 256 << 10;
 const BEFORE: usize = 4 << 10;
 /// More than any start takes up to PMON, of which the parameters are the most.
 const LONGEST_START: u64 = 1 << 20;
+/// No time before a line is longer.
+const LONGEST_TIME: usize = 64;
 /// Longer lines are cut.
 const LONGEST_LINE: usize = 4 << 10;
 
@@ -65,9 +67,15 @@ fn find_last(log: &mut (impl Read + Seek), end: u64) -> io::Result<Option<u64>> 
         let block = read_at(log, from, upto - from + START.len() as u64 - 1)?;
         let mut rest = &block[..];
         while let Some(at) = finder.rfind(rest) {
-            let place = from + at as u64;
-            if begins_line(log, place)? {
-                return Ok(Some(place));
+            let begins = match at.checked_sub(LONGEST_TIME) {
+                Some(before) => begins_line(&rest[before..at], false),
+                None => {
+                    let before = (from + at as u64).saturating_sub(LONGEST_TIME as u64);
+                    begins_line(&read_at(log, before, from + at as u64 - before)?, before == 0)
+                }
+            };
+            if begins {
+                return Ok(Some(from + at as u64));
             }
             rest = &rest[..at];
         }
@@ -76,17 +84,16 @@ fn find_last(log: &mut (impl Read + Seek), end: u64) -> io::Result<Option<u64>> 
     Ok(None)
 }
 
-/// Whether nothing but a time stands before `place` in its line (or, in XML, in its text).
-fn begins_line(log: &mut (impl Read + Seek), place: u64) -> io::Result<bool> {
-    let from = place.saturating_sub(64);
-    let before = read_at(log, from, place - from)?;
+/// Whether nothing but a time stands in the last line (or, in XML, text) of what is `before` a place; `whole` if the log
+/// begins there.
+fn begins_line(before: &[u8], whole: bool) -> bool {
     let line = match before.iter().rposition(|byte| matches!(byte, b'\n' | b'>')) {
         Some(at) => &before[at + 1..],
-        None if from == 0 => &before[..],
-        None => return Ok(false),
+        None if whole => before,
+        None => return false,
     };
     let line = String::from_utf8_lossy(line);
-    Ok(line.trim().is_empty() || Timestamp::split(&line).is_some_and(|(_, rest)| rest.is_empty()))
+    line.trim().is_empty() || Timestamp::split(&line).is_some_and(|(_, rest)| rest.is_empty())
 }
 
 /// Up to `count` bytes at `from`: fewer where the log ends, or was cut meanwhile.

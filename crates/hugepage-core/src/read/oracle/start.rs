@@ -178,7 +178,7 @@ impl LastStart {
         if let Some(unix) = at.unix() {
             return Some((unix - SLACK..=unix + SLOWEST).contains(&started));
         }
-        let ahead = started - at.local;
+        let ahead = started.saturating_sub(at.local);
         let possible = (-FARTHEST - SLACK..=FARTHEST + SLOWEST).contains(&ahead);
         match (possible, self.pmon == Some(pmon)) {
             (false, _) => Some(false),

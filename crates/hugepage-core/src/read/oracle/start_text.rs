@@ -279,6 +279,10 @@ impl Parser {
             unused_pages: at_least("unused large pages to").map(str::trim_start).and_then(number).map(Pages),
             memlock: at_least("process memlock (soft) limit to").and_then(sizes::parse),
         };
+        if let Some(pages) = start.large_pages.as_mut().filter(|pages| pages.page_size.is_none()) {
+            let size = behind("(page size ").and_then(sizes::parse);
+            pages.page_size = size.and_then(|size| PageSize::new(size.0));
+        }
         let total =
             behind("total shared global region size is ").or_else(|| behind("total system global area size is "));
         start.sga = total.and_then(sizes::parse);

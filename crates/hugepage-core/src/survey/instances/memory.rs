@@ -56,9 +56,7 @@ pub fn of(
         return Ok(Memory { mappings, source: Source::Kernel });
     }
     // On a live host the kernel would walk all page tables of the process for this file.
-    if !root.is_live()
-        && let Some(sizes) = smaps::page_sizes(root, pid, &starts)?
-    {
+    if let Some(sizes) = smaps::page_sizes(root, pid, &starts)? {
         set(&mut mappings, sizes);
         return Ok(Memory { mappings, source: Source::Smaps });
     }

@@ -1,0 +1,126 @@
+//! How many huge pages an Oracle instance takes, and how many Oracle's own script would have asked for.
+
+use crate::{Bytes, PageSize, Pages};
+
+/// What an instance takes beyond its SGA: in 12.1 and later a start expects a few pages more than SGA_MAX_SIZE has.
+pub const EXTRA: Pages = Pages(4);
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// The granule of an SGA: what shared memory grows by, from 10.2 on.
+pub fn granule(sga: Bytes) -> Bytes {
+    /// Up to so many GB a granule has so many MB.
+    const STEPS: [(u64, u64); 6] = [(1, 4), (8, 16), (16, 32), (32, 64), (64, 128), (128, 256)];
+    const LARGEST: u64 = 512;
+    let step = STEPS.into_iter().find(|(upto, _)| sga.0 <= upto * GIB);
+    Bytes(step.map_or(LARGEST, |(_, granule)| granule) * MIB)
+}
+
+/// SGA_MAX_SIZE as the instance rounds it.
+pub fn rounded(sga: Bytes) -> Bytes {
+    let granule = granule(sga).0;
+    Bytes(sga.0.div_ceil(granule).saturating_mul(granule))
+}
+
+/// What is known of an instance that is down but configured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Down {
+    /// What its last start wanted in huge pages of the size at hand.
+    pub expected: Option<Pages>,
+    /// The size that its parameters ask for.
+    pub sga_max_size: Option<Bytes>,
+    /// Whether its parameters ask for Automatic Memory Management.
+    pub automatic_memory: bool,
+}
+
+/// What an instance will take at its next start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// So many huge pages.
+    Pages(Pages),
+    /// None: its SGA will be files in /dev/shm, which are never in huge pages.
+    AutomaticMemory,
+    /// It can't be told.
+    Unknown,
+}
+
+/// The need of an instance that is down: the larger of what its last start wanted and what its parameters ask for, and
+/// [`EXTRA`].
+pub fn when_down(down: &Down, page_size: PageSize) -> Need {
+    if down.automatic_memory {
+        return Need::AutomaticMemory;
+    }
+    let configured = down.sga_max_size.map(|size| page_size.pages_to_hold(rounded(size)));
+    match down.expected.max(configured) {
+        Some(pages) if pages > Pages(0) => Need::Pages(pages.saturating_add(EXTRA)),
+        _ => Need::Unknown,
+    }
+}
+
+/// The need of a running instance: each of its segments takes whole pages.
+pub fn when_running(segments: impl IntoIterator<Item = Bytes>, page_size: PageSize) -> Pages {
+    segments.into_iter().fold(Pages(0), |sum, size| sum.saturating_add(page_size.pages_to_hold(size)))
+}
+
+/// A System V segment as hugepages_settings.sh sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Its size.
+    pub size: Bytes,
+    /// Whether an Oracle instance is known to use it, which the script does not ask.
+    pub of_oracle: bool,
+}
+
+/// What hugepages_settings.sh (MOS 401749.1) counts on this host, and how that comes about:
+/// `pages` = `needed` + `one_each` + `of_others` + [`SPARE`] - `skipped`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScriptCount {
+    /// The script's answer.
+    pub pages: Pages,
+    /// What the running Oracle instances need, by [`when_running`].
+    pub needed: Pages,
+    /// Too much, because the script adds a page to every segment, also to one that fills its pages.
+    pub one_each: Pages,
+    /// Counted for segments that are not Oracle's.
+    pub of_others: Pages,
+    /// Not counted, because the segments are smaller than a page.
+    pub skipped: Pages,
+    /// Whether the script gives up instead of answering: less than 100,000,000 bytes of shared memory are in use.
+    pub gives_up: bool,
+}
+
+/// The script begins its sum with one.
+pub const SPARE: Pages = Pages(1);
+
+/// Counts as the script does; the page size is the default one, because the script knows no other.
+///
+/// It never counts instances that are down, takes whatever is in use for what is needed, and does not look at how much
+/// memory the host has.
+pub fn hugepages_settings(segments: impl IntoIterator<Item = Segment>, default_size: PageSize) -> ScriptCount {
+    const LEAST: Bytes = Bytes(100_000_000);
+    let mut count = ScriptCount { pages: SPARE, ..ScriptCount::default() };
+    for Segment { size, of_oracle } in segments {
+        let needed = default_size.pages_to_hold(size);
+        let whole = default_size.pages_within(size);
+        let counted = if whole > Pages(0) { whole.saturating_add(Pages(1)) } else { Pages(0) };
+        count.pages = count.pages.saturating_add(counted);
+        if of_oracle {
+            count.needed = count.needed.saturating_add(needed);
+            count.one_each = count.one_each.saturating_add(counted.saturating_sub(needed));
+            count.skipped = count.skipped.saturating_add(needed.saturating_sub(counted));
+        } else {
+            count.of_others = count.of_others.saturating_add(counted);
+        }
+    }
+    count.gives_up = default_size.times(count.pages) < LEAST;
+    count
+}
+
+/// Whether the script answers on this kernel (`uname -r`): its list ends with 4.14, and on others it stops.
+pub fn script_knows_kernel(release: &str) -> bool {
+    const KNOWN: [(u32, u32); 6] = [(2, 4), (2, 6), (3, 8), (3, 10), (4, 1), (4, 14)];
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    let mut next = || numbers.next()?.ok();
+    next().zip(next()).is_some_and(|version| KNOWN.contains(&version))
+}

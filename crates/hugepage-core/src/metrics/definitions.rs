@@ -1,0 +1,307 @@
+//! Every metric: name, unit, HELP, and where its value comes from. docs/monitoring.md shows the same list.
+
+use std::fmt::Display;
+
+use super::{Family, Instance, Labels, Sample, Snapshot};
+use crate::assess::{Cause, Finding, Landing, Outlook, Severity};
+use crate::read::meminfo::Meminfo;
+use crate::survey::pools::PoolRow;
+use crate::{Bytes, PageSize, Pages};
+
+/// A metric of a `T`. The unit is the end of its full name.
+struct Metric<T> {
+    name: &'static str,
+    unit: Option<&'static str>,
+    help: &'static str,
+    value: Value<T>,
+}
+
+/// Where the value comes from.
+enum Value<T> {
+    /// One number; `None` is unknown.
+    Number(fn(&T) -> Option<u64>),
+    /// Of the texts that the label can have, a number for each.
+    Each(&'static str, fn(&T) -> Vec<(String, u64)>),
+    /// 1, with what does not change while the server runs as labels.
+    Info(fn(&T) -> Labels),
+}
+
+const BYTES: Option<&str> = Some("bytes");
+const HUGEPAGES: Option<&str> = Some("hugepages");
+
+const INSTANCE: &[Metric<Instance>] = &[
+    Metric {
+        name: "hugepage_verdict",
+        unit: None,
+        help: "Gravest finding: 0 ok, 1 notice, 2 warning, 3 critical.",
+        value: Value::Number(|instance| Some(level(instance.status.verdict().0))),
+    },
+    Metric {
+        name: "hugepage_finding_severity",
+        unit: None,
+        help: "Each thing that can be found, and how grave it is: 0 not so, 1 notice, 2 warning, 3 critical.",
+        value: Value::Each("finding", findings),
+    },
+    Metric {
+        name: "hugepage_landed_in",
+        unit: None,
+        help: "Where shared memory is: 1 for the one that holds.",
+        value: Value::Each("landed_in", |instance| states(&Landing::ALL, Some(instance.status.facts.landing()))),
+    },
+    Metric {
+        name: "hugepage_fallback_cause",
+        unit: None,
+        help: "Why it is not in huge pages: 1 for the reason that holds, all 0 if it is.",
+        value: Value::Each("reason", |instance| states(&Cause::ALL, instance.status.cause)),
+    },
+    Metric {
+        name: "hugepage_restart_outlook",
+        unit: None,
+        help: "What the next start would land in, a crash restart included: 1 for the one that holds.",
+        value: Value::Each("lands_in", |instance| states(&Outlook::ALL, Some(instance.status.outlook))),
+    },
+    Metric {
+        name: "hugepage_instance_info",
+        unit: None,
+        help: "The settings huge_pages and huge_page_size in effect, always 1.",
+        value: Value::Info(|instance| {
+            let facts = &instance.status.facts;
+            let size = facts.huge_page_size.map_or(String::new(), page_size);
+            vec![("huge_pages", facts.asked.huge_pages.to_string()), ("huge_page_size", size)]
+        }),
+    },
+    Metric {
+        name: "hugepage_shared_buffers",
+        unit: BYTES,
+        help: "The buffer pool.",
+        value: Value::Number(|instance| bytes(Some(instance.status.facts.asked.shared_buffers))),
+    },
+    Metric {
+        name: "hugepage_shared_memory",
+        unit: BYTES,
+        help: "The whole main segment.",
+        value: Value::Number(|instance| bytes(instance.status.facts.segment_size())),
+    },
+    Metric {
+        name: "hugepage_page_size",
+        unit: BYTES,
+        help: "Page size of the main segment.",
+        value: Value::Number(|instance| bytes(instance.status.facts.page_size().map(PageSize::bytes))),
+    },
+    Metric {
+        name: "hugepage_pages_needed",
+        unit: None,
+        help: "Huge pages that the running segment has or would take.",
+        value: Value::Number(|instance| pages(instance.status.needed)),
+    },
+    Metric {
+        name: "hugepage_pages_missing",
+        unit: None,
+        help: "Of these, how many could not be had now; 0 in huge pages.",
+        value: Value::Number(|instance| pages(instance.status.missing)),
+    },
+    Metric {
+        name: "hugepage_recommended_nr",
+        unit: HUGEPAGES,
+        help: "The pool that the whole host should have, of the page size of this instance.",
+        value: Value::Number(|instance| pages(instance.status.recommended)),
+    },
+    Metric {
+        name: "hugepage_cgroup_limit",
+        unit: BYTES,
+        help: "The hugetlb cgroup limit of the instance with the least room; none if there is none.",
+        value: Value::Number(|instance| bytes(instance.status.facts.limits.as_ref()?.tightest().map(|l| l.limit))),
+    },
+    Metric {
+        name: "hugepage_cgroup_usage",
+        unit: BYTES,
+        help: "What counts against that limit.",
+        value: Value::Number(|instance| bytes(instance.status.facts.limits.as_ref()?.tightest().map(|l| l.usage))),
+    },
+    Metric {
+        name: "hugepage_generation",
+        unit: None,
+        help: "Allocations of shared memory by this postmaster; none unless the library is preloaded.",
+        value: Value::Number(|instance| instance.generation),
+    },
+    Metric {
+        name: "hugepage_page_tables_processes",
+        unit: None,
+        help: "Processes of the instance.",
+        value: Value::Number(|instance| instance.page_tables.as_ref().map(|tables| tables.processes)),
+    },
+    Metric {
+        name: "hugepage_page_tables_total",
+        unit: BYTES,
+        help: "Their page tables together.",
+        value: Value::Number(|instance| bytes(instance.page_tables.as_ref()?.total)),
+    },
+    Metric {
+        name: "hugepage_page_tables_max",
+        unit: BYTES,
+        help: "The largest of them.",
+        value: Value::Number(|instance| bytes(instance.page_tables.as_ref()?.max)),
+    },
+    Metric {
+        name: "hugepage_page_tables_saving",
+        unit: BYTES,
+        help: "What would certainly go of them if shared memory were in huge pages.",
+        value: Value::Number(|instance| bytes(instance.page_tables.as_ref()?.of_shared_memory)),
+    },
+    Metric {
+        name: "hugepage_page_tables_at_max_connections",
+        unit: BYTES,
+        help: "Page tables of as many backends as may connect, once each has touched all of shared memory.",
+        value: Value::Number(|instance| bytes(instance.page_tables_at_max)),
+    },
+];
+
+const POOL: &[Metric<PoolRow>] = &[
+    Metric {
+        name: "hugepage_pool_nr",
+        unit: HUGEPAGES,
+        help: "Pages in the pool of the host, surplus included.",
+        value: Value::Number(|row| pages(Some(row.pool.nr))),
+    },
+    Metric {
+        name: "hugepage_pool_free",
+        unit: HUGEPAGES,
+        help: "Of these, not yet touched, though perhaps reserved.",
+        value: Value::Number(|row| pages(Some(row.pool.free))),
+    },
+    Metric {
+        name: "hugepage_pool_resv",
+        unit: HUGEPAGES,
+        help: "Of the free ones, promised to a mapping.",
+        value: Value::Number(|row| pages(row.pool.resv)),
+    },
+    Metric {
+        name: "hugepage_pool_surplus",
+        unit: HUGEPAGES,
+        help: "Pages above what the pool was set to, which go with their user.",
+        value: Value::Number(|row| pages(row.pool.surplus)),
+    },
+    Metric {
+        name: "hugepage_pool_nr_overcommit",
+        unit: HUGEPAGES,
+        help: "Surplus pages that the kernel may try to add.",
+        value: Value::Number(|row| pages(row.pool.overcommit)),
+    },
+    Metric {
+        name: "hugepage_pool_available",
+        unit: HUGEPAGES,
+        help: "Free and promised to nobody.",
+        value: Value::Number(|row| pages(row.pool.available())),
+    },
+    Metric {
+        name: "hugepage_pool_obtainable",
+        unit: HUGEPAGES,
+        help: "Pages that the free memory as it lies could still give, without compaction.",
+        value: Value::Number(|row| pages(row.obtainable_now)),
+    },
+];
+
+const NODE: &[Metric<PoolRow>] = &[
+    Metric {
+        name: "hugepage_node_nr",
+        unit: HUGEPAGES,
+        help: "Pages of the pool on this NUMA node.",
+        value: Value::Number(|row| pages(Some(row.pool.nr))),
+    },
+    Metric {
+        name: "hugepage_node_free",
+        unit: HUGEPAGES,
+        help: "Of these, not yet touched.",
+        value: Value::Number(|row| pages(Some(row.pool.free))),
+    },
+    Metric {
+        name: "hugepage_node_surplus",
+        unit: HUGEPAGES,
+        help: "Pages of this node above what the pool was set to.",
+        value: Value::Number(|row| pages(row.pool.surplus)),
+    },
+];
+
+const HOST: &[Metric<Meminfo>] = &[
+    Metric {
+        name: "hugepage_host_page_tables",
+        unit: BYTES,
+        help: "Page tables of the whole host.",
+        value: Value::Number(|meminfo| bytes(meminfo.page_tables)),
+    },
+    Metric {
+        name: "hugepage_host_memory",
+        unit: BYTES,
+        help: "Memory of the host, huge pages included.",
+        value: Value::Number(|meminfo| bytes(meminfo.mem_total)),
+    },
+];
+
+/// All metrics that have a sample, in the order of the definitions.
+pub(super) fn families(snapshot: &Snapshot) -> Vec<Family> {
+    let of_instance = |instance: &Instance| vec![("kind", instance.kind.into()), ("name", instance.name.clone())];
+    let of_pool = |row: &PoolRow| vec![("page_size", page_size(row.pool.page_size))];
+    let of_node =
+        |row: &PoolRow| [of_pool(row), row.node.map(|node| ("node", node.to_string())).into_iter().collect()].concat();
+    let (pools, nodes): (Vec<&PoolRow>, Vec<&PoolRow>) = snapshot.pools.iter().partition(|row| row.node.is_none());
+    let instances: Vec<_> = snapshot.instances.iter().collect();
+    let host: Vec<_> = snapshot.meminfo.iter().collect();
+    let mut families = Vec::new();
+    families.extend(INSTANCE.iter().map(|metric| metric.family(&instances, of_instance)));
+    families.extend(POOL.iter().map(|metric| metric.family(&pools, of_pool)));
+    families.extend(NODE.iter().map(|metric| metric.family(&nodes, of_node)));
+    families.extend(HOST.iter().map(|metric| metric.family(&host, |_| Vec::new())));
+    families.retain(|family| !family.samples.is_empty());
+    families
+}
+
+impl<T> Metric<T> {
+    /// The samples of all `things`, each with the labels that tell it from the others.
+    fn family(&self, things: &[&T], labels: impl Fn(&T) -> Labels) -> Family {
+        let samples = things.iter().flat_map(|thing| self.samples(thing, labels(thing))).collect();
+        Family { name: self.name, unit: self.unit, help: self.help, samples }
+    }
+
+    fn samples(&self, thing: &T, labels: Labels) -> Vec<Sample> {
+        match &self.value {
+            Value::Number(number) => number(thing).map(|value| Sample { labels, value }).into_iter().collect(),
+            Value::Info(more) => vec![Sample { labels: [labels, more(thing)].concat(), value: 1 }],
+            Value::Each(label, each) => {
+                let sample = |(text, value)| Sample { labels: [&labels[..], &[(*label, text)]].concat(), value };
+                each(thing).into_iter().map(sample).collect()
+            }
+        }
+    }
+}
+
+/// How grave each thing that can be found is.
+fn findings(instance: &Instance) -> Vec<(String, u64)> {
+    Finding::NAMES.iter().map(|name| ((*name).to_owned(), level(instance.status.severity_of(name)))).collect()
+}
+
+/// A number for each of `all`: 1 for the one that holds.
+fn states<S: Display + PartialEq + Copy>(all: &[S], holds: Option<S>) -> Vec<(String, u64)> {
+    all.iter().map(|state| (state.to_string(), u64::from(holds == Some(*state)))).collect()
+}
+
+const fn level(severity: Severity) -> u64 {
+    match severity {
+        Severity::Ok => 0,
+        Severity::Notice => 1,
+        Severity::Warning => 2,
+        Severity::Critical => 3,
+    }
+}
+
+fn bytes(value: Option<Bytes>) -> Option<u64> {
+    value.map(|bytes| bytes.0)
+}
+
+fn pages(value: Option<Pages>) -> Option<u64> {
+    value.map(|pages| pages.0)
+}
+
+/// In bytes, as in the views.
+fn page_size(size: PageSize) -> String {
+    size.bytes().0.to_string()
+}

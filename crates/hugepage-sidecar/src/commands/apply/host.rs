@@ -1,0 +1,116 @@
+//! This host's kernel: the pool's file in /sys, compaction and the page cache in /proc/sys/vm (admin-guide/sysctl/vm).
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow, bail};
+use hugepage_core::read::meminfo::Meminfo;
+use hugepage_core::read::{Root, pool};
+use hugepage_core::{Bytes, PageSize, Pages};
+
+use super::plan::Ground;
+use super::steps::{Help, Kernel};
+
+/// The pool of one size.
+pub struct Host<'a> {
+    root: &'a Root,
+    size: PageSize,
+    reserve_percent: u32,
+}
+
+impl<'a> Host<'a> {
+    /// The pool of `size`, or of the kernel's default size. An error names the sizes that there are.
+    pub fn new(root: &'a Root, size: Option<PageSize>, reserve_percent: u32) -> anyhow::Result<Self> {
+        let sizes = pool::sizes(root)?;
+        let size = match size {
+            Some(size) => size,
+            None => Meminfo::read(root)?.huge_page_size.ok_or_else(|| anyhow!("this kernel has no huge pages"))?,
+        };
+        if !sizes.contains(&size) {
+            let names: Vec<_> = sizes.iter().map(|size| size.setting()).collect();
+            bail!("this kernel has no huge pages of {size}, but of {}", names.join(", "));
+        }
+        Ok(Self { root, size, reserve_percent })
+    }
+
+    /// The size of the pages.
+    pub fn size(&self) -> PageSize {
+        self.size
+    }
+
+    /// What the kernel says now.
+    pub fn ground(&self) -> anyhow::Result<Ground> {
+        let meminfo = Meminfo::read(self.root)?;
+        let pool = pool::pool(self.root, self.size)?;
+        let all = pool::memory(self.root)?;
+        Ok(Ground {
+            mem_total: meminfo.mem_total.unwrap_or_default(),
+            available: meminfo.mem_available.or(meminfo.mem_free).ok_or_else(|| anyhow!("no memory is told of"))?,
+            elsewhere: all.saturating_sub(self.size.times(pool.nr)),
+            reserve_percent: self.reserve_percent,
+            pool,
+        })
+    }
+
+    /// Whether the pool may be changed from here at all; the error says what to do about it.
+    pub fn check_writable(&self) -> anyhow::Result<()> {
+        let path = self.file();
+        let Err(error) = OpenOptions::new().write(true).open(&path) else { return Ok(()) };
+        let advice = match error.kind() {
+            io::ErrorKind::ReadOnlyFilesystem => {
+                "it is mounted read-only, as in containers: run this on the host itself, which the pool belongs to"
+            }
+            _ if rustix::process::geteuid().is_root() => {
+                "this root is not the host's, as in a user namespace: run this on the host itself"
+            }
+            _ => "run this as root",
+        };
+        Err(error).with_context(|| format!("{} can't be written: {advice}", path.display()))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.root.path(&format!("/sys/kernel/mm/hugepages/{}/nr_hugepages", self.size.sysfs_name()))
+    }
+
+    fn write(&self, path: PathBuf, text: &str) -> anyhow::Result<()> {
+        let written = OpenOptions::new().write(true).open(&path).and_then(|mut file| file.write_all(text.as_bytes()));
+        written.with_context(|| format!("could not write \"{text}\" to {}", path.display()))
+    }
+}
+
+impl Kernel for Host<'_> {
+    type Error = anyhow::Error;
+
+    fn set(&mut self, pages: Pages) -> anyhow::Result<Pages> {
+        self.write(self.file(), &pages.to_string())?;
+        Ok(self.ground()?.persistent())
+    }
+
+    fn help(&mut self, help: Help) -> anyhow::Result<()> {
+        if help == Help::DropCaches {
+            // 1: the page cache, not dentries and inodes. Pages that are not on disk yet stay.
+            self.write(self.root.path("/proc/sys/vm/drop_caches"), "1")?;
+        }
+        match self.write(self.root.path("/proc/sys/vm/compact_memory"), "1") {
+            // A kernel built without compaction.
+            Err(error) if is_not_found(&error) => Ok(()),
+            result => result,
+        }
+    }
+
+    fn has_room(&mut self) -> anyhow::Result<bool> {
+        let ground = self.ground()?;
+        let one_more = ground.available.saturating_sub(Bytes(self.size.bytes().0));
+        // Surplus pages become lasting ones without any memory.
+        Ok(ground.pool.surplus.is_some_and(|surplus| surplus > Pages(0)) || one_more >= ground.kept_available())
+    }
+
+    fn in_use(&mut self) -> anyhow::Result<Pages> {
+        Ok(self.ground()?.in_use().unwrap_or_default())
+    }
+}
+
+fn is_not_found(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
+}

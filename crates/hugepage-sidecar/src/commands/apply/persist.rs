@@ -1,0 +1,138 @@
+//! The same pool after the next boot: the line in sysctl.d, or in tmpfiles.d for sizes that sysctl does not know, and
+//! whether anything else overrides it.
+
+use std::path::Path;
+
+use anyhow::Context;
+use hugepage_core::advise::rules::SYSCTL_FILE;
+use hugepage_core::read::Root;
+use hugepage_core::read::boot::NextBoot;
+use hugepage_core::read::root::if_there;
+use hugepage_core::{PageSize, Pages};
+
+use crate::atomic;
+
+/// systemd-tmpfiles-setup.service writes what it says, early at boot (tmpfiles.d(5)).
+const TMPFILES_FILE: &str = "/etc/tmpfiles.d/postgresql-hugepages.conf";
+const COMMENT: &str =
+    "# Huge pages for everything on this host that uses them; hugepage-sidecar apply --persist keeps this.\n";
+
+/// What sets a pool at boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The file that it stands in.
+    pub file: &'static str,
+    /// How its line begins, however it is spaced.
+    name: String,
+    /// The line.
+    line: String,
+}
+
+impl Setting {
+    /// For the pool of `size`: sysctl knows the default size alone.
+    pub fn of(size: PageSize, is_default: bool, pages: Pages) -> Self {
+        if is_default {
+            let name = "vm.nr_hugepages".to_owned();
+            return Self { file: SYSCTL_FILE, line: format!("{name} = {pages}"), name };
+        }
+        let name = format!("w /sys/kernel/mm/hugepages/{}/nr_hugepages", size.sysfs_name());
+        Self { file: TMPFILES_FILE, line: format!("{name} - - - - {pages}"), name }
+    }
+
+    /// What it says.
+    pub fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// Writes it into its file, whose other lines stay; the old file is intact if this fails.
+    pub fn write(&self, root: &Root) -> anyhow::Result<()> {
+        let old = if_there(root.read(self.file))?;
+        let path = root.path(self.file);
+        let written = atomic::write(Path::new(&path), self.within(old.as_deref()).as_bytes(), 0o644);
+        written.with_context(|| format!("could not write {}, which is as it was", path.display()))
+    }
+
+    /// The text of the file with this line in it, once.
+    fn within(&self, old: Option<&str>) -> String {
+        let mut lines: Vec<&str> = old.unwrap_or(COMMENT).lines().collect();
+        let first = lines.iter().position(|line| self.is_of(line));
+        lines.retain(|line| !self.is_of(line));
+        lines.insert(first.unwrap_or(lines.len()), &self.line);
+        lines.join("\n") + "\n"
+    }
+
+    /// `vm.nr_hugepages=1`, `-vm/nr_hugepages = 1`, `w  /sys/... - - - - 1`.
+    fn is_of(&self, line: &str) -> bool {
+        let words = |text: &str| text.split_ascii_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        match self.name.split_once(' ') {
+            Some(_) => words(line).starts_with(&words(&self.name)),
+            None => {
+                let name = line.split_once('=').map_or("", |(name, _)| name.trim());
+                name.trim_start_matches('-').trim_start().replace('/', ".") == self.name
+            }
+        }
+    }
+}
+
+/// A sentence if the next boot sets another number than `pages`, whatever `file` says.
+pub fn overridden(root: &Root, size: PageSize, is_default: bool, pages: Pages) -> anyhow::Result<Option<String>> {
+    let boot = NextBoot::read(root)?;
+    Ok(match boot.pages(size, is_default) {
+        Some((other, source)) if other != pages => {
+            Some(format!("At the next boot {source} sets {other} pages of {size}."))
+        }
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_in_the_file_once_and_nothing_else_is_lost() {
+        let sysctl = Setting::of(PageSize::from_kib(2048).unwrap(), true, Pages(10));
+        let tmpfiles = Setting::of(PageSize::from_kib(1 << 20).unwrap(), false, Pages(4));
+        let file = "w /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - -";
+        for (setting, old, new) in [
+            (&sysctl, None, format!("{COMMENT}vm.nr_hugepages = 10\n")),
+            (&sysctl, Some("".into()), "vm.nr_hugepages = 10\n".into()),
+            (&sysctl, Some("vm.nr_hugepages=3".into()), "vm.nr_hugepages = 10\n".into()),
+            (
+                &sysctl,
+                Some(
+                    "# ours\nvm.hugetlb_shm_group = 5\n-vm/nr_hugepages =3\nvm.swappiness = 1\nvm.nr_hugepages = 4\n"
+                        .into(),
+                ),
+                "# ours\nvm.hugetlb_shm_group = 5\nvm.nr_hugepages = 10\nvm.swappiness = 1\n".into(),
+            ),
+            (
+                &sysctl,
+                Some("vm.nr_hugepages_mempolicy = 3\n".into()),
+                "vm.nr_hugepages_mempolicy = 3\nvm.nr_hugepages = 10\n".into(),
+            ),
+            (&tmpfiles, None, format!("{COMMENT}{file} 4\n")),
+            (&tmpfiles, Some(format!("d /run/x\n{}   9\n", file.replace(' ', "  "))), format!("d /run/x\n{file} 4\n")),
+        ] {
+            assert_eq!(setting.within(old.as_deref()), new, "{old:?}");
+        }
+    }
+
+    #[test]
+    fn who_overrides_it() {
+        let tree = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = tree.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let (root, size) = (Root::at(tree.path()), PageSize::from_kib(2048).unwrap());
+        let found = || overridden(&root, size, true, Pages(10)).unwrap();
+        assert_eq!(found(), None);
+        write("etc/sysctl.d/README", "");
+        Setting::of(size, true, Pages(10)).write(&root).unwrap();
+        assert_eq!(found(), None);
+        write("etc/sysctl.d/99-other.conf", "vm.nr_hugepages = 7\n");
+        assert_eq!(found().unwrap(), "At the next boot /etc/sysctl.d/99-other.conf sets 7 pages of 2 MB.");
+    }
+}

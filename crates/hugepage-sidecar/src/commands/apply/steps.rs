@@ -1,0 +1,224 @@
+//! The way from one size of the pool to another, in steps so short that the host answers in between, and so that
+//! somebody who changes their mind is heard.
+
+use std::time::{Duration, Instant};
+
+use hugepage_core::Pages;
+
+/// A step that took less is followed by a longer one, one that took more by a shorter one: while the kernel makes huge
+/// pages it holds the lock of the pool, and one of its processors is busy.
+const BRISK: Duration = Duration::from_millis(25);
+const SLOW: Duration = Duration::from_millis(100);
+const FIRST: Pages = Pages(32);
+
+/// What can be done when the kernel gives fewer pages than asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Help {
+    /// Let it move base pages together.
+    Compact,
+    /// Let it forget files that it has read and that are unchanged on disk, then move the rest together.
+    DropCaches,
+}
+
+/// The kernel's side of the pool.
+pub trait Kernel {
+    /// What keeps it from its work.
+    type Error;
+
+    /// Asks for a pool of so many pages and returns how many it keeps, which may be fewer.
+    fn set(&mut self, pages: Pages) -> Result<Pages, Self::Error>;
+    /// Makes room.
+    fn help(&mut self, help: Help) -> Result<(), Self::Error>;
+    /// Whether enough memory is available that the pool may grow on.
+    fn has_room(&mut self) -> Result<bool, Self::Error>;
+    /// Pages that are touched or promised.
+    fn in_use(&mut self) -> Result<Pages, Self::Error>;
+}
+
+/// Where the way ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Where it should.
+    There,
+    /// The kernel gave this many and no more.
+    Short(Pages),
+    /// At this many pages others had taken so much memory that going on would have made the host swap.
+    NoRoom(Pages),
+    /// This many pages are in use meanwhile, more than were to be left.
+    Taken(Pages),
+    /// Somebody asked for the end.
+    Interrupted,
+}
+
+/// Goes from a pool that keeps `from` pages to `to`. `progress` is told where it is, and `interrupted` is asked.
+pub fn walk<K: Kernel>(
+    kernel: &mut K,
+    (from, to): (Pages, Pages),
+    helps: &[Help],
+    interrupted: &dyn Fn() -> bool,
+    progress: &mut dyn FnMut(Pages),
+) -> Result<Ended, K::Error> {
+    let (mut at, mut step) = (from, FIRST);
+    while at != to {
+        if interrupted() {
+            return Ok(Ended::Interrupted);
+        }
+        let began = Instant::now();
+        if at < to {
+            if !kernel.has_room()? {
+                return Ok(Ended::NoRoom(at));
+            }
+            let next = at.saturating_add(step).min(to);
+            let mut got = kernel.set(next)?;
+            for help in helps {
+                got = with_help(kernel, next, got, *help, interrupted)?;
+            }
+            // A signal makes the kernel stop early, and is no want of memory.
+            if got < next && interrupted() {
+                return Ok(Ended::Interrupted);
+            }
+            if got < next {
+                return Ok(Ended::Short(got));
+            }
+            at = next;
+        } else {
+            let next = at.saturating_sub(step).max(to);
+            let in_use = kernel.in_use()?;
+            if in_use > next && in_use <= at {
+                return Ok(Ended::Taken(in_use));
+            }
+            let got = kernel.set(next)?;
+            if got != next {
+                return Ok(Ended::Short(got));
+            }
+            at = next;
+        }
+        progress(at);
+        step = next_step(step, began.elapsed());
+    }
+    Ok(Ended::There)
+}
+
+/// As long as it gets the pool any further.
+fn with_help<K: Kernel>(
+    kernel: &mut K,
+    wanted: Pages,
+    mut got: Pages,
+    help: Help,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<Pages, K::Error> {
+    while got < wanted && !interrupted() {
+        kernel.help(help)?;
+        let again = kernel.set(wanted)?;
+        if again <= got {
+            break;
+        }
+        got = again;
+    }
+    Ok(got)
+}
+
+fn next_step(step: Pages, took: Duration) -> Pages {
+    match took {
+        took if took < BRISK => Pages(step.0.saturating_mul(2)),
+        took if took > SLOW => Pages((step.0 / 2).max(1)),
+        _ => step,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kernel with so many pages to give; each kind of help frees some, once.
+    struct Fake {
+        pool: u64,
+        ready: u64,
+        compaction: u64,
+        caches: u64,
+        in_use: u64,
+        room_until: u64,
+        helps: Vec<Help>,
+    }
+
+    impl Kernel for Fake {
+        type Error = ();
+
+        fn set(&mut self, pages: Pages) -> Result<Pages, ()> {
+            let grown = pages.0.saturating_sub(self.pool).min(self.ready);
+            self.ready -= grown;
+            self.pool = if pages.0 < self.pool { pages.0 } else { self.pool + grown };
+            Ok(Pages(self.pool))
+        }
+
+        fn help(&mut self, help: Help) -> Result<(), ()> {
+            self.helps.push(help);
+            self.ready += std::mem::take(match help {
+                Help::Compact => &mut self.compaction,
+                Help::DropCaches => &mut self.caches,
+            });
+            Ok(())
+        }
+
+        fn has_room(&mut self) -> Result<bool, ()> {
+            Ok(self.pool < self.room_until)
+        }
+
+        fn in_use(&mut self) -> Result<Pages, ()> {
+            Ok(Pages(self.in_use))
+        }
+    }
+
+    fn fake(pool: u64, ready: u64, compaction: u64, caches: u64) -> Fake {
+        Fake { pool, ready, compaction, caches, in_use: 0, room_until: u64::MAX, helps: Vec::new() }
+    }
+
+    fn go(kernel: &mut Fake, to: u64, helps: &[Help]) -> Ended {
+        let from = Pages(kernel.pool);
+        walk(kernel, (from, Pages(to)), helps, &|| false, &mut |_| {}).unwrap()
+    }
+
+    #[test]
+    fn every_way_to_the_end() {
+        const BOTH: [Help; 2] = [Help::Compact, Help::DropCaches];
+        for (mut kernel, to, helps, ended) in [
+            (fake(0, 5000, 0, 0), 5000, &[][..], Ended::There),
+            (fake(5000, 0, 0, 0), 0, &[], Ended::There),
+            (fake(7, 0, 0, 0), 7, &[], Ended::There),
+            (fake(0, 3000, 0, 0), 5000, &[], Ended::Short(Pages(3000))),
+            (fake(0, 3000, 2000, 0), 5000, &BOTH[..1], Ended::There),
+            (fake(0, 3000, 1000, 1000), 5000, &BOTH[..1], Ended::Short(Pages(4000))),
+            (fake(0, 3000, 1000, 1000), 5000, &BOTH, Ended::There),
+            (fake(0, 3000, 1000, 999), 5000, &BOTH, Ended::Short(Pages(4999))),
+            (Fake { room_until: 100, ..fake(90, 5000, 0, 0) }, 1000, &BOTH, Ended::NoRoom(Pages(122))),
+            (Fake { in_use: 200, ..fake(1000, 0, 0, 0) }, 100, &[], Ended::Taken(Pages(200))),
+            (Fake { in_use: 100, ..fake(1000, 0, 0, 0) }, 100, &[], Ended::There),
+        ] {
+            let from = kernel.pool;
+            assert_eq!(go(&mut kernel, to, helps), ended, "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_compacted_while_pages_come() {
+        let mut kernel = fake(0, 5000, 100, 100);
+        go(&mut kernel, 5000, &[Help::Compact]);
+        assert_eq!(kernel.helps, []);
+    }
+
+    #[test]
+    fn an_interrupt_is_heard_between_steps() {
+        let mut kernel = fake(0, 5000, 0, 0);
+        let seen = std::cell::Cell::new(Pages(0));
+        let ended = walk(&mut kernel, (Pages(0), Pages(5000)), &[], &|| seen.get() > Pages(0), &mut |at| seen.set(at));
+        assert_eq!((ended, kernel.pool), (Ok(Ended::Interrupted), FIRST.0));
+    }
+
+    #[test]
+    fn steps_follow_the_kernels_pace() {
+        for (step, milliseconds, next) in [(32, 1, 64), (32, 50, 32), (32, 200, 16), (1, 900, 1)] {
+            assert_eq!(next_step(Pages(step), Duration::from_millis(milliseconds)), Pages(next));
+        }
+        assert_eq!(next_step(Pages(u64::MAX), Duration::ZERO), Pages(u64::MAX));
+    }
+}

@@ -1,0 +1,140 @@
+//! Of a PostgreSQL configuration the settings that bear on shared memory. All others stay on the host: some of them
+//! hold passwords (`primary_conninfo`, `ssl_passphrase_command`, `archive_command`, those of extensions).
+
+use hugepage_core::read::{postgresql_conf, postmaster_opts};
+
+/// Whatever the size of shared memory, its pages, its processes and its place depend on (guc_tables.c, ipci.c).
+const SETTINGS: &[&str] = &[
+    "autovacuum_max_workers",
+    "autovacuum_worker_slots",
+    "cluster_name",
+    "commit_timestamp_buffers",
+    "config_file",
+    "data_directory",
+    "dynamic_shared_memory_type",
+    "hash_mem_multiplier",
+    "huge_page_size",
+    "huge_pages",
+    "include",
+    "include_dir",
+    "include_if_exists",
+    "io_max_combine_limit",
+    "io_max_concurrency",
+    "io_method",
+    "io_workers",
+    "max_connections",
+    "max_locks_per_transaction",
+    "max_logical_replication_workers",
+    "max_parallel_workers",
+    "max_parallel_workers_per_gather",
+    "max_pred_locks_per_transaction",
+    "max_prepared_transactions",
+    "max_replication_slots",
+    "max_wal_senders",
+    "max_worker_processes",
+    "min_dynamic_shared_memory",
+    "multixact_member_buffers",
+    "multixact_offset_buffers",
+    "notify_buffers",
+    "port",
+    "reserved_connections",
+    "serializable_buffers",
+    "shared_buffers",
+    "shared_memory_type",
+    "shared_preload_libraries",
+    "subtransaction_buffers",
+    "superuser_reserved_connections",
+    "track_activity_query_size",
+    "transaction_buffers",
+    "wal_buffers",
+    "wal_segment_size",
+    "work_mem",
+];
+
+fn is_shown(name: &str) -> bool {
+    name.starts_with("pg_hugepages.") || SETTINGS.contains(&name)
+}
+
+/// Of the text of postgresql.conf and its like; comments stay as well.
+pub fn settings(text: &str) -> String {
+    let shown = text.lines().filter_map(postgresql_conf::parse).filter(|(name, _)| is_shown(name));
+    shown.map(|(name, value)| format!("{name} = '{}'\n", value.replace('\\', "\\\\").replace('\'', "''"))).collect()
+}
+
+/// Of postmaster.opts.
+pub fn options(text: &str) -> String {
+    let program = text.split(" \"").next().unwrap_or_default().trim_end();
+    let words = arguments(&postmaster_opts::arguments(text));
+    program.to_owned() + &words.iter().map(|word| format!(" \"{word}\"")).collect::<String>() + "\n"
+}
+
+/// Of the arguments of a postmaster: where its files are, and settings that are shown.
+pub fn arguments(arguments: &[String]) -> Vec<String> {
+    let mut left = Vec::new();
+    let mut words = arguments.iter().peekable();
+    while let Some(word) = words.next() {
+        let assigned = |text: &str| {
+            text.split_once('=').is_some_and(|(name, _)| is_shown(&name.replace('-', "_").to_ascii_lowercase()))
+        };
+        if let Some(long) = word.strip_prefix("--") {
+            if assigned(long) {
+                left.push(word.clone());
+            }
+        } else if let Some(attached) =
+            word.strip_prefix("-c").or_else(|| word.strip_prefix("-D")).filter(|rest| !rest.is_empty())
+        {
+            if word.starts_with("-D") || assigned(attached) {
+                left.push(word.clone());
+            }
+        } else if matches!(word.as_str(), "-D" | "-B" | "-N" | "-p") {
+            left.extend([Some(word.clone()), words.next().cloned()].into_iter().flatten());
+        } else if word == "-c" {
+            if let Some(value) = words.next().filter(|value| assigned(value)) {
+                left.extend([word.clone(), value.clone()]);
+            }
+        } else if ["-B", "-N", "-p"].iter().any(|letter| word.starts_with(letter)) {
+            left.push(word.clone());
+        } else if word.len() == 2 && words.peek().is_some_and(|next| !next.starts_with('-')) {
+            // A letter that is not shown, with its value.
+            words.next();
+        }
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_stay() {
+        let text = "# shared_buffers = 1GB, the password is x\nshared_buffers = 128MB # secret\n\
+                    primary_conninfo = 'host=a password=x'\nHuge_Pages = on\ninclude_dir 'conf.d'\n\
+                    archive_command = 'curl -u me:x'\npg_hugepages.log_startup = off\ncluster_name = 'it''s'\n";
+        let left = "shared_buffers = '128MB'\nhuge_pages = 'on'\ninclude_dir = 'conf.d'\npg_hugepages.log_startup = 'off'\n\
+                    cluster_name = 'it''s'\n";
+        assert_eq!(settings(text), left);
+        assert_eq!(settings(left), left, "what is left says the same");
+    }
+
+    #[test]
+    fn arguments_with_settings_of_all_forms() {
+        for (text, left) in [
+            (
+                "/bin/postgres \"-D\" \"/data\" \"-c\" \"config_file=/etc/p.conf\"\n",
+                "/bin/postgres \"-D\" \"/data\" \"-c\" \"config_file=/etc/p.conf\"\n",
+            ),
+            (
+                "/bin/postgres \"-D\" \"/d a\" \"-c\" \"primary_conninfo=x\" \"--huge-pages=on\" \"--archive_command=x\"\n",
+                "/bin/postgres \"-D\" \"/d a\" \"--huge-pages=on\"\n",
+            ),
+            (
+                "/bin/postgres \"-k\" \"/tmp\" \"-B\" \"100\" \"-i\" \"-cshared_buffers=1GB\" \"-cx=y\" \"-p5433\"\n",
+                "/bin/postgres \"-B\" \"100\" \"-cshared_buffers=1GB\" \"-p5433\"\n",
+            ),
+            ("/bin/postgres\n", "/bin/postgres\n"),
+        ] {
+            assert_eq!(options(text), left);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Of which processes something may leave the host, and what: servers of databases, their titles without users and
+//! queries, and the mappings that they share.
+
+use hugepage_core::read::maps;
+
+use super::postgresql;
+
+/// Whether a process with this command line (/proc/PID/cmdline) belongs to a database server; all others stay.
+pub fn is_of_server(command_line: &str) -> bool {
+    let program = program(command_line);
+    is_postgresql(program) || is_oracle(program)
+}
+
+/// What may be shown of it.
+pub fn command_line(text: &str) -> String {
+    let program = program(text);
+    if let Some(title) = program.strip_prefix("postgres:") {
+        return format!("postgres:{}\0", title_of_server(title));
+    }
+    if is_postgresql(program) {
+        let arguments: Vec<_> = text.trim_end_matches('\0').split('\0').skip(1).map(str::to_owned).collect();
+        return [program.to_owned()]
+            .into_iter()
+            .chain(postgresql::arguments(&arguments))
+            .map(|word| word + "\0")
+            .collect();
+    }
+    if is_oracle(program) { format!("{program}\0") } else { String::new() }
+}
+
+/// The first argument, which a server writes its title into, up to the first space where a user's name could follow.
+fn program(command_line: &str) -> &str {
+    let first = command_line.split('\0').next().unwrap_or_default().trim_end();
+    if first.starts_with("postgres:") { first } else { first.split(' ').next().unwrap_or_default() }
+}
+
+fn is_postgresql(program: &str) -> bool {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    program.starts_with("postgres:") || matches!(name, "postgres" | "postmaster" | "edb-postgres")
+}
+
+/// `ora_pmon_ORCL`, `asm_pmon_+ASM`, `mdb_pmon_-MGMTDB`, `oracleORCL`.
+fn is_oracle(program: &str) -> bool {
+    let background = |prefix: &str| program.strip_prefix(prefix).is_some_and(|rest| rest.contains('_'));
+    ["ora_", "asm_", "mdb_", "apx_", "xdb_"].into_iter().any(background)
+        || (program.starts_with("oracle") && !program.contains('/'))
+}
+
+/// Names of what the server runs by itself, as postgres(1) titles them; backends' titles have users and databases.
+const OWN: [&str; 14] = [
+    "archiver",
+    "autovacuum launcher",
+    "background writer",
+    "checkpointer",
+    "io worker",
+    "logger",
+    "logical replication launcher",
+    "slotsync worker",
+    "startup",
+    "stats collector",
+    "walreceiver",
+    "walsummarizer",
+    "walwriter",
+    "wal writer",
+];
+
+fn title_of_server(title: &str) -> String {
+    // With cluster_name the title is "postgres: NAME: checkpointer ".
+    let last = title.rsplit(": ").next().unwrap_or(title).trim();
+    match OWN.iter().find(|own| last.starts_with(**own)) {
+        Some(own) => format!(" {own}"),
+        None => " backend".to_owned(),
+    }
+}
+
+/// Of maps and smaps the shared mappings, each with the lines below it.
+pub fn shared_mappings(text: &str) -> String {
+    let mut shared = false;
+    let mut left = String::new();
+    for line in text.lines() {
+        if let Some(mapping) = maps::parse(line) {
+            shared = mapping.shared;
+        }
+        if shared {
+            left.extend([line, "\n"]);
+        }
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_and_arguments() {
+        for (line, left) in [
+            (
+                "/usr/lib/postgresql/15/bin/postgres\0-D\0/data\0-c\0primary_conninfo=password=x\0",
+                Some("/usr/lib/postgresql/15/bin/postgres\0-D\0/data\0"),
+            ),
+            ("postgres: 15/main: checkpointer ", Some("postgres: checkpointer\0")),
+            ("postgres: io worker 1\0\0", Some("postgres: io worker\0")),
+            ("postgres: alice payroll 10.0.0.1(5432) SELECT", Some("postgres: backend\0")),
+            ("ora_pmon_ORCL\0", Some("ora_pmon_ORCL\0")),
+            ("mdb_pmon_-MGMTDB\0", Some("mdb_pmon_-MGMTDB\0")),
+            ("oracleORCL (DESCRIPTION=(LOCAL=YES)(ADDRESS=(PROTOCOL=beq)))\0", Some("oracleORCL\0")),
+            ("psql\0postgresql://u:secret@h/\0", None),
+            ("/usr/bin/vi\0/etc/shadow\0", None),
+            ("", None),
+        ] {
+            assert_eq!(is_of_server(line), left.is_some(), "{line}");
+            assert_eq!(command_line(line), left.unwrap_or_default(), "{line}");
+        }
+    }
+
+    #[test]
+    fn private_mappings_stay() {
+        let text = "1000-2000 rw-p 00000000 00:00 0 [heap]\nRss: 4 kB\n\
+                    2000-4000 rw-s 00000000 00:0f 5 /anon_hugepage (deleted)\nKernelPageSize: 2048 kB\nVmFlags: ht\n\
+                    5000-6000 r-xp 00000000 08:01 5 /home/alice/secret.so\nRss: 4 kB\n";
+        let left = "2000-4000 rw-s 00000000 00:0f 5 /anon_hugepage (deleted)\nKernelPageSize: 2048 kB\nVmFlags: ht\n";
+        assert_eq!(shared_mappings(text), left);
+    }
+}

@@ -1,0 +1,215 @@
+//! What of a file may leave the host, file by file. A file that no rule knows is left out, whoever reads it.
+
+use super::{oracle, postgresql, process};
+use hugepage_core::read::sysctl;
+
+/// Takes the content of a file and returns what may be shown of it.
+pub type Rule = fn(&str) -> String;
+
+/// The rule for the file at `path`; `None` if nothing of it may leave.
+pub fn rule(path: &str) -> Option<Rule> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if let Some(rest) = path.strip_prefix("/proc/") {
+        return match rest.split_once('/') {
+            Some(("sys", parameter)) => of_parameter(parameter),
+            Some((pid, file)) if pid == "self" || pid.parse::<u32>().is_ok() => of_process(file),
+            _ => of_proc(rest),
+        };
+    }
+    if path.starts_with("/sys/kernel/mm/") || path.starts_with("/sys/devices/system/node/") {
+        return Some(as_it_is);
+    }
+    // Wherever cgroups are mounted: their numbers, not what runs in them.
+    if name.starts_with("hugetlb.") || name == "cgroup.controllers" {
+        return Some(as_it_is);
+    }
+    of_configuration(path, name)
+}
+
+fn of_proc(file: &str) -> Option<Rule> {
+    match file {
+        "meminfo" | "vmstat" | "buddyinfo" | "zoneinfo" | "uptime" | "pressure/memory" | "sysvipc/shm" => {
+            Some(as_it_is)
+        }
+        "cmdline" => Some(boot_parameters),
+        "mounts" => Some(mounts),
+        _ => None,
+    }
+}
+
+fn of_parameter(file: &str) -> Option<Rule> {
+    let known = [
+        "kernel/hostname",
+        "kernel/osrelease",
+        "kernel/random/boot_id",
+        "kernel/sem",
+        "kernel/shmall",
+        "kernel/shmmax",
+        "kernel/shmmni",
+    ];
+    (file.starts_with("vm/") || known.contains(&file)).then_some(as_it_is as Rule)
+}
+
+fn of_process(file: &str) -> Option<Rule> {
+    match file {
+        "auxv" | "cgroup" | "limits" | "stat" | "statm" | "status" => Some(as_it_is),
+        "cmdline" => Some(process::command_line),
+        "comm" => Some(as_it_is),
+        "maps" | "smaps" => Some(process::shared_mappings),
+        "mountinfo" | "mounts" => Some(mounts),
+        file if file.starts_with("task/") && file.ends_with("/children") => Some(as_it_is),
+        _ => None,
+    }
+}
+
+fn of_configuration(path: &str, name: &str) -> Option<Rule> {
+    match name {
+        "oratab" | "os-release" | "active_profile" | "PG_VERSION" => return Some(as_it_is),
+        "postmaster.pid" => return Some(as_it_is),
+        "postmaster.opts" => return Some(postgresql::options),
+        "tuned-main.conf" | "tuned.conf" => return Some(tuned),
+        "log.xml" => return Some(oracle::alert_log),
+        _ => {}
+    }
+    if path.starts_with("/etc/security/limits") {
+        return Some(limits);
+    }
+    if path == "/etc/sysctl.conf" || path.contains("/sysctl.d/") {
+        return Some(kernel_parameters);
+    }
+    if name.starts_with("alert_") && name.ends_with(".log") {
+        return Some(oracle::alert_log);
+    }
+    if name.ends_with(".ora") {
+        return Some(oracle::parameters);
+    }
+    if name.ends_with(".service") || path.contains(".service.d/") {
+        return Some(unit);
+    }
+    // The files of a PostgreSQL configuration can have any name; most end so.
+    name.ends_with(".conf").then_some(postgresql::settings as Rule)
+}
+
+fn as_it_is(text: &str) -> String {
+    text.to_owned()
+}
+
+/// The lines for which `wanted` holds.
+pub fn lines(text: &str, wanted: impl Fn(&str) -> bool) -> String {
+    text.lines().filter(|line| wanted(line)).flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Of the kernel's command line what concerns huge pages: some hosts have keys on it.
+fn boot_parameters(text: &str) -> String {
+    let wanted = |word: &&str| word.contains("huge") || word.starts_with("mem=");
+    text.split_ascii_whitespace().filter(wanted).collect::<Vec<_>>().join(" ") + "\n"
+}
+
+/// The file systems that huge pages, shared memory and control groups are on: the others' lines name servers.
+fn mounts(text: &str) -> String {
+    const WANTED: [&str; 5] = ["cgroup", "cgroup2", "hugetlbfs", "tmpfs", "ramfs"];
+    lines(text, |line| {
+        // mountinfo has the type behind a dash, mounts as its third word.
+        let file_system = match line.split_once(" - ") {
+            Some((_, behind)) => behind.split(' ').next(),
+            None => line.split(' ').nth(2),
+        };
+        file_system.is_some_and(|name| WANTED.contains(&name))
+    })
+}
+
+/// vm.* and the limits of System V shared memory.
+fn kernel_parameters(text: &str) -> String {
+    lines(text, |line| {
+        sysctl::parse(line).is_some_and(|(name, _)| name.starts_with("vm.") || name.starts_with("kernel.shm"))
+    })
+}
+
+fn tuned(text: &str) -> String {
+    lines(text, |line| {
+        let line = line.trim();
+        ["[", "include", "reapply_sysctl", "vm.", "kernel.shm"].iter().any(|start| line.starts_with(start))
+    })
+}
+
+fn limits(text: &str) -> String {
+    lines(text, |line| line.contains("memlock") && !line.trim_start().starts_with('#'))
+}
+
+/// Which data directory a unit is for, and what it may lock.
+fn unit(text: &str) -> String {
+    lines(text, |line| {
+        let line = line.trim();
+        ["[", "Environment=PGDATA=", "LimitMEMLOCK="].iter().any(|start| line.starts_with(start))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_rule_knows_stays() {
+        for path in [
+            "/etc/shadow",
+            "/etc/passwd",
+            "/etc/machine-id",
+            "/proc/1/environ",
+            "/proc/1/mem",
+            "/proc/self/environ",
+            "/proc/keys",
+            "/proc/sys/kernel/core_pattern",
+            "/sys/firmware/dmi/tables/DMI",
+            "/var/lib/postgresql/15/main/global/pg_control",
+            "/var/lib/postgresql/15/main/server.key",
+            "/var/lib/postgresql/.pgpass",
+            "/u01/dbs/orapwORCL",
+        ] {
+            assert!(rule(path).is_none(), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_the_hosts_files() {
+        for (path, text, left) in [
+            (
+                "/proc/cmdline",
+                "root=/dev/sda hugepagesz=1G hugepages=4 rd.luks.key=abc mem=4G\n",
+                "hugepagesz=1G hugepages=4 mem=4G\n",
+            ),
+            ("/proc/sys/vm/nr_hugepages", "7\n", "7\n"),
+            (
+                "/etc/sysctl.d/a.conf",
+                "# pw\nvm.nr_hugepages = 3\n-vm/swappiness=1\nkernel.core_pattern=|/x\n",
+                "vm.nr_hugepages = 3\n-vm/swappiness=1\n",
+            ),
+            (
+                "/etc/tuned/mine/tuned.conf",
+                "[main]\ninclude=base\n[sysctl]\nvm.swappiness=1\nnet.x=1\n[script]\nscript=/x\n",
+                "[main]\ninclude=base\n[sysctl]\nvm.swappiness=1\n[script]\n",
+            ),
+            (
+                "/etc/security/limits.conf",
+                "# memlock\noracle soft memlock unlimited\noracle soft nofile 9\n",
+                "oracle soft memlock unlimited\n",
+            ),
+            (
+                "/etc/systemd/system/postgresql.service",
+                "[Service]\nEnvironment=PGPASSWORD=x\nEnvironment=PGDATA=/srv\nLimitMEMLOCK=infinity\n",
+                "[Service]\nEnvironment=PGDATA=/srv\nLimitMEMLOCK=infinity\n",
+            ),
+            (
+                "/proc/self/mountinfo",
+                "1 2 0:1 / /mnt rw - cifs //server/share rw,username=x\n3 2 0:2 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+                "3 2 0:2 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+            ),
+            (
+                "/proc/mounts",
+                "//server/x /mnt cifs rw 0 0\nnone /dev/hugepages hugetlbfs rw,pagesize=2M 0 0\n",
+                "none /dev/hugepages hugetlbfs rw,pagesize=2M 0 0\n",
+            ),
+        ] {
+            assert_eq!(rule(path).unwrap()(text), left, "{path}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+"""The queries that exporters run, each once: they yield the metrics that hugepage_metrics() writes, under its names.
+
+An exporter puts the name of a query before the name of a column. So query `hugepage_pool` with column
+`free_hugepages` is the metric hugepage_pool_free_hugepages. The tests compare names, HELP, labels and values with those
+of hugepage_metrics().
+"""
+
+from dataclasses import dataclass
+
+LEVEL = "CASE {0} WHEN 'ok' THEN 0 WHEN 'notice' THEN 1 WHEN 'warning' THEN 2 WHEN 'critical' THEN 3 END AS {1}"
+INSTANCE = "'postgresql' AS kind, current_setting('data_directory') AS name"
+LANDINGS = ("hugetlb", "thp", "partial thp", "base", "unknown")
+OUTLOOKS = ("hugetlb", "base", "fails", "unknown")
+CAUSES = ("disabled", "sysv_shared_memory", "page_size_unsupported", "pool_empty", "pool_too_small", "pool_taken",
+          "cgroup_limit", "unknown")
+
+
+@dataclass(frozen=True)
+class Query:
+    """One query; labels are columns of text, values are columns of numbers with their HELP, NULL being no sample."""
+
+    name: str
+    sql: str
+    labels: tuple[str, ...]
+    values: dict[str, str]
+    each_backend: bool = False
+    """Whether it costs more with more backends."""
+
+
+def each_of(texts: tuple[str, ...]) -> str:
+    """The texts that a column can have, as rows of a column `it`."""
+    return f"unnest(ARRAY[{', '.join(repr(text) for text in texts)}]) AS it"
+
+
+QUERIES = [
+    Query("hugepage", f"""\
+SELECT {INSTANCE},
+       {LEVEL.format('verdict', 'verdict')},
+       shared_buffers AS shared_buffers_bytes,
+       shared_memory AS shared_memory_bytes,
+       page_size AS page_size_bytes,
+       pages_needed,
+       pages_missing,
+       recommended_nr_hugepages,
+       generation
+FROM hugepage_status
+""", ("kind", "name"), {
+        "verdict": "Gravest finding: 0 ok, 1 notice, 2 warning, 3 critical.",
+        "shared_buffers_bytes": "The buffer pool.",
+        "shared_memory_bytes": "The whole main segment.",
+        "page_size_bytes": "Page size of the main segment.",
+        "pages_needed": "Huge pages that the running segment has or would take.",
+        "pages_missing": "Of these, how many could not be had now; 0 in huge pages.",
+        "recommended_nr_hugepages": "The pool that the whole host should have, of the page size of this instance.",
+        "generation": "Allocations of shared memory by this postmaster; none unless the library is preloaded.",
+    }),
+    Query("hugepage_instance", f"""\
+SELECT {INSTANCE},
+       huge_pages,
+       coalesce(huge_page_size::text, '') AS huge_page_size,
+       1 AS info
+FROM hugepage_status
+""", ("kind", "name", "huge_pages", "huge_page_size"), {
+        "info": "The settings huge_pages and huge_page_size in effect, always 1.",
+    }),
+    Query("hugepage_finding", f"""\
+SELECT {INSTANCE},
+       finding,
+       {LEVEL.format('severity', 'severity')}
+FROM hugepage_findings
+""", ("kind", "name", "finding"), {
+        "severity": "Each thing that can be found, and how grave it is: 0 not so, 1 notice, 2 warning, 3 critical.",
+    }),
+    Query("hugepage_landed", f"""\
+SELECT {INSTANCE},
+       it AS landed_in,
+       (landed_in = it)::int AS "in"
+FROM hugepage_status,
+     {each_of(LANDINGS)}
+""", ("kind", "name", "landed_in"), {
+        "in": "Where shared memory is: 1 for the one that holds.",
+    }),
+    Query("hugepage_fallback", f"""\
+SELECT {INSTANCE},
+       it AS reason,
+       (cause IS NOT DISTINCT FROM it)::int AS cause
+FROM hugepage_status,
+     {each_of(CAUSES)}
+""", ("kind", "name", "reason"), {
+        "cause": "Why it is not in huge pages: 1 for the reason that holds, all 0 if it is.",
+    }),
+    Query("hugepage_restart", f"""\
+SELECT {INSTANCE},
+       it AS lands_in,
+       (restart_outlook = it)::int AS outlook
+FROM hugepage_status,
+     {each_of(OUTLOOKS)}
+""", ("kind", "name", "lands_in"), {
+        "outlook": "What the next start would land in, a crash restart included: 1 for the one that holds.",
+    }),
+    Query("hugepage_cgroup", f"""\
+SELECT {INSTANCE},
+       cgroup_limit AS limit_bytes,
+       cgroup_usage AS usage_bytes
+FROM hugepage_pools p
+JOIN hugepage_status s ON p.page_size = s.huge_page_size
+WHERE p.node IS NULL AND cgroup_limit IS NOT NULL
+""", ("kind", "name"), {
+        "limit_bytes": "The hugetlb cgroup limit of the instance with the least room; none if there is none.",
+        "usage_bytes": "What counts against that limit.",
+    }),
+    Query("hugepage_page_tables", f"""\
+SELECT {INSTANCE},
+       processes,
+       page_tables_total AS total_bytes,
+       page_tables_max AS max_bytes,
+       saving AS saving_bytes,
+       estimated_at_max_connections AS at_max_connections_bytes
+FROM hugepage_page_tables
+""", ("kind", "name"), {
+        "processes": "Processes of the instance.",
+        "total_bytes": "Their page tables together.",
+        "max_bytes": "The largest of them.",
+        "saving_bytes": "What would certainly go of them if shared memory were in huge pages.",
+        "at_max_connections_bytes":
+            "Page tables of as many backends as may connect, once each has touched all of shared memory.",
+    }, each_backend=True),
+    Query("hugepage_pool", """\
+SELECT page_size::text AS page_size,
+       nr_hugepages,
+       free_hugepages,
+       resv_hugepages,
+       surplus_hugepages,
+       nr_overcommit_hugepages,
+       available AS available_hugepages,
+       obtainable_now AS obtainable_hugepages
+FROM hugepage_pools
+WHERE node IS NULL
+""", ("page_size",), {
+        "nr_hugepages": "Pages in the pool of the host, surplus included.",
+        "free_hugepages": "Of these, not yet touched, though perhaps reserved.",
+        "resv_hugepages": "Of the free ones, promised to a mapping.",
+        "surplus_hugepages": "Pages above what the pool was set to, which go with their user.",
+        "nr_overcommit_hugepages": "Surplus pages that the kernel may try to add.",
+        "available_hugepages": "Free and promised to nobody.",
+        "obtainable_hugepages": "Pages that the free memory as it lies could still give, without compaction.",
+    }),
+    Query("hugepage_node", """\
+SELECT page_size::text AS page_size,
+       node::text AS node,
+       nr_hugepages,
+       free_hugepages,
+       surplus_hugepages
+FROM hugepage_pools
+WHERE node IS NOT NULL
+""", ("page_size", "node"), {
+        "nr_hugepages": "Pages of the pool on this NUMA node.",
+        "free_hugepages": "Of these, not yet touched.",
+        "surplus_hugepages": "Pages of this node above what the pool was set to.",
+    }),
+    Query("hugepage_host", """\
+SELECT max(setting::bigint) FILTER (WHERE name = 'PageTables') AS page_tables_bytes,
+       max(setting::bigint) FILTER (WHERE name = 'MemTotal') AS memory_bytes
+FROM hugepage_host
+WHERE name IN ('PageTables', 'MemTotal')
+""", (), {
+        "page_tables_bytes": "Page tables of the whole host.",
+        "memory_bytes": "Memory of the host, huge pages included.",
+    }),
+]

@@ -1,0 +1,159 @@
+"""Writes hugepages.json, the Grafana dashboard: the fleet, one server, its history.
+
+Needs grafana-foundation-sdk of PyPI (requirements.txt), Grafana's own model of a dashboard.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from grafana_foundation_sdk.builders import bargauge, common, dashboard, prometheus, stat, statetimeline, table, timeseries
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models import common as kinds
+from grafana_foundation_sdk.models import dashboard as model
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
+
+SOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
+ONE = '{instance="$instance", name="$name"}'
+HOST = '{instance="$instance"}'
+
+LEVELS = {"0": ("ok", "green"), "1": ("notice", "blue"), "2": ("warning", "orange"), "3": ("critical", "red")}
+YES = {"0": ("no", "transparent"), "1": ("yes", "blue")}
+
+
+def mapping(texts: dict[str, tuple[str, str]]) -> list[model.ValueMap]:
+    """Values as words in colours."""
+    return [model.ValueMap(options={
+        value: model.ValueMappingResult(text=text, color=color, index=int(value)) for value, (text, color) in texts.items()})]
+
+
+def query(expression: str, legend: str = "", ref: str = "A") -> prometheus.Dataquery:
+    """A query over the time range of the dashboard."""
+    return prometheus.Dataquery().datasource(SOURCE).expr(expression).legend_format(legend).ref_id(ref).range()
+
+
+def now(expression: str, legend: str = "", ref: str = "A") -> prometheus.Dataquery:
+    """A query of the present."""
+    return prometheus.Dataquery().datasource(SOURCE).expr(expression).legend_format(legend).ref_id(ref).instant()
+
+
+def panel(kind: Any, title: str, width: int, height: int, *queries: prometheus.Dataquery, unit: str = "") -> Any:
+    """What all panels have."""
+    made = kind.Panel().title(title).datasource(SOURCE).span(width).height(height).targets(list(queries))
+    return made.unit(unit) if unit else made
+
+
+def number(title: str, *queries: prometheus.Dataquery, unit: str = "", width: int = 4) -> stat.Panel:
+    """Large figures."""
+    made = panel(stat, title, width, 4, *queries, unit=unit)
+    return made.graph_mode(kinds.BigValueGraphMode.NONE).color_mode(kinds.BigValueColorMode.BACKGROUND).thresholds(
+        dashboard.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps([model.Threshold(color="blue")]))
+
+
+def lines(title: str, *queries: prometheus.Dataquery, unit: str) -> timeseries.Panel:
+    """Curves."""
+    legend = common.VizLegendOptions().show_legend(True).placement(kinds.LegendPlacement.BOTTOM)
+    return panel(timeseries, title, 12, 8, *queries, unit=unit).min(0).legend(legend)
+
+
+def states(title: str, *queries: prometheus.Dataquery, texts: dict[str, tuple[str, str]]) -> statetimeline.Panel:
+    """Bars of colours."""
+    made = panel(statetimeline, title, 12, 8, *queries).mappings(mapping(texts))
+    return made.show_value(kinds.VisibilityMode.NEVER).merge_values(True)
+
+
+def fleet() -> list[Any]:
+    """All servers."""
+    verdicts = number("Servers by verdict", *(
+        now(f"count(hugepage_verdict == {value}) or vector(0)", text, chr(ord("A") + int(value)))
+        for value, (text, _color) in LEVELS.items()), width=12)
+    for text, color in LEVELS.values():
+        verdicts.override_by_name(text, [model.DynamicConfigValue(
+            id_val="color", value={"mode": "fixed", "fixedColor": color})])
+    columns = {
+        "Value #A": ("verdict", "hugepage_verdict"),
+        "Value #B": ("shared memory", "hugepage_shared_memory_bytes"),
+        "Value #C": ("page size", "hugepage_page_size_bytes"),
+        "Value #D": ("pages needed", "hugepage_pages_needed"),
+        "Value #E": ("missing", "hugepage_pages_missing"),
+        "Value #F": ("page tables", "hugepage_page_tables_total_bytes"),
+    }
+    servers = panel(table, "Servers", 24, 8, *(
+        now(f"sum by (instance, name) ({metric})", ref=field[-1]).format(PromQueryFormat.TABLE)
+        for field, (_title, metric) in columns.items()))
+    servers.with_transformation(model.DataTransformerConfig(id_val="merge", options={}))
+    servers.with_transformation(model.DataTransformerConfig(id_val="organize", options={
+        "excludeByName": {"Time": True}, "renameByName": {field: title for field, (title, _) in columns.items()}}))
+    servers.override_by_name("verdict", [
+        model.DynamicConfigValue(id_val="mappings", value=mapping(LEVELS)),
+        model.DynamicConfigValue(id_val="custom.cellOptions", value={"type": "color-text"})])
+    servers.override_by_regexp("shared memory|page size|page tables", [
+        model.DynamicConfigValue(id_val="unit", value="bytes")])
+    servers.sort_by([common.TableSortByFieldState().display_name("verdict").desc(True)])
+    lost = number("In huge pages, and after the next start", now(
+        'sum(hugepage_landed_in{landed_in="hugetlb"})', "now", "A"), now(
+        'sum(hugepage_restart_outlook{lands_in="hugetlb"})', "after the next start", "B"), now(
+        "count(hugepage_verdict)", "servers", "C"), width=12)
+    return [verdicts, lost, servers]
+
+
+def server() -> list[Any]:
+    """The one that is chosen."""
+    return [
+        number("Verdict", now(f"hugepage_verdict{ONE}")).mappings(mapping(LEVELS)),
+        number("Shared memory is in pages of", now(f"hugepage_page_size_bytes{ONE}"), unit="bytes"),
+        number("The next start lands in", now(f"hugepage_restart_outlook{ONE} == 1", "{{lands_in}}")).text_mode(
+            kinds.BigValueTextMode.NAME),
+        number("Pages needed, missing", now(f"hugepage_pages_needed{ONE}", "needed", "A"),
+               now(f"hugepage_pages_missing{ONE}", "missing", "B"), width=6),
+        number("Pool: recommended, now", now(f"hugepage_recommended_nr_hugepages{ONE}", "recommended", "A"),
+               now(f"hugepage_pool_nr_hugepages{HOST}", "{{page_size}} bytes", "B"), width=6),
+        panel(bargauge, "Findings", 12, 8, now(f"hugepage_finding_severity{ONE}", "{{finding}}")).min(0).max(3).mappings(
+            mapping(LEVELS)).orientation(kinds.VizOrientation.HORIZONTAL).thresholds(
+            dashboard.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(
+                [model.Threshold(color=color, value=None if value == "0" else float(value))
+                 for value, (_text, color) in LEVELS.items()])),
+        lines("Page tables now, and at the worst", query(f"hugepage_page_tables_total_bytes{ONE}", "all processes", "A"),
+              query(f"hugepage_page_tables_max_bytes{ONE}", "the largest", "B"),
+              query(f"hugepage_page_tables_at_max_connections_bytes{ONE}", "at max_connections", "C"), unit="bytes"),
+    ]
+
+
+def history() -> list[Any]:
+    """What the chosen one and its host have been through."""
+    counters = ("nr", "free", "resv", "surplus", "available")
+    return [
+        states("Shared memory is in", query(f"hugepage_landed_in{ONE}", "{{landed_in}}"), texts=YES),
+        states("The next start would land in", query(f"hugepage_restart_outlook{ONE}", "{{lands_in}}"), texts=YES),
+        states("Findings", query(f"hugepage_finding_severity{ONE}", "{{finding}}"), texts=LEVELS),
+        lines("Pool of the host", *(query(f"hugepage_pool_{name}_hugepages{HOST}", f"{name} ({{{{page_size}}}})",
+                                          chr(ord("A") + at)) for at, name in enumerate(counters)), unit="short"),
+    ]
+
+
+def build() -> model.Dashboard:
+    """The dashboard."""
+    made = dashboard.Dashboard("Huge pages of PostgreSQL and Oracle").uid("pg-hugepages").tags(["postgresql", "hugepages"])
+    made.time("now-24h", "now").refresh("1m").timezone("browser").readonly().tooltip(model.DashboardCursorSync.CROSSHAIR)
+    made.with_variable(dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus"))
+    for name, expression in (("instance", "label_values(hugepage_verdict, instance)"),
+                             ("name", 'label_values(hugepage_verdict{instance="$instance"}, name)')):
+        made.with_variable(dashboard.QueryVariable(name).label(name.capitalize()).datasource(SOURCE).query(expression).refresh(
+            model.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(model.VariableSort.ALPHABETICAL_ASC))
+    for title, panels in (("The fleet", fleet()), ("One server", server()), ("Its history", history())):
+        made.with_row(dashboard.Row(title))
+        for each in panels:
+            made.with_panel(each)
+    return made.build()
+
+
+def text() -> str:
+    """The dashboard as Grafana imports it."""
+    return JSONEncoder(sort_keys=True, indent=2).encode(build()) + "\n"
+
+
+if __name__ == "__main__":
+    target = Path(__file__).resolve().parent / "hugepages.json"
+    if "--check" in sys.argv:
+        sys.exit(int(target.read_text() != text()))
+    target.write_text(text())

@@ -1,0 +1,207 @@
+"""Debian's Prometheus and its exporters, each on a port of its own for the length of a block."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.cluster import Cluster, rows
+from harness.poll import until
+
+MONITORING = Path(__file__).resolve().parents[2] / "monitoring"
+INTERVAL = "500ms"
+"""How often the tests' Prometheus scrapes and evaluates."""
+
+GAP = 2.5
+"""Seconds without a sample after which an alert has ended, a few intervals."""
+
+LABEL = re.compile(r'(\w+)=(?=")')
+
+
+def free_port() -> int:
+    """A TCP port of this host that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def get(url: str, **parameters: str) -> str:
+    """The body of an answer."""
+    query = f"?{urllib.parse.urlencode(parameters)}" if parameters else ""
+    with urllib.request.urlopen(url + query, timeout=30) as answer:
+        return answer.read().decode()
+
+
+@contextmanager
+def service(*command: str | Path, url: str, log: Path, env: dict[str, str] | None = None,
+            cwd: Path | None = None) -> Iterator[None]:
+    """A program that serves `url`, from when it answers there until the end of the block."""
+    with open(log, "w") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL, cwd=cwd,
+                                   env={**os.environ, **(env or {})})
+    try:
+        until(f"{Path(command[0]).name} to answer", lambda: _answers(url) or process.poll() is not None)
+        assert process.poll() is None, log.read_text()
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _answers(url: str) -> bool:
+    try:
+        return bool(get(url))
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        return False
+
+
+@contextmanager
+def postgres_exporter(cluster: Cluster, user: str) -> Iterator[str]:
+    """prometheus-postgres-exporter on a cluster with our queries alone; its address."""
+    address = f"127.0.0.1:{free_port()}"
+    source = f"user={user} host={cluster.root} port=5432 dbname=postgres sslmode=disable"
+    with service("prometheus-postgres-exporter", f"--web.listen-address={address}", "--disable-default-metrics",
+                 "--disable-settings-metrics", "--no-collector.database", "--no-collector.bgwriter",
+                 f"--extend.query-path={MONITORING}/exporters/postgres_exporter.yaml",
+                 url=f"http://{address}/metrics", log=cluster.root / "postgres_exporter.log",
+                 env={"DATA_SOURCE_NAME": source}):
+        yield address
+
+
+@contextmanager
+def sql_exporter(cluster: Cluster, user: str) -> Iterator[str]:
+    """prometheus-sql-exporter on a cluster with our configuration, but for connection and interval; its address."""
+    address = f"127.0.0.1:{free_port()}"
+    config = yaml.safe_load((MONITORING / "exporters/sql_exporter.yml").read_text())
+    for job in config["jobs"]:
+        job["interval"] = "1s"
+        job["connections"] = [f"postgres://{user}@/postgres?host={cluster.root}&port=5432&sslmode=disable"]
+    ours = cluster.root / "sql_exporter.yml"
+    ours.write_text(yaml.safe_dump(config))
+    with service("prometheus-sql-exporter", f"-web.listen-address={address}", f"-config.file={ours}",
+                 url=f"http://{address}/metrics", log=cluster.root / "sql_exporter.log"):
+        yield address
+
+
+class Textfile:
+    """What a timer would do: hugepage_metrics() into the directory of node_exporter's textfile collector."""
+
+    def __init__(self, cluster: Cluster, user: str) -> None:
+        self.cluster, self.user = cluster, user
+        self.directory = cluster.root / "textfile"
+        self.directory.mkdir()
+
+    def write(self) -> None:
+        """Once, in one step."""
+        [row] = rows(self.cluster.connect(user=self.user), "SELECT hugepage_metrics() AS text")
+        new = self.directory / "hugepages.new"
+        new.write_text(row["text"])
+        new.replace(self.directory / "hugepages.prom")
+
+
+@contextmanager
+def node_exporter(textfile: Textfile) -> Iterator[str]:
+    """prometheus-node-exporter with its textfile collector alone; its address."""
+    address = f"127.0.0.1:{free_port()}"
+    with service("prometheus-node-exporter", f"--web.listen-address={address}", "--collector.disable-defaults",
+                 "--collector.textfile", f"--collector.textfile.directory={textfile.directory}",
+                 url=f"http://{address}/metrics", log=textfile.directory.parent / "node_exporter.log"):
+        yield address
+
+
+@dataclass
+class Prometheus:
+    """A running Prometheus, by its HTTP API."""
+
+    url: str
+
+    def query(self, expression: str, **parameters: str) -> list[dict[str, Any]]:
+        """The vector or matrix that an expression has; with start, end and step over time."""
+        kind = "query_range" if "start" in parameters else "query"
+        answer = json.loads(get(f"{self.url}/api/v1/{kind}", query=expression, **parameters))
+        assert answer["status"] == "success", answer
+        return answer["data"]["result"]
+
+    def firing(self, job: str) -> set[str]:
+        """The names of the alerts that fire for what a job scrapes."""
+        alerts = json.loads(get(f"{self.url}/api/v1/alerts"))["data"]["alerts"]
+        return {alert["labels"]["alertname"] for alert in alerts
+                if alert["state"] == "firing" and alert["labels"]["job"] == job}
+
+    def history(self, job: str) -> list[tuple[str, str]]:
+        """What the alerts of a job have done, oldest first: `on` and `off`, each with the alert's name."""
+        names = self.query("count by (alertname) (max_over_time(ALERTS{alertstate='firing', job='%s'}[1h]))" % job)
+        steps = []
+        for name in [each["metric"]["alertname"] for each in names]:
+            selector = "ALERTS{alertstate='firing', job='%s', alertname='%s'}[1h]" % (job, name)
+            [series] = self.query(selector)
+            times = [float(time) for time, _ in series["values"]]
+            runs = [0, *(at for at in range(1, len(times)) if times[at] - times[at - 1] > GAP)]
+            for number, first in enumerate(runs):
+                last = (runs[number + 1] if number + 1 < len(runs) else len(times)) - 1
+                steps += [(times[first], "on", name), (times[last] + GAP / 2, "off", name)]
+        return [(what, name) for _time, what, name in sorted(steps)]
+
+
+@contextmanager
+def prometheus(directory: Path, targets: dict[str, str], hold: str = "0s") -> Iterator[Prometheus]:
+    """Prometheus with our alerts and scrape jobs for these targets, by the job's name.
+
+    `hold` stands for every alert's `for`, so that no test waits an hour.
+    """
+    rules = yaml.safe_load((MONITORING / "prometheus/alerts.yaml").read_text())
+    for group in rules["groups"]:
+        for rule in group["rules"]:
+            rule["for"] = hold
+    config = yaml.safe_load((MONITORING / "prometheus/prometheus.yml").read_text())
+    config["global"] = {"scrape_interval": INTERVAL, "scrape_timeout": INTERVAL, "evaluation_interval": INTERVAL}
+    config["scrape_configs"] = [job for job in config["scrape_configs"] if job["job_name"] in targets]
+    assert len(config["scrape_configs"]) == len(targets)
+    for job in config["scrape_configs"]:
+        job["static_configs"] = [{"targets": [targets[job["job_name"]]]}]
+    home = directory / "prometheus"
+    home.mkdir()
+    (home / "alerts.yaml").write_text(yaml.safe_dump(rules))
+    (home / "prometheus.yml").write_text(yaml.safe_dump(config))
+    url = f"http://127.0.0.1:{free_port()}"
+    with service("prometheus", f"--config.file={home}/prometheus.yml", f"--storage.tsdb.path={home}/data",
+                 f"--web.listen-address={url.removeprefix('http://')}", "--log.level=warn",
+                 "--web.console.templates=/nonexistent", url=f"{url}/-/ready", log=home / "log"):
+        yield Prometheus(url)
+
+
+def samples(text: str, without: Sequence[str] = ()) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """Samples of the text format by name and labels, but for some labels; NaN is no sample."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith("#") or not line:
+            continue
+        series, value = line.rsplit(" ", 1)
+        name, _, labels = series.partition("{")
+        pairs = json.loads("{" + LABEL.sub(r'"\1":', labels.removesuffix("}")) + "}") if labels else {}
+        if value != "NaN":
+            key = (name, frozenset(pair for pair in pairs.items() if pair[0] not in without))
+            assert key not in found, key
+            found[key] = float(value)
+    return found
+
+
+def described(text: str) -> dict[str, tuple[str, str]]:
+    """HELP and TYPE of each metric of the text format."""
+    help_of, type_of = {}, {}
+    for line in text.splitlines():
+        if line.startswith(("# HELP ", "# TYPE ")):
+            name, words = line[7:].split(" ", 1)
+            (help_of if line.startswith("# HELP") else type_of)[name] = words
+    return {name: (help_of[name], type_of[name]) for name in type_of}

@@ -1,0 +1,150 @@
+"""hugepage_metrics() and the queries of the exporters say the same, through the real exporters and Prometheus."""
+
+import subprocess
+from contextlib import ExitStack
+
+import pytest
+import yaml
+
+from harness.cgroup import Cgroup
+from harness.cluster import Cluster, rows
+from harness.kernel import meminfo, pool_numbers
+from harness.news import PRELOADED
+from harness.poll import until
+from harness.processes import run
+from harness.prometheus import (MONITORING, Prometheus, Textfile, described, get, node_exporter, postgres_exporter, prometheus,
+                                samples, sql_exporter)
+from harness.status import create_extension
+from harness.units import MB
+
+MOVES = {"hugepage_host_page_tables_bytes", "hugepage_pool_obtainable_hugepages", "hugepage_page_tables_processes",
+         "hugepage_page_tables_total_bytes", "hugepage_page_tables_max_bytes", "hugepage_page_tables_saving_bytes",
+         "hugepage_page_tables_at_max_connections_bytes"}
+"""What changes by itself between two looks."""
+
+SCRAPED = {"job", "instance", "server", "host", "database", "__name__"}
+"""Labels that the exporters and Prometheus add."""
+
+
+def watched(cluster: Cluster, within: Cgroup | None = None) -> Cluster:
+    """The server, running with the extension, and a role that may do no more than monitor."""
+    create_extension(cluster.start(within))
+    cluster.sql("CREATE ROLE monitor LOGIN IN ROLE pg_monitor")
+    return cluster
+
+
+def text_of(cluster: Cluster) -> str:
+    """hugepage_metrics(), as that role sees it."""
+    [row] = rows(cluster.connect(user="monitor"), "SELECT hugepage_metrics() AS text")
+    return row["text"]
+
+
+def labels(cluster: Cluster, **more: str) -> frozenset:
+    """The labels of an instance's sample."""
+    return frozenset({"kind": "postgresql", "name": str(cluster.data), **more}.items())
+
+
+def scraped(watcher: Prometheus, job: str) -> dict:
+    """What Prometheus has of a job now, in the form of `samples`."""
+    found = watcher.query("{__name__=~'hugepage_.*', job='%s'}" % job)
+    return {(each["metric"]["__name__"], frozenset((name, value) for name, value in each["metric"].items()
+                                                   if name not in SCRAPED)): float(each["value"][1])
+            for each in found if each["value"][1] != "NaN"}
+
+
+def at_rest(found: dict) -> dict:
+    """The samples that two looks have in common."""
+    return {key: value for key, value in found.items() if key[0] not in MOVES}
+
+
+@pytest.mark.parametrize("landed_in", ["hugetlb", "base"])
+def test_every_way_says_the_same(new_cluster, pool, cgroup, landed_in):
+    """Names, labels, values and HELP, whether by an exporter's query or by the text."""
+    server, group = new_cluster(**PRELOADED), cgroup()
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, needed if landed_in == "hugetlb" else needed - 1)
+    group.limit(2 * MB, max=(needed + 9) * 2 * MB)
+    watched(server, within=group)
+    textfile = Textfile(server, "monitor")
+    textfile.write()
+    text = text_of(server)
+    said = samples(text)
+    assert said[("hugepage_landed_in", labels(server, landed_in=landed_in))] == 1
+    assert said[("hugepage_cgroup_limit_bytes", labels(server))] == (needed + 9) * 2 * MB
+    assert said[("hugepage_generation", labels(server))] == 1
+    assert said[("hugepage_pool_nr_hugepages", frozenset({("page_size", str(2 * MB))}))] == pool_numbers(2 * MB).nr
+    assert said[("hugepage_host_memory_bytes", frozenset())] == meminfo()["MemTotal"]
+    with ExitStack() as services:
+        targets = {
+            "postgres_exporter": services.enter_context(postgres_exporter(server, "monitor")),
+            "sql_exporter": services.enter_context(sql_exporter(server, "monitor")),
+            "node": services.enter_context(node_exporter(textfile)),
+        }
+        watcher = services.enter_context(prometheus(server.root, targets))
+        for job in targets:
+            until(f"samples of {job}", lambda: len(scraped(watcher, job)) >= len(said))
+            seen = scraped(watcher, job)
+            assert seen.keys() == said.keys(), job
+            assert at_rest(seen) == at_rest(said), job
+        exported = described(get(f"http://{targets['postgres_exporter']}/metrics"))
+    ours = described(text)
+    assert {name: exported[name] for name in ours} == ours
+    assert {kind for _help, kind in ours.values()} == {"gauge"}
+
+
+def test_text_is_sound(new_cluster):
+    """Prometheus' own linter has nothing to say, of a server with everything that it can have."""
+    server = watched(new_cluster(**PRELOADED))
+    text = text_of(server)
+    assert text.endswith("# EOF\n")
+    checked = subprocess.run(["promtool", "check", "metrics"], input=text, text=True, capture_output=True, check=False)
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+
+
+def test_alerts_by_their_own_tests():
+    run("promtool", "check", "rules", str(MONITORING / "prometheus/alerts.yaml"))
+    run("promtool", "check", "config", str(MONITORING / "prometheus/prometheus.yml"))
+    assert "SUCCESS" in run("promtool", "test", "rules", str(MONITORING / "prometheus/alerts_test.yaml"))
+    rules = yaml.safe_load((MONITORING / "prometheus/alerts.yaml").read_text())["groups"][0]["rules"]
+    tests = yaml.safe_load((MONITORING / "prometheus/alerts_test.yaml").read_text())["tests"]
+    checks = [check for test in tests for check in test["alert_rule_test"]]
+    for rule in rules:
+        mine = [check["exp_alerts"] for check in checks if check["alertname"] == rule["alert"]]
+        assert [] in mine, f"{rule['alert']} is never tested silent"
+        severity = rule["labels"]["severity"]
+        assert any(each["exp_labels"]["severity"] == severity for found in mine for each in found), (
+            f"{rule['alert']} is never tested firing as {severity}")
+
+
+def test_every_alert_has_a_runbook():
+    rules = yaml.safe_load((MONITORING / "prometheus/alerts.yaml").read_text())["groups"][0]["rules"]
+    for rule in rules:
+        file, _, anchor = rule["annotations"]["runbook_url"].partition("#")
+        page = (MONITORING.parent / file).read_text()
+        assert anchor == rule["alert"].lower()
+        assert f"### {rule['alert']}\n" in page
+
+
+def test_files_are_made_from_the_queries():
+    run("/usr/bin/python3", str(MONITORING / "exporters/generate.py"), "--check")
+
+
+def test_pgwatch(new_cluster):
+    """Each metric's SQL runs for pg_monitor and has the columns that pgwatch looks for."""
+    server = watched(new_cluster())
+    session = server.connect(user="monitor")
+    file = yaml.safe_load((MONITORING / "exporters/pgwatch.yaml").read_text())
+    assert file["presets"]["hugepages"]["metrics"].keys() == file["metrics"].keys()
+    for name, metric in file["metrics"].items():
+        for sql in metric["sqls"].values():
+            for row in rows(session, sql):
+                assert row.pop("epoch_ns") > 0
+                values = [value for column, value in row.items() if not column.startswith("tag_")]
+                assert values and all(isinstance(value, int | None) for value in values), name
+
+
+def test_the_list_in_the_docs_is_complete(new_cluster):
+    """docs/monitoring.md names every metric that there is."""
+    server = watched(new_cluster(**PRELOADED))
+    page = (MONITORING.parent / "docs/monitoring.md").read_text()
+    assert [name for name in described(text_of(server)) if f"`{name}" not in page] == []

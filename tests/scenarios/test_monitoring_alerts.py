@@ -1,0 +1,126 @@
+"""The alerts of a live cluster, seen through Prometheus: what goes on and off, and in what order."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from harness.cluster import Cluster
+from harness.news import PRELOADED
+from harness.poll import until
+from harness.prometheus import Prometheus, Textfile, node_exporter, postgres_exporter, prometheus
+from harness.status import create_extension
+from harness.units import MB
+
+
+class Watch:
+    """Prometheus over one server, by postgres_exporter and by the text that a timer writes."""
+
+    def __init__(self, watcher: Prometheus, textfile: Textfile) -> None:
+        self.watcher, self.textfile = watcher, textfile
+
+    def fires(self, *alerts: str) -> None:
+        """Wait until these alerts fire, and no others, whichever way it is scraped."""
+        def so() -> bool:
+            if self.textfile.cluster.ready():
+                self.textfile.write()
+            return self.watcher.firing("postgres_exporter") == self.watcher.firing("node") == set(alerts)
+        try:
+            until(f"the alerts {alerts}", so)
+        except TimeoutError as error:
+            raise AssertionError([self.watcher.firing(job) for job in ("postgres_exporter", "node")]) from error
+
+    def samples(self, expression: str) -> bool:
+        """Whether both ways have such a sample."""
+        return {each["metric"]["job"] for each in self.watcher.query(expression)} == {"postgres_exporter", "node"}
+
+
+@contextmanager
+def watch(server: Cluster) -> Iterator[Watch]:
+    """A running server with the extension, watched."""
+    server.sql("CREATE ROLE monitor LOGIN IN ROLE pg_monitor")
+    textfile = Textfile(server, "monitor")
+    textfile.write()
+    with (postgres_exporter(server, "monitor") as queries, node_exporter(textfile) as text,
+          prometheus(server.root, {"postgres_exporter": queries, "node": text}) as watcher):
+        watching = Watch(watcher, textfile)
+        until("the first samples", lambda: watching.samples("hugepage_verdict"))
+        yield watching
+
+
+@pytest.mark.parametrize("settings", [PRELOADED, {}], ids=["preloaded", "not preloaded"])
+def test_pool_shrunk_then_crash(new_cluster, pool, settings):
+    """First the warning of what would be lost, then of what is; each ends with its reason, and in that order."""
+    server = new_cluster(**settings)
+    needed = server.pages_needed(2 * MB)
+    borrowed = pool(2 * MB, needed)
+    create_extension(server.start())
+    with watch(server) as watched:
+        watched.fires()
+        borrowed.resize(0)
+        watched.fires("HugepagesLostAtNextRestart")
+        assert server.crash()
+        watched.fires("HugepagesLost")
+        borrowed.resize(needed)
+        # The pool is there again, but the server is not in it before it starts anew.
+        until("the outlook", lambda: watched.textfile.write() or watched.samples(
+            "hugepage_restart_outlook{lands_in='hugetlb'} == 1"))
+        watched.fires("HugepagesLost")
+        server.restart()
+        watched.fires()
+        for job in ("postgres_exporter", "node"):
+            steps = watched.watcher.history(job)
+            assert [step for step in steps if step[0] == "on"] == [
+                ("on", "HugepagesLostAtNextRestart"), ("on", "HugepagesLost")], steps
+            assert [step for step in steps if step[0] == "off"] == [
+                ("off", "HugepagesLostAtNextRestart"), ("off", "HugepagesLost")], steps
+
+
+def test_next_start_fails(new_cluster, pool):
+    """With huge_pages = on a crash takes the server away, and monitoring said so before."""
+    server = new_cluster(huge_pages=True)
+    borrowed = pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    with watch(server) as watched:
+        watched.fires()
+        borrowed.resize(0)
+        watched.fires("HugepagesNextStartFails")
+        assert not server.crash()
+
+
+def test_cgroup_below_segment(new_cluster, pool, cgroup):
+    server, group = new_cluster(), cgroup()
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, needed)
+    create_extension(server.start(within=group))
+    with watch(server) as watched:
+        watched.fires()
+        group.limit(2 * MB, max=(needed - 1) * 2 * MB)
+        watched.fires("HugepagesCgroupLimit")
+        group.limit(2 * MB, max=needed * 2 * MB)
+        watched.fires()
+
+
+def test_pool_wasted(new_cluster, pool):
+    server = new_cluster()
+    needed = server.pages_needed(2 * MB)
+    borrowed = pool(2 * MB, needed)
+    create_extension(server.start())
+    with watch(server) as watched:
+        watched.fires()
+        borrowed.resize(borrowed.persistent() + needed)
+        watched.fires("HugepagesPoolWasted")
+        borrowed.resize(borrowed.persistent() - needed)
+        watched.fires()
+
+
+def test_base_pages_though_asked_for(new_cluster, pool):
+    """From 1 GB of shared memory on."""
+    server = new_cluster(shared_buffers="1GB")
+    pool(2 * MB, 0)
+    create_extension(server.start())
+    with watch(server) as watched:
+        watched.fires("HugepagesNotUsed")
+        server.conf(shared_buffers="128MB")
+        server.restart()
+        watched.fires()

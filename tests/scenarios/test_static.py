@@ -1,0 +1,54 @@
+"""One program for every host: it needs nothing of the one that it runs on."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.sidecar import OK, PROGRAM, UNKNOWN, run, static_binary
+
+
+@pytest.fixture
+def empty(root, tmp_path) -> Path:
+    """A root directory with nothing in it but the program."""
+    shutil.copy(static_binary(), tmp_path / PROGRAM)
+    return tmp_path
+
+
+def within(directory: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([f"/{PROGRAM}", *arguments], capture_output=True, text=True, timeout=60, env={},
+                          preexec_fn=lambda: os.chroot(directory))
+
+
+def test_it_is_linked_statically():
+    said = subprocess.run(["ldd", static_binary()], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    assert "statically linked" in said.stdout or "not a dynamic executable" in said.stdout + said.stderr
+
+
+def test_it_runs_where_nothing_else_is(empty):
+    version = within(empty, "--version")
+    assert (version.returncode, version.stderr) == (OK, "")
+    assert version.stdout.startswith(f"{PROGRAM} ")
+    assert within(empty, "--help").returncode == OK
+
+
+def test_without_proc_and_sys_it_says_what_is_missing(empty):
+    applied = within(empty, "apply", "--pages", "1", "--dry-run")
+    assert applied.returncode == UNKNOWN
+    assert "/sys/kernel/mm/hugepages" in applied.stderr and "No such file or directory" in applied.stderr
+    captured = within(empty, "capture", "/captured")
+    assert (captured.returncode, captured.stderr) == (OK, "")
+    assert (empty / "captured/README").exists() and not (empty / "captured/proc/meminfo").exists()
+
+
+def test_a_capture_is_read_there(root, tmp_path):
+    """What was captured on one machine can be examined on one that has nothing else."""
+    tree = tmp_path / "tree"
+    assert run("capture", tree).status == OK
+    shutil.copy(static_binary(), tmp_path / PROGRAM)
+    again = within(tmp_path, "--root", "/tree", "capture", "/again")
+    assert (again.returncode, again.stderr) == (OK, "")
+    for file in ("proc/meminfo", "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"):
+        assert (tmp_path / "again" / file).read_text() == (tree / file).read_text()
