@@ -7,6 +7,7 @@ use hugepage_core::read::Root;
 
 use crate::commands::apply::Apply;
 use crate::commands::capture::Capture;
+use crate::commands::report::Report;
 use crate::commands::status;
 
 /// Huge pages of a whole host: every PostgreSQL and Oracle instance on it, what they have and what they need.
@@ -26,6 +27,8 @@ pub struct Cli {
 pub enum Command {
     /// A row for each instance, the pools, and one verdict
     Status(status::Options),
+    /// Write all of it as one page for a browser, with pictures and the history
+    Report(Report),
     /// Set a pool of huge pages, or leave it as it was if the kernel does not give all of them
     Apply(Apply),
     /// Copy the files that answers come from, without secrets, to be examined elsewhere with --root

@@ -8,7 +8,9 @@ mod cli;
 mod commands;
 mod exit;
 mod interrupt;
+mod report;
 mod show;
+mod state;
 
 use clap::Parser;
 use clap::error::ErrorKind;

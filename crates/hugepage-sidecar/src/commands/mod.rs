@@ -2,6 +2,7 @@
 
 pub mod apply;
 pub mod capture;
+pub mod report;
 pub mod status;
 
 use crate::cli::{Cli, Command};
@@ -12,6 +13,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
     let root = cli.root();
     match &cli.command {
         Command::Status(options) => status::run(&root, *options),
+        Command::Report(args) => report::run(&root, args),
         Command::Apply(args) => apply::run(args, &root),
         Command::Capture(args) => capture::run(args, &root),
     }
