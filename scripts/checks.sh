@@ -14,7 +14,7 @@ run_python() {
 run_tests() {    # PYTEST ARGUMENT...
     local results="$CACHE/cargo-test.log"
     say "Unit tests of the crates that need no PostgreSQL"
-    cargo test "${RUST_FLAGS[@]}" --workspace --exclude pg_hugepages 2>&1 | tee "$results"
+    cargo test --locked "${RUST_FLAGS[@]}" --workspace --exclude pg_hugepages 2>&1 | tee "$results"
     build_extension
     install_extension
     say "Scenarios on throwaway clusters of PostgreSQL $PG_MAJOR"
@@ -33,5 +33,5 @@ run_lint() {
 }
 
 clippy() {
-    PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy "${RUST_FLAGS[@]}" "$@" -- -D warnings
+    PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy --locked "${RUST_FLAGS[@]}" "$@" -- -D warnings
 }

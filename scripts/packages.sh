@@ -9,8 +9,12 @@ packages_for() {
             build) printf '%s\n' gcc libc6-dev make pkg-config clang libclang-dev libicu-dev \
                 libssl-dev zlib1g-dev ;;
             run) printf '%s\n' python3 python3-psycopg2 procps ;;
-            test) printf '%s\n' python3-pytest python3-venv ansible-core openssl strace systemd ;;
-            package) printf '%s\n' debhelper dpkg-dev ;;
+            test) printf '%s\n' python3-pytest openssl strace systemd ;;
+            any-major) printf '%s\n' python3-venv ansible-core ;;    # what the scenarios of that marker need besides
+            package) printf '%s\n' debhelper dpkg-dev lintian ;;
+            # Debian's tools for packages of PostgreSQL extensions, under their newer name where there is one.
+            package-15) echo postgresql-server-dev-all ;;
+            package-*) echo postgresql-common-dev ;;
             trees) printf '%s\n' debootstrap python3-pip ;;
             lint) printf '%s\n' shellcheck python3-pyflakes ;;
         esac

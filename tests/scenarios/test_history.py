@@ -190,6 +190,7 @@ def test_odd_data_directory(new_cluster, name):
     assert len(messages(server.log())) == 2
 
 
+@pytest.mark.any_major
 def test_many_restarts(new_cluster):
     """200 of them: the file stays in bounds, and the last are as quick as the first."""
     size = 50

@@ -9,7 +9,9 @@ mod commands;
 mod exit;
 mod interrupt;
 mod oracle;
+mod past;
 mod show;
+mod stopped;
 
 use clap::Parser;
 use clap::error::ErrorKind;

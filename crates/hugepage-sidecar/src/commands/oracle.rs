@@ -119,10 +119,10 @@ pub fn run(command: &OracleCommand, root: &Root) -> Result<Exit> {
             }
         }
         OracleCommand::Write { dir, access, look, .. } => {
-            oracle::write(dir, &snapshot(root, *look), &access.options())?;
+            oracle::write(dir, &snapshot(root, look), &access.options())?;
         }
         OracleCommand::Print { file, look } => {
-            let text = oracle::text(file, &snapshot(root, *look)).with_context(|| format!("there is no file {file}"))?;
+            let text = oracle::text(file, &snapshot(root, look)).with_context(|| format!("there is no file {file}"))?;
             io::stdout().write_all(text.as_bytes())?;
         }
         OracleCommand::InstallSql(names) => print(Script::Install, names)?,
@@ -136,7 +136,7 @@ pub fn run(command: &OracleCommand, root: &Root) -> Result<Exit> {
     Ok(exit::OK)
 }
 
-fn snapshot(root: &Root, look: Look) -> Snapshot {
+fn snapshot(root: &Root, look: &Look) -> Snapshot {
     let (survey, sizings) = status::look(root, look);
     from_survey::snapshot(root, &survey, &sizings, None)
 }

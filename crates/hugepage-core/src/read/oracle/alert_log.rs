@@ -8,7 +8,7 @@ use memchr::memmem::{self, FinderRev};
 use crate::ReadError;
 use crate::read::Root;
 use crate::read::oracle::start_text::{Parser, START};
-use crate::read::oracle::{LastStart, Timestamp, log_xml, open_regular};
+use crate::read::oracle::{LastStart, Timestamp, log_xml};
 
 /// So much is searched at once.
 const BLOCK: u64 = 256 << 10;
@@ -26,7 +26,7 @@ const MESSAGE: &[u8] = b"<msg time=";
 
 /// The last start in the log at `path`, which may be alert_SID.log or log.xml; `Ok(None)` if it has none.
 pub fn last_start(root: &Root, path: &str) -> Result<Option<LastStart>, ReadError> {
-    let mut file = open_regular(root, path)?;
+    let mut file = root.open_regular(path)?;
     last_start_in(&mut file).map_err(|source| root.error("read", path, source))
 }
 

@@ -108,7 +108,7 @@ impl Parser {
     fn begin(&mut self, rest: &str) {
         *self = Self { now: self.now.take(), ..Self::default() };
         self.start.at.clone_from(&self.now);
-        self.start.mode = rest.split(')').next().filter(|mode| !mode.is_empty()).map(str::to_owned);
+        self.start.mode = rest.split(')').next().map(str::to_owned);
         self.start.os_pid = rest.split_once("(OS id: ").and_then(|(_, id)| number(id));
     }
 

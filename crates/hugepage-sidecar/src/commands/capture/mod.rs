@@ -9,7 +9,8 @@ mod process;
 mod redact;
 mod tree;
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -41,7 +42,8 @@ pub fn run(args: &Capture, root: &Root) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::catch().context("could not listen to signals")?;
     let beside = dir.parent().unwrap_or(Path::new("/"));
     // Removed when it goes out of scope, so that nothing half-written stays, whatever happens.
-    let new = tempfile::Builder::new().prefix(".hugepage-sidecar-").tempdir_in(beside);
+    let private = Permissions::from_mode(0o700);
+    let new = tempfile::Builder::new().prefix(".hugepage-sidecar-").permissions(private).tempdir_in(beside);
     let new = new.with_context(|| format!("could not make a directory in {}", beside.display()))?;
 
     let (recording, record) = root.recording();
