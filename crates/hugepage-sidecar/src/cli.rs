@@ -8,7 +8,7 @@ use hugepage_core::read::Root;
 use crate::commands::apply::Apply;
 use crate::commands::capture::Capture;
 use crate::commands::oracle::OracleCommand;
-use crate::commands::{check, size, status, watch};
+use crate::commands::{check, metrics, size, status, watch};
 
 /// Huge pages of a whole host: every PostgreSQL and Oracle instance on it, what they have and what they need.
 #[derive(Debug, Parser)]
@@ -33,6 +33,8 @@ pub enum Command {
     Check(check::Options),
     /// Look again and again: log what is lost and what would be, keep the history, write files
     Watch(watch::Options),
+    /// The same as OpenMetrics text, for node_exporter's textfile collector and the like
+    Metrics(metrics::Options),
     /// Set a pool of huge pages, or leave it as it was if the kernel does not give all of them
     Apply(Apply),
     /// Copy the files that answers come from, without secrets, to be examined elsewhere with --root

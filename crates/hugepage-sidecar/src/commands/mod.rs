@@ -3,6 +3,7 @@
 pub mod apply;
 pub mod capture;
 pub mod check;
+pub mod metrics;
 pub mod oracle;
 pub mod size;
 pub mod status;
@@ -19,6 +20,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Size(options) => size::run(&root, options),
         Command::Check(options) => check::run(&root, options),
         Command::Watch(options) => watch::run(&root, options),
+        Command::Metrics(options) => metrics::run(&root, options),
         Command::Apply(args) => apply::run(args, &root),
         Command::Capture(args) => capture::run(args, &root),
         Command::Oracle(command) => oracle::run(command, &root),

@@ -9,6 +9,7 @@ use clap::Args;
 use hugepage_core::advise::log::Message;
 use hugepage_core::advise::watch::Volume;
 use hugepage_core::assess::Sizing;
+use hugepage_core::metrics::{Snapshot, text};
 use hugepage_core::read::Root;
 use hugepage_core::survey::instances::{Survey, survey};
 
@@ -37,7 +38,10 @@ pub struct Options {
     /// Write the same as `status --format json` to FILE after each look
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the files that Oracle reads into DIR after each look
+    /// Write the same as `metrics` to FILE after each look, for node_exporter's textfile collector
+    #[arg(long, value_name = "FILE")]
+    textfile: Option<PathBuf>,
+    /// Write the files that Oracle reads into DIR after each look; their group is the directory's
     #[arg(long, value_name = "DIR")]
     oracle_dir: Option<PathBuf>,
     /// Look once, and end with the exit status of `status`
@@ -72,7 +76,9 @@ pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
             said.keep(said_of.trouble.map(anyhow::Error::from));
         }
         let sizings = survey.sizings(&[], options.reserve_percent);
-        said.keep(write_files(&survey, &sizings, options).err());
+        for trouble in write_files(&survey, &sizings, options) {
+            said.keep(Some(trouble));
+        }
         said.keep(write_oracle(root, &survey, &sizings, options).err());
         if options.once {
             return Ok(exit::of(&survey));
@@ -83,8 +89,8 @@ pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
     }
 }
 
-/// All files of one look; one that can't be written keeps none of the others.
-fn write_files(survey: &Survey, sizings: &[Sizing], options: &Options) -> anyhow::Result<()> {
+/// All files of one look; one that can't be written keeps back none of the others. Returns what went wrong.
+fn write_files(survey: &Survey, sizings: &[Sizing], options: &Options) -> Vec<anyhow::Error> {
     let written = |path: &Path, content: &[u8]| {
         atomic::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
     };
@@ -93,7 +99,8 @@ fn write_files(survey: &Survey, sizings: &[Sizing], options: &Options) -> anyhow
         text.push(b'\n');
         written(path, &text)
     });
-    json.unwrap_or(Ok(()))
+    let metrics = options.textfile.as_deref().map(|path| written(path, text(&Snapshot::from(survey)).as_bytes()));
+    [json, metrics].into_iter().flatten().filter_map(Result::err).collect()
 }
 
 fn write_oracle(root: &Root, survey: &Survey, sizings: &[Sizing], options: &Options) -> anyhow::Result<()> {

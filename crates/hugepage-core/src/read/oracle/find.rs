@@ -57,7 +57,7 @@ impl Search<'_> {
             return Some((log, start?));
         }
         let other = log.rsplit_once("/trace/").map(|(home, _)| format!("{home}/alert/log.xml"));
-        let other = other.filter(|other| modified(root, other).is_some());
+        let other = other.filter(|other| root.modified(other).is_some());
         let complete = other.and_then(|other| Some((notes.keep(last_start(root, &other)).flatten()?, other)));
         complete.map(|(start, log)| (log, start)).or_else(|| Some((log, start?)))
     }
