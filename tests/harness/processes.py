@@ -1,7 +1,6 @@
 """Commands and processes: running the one, reading /proc about the other."""
 
 import ctypes
-import os
 import platform
 import subprocess
 from collections.abc import Callable, Iterator, Sequence

@@ -10,7 +10,7 @@ import psycopg2
 import pytest
 
 from harness.cluster import Cluster
-from harness.kernel import main_mapping, pool_numbers
+from harness.kernel import main_mapping
 from harness.processes import CommandFailed, run
 from harness.status import create_extension
 from harness.units import GB, MB

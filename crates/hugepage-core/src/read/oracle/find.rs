@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use crate::Notes;
 use crate::read::Root;
-use crate::read::oracle::{Instance, Kind, read_text};
+use crate::read::oracle::{Instance, Kind, LastStart, last_start, read_text};
 use crate::read::root::if_there;
 
 /// More databases than have ever written into one diagnostic destination.
@@ -46,6 +46,20 @@ impl Search<'_> {
             }
         }
         logs.into_iter().max().map(|(_, path)| path)
+    }
+
+    /// The last start that its alert log has, and which log that is. Where somebody has cut or removed the text, log.xml
+    /// still has it. What can't be read is a note.
+    pub fn last_start(&self, root: &Root, notes: &mut Notes) -> Option<(String, LastStart)> {
+        let log = self.alert_log(root, notes)?;
+        let start = notes.keep(last_start(root, &log)).flatten();
+        if start.as_ref().is_some_and(|start| start.mode.is_some()) {
+            return Some((log, start?));
+        }
+        let other = log.rsplit_once("/trace/").map(|(home, _)| format!("{home}/alert/log.xml"));
+        let other = other.filter(|other| root.modified(other).is_some());
+        let complete = other.and_then(|other| Some((notes.keep(last_start(root, &other)).flatten()?, other)));
+        complete.map(|(start, log)| (log, start)).or_else(|| Some((log, start?)))
     }
 
     /// The spfile or init.ora that a start without PFILE takes.

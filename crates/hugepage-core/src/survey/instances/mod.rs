@@ -21,6 +21,7 @@ use crate::read::limits::{self, LockedMemory};
 use crate::read::maps::Mapping;
 use crate::read::meminfo::Meminfo;
 use crate::read::oracle::{Kind as OracleKind, LastStart};
+use crate::read::postgresql_conf::Configuration;
 use crate::read::{Root, identity, process, thp};
 use crate::survey::pools::{self, PoolRow};
 use crate::survey::server::{pool_of_size, thp_in_use};
@@ -136,6 +137,11 @@ pub struct Survey {
     pub instances: Vec<Instance>,
     /// What could not be seen of the host.
     pub notes: Vec<String>,
+}
+
+/// What a PostgreSQL configuration asks for.
+pub fn asked_of(configuration: &Configuration, notes: &mut Notes) -> Asked {
+    postgresql::asked(|name| configuration.get(name).map(str::to_owned), notes)
 }
 
 /// Looks at the host. `reserve_percent`: the hundredths of memory that it keeps for base pages.
