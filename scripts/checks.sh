@@ -29,7 +29,7 @@ run_lint() {
     step "clippy on the extension for PostgreSQL $PG_MAJOR" \
         clippy --package pg_hugepages --no-default-features --features "pg$PG_MAJOR"
     step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/rust-flags scripts/static-target scripts/tree/* packaging/debian/tests/installcheck
-    step "pyflakes" "$PYTHON" -m pyflakes tests bench
+    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring
 }
 
 clippy() {

@@ -10,7 +10,9 @@ packages_for() {
                 libssl-dev zlib1g-dev ;;
             run) printf '%s\n' python3 python3-psycopg2 procps ;;
             test) printf '%s\n' python3-pytest openssl strace systemd ;;
-            any-major) printf '%s\n' python3-venv ansible-core ;;    # what the scenarios of that marker need besides
+            # What the scenarios of that marker need besides.
+            any-major) printf '%s\n' python3-venv python3-yaml ansible-core prometheus prometheus-postgres-exporter \
+                prometheus-sql-exporter prometheus-node-exporter ;;
             package) printf '%s\n' debhelper dpkg-dev lintian ;;
             # Debian's tools for packages of PostgreSQL extensions, under their newer name where there is one.
             package-15) echo postgresql-server-dev-all ;;

@@ -65,10 +65,10 @@ pub enum OracleCommand {
 #[derive(Debug, Args)]
 pub struct Access {
     /// Owner of the files, a name or a number [default: the user that writes them].
-    #[arg(long, value_parser = User::find)]
+    #[arg(long, value_name = "USER", value_parser = User::find)]
     owner: Option<User>,
     /// Group of the files, a name or a number [default: the directory's].
-    #[arg(long, value_parser = Group::find)]
+    #[arg(long, value_name = "GROUP", value_parser = Group::find)]
     group: Option<Group>,
     /// Permissions of the files, octal [default: 640].
     #[arg(long, value_parser = mode)]

@@ -14,6 +14,7 @@ use hugepage_core::read::Root;
 use hugepage_core::survey::instances::{Survey, survey};
 
 use crate::atomic;
+use crate::commands::oracle::Access;
 use crate::exit::{self, Exit};
 use crate::interrupt::Alarm;
 use crate::oracle;
@@ -21,7 +22,7 @@ use crate::past::Past;
 use crate::show::rows;
 
 /// Options of `watch`.
-#[derive(Clone, Debug, Args)]
+#[derive(Debug, Args)]
 pub struct Options {
     /// Keep this much of the host's memory for base pages, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=90))]
@@ -30,7 +31,7 @@ pub struct Options {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = interval)]
     interval: Duration,
     /// Where to keep the history of each instance
-    #[arg(long, value_name = "DIR", default_value = crate::past::STATE_DIRECTORY)]
+    #[arg(long, value_name = "DIR", default_value = crate::state::DIRECTORY)]
     state_dir: PathBuf,
     /// How many records to keep of each instance; 0 for none
     #[arg(long, value_name = "RECORDS", default_value_t = 1000)]
@@ -41,9 +42,11 @@ pub struct Options {
     /// Write the same as `metrics` to FILE after each look, for node_exporter's textfile collector
     #[arg(long, value_name = "FILE")]
     textfile: Option<PathBuf>,
-    /// Write the files that Oracle reads into DIR after each look; their group is the directory's
+    /// Write the files that an Oracle Database reads into DIR after each look, see docs/oracle.md
     #[arg(long, value_name = "DIR")]
     oracle_dir: Option<PathBuf>,
+    #[command(flatten)]
+    access: Access,
     /// Look once, and end with the exit status of `status`
     #[arg(long)]
     once: bool,
@@ -76,10 +79,9 @@ pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
             said.keep(said_of.trouble.map(anyhow::Error::from));
         }
         let sizings = survey.sizings(&[], options.reserve_percent);
-        for trouble in write_files(&survey, &sizings, options) {
+        for trouble in write_files(root, &survey, &sizings, options) {
             said.keep(Some(trouble));
         }
-        said.keep(write_oracle(root, &survey, &sizings, options).err());
         if options.once {
             return Ok(exit::of(&survey));
         }
@@ -90,7 +92,7 @@ pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
 }
 
 /// All files of one look; one that can't be written keeps back none of the others. Returns what went wrong.
-fn write_files(survey: &Survey, sizings: &[Sizing], options: &Options) -> Vec<anyhow::Error> {
+fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &Options) -> Vec<anyhow::Error> {
     let written = |path: &Path, content: &[u8]| {
         atomic::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
     };
@@ -100,14 +102,12 @@ fn write_files(survey: &Survey, sizings: &[Sizing], options: &Options) -> Vec<an
         written(path, &text)
     });
     let metrics = options.textfile.as_deref().map(|path| written(path, text(&Snapshot::from(survey)).as_bytes()));
-    [json, metrics].into_iter().flatten().filter_map(Result::err).collect()
-}
-
-fn write_oracle(root: &Root, survey: &Survey, sizings: &[Sizing], options: &Options) -> anyhow::Result<()> {
-    let Some(directory) = &options.oracle_dir else { return Ok(()) };
-    let interval = (!options.once).then_some(options.interval);
-    let snapshot = oracle::from_survey::snapshot(root, survey, sizings, interval);
-    oracle::write(directory, &snapshot, &oracle::files::Options::default()).map(drop)
+    let oracle = options.oracle_dir.as_deref().map(|directory| {
+        let next = Some(options.interval).filter(|_| !options.once);
+        let snapshot = oracle::from_survey::snapshot(root, survey, sizings, next);
+        oracle::write(directory, &snapshot, &options.access.options()).map(|_| ())
+    });
+    [json, metrics, oracle].into_iter().flatten().filter_map(Result::err).collect()
 }
 
 /// To standard error, for the journal with its priorities (sd-daemon(3)).

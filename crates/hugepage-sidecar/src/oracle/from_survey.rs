@@ -34,7 +34,12 @@ fn of_host(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Du
     Host {
         interval_seconds: interval.map(|interval| interval.as_secs()),
         sidecar_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-        verdict: survey.instances.iter().map(|instance| instance.status.verdict().0).max().map(|grave| grave.to_string()),
+        verdict: survey
+            .instances
+            .iter()
+            .map(|instance| instance.status.verdict().0)
+            .max()
+            .map(|grave| grave.to_string()),
         memory_total: meminfo.and_then(|meminfo| meminfo.mem_total),
         memory_available: meminfo.and_then(|meminfo| meminfo.mem_available),
         page_tables: meminfo.and_then(|meminfo| meminfo.page_tables),

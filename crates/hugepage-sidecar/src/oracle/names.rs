@@ -93,7 +93,8 @@ mod tests {
             assert_eq!(Name::new(name).unwrap().to_string(), legal);
         }
         let long = "a2345678901234567890123456789_1";
-        let wrong = ["", "1a", "_a", "a b", "a;", "a'", "a\"b", "a.b", "a--", "a\nb", "ä", "sys", "SYSTEM", "Table", long];
+        let wrong =
+            ["", "1a", "_a", "a b", "a;", "a'", "a\"b", "a.b", "a--", "a\nb", "ä", "sys", "SYSTEM", "Table", long];
         for name in wrong {
             assert!(Name::new(name).is_err(), "{name}");
         }
@@ -101,9 +102,13 @@ mod tests {
 
     #[test]
     fn paths() {
-        assert_eq!(OraclePath::from_str("/var/lib/hugepage-sidecar/").unwrap().to_string(), "/var/lib/hugepage-sidecar");
+        assert_eq!(
+            OraclePath::from_str("/var/lib/hugepage-sidecar/").unwrap().to_string(),
+            "/var/lib/hugepage-sidecar"
+        );
         let long = format!("/{}", "a".repeat(200));
-        let wrong = ["", "/", "var", "/a'b", "/a b", "/a\"", "/a;", "/a&b", "/a\n", "/a/../b", "/a/./b", "//a", "/a//b", &long];
+        let wrong =
+            ["", "/", "var", "/a'b", "/a b", "/a\"", "/a;", "/a&b", "/a\n", "/a/../b", "/a/./b", "//a", "/a//b", &long];
         for path in wrong {
             assert!(OraclePath::from_str(path).is_err(), "{path}");
         }

@@ -57,7 +57,16 @@ pub fn all() -> Vec<View> {
             condition: "r.regression = 'Y'",
             columns: some(
                 columns(&Instance::FILE, Front::Instance),
-                &["kind", "regression_detail", "regression_utc", "landed_in", "cause", "message", "hint", "started_utc"],
+                &[
+                    "kind",
+                    "regression_detail",
+                    "regression_utc",
+                    "landed_in",
+                    "cause",
+                    "message",
+                    "hint",
+                    "started_utc",
+                ],
             ),
         },
         View {

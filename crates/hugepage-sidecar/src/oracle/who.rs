@@ -60,7 +60,8 @@ mod tests {
 
     #[test]
     fn names_of_groups() {
-        let text = "root:x:0:\n# oinstall:x:1:\noinstall2:x:54322:\noinstall:x:54321:oracle,grid\nbroken\nbad:x:many:\n";
+        let text =
+            "root:x:0:\n# oinstall:x:1:\noinstall2:x:54322:\noinstall:x:54321:oracle,grid\nbroken\nbad:x:many:\n";
         assert_eq!(number_of("oinstall", text), Some(54321));
         assert_eq!(number_of("root", text), Some(0));
         for name in ["oinst", "broken", "bad", "", "x"] {
