@@ -9,7 +9,8 @@ packages_for() {
             build) printf '%s\n' gcc libc6-dev make pkg-config clang libclang-dev libicu-dev \
                 libssl-dev zlib1g-dev ;;
             run) printf '%s\n' python3 python3-psycopg2 procps ;;
-            test) printf '%s\n' python3-pytest python3-venv ansible-core openssl strace systemd ;;
+            test) printf '%s\n' python3-pytest python3-venv ansible-core openssl strace systemd \
+                chromium chromium-driver python3-selenium ;;
             package) printf '%s\n' debhelper dpkg-dev ;;
             trees) printf '%s\n' debootstrap python3-pip ;;
             lint) printf '%s\n' shellcheck python3-pyflakes ;;

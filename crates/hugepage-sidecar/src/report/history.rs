@@ -49,7 +49,8 @@ pub fn of(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<Kept
     for (by, path, place) in files {
         match HistoryFile::at(place).read_of_any_owner() {
             Ok(history) => {
-                let is_ours = |record: &Record| whose.is_empty() || whose.iter().any(|now| record.instance.is_past_of(now));
+                let is_ours =
+                    |record: &Record| whose.is_empty() || whose.iter().any(|now| record.instance.is_past_of(now));
                 let (records, foreign): (Vec<_>, Vec<_>) = history.records.into_iter().partition(is_ours);
                 kept.push(Kept { by, path, records, damaged: history.damaged, foreign: foreign.len() });
             }

@@ -51,6 +51,8 @@ pub struct Span {
     pub level: &'static str,
     pub y: u32,
     pub height: u32,
+    /// Whether the next start would not be in huge pages any more.
+    pub is_at_risk: bool,
     pub title: String,
 }
 
@@ -94,8 +96,7 @@ impl Past {
 
 impl Line {
     fn of(kept: Kept, until: SystemTime) -> Option<Self> {
-        let dated: Vec<_> =
-            kept.records.iter().filter_map(|record| Some((moment(record)?, record))).collect();
+        let dated: Vec<_> = kept.records.iter().filter_map(|record| Some((moment(record)?, record))).collect();
         let first = dated.iter().map(|(at, _)| *at).min()?;
         // A capture may be older than the history beside it, and clocks are set back.
         let last = dated.iter().map(|(at, _)| *at).max()?.max(until);
@@ -109,6 +110,7 @@ impl Line {
                 level,
                 y: 96 - height,
                 height,
+                is_at_risk: level == "huge" && matches!(record.restart_outlook.as_str(), "mixed" | "base" | "fails"),
                 title: format!("{} from {} to {}", words(record), time(*at), time(end)),
             }
         };
