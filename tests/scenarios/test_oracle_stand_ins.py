@@ -13,6 +13,8 @@ from harness.oracle import MappedFile, Oracle, StandInFailed, SysV, automatic_me
 from harness.processes import CommandFailed, alive, run, status
 from harness.units import KB, MB, pages
 
+pytestmark = pytest.mark.any_major
+
 HUGE = 2 * MB
 BASE = os.sysconf("SC_PAGE_SIZE")
 NOBODY, OTHER_GROUP = 65534, 1
