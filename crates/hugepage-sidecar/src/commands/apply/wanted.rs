@@ -3,13 +3,16 @@
 use anyhow::{anyhow, bail};
 use hugepage_core::assess::Sizing;
 use hugepage_core::read::Root;
-use hugepage_core::survey::instances::survey;
 use hugepage_core::{PageSize, Pages};
 
-/// What the servers of this host need of the pool of `size`; `None` if that is nobody's.
+use crate::commands::size;
+use crate::commands::status::Look;
+use crate::state::DIRECTORY;
+
+/// What the servers of this host, running or only configured, need of the pool of `size`; `None` if that is nobody's.
 pub fn sizing(root: &Root, size: PageSize, reserve_percent: u32) -> Option<Sizing> {
-    let sizings = survey(root, reserve_percent).sizings(&[], reserve_percent);
-    sizings.into_iter().find(|sizing| sizing.page_size == size)
+    let look = Look { reserve_percent, state_dir: DIRECTORY.into() };
+    size::of(root, &look, &[], false).sizings.into_iter().find(|sizing| sizing.page_size == size)
 }
 
 /// The recommended number, for a pool that keeps `now`. It never takes pages away: who is down for an hour would not
