@@ -1,5 +1,6 @@
 """hugepage_metrics() and the queries of the exporters say the same, through the real exporters and Prometheus."""
 
+import re
 import subprocess
 from contextlib import ExitStack
 
@@ -148,3 +149,12 @@ def test_the_list_in_the_docs_is_complete(new_cluster):
     server = watched(new_cluster(**PRELOADED))
     page = (MONITORING.parent / "docs/monitoring.md").read_text()
     assert [name for name in described(text_of(server)) if f"`{name}" not in page] == []
+
+
+def test_the_queries_of_the_docs_run(new_cluster):
+    """For a role that may do no more than monitor."""
+    session = watched(new_cluster(**PRELOADED)).connect(user="monitor")
+    queries = re.findall(r"```sql\n(.*?)```", (MONITORING.parent / "docs/monitoring.md").read_text(), re.S)
+    assert len(queries) >= 6
+    for query in queries:
+        rows(session, query)

@@ -8,6 +8,7 @@ use hugepage_core::read::Root;
 use crate::commands::apply::Apply;
 use crate::commands::capture::Capture;
 use crate::commands::oracle::OracleCommand;
+use crate::commands::report::Report;
 use crate::commands::{check, metrics, size, status, watch};
 
 /// Huge pages of a whole host: every PostgreSQL and Oracle instance on it, what they have and what they need.
@@ -35,6 +36,8 @@ pub enum Command {
     Watch(watch::Options),
     /// The same as OpenMetrics text, for node_exporter's textfile collector and the like
     Metrics(metrics::Options),
+    /// Write all of it as one page for a browser, with pictures and the history
+    Report(Report),
     /// Set a pool of huge pages, or leave it as it was if the kernel does not give all of them
     Apply(Apply),
     /// Copy the files that answers come from, without secrets, to be examined elsewhere with --root

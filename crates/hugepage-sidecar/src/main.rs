@@ -10,7 +10,9 @@ mod exit;
 mod interrupt;
 mod oracle;
 mod past;
+mod report;
 mod show;
+mod state;
 mod stopped;
 
 use clap::Parser;

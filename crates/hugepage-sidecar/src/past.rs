@@ -12,8 +12,7 @@ use hugepage_core::read::{Root, identity};
 use hugepage_core::survey::instances::{Instance, Kind, Survey};
 use humantime::format_rfc3339_micros;
 
-/// Where `watch` keeps what it has seen, unless it is told otherwise.
-pub const STATE_DIRECTORY: &str = "/var/lib/hugepage-sidecar";
+use crate::state;
 
 /// The past of all instances of a host.
 #[derive(Debug)]
@@ -124,11 +123,9 @@ impl Past {
         self.file(instance).last(|record| record.instance.is_past_of(&whose))
     }
 
-    /// `/var/lib/hugepage-sidecar/oracle-ORCL.history`: what a file name can't have is `_`.
-    pub fn file(&self, instance: &Instance) -> HistoryFile {
-        let safe = |c: char| if c.is_ascii_alphanumeric() || "+-.".contains(c) { c } else { '_' };
-        let name: String = instance.name.trim_matches('/').chars().map(safe).take(150).collect();
-        HistoryFile::at(self.directory.join(format!("{}-{name}.history", instance.kind)))
+    /// The file of one instance.
+    fn file(&self, instance: &Instance) -> HistoryFile {
+        HistoryFile::at(state::history(&self.directory, &instance.kind.to_string(), &instance.name))
     }
 
     /// An Oracle instance stays what it is when it moves to another ORACLE_HOME, as patches make it do.

@@ -30,6 +30,10 @@ fn assert_refused(file: &HistoryFile, why: &str) {
     }
     let error = file.append(&record(1)).unwrap_err().to_string();
     assert!(error.contains(&file.path().display().to_string()), "{error}");
+    if why != "another user's file" {
+        let error = file.read_of_any_owner().unwrap_err().to_string();
+        assert!(error.contains(why), "whoever owns it: {error}");
+    }
 }
 
 #[test]
@@ -86,6 +90,7 @@ fn another_users_file() {
     fs::write(file.path(), record(0).to_line()).unwrap();
     chown(file.path(), Some(12345), None).unwrap();
     assert_refused(&file, "another user's file");
+    assert_eq!(file.read_of_any_owner().unwrap().records, [record(0)], "who only looks on may read it");
 }
 
 #[test]

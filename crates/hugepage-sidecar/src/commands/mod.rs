@@ -5,6 +5,7 @@ pub mod capture;
 pub mod check;
 pub mod metrics;
 pub mod oracle;
+pub mod report;
 pub mod size;
 pub mod status;
 pub mod watch;
@@ -21,6 +22,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Check(options) => check::run(&root, options),
         Command::Watch(options) => watch::run(&root, options),
         Command::Metrics(options) => metrics::run(&root, options),
+        Command::Report(args) => report::run(&root, args),
         Command::Apply(args) => apply::run(args, &root),
         Command::Capture(args) => capture::run(args, &root),
         Command::Oracle(command) => oracle::run(command, &root),

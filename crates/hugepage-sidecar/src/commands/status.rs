@@ -20,7 +20,7 @@ pub struct Look {
     #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=90))]
     pub reserve_percent: u32,
     /// Where `watch` keeps the history of each instance
-    #[arg(long, value_name = "DIR", default_value = crate::past::STATE_DIRECTORY)]
+    #[arg(long, value_name = "DIR", default_value = crate::state::DIRECTORY)]
     pub state_dir: PathBuf,
 }
 

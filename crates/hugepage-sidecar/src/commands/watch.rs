@@ -31,7 +31,7 @@ pub struct Options {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = interval)]
     interval: Duration,
     /// Where to keep the history of each instance
-    #[arg(long, value_name = "DIR", default_value = crate::past::STATE_DIRECTORY)]
+    #[arg(long, value_name = "DIR", default_value = crate::state::DIRECTORY)]
     state_dir: PathBuf,
     /// How many records to keep of each instance; 0 for none
     #[arg(long, value_name = "RECORDS", default_value_t = 1000)]

@@ -11,6 +11,7 @@ mod log_xml;
 pub mod oratab;
 pub mod parameters;
 pub mod process;
+mod sentences;
 pub mod sizes;
 mod spfile;
 pub mod start;

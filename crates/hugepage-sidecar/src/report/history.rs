@@ -1,0 +1,88 @@
+//! The histories of an instance: the one that PostgreSQL keeps with the extension preloaded, and the one of `watch`.
+
+use std::path::Path;
+
+use hugepage_core::history::record::{Instance as Whose, Record};
+use hugepage_core::history::{HistoryError, HistoryFile};
+use hugepage_core::read::{Root, identity};
+use hugepage_core::survey::instances::{Instance, Kind};
+
+use crate::state;
+
+/// In the data directory.
+const OF_SERVER: &str = "pg_hugepages.history";
+
+/// One history.
+#[derive(Debug)]
+pub struct Kept {
+    /// Who wrote it.
+    pub by: &'static str,
+    /// Where it is.
+    pub path: String,
+    /// The records of this very instance, the oldest first.
+    pub records: Vec<Record>,
+    /// How many lines are damaged.
+    pub damaged: usize,
+    /// How many records are those of other instances, such as the one that this is a copy of.
+    pub foreign: usize,
+}
+
+/// Every history of the instance that there is; what could not be read is a note.
+pub fn of(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<Kept>, Vec<String>) {
+    let mut files = Vec::new();
+    if let (Kind::PostgreSql, Some(directory)) = (instance.kind, &instance.directory) {
+        let path = Path::new(directory).join(OF_SERVER).to_string_lossy().into_owned();
+        // A postmaster works in its data directory, and the kernel knows the way there also into a container.
+        let place = match root.is_live() {
+            true => root.path(&format!("/proc/{}/cwd/{OF_SERVER}", instance.pid)),
+            false => root.path(&path),
+        };
+        files.push(("the server", path, place));
+    }
+    let path = state::history(state_directory, &instance.kind.to_string(), &instance.name);
+    let path = path.to_string_lossy().into_owned();
+    let place = root.path(&path);
+    files.push(("hugepage-sidecar watch", path, place));
+
+    let whose = whose(root, instance);
+    let (mut kept, mut notes) = (Vec::new(), Vec::new());
+    for (by, path, place) in files {
+        match HistoryFile::at(place).read_of_any_owner() {
+            Ok(history) => {
+                let is_ours =
+                    |record: &Record| whose.is_empty() || whose.iter().any(|now| record.instance.is_past_of(now));
+                let (records, foreign): (Vec<_>, Vec<_>) = history.records.into_iter().partition(is_ours);
+                kept.push(Kept { by, path, records, damaged: history.damaged, foreign: foreign.len() });
+            }
+            // Who may not look into a data directory can't know whether there is one.
+            Err(HistoryError::Io { source, .. }) if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                notes.push(format!("\"{path}\" may not be read: run this as root"));
+            }
+            Err(error) => notes.push(error.to_string()),
+        }
+    }
+    (kept, notes)
+}
+
+/// Whom the records have to speak of: this machine or the container that the server sees; empty if that can't be told,
+/// as of Oracle, whose files hold one instance alone.
+fn whose(root: &Root, instance: &Instance) -> Vec<Whose> {
+    let (Some(directory), Some(identifier)) = (&instance.directory, &instance.system_identifier) else {
+        return Vec::new();
+    };
+    let major: u32 = instance.version.as_deref().and_then(|version| version.parse().ok()).unwrap_or(0);
+    let container = root.below(&format!("/proc/{}/root", instance.pid));
+    let machines = [root, &container].map(|root| identity::machine(root).ok());
+    let named = container.read("/etc/hostname").ok().map(|name| name.trim().to_owned());
+    machines
+        .into_iter()
+        .chain([named])
+        .flatten()
+        .map(|machine| Whose {
+            machine,
+            directory: directory.clone(),
+            system_identifier: identifier.clone(),
+            server_version_num: major * 10_000,
+        })
+        .collect()
+}

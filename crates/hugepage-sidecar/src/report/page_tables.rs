@@ -1,0 +1,102 @@
+//! What the page tables of an instance cost at other numbers of connections, on base and on huge pages.
+
+use hugepage_core::PageSize;
+use hugepage_core::survey::instances::Instance;
+
+use super::scale::{of_bytes, of_count, percent};
+use super::size;
+use crate::show::rows::InstanceRow;
+
+/// How high the picture is, in pixels.
+pub const HEIGHT: u64 = 180;
+
+/// One instance.
+#[derive(Debug)]
+pub struct Cost {
+    pub kind: String,
+    pub name: String,
+    pub processes: u64,
+    pub page_tables: Option<u64>,
+    pub shared_memory: Option<u64>,
+    /// The connections at the right edge of the picture.
+    pub connections: u64,
+    pub on_base: Option<Line>,
+    pub on_huge: Option<Line>,
+    pub picture: Option<Picture>,
+}
+
+/// Page tables on pages of one size; they grow with each connection by as much.
+#[derive(Debug)]
+pub struct Line {
+    pub page_size: u64,
+    /// At as many connections as there are processes now.
+    pub now: u64,
+    /// At the right edge.
+    pub at_most: u64,
+    /// Its height there.
+    y: u64,
+}
+
+impl Line {
+    /// Its height at the right edge.
+    pub const fn y(&self) -> u64 {
+        self.y
+    }
+}
+
+/// The axes, and what is so now.
+#[derive(Debug)]
+pub struct Picture {
+    pub heights: Vec<(u64, String)>,
+    pub places: Vec<(String, u64)>,
+    pub now: Option<(String, u64)>,
+}
+
+impl Cost {
+    pub fn of(instance: &Instance, row: &InstanceRow, base: Option<PageSize>, connections: u64) -> Self {
+        let connections = connections.max(row.processes);
+        let segment = instance.status.facts.segment.as_ref().map(|segment| segment.size);
+        let line = |page_size: Option<PageSize>| {
+            let (page_size, segment) = (page_size?, segment?);
+            let at = |many| instance.page_tables.at(many, segment, page_size).map(|bytes| bytes.0);
+            Some(Line { page_size: page_size.bytes().0, now: at(row.processes)?, at_most: at(connections)?, y: 0 })
+        };
+        let (mut on_base, mut on_huge) = (line(base), line(instance.status.facts.huge_page_size));
+        let ends = || on_base.iter().chain(&on_huge).map(|line| line.at_most);
+        let picture = ends().max().map(|largest| {
+            let marks = of_bytes(largest.max(row.page_tables.unwrap_or(0)));
+            let top = marks.last().copied().unwrap_or(1);
+            (Picture::of(&marks, top, connections, row), top)
+        });
+        if let Some((_, top)) = &picture {
+            on_base.iter_mut().chain(&mut on_huge).for_each(|line| line.y = height(line.at_most, *top));
+        }
+        Self {
+            kind: row.kind.clone(),
+            name: row.name.clone(),
+            processes: row.processes,
+            page_tables: row.page_tables,
+            shared_memory: row.shared_memory,
+            connections,
+            on_base,
+            on_huge,
+            picture: picture.map(|(picture, _)| picture),
+        }
+    }
+}
+
+impl Picture {
+    fn of(marks: &[u64], top: u64, connections: u64, row: &InstanceRow) -> Self {
+        Self {
+            heights: marks.iter().map(|mark| (height(*mark, top), size(mark))).collect(),
+            places: of_count(connections).into_iter().map(|mark| (percent(mark, connections), mark)).collect(),
+            now: row.page_tables.map(|tables| (percent(row.processes, connections), height(tables, top))),
+        }
+    }
+}
+
+/// The pixels from the upper edge to `value`, with `top` at that edge.
+fn height(value: u64, top: u64) -> u64 {
+    let part = u128::from(value) * u128::from(HEIGHT) / u128::from(top.max(1));
+    HEIGHT.saturating_sub(u64::try_from(part).unwrap_or(HEIGHT))
+}

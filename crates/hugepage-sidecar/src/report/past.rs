@@ -1,0 +1,184 @@
+//! A history as a line in time: how much of shared memory was in huge pages, and what happened.
+
+use std::time::{Duration, SystemTime};
+
+use hugepage_core::history::{Event, Record};
+use hugepage_core::read::Root;
+use hugepage_core::survey::instances::{Instance, Survey};
+
+use super::history::{self, Kept};
+use super::scale::percent;
+use super::{Extent, size};
+use crate::show::rows::{InstanceRow, time};
+
+/// Records that the page has in words; the picture has all.
+const SHOWN: usize = 50;
+
+/// One instance.
+#[derive(Debug)]
+pub struct Past {
+    pub kind: String,
+    pub name: String,
+    /// Histories with records.
+    pub lines: Vec<Line>,
+    /// What could not be read, or was passed over.
+    pub notes: Vec<String>,
+}
+
+/// One history.
+#[derive(Debug)]
+pub struct Line {
+    pub by: &'static str,
+    pub path: String,
+    pub from: String,
+    pub to: String,
+    pub starts: usize,
+    pub losses: usize,
+    pub spans: Vec<Span>,
+    pub marks: Vec<Mark>,
+    /// The newest first.
+    pub entries: Vec<Entry>,
+    /// Older ones that are not among the entries.
+    pub left_out: usize,
+}
+
+/// A time without change.
+#[derive(Debug)]
+pub struct Span {
+    pub x: String,
+    pub width: String,
+    /// `huge`, `part`, `base`, `unknown`.
+    pub level: &'static str,
+    pub y: u32,
+    pub height: u32,
+    pub title: String,
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub struct Mark {
+    pub x: String,
+    /// `start`, `crash`, `lost`.
+    pub what: &'static str,
+    pub title: String,
+}
+
+/// A record in words.
+#[derive(Debug)]
+pub struct Entry {
+    pub at: String,
+    pub event: &'static str,
+    pub landed_in: String,
+    pub pages: String,
+    pub pool: Option<u64>,
+    pub outlook: String,
+    pub lost: bool,
+    pub detail: Option<String>,
+}
+
+impl Past {
+    pub fn of(root: &Root, survey: &Survey, instance: &Instance, row: &InstanceRow, extent: &Extent<'_>) -> Self {
+        let (kept, mut notes) = history::of(root, instance, extent.state_directory);
+        for kept in &kept {
+            if kept.foreign > 0 {
+                notes.push(format!("{} records in \"{}\" are of other instances", kept.foreign, kept.path));
+            }
+            if kept.damaged > 0 {
+                notes.push(format!("{} lines in \"{}\" are damaged", kept.damaged, kept.path));
+            }
+        }
+        let lines = kept.into_iter().filter_map(|kept| Line::of(kept, survey.taken_at)).collect();
+        Self { kind: row.kind.clone(), name: row.name.clone(), lines, notes }
+    }
+}
+
+impl Line {
+    fn of(kept: Kept, until: SystemTime) -> Option<Self> {
+        let dated: Vec<_> = kept.records.iter().filter_map(|record| Some((moment(record)?, record))).collect();
+        let first = dated.iter().map(|(at, _)| *at).min()?;
+        // A capture may be older than the history beside it, and clocks are set back.
+        let last = dated.iter().map(|(at, _)| *at).max()?.max(until);
+        let place = |at: SystemTime| percent(millis(first, at), millis(first, last));
+        let ends = dated.iter().skip(1).map(|(at, _)| *at).chain([last]);
+        let span = |((at, record), end): (&(SystemTime, &Record), SystemTime)| {
+            let (level, height) = level(&record.landed_in);
+            Span {
+                x: place(*at),
+                width: percent(millis(*at, end), millis(first, last)),
+                level,
+                y: 96 - height,
+                height,
+                title: format!("{} from {} to {}", words(record), time(*at), time(end)),
+            }
+        };
+        let lost = |record: &&Record| record.lost.is_some();
+        Some(Self {
+            from: time(first),
+            to: time(last),
+            starts: kept.records.iter().filter(|record| record.event.is_start()).count(),
+            losses: kept.records.iter().filter(lost).count(),
+            spans: dated.iter().zip(ends).map(span).collect(),
+            marks: dated.iter().flat_map(|(at, record)| marks(place(*at), record)).collect(),
+            entries: kept.records.iter().rev().take(SHOWN).map(Entry::of).collect(),
+            left_out: kept.records.len().saturating_sub(SHOWN),
+            by: kept.by,
+            path: kept.path,
+        })
+    }
+}
+
+impl Entry {
+    fn of(record: &Record) -> Self {
+        Self {
+            at: moment(record).map_or_else(|| record.recorded_at.clone(), time),
+            event: record.event.name(),
+            landed_in: record.landed_in.clone(),
+            pages: record.page_size.as_ref().map_or("unknown".to_owned(), size),
+            pool: record.nr_hugepages,
+            outlook: record.restart_outlook.clone(),
+            lost: record.lost.is_some(),
+            detail: record.detail.clone(),
+        }
+    }
+}
+
+fn moment(record: &Record) -> Option<SystemTime> {
+    humantime::parse_rfc3339(&record.recorded_at).ok()
+}
+
+/// Milliseconds between two moments; none if the clock went back.
+fn millis(from: SystemTime, to: SystemTime) -> u64 {
+    u64::try_from(to.duration_since(from).unwrap_or(Duration::ZERO).as_millis()).unwrap_or(u64::MAX)
+}
+
+/// How a landing is drawn, and how high.
+fn level(landed_in: &str) -> (&'static str, u32) {
+    match landed_in {
+        "hugetlb" => ("huge", 92),
+        "mixed" | "thp" | "partial thp" => ("part", 58),
+        "base" => ("base", 24),
+        _ => ("unknown", 8),
+    }
+}
+
+fn words(record: &Record) -> String {
+    match &record.page_size {
+        Some(page_size) => format!("{} in pages of {}", record.landed_in, size(page_size)),
+        None => record.landed_in.clone(),
+    }
+}
+
+fn marks(x: String, record: &Record) -> impl Iterator<Item = Mark> {
+    let what = match record.event {
+        Event::Start => Some("start"),
+        Event::CrashRestart => Some("crash"),
+        Event::Change | Event::Reload => None,
+    };
+    let at = moment(record).map(time).unwrap_or_default();
+    let lost = record.lost.as_ref().map(|_| "lost");
+    let title = move |what| match (what, &record.detail) {
+        ("lost", Some(detail)) => format!("lost at {at}: {detail}"),
+        _ => format!("{} at {at}", record.event.name()),
+    };
+    [what, lost].into_iter().flatten().map(move |what| Mark { x: x.clone(), what, title: title(what) })
+}

@@ -1,0 +1,68 @@
+//! Places in a picture. They are hundredths of its width, so that one picture fits every screen and its letters keep
+//! their size; heights are pixels.
+
+/// `part` of `whole` as a length of SVG, such as `12.5%`; all of it if there is no whole.
+pub fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 { "100%".to_owned() } else { format!("{:.3}%", share(part, whole)) }
+}
+
+/// The same for people.
+pub fn percentage(part: u64, whole: u64) -> String {
+    match share(part, whole) {
+        _ if whole == 0 => "unknown".to_owned(),
+        share if share > 0.0 && share < 0.1 => "under 0.1%".to_owned(),
+        share => format!("{share:.1}%"),
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64 * 100.0
+}
+
+/// The marks of an axis from zero to `largest` or a little above: round numbers of bytes, five at most.
+pub fn of_bytes(largest: u64) -> Vec<u64> {
+    let steps = (10..=60).step_by(10).flat_map(|power| [1, 2, 5, 10, 20, 50, 100, 200, 500].map(|many| many << power));
+    marks(largest, steps)
+}
+
+/// The same for a count; never above `largest`.
+pub fn of_count(largest: u64) -> Vec<u64> {
+    let steps = (0..19).flat_map(|power| [1, 2, 5].map(|many| many * 10u64.pow(power)));
+    let mut marks = marks(largest, steps);
+    marks.retain(|mark| *mark <= largest);
+    marks
+}
+
+fn marks(largest: u64, steps: impl Iterator<Item = u64>) -> Vec<u64> {
+    let largest = largest.max(1);
+    let step = steps.into_iter().find(|step| largest.div_ceil(*step) <= 4).unwrap_or(largest);
+    (0..=largest.div_ceil(step)).map(|mark| step.saturating_mul(mark)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_round_and_reach_the_largest() {
+        let mib = |marks: Vec<u64>| marks.into_iter().map(|mark| mark >> 20).collect::<Vec<_>>();
+        assert_eq!(mib(of_bytes(70 << 20)), [0, 20, 40, 60, 80]);
+        assert_eq!(mib(of_bytes(1 << 30)), [0, 500, 1000, 1500]);
+        assert_eq!(mib(of_bytes(3 << 40)), [0, 1 << 20, 2 << 20, 3 << 20]);
+        assert_eq!(of_bytes(0), [0, 1024]);
+        assert!(of_bytes(u64::MAX).len() <= 5);
+        assert_eq!(of_count(500), [0, 200, 400]);
+        assert_eq!(of_count(1), [0, 1]);
+        assert_eq!(of_count(7), [0, 2, 4, 6]);
+    }
+
+    #[test]
+    fn parts_of_a_whole() {
+        assert_eq!(percent(1, 8), "12.500%");
+        assert_eq!(percent(1, 0), "100%");
+        assert_eq!(percentage(0, 8), "0.0%");
+        assert_eq!(percentage(1, 80_000), "under 0.1%");
+        assert_eq!(percentage(1, 0), "unknown");
+    }
+}

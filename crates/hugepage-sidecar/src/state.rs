@@ -1,0 +1,31 @@
+//! What this program keeps on a host between its runs.
+
+use std::path::{Path, PathBuf};
+
+/// Where it keeps that.
+pub const DIRECTORY: &str = "/var/lib/hugepage-sidecar";
+
+/// The history of one instance: `postgresql-var-lib-postgresql-15-main.history`. Whatever could not stand in the name of a
+/// file is a hyphen there, so that two instances may share a file in theory; each record says whose it is.
+pub fn history(directory: &Path, kind: &str, name: &str) -> PathBuf {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+') { c } else { '-' };
+    let name: String = name.trim_matches('/').chars().map(plain).collect();
+    // The kernel takes names of 255 bytes (NAME_MAX); of a longer one the end tells more than the beginning.
+    let tail = &name[name.len().saturating_sub(200)..];
+    directory.join(format!("{kind}-{tail}.history"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_file_in_that_directory() {
+        let of = |kind, name: &str| history(Path::new("/s"), kind, name).to_string_lossy().into_owned();
+        assert_eq!(of("postgresql", "/var/lib/postgresql/15/main"), "/s/postgresql-var-lib-postgresql-15-main.history");
+        assert_eq!(of("asm", "+ASM1"), "/s/asm-+ASM1.history");
+        assert_eq!(of("postgresql", "/a/../..//é\n"), "/s/postgresql-a-..-..-----.history".replace("-----", "----"));
+        let long = history(Path::new("/s"), "postgresql", &"/long".repeat(100));
+        assert!(long.file_name().unwrap().len() <= 255);
+    }
+}
