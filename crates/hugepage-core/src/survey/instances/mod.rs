@@ -28,6 +28,7 @@ use crate::survey::server::{pool_of_size, thp_in_use};
 use crate::{Bytes, PageSize, Pages, ReadError};
 use found::{Found, Who};
 use memory::Memory;
+pub use oracle::memlock_counts;
 
 /// What a server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -166,7 +166,7 @@ pub fn lock_limit(
         return None;
     }
     let release = sysctl::running(root, "kernel.osrelease").ok().flatten()?;
-    match (counts_memlock(&release), memlock?.soft?) {
+    match (memlock_counts(&release), memlock?.soft?) {
         (true, Limit::At(limit)) => Some(LockLimit::Memlock(limit)),
         (true, Limit::Unlimited) => None,
         // The effective group is the second of four (proc(5)).
@@ -174,8 +174,9 @@ pub fn lock_limit(
     }
 }
 
-/// Whether a kernel of this release lets a process have them whose limit on locked memory is high enough.
-fn counts_memlock(release: &str) -> bool {
+/// Whether a kernel of this release lets a process have System V segments in huge pages whose limit on locked memory is
+/// high enough; since 5.18 none does.
+pub fn memlock_counts(release: &str) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse::<u32>().unwrap_or(0));
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     version < (5, 18)
@@ -196,7 +197,7 @@ mod tests {
             ("6.18.1", false),
             ("10.0", false),
         ] {
-            assert_eq!(counts_memlock(release), counts, "{release}");
+            assert_eq!(memlock_counts(release), counts, "{release}");
         }
     }
 }
