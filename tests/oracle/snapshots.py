@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 TABLES = tables(script("install-sql"))
 COMMON = ("format_version", "snapshot_id", "snapshot_utc", "host_name")
 COUNTS = ("pool_count", "instance_count", "finding_count")
-PROSE = ("message", "hint", "notes", "evidence", "reason")
+PROSE = ("message", "hint", "notes", "evidence", "regression_detail", "reason")
 COMMAND = "command"
 MEMBERS = {"host": "hp_host", "pools": "hp_pool", "instances": "hp_instance", "findings": "hp_finding"}
 """A member of the JSON, and its file."""
-REMEMBERED = ("regression", "regression_utc", "previous_landed_in")
-"""What the writer fills in."""
 LONGEST = 999
 
 HOST: dict[str, Any] = {
@@ -55,7 +53,7 @@ def _value(name: str, type: str, size: int) -> st.SearchStrategy:
 
 
 def _record(table: ExternalTable) -> st.SearchStrategy:
-    own = [column for column in table.columns if column.name not in COMMON + COUNTS + REMEMBERED]
+    own = [column for column in table.columns if column.name not in COMMON + COUNTS]
     return st.fixed_dictionaries({}, optional={
         column.name: st.none() | _value(column.name, column.type, column.size) for column in own})
 

@@ -11,7 +11,7 @@ from harness.oracle_loader import Refused
 from harness.processes import run
 from harness.sidecar import binary
 from hypothesis import HealthCheck, given, settings
-from snapshots import COMMAND, HOST, LONGEST, MEMBERS, PROSE, REMEMBERED, TABLES, sanitised, snapshots
+from snapshots import COMMAND, HOST, LONGEST, MEMBERS, PROSE, TABLES, sanitised, snapshots
 
 INSTALL = script("install-sql")
 LAST_SECOND = 253_402_300_799
@@ -54,7 +54,7 @@ def expected(column, value):
 
 
 def check(table, given, loaded):
-    columns = [column for column in table.columns if column.name in given and column.name not in REMEMBERED]
+    columns = [column for column in table.columns if column.name in given]
     wanted = {column.name: expected(column, given[column.name]) for column in columns}
     length = sum(len(str(value)) + 1 for value in {**loaded, **wanted}.values() if value is not None)
     length += sum(1 for value in {**loaded, **wanted}.values() if value is None)
@@ -82,7 +82,7 @@ def test_everything_that_can_be_written_loads(writer, snapshot):
             assert (row["format_version"], row["snapshot_id"]) == (1, snapshot_id)
             check(table, {"host_name": snapshot["host_name"], **record}, row)
             assert all(row[column] is None for column in row.keys() - record.keys()
-                       - {"format_version", "snapshot_id", "snapshot_utc", "host_name", *REMEMBERED,
+                       - {"format_version", "snapshot_id", "snapshot_utc", "host_name",
                           "pool_count", "instance_count", "finding_count"})
     [host] = loaded["hp_host"]
     assert [host[f"{kind}_count"] for kind in ("pool", "instance", "finding")] \

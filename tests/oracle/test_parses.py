@@ -19,8 +19,7 @@ CHOICES = {
 }
 
 
-BROKEN = [("END LOOP;", "END LOP;"), ("AUTHID DEFINER AS", "AUTHID DEFINER"), (") r\n", ") r WHERE\n"), ("(l_row);", "(l_row;"),
-          ("IF p_route = ", "IF p_route := ")]
+BROKEN = [("END LOOP;", "END LOP;"), ("AUTHID DEFINER AS", "AUTHID DEFINER"), (") r\n", ") r WHERE\n"), ("(l_row);", "(l_row;")]
 
 
 def pmd(validators: Path, files: dict[str, str]) -> dict[str, str]:
@@ -63,13 +62,14 @@ def test_pmd_refuses(validators):
     for number, (old, new) in enumerate(BROKEN):
         assert old in sql
         files[f"broken-{number}.sql"] = sql.replace(old, new, 1)
-    assert pmd(validators, files).keys() == files.keys()
+    assert files.keys() - pmd(validators, files).keys() == set()
 
 
-@pytest.mark.parametrize("name,count", [("install-sql", 4), ("upgrade-sql", 4), ("live-sql", 2)])
+@pytest.mark.parametrize("name,count", [("install-sql", 4), ("live-sql", 2)])
 def test_external_tables_by_antlr(validators, name, count):
     ddl = external_tables(script(name))
     assert len(ddl) == count
+    assert external_tables(script("upgrade-sql")) == external_tables(script("install-sql"))
     if name == "live-sql":
         # The grammar does not know this one option of the record format.
         assert all(" PREPROCESSOR HUGEPAGE_DIR_BIN:'hugepage_live.sh' " in table for table in ddl)

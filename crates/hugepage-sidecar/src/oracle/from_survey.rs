@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use hugepage_core::advise::host::{self, HostRecommendation};
 use hugepage_core::advise::terms::Terms;
-use hugepage_core::assess::{Landing, Product, Sizing};
+use hugepage_core::assess::{self, Landing, Product, Sizing};
 use hugepage_core::read::limits::Limit;
 use hugepage_core::read::{Root, sysctl};
 use hugepage_core::survey::instances::{self, Landed, Survey};
 use hugepage_core::survey::pools::PoolRow;
+use humantime::parse_rfc3339_weak;
 
 use crate::oracle::columns::{Finding, Host, Instance, Pool};
 use crate::oracle::snapshot::Snapshot;
@@ -84,6 +85,7 @@ fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &instances::Instan
     let landed = instance.landed();
     let pool = facts.pool.known();
     let soft = instance.memlock.and_then(|memlock| memlock.soft);
+    let loss = facts.loss.as_ref().filter(|_| status.findings.iter().any(|(_, finding)| is_regression(finding)));
     let setting = Terms::of(facts.asked.product).setting(facts.asked.huge_pages);
     Instance {
         kind: Some(instance.kind.to_string()),
@@ -136,7 +138,9 @@ fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &instances::Instan
             Product::PostgreSql => None,
         },
         version: instance.version.clone(),
-        ..Instance::default()
+        regression: Some(loss.is_some()),
+        regression_utc: loss.and_then(|loss| parse_rfc3339_weak(loss.at.trim_end_matches(" UTC")).ok()),
+        regression_detail: loss.map(|loss| loss.lost.what.clone()),
     }
 }
 
@@ -157,6 +161,10 @@ fn of_finding(survey: &Survey, priority: u64, one: &HostRecommendation) -> Findi
         saves: recommendation.saves,
         reason: Some(recommendation.reason),
     }
+}
+
+fn is_regression(finding: &assess::Finding) -> bool {
+    matches!(finding, assess::Finding::Regressed(_))
 }
 
 fn joined(notes: &[String]) -> Option<String> {

@@ -10,7 +10,6 @@ pub mod files;
 pub mod from_survey;
 pub mod json;
 pub mod kind;
-pub mod landings;
 pub mod names;
 mod record;
 pub mod scripts;
@@ -28,14 +27,9 @@ use self::files::{Options, Writer};
 use self::snapshot::Snapshot;
 
 /// Writes the files of one snapshot into `directory`, and returns its snapshot_id.
-///
-/// What each instance landed in at its starts before is remembered there, so that a start that lost huge pages is
-/// marked. An error leaves the files of the snapshot before as they were.
+/// An error leaves the files of the snapshot before as they were.
 pub fn write(directory: &Path, snapshot: &Snapshot, options: &Options) -> Result<String> {
-    let writer = Writer::new(Directory::open(directory)?, options)?;
-    let mut snapshot = snapshot.clone();
-    landings::remember(&writer, &mut snapshot)?;
-    writer.write(&snapshot.tables())
+    Writer::new(Directory::open(directory)?, options)?.write(&snapshot.tables())
 }
 
 /// The text of one of the files, `hp_pool.dat` say; `None` if there is no file of that name.

@@ -52,16 +52,16 @@ pub fn all() -> Vec<View> {
         },
         View {
             name: "hugepage_regressions",
-            comment: "Instances that lost at a start what an earlier start had, and have not got it back: one row for each.",
+            comment: "Instances that lost at their last start what the one before had, and have not got it back: one row for each.",
             function: "instances",
             condition: "r.regression = 'Y'",
             columns: some(
                 columns(&Instance::FILE, Front::Instance),
                 &[
                     "kind",
-                    "previous_landed_in",
-                    "landed_in",
+                    "regression_detail",
                     "regression_utc",
+                    "landed_in",
                     "cause",
                     "message",
                     "hint",
