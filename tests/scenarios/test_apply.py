@@ -14,12 +14,14 @@ from pathlib import Path
 import pytest
 
 from harness import sidecar
-from harness.kernel import meminfo, pool_numbers
+from harness.kernel import main_mapping, meminfo, pool_numbers
 from harness.pool import Pool, PoolError
 from harness.poll import until
 from harness.processes import run
 from harness.sidecar import CRITICAL, OK, UNKNOWN, USAGE, WARNING
 from harness.units import GB, MB
+
+pytestmark = pytest.mark.any_major
 
 SYSCTL_FILE = Path("/etc/sysctl.d/90-postgresql-hugepages.conf")
 TMPFILES_FILE = Path("/etc/tmpfiles.d/postgresql-hugepages.conf")
@@ -123,11 +125,31 @@ def test_never_below_what_is_in_use(new_cluster, pool):
     assert held >= needed
     refused = sidecar.run("apply", "--pages", held - 1)
     assert refused.status == UNKNOWN and f"can be lowered to {held}" in refused.stderr
+    assert re.search(rf"{server.data} has \d+", refused.stderr), "and it says who has them"
     assert borrowed.numbers().nr == held + 20
     assert sidecar.run("apply", "--pages", held).status == OK
     assert borrowed.numbers().surplus == 0 and borrowed.persistent() == held
     server.restart()
     assert borrowed.numbers().held == held, "a restart finds all its pages again"
+
+
+def test_recommended(new_cluster, pool):
+    """What a server in base pages lacks, found without being told of the server; and never fewer than there are."""
+    server = new_cluster()
+    borrowed = pool(2 * MB, 0)
+    server.start()
+    held = borrowed.numbers().held
+    dry = sidecar.run("apply", "--recommended", "--dry-run")
+    assert dry.status == OK and borrowed.numbers().nr == held
+    assert sidecar.run("apply", "--recommended").status == OK
+    wanted = borrowed.persistent()
+    assert f"keep {wanted} pages" in dry.stdout and wanted > held
+    server.restart()
+    assert main_mapping(server.postmaster).landed_in == "hugetlb"
+    server.stop()
+    again = sidecar.run("apply", "--recommended")
+    assert again.status == OK and borrowed.persistent() == wanted, again
+    assert sidecar.run("apply", "--recommended", "--pages", 1).status == USAGE
 
 
 def test_surplus_pages_are_explained_and_kept(new_cluster, pool):

@@ -197,6 +197,7 @@ def test_cancel_in_the_middle(new_cluster, root):
         assert not [name for name in open_files(session.info.backend_pid) if name.startswith("/proc/")]
 
 
+@pytest.mark.any_major
 def test_two_thousand_processes(new_cluster, root):
     """All of them are there, and a cancel from outside ends a loop over them."""
     count = 2000

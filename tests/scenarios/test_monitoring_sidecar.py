@@ -2,6 +2,7 @@
 
 import subprocess
 
+import pytest
 from harness import sidecar
 from harness.cluster import rows
 from harness.news import PRELOADED
@@ -10,6 +11,8 @@ from harness.processes import run
 from harness.prometheus import Textfile, get, node_exporter, samples
 from harness.status import create_extension
 from harness.units import MB
+
+pytestmark = pytest.mark.any_major
 
 ITS_OWN = {"hugepage_generation", "hugepage_page_tables_at_max_connections_bytes"}
 """What only the server itself knows."""

@@ -107,6 +107,7 @@ def test_one_page_less_is_foretold(rig, server, shared_buffers):
 
 
 def test_altered_by_alter_system(rig, server):
+    server.needs_page_sizes()
     server.sql("ALTER SYSTEM SET shared_buffers = '77MB'")
     server.sql("ALTER SYSTEM SET huge_page_size = '2MB'")
     assert_foretold(rig, server, 2 * MB)
@@ -141,6 +142,9 @@ def test_include_dir(rig, server):
                                      "-c huge_page_size=1GB"])
 def test_settings_of_the_command_line_stay(rig, server, options):
     """pg_ctl restart starts with the options of before, and they win over the files."""
+    if "huge_page_size" in options:
+        server.needs_page_sizes()
+
     def start():
         server.command("pg_ctl", "start", "-w", "-s", "-D", server.data, "-l", server.log_file, "-o", options)
 
@@ -216,6 +220,7 @@ def test_unsupported_page_size_falls_back(rig, server):
 
 
 def test_what_if_is_the_preflight_of_other_values(rig, server):
+    server.needs_page_sizes()
     [row] = server.sql("SELECT * FROM hugepage_what_if(pg_size_bytes('200MB'), 300, pg_size_bytes('1GB'))")
     rig.settle(shared_buffers="200MB", max_connections=300, huge_page_size="1GB")
     assert preflight(server).items() <= row.items()

@@ -171,6 +171,9 @@ fn parameters_with_the_files_that_they_name() {
             "sga_target=1G\nsga_max_size=2G\nT1.pre_page_sga=true\nifile='/dbs/common.ora'\nifile=/dbs/none\n",
         ),
         ("dbs/long.ora", &"x".repeat(3 << 20)),
+        ("dbs/a.ora", &"ifile=/dbs/b.ora\n".repeat(2000)),
+        ("dbs/b.ora", &"ifile=/dbs/c.ora\n".repeat(2000)),
+        ("dbs/c.ora", &"ifile=/dbs/a.ora\nifile=/dbs/b.ora\n".repeat(1000)),
     ]);
     let mut notes = Notes::default();
     let found = Parameters::read(&root, "/dbs/initT1.ora", "T1", &mut notes);
@@ -178,6 +181,10 @@ fn parameters_with_the_files_that_they_name() {
     let notes = notes.into_vec();
     assert!(notes.iter().any(|note| note.contains("\"+DATA/T1/spfileT1.ora\" is in ASM")), "{notes:?}");
     assert!(notes.iter().any(|note| note.contains("dbs/none")), "{notes:?}");
+    // Each is read once, though each names another thousands of times.
+    let mut notes = Notes::default();
+    assert!(!Parameters::read(&root, "/dbs/a.ora", "T1", &mut notes).is_empty());
+    assert_eq!(notes.into_vec(), [""; 0]);
     let mut notes = Notes::default();
     assert!(Parameters::read(&root, "/dbs/long.ora", "T1", &mut notes).is_empty());
     assert!(notes.into_vec()[0].contains("it is longer than 1048576 bytes"));

@@ -336,7 +336,7 @@ impl Host<'_> {
             None => Limits::default(),
         });
         Facts {
-            memlock: oracle::memlock_that_counts(self.root, pid, asked, segment.as_ref(), memlock),
+            lock_limit: oracle::lock_limit(self.root, pid, asked, segment.as_ref(), memlock),
             asked: *asked,
             segment,
             huge_page_size,

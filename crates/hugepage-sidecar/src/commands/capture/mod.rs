@@ -20,11 +20,13 @@ use hugepage_core::Notes;
 use hugepage_core::read::boot::NextBoot;
 use hugepage_core::read::{Root, identity, sysctl};
 use hugepage_core::survey::host;
-use hugepage_core::survey::instances::survey;
 
 use self::tree::Left;
+use crate::commands::size;
+use crate::commands::status::Look;
 use crate::exit::{self, Exit};
 use crate::interrupt::Interrupt;
+use crate::state::DIRECTORY;
 
 /// What `capture` is asked for.
 #[derive(Debug, Args)]
@@ -61,7 +63,8 @@ pub fn run(args: &Capture, root: &Root) -> anyhow::Result<Exit> {
 /// Every question that this program can ask of a host; the answers are of no interest here.
 fn look_at_everything(root: &Root) {
     let mut notes = Notes::default();
-    survey(root, 0);
+    // What percentage is kept changes no look.
+    size::of(root, &Look { reserve_percent: 20, state_dir: DIRECTORY.into() }, &[], false);
     host::facts(root, &mut notes);
     notes.keep(NextBoot::read(root));
     notes.keep(identity::host_name(root));
