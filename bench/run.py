@@ -23,6 +23,7 @@ import machine
 import measure
 import plots
 import report
+import scrape
 import status
 import worker
 from harness.cluster import Install
@@ -33,7 +34,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer rounds, no 8 GB; writes nothing to docs")
-    parser.add_argument("--only", choices=("status", "backends", "worker"), help="one part; writes nothing to docs")
+    parser.add_argument("--only", choices=("status", "backends", "scrape", "worker"), help="one part; writes nothing to docs")
     parser.add_argument("--backends", type=lambda text: [int(word) for word in text.split(",")], default=[10, 100, 500],
                         metavar="N,..", help="numbers of sessions for hugepage_backends (default: 10,100,500)")
     parser.add_argument("--minutes", type=float, default=worker.MINUTES, metavar="N",
@@ -64,6 +65,7 @@ def write_docs(directory: Path, description: str, command: str, found: dict[str,
     page.write_text(template.substitute(
         command=command, machine=description, status=report.status_table(found["status"]),
         backends=report.backends_table(found["backends"]),
+        scrape=scrape.table(found["scrape"]),
         worker=worker.table(found["worker"]) if found["worker"] else "not measured",
         backends_buffers=report.size(found["backends"][0]["shared_buffers"]) if found["backends"] else "not measured"))
     owner = directory.stat()
@@ -79,7 +81,7 @@ def main() -> int:
         return bench_parsers()
     unwind_on_signals()
     install = Install.find()
-    found: dict[str, report.Results] = {"status": [], "backends": [], "worker": []}
+    found: dict[str, report.Results] = {"status": [], "backends": [], "scrape": [], "worker": []}
     description = machine.describe(install)
     with tempfile.TemporaryDirectory(prefix="pg_hugepages-bench-") as work:
         directory = Path(work)
@@ -89,6 +91,8 @@ def main() -> int:
                 found["status"] = list(status.rows_of(directory, chosen.quick))
             if chosen.only in (None, "backends"):
                 found["backends"] = list(backends.rows_of(directory, chosen.quick, chosen.backends))
+            if chosen.only in (None, "scrape"):
+                found["scrape"] = list(scrape.rows_of(directory, chosen.quick))
         if chosen.only == "worker" or not (chosen.only or chosen.quick):
             found["worker"] = list(worker.rows_of(worker.STARTS, chosen.minutes))
 
@@ -97,6 +101,8 @@ def main() -> int:
         print(report.status_table(found["status"]) + "\n")
     if found["backends"]:
         print(report.backends_table(found["backends"]) + "\n")
+    if found["scrape"]:
+        print(scrape.table(found["scrape"]) + "\n")
     if found["worker"]:
         print(worker.table(found["worker"]))
     if chosen.json:

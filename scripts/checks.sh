@@ -14,11 +14,11 @@ run_python() {
 run_tests() {    # PYTEST ARGUMENT...
     local results="$CACHE/cargo-test.log"
     say "Unit tests of the crates that need no PostgreSQL"
-    cargo test "${RUST_FLAGS[@]}" --workspace --exclude pg_hugepages 2>&1 | tee "$results"
+    cargo test --locked "${RUST_FLAGS[@]}" --workspace --exclude pg_hugepages 2>&1 | tee "$results"
     build_extension
     install_extension
     say "Scenarios on throwaway clusters of PostgreSQL $PG_MAJOR"
-    run_python -m pytest -c tests/pytest.ini --rootdir tests tests/scenarios "$@"
+    run_python -m pytest -c tests/pytest.ini --rootdir tests tests/scenarios tests/oracle "$@"
     say "And cargo said:"
     grep '^test result:' "$results"
 }
@@ -28,10 +28,10 @@ run_lint() {
     step "clippy on the crates that need no PostgreSQL" clippy --workspace --exclude pg_hugepages --all-targets
     step "clippy on the extension for PostgreSQL $PG_MAJOR" \
         clippy --package pg_hugepages --no-default-features --features "pg$PG_MAJOR"
-    step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/rust-flags scripts/static-target scripts/tree/* packaging/debian/tests/installcheck
-    step "pyflakes" "$PYTHON" -m pyflakes tests bench
+    step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/tree/* packaging/debian/tests/installcheck
+    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring
 }
 
 clippy() {
-    PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy "${RUST_FLAGS[@]}" "$@" -- -D warnings
+    PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy --locked "${RUST_FLAGS[@]}" "$@" -- -D warnings
 }

@@ -1,29 +1,64 @@
 # shellcheck shell=bash
-# ./dev matrix: the extension on every major, each in a Debian tree of its own, one after the other.
+# ./dev matrix: the extension on every major, each in a Debian tree of its own. The next major's tree is made and its
+# library is compiled while the scenarios of the one before run, which mostly wait; scenarios run one at a time.
+
+MATRIX=$CACHE/matrix
+PREPARING=''    # the process, and the group, that prepares the next major
 
 run_matrix() {    # [MAJOR...]
-    local major results="$CACHE/matrix" failed=0 passed=0
+    local major failed=0 passed=0
     # shellcheck disable=SC2086
     [ $# -gt 0 ] || set -- $SUPPORTED
     take_trees
     find_toolchain
-    rm -rf "$results"
-    for major in "$@"; do
-        say "PostgreSQL $major"
-        mkdir -p "$results/$major" "$TREES/pg$major.cache"
-        tree_for "$major"
-        if in_tree "${TOOLCHAIN[@]}" --rw "$TREES/pg$major.cache=/var/cache/build" \
-            --rw "$results/$major=/var/results" "$TREES/pg$major" "${TOOLCHAIN_ENV[@]}" \
-            XDG_CACHE_HOME=/var/cache/build PG_CONFIG="/usr/lib/postgresql/$major/bin/pg_config" \
-            scripts/tree/test "$major" /var/results; then
+    rm -rf "$MATRIX"
+    trap 'stop_preparing; stop_painter' EXIT
+    prepare "$1"
+    while [ $# -gt 0 ]; do
+        major=$1
+        shift
+        if prepared "$major" && { [ $# -eq 0 ] || prepare "$1"; } && in_major "$major" scripts/tree/test; then
             passed=$((passed + 1))
         else
             failed=$((failed + 1))
+            # What failed may have been the preparation.
+            [ $# -eq 0 ] || [ -n "$PREPARING" ] || prepare "$1"
         fi
-        [ -s "$results/$major/row" ] || echo "$major     (no result)" >"$results/$major/row"
+        [ -s "$MATRIX/$major/row" ] || printf '%-6s (no result)\n' "$major" >"$MATRIX/$major/row"
     done
-    printf '\n%-6s %-12s %-14s %-12s %s\n' major version build regress scenarios
-    cat "$results"/*/row
+    printf '\n%-6s %-22s %-22s %-22s %s\n' major version build regress scenarios
+    cat "$MATRIX"/*/row
     printf '\n%d passed, %d failed\n' "$passed" "$failed"
     [ "$failed" -eq 0 ]
+}
+
+# in_major MAJOR SCRIPT: runs it in that major's tree, with the arguments MAJOR and a directory for results.
+in_major() {
+    in_tree "${TOOLCHAIN[@]}" --rw "$TREES/pg$1.cache=/var/cache/build" --rw "$MATRIX/$1=/var/results" "$TREES/pg$1" \
+        "${TOOLCHAIN_ENV[@]}" XDG_CACHE_HOME=/var/cache/build PG_CONFIG="/usr/lib/postgresql/$1/bin/pg_config" \
+        "$2" "$1" /var/results
+}
+
+# Begins to make the major's tree and to compile there, in a process group of its own.
+prepare() {
+    mkdir -p "$MATRIX/$1" "$TREES/pg$1.cache"
+    set -m
+    (tree_for "$1" build run test && step "Compiling for PostgreSQL $1" in_major "$1" scripts/tree/build) \
+        >"$MATRIX/$1/preparation.log" 2>&1 </dev/null &
+    PREPARING=$!
+    set +m
+}
+
+# Waits for that and says how it went.
+prepared() {
+    local status=0
+    say "PostgreSQL $1"
+    wait "$PREPARING" || status=$?
+    PREPARING=''
+    cat "$MATRIX/$1/preparation.log"
+    return "$status"
+}
+
+stop_preparing() {
+    [ -z "$PREPARING" ] || kill -- "-$PREPARING" 2>/dev/null || true
 }

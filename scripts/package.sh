@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# ./dev package: Debian packages, made by Debian's own tools for PostgreSQL extensions, and tried out on a bare Debian.
+# ./dev package: Debian packages, made by Debian's own tools for PostgreSQL extensions, looked over by lintian, and tried
+# out on a bare Debian.
 
 run_package() {    # [MAJOR...]
     local major out="$CACHE/packages" version failed=0 passed=0
@@ -14,10 +15,11 @@ run_package() {    # [MAJOR...]
         say "PostgreSQL $major"
         [ "$major" != 16 ] || fail "Debian has no PostgreSQL 16, so nothing a package could depend on"
         mkdir -p "$out/$major" "$TREES/pg$major.cache"
-        tree_for "$major"
+        tree_for "$major" build package "package-$major"
         step "Making the package for PostgreSQL $major" in_tree "${TOOLCHAIN[@]}" \
             --rw "$TREES/pg$major.cache=/var/cache/build" --rw "$out/$major=/var/results" "$TREES/pg$major" \
             "${TOOLCHAIN_ENV[@]}" CARGO_TARGET_DIR=/var/cache/build/package \
+            DEBFULLNAME="${DEBFULLNAME:-}" DEBEMAIL="${DEBEMAIL:-}" SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)" \
             scripts/tree/package "$major" "$version" /var/results
         if in_tree --rw "$out/$major=/var/results" "$TREES/$(suite_of "$major")" /usr/bin/env -i \
             PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \

@@ -9,9 +9,20 @@ packages_for() {
             build) printf '%s\n' gcc libc6-dev make pkg-config clang libclang-dev libicu-dev \
                 libssl-dev zlib1g-dev ;;
             run) printf '%s\n' python3 python3-psycopg2 procps ;;
-            test) printf '%s\n' python3-pytest python3-venv ansible-core openssl strace systemd \
-                chromium chromium-driver python3-selenium ;;
-            package) printf '%s\n' debhelper dpkg-dev ;;
+            test) printf '%s\n' python3-pytest openssl strace systemd ;;
+            # What the scenarios of that marker need besides.
+            any-major) printf '%s\n' python3-venv python3-yaml ansible-core prometheus prometheus-postgres-exporter \
+                prometheus-sql-exporter prometheus-node-exporter chromium chromium-driver python3-selenium ;;
+            oracle)    # the parsers of its SQL, by whatever Java, Maven and npm are there, and orafce: see below
+                echo python3-hypothesis
+                command -v java >/dev/null || echo default-jre-headless
+                command -v mvn >/dev/null || echo maven
+                command -v npm >/dev/null || echo npm
+                ;;
+            package) printf '%s\n' debhelper dpkg-dev lintian ;;
+            # Debian's tools for packages of PostgreSQL extensions, under their newer name where there is one.
+            package-15) echo postgresql-server-dev-all ;;
+            package-*) echo postgresql-common-dev ;;
             trees) printf '%s\n' debootstrap python3-pip ;;
             lint) printf '%s\n' shellcheck python3-pyflakes ;;
         esac
@@ -25,9 +36,17 @@ missing() {    # PACKAGE...: those that are not installed
     done
 }
 
+# Prints the package of orafce for the server that is there or wanted, else for the newest that has one.
+orafce_package() {
+    local major
+    for major in $(wanted_major) $(tr ' ' '\n' <<<"$SUPPORTED" | sort -rn); do
+        ! apt-cache show "postgresql-$major-orafce" >/dev/null 2>&1 || { echo "postgresql-$major-orafce" && return; }
+    done
+}
+
 # install_packages NEED...: what is missing, or a word about it where we may not.
 install_packages() {
-    local wanted absent server=''
+    local wanted absent server='' orafce=''
     mapfile -t wanted < <(packages_for "$@")
     if ! command -v dpkg-query >/dev/null; then
         say "This is not Debian or Ubuntu. What they call this has to be there: ${wanted[*]}"
@@ -35,10 +54,12 @@ install_packages() {
     fi
     mapfile -t absent < <(missing "${wanted[@]}")
     complete_pg_config >/dev/null || [ -n "${PG_CONFIG:-}" ] || server=wanted
-    [ -n "$server${absent[*]}" ] || return 0
+    [[ " $* " != *" oracle "* ]] || compgen -G '/usr/share/postgresql/*/extension/orafce.control' >/dev/null || orafce=wanted
+    [ -n "$server$orafce${absent[*]}" ] || return 0
 
     if ! have_root; then
         [ -z "$server" ] || absent+=(postgresql postgresql-server-dev-all)
+        [ -z "$orafce" ] || absent+=(postgresql-N-orafce)
         say "Not installed, and there is no root to install it: ${absent[*]}"
         say "    apt-get install --no-install-recommends ${absent[*]}"
         say "Going on with what is there."
@@ -49,6 +70,7 @@ install_packages() {
         server=$(wanted_major) || exit 1
         absent+=("postgresql-$server" "postgresql-server-dev-$server")
     fi
+    [ -z "$orafce" ] || mapfile -t -O "${#absent[@]}" absent < <(orafce_package)
     mapfile -t absent < <(missing "${absent[@]}")
     [ ${#absent[@]} -eq 0 ] || step "Installing ${#absent[@]} Debian packages" as_root scripts/apt-install "${absent[@]}"
 }

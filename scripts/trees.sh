@@ -25,21 +25,22 @@ bare_tree() {
     step "Making a tree of Debian $1" as_root env PATH="$PATH" scripts/tree/make "$1" "$TREES/$1"
 }
 
-# tree_for MAJOR: makes $TREES/pgMAJOR if it is not there, and installs what it lacks.
+# tree_for MAJOR NEED...: makes $TREES/pgMAJOR if it is not there, and installs what it lacks of packages_for them.
 tree_for() {
-    local major=$1 tree=$TREES/pg$1 suite wanted
+    local major=$1 tree=$TREES/pg$1 suite lacking
+    shift
     suite=$(suite_of "$major")
-    wanted=$(packages_for build run test package | sort -u | tr '\n' ' ')$(package_tools "$major")
     if [ ! -d "$tree" ]; then
         bare_tree "$suite"
         step "A copy of it for PostgreSQL $major" as_root copy_tree "$TREES/$suite" "$tree.unfinished"
         step "Installing PostgreSQL $major there" server_into_tree "$major" "$tree.unfinished"
         as_root mv "$tree.unfinished" "$tree"
     fi
-    [ "$(cat "$tree/pg_hugepages.packages" 2>/dev/null)" != "$wanted" ] || return 0
+    lacking=$(packages_for "$@" | sort -u | grep -vxFf <(cat "$tree/pg_hugepages.packages" 2>/dev/null)) || true
+    [ -n "$lacking" ] || return 0
     # shellcheck disable=SC2086
-    step "Installing what builds and tests need there" in_tree --keep "$tree" scripts/apt-install $wanted
-    as_root tee "$tree/pg_hugepages.packages" <<<"$wanted" >/dev/null
+    step "Installing what $* needs there" in_tree --keep "$tree" scripts/apt-install $lacking
+    as_root tee -a "$tree/pg_hugepages.packages" <<<"$lacking" >/dev/null
 }
 
 copy_tree() {
@@ -58,9 +59,6 @@ server_into_tree() {
         in_tree --keep "$tree" scripts/tree/server "$major" "postgresql-server-dev-$major"
     fi
 }
-
-# Debian's tools for packages of PostgreSQL extensions.
-package_tools() { if [ "$1" -le 16 ]; then echo postgresql-server-dev-all; else echo postgresql-common-dev; fi; }
 
 # The trees to ourselves until ./dev ends, and in $TREES/source what the sources are now, so that nobody needs to keep
 # their hands off them. The files are as new as the copy: cargo must not take them for an older checkout's.

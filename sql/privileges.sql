@@ -14,6 +14,8 @@ SELECT * FROM hugepage_recommendations;
 SELECT hugepage_fix('sysctl');
 SELECT * FROM hugepage_history;
 SELECT * FROM hugepage_regressions;
+SELECT * FROM hugepage_findings;
+SELECT hugepage_metrics();
 RESET ROLE;
 
 -- No function of the extension is left open, and no view.
@@ -38,6 +40,8 @@ SELECT hugepage_fix('postgresql') LIKE '-- %' AS fix;
 SELECT count(*) > 0 AS host FROM hugepage_host;
 SELECT count(*) >= 0 AS history FROM hugepage_history;
 SELECT count(*) >= 0 AS regressions FROM hugepage_regressions;
+SELECT count(*) > 0 AS findings FROM hugepage_findings;
+SELECT hugepage_metrics() LIKE '%# EOF%' AS metrics;
 SET pg_hugepages.reserve_percent = 0;
 RESET ROLE;
 

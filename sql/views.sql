@@ -90,3 +90,12 @@ FROM hugepage_history;
 
 SELECT bool_and(was_recorded_at IS NOT NULL AND was_landed_in <> '' AND was_restart_outlook <> '') IS NOT FALSE AS before
 FROM hugepage_regressions;
+
+-- The verdict is the gravest of the findings, and the metrics are those of this row.
+SELECT (array_agg(f.severity))[1] = min(s.verdict) AS verdict, count(*) = count(DISTINCT f.finding) AS once
+FROM hugepage_status s, hugepage_findings f;
+SELECT bool_and(line ~ '^(# (HELP|TYPE|UNIT) hugepage_\w+ .+|hugepage_\w+({.+})? \d+|# EOF|)$') AS format,
+       count(*) FILTER (WHERE line = 'hugepage_host_memory_bytes ' || memory_total) AS memory,
+       count(*) FILTER (WHERE line LIKE 'hugepage\_shared\_buffers\_bytes{%} ' || shared_buffers) AS shared_buffers,
+       count(*) FILTER (WHERE line LIKE 'hugepage\_landed\_in{%landed_in="' || landed_in || '"} 1') AS landed_in
+FROM regexp_split_to_table(hugepage_metrics(), E'\n') AS line, hugepage_status, hugepage_page_tables;

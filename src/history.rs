@@ -81,6 +81,7 @@ fn origin(notes: &mut Notes) -> Origin {
         host: notes.keep(identity::host_name(&root)).unwrap_or_default(),
         boot_id: notes.keep(identity::boot_id(&root)).flatten(),
         instance: instance(notes),
+        segment: None,
     }
 }
 

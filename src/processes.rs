@@ -110,7 +110,7 @@ fn without_session(root: &Root, pid: i32, postmaster: i32, status: ProcessStatus
         Some("postmaster")
     } else {
         let title = process::title(root, pid).ok().flatten().filter(|title| !title.is_empty())?;
-        title.ends_with(": logger").then_some("logger")
+        title.rsplit_once(": ").is_some_and(|(_, name)| name == sessions::logger()).then(sessions::logger)
     };
     Some(Process { pid, session: None, title, status: Some(status) })
 }

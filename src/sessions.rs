@@ -46,6 +46,14 @@ pub fn now_running() -> Vec<Session> {
     }
 }
 
+/// What the server calls its logger: `logger`, from 19 on `syslogger`. It has no session.
+#[allow(unsafe_code)]
+pub fn logger() -> &'static str {
+    // SAFETY: a constant of the server.
+    let name = unsafe { CStr::from_ptr(pg_sys::GetBackendTypeDesc(pg_sys::BackendType::B_LOGGER)) };
+    name.to_str().unwrap_or("logger")
+}
+
 #[allow(unsafe_code)]
 fn session(entry: &pg_sys::LocalPgBackendStatus) -> Option<Session> {
     let status = &entry.backendStatus;

@@ -9,9 +9,8 @@
 
 use std::time::Duration;
 
-use hugepage_core::advise::log as words;
-use hugepage_core::assess::{Status, Threat};
-use hugepage_core::history::{Event, Lost, Record};
+use hugepage_core::advise::watch::{self, Volume};
+use hugepage_core::history::{Event, Record};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
 use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags};
@@ -83,18 +82,16 @@ impl Watch {
     fn look(&mut self, event: Event, reloaded: Vec<String>) {
         let mut notes = Notes::default();
         let status = assessment::now(&Root::live(), &mut notes);
-        let mut record = history::record(event, &status, &mut notes);
+        let record = history::record(event, &status, &mut notes);
         let before = self.last.take().or_else(|| before_first_look(&record));
-        let mut changes = before.as_ref().map(|before| record.changes_since(before)).unwrap_or_default();
-        let lost = before.as_ref().filter(|_| !changes.is_empty()).and_then(|before| record.compare_with(before));
-        say(&status, lost);
-        changes.splice(0..0, reloaded);
-        match before {
-            Some(before) if changes.is_empty() => self.last = Some(before),
-            _ => {
-                record.add_detail(&changes);
-                self.add(record);
-            }
+        let warned = preload::warn_of(&status.threats());
+        let news = watch::news(&status, record, before.as_ref(), &warned, reloaded);
+        for (volume, message) in news.messages {
+            log::report(level(volume), message);
+        }
+        match news.record {
+            Some(record) => self.add(record),
+            None => self.last = before,
         }
     }
 
@@ -124,19 +121,10 @@ fn before_first_look(now: &Record) -> Option<Record> {
     recorded.or_else(|| startup::last().map(|start| start.record))
 }
 
-/// One message when a threat comes up, one when it is over, one for what was lost otherwise.
-fn say(status: &Status, lost: Option<Lost>) {
-    let threats = status.threats();
-    let before = preload::warn_of(&threats);
-    for threat in threats.iter().filter(|threat| !before.contains(threat)) {
-        log::report(PgLogLevel::WARNING, words::threatened(status, *threat));
-    }
-    let replaced = |over: &Threat| over.is_of_restart() && threats.iter().any(|threat| threat.is_of_restart());
-    for threat in before.iter().filter(|threat| !threats.contains(threat) && !replaced(threat)) {
-        log::report(PgLogLevel::LOG, words::threat_is_over(status, *threat));
-    }
-    // What only the outlook has lost is a threat, and has been said.
-    if let Some(lost) = lost.filter(|lost| !lost.only_outlook) {
-        log::report(settings::regression_level(), words::allocated(status, Some(&lost), &[]));
+fn level(volume: Volume) -> PgLogLevel {
+    match volume {
+        Volume::Log => PgLogLevel::LOG,
+        Volume::Warning => PgLogLevel::WARNING,
+        Volume::Regression => settings::regression_level(),
     }
 }

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 LEVEL = "CASE {0} WHEN 'ok' THEN 0 WHEN 'notice' THEN 1 WHEN 'warning' THEN 2 WHEN 'critical' THEN 3 END AS {1}"
 INSTANCE = "'postgresql' AS kind, current_setting('data_directory') AS name"
-LANDINGS = ("hugetlb", "thp", "partial thp", "base", "unknown")
-OUTLOOKS = ("hugetlb", "base", "fails", "unknown")
-CAUSES = ("disabled", "sysv_shared_memory", "page_size_unsupported", "pool_empty", "pool_too_small", "pool_taken",
-          "cgroup_limit", "unknown")
+LANDINGS = ("hugetlb", "thp", "partial thp", "mixed", "base", "unknown")
+OUTLOOKS = ("hugetlb", "mixed", "base", "fails", "unknown")
+CAUSES = ("disabled", "memory_target", "sysv_shared_memory", "page_size_unsupported", "pool_empty", "pool_too_small",
+          "pool_taken", "cgroup_limit", "memlock_limit", "unknown")
 
 
 @dataclass(frozen=True)

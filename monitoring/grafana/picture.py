@@ -109,7 +109,7 @@ def draw_table(axes: Axes, panel: dict[str, Any], columns: list[Series]) -> None
             row.append("" if value is None else ("ok", "notice", "warning", "critical")[int(value)] if title == "verdict"
                        else shown(value, "bytes" if in_bytes else None))
         cells.append(row)
-    drawn = axes.table(cells, colLabels=["name", *titles], loc="upper center", cellLoc="left", colLoc="left")
+    drawn = axes.table(cells, colLabels=["name", *titles], loc="upper left", cellLoc="left", colLoc="left")
     drawn.auto_set_font_size(False)
     drawn.set_fontsize(8)
     drawn.auto_set_column_width(range(len(titles) + 1))

@@ -14,7 +14,9 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use hugepage_core::assess::{Asked, Demand, Product};
-use hugepage_core::{Bytes, PageSize};
+use hugepage_core::read::Root;
+use hugepage_core::read::meminfo::Meminfo;
+use hugepage_core::{Bytes, PageSize, Pages};
 
 use crate::{majors, server};
 use child::Ending;
@@ -28,6 +30,10 @@ const TORN_CONTROL_FILE: &str = "incorrect checksum in control file";
 const ATTEMPTS: usize = 3;
 /// The segment is a multiple of this (CalculateShmemSize), so counted in pages of it no byte is lost.
 const UNIT: PageSize = PageSize::new(8192).unwrap();
+
+/// How a server refuses any `huge_page_size` that was built where mmap(2) knows the default size alone (guc.c,
+/// `check_huge_page_size`), as is one for glibc 2.17.
+const ONE_PAGE_SIZE: &str = "must be 0 on this platform";
 
 /// Other values than those on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,8 +60,9 @@ pub enum Answer {
 /// Asks about the configuration `on_disk`. Waits for the answer: a cancel ends that, and the program with it.
 pub fn ask(on_disk: &OnDisk, overrides: Overrides) -> Answer {
     let mut last = String::new();
+    let mut unit = Some(UNIT);
     for _ in 0..ATTEMPTS {
-        let (output, errors) = match run(on_disk, overrides) {
+        let (output, errors) = match run(on_disk, overrides, unit) {
             Ok(Ending::Success(output)) => (output, String::new()),
             Ok(Ending::Failure(errors)) => (String::new(), errors),
             Ok(Ending::TooLate) => {
@@ -66,10 +73,12 @@ pub fn ask(on_disk: &OnDisk, overrides: Overrides) -> Answer {
         };
         if errors.contains(TORN_CONTROL_FILE) {
             last = errors;
+        } else if unit.is_some() && errors.contains(ONE_PAGE_SIZE) {
+            unit = None;
         } else if !errors.is_empty() {
             return Answer::Refuses(errors);
         } else {
-            return match shared_memory(&output) {
+            return match shared_memory(&output, unit) {
                 Some(shared_memory) => Answer::Starts(demand(on_disk, overrides, shared_memory)),
                 None => Answer::Unknown(format!("the check of the configuration printed \"{}\"", output.trim())),
             };
@@ -78,9 +87,9 @@ pub fn ask(on_disk: &OnDisk, overrides: Overrides) -> Answer {
     Answer::Refuses(last)
 }
 
-fn run(on_disk: &OnDisk, overrides: Overrides) -> std::io::Result<Ending> {
+fn run(on_disk: &OnDisk, overrides: Overrides, unit: Option<PageSize>) -> std::io::Result<Ending> {
     let stub = Stub::create(&server::data_directory())?;
-    let ending = child::run(&server::executable(), &arguments(on_disk, overrides, &stub), stub.path(), DEADLINE)?;
+    let ending = child::run(&server::executable(), &arguments(on_disk, overrides, unit, &stub), stub.path(), DEADLINE)?;
     Ok(match ending {
         // The stub's name would tell nobody anything.
         Ending::Failure(errors) => {
@@ -91,8 +100,8 @@ fn run(on_disk: &OnDisk, overrides: Overrides) -> std::io::Result<Ending> {
     })
 }
 
-/// Later arguments win over earlier ones, and all over the files.
-fn arguments(on_disk: &OnDisk, overrides: Overrides, stub: &Stub) -> Vec<OsString> {
+/// Later arguments win over earlier ones, and all over the files. Without a unit the size of pages is as asked.
+fn arguments(on_disk: &OnDisk, overrides: Overrides, unit: Option<PageSize>, stub: &Stub) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = on_disk.arguments.iter().map(OsString::from).collect();
     arguments.extend(["-D".into(), server::data_directory().into_os_string()]);
     let mut set = |name: &str, value: OsString| {
@@ -115,13 +124,20 @@ fn arguments(on_disk: &OnDisk, overrides: Overrides, stub: &Stub) -> Vec<OsStrin
     if let Some(connections) = overrides.max_connections {
         set("max_connections", connections.to_string().into());
     }
-    set("huge_page_size", UNIT.setting().into());
+    if let Some(size) = unit.or(overrides.huge_page_size) {
+        set("huge_page_size", size.setting().into());
+    }
     arguments.extend(["-C".into(), "shared_memory_size_in_huge_pages".into()]);
     arguments
 }
 
-fn shared_memory(output: &str) -> Option<Bytes> {
+/// The segment; without a unit rounded up to whole pages of the default size, which such a server counts in.
+fn shared_memory(output: &str, unit: Option<PageSize>) -> Option<Bytes> {
     let counted: u64 = output.trim().parse().ok()?;
+    if unit.is_none() {
+        let size = Meminfo::read(&Root::live()).ok()?.huge_page_size?;
+        return Some(size.times(Pages(counted)));
+    }
     let units = if majors::COUNTS_ONE_PAGE_TOO_MANY { counted.checked_sub(1)? } else { counted };
     Some(Bytes(units.checked_mul(UNIT.bytes().0)?))
 }

@@ -15,7 +15,7 @@ GRANT SELECT ON hugepage_backends TO pg_monitor;
 COMMENT ON FUNCTION hugepage_backends() IS 'the processes of this server, with what each costs in memory';
 COMMENT ON VIEW hugepage_backends IS 'the processes of this server, with what each costs in memory';
 COMMENT ON COLUMN hugepage_backends.pid IS 'process, the postmaster included';
-COMMENT ON COLUMN hugepage_backends.backend_type IS 'as in pg_stat_activity, and postmaster and logger; NULL for a background worker without a database connection';
+COMMENT ON COLUMN hugepage_backends.backend_type IS 'as in pg_stat_activity, and postmaster and logger (from 19 on syslogger); NULL for a background worker without a database connection';
 COMMENT ON COLUMN hugepage_backends.datname IS 'its database, NULL if it has none';
 COMMENT ON COLUMN hugepage_backends.usename IS 'its role, NULL if it has none';
 COMMENT ON COLUMN hugepage_backends.application_name IS 'as in pg_stat_activity';

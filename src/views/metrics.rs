@@ -29,7 +29,7 @@ fn hugepage_metrics() -> String {
         pools,
         meminfo: facts.meminfo.clone(),
         instances: vec![Instance {
-            kind: "postgresql",
+            kind: "postgresql".to_owned(),
             name: server::data_directory().to_string_lossy().into_owned(),
             page_tables_at_max: segment.and_then(|(size, page)| sum.at(server::max_connections(), size, page)),
             page_tables: Some(sum),

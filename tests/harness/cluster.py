@@ -15,6 +15,7 @@ import psycopg2
 from psycopg2.extras import RealDictCursor
 
 from harness.cgroup import Cgroup
+from harness.kernel import meminfo
 from harness.poll import until
 from harness.processes import CommandFailed, alive, run
 
@@ -62,6 +63,10 @@ class Install:
         return control.exists() and Path(self.ask("pkglibdir"), f"{name}.so").exists()
 
 
+class Unsupported(Exception):
+    """The PostgreSQL under test was built without what a scenario needs."""
+
+
 class StartFailed(Exception):
     """The server did not start; the message is its log."""
 
@@ -71,6 +76,8 @@ class Cluster:
 
     Settings are keyword arguments in PostgreSQL's own notation: `Cluster(shared_buffers="128MB", huge_pages=True)`.
     """
+
+    _page_sizes: dict[Path, bool] = {}
 
     roots: list[Path] = []
     """Every directory made by this process, so that a guard can look for servers left behind."""
@@ -100,7 +107,7 @@ class Cluster:
             return
         self.command("initdb", "-D", self.data, "-U", SUPERUSER, "-A", "trust", "-N", "--locale=C", "-E", "UTF8")
         with open(self.data / "postgresql.conf", "a") as conf:
-            conf.write("include 'harness.conf'\n")
+            conf.write("include_if_exists 'harness.conf'\n")
 
     def __enter__(self) -> "Cluster":
         return self
@@ -120,6 +127,8 @@ class Cluster:
 
     def conf(self, **settings: Any) -> None:
         """Add or change settings; None takes one back to its default. They count from the next start or reload."""
+        if settings.get("huge_page_size") not in (None, 0):
+            self.needs_page_sizes()
         self.settings.update(settings)
         lines = [f"{name} = {_quoted(value)}\n" for name, value in self.settings.items() if value is not None]
         new = self.data / "harness.conf.new"
@@ -207,8 +216,25 @@ class Cluster:
 
         Up to PostgreSQL 18 this is one too many when the segment fills its pages exactly.
         """
-        return int(self.command("postgres", "-D", self.data, "-c", f"huge_page_size={page_size // 1024}kB",
-                                "-C", "shared_memory_size_in_huge_pages"))
+        size = []
+        if page_size != meminfo()["Hugepagesize"] or self.settings.get("huge_page_size"):
+            self.needs_page_sizes()
+            size = ["-c", f"huge_page_size={page_size // 1024}kB"]
+        return int(self.command("postgres", "-D", self.data, *size, "-C", "shared_memory_size_in_huge_pages"))
+
+    def needs_page_sizes(self) -> None:
+        """Unsupported if this PostgreSQL knows the default huge page size alone, as when built for a glibc before 2.18."""
+        bindir = self.install.bindir
+        if bindir not in self._page_sizes:
+            try:
+                self.command("postgres", "-D", self.data, "-c", "huge_page_size=2MB", "-C", "huge_page_size")
+                self._page_sizes[bindir] = True
+            except CommandFailed as error:
+                if "huge_page_size must be 0 on this platform" not in str(error):
+                    raise
+                self._page_sizes[bindir] = False
+        if not self._page_sizes[bindir]:
+            raise Unsupported(f"the PostgreSQL in {bindir} knows one huge page size alone")
 
 
 def rows(connection: Any, statement: str, *arguments: Any) -> list[dict]:

@@ -1,5 +1,7 @@
 """Commands and processes: running the one, reading /proc about the other."""
 
+import ctypes
+import platform
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -64,6 +66,20 @@ def alive(pid: int) -> bool:
         return not status(pid)["State"].startswith(("Z", "X"))
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+_KCMP = {"x86_64": 312, "aarch64": 272}
+_KCMP_FILE = 0
+
+
+def same_open_file(pid: int, fd: int, other_pid: int, other_fd: int) -> bool:
+    """Whether two descriptors share an open file, as when one was inherited; kcmp(2), which libc does not wrap."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    numbers = (ctypes.c_long(number) for number in (_KCMP[platform.machine()], pid, other_pid, _KCMP_FILE, fd, other_fd))
+    answer = libc.syscall(*numbers)
+    if answer < 0:
+        raise OSError(ctypes.get_errno(), f"kcmp of descriptor {fd} of {pid} and {other_fd} of {other_pid}")
+    return answer == 0
 
 
 def working_below(directories: Sequence[Path]) -> Iterator[int]:

@@ -72,7 +72,7 @@ def postgres_exporter(cluster: Cluster, user: str) -> Iterator[str]:
     address = f"127.0.0.1:{free_port()}"
     source = f"user={user} host={cluster.root} port=5432 dbname=postgres sslmode=disable"
     with service("prometheus-postgres-exporter", f"--web.listen-address={address}", "--disable-default-metrics",
-                 "--disable-settings-metrics", "--no-collector.database", "--no-collector.bgwriter",
+                 "--disable-settings-metrics",
                  f"--extend.query-path={MONITORING}/exporters/postgres_exporter.yaml",
                  url=f"http://{address}/metrics", log=cluster.root / "postgres_exporter.log",
                  env={"DATA_SOURCE_NAME": source}):

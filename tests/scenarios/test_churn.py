@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from harness.cluster import rows
 from harness.kernel import open_files
 from harness.status import create_extension
@@ -55,6 +57,7 @@ class Storm(threading.Thread):
             self.error = error
 
 
+@pytest.mark.any_major
 def test_no_row_is_anothers(new_cluster, root):
     server = create_extension(new_cluster(max_connections=60, huge_pages=False, shared_buffers="160MB").start())
     fill_shared_buffers(server, TOUCHED)

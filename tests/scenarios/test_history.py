@@ -63,6 +63,7 @@ def test_two_clusters_of_one_host(new_cluster, pool):
     assert start.level == "WARNING"
 
 
+@pytest.mark.any_major
 def test_damaged(new_cluster):
     """Cut off or filled with garbage, it costs what is damaged: each start is clean, and says so once."""
     server = new_cluster(**PRELOADED, huge_pages=False)
@@ -100,6 +101,7 @@ def test_damaged(new_cluster):
         server.stop()
 
 
+@pytest.mark.any_major
 def test_not_ours_or_not_writable(new_cluster):
     """Read-only, a link, a directory, a pipe in its place: the server starts, one line says why, nothing is touched."""
     server = new_cluster(**WATCHED, huge_pages=False)
@@ -148,6 +150,7 @@ def test_read_only_directory(new_cluster):
     assert len(kept(server).read_text().splitlines()) == 1
 
 
+@pytest.mark.any_major
 def test_full_disk(new_cluster, root):
     """With not a byte left the server starts, says so once, and what was kept is still there."""
     server = new_cluster(**WATCHED, huge_pages=False, max_replication_slots=0, wal_level="minimal", max_wal_senders=0)
@@ -190,6 +193,7 @@ def test_odd_data_directory(new_cluster, name):
     assert len(messages(server.log())) == 2
 
 
+@pytest.mark.any_major
 def test_many_restarts(new_cluster):
     """200 of them: the file stays in bounds, and the last are as quick as the first."""
     size = 50

@@ -1,5 +1,6 @@
 """hugepage_metrics() and the queries of the exporters say the same, through the real exporters and Prometheus."""
 
+import re
 import subprocess
 from contextlib import ExitStack
 
@@ -16,6 +17,8 @@ from harness.prometheus import (MONITORING, Prometheus, Textfile, described, get
                                 samples, sql_exporter)
 from harness.status import create_extension
 from harness.units import MB
+
+pytestmark = pytest.mark.any_major
 
 MOVES = {"hugepage_host_page_tables_bytes", "hugepage_pool_obtainable_hugepages", "hugepage_page_tables_processes",
          "hugepage_page_tables_total_bytes", "hugepage_page_tables_max_bytes", "hugepage_page_tables_saving_bytes",
@@ -148,3 +151,12 @@ def test_the_list_in_the_docs_is_complete(new_cluster):
     server = watched(new_cluster(**PRELOADED))
     page = (MONITORING.parent / "docs/monitoring.md").read_text()
     assert [name for name in described(text_of(server)) if f"`{name}" not in page] == []
+
+
+def test_the_queries_of_the_docs_run(new_cluster):
+    """For a role that may do no more than monitor."""
+    session = watched(new_cluster(**PRELOADED)).connect(user="monitor")
+    queries = re.findall(r"```sql\n(.*?)```", (MONITORING.parent / "docs/monitoring.md").read_text(), re.S)
+    assert len(queries) >= 6
+    for query in queries:
+        rows(session, query)

@@ -107,6 +107,7 @@ def test_one_page_less_is_foretold(rig, server, shared_buffers):
 
 
 def test_altered_by_alter_system(rig, server):
+    server.needs_page_sizes()
     server.sql("ALTER SYSTEM SET shared_buffers = '77MB'")
     server.sql("ALTER SYSTEM SET huge_page_size = '2MB'")
     assert_foretold(rig, server, 2 * MB)
@@ -141,6 +142,9 @@ def test_include_dir(rig, server):
                                      "-c huge_page_size=1GB"])
 def test_settings_of_the_command_line_stay(rig, server, options):
     """pg_ctl restart starts with the options of before, and they win over the files."""
+    if "huge_page_size" in options:
+        server.needs_page_sizes()
+
     def start():
         server.command("pg_ctl", "start", "-w", "-s", "-D", server.data, "-l", server.log_file, "-o", options)
 
@@ -178,11 +182,12 @@ def test_split_configuration_directory(rig, stage):
     rig.empty()
 
 
+# Without quotation marks, which majors put differently.
 REFUSED = [
-    ({"shared_preload_libraries": "nonesuch"}, 'could not access file "nonesuch"'),
-    ({"max_connections": "many"}, 'invalid value for parameter "max_connections"'),
-    ({"no_such_setting": 1}, 'unrecognized configuration parameter "no_such_setting"'),
-    ({"superuser_reserved_connections": 30}, "superuser_reserved_connections (30) must be less than max_connections (20)"),
+    ({"shared_preload_libraries": "nonesuch"}, "could not access file nonesuch"),
+    ({"max_connections": "many"}, "invalid value for parameter max_connections"),
+    ({"no_such_setting": 1}, "unrecognized configuration parameter no_such_setting"),
+    ({"superuser_reserved_connections": 30}, "must be less than max_connections (20)"),
     ({"wal_level": "minimal", "max_wal_senders": 5}, "requires wal_level"),
     ({"min_wal_size": "2MB"}, "min_wal_size"),
     ({"huge_pages": True}, "could not map anonymous shared memory: Cannot allocate memory"),
@@ -196,7 +201,7 @@ def test_what_does_not_start_is_foretold(rig, server, settings, error):
     rig.settle(**settings)
     row = preflight(server)
     assert row["will_start"] is False and row["lands_in"] is None, row
-    assert error in row["detail"]
+    assert error in row["detail"].replace('"', "")
     server.stop()
     server.log_file.write_text("")
     with pytest.raises(StartFailed) as failure:
@@ -215,6 +220,7 @@ def test_unsupported_page_size_falls_back(rig, server):
 
 
 def test_what_if_is_the_preflight_of_other_values(rig, server):
+    server.needs_page_sizes()
     [row] = server.sql("SELECT * FROM hugepage_what_if(pg_size_bytes('200MB'), 300, pg_size_bytes('1GB'))")
     rig.settle(shared_buffers="200MB", max_connections=300, huge_page_size="1GB")
     assert preflight(server).items() <= row.items()
@@ -243,7 +249,7 @@ def test_largest_values(server):
     [row] = server.sql("SELECT * FROM hugepage_what_if(8192 * 1073741823::bigint, 262000)")
     assert row["will_start"] and row["shared_memory"] > 8192 * 1073741823
     [row] = server.sql("SELECT * FROM hugepage_what_if(max_connections => 262143)")
-    assert row["will_start"] is False and 'invalid value for parameter "max_connections"' in row["detail"]
+    assert row["will_start"] is False and '"max_connections"' in row["detail"]
 
 
 def test_costs_no_more_than_two_bare_runs(server, stage):

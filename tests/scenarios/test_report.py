@@ -17,6 +17,8 @@ from harness import sidecar
 from harness.cluster import Cluster
 from harness.units import GB, MB
 
+pytestmark = pytest.mark.any_major
+
 FIXTURES = Path(__file__).parents[2] / "crates/hugepage-core/tests/fixtures"
 HOSTILE = "/srv/<script>alert('&amp;')</script>\"><img src=http://report.example/x onerror=alert(1)>"
 WIDTHS = (390, 768, 1280)

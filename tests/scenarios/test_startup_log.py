@@ -190,8 +190,9 @@ def test_not_a_server(new_cluster):
     server.stop()
     kept = (server.data / "pg_hugepages.history").read_bytes()
     log = server.log()
-    for arguments in (["-C", "shared_memory_size_in_huge_pages"], ["--single", "postgres"]):
-        command = shlex.join([str(server.install.bindir / "postgres"), arguments[0], *arguments[1:], "-D", str(server.data)])
+    place = ["-D", str(server.data)]
+    for arguments in (["-C", "shared_memory_size_in_huge_pages", *place], ["--single", *place, "postgres"]):
+        command = shlex.join([str(server.install.bindir / "postgres"), *arguments])
         output = server.command("/bin/sh", "-c", f"exec {command} 2>&1")
         assert "hugepage" not in output.replace(str(server.root), ""), output
     assert (server.data / "pg_hugepages.history").read_bytes() == kept and server.log() == log

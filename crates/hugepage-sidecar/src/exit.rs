@@ -33,6 +33,18 @@ pub fn of(survey: &Survey) -> Exit {
     }
 }
 
+impl Exit {
+    /// As monitoring plugins say it.
+    pub const fn name(self) -> &'static str {
+        match self.0 {
+            0 => "OK",
+            1 => "WARNING",
+            2 => "CRITICAL",
+            _ => "UNKNOWN",
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         exit.0.into()

@@ -1,11 +1,14 @@
 //! Being told to end: the work looks for it between two steps, puts back what it has changed, and only then ends.
 
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use signal_hook::low_level::pipe;
 
 /// Whether a signal has come that would have ended this program.
 #[derive(Clone, Debug, Default)]
@@ -24,5 +27,32 @@ impl Interrupt {
     /// Whether one has come.
     pub fn came(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Waits, and is woken by a signal that would have ended this program.
+#[derive(Debug)]
+pub struct Alarm(UnixStream);
+
+impl Alarm {
+    /// From here on such signals wake and do nothing else.
+    pub fn new() -> io::Result<Self> {
+        let (ours, theirs) = UnixStream::pair()?;
+        for signal in [SIGHUP, SIGINT, SIGTERM] {
+            pipe::register(signal, theirs.try_clone()?)?;
+        }
+        Ok(Self(ours))
+    }
+
+    /// Waits for so long; whether a signal has come.
+    pub fn wait(&mut self, time: Duration) -> io::Result<bool> {
+        // Zero would be forever.
+        self.0.set_read_timeout(Some(time.max(Duration::from_millis(1))))?;
+        match self.0.read(&mut [0]) {
+            Ok(_) => Ok(true),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -8,9 +8,12 @@ mod cli;
 mod commands;
 mod exit;
 mod interrupt;
+mod oracle;
+mod past;
 mod report;
 mod show;
 mod state;
+mod stopped;
 
 use clap::Parser;
 use clap::error::ErrorKind;

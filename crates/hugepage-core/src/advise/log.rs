@@ -87,13 +87,14 @@ fn at_next_start(status: &Status) -> String {
 
 /// Said once when it is over.
 pub fn threat_is_over(status: &Status, threat: Threat) -> Message {
+    let memory = Terms::of(status.facts.asked.product).the_memory;
     let message = match (threat, status.outlook) {
-        (Threat::CgroupLimit, _) => "the cgroup allows all huge pages that are in use again",
-        (_, Outlook::Hugetlb) => "the next start would have its huge pages again",
-        (Threat::RestartFails, _) => "the next start would not fail any more",
-        (Threat::RestartLoses, _) => "the next start may have its huge pages again, but that is not certain",
+        (Threat::CgroupLimit, _) => format!("the cgroup allows all huge pages of {memory} again"),
+        (_, Outlook::Hugetlb) => "the next start would have its huge pages again".to_owned(),
+        (Threat::RestartFails, _) => "the next start would not fail any more".to_owned(),
+        (Threat::RestartLoses, _) => "the next start may have its huge pages again, but that is not certain".to_owned(),
     };
-    Message { is_bad: false, message: message.to_owned(), detail: Some(figures(status)), hint: None }
+    Message { is_bad: false, message, detail: Some(figures(status)), hint: None }
 }
 
 /// Three lines of figures.

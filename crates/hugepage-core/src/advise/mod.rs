@@ -12,6 +12,7 @@ mod remedy;
 pub mod restart;
 pub mod rules;
 pub mod terms;
+pub mod watch;
 pub mod words;
 
 pub use recommendation::Recommendation;

@@ -1,7 +1,7 @@
 //! The phrases that several sentences share: what is so.
 
 use crate::advise::terms::Terms;
-use crate::assess::{Cause, HugePages, Landing, Loss, Outlook, PoolFact, Status};
+use crate::assess::{Cause, HugePages, Landing, LockLimit, Loss, Outlook, PoolFact, Status};
 use crate::read::cgroup::Limit;
 use crate::{Bytes, PageSize, Pages};
 
@@ -111,6 +111,9 @@ impl Words<'_> {
             Cause::MemlockLimit => {
                 format!("the {} may lock {} of the {} needed", self.terms().server, self.memlock(), self.size())
             }
+            Cause::ShmGroup => {
+                "the kernel lets only processes of the group vm.hugetlb_shm_group have them, and it is none".to_owned()
+            }
             Cause::Unknown => "why could not be found out".to_owned(),
         };
         if self.mended_by_pool(cause) && self.0.does_not_fit() {
@@ -174,7 +177,10 @@ impl Words<'_> {
         match &self.0.facts.pool {
             PoolFact::Unsupported(..) => self.unsupported(),
             _ if self.0.facts.asked.sysv => "shared_memory_type = sysv can't have them".to_owned(),
-            _ if self.may_not_lock() => format!("it may lock {} of the {} needed", self.memlock(), self.size()),
+            _ if self.may_not_lock() == Some(Cause::ShmGroup) => "its owner is not in vm.hugetlb_shm_group".to_owned(),
+            _ if self.may_not_lock().is_some() => {
+                format!("it may lock {} of the {} needed", self.memlock(), self.size())
+            }
             _ if self.pool_falls_short() => format!(
                 "{} pages of {} are needed and {} are certain",
                 self.needed(),
@@ -189,13 +195,16 @@ impl Words<'_> {
     }
 
     pub(super) fn memlock(&self) -> Bytes {
-        self.0.facts.memlock.unwrap_or_default()
+        match self.0.facts.lock_limit {
+            Some(LockLimit::Memlock(limit)) => limit,
+            _ => Bytes(0),
+        }
     }
 
-    /// The limit on locked memory is below what the server needs.
-    pub(super) fn may_not_lock(&self) -> bool {
-        let needed = self.needed_bytes();
-        matches!((self.0.facts.memlock, needed), (Some(memlock), Some(needed)) if memlock < needed)
+    /// What keeps the server from locking what it needs.
+    pub(super) fn may_not_lock(&self) -> Option<Cause> {
+        let needed = self.needed_bytes()?;
+        self.0.facts.lock_limit.filter(|limit| limit.refuses(needed)).map(LockLimit::cause)
     }
 
     pub(super) fn what_is_unknown(&self) -> String {

@@ -2,7 +2,7 @@
 
 use crate::advise::command;
 use crate::advise::phrases::Words;
-use crate::assess::{Cause, HugePages, PoolFact};
+use crate::assess::{Cause, HugePages, LockLimit, PoolFact};
 use crate::read::cgroup::Limit;
 use crate::{Bytes, Pages};
 
@@ -32,6 +32,12 @@ impl Words<'_> {
             Cause::MemoryTarget => Some(format!(
                 "Set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET and restart the {server}."
             )),
+            Cause::ShmGroup => match self.0.facts.lock_limit {
+                Some(LockLimit::ShmGroup { gid }) => {
+                    Some(format!("Run \"sysctl -w vm.hugetlb_shm_group={gid}\" and restart the {server}."))
+                }
+                _ => None,
+            },
             Cause::MemlockLimit => Some(format!(
                 "Set memlock of the {server}'s owner in limits.conf to at least {} kB and restart the {server} (MOS \
                  2049901.1).",
@@ -98,8 +104,8 @@ impl Words<'_> {
 
     /// So that a restart keeps, or gets, huge pages.
     pub(super) fn keep(&self) -> Option<String> {
-        if self.may_not_lock() {
-            return self.mend(Cause::MemlockLimit);
+        if let Some(cause) = self.may_not_lock() {
+            return self.mend(cause);
         }
         if self.pool_falls_short() {
             if self.0.does_not_fit() {

@@ -82,6 +82,7 @@ pub fn lack(forecast: &Forecast) -> String {
         Some(Cause::SysvSharedMemory) => "shared_memory_type = sysv can't have them".to_owned(),
         Some(Cause::PageSizeUnsupported) => format!("this machine has no huge pages of {size}"),
         Some(Cause::MemoryTarget) => "MEMORY_TARGET puts the SGA into files of /dev/shm".to_owned(),
+        Some(Cause::ShmGroup) => "its owner is not in vm.hugetlb_shm_group".to_owned(),
         Some(Cause::MemlockLimit) => format!("{needed} pages of {size} are needed, more than may be locked"),
         Some(Cause::CgroupLimit) => {
             format!("{needed} pages of {size} are needed and a cgroup leaves room to reserve {guaranteed}")

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::assess::facts::{Asked, Facts, HugePages, PoolFact, Product};
+use crate::assess::facts::{Asked, Facts, HugePages, LockLimit, PoolFact, Product};
 use crate::assess::landing::Landing;
 use crate::read::cgroup::Limit;
 use crate::{Bytes, Pages};
@@ -28,13 +28,15 @@ pub enum Cause {
     CgroupLimit,
     /// The pool has pages enough, but the server may not lock that much memory.
     MemlockLimit,
+    /// The pool has pages enough, but the kernel lets only a group have them that the server is not in.
+    ShmGroup,
     /// Nothing of what can be seen explains it (any more).
     Unknown,
 }
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Disabled,
         Self::MemoryTarget,
         Self::SysvSharedMemory,
@@ -44,6 +46,7 @@ impl Cause {
         Self::PoolTaken,
         Self::CgroupLimit,
         Self::MemlockLimit,
+        Self::ShmGroup,
         Self::Unknown,
     ];
 
@@ -57,7 +60,7 @@ impl Cause {
         let room = facts.limits.as_ref().and_then(|limits| limits.tightest_reservation()).map(Limit::room);
         let left = |available: Pages| available.saturating_add(facts.own());
         let has = facts.pool.known().map(|pool| (pool.nr, pool.available().map(left)));
-        Some(match Self::of_refusal(&facts.asked, needed, &facts.pool, has, room, facts.memlock) {
+        Some(match Self::of_refusal(&facts.asked, needed, &facts.pool, has, room, facts.lock_limit) {
             // Nothing stands in the way now, so what was seen at the start is the best answer.
             Self::Unknown => facts.cause_at_start.unwrap_or(Self::Unknown),
             cause => cause,
@@ -65,14 +68,14 @@ impl Cause {
     }
 
     /// Why a server that asks for `needed` pages does not get them. `has`: the pages of the pool, and those that nobody
-    /// else has or was promised. `room`: what a cgroup leaves to reserve. `memlock`: what the server may lock.
+    /// else has or was promised. `room`: what a cgroup leaves to reserve. `lock_limit`: what it lacks to be let.
     pub fn of_refusal(
         asked: &Asked,
         needed: Option<Pages>,
         pool: &PoolFact,
         has: Option<(Pages, Option<Pages>)>,
         room: Option<Bytes>,
-        memlock: Option<Bytes>,
+        lock_limit: Option<LockLimit>,
     ) -> Self {
         if asked.huge_pages == HugePages::Off {
             return Self::Disabled;
@@ -93,8 +96,10 @@ impl Cause {
             _ if all < needed => Self::PoolTooSmall,
             Some(left) if left < needed => Self::PoolTaken,
             _ if room.is_some_and(|room| room < page_size.times(needed)) => Self::CgroupLimit,
-            _ if memlock.is_some_and(|memlock| memlock < page_size.times(needed)) => Self::MemlockLimit,
-            _ => Self::Unknown,
+            _ => match lock_limit.filter(|limit| limit.refuses(page_size.times(needed))) {
+                Some(limit) => limit.cause(),
+                None => Self::Unknown,
+            },
         }
     }
 }
@@ -111,6 +116,7 @@ impl fmt::Display for Cause {
             Self::PoolTaken => "pool_taken",
             Self::CgroupLimit => "cgroup_limit",
             Self::MemlockLimit => "memlock_limit",
+            Self::ShmGroup => "shm_group",
             Self::Unknown => "unknown",
         })
     }

@@ -113,6 +113,36 @@ impl PoolFact {
     }
 }
 
+/// Why the kernel refuses System V segments in huge pages (`can_do_hugetlb_shm` in fs/hugetlbfs/inode.c).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockLimit {
+    /// Segments larger than what may be locked (setrlimit(2), `RLIMIT_MEMLOCK`): kernels before 5.18.
+    Memlock(Bytes),
+    /// All: the process has neither CAP_IPC_LOCK nor the group of `vm.hugetlb_shm_group`.
+    ShmGroup {
+        /// The process's own group, which it could be set to.
+        gid: u32,
+    },
+}
+
+impl LockLimit {
+    /// Whether a segment of `size` is refused.
+    pub fn refuses(self, size: Bytes) -> bool {
+        match self {
+            Self::Memlock(limit) => limit < size,
+            Self::ShmGroup { .. } => size > Bytes(0),
+        }
+    }
+
+    /// What was lacking.
+    pub const fn cause(self) -> Cause {
+        match self {
+            Self::Memlock(_) => Cause::MemlockLimit,
+            Self::ShmGroup { .. } => Cause::ShmGroup,
+        }
+    }
+}
+
 /// All that an assessment needs; `None` for what could not be read.
 #[derive(Clone, Debug)]
 pub struct Facts {
@@ -133,9 +163,9 @@ pub struct Facts {
     pub pending: Pending,
     /// The hundredths of memory that the host keeps for base pages.
     pub reserve_percent: u32,
-    /// What the server may lock at most (setrlimit(2), `RLIMIT_MEMLOCK`), which System V segments in huge pages count
-    /// against; `None` where that does not matter, is unlimited or could not be read.
-    pub memlock: Option<Bytes>,
+    /// What the kernel asks of a process for System V segments in huge pages and this server does not have; `None` where
+    /// nothing is missing, or it could not be read.
+    pub lock_limit: Option<LockLimit>,
     /// The pages of `pool` that other servers known on this host still lack.
     pub others_lack: Pages,
     /// Why the segment was not put where it was asked for, as seen at that moment; `None` if nobody looked.

@@ -1,7 +1,7 @@
 //! What a start of the server with given settings would get, to the page.
 
 use crate::assess::facts::{Asked, PoolFact};
-use crate::assess::{Cause, HugePages, Outlook, Share};
+use crate::assess::{Cause, HugePages, LockLimit, Outlook, Share};
 use crate::read::cgroup::{Limit, Limits};
 use crate::{Bytes, PageSize, Pages};
 
@@ -26,7 +26,7 @@ pub struct Ground {
     /// cgroup limits on that size.
     pub limits: Option<Limits>,
     /// As in [`Facts`](crate::assess::Facts).
-    pub memlock: Option<Bytes>,
+    pub lock_limit: Option<LockLimit>,
 }
 
 /// What the configuration on disk comes to, beside that of the running server.
@@ -62,7 +62,7 @@ pub struct Forecast {
 impl Forecast {
     /// For a start that asks `asked` and has a segment of `size`, of a server that has `own` pages of that pool now.
     pub fn of(asked: &Asked, size: Option<Bytes>, ground: &Ground, own: Pages) -> Self {
-        let Ground { huge_page_size, pool, limits, memlock } = ground;
+        let Ground { huge_page_size, pool, limits, lock_limit } = ground;
         let supported = !matches!(pool, PoolFact::Unsupported(..));
         let needed = huge_page_size.filter(|_| supported).zip(size).map(|(page, size)| page.pages_to_hold(size));
         let outlook = Outlook::of(asked, needed, own, ground);
@@ -86,7 +86,7 @@ impl Forecast {
                 .map(|_| Cause::CgroupLimit),
             _ => {
                 let has = share.map(|share| (share.persistent, Some(share.guaranteed)));
-                Some(Cause::of_refusal(asked, needed, pool, has, room, *memlock))
+                Some(Cause::of_refusal(asked, needed, pool, has, room, *lock_limit))
             }
         };
         let missing = needed.zip(guaranteed).map(|(needed, guaranteed)| needed.saturating_sub(guaranteed));

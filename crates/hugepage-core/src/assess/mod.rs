@@ -13,7 +13,7 @@ pub mod sizing;
 pub mod status;
 
 pub use cause::Cause;
-pub use facts::{Asked, Facts, HugePages, Loss, PoolFact, Product, Segment};
+pub use facts::{Asked, Facts, HugePages, LockLimit, Loss, PoolFact, Product, Segment};
 pub use finding::{Finding, Severity, Threat};
 pub use forecast::{Demand, Forecast, Ground, Pending};
 pub use landing::Landing;

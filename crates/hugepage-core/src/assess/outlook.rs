@@ -42,7 +42,7 @@ impl Outlook {
             (PoolFact::Known(pool), Some(needed)) => (pool, needed),
             _ => return Self::Unknown,
         };
-        if ground.memlock.is_some_and(|memlock| memlock < pool.page_size.times(needed)) {
+        if ground.lock_limit.is_some_and(|limit| limit.refuses(pool.page_size.times(needed))) {
             return refused;
         }
         let own_bytes = pool.page_size.times(own);

@@ -49,7 +49,7 @@ impl Status {
             huge_page_size: facts.huge_page_size,
             pool: facts.pool.clone(),
             limits: facts.limits.clone(),
-            memlock: facts.memlock,
+            lock_limit: facts.lock_limit,
         };
         let own = facts.own();
         let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::assess::Status;
+use crate::assess::{Cause, Loss, Status};
 use crate::history::regression::{Lost, regression};
 
 /// The version of the format; a line of another version is passed over, not damaged.
@@ -85,6 +85,9 @@ pub struct Record {
     pub boot_id: Option<String>,
     /// Who this is about.
     pub instance: Instance,
+    /// What the kernel calls the segment (the inode of its mapping), where the recorder sees no other sign of a new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<u64>,
     /// `hugetlb`, `thp`, `partial thp`, `base`, `unknown`.
     pub landed_in: String,
     /// Page size of the mapping.
@@ -144,6 +147,8 @@ pub struct Origin {
     pub boot_id: Option<String>,
     /// Who it is.
     pub instance: Instance,
+    /// As in [`Record`].
+    pub segment: Option<u64>,
 }
 
 impl Record {
@@ -161,6 +166,7 @@ impl Record {
             host: origin.host,
             boot_id: origin.boot_id,
             instance: origin.instance,
+            segment: origin.segment,
             landed_in: facts.landing().to_string(),
             page_size: facts.page_size().map(|size| size.bytes().0),
             shared_memory: facts.segment.as_ref().map(|segment| segment.size.0),
@@ -194,6 +200,20 @@ impl Record {
         });
         self.detail = Some(lost.what.clone());
         Some(lost)
+    }
+
+    /// What it says was lost, as an assessment takes it; `None` if nothing was.
+    pub fn loss(&self) -> Option<Loss> {
+        let before = self.lost.as_ref()?;
+        let only_outlook = (&before.landed_in, before.page_size) == (&self.landed_in, self.page_size);
+        let what = self.detail.as_deref()?.split("; ").next()?.to_owned();
+        let at = self.recorded_at.split('.').next()?.replace('T', " ");
+        Some(Loss { at: format!("{at} UTC"), lost: Lost { what, only_outlook } })
+    }
+
+    /// Why it was not as asked.
+    pub fn cause(&self) -> Option<Cause> {
+        Cause::ALL.into_iter().find(|cause| self.cause.as_deref() == Some(&cause.to_string()))
     }
 
     /// What tells another state than `previous`, one phrase each. Counters that move on every busy host don't count.

@@ -239,7 +239,7 @@ const HOST: &[Metric<Meminfo>] = &[
 
 /// All metrics that have a sample, in the order of the definitions.
 pub(super) fn families(snapshot: &Snapshot) -> Vec<Family> {
-    let of_instance = |instance: &Instance| vec![("kind", instance.kind.into()), ("name", instance.name.clone())];
+    let of_instance = |instance: &Instance| vec![("kind", instance.kind.clone()), ("name", instance.name.clone())];
     let of_pool = |row: &PoolRow| vec![("page_size", page_size(row.pool.page_size))];
     let of_node =
         |row: &PoolRow| [of_pool(row), row.node.map(|node| ("node", node.to_string())).into_iter().collect()].concat();

@@ -7,6 +7,8 @@
 
 mod definitions;
 mod openmetrics;
+#[cfg(feature = "oracle")]
+mod survey;
 
 use crate::Bytes;
 use crate::assess::Status;
@@ -29,7 +31,7 @@ pub struct Snapshot {
 #[derive(Clone, Debug)]
 pub struct Instance {
     /// What it is an instance of: `postgresql`, `oracle`.
-    pub kind: &'static str,
+    pub kind: String,
     /// What tells it from the others of its kind on this host: PostgreSQL's data directory, Oracle's SID.
     pub name: String,
     /// Its assessment.

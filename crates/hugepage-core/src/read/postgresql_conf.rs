@@ -9,6 +9,8 @@ use crate::{Notes, ReadError};
 
 /// As deep as the server follows includes (`CONF_FILE_MAX_DEPTH`).
 const DEEPEST: usize = 10;
+/// No configuration has so many files.
+const MOST: usize = 1000;
 
 /// A configuration with all that it includes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +19,7 @@ pub struct Configuration {
     pub sources: Vec<PathBuf>,
     /// Names in lower case with their values; of several with one name the last counts.
     pub settings: Vec<(String, String)>,
+    is_too_deep: bool,
 }
 
 impl Configuration {
@@ -31,14 +34,22 @@ impl Configuration {
     }
 
     fn add_file(&mut self, root: &Root, file: &Path, depth: usize, notes: &mut Notes) {
+        // The server ends at the first that is too deep, and so does this: files that include each other twice would
+        // else be read two to the tenth times.
+        if self.is_too_deep {
+            return;
+        }
         self.sources.push(file.to_owned());
-        if depth > DEEPEST {
+        if depth > DEEPEST || self.sources.len() > MOST {
+            self.is_too_deep = true;
             return;
         }
         let Some(text) = notes.keep(if_there(read(root, file))).flatten() else { return };
         let below = file.parent().unwrap_or(Path::new("/"));
         for (name, value) in text.lines().filter_map(parse) {
             match name.as_str() {
+                // Which the server refuses.
+                "include" | "include_if_exists" | "include_dir" if value.is_empty() => {}
                 "include" | "include_if_exists" => self.add_file(root, &below.join(value), depth + 1, notes),
                 "include_dir" => self.add_directory(root, &below.join(value), depth + 1, notes),
                 _ => self.settings.push((name, value)),

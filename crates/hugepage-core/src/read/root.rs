@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
@@ -209,6 +210,13 @@ impl Root {
         let target = fs::read_link(self.path(path));
         let target = target.map_err(|source| self.error("read", path, self.refusal(path, source)))?;
         Ok(target.to_string_lossy().into_owned())
+    }
+
+    /// When the regular file `path` was last written to; `None` if there is none that can be seen.
+    pub fn modified(&self, path: &str) -> Option<SystemTime> {
+        self.note(path, How::Existence);
+        let metadata = fs::metadata(self.path(path)).ok()?;
+        metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
     }
 
     /// Whether something is at `path` that can be seen.

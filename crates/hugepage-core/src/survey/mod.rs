@@ -1,5 +1,7 @@
 //! Gathers facts from several files into one answer: every file is read once, and what can't be read is a note.
 
+#[cfg(feature = "oracle")]
+pub mod down;
 pub mod host;
 #[cfg(feature = "oracle")]
 pub mod instances;

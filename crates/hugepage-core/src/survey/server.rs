@@ -44,7 +44,7 @@ pub fn facts(
         limits,
         pending: Pending::Unchanged,
         reserve_percent,
-        memlock: None,
+        lock_limit: None,
         others_lack: Pages(0),
         cause_at_start: None,
         loss: None,
@@ -61,7 +61,7 @@ pub fn ground(
 ) -> Ground {
     let pool = pool_of_size(root, size, meminfo, notes);
     let limits = size.and_then(|size| limits(root, view, size, notes));
-    Ground { huge_page_size: size, pool, limits, memlock: None }
+    Ground { huge_page_size: size, pool, limits, lock_limit: None }
 }
 
 /// The pool of `size` alone.

@@ -27,7 +27,7 @@ fn ground(counters: [u64; 5], limits: Limits) -> Ground {
         surplus: Some(Pages(surplus)),
         overcommit: Some(Pages(overcommit)),
     };
-    Ground { huge_page_size: Some(page()), pool: PoolFact::Known(pool), limits: Some(limits), memlock: None }
+    Ground { huge_page_size: Some(page()), pool: PoolFact::Known(pool), limits: Some(limits), lock_limit: None }
 }
 
 fn limit(megabytes: u64, usage: u64) -> Limit {

@@ -95,7 +95,7 @@ impl Server {
             limits: self.limits,
             pending: Pending::Unchanged,
             reserve_percent: self.reserve_percent,
-            memlock: None,
+            lock_limit: None,
             others_lack: Pages(0),
             cause_at_start: None,
             loss: None,

@@ -13,7 +13,7 @@ use super::{GIB, MIB, Server, fault, known, pool, reservation};
 
 fn instance(name: &str, status: Status) -> Instance {
     Instance {
-        kind: "postgresql",
+        kind: "postgresql".to_owned(),
         name: name.to_owned(),
         status,
         page_tables: None,
@@ -159,7 +159,7 @@ fn what_is_counted_elsewhere() {
 #[test]
 fn several_instances_and_odd_names() {
     let other = instance("/var/lib/a \"b\"\\c\nd", Server::in_base_pages().status());
-    let oracle = Instance { kind: "oracle", ..instance("/pg", Server::default().status()) };
+    let oracle = Instance { kind: "oracle".to_owned(), ..instance("/pg", Server::default().status()) };
     let text = host(vec![instance("/pg", Server::default().status()), other, oracle]);
     assert!(text.contains(r#"hugepage_verdict{kind="postgresql",name="/var/lib/a \"b\"\\c\nd"} 2"#), "{text}");
     assert!(text.contains(r#"hugepage_verdict{kind="oracle",name="/pg"} 0"#), "{text}");
@@ -189,7 +189,7 @@ fn several_instances_and_odd_names() {
 /// Whatever is found has one of the names that have a series, and landings and causes too.
 #[test]
 fn every_text_has_a_series() {
-    for landing in [Landing::Hugetlb, Landing::Thp, Landing::PartialThp, Landing::Base, Landing::Unknown] {
+    for landing in Landing::ALL {
         let status = Server { landing: Some(landing), ..Server::default() }.status();
         assert!(status.findings.iter().all(|(_, finding)| Finding::NAMES.contains(&finding.name())));
         let text = host(vec![instance("/pg", status.clone())]);

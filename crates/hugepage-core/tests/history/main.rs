@@ -21,6 +21,7 @@ fn record(number: i64) -> Record {
         host: "db1".to_owned(),
         boot_id: None,
         instance: instance(),
+        segment: None,
         landed_in: "hugetlb".to_owned(),
         page_size: Some(2 << 20),
         shared_memory: Some(140 << 20),

@@ -66,6 +66,30 @@ fn alert_logs_of_all_kinds() {
     assert_eq!(found.unwrap(), format!("/{}", paths[7]));
 }
 
+#[test]
+fn a_log_that_was_cut_is_made_up_for_by_the_other() {
+    let home = format!("{BASE}/diag/rdbms/x/x");
+    let (text, xml) = (format!("{home}/trace/alert_x.log"), format!("{home}/alert/log.xml"));
+    let whole = String::from_utf8(log("19.22-mixed.log")).unwrap();
+    let other = String::from_utf8(log("19.22-mixed.xml")).unwrap();
+    let rest = "2024-03-01T00:00:00+01:00\nThread 1 advanced to log sequence 2\n";
+    let table = &whole[whole.find("  PAGESIZE").unwrap()..];
+    for (content, with_other, found) in [
+        (whole.as_str(), true, Some((&text, true))),
+        (rest, true, Some((&xml, true))),
+        (table, true, Some((&xml, true))),
+        (table, false, Some((&text, false))),
+        (rest, false, None),
+    ] {
+        let files = [(text.as_str(), content), (xml.as_str(), other.as_str())];
+        let (_directory, root) = tree(&files[..1 + usize::from(with_other)]);
+        let instance = instance(Kind::Database, "x");
+        let start = search(&instance, HOME).last_start(&root, &mut Notes::default());
+        let start = start.map(|(log, start)| (log, start.at.is_some()));
+        assert_eq!(start, found.map(|(log, whole)| (format!("/{log}"), whole)), "{with_other} {content}");
+    }
+}
+
 /// A database that was renamed leaves its old log behind.
 #[test]
 fn of_two_logs_of_one_sid_the_later_counts() {
@@ -147,6 +171,9 @@ fn parameters_with_the_files_that_they_name() {
             "sga_target=1G\nsga_max_size=2G\nT1.pre_page_sga=true\nifile='/dbs/common.ora'\nifile=/dbs/none\n",
         ),
         ("dbs/long.ora", &"x".repeat(3 << 20)),
+        ("dbs/a.ora", &"ifile=/dbs/b.ora\n".repeat(2000)),
+        ("dbs/b.ora", &"ifile=/dbs/c.ora\n".repeat(2000)),
+        ("dbs/c.ora", &"ifile=/dbs/a.ora\nifile=/dbs/b.ora\n".repeat(1000)),
     ]);
     let mut notes = Notes::default();
     let found = Parameters::read(&root, "/dbs/initT1.ora", "T1", &mut notes);
@@ -154,6 +181,10 @@ fn parameters_with_the_files_that_they_name() {
     let notes = notes.into_vec();
     assert!(notes.iter().any(|note| note.contains("\"+DATA/T1/spfileT1.ora\" is in ASM")), "{notes:?}");
     assert!(notes.iter().any(|note| note.contains("dbs/none")), "{notes:?}");
+    // Each is read once, though each names another thousands of times.
+    let mut notes = Notes::default();
+    assert!(!Parameters::read(&root, "/dbs/a.ora", "T1", &mut notes).is_empty());
+    assert_eq!(notes.into_vec(), [""; 0]);
     let mut notes = Notes::default();
     assert!(Parameters::read(&root, "/dbs/long.ora", "T1", &mut notes).is_empty());
     assert!(notes.into_vec()[0].contains("it is longer than 1048576 bytes"));

@@ -8,11 +8,11 @@ use anyhow::{Context, bail};
 use clap::Args;
 use hugepage_core::read::Root;
 
+use crate::atomic;
 use crate::commands::status::{Look, look};
 use crate::exit::{self, Exit};
 use crate::report::{Extent, page};
 use crate::show::rows::host;
-use crate::{atomic, state};
 
 /// Who may read the page: everybody, as with other reports; it has no secrets.
 const MODE: u32 = 0o644;
@@ -28,15 +28,12 @@ pub struct Report {
     /// Work out page tables for up to so many connections
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     connections: u64,
-    /// Where `watch` keeps histories
-    #[arg(long, value_name = "DIR", default_value = state::DIRECTORY)]
-    state_directory: PathBuf,
 }
 
 pub fn run(root: &Root, report: &Report) -> anyhow::Result<Exit> {
-    let (survey, sizings) = look(root, report.look);
+    let (survey, sizings) = look(root, &report.look);
     let out = host(&survey, &sizings);
-    let extent = Extent { connections: report.connections, state_directory: &report.state_directory };
+    let extent = Extent { connections: report.connections, state_directory: &report.look.state_dir };
     let html = page(root, &survey, &out, &extent)?;
     write(&report.html, html.as_bytes()).with_context(|| format!("could not write \"{}\"", report.html.display()))?;
     Ok(exit::of(&survey))

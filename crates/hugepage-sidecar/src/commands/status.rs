@@ -1,42 +1,49 @@
 //! `status`: a row for each instance, the pools, and one verdict.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use hugepage_core::assess::Sizing;
 use hugepage_core::read::Root;
 use hugepage_core::survey::instances::{Survey, survey};
 
 use crate::exit::{self, Exit};
+use crate::past::Past;
 use crate::show::rows::{HostOut, InstanceRow, PoolOut, host};
 use crate::show::table::{graded, or_unknown, size, table, wrapped};
 use crate::show::{Format, json};
 
 /// What every look at a host takes.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Look {
-    /// Keep this much of the host's memory for base pages, in percent.
+    /// Keep this much of the host's memory for base pages, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=90))]
     pub reserve_percent: u32,
+    /// Where `watch` keeps the history of each instance
+    #[arg(long, value_name = "DIR", default_value = crate::state::DIRECTORY)]
+    pub state_dir: PathBuf,
 }
 
 /// Options of `status`.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Options {
     #[command(flatten)]
     pub look: Look,
-    /// How to print it.
+    /// How to print it
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
-/// Looks at the host and works out its pools.
-pub fn look(root: &Root, look: Look) -> (Survey, Vec<Sizing>) {
-    let survey = survey(root, look.reserve_percent);
+/// Looks at the host and at its instances' past, and works out its pools.
+pub fn look(root: &Root, look: &Look) -> (Survey, Vec<Sizing>) {
+    let mut survey = survey(root, look.reserve_percent);
+    Past::of(root, &look.state_dir).tell(&mut survey);
     let sizings = survey.sizings(&[], look.reserve_percent);
     (survey, sizings)
 }
 
-pub fn run(root: &Root, options: Options) -> anyhow::Result<Exit> {
-    let (survey, sizings) = look(root, options.look);
+pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
+    let (survey, sizings) = look(root, &options.look);
     let out = host(&survey, &sizings);
     match options.format {
         Format::Json => json(&out)?,
@@ -46,7 +53,7 @@ pub fn run(root: &Root, options: Options) -> anyhow::Result<Exit> {
     Ok(exit::of(&survey))
 }
 
-/// A line for each instance; a list is one field, its parts behind semicolons.
+/// A line for each instance; a list is one field, its parts behind semicolons, and of a part with names the values alone.
 fn csv(out: &HostOut) -> anyhow::Result<()> {
     let mut writer = csv::Writer::from_writer(std::io::stdout());
     for (index, row) in out.instances.iter().enumerate() {
@@ -65,6 +72,7 @@ fn field(value: &serde_json::Value) -> String {
         serde_json::Value::Null => String::new(),
         serde_json::Value::String(text) => text.clone(),
         serde_json::Value::Array(parts) => parts.iter().map(field).collect::<Vec<_>>().join("; "),
+        serde_json::Value::Object(named) => named.values().map(field).collect::<Vec<_>>().join(":"),
         other => other.to_string(),
     }
 }

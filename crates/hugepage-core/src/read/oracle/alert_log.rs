@@ -8,14 +8,14 @@ use memchr::memmem::{self, FinderRev};
 use crate::ReadError;
 use crate::read::Root;
 use crate::read::oracle::start_text::{Parser, START};
-use crate::read::oracle::{LastStart, Timestamp, log_xml, open_regular};
+use crate::read::oracle::{LastStart, Timestamp, log_xml};
 
 /// So much is searched at once.
-const BLOCK: u64 = 256 << 10;
+const BLOCK: usize = 256 << 10;
 /// So far before the line may its time stand: `Adjusting the default value of parameter ...` comes between.
 const BEFORE: usize = 4 << 10;
 /// More than any start takes up to PMON, of which the parameters are the most.
-const LONGEST_START: u64 = 1 << 20;
+const LONGEST_START: usize = 1 << 20;
 /// No time before a line is longer.
 const LONGEST_TIME: usize = 64;
 /// Longer lines are cut.
@@ -26,7 +26,7 @@ const MESSAGE: &[u8] = b"<msg time=";
 
 /// The last start in the log at `path`, which may be alert_SID.log or log.xml; `Ok(None)` if it has none.
 pub fn last_start(root: &Root, path: &str) -> Result<Option<LastStart>, ReadError> {
-    let mut file = open_regular(root, path)?;
+    let mut file = root.open_regular(path)?;
     last_start_in(&mut file).map_err(|source| root.error("read", path, source))
 }
 
@@ -34,7 +34,8 @@ pub fn last_start(root: &Root, path: &str) -> Result<Option<LastStart>, ReadErro
 pub fn last_start_in(log: &mut (impl Read + Seek)) -> io::Result<Option<LastStart>> {
     let end = log.seek(SeekFrom::End(0))?;
     let from = find_last(log, end)?.map_or(0, |start| start.saturating_sub(BEFORE as u64));
-    let bytes = read_at(log, from, BEFORE as u64 + LONGEST_START)?;
+    let mut bytes = Vec::new();
+    read_at(log, from, BEFORE + LONGEST_START, &mut bytes)?;
     let mut parser = Parser::default();
     // A message holds its lines, so it begins before the first of them.
     match memmem::find(&bytes[..bytes.len().min(BEFORE)], MESSAGE) {
@@ -60,22 +61,18 @@ fn feed_lines(bytes: &[u8], within: bool, parser: &mut Parser) {
 /// Where the last line stands that begins a start.
 fn find_last(log: &mut (impl Read + Seek), end: u64) -> io::Result<Option<u64>> {
     let finder = FinderRev::new(START);
+    let mut block = Vec::new();
     let mut upto = end;
     while upto > 0 {
-        let from = upto.saturating_sub(BLOCK);
-        // A line may lie across the border of two blocks.
-        let block = read_at(log, from, upto - from + START.len() as u64 - 1)?;
+        // With what comes before and behind a line that lies across the border of two blocks.
+        let from = upto.saturating_sub(BLOCK as u64);
+        let begin = from.saturating_sub(LONGEST_TIME as u64);
+        read_at(log, begin, LONGEST_TIME + BLOCK + START.len() - 1, &mut block)?;
         let mut rest = &block[..];
         while let Some(at) = finder.rfind(rest) {
-            let begins = match at.checked_sub(LONGEST_TIME) {
-                Some(before) => begins_line(&rest[before..at], false),
-                None => {
-                    let before = (from + at as u64).saturating_sub(LONGEST_TIME as u64);
-                    begins_line(&read_at(log, before, from + at as u64 - before)?, before == 0)
-                }
-            };
-            if begins {
-                return Ok(Some(from + at as u64));
+            let before = &rest[at.saturating_sub(LONGEST_TIME)..at];
+            if begins_line(before, begin == 0 && before.len() == at) {
+                return Ok(Some(begin + at as u64));
             }
             rest = &rest[..at];
         }
@@ -96,10 +93,11 @@ fn begins_line(before: &[u8], whole: bool) -> bool {
     line.trim().is_empty() || Timestamp::split(&line).is_some_and(|(_, rest)| rest.is_empty())
 }
 
-/// Up to `count` bytes at `from`: fewer where the log ends, or was cut meanwhile.
-fn read_at(log: &mut (impl Read + Seek), from: u64, count: u64) -> io::Result<Vec<u8>> {
+/// Reads `count` bytes at `from` in place of what was in `bytes`: fewer where the log ends, or was cut meanwhile.
+fn read_at(log: &mut (impl Read + Seek), from: u64, count: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
     log.seek(SeekFrom::Start(from))?;
-    let mut bytes = Vec::new();
-    log.take(count).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    bytes.clear();
+    bytes.reserve(count);
+    log.take(count as u64).read_to_end(bytes)?;
+    Ok(())
 }

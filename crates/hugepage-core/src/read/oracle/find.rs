@@ -1,12 +1,11 @@
 //! Where an instance keeps its alert log and its parameters. Nothing is searched at large: only the places where Oracle
 //! itself would look or write are, to a fixed depth.
 
-use std::fs;
 use std::time::SystemTime;
 
 use crate::Notes;
 use crate::read::Root;
-use crate::read::oracle::{Instance, Kind, read_text};
+use crate::read::oracle::{Instance, Kind, LastStart, last_start, read_text};
 use crate::read::root::if_there;
 
 /// More databases than have ever written into one diagnostic destination.
@@ -49,6 +48,20 @@ impl Search<'_> {
         logs.into_iter().max().map(|(_, path)| path)
     }
 
+    /// The last start that its alert log has, and which log that is. Where somebody has cut or removed the text, log.xml
+    /// still has it. What can't be read is a note.
+    pub fn last_start(&self, root: &Root, notes: &mut Notes) -> Option<(String, LastStart)> {
+        let log = self.alert_log(root, notes)?;
+        let start = notes.keep(last_start(root, &log)).flatten();
+        if start.as_ref().is_some_and(|start| start.mode.is_some()) {
+            return Some((log, start?));
+        }
+        let other = log.rsplit_once("/trace/").map(|(home, _)| format!("{home}/alert/log.xml"));
+        let other = other.filter(|other| root.modified(other).is_some());
+        let complete = other.and_then(|other| Some((notes.keep(last_start(root, &other)).flatten()?, other)));
+        complete.map(|(start, log)| (log, start)).or_else(|| Some((log, start?)))
+    }
+
     /// The spfile or init.ora that a start without PFILE takes.
     pub fn parameter_file(&self, root: &Root, notes: &mut Notes) -> Option<String> {
         let (home, sid) = (self.home?, &self.instance.sid);
@@ -56,7 +69,7 @@ impl Search<'_> {
         // A read-only home keeps them in ORACLE_BASE (since 18c).
         let directories = [home.to_owned()].into_iter().chain(bases(root, home, notes));
         let paths = directories.flat_map(|base| names.clone().map(|name| format!("{base}/dbs/{name}")));
-        paths.into_iter().find(|path| modified(root, path).is_some())
+        paths.into_iter().find(|path| root.modified(path).is_some())
     }
 
     /// The ADR home of the files that PMON has open.
@@ -110,13 +123,7 @@ impl Search<'_> {
 /// The alert log in an ADR home, and when it was last written to.
 fn log_in(root: &Root, home: &str, sid: &str) -> Option<(SystemTime, String)> {
     let paths = [format!("{home}/trace/alert_{sid}.log"), format!("{home}/alert/log.xml")];
-    paths.into_iter().find_map(|path| Some((modified(root, &path)?, path)))
-}
-
-/// When a regular file was last written to; `None` for all else.
-fn modified(root: &Root, path: &str) -> Option<SystemTime> {
-    let metadata = fs::metadata(root.path(path)).ok()?;
-    metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
+    paths.into_iter().find_map(|path| Some((root.modified(&path)?, path)))
 }
 
 /// What ORACLE_BASE may be for this ORACLE_HOME, the likeliest first: what the installer wrote down (orabasetab), the

@@ -7,6 +7,8 @@ use crate::{Bytes, Notes};
 
 /// As deep as an IFILE may name another one (Database Reference, IFILE).
 const DEEPEST: usize = 3;
+/// And so many files are more than anybody keeps.
+const MOST_FILES: usize = 64;
 /// Oracle has some five hundred, with the hidden ones some five thousand.
 const MOST: usize = 10_000;
 
@@ -29,7 +31,7 @@ impl Parameters {
     /// and SPFILE unless that is in ASM). What can't be read is a note.
     pub fn read(root: &Root, path: &str, sid: &str, notes: &mut Notes) -> Self {
         let mut all = Self::default();
-        all.add_file(root, path, 0, notes);
+        all.add_file(root, path, &mut Vec::new(), 0, notes);
         all.of_instance(sid)
     }
 
@@ -107,7 +109,12 @@ impl Parameters {
         }
     }
 
-    fn add_file(&mut self, root: &Root, path: &str, depth: usize, notes: &mut Notes) {
+    /// Adds a file with those that it names, none twice: `read` are the ones so far.
+    fn add_file(&mut self, root: &Root, path: &str, read: &mut Vec<String>, depth: usize, notes: &mut Notes) {
+        if read.len() >= MOST_FILES || read.iter().any(|known| known == path) {
+            return;
+        }
+        read.push(path.to_owned());
         let Some(bytes) = notes.keep(read_bytes(root, path)) else { return };
         let before = self.0.len();
         self.add_text(&text_of(&bytes));
@@ -118,7 +125,7 @@ impl Parameters {
         let files: Vec<_> = self.0[before..].iter().filter(named).map(|found| found.value.clone()).collect();
         for file in files {
             if file.starts_with('/') {
-                self.add_file(root, &file, depth + 1, notes);
+                self.add_file(root, &file, read, depth + 1, notes);
             } else if file.starts_with('+') {
                 notes.add(format!("the parameter file \"{file}\" is in ASM, where it could not be read"));
             }

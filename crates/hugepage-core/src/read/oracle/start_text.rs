@@ -3,8 +3,8 @@
 
 use std::mem;
 
-use crate::read::limits::Limit;
 use crate::read::oracle::parameters::assignment;
+use crate::read::oracle::sentences::{self, number, word};
 use crate::read::oracle::start::{DevShm, LargePages, LastStart, PageRow, Recommendation};
 use crate::read::oracle::{Timestamp, sizes};
 use crate::{PageSize, Pages};
@@ -77,7 +77,7 @@ impl Parser {
             // The log ends in the table: nothing says that only base pages were used.
             self.start.page_sizes.clear();
         }
-        self.sentences();
+        sentences::add(&mem::take(&mut self.text), &mut self.start);
         if self.start.use_large_pages.is_none() {
             self.start.use_large_pages = self.start.parameters.get("use_large_pages").map(str::to_ascii_uppercase);
         }
@@ -108,7 +108,7 @@ impl Parser {
     fn begin(&mut self, rest: &str) {
         *self = Self { now: self.now.take(), ..Self::default() };
         self.start.at.clone_from(&self.now);
-        self.start.mode = rest.split(')').next().filter(|mode| !mode.is_empty()).map(str::to_owned);
+        self.start.mode = rest.split(')').next().map(str::to_owned);
         self.start.os_pid = rest.split_once("(OS id: ").and_then(|(_, id)| number(id));
     }
 
@@ -258,45 +258,4 @@ impl Parser {
             self.text.push(' ');
         }
     }
-
-    /// What is said in sentences.
-    fn sentences(&mut self) {
-        let text = mem::take(&mut self.text).to_ascii_lowercase();
-        let behind = |marker: &str| text.split_once(marker).map(|(_, rest)| rest);
-        // "at least" and "atleast" are both Oracle's.
-        let at_least =
-            |marker: &str| behind(marker)?.trim_start().strip_prefix("at")?.trim_start().strip_prefix("least");
-        let start = &mut self.start;
-        start.memlock = behind("per process system memlock (soft) limit = ").and_then(|limit| match limit {
-            _ if limit.starts_with("unlimited") => Some(Limit::Unlimited),
-            _ => sizes::parse(limit).map(Limit::At),
-        });
-        let expected = behind("expected per process system memlock (soft) limit to lock");
-        start.memlock_expected =
-            expected.and_then(|rest| rest.split_once("into memory: ")).and_then(|(_, size)| sizes::parse(size));
-        start.recommendation = Recommendation {
-            more_pages: at_least("unused large pages by").map(str::trim_start).and_then(number).map(Pages),
-            unused_pages: at_least("unused large pages to").map(str::trim_start).and_then(number).map(Pages),
-            memlock: at_least("process memlock (soft) limit to").and_then(sizes::parse),
-        };
-        if let Some(pages) = start.large_pages.as_mut().filter(|pages| pages.page_size.is_none()) {
-            let size = behind("(page size ").and_then(sizes::parse);
-            pages.page_size = size.and_then(|size| PageSize::new(size.0));
-        }
-        let total =
-            behind("total shared global region size is ").or_else(|| behind("total system global area size is "));
-        start.sga = total.and_then(sizes::parse);
-        let hex = |rest: &str| u64::from_str_radix(word(rest)?, 16).ok();
-        start.refused_segment = behind("creating segment of size 0x").and_then(hex).map(crate::Bytes);
-    }
-}
-
-/// The number at the beginning of `text`.
-fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    text[..digits].parse().ok()
-}
-
-fn word(text: &str) -> Option<&str> {
-    text.split_ascii_whitespace().next()
 }

@@ -13,7 +13,7 @@ use std::fmt;
 use std::time::SystemTime;
 
 use crate::assess::page_tables::PageTables;
-use crate::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Segment, Status};
+use crate::assess::{Asked, Cause, Facts, HugePages, Landing, Loss, Pending, PoolFact, Segment, Status};
 use crate::notes::Notes;
 use crate::read::cgroup::{Hierarchy, Limits};
 use crate::read::devices::Devices;
@@ -21,6 +21,7 @@ use crate::read::limits::{self, LockedMemory};
 use crate::read::maps::Mapping;
 use crate::read::meminfo::Meminfo;
 use crate::read::oracle::{Kind as OracleKind, LastStart};
+use crate::read::postgresql_conf::Configuration;
 use crate::read::{Root, identity, process, thp};
 use crate::survey::pools::{self, PoolRow};
 use crate::survey::server::{pool_of_size, thp_in_use};
@@ -136,6 +137,11 @@ pub struct Survey {
     pub instances: Vec<Instance>,
     /// What could not be seen of the host.
     pub notes: Vec<String>,
+}
+
+/// What a PostgreSQL configuration asks for.
+pub fn asked_of(configuration: &Configuration, notes: &mut Notes) -> Asked {
+    postgresql::asked(|name| configuration.get(name).map(str::to_owned), notes)
 }
 
 /// Looks at the host. `reserve_percent`: the hundredths of memory that it keeps for base pages.
@@ -330,7 +336,7 @@ impl Host<'_> {
             None => Limits::default(),
         });
         Facts {
-            memlock: oracle::memlock_that_counts(self.root, pid, asked, segment.as_ref(), memlock),
+            lock_limit: oracle::lock_limit(self.root, pid, asked, segment.as_ref(), memlock),
             asked: *asked,
             segment,
             huge_page_size,
@@ -389,12 +395,18 @@ fn lack(facts: &Facts) -> Pages {
 }
 
 impl Instance {
+    /// Takes into the assessment what was seen when it started.
+    pub fn remember(&mut self, cause_at_start: Option<Cause>, loss: Option<Loss>) {
+        let facts = Facts { cause_at_start, loss, ..self.status.facts.clone() };
+        self.status = Status::of(facts);
+    }
+
     /// Where its shared memory is.
     pub fn landed(&self) -> Landed {
         match self.status.facts.landing() {
             Landing::Hugetlb => Landed::All,
             Landing::Mixed => Landed::Mixed,
-            Landing::Base if self.status.cause == Some(crate::assess::Cause::MemoryTarget) => Landed::Amm,
+            Landing::Base if self.status.cause == Some(Cause::MemoryTarget) => Landed::Amm,
             Landing::Base | Landing::Thp | Landing::PartialThp => Landed::Nothing,
             // PostgreSQL's is in huge pages as a whole, or not at all.
             Landing::Unknown if self.has_hugetlb_pages && self.kind == Kind::PostgreSql => Landed::All,

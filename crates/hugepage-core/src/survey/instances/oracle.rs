@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::memory::Memory;
 use super::{Host, Identity};
-use crate::assess::{Asked, HugePages, Landing, Product, Segment};
+use crate::assess::{Asked, HugePages, Landing, LockLimit, Product, Segment};
 use crate::notes::Notes;
 use crate::read::devices::Devices;
 use crate::read::limits::{Limit, LockedMemory};
@@ -142,30 +142,61 @@ pub fn logged_segment(start: &LastStart) -> Option<Segment> {
     })
 }
 
-/// What the instance may lock, where that decides: the kernel lets a process have System V segments in huge pages if
-/// its limit allows their size, if it is in `vm.hugetlb_shm_group`, or if it has CAP_IPC_LOCK (ipc/shm.c, fs/hugetlbfs).
-/// An instance that is in huge pages as a whole is let.
-pub fn memlock_that_counts(
+/// What the kernel asks for System V segments in huge pages, where the instance does not have it: CAP_IPC_LOCK, or to be
+/// in `vm.hugetlb_shm_group`, or before 5.18 a limit on locked memory that allows their size. An instance that is in huge
+/// pages as a whole is let.
+pub fn lock_limit(
     root: &Root,
     pid: i32,
     asked: &Asked,
     segment: Option<&Segment>,
     memlock: Option<LockedMemory>,
-) -> Option<Bytes> {
+) -> Option<LockLimit> {
     const CAP_IPC_LOCK: u64 = 1 << 14;
-    let is_let = segment.is_some_and(|segment| segment.landing == Landing::Hugetlb);
+    let is_let = segment.is_some_and(|segment| segment.in_huge_pages > Bytes(0));
     if is_let || asked.product == Product::PostgreSql {
         return None;
     }
-    let Some(Limit::At(limit)) = memlock?.soft else { return None };
     let text = root.read(&format!("/proc/{pid}/status")).ok()?;
     let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    let capabilities = line("CapEff").and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
-    let group = sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten();
-    // 0 stands for nobody's group, though root's would be it.
-    let in_group = group.filter(|group| group != "0").is_some_and(|group| {
-        let of_process = line("Gid").into_iter().chain(line("Groups")).flat_map(str::split_ascii_whitespace);
-        of_process.into_iter().any(|gid| gid == group)
-    });
-    (!in_group && capabilities.is_none_or(|set| set & CAP_IPC_LOCK == 0)).then_some(limit)
+    let capabilities = line("CapEff").and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())?;
+    let group = sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten()?;
+    let of_process = || line("Gid").into_iter().chain(line("Groups")).flat_map(str::split_ascii_whitespace);
+    if capabilities & CAP_IPC_LOCK != 0 || of_process().any(|gid| gid == group) {
+        return None;
+    }
+    let release = sysctl::running(root, "kernel.osrelease").ok().flatten()?;
+    match (counts_memlock(&release), memlock?.soft?) {
+        (true, Limit::At(limit)) => Some(LockLimit::Memlock(limit)),
+        (true, Limit::Unlimited) => None,
+        // The effective group is the second of four (proc(5)).
+        (false, _) => Some(LockLimit::ShmGroup { gid: line("Gid")?.split_ascii_whitespace().nth(1)?.parse().ok()? }),
+    }
+}
+
+/// Whether a kernel of this release lets a process have them whose limit on locked memory is high enough.
+fn counts_memlock(release: &str) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse::<u32>().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    version < (5, 18)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_that_count_memlock() {
+        for (release, counts) in [
+            ("2.6.18-194.el5", true),
+            ("4.18.0-553.el8_10.x86_64", true),
+            ("5.15.0-206.153.7.el9uek.x86_64", true),
+            ("5.17.15", true),
+            ("5.18.0", false),
+            ("6.18.1", false),
+            ("10.0", false),
+        ] {
+            assert_eq!(counts_memlock(release), counts, "{release}");
+        }
+    }
 }

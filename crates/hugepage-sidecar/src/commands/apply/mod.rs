@@ -5,10 +5,11 @@ mod lock;
 mod persist;
 mod plan;
 mod steps;
+mod wanted;
 
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::Args;
 use hugepage_core::advise::command::reserve_at_boot;
 use hugepage_core::read::meminfo::Meminfo;
@@ -19,8 +20,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use self::host::Host;
 use self::lock::Lock;
 use self::persist::Setting;
-use self::plan::{Ground, Plan};
-use self::steps::{Ended, Help, walk};
+use self::plan::{Ground, Plan, Refusal};
+use self::steps::{Ended, Help, Way, walk};
 use crate::exit::{self, Exit};
 use crate::interrupt::Interrupt;
 
@@ -28,8 +29,11 @@ use crate::interrupt::Interrupt;
 #[derive(Debug, Args)]
 pub struct Apply {
     /// How many pages the pool is to keep
-    #[arg(long, value_name = "N")]
-    pages: u64,
+    #[arg(long, value_name = "N", required_unless_present = "recommended", conflicts_with = "recommended")]
+    pages: Option<u64>,
+    /// As many as the servers of this host need, and never fewer than there are
+    #[arg(long)]
+    recommended: bool,
     /// The size of its pages, such as 2MB or 1GB [default: the kernel's default size]
     #[arg(long, value_name = "SIZE", value_parser = page_size)]
     page_size: Option<PageSize>,
@@ -53,14 +57,21 @@ pub fn run(args: &Apply, root: &Root) -> anyhow::Result<Exit> {
         eprintln!("hugepage-sidecar: apply changes this host, and nothing can be applied to the files of --root");
         return Ok(exit::USAGE);
     }
-    set_pool(args, root, Pages(args.pages))
+    let host = Host::new(root, args.page_size, args.reserve_percent)?;
+    let pages = match args.pages {
+        Some(pages) => Pages(pages),
+        None => {
+            let sizing = wanted::sizing(root, host.size(), args.reserve_percent);
+            wanted::recommended(sizing.as_ref(), host.size(), host.ground()?.persistent())?
+        }
+    };
+    set_pool(args, root, host, pages)
 }
 
 /// Makes the pool keep `pages`.
-fn set_pool(args: &Apply, root: &Root, pages: Pages) -> anyhow::Result<Exit> {
-    let mut host = Host::new(root, args.page_size, args.reserve_percent)?;
+fn set_pool(args: &Apply, root: &Root, mut host: Host<'_>, pages: Pages) -> anyhow::Result<Exit> {
     if args.dry_run {
-        let plan = host.ground()?.plan(pages)?;
+        let plan = plan(args, root, &host.ground()?, pages)?;
         println!("{}", preview(root, host.size(), plan));
         if args.persist {
             let setting = setting(root, host.size(), pages)?;
@@ -74,7 +85,7 @@ fn set_pool(args: &Apply, root: &Root, pages: Pages) -> anyhow::Result<Exit> {
     // From here on a signal is heard between steps, so that it cannot leave the pool somewhere in between.
     let interrupt = Interrupt::catch().context("could not listen to signals")?;
     let before = host.ground()?;
-    let plan = before.plan(pages)?;
+    let plan = plan(args, root, &before, pages)?;
     let ended = change(&mut host, plan, args, &interrupt);
     match ended {
         Ok(Ended::There) => {}
@@ -92,10 +103,24 @@ fn set_pool(args: &Apply, root: &Root, pages: Pages) -> anyhow::Result<Exit> {
     Ok(exit::OK)
 }
 
+/// The plan, or a refusal; of pages that are in use with those who use them.
+fn plan(args: &Apply, root: &Root, ground: &Ground, pages: Pages) -> anyhow::Result<Plan> {
+    ground.plan(pages).map_err(|refusal| {
+        let in_use = matches!(refusal, Refusal::InUse { .. });
+        let size = ground.pool.page_size;
+        let holders = || wanted::holders(wanted::sizing(root, size, args.reserve_percent).as_ref());
+        match in_use.then(holders).flatten() {
+            Some(holders) => anyhow!("{refusal}. {holders}"),
+            None => refusal.into(),
+        }
+    })
+}
+
 fn change(host: &mut Host<'_>, plan: Plan, args: &Apply, interrupt: &Interrupt) -> anyhow::Result<Ended> {
     let helps: &[Help] = if args.drop_caches { &[Help::Compact, Help::DropCaches] } else { &[Help::Compact] };
     let bar = progress_bar(host.size(), plan);
-    let ended = walk(host, (plan.from, plan.to), helps, &|| interrupt.came(), &mut |at| {
+    let way = Way { from: plan.from, to: plan.to, size: host.size(), helps };
+    let ended = walk(host, way, &|| interrupt.came(), &mut |at| {
         bar.set_position(at.0.abs_diff(plan.from.0));
     });
     bar.finish_and_clear();
@@ -108,7 +133,8 @@ fn roll_back(host: &mut Host<'_>, before: &Ground) -> anyhow::Result<Exit> {
     let target = back_to(before, &now);
     let size = host.size();
     // Whoever asks for the end again gets it when the pool is back.
-    let ended = walk(host, (now.persistent(), target), &[Help::Compact], &|| false, &mut |_| {});
+    let way = Way { from: now.persistent(), to: target, size, helps: &[Help::Compact] };
+    let ended = walk(host, way, &|| false, &mut |_| {});
     let kept = host.ground()?.persistent();
     if kept == before.persistent() {
         eprintln!("The pool keeps {kept} pages of {size}, as before.");

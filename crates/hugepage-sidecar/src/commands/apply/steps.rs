@@ -3,13 +3,14 @@
 
 use std::time::{Duration, Instant};
 
-use hugepage_core::Pages;
+use hugepage_core::{Bytes, PageSize, Pages};
 
 /// A step that took less is followed by a longer one, one that took more by a shorter one: while the kernel makes huge
 /// pages it holds the lock of the pool, and one of its processors is busy.
 const BRISK: Duration = Duration::from_millis(25);
 const SLOW: Duration = Duration::from_millis(100);
-const FIRST: Pages = Pages(32);
+/// No step is shorter, however slow the kernel is: it would never arrive.
+const SHORTEST: Bytes = Bytes(64 << 20);
 
 /// What can be done when the kernel gives fewer pages than asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,15 +51,29 @@ pub enum Ended {
     Interrupted,
 }
 
-/// Goes from a pool that keeps `from` pages to `to`. `progress` is told where it is, and `interrupted` is asked.
+/// From where to where, and by what means.
+#[derive(Clone, Copy, Debug)]
+pub struct Way<'a> {
+    /// What the pool keeps now.
+    pub from: Pages,
+    /// What it is to keep.
+    pub to: Pages,
+    /// The size of its pages.
+    pub size: PageSize,
+    /// What to try where the kernel gives fewer, in this order.
+    pub helps: &'a [Help],
+}
+
+/// Goes that way. `progress` is told where it is, and `interrupted` is asked.
 pub fn walk<K: Kernel>(
     kernel: &mut K,
-    (from, to): (Pages, Pages),
-    helps: &[Help],
+    way: Way<'_>,
     interrupted: &dyn Fn() -> bool,
     progress: &mut dyn FnMut(Pages),
 ) -> Result<Ended, K::Error> {
-    let (mut at, mut step) = (from, FIRST);
+    let Way { from, to, size, helps } = way;
+    let shortest = size.pages_to_hold(SHORTEST);
+    let (mut at, mut step) = (from, shortest);
     while at != to {
         if interrupted() {
             return Ok(Ended::Interrupted);
@@ -94,7 +109,7 @@ pub fn walk<K: Kernel>(
             at = next;
         }
         progress(at);
-        step = next_step(step, began.elapsed());
+        step = next_step(step, began.elapsed()).max(shortest);
     }
     Ok(Ended::There)
 }
@@ -121,7 +136,7 @@ fn with_help<K: Kernel>(
 fn next_step(step: Pages, took: Duration) -> Pages {
     match took {
         took if took < BRISK => Pages(step.0.saturating_mul(2)),
-        took if took > SLOW => Pages((step.0 / 2).max(1)),
+        took if took > SLOW => Pages(step.0 / 2),
         _ => step,
     }
 }
@@ -173,9 +188,13 @@ mod tests {
         Fake { pool, ready, compaction, caches, in_use: 0, room_until: u64::MAX, helps: Vec::new() }
     }
 
+    fn way(from: Pages, to: u64, helps: &[Help]) -> Way<'_> {
+        Way { from, to: Pages(to), size: PageSize::from_kib(2048).unwrap(), helps }
+    }
+
     fn go(kernel: &mut Fake, to: u64, helps: &[Help]) -> Ended {
         let from = Pages(kernel.pool);
-        walk(kernel, (from, Pages(to)), helps, &|| false, &mut |_| {}).unwrap()
+        walk(kernel, way(from, to, helps), &|| false, &mut |_| {}).unwrap()
     }
 
     #[test]
@@ -210,13 +229,14 @@ mod tests {
     fn an_interrupt_is_heard_between_steps() {
         let mut kernel = fake(0, 5000, 0, 0);
         let seen = std::cell::Cell::new(Pages(0));
-        let ended = walk(&mut kernel, (Pages(0), Pages(5000)), &[], &|| seen.get() > Pages(0), &mut |at| seen.set(at));
-        assert_eq!((ended, kernel.pool), (Ok(Ended::Interrupted), FIRST.0));
+        let stop = || seen.get() > Pages(0);
+        let ended = walk(&mut kernel, way(Pages(0), 5000, &[]), &stop, &mut |at| seen.set(at));
+        assert_eq!((ended, kernel.pool), (Ok(Ended::Interrupted), 32));
     }
 
     #[test]
     fn steps_follow_the_kernels_pace() {
-        for (step, milliseconds, next) in [(32, 1, 64), (32, 50, 32), (32, 200, 16), (1, 900, 1)] {
+        for (step, milliseconds, next) in [(32, 1, 64), (32, 50, 32), (32, 200, 16)] {
             assert_eq!(next_step(Pages(step), Duration::from_millis(milliseconds)), Pages(next));
         }
         assert_eq!(next_step(Pages(u64::MAX), Duration::ZERO), Pages(u64::MAX));

@@ -9,7 +9,8 @@ mod process;
 mod redact;
 mod tree;
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -19,11 +20,13 @@ use hugepage_core::Notes;
 use hugepage_core::read::boot::NextBoot;
 use hugepage_core::read::{Root, identity, sysctl};
 use hugepage_core::survey::host;
-use hugepage_core::survey::instances::survey;
 
 use self::tree::Left;
+use crate::commands::size;
+use crate::commands::status::Look;
 use crate::exit::{self, Exit};
 use crate::interrupt::Interrupt;
+use crate::state::DIRECTORY;
 
 /// What `capture` is asked for.
 #[derive(Debug, Args)]
@@ -41,7 +44,8 @@ pub fn run(args: &Capture, root: &Root) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::catch().context("could not listen to signals")?;
     let beside = dir.parent().unwrap_or(Path::new("/"));
     // Removed when it goes out of scope, so that nothing half-written stays, whatever happens.
-    let new = tempfile::Builder::new().prefix(".hugepage-sidecar-").tempdir_in(beside);
+    let private = Permissions::from_mode(0o700);
+    let new = tempfile::Builder::new().prefix(".hugepage-sidecar-").permissions(private).tempdir_in(beside);
     let new = new.with_context(|| format!("could not make a directory in {}", beside.display()))?;
 
     let (recording, record) = root.recording();
@@ -59,7 +63,8 @@ pub fn run(args: &Capture, root: &Root) -> anyhow::Result<Exit> {
 /// Every question that this program can ask of a host; the answers are of no interest here.
 fn look_at_everything(root: &Root) {
     let mut notes = Notes::default();
-    survey(root, 0);
+    // What percentage is kept changes no look.
+    size::of(root, &Look { reserve_percent: 20, state_dir: DIRECTORY.into() }, &[], false);
     host::facts(root, &mut notes);
     notes.keep(NextBoot::read(root));
     notes.keep(identity::host_name(root));

@@ -1,14 +1,15 @@
 //! Of which processes something may leave the host, and what: servers of databases, their titles without users and
 //! queries, and the mappings that they share.
 
-use hugepage_core::read::maps;
+use hugepage_core::PageSize;
+use hugepage_core::read::maps::{self, Mapping};
+use hugepage_core::read::oracle;
 
 use super::postgresql;
 
 /// Whether a process with this command line (/proc/PID/cmdline) belongs to a database server; all others stay.
 pub fn is_of_server(command_line: &str) -> bool {
-    let program = program(command_line);
-    is_postgresql(program) || is_oracle(program)
+    is_postgresql(program(command_line)) || oracle::Process::parse(command_line).is_some()
 }
 
 /// What may be shown of it.
@@ -25,7 +26,12 @@ pub fn command_line(text: &str) -> String {
             .map(|word| word + "\0")
             .collect();
     }
-    if is_oracle(program) { format!("{program}\0") } else { String::new() }
+    // Behind the name of a server process stands where its client is.
+    match oracle::Process::parse(text) {
+        Some(process) if process.role == oracle::Role::Server => format!("{program}\0(LOCAL=)\0"),
+        Some(_) => format!("{program}\0"),
+        None => String::new(),
+    }
 }
 
 /// The first argument, which a server writes its title into, up to the first space where a user's name could follow.
@@ -36,14 +42,7 @@ fn program(command_line: &str) -> &str {
 
 fn is_postgresql(program: &str) -> bool {
     let name = program.rsplit('/').next().unwrap_or(program);
-    program.starts_with("postgres:") || matches!(name, "postgres" | "postmaster" | "edb-postgres")
-}
-
-/// `ora_pmon_ORCL`, `asm_pmon_+ASM`, `mdb_pmon_-MGMTDB`, `oracleORCL`.
-fn is_oracle(program: &str) -> bool {
-    let background = |prefix: &str| program.strip_prefix(prefix).is_some_and(|rest| rest.contains('_'));
-    ["ora_", "asm_", "mdb_", "apx_", "xdb_"].into_iter().any(background)
-        || (program.starts_with("oracle") && !program.contains('/'))
+    program.starts_with("postgres:") || matches!(name, "postgres" | "postmaster" | "edb-postgres" | "edb-postmaster")
 }
 
 /// Names of what the server runs by itself, as postgres(1) titles them; backends' titles have users and databases.
@@ -88,9 +87,30 @@ pub fn shared_mappings(text: &str) -> String {
     left
 }
 
+/// What smaps would say of mappings with these page sizes, without the walk through all page tables that smaps takes.
+pub fn smaps_of(mappings: &[(Mapping, Option<PageSize>)]) -> String {
+    let mut text = String::new();
+    for (mapping, size) in mappings {
+        let Mapping { start, end, offset, device: (major, minor), inode, path, .. } = mapping;
+        text += &format!("{start:x}-{end:x} rw-s {offset:08x} {major:02x}:{minor:02x} {inode} {path}\n");
+        if let Some(size) = size {
+            text += &format!("KernelPageSize: {} kB\n", size.bytes().0 >> 10);
+        }
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn smaps_without_a_walk_reads_as_the_kernels() {
+        let line = "2000-4000 rw-s 00001000 00:0f 5 /anon_hugepage (deleted)";
+        let mapping = maps::parse(line).unwrap();
+        let text = smaps_of(&[(mapping, PageSize::from_kib(2048))]);
+        assert_eq!(text, format!("{line}\nKernelPageSize: 2048 kB\n"));
+    }
 
     #[test]
     fn titles_and_arguments() {
@@ -104,7 +124,7 @@ mod tests {
             ("postgres: alice payroll 10.0.0.1(5432) SELECT", Some("postgres: backend\0")),
             ("ora_pmon_ORCL\0", Some("ora_pmon_ORCL\0")),
             ("mdb_pmon_-MGMTDB\0", Some("mdb_pmon_-MGMTDB\0")),
-            ("oracleORCL (DESCRIPTION=(LOCAL=YES)(ADDRESS=(PROTOCOL=beq)))\0", Some("oracleORCL\0")),
+            ("oracleORCL (DESCRIPTION=(LOCAL=YES)(ADDRESS=(PROTOCOL=beq)))\0", Some("oracleORCL\0(LOCAL=)\0")),
             ("psql\0postgresql://u:secret@h/\0", None),
             ("/usr/bin/vi\0/etc/shadow\0", None),
             ("", None),

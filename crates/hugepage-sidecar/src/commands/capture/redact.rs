@@ -8,6 +8,7 @@ pub type Rule = fn(&str) -> String;
 
 /// The rule for the file at `path`; `None` if nothing of it may leave.
 pub fn rule(path: &str) -> Option<Rule> {
+    let path = as_seen_inside(path);
     let name = path.rsplit('/').next().unwrap_or(path);
     if let Some(rest) = path.strip_prefix("/proc/") {
         return match rest.split_once('/') {
@@ -24,6 +25,28 @@ pub fn rule(path: &str) -> Option<Rule> {
         return Some(as_it_is);
     }
     of_configuration(path, name)
+}
+
+/// A path below /proc/PID/root, which is what a process in a container sees, as that process names it.
+pub fn as_seen_inside(path: &str) -> &str {
+    let inside = || path.strip_prefix("/proc/")?.split_once('/')?.1.strip_prefix("root");
+    inside().filter(|inside| inside.starts_with('/')).unwrap_or(path)
+}
+
+/// Whether the kernel makes the file up when it is read.
+pub fn is_of_kernel(path: &str) -> bool {
+    let path = as_seen_inside(path);
+    path == "/proc" || path.starts_with("/proc/") || path.starts_with("/sys/")
+}
+
+/// Files that are no text, and how much of them may leave: the auxiliary vector says nothing of the host but its page
+/// size and processor, and a pg_control begins with the cluster's identifier.
+pub fn bytes_shown(path: &str) -> Option<usize> {
+    match path {
+        path if path.starts_with("/proc/") && path.ends_with("/auxv") => Some(4096),
+        path if path.ends_with("/global/pg_control") => Some(8),
+        _ => None,
+    }
 }
 
 fn of_proc(file: &str) -> Option<Rule> {
@@ -52,7 +75,7 @@ fn of_parameter(file: &str) -> Option<Rule> {
 
 fn of_process(file: &str) -> Option<Rule> {
     match file {
-        "auxv" | "cgroup" | "limits" | "stat" | "statm" | "status" => Some(as_it_is),
+        "cgroup" | "limits" | "stat" | "statm" | "status" => Some(as_it_is),
         "cmdline" => Some(process::command_line),
         "comm" => Some(as_it_is),
         "maps" | "smaps" => Some(process::shared_mappings),
@@ -160,13 +183,19 @@ mod tests {
             "/proc/keys",
             "/proc/sys/kernel/core_pattern",
             "/sys/firmware/dmi/tables/DMI",
-            "/var/lib/postgresql/15/main/global/pg_control",
             "/var/lib/postgresql/15/main/server.key",
             "/var/lib/postgresql/.pgpass",
             "/u01/dbs/orapwORCL",
         ] {
             assert!(rule(path).is_none(), "{path}");
         }
+    }
+
+    #[test]
+    fn what_a_container_sees_is_treated_as_what_the_host_sees() {
+        assert!(rule("/proc/7/root/etc/oratab").is_some());
+        assert!(rule("/proc/7/root/etc/shadow").is_none() && rule("/proc/7/rooted").is_none());
+        assert_eq!(bytes_shown("/proc/7/root/data/global/pg_control"), Some(8));
     }
 
     #[test]

@@ -8,9 +8,9 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, bail};
 use hugepage_core::ReadError;
-use hugepage_core::read::Root;
 use hugepage_core::read::record::{How, Look};
 use hugepage_core::read::root::REFUSED;
+use hugepage_core::read::{Root, maps, procmap_query};
 
 use super::{oracle, process, redact};
 use rustix::io::Errno;
@@ -99,31 +99,44 @@ impl Tree<'_> {
     }
 
     fn content(&mut self, path: &str) -> anyhow::Result<()> {
+        if let Some(text) = smaps(self.root, path) {
+            return self.keep(path, text.as_bytes());
+        }
         let found = self.root.open_regular(path).and_then(|mut file| {
             let wanted = if is_alert_log(path) { last_start(&mut file) } else { all(&mut file) };
             wanted.map_err(|source| self.root.error("read", path, source))
         });
         let Some(bytes) = self.seen(path, found) else { return Ok(()) };
-        let Some(rule) = redact::rule(path) else {
-            self.left.unknown.insert(path.to_owned());
-            return Ok(());
-        };
+        match (redact::bytes_shown(path), redact::rule(path)) {
+            (Some(shown), _) => self.keep(path, &bytes[..shown.min(bytes.len())]),
+            (None, Some(rule)) => self.keep(path, rule(&String::from_utf8_lossy(&bytes)).as_bytes()),
+            (None, None) => {
+                self.left.unknown.insert(path.to_owned());
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts a file into the tree, as old as the one that it stands for.
+    fn keep(&self, path: &str, content: &[u8]) -> anyhow::Result<()> {
         let place = self.place(path)?;
         if !is_free(&place) {
             return Ok(());
         }
-        match String::from_utf8(bytes) {
-            Ok(text) => put(&place, rule(&text).as_bytes()),
-            // The auxiliary vector is binary, and says nothing of the host but its page size and processor.
-            Err(error) if path.ends_with("/auxv") => put(&place, error.as_bytes()),
-            Err(error) => put(&place, rule(&String::from_utf8_lossy(error.as_bytes())).as_bytes()),
+        put(&place, content)?;
+        // What a kernel makes up when it is read is as old as the reading; /proc/uptime is what tells when that was.
+        if self.root.is_live() && redact::is_of_kernel(path) {
+            return Ok(());
         }
+        let modified = self.root.modified(path);
+        let set = modified.map(|at| fs::File::options().write(true).open(&place)?.set_modified(at));
+        set.unwrap_or(Ok(())).with_context(|| could_not("write", &place))
     }
 
     /// A name counts even if nobody looked at what it is. Of /proc only what was looked at is shown.
     fn names(&mut self, path: &str, names: &[String]) -> anyhow::Result<()> {
         self.directory(path)?;
-        if path == "/proc" || path.starts_with("/proc/") {
+        if redact::is_of_kernel(path) && !path.starts_with("/sys/") {
             return Ok(());
         }
         for name in names {
@@ -138,7 +151,7 @@ impl Tree<'_> {
         if !is_free(&place) {
             return Ok(());
         }
-        if self.root.path(path).is_dir() { self.directory(path) } else { put(&place, b"") }
+        if self.root.path(path).is_dir() { self.directory(path) } else { self.keep(path, b"") }
     }
 
     fn directory(&self, path: &str) -> anyhow::Result<()> {
@@ -196,6 +209,16 @@ fn put(place: &Path, content: &[u8]) -> anyhow::Result<()> {
 
 fn could_not(what: &str, place: &Path) -> String {
     format!("could not {what} {}", place.display())
+}
+
+/// The page sizes of a live process's shared mappings from the kernel (Linux 6.11 on): reading smaps itself would walk
+/// all of its page tables. `None` for all else.
+fn smaps(root: &Root, path: &str) -> Option<String> {
+    let pid = path.strip_prefix("/proc/")?.strip_suffix("/smaps")?.parse().ok()?;
+    let mappings = maps::read(root, &maps::path(pid), |mapping| mapping.shared).ok()?;
+    let starts: Vec<_> = mappings.iter().map(|mapping| mapping.start).collect();
+    let sizes = procmap_query::page_sizes(root, pid, &starts)?.ok()?;
+    Some(process::smaps_of(&mappings.into_iter().zip(sizes).collect::<Vec<_>>()))
 }
 
 fn is_alert_log(path: &str) -> bool {

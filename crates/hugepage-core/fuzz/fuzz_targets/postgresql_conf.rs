@@ -1,0 +1,19 @@
+//! postgresql.conf, which may include itself, and postmaster.opts.
+#![no_main]
+
+use std::path::Path;
+
+use hugepage_core::Notes;
+use hugepage_core::read::postgresql_conf::Configuration;
+use hugepage_core::read::postmaster_opts;
+use hugepage_core_fuzz::with_files;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = postmaster_opts::settings(&postmaster_opts::arguments(&String::from_utf8_lossy(bytes)));
+    with_files(&[("/etc/postgresql.conf", bytes)], |root| {
+        let mut configuration = Configuration::default();
+        configuration.add(root, Path::new("/etc/postgresql.conf"), &mut Notes::default());
+        let _ = configuration.get("huge_pages");
+    });
+});

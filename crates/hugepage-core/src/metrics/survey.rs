@@ -1,0 +1,75 @@
+//! The metrics of a host with all its instances, as the sidecar sees it.
+
+use super::{Instance, Snapshot};
+use crate::survey::instances::{self, Survey};
+
+impl From<&Survey> for Snapshot {
+    fn from(survey: &Survey) -> Self {
+        let instances = survey.instances.iter().map(|instance| Instance {
+            kind: instance.kind.to_string(),
+            name: name(instance, &survey.instances),
+            status: instance.status.clone(),
+            page_tables: Some(instance.page_tables),
+            page_tables_at_max: None,
+            generation: None,
+        });
+        Self { instances: instances.collect(), pools: survey.pools.clone(), meminfo: survey.meminfo.clone() }
+    }
+}
+
+/// Its name, and what tells it from another one of that name: containers often have one data directory each at the same
+/// path. A series that occurs twice would make all of the text unreadable.
+fn name(instance: &instances::Instance, all: &[instances::Instance]) -> String {
+    let same: Vec<_> =
+        all.iter().filter(|other| (other.kind, &other.name) == (instance.kind, &instance.name)).collect();
+    let name = &instance.name;
+    if same.len() == 1 {
+        return name.clone();
+    }
+    let alike = same.iter().filter(|other| other.system_identifier == instance.system_identifier).count();
+    match &instance.system_identifier {
+        Some(identifier) if alike == 1 => format!("{name} ({identifier})"),
+        _ => format!("{name} (process {})", instance.pid),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::read::Root;
+    use crate::survey::instances::survey;
+
+    /// A host with a postmaster for each pair of pid and data directory, its shared memory in base pages.
+    fn host(servers: &[(i32, &str)]) -> tempfile::TempDir {
+        let tree = tempfile::tempdir().unwrap();
+        let meminfo = "MemTotal: 16777216 kB\nPageTables: 1000 kB\nHugepagesize: 2048 kB\n";
+        fs::create_dir_all(tree.path().join("proc")).unwrap();
+        fs::write(tree.path().join("proc/meminfo"), meminfo).unwrap();
+        for (pid, directory) in servers {
+            let process = tree.path().join(format!("proc/{pid}"));
+            fs::create_dir_all(&process).unwrap();
+            fs::write(process.join("cmdline"), format!("/usr/bin/postgres\0-D\0{directory}\0")).unwrap();
+            fs::write(process.join("status"), "PPid:\t1\nVmPTE:\t100 kB\n").unwrap();
+            let maps = "7f0000000000-7f0040000000 rw-s 00000000 00:01 1028 /dev/zero (deleted)\n";
+            fs::write(process.join("maps"), maps).unwrap();
+        }
+        tree
+    }
+
+    fn names(tree: &tempfile::TempDir) -> Vec<String> {
+        let snapshot = Snapshot::from(&survey(&Root::at(tree.path()), 20));
+        assert_eq!(snapshot.meminfo.and_then(|meminfo| meminfo.page_tables), Some(crate::Bytes(1_024_000)));
+        snapshot.instances.into_iter().map(|instance| format!("{} {}", instance.kind, instance.name)).collect()
+    }
+
+    #[test]
+    fn no_two_instances_have_the_same_name() {
+        let tree = host(&[(10, "/pg/15"), (20, "/data"), (30, "/data")]);
+        assert_eq!(
+            names(&tree),
+            ["postgresql /pg/15", "postgresql /data (process 20)", "postgresql /data (process 30)"]
+        );
+    }
+}

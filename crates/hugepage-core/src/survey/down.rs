@@ -1,0 +1,97 @@
+//! Oracle instances that are configured on a host and do not run, and what they will need.
+
+use crate::assess::oracle_size::{self, when_down};
+use crate::assess::sizing::Need;
+use crate::notes::Notes;
+use crate::read::Root;
+use crate::read::oracle::find::Search;
+use crate::read::oracle::{Instance, Kind, Parameters, last_start, oratab};
+use crate::survey::instances::Survey;
+use crate::{PageSize, Pages};
+
+/// A server that does not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Down {
+    /// What it is: `oracle`, `asm`, `postgresql`.
+    pub kind: &'static str,
+    /// Its SID, or its data directory.
+    pub name: String,
+    /// The size of the pages that it asks for; `None` for the host's default.
+    pub page_size: Option<PageSize>,
+    /// What it needs of them.
+    pub wants: Wants,
+}
+
+/// What a server that does not run will ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wants {
+    /// So many huge pages, and what says so.
+    Pages(Pages, &'static str),
+    /// None, and why.
+    None(&'static str),
+    /// It could not be found out, and why.
+    Unknown(String),
+}
+
+impl Down {
+    /// As a part of a pool; `None` where no number is known.
+    pub fn need(&self) -> Option<(Option<PageSize>, Need)> {
+        let Wants::Pages(pages, _) = self.wants else { return None };
+        Some((self.page_size, Need { name: self.name.clone(), pages, held: Pages(0), is_running: false }))
+    }
+}
+
+/// Those of oratab that do not run.
+pub fn oracle(root: &Root, survey: &Survey, notes: &mut Notes) -> Vec<Down> {
+    let default = survey.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
+    let entries = oratab::read(root, notes);
+    let runs = |sid: &str| survey.instances.iter().any(|instance| instance.home.is_some() && instance.name == sid);
+    let named = |sid: &str| survey.instances.iter().any(|instance| instance.name == sid);
+    let down = entries.into_iter().filter(|entry| !runs(&entry.sid) && !named(&entry.sid));
+    down.map(|entry| {
+        let kind = if entry.sid.starts_with('+') { Kind::Asm } else { Kind::Database };
+        let instance = Instance { kind, sid: entry.sid.clone() };
+        let wants = match default {
+            Some(default) => wants(root, &instance, &entry.home, default, notes),
+            None => Wants::None("this kernel has no huge pages"),
+        };
+        let kind = if kind == Kind::Asm { "asm" } else { "oracle" };
+        Down { kind, name: entry.sid, page_size: None, wants }
+    })
+    .collect()
+}
+
+fn wants(root: &Root, instance: &Instance, home: &str, page_size: PageSize, notes: &mut Notes) -> Wants {
+    let search = Search { instance, home: Some(home), diagnostic_dest: None, pmon: None };
+    let parameters = search
+        .parameter_file(root, notes)
+        .map(|path| Parameters::read(root, &path, &instance.sid, notes))
+        .filter(|parameters| !parameters.is_empty());
+    let destination = parameters.as_ref().and_then(|parameters| parameters.get("diagnostic_dest"));
+    let log = Search { diagnostic_dest: destination, ..search }.alert_log(root, notes);
+    let start = log.and_then(|log| notes.keep(last_start(root, &log)).flatten());
+    let known = [parameters.as_ref(), start.as_ref().map(|start| &start.parameters)];
+    // The parameter file is what the next start reads; the log tells of the last one.
+    let setting = known.iter().flatten().find_map(|parameters| parameters.get("use_large_pages"));
+    if setting.is_some_and(|setting| setting.eq_ignore_ascii_case("false")) {
+        return Wants::None("use_large_pages = FALSE");
+    }
+    let expected = start
+        .as_ref()
+        .and_then(|start| start.expected().into_iter().find(|(size, _)| *size == page_size).map(|(_, pages)| pages));
+    let down = oracle_size::Down {
+        expected,
+        sga_max_size: known.iter().flatten().find_map(|parameters| parameters.sga_max_size()),
+        automatic_memory: known.iter().flatten().next().is_some_and(|parameters| parameters.is_automatic_memory()),
+    };
+    match when_down(&down, page_size) {
+        oracle_size::Need::Pages(pages) if down.expected.is_some() => {
+            Wants::Pages(pages, "its last start and parameters")
+        }
+        oracle_size::Need::Pages(pages) => Wants::Pages(pages, "its parameters"),
+        oracle_size::Need::AutomaticMemory => Wants::None("MEMORY_TARGET: its SGA is files in /dev/shm"),
+        oracle_size::Need::Unknown => Wants::Unknown(format!(
+            "neither a parameter file with SGA_MAX_SIZE or SGA_TARGET nor an alert log that tells was found for {home}"
+        )),
+    }
+}

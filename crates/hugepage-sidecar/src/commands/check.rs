@@ -1,0 +1,79 @@
+//! `check`: one line and an exit status, as monitoring plugins do (Monitoring Plugins Development Guidelines).
+
+use clap::Args;
+use hugepage_core::advise::host::of_instance;
+use hugepage_core::assess::{Severity, Sizing};
+use hugepage_core::read::Root;
+use hugepage_core::survey::instances::{Instance, Landed, Survey};
+
+use super::status::{Look, look};
+use crate::exit::{self, Exit};
+
+/// Options of `check`.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    #[command(flatten)]
+    look: Look,
+    /// Look at this instance alone: a SID, or a data directory
+    #[arg(long, value_name = "NAME")]
+    instance: Option<String>,
+}
+
+pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
+    let (mut survey, sizings) = look(root, &options.look);
+    if let Some(wanted) = &options.instance {
+        survey.instances.retain(|instance| instance.name == *wanted);
+    }
+    let exit = if survey.instances.is_empty() { exit::UNKNOWN } else { exit::of(&survey) };
+    println!(
+        "HUGEPAGES {} - {}{}",
+        exit.name(),
+        sentence(&survey, options.instance.as_deref()),
+        figures(&survey, &sizings)
+    );
+    Ok(exit)
+}
+
+/// Of the instance that is worst off.
+fn sentence(survey: &Survey, wanted: Option<&str>) -> String {
+    let gravest = |instance: &&Instance| (instance.status.verdict().0, is_hidden(instance));
+    let Some(worst) = survey.instances.iter().max_by_key(gravest) else {
+        return match wanted {
+            Some(name) => format!("no instance {name} runs here"),
+            None => "no PostgreSQL and no Oracle instance runs here".to_owned(),
+        };
+    };
+    let (message, hint) = of_instance(worst);
+    let all_well = worst.status.verdict().0 == Severity::Ok && survey.instances.len() > 1;
+    let text = match all_well {
+        true => format!("all {} instances are in huge pages, and restarts keep them.", survey.instances.len()),
+        false => format!("{}: {message}", worst.name),
+    };
+    let hint = hint.filter(|_| !all_well).map(|hint| format!(" {hint}")).unwrap_or_default();
+    // A bar begins the figures.
+    format!("{text}{hint}").replace('|', "/")
+}
+
+fn is_hidden(instance: &Instance) -> bool {
+    matches!(instance.landed(), Landed::Unknown | Landed::Some)
+}
+
+/// Performance data: `name=value[unit]`.
+fn figures(survey: &Survey, sizings: &[Sizing]) -> String {
+    let landed = survey.instances.iter().filter(|instance| instance.landed() == Landed::All).count();
+    let mut figures =
+        vec![format!("instances={}", survey.instances.len()), format!("instances_in_huge_pages={landed}")];
+    let missing: Option<u64> = survey.instances.iter().map(|instance| Some(instance.status.missing?.0)).sum();
+    figures.extend(missing.map(|missing| format!("pages_missing={missing}")));
+    let meminfo = survey.meminfo.as_ref();
+    figures.extend(meminfo.and_then(|meminfo| meminfo.page_tables).map(|tables| format!("page_tables={}B", tables.0)));
+    for row in survey.pools.iter().filter(|row| row.node.is_none()) {
+        let size = row.pool.page_size.cgroup_name();
+        figures.push(format!("nr_{size}={}", row.pool.nr));
+        figures.extend(row.pool.available().map(|pages| format!("available_{size}={pages}")));
+        let sizing = sizings.iter().find(|sizing| sizing.page_size == row.pool.page_size);
+        let recommended = sizing.and_then(|sizing| sizing.recommended);
+        figures.extend(recommended.map(|pages| format!("recommended_{size}={pages}")));
+    }
+    format!(" | {}", figures.join(" "))
+}

@@ -1,0 +1,35 @@
+//! `metrics`: the host and every instance on it as OpenMetrics text, for node_exporter's textfile collector.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use hugepage_core::metrics::{Snapshot, text};
+use hugepage_core::read::Root;
+
+use crate::atomic;
+use crate::commands::status::{Look, look};
+use crate::exit::{self, Exit};
+
+/// Options of `metrics`.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    #[command(flatten)]
+    look: Look,
+    /// Write to FILE instead of the terminal; whoever reads it meanwhile has the old text or the new one
+    #[arg(long, value_name = "FILE")]
+    textfile: Option<PathBuf>,
+}
+
+/// Well if the text was written, whatever it says: the alerts judge that.
+pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
+    let (survey, _) = look(root, &options.look);
+    let text = text(&Snapshot::from(&survey));
+    match &options.textfile {
+        Some(path) => atomic::write(path, text.as_bytes(), 0o644).with_context(|| path.display().to_string())?,
+        None => print!("{text}"),
+    }
+    let notes = survey.instances.iter().flat_map(|instance| &instance.notes).chain(&survey.notes);
+    notes.for_each(|note| eprintln!("hugepage-sidecar: {note}"));
+    Ok(exit::OK)
+}

@@ -1,0 +1,152 @@
+//! The directory of the files, opened so that nobody else can turn the writer, which is root, against other files.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fchmod, fchown, fstat, fsync, openat, renameat, unlinkat};
+use rustix::process::geteuid;
+
+use crate::oracle::who::{Group, User};
+
+/// What a file that Oracle reads may be opened by.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// Its owner; `None` leaves the writer.
+    pub owner: Option<User>,
+    /// Its group.
+    pub group: Group,
+    /// Its permissions.
+    pub mode: Mode,
+}
+
+/// The directory, held open.
+#[derive(Debug)]
+pub struct Directory {
+    path: PathBuf,
+    descriptor: OwnedFd,
+    group: Group,
+}
+
+impl Directory {
+    /// Opens `path`, which has to be absolute and real: Oracle refuses a directory with a symbolic link in its path
+    /// (KUP-03037). Every directory on the way has to be safe, too: nobody but root and the writer may change it.
+    pub fn open(path: &Path) -> Result<Self> {
+        ensure!(path.is_absolute(), "{}: the path has to be absolute", path.display());
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut descriptor = openat(CWD, "/", flags, Mode::empty()).context("could not open /")?;
+        let mut so_far = PathBuf::from("/");
+        let mut stat = fstat(&descriptor)?;
+        for component in path.components() {
+            let name = match component {
+                Component::RootDir => continue,
+                Component::Normal(name) => name,
+                _ => bail!("{}: the path may not have . or .. in it", path.display()),
+            };
+            safe_above(&stat).with_context(|| so_far.display().to_string())?;
+            so_far.push(name);
+            descriptor = openat(&descriptor, name, flags, Mode::empty()).map_err(|errno| match errno {
+                rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR => anyhow::anyhow!(
+                    "{}: a symbolic link or no directory; Oracle follows no symbolic link (KUP-03037): give the real path",
+                    so_far.display()
+                ),
+                errno => anyhow::anyhow!("could not open {}: {}", so_far.display(), io::Error::from(errno)),
+            })?;
+            stat = fstat(&descriptor)?;
+        }
+        safe(&stat).with_context(|| path.display().to_string())?;
+        Ok(Self { path: path.to_owned(), descriptor, group: Group(stat.st_gid) })
+    }
+
+    /// The group of the directory itself.
+    pub const fn group(&self) -> Group {
+        self.group
+    }
+
+    /// Makes the file `name` anew with `text` and brings it to the disk. What stood under that name is gone, whatever
+    /// it was; it is never written through.
+    pub fn create(&self, name: &str, text: &str, access: Access) -> Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let write = || -> io::Result<()> {
+            self.remove(name)?;
+            let descriptor = openat(&self.descriptor, name, flags, Mode::RUSR | Mode::WUSR)?;
+            let mut file = File::from(descriptor);
+            file.write_all(text.as_bytes())?;
+            fchown(&file, access.owner.map(User::uid), Some(access.group.gid()))?;
+            fchmod(&file, access.mode)?;
+            file.sync_all()
+        };
+        write().with_context(|| format!("could not write {}/{name}", self.path.display()))
+    }
+
+    /// Gives the file `from` the name `to`, in one step for whoever opens it.
+    pub fn rename(&self, from: &str, to: &str) -> Result<()> {
+        renameat(&self.descriptor, from, &self.descriptor, to)
+            .map_err(io::Error::from)
+            .with_context(|| format!("could not rename {}/{from} to {to}", self.path.display()))
+    }
+
+    /// Removes the file `name` if it is there.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        match unlinkat(&self.descriptor, name, AtFlags::empty()) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// The text of `name`; `None` if there is no such file.
+    pub fn read(&self, name: &str) -> Result<Option<String>> {
+        let mut text = String::new();
+        let mut read = || -> io::Result<bool> {
+            match openat(&self.descriptor, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
+                Ok(descriptor) => File::from(descriptor).read_to_string(&mut text).map(|_| true),
+                Err(rustix::io::Errno::NOENT) => Ok(false),
+                Err(errno) => Err(errno.into()),
+            }
+        };
+        let there = read().with_context(|| format!("could not read {}/{name}", self.path.display()))?;
+        Ok(there.then_some(text))
+    }
+
+    /// Holds off other writers until the file is closed. Only the writer's own user can open it.
+    pub fn lock(&self, name: &str) -> Result<File> {
+        let lock = || -> io::Result<File> {
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let file = File::from(openat(&self.descriptor, name, flags, Mode::RUSR | Mode::WUSR)?);
+            file.lock()?;
+            Ok(file)
+        };
+        lock().with_context(|| format!("could not lock {}/{name}", self.path.display()))
+    }
+
+    /// Brings the names to the disk.
+    pub fn sync(&self) -> Result<()> {
+        let synced = fsync(&self.descriptor).map_err(io::Error::from);
+        synced.with_context(|| format!("could not write {}", self.path.display()))
+    }
+}
+
+/// The directory itself: only its owner may make and rename files.
+fn safe(stat: &Stat) -> Result<()> {
+    trusted(stat)?;
+    let mode = Mode::from_raw_mode(stat.st_mode);
+    ensure!(!mode.intersects(Mode::WGRP | Mode::WOTH), "its group or everybody may write to the directory: chmod go-w");
+    Ok(())
+}
+
+/// A directory on the way there: a sticky one that everybody may write to, as /tmp, will do.
+fn safe_above(stat: &Stat) -> Result<()> {
+    trusted(stat)?;
+    let mode = Mode::from_raw_mode(stat.st_mode);
+    let open = mode.intersects(Mode::WGRP | Mode::WOTH) && !mode.contains(Mode::SVTX);
+    ensure!(!open, "its group or everybody may rename what is in this directory: choose a place below /var/lib");
+    Ok(())
+}
+
+fn trusted(stat: &Stat) -> Result<()> {
+    let owner = stat.st_uid;
+    ensure!(owner == 0 || owner == geteuid().as_raw(), "the directory belongs to user {owner}, not to root");
+    Ok(())
+}

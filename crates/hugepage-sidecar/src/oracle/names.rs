@@ -1,0 +1,116 @@
+//! What stands in the SQL by the caller's choice: names and a path, of which nothing but themselves can be made.
+
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::{Error, Result, ensure};
+use serde::Serialize;
+
+/// Oracle's reserved words (SQL Language Reference, and what PL/SQL adds to them): no name without quotes.
+const RESERVED: &str = "access add all alter and any as asc audit begin between by char check cluster column \
+    column_value comment compress connect create current cursor date decimal declare default delete desc distinct drop \
+    else end exception exclusive exists fetch file float for from function goto grant group having identified if \
+    immediate in increment index indexes initial insert integer intersect into is level like lock long maxextents minus \
+    mlslabel mode modify nested_table_id noaudit nocompress not nowait null number of offline on online open option or \
+    order overlaps package pctfree prior procedure public raw rename resource revoke row rowid rownum rows select \
+    session set share size smallint start subtype successful synonym sys sysdate system table then to trigger type uid \
+    union unique update user validate values varchar varchar2 view views when whenever where with";
+
+/// A name without quotes: letters of ASCII, digits, `_`, `$` and `#`, a letter first, 30 bytes at most (11.2's limit).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Name(String);
+
+impl Name {
+    /// The name in capitals, as the dictionary has it.
+    pub fn new(name: &str) -> Result<Self> {
+        let legal = |character: char| character.is_ascii_alphanumeric() || "_$#".contains(character);
+        ensure!(
+            name.starts_with(|first: char| first.is_ascii_alphabetic()) && name.chars().all(legal),
+            "\"{}\" is no name for Oracle: a letter, then letters, digits, _, $ and #",
+            name.escape_debug()
+        );
+        ensure!(name.len() <= 30, "\"{name}\" is longer than the 30 bytes that Oracle 11.2 allows");
+        let reserved = RESERVED.split_whitespace().any(|word| word.eq_ignore_ascii_case(name));
+        ensure!(!reserved, "\"{name}\" is a word that Oracle keeps for itself");
+        Ok(Self(name.to_ascii_uppercase()))
+    }
+}
+
+impl FromStr for Name {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::new(name)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The path of a directory object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OraclePath(String);
+
+impl FromStr for OraclePath {
+    type Err = Error;
+
+    fn from_str(path: &str) -> Result<Self> {
+        let legal = |character: char| character.is_ascii_alphanumeric() || "/._+-".contains(character);
+        ensure!(
+            path.starts_with('/') && path.chars().all(legal),
+            "\"{}\": a path for Oracle is absolute and of letters, digits and /._+- alone",
+            path.escape_debug()
+        );
+        let path = path.trim_end_matches('/');
+        let odd = path.split('/').skip(1).any(|part| ["", ".", ".."].contains(&part));
+        ensure!(!path.is_empty() && !odd, "\"{path}\" is not the shortest way to name a directory");
+        ensure!(path.len() <= 200, "\"{path}\" is longer than 200 bytes");
+        Ok(Self(path.to_owned()))
+    }
+}
+
+impl fmt::Display for OraclePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for (name, legal) in [
+            ("hugepage", "HUGEPAGE"),
+            ("C##HUGEPAGE", "C##HUGEPAGE"),
+            ("a", "A"),
+            ("a234567890123456789012345678_0", "A234567890123456789012345678_0"),
+        ] {
+            assert_eq!(Name::new(name).unwrap().to_string(), legal);
+        }
+        let long = "a2345678901234567890123456789_1";
+        let wrong =
+            ["", "1a", "_a", "a b", "a;", "a'", "a\"b", "a.b", "a--", "a\nb", "ä", "sys", "SYSTEM", "Table", long];
+        for name in wrong {
+            assert!(Name::new(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn paths() {
+        assert_eq!(
+            OraclePath::from_str("/var/lib/hugepage-sidecar/").unwrap().to_string(),
+            "/var/lib/hugepage-sidecar"
+        );
+        let long = format!("/{}", "a".repeat(200));
+        let wrong =
+            ["", "/", "var", "/a'b", "/a b", "/a\"", "/a;", "/a&b", "/a\n", "/a/../b", "/a/./b", "//a", "/a//b", &long];
+        for path in wrong {
+            assert!(OraclePath::from_str(path).is_err(), "{path}");
+        }
+    }
+}

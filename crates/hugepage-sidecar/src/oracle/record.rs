@@ -1,0 +1,130 @@
+//! One record of a file: typed values in, a line of text out.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::oracle::kind::{Column, Kind, Value};
+use crate::oracle::text::{cut, cut_between_words, sanitised};
+
+/// Between two fields.
+pub const DELIMITER: char = '|';
+/// The most bytes of a record, its newline included: UTL_FILE's default line of 1024 holds it, and 999 is as far as
+/// every reader is known to agree.
+pub const LONGEST: usize = 999;
+/// The last second that has four digits of the year.
+const LAST_SECOND: u64 = 253_402_300_799;
+
+/// The names of the columns.
+pub fn header(columns: impl Iterator<Item = &'static Column>) -> String {
+    let names: Vec<_> = columns.map(|column| column.name).collect();
+    format!("{}\n", names.join("|"))
+}
+
+/// The record of `values`, which stand in the order of `columns`.
+pub fn line(columns: impl Iterator<Item = &'static Column>, values: &[Option<Value>]) -> String {
+    let columns: Vec<_> = columns.collect();
+    assert_eq!(columns.len(), values.len(), "a record has a value for every column");
+    let mut fields: Vec<_> = columns.iter().zip(values).map(|(column, value)| field(column.kind, value)).collect();
+    let length = |fields: &[String]| fields.iter().map(|field| field.len() + 1).sum::<usize>();
+    for at in (0..fields.len()).rev().filter(|&at| columns[at].kind.gives_way()) {
+        let Some(excess) = length(&fields).checked_sub(LONGEST).filter(|excess| *excess > 0) else {
+            break;
+        };
+        fields[at] = shorter(columns[at].kind, &fields[at], fields[at].len().saturating_sub(excess));
+    }
+    format!("{}\n", fields.join(&DELIMITER.to_string()))
+}
+
+fn field(kind: Kind, value: &Option<Value>) -> String {
+    match value {
+        None => String::new(),
+        Some(Value::Number(number)) => number.to_string(),
+        Some(Value::Flag(flag)) => if *flag { "Y" } else { "N" }.to_owned(),
+        Some(Value::Time(time)) => utc(*time).unwrap_or_default(),
+        Some(Value::Text(text)) => shorter(kind, &sanitised(text), kind.width()),
+    }
+}
+
+fn shorter(kind: Kind, text: &str, width: usize) -> String {
+    match kind {
+        Kind::Command(_) if text.len() > width => String::new(),
+        Kind::Prose(_) => cut_between_words(text, width),
+        _ => cut(text, width),
+    }
+}
+
+/// `2026-11-21 10:00:00`; `None` for what that can't say.
+fn utc(time: SystemTime) -> Option<String> {
+    let seconds = time.duration_since(UNIX_EPOCH).ok()?.as_secs();
+    let time = (seconds <= LAST_SECOND).then(|| UNIX_EPOCH + Duration::from_secs(seconds))?;
+    let text = humantime::format_rfc3339_seconds(time).to_string();
+    Some(text.replace('T', " ").replace('Z', ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::oracle::columns::{FILES, columns};
+
+    fn value(kind: Kind) -> BoxedStrategy<Option<Value>> {
+        let value = match kind {
+            Kind::Bytes | Kind::Pages | Kind::Count => any::<u64>().prop_map(Value::Number).boxed(),
+            Kind::Flag => any::<bool>().prop_map(Value::Flag).boxed(),
+            Kind::UtcTime => any::<u32>()
+                .prop_map(|seconds| Value::Time(UNIX_EPOCH + Duration::from_secs(u64::from(seconds))))
+                .boxed(),
+            _ => "(?s).{0,600}".prop_map(Value::Text).boxed(),
+        };
+        prop_oneof![4 => value.prop_map(Some), 1 => Just(None)].boxed()
+    }
+
+    fn values() -> impl Strategy<Value = (usize, Vec<Option<Value>>)> {
+        (0..FILES.len()).prop_flat_map(|file| {
+            let values: Vec<_> = columns(FILES[file]).map(|column| value(column.kind)).collect();
+            (Just(file), values)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn records_are_short_ascii_and_whole((file, values) in values()) {
+            let line = line(columns(FILES[file]), &values);
+            prop_assert!(line.is_ascii() && line.len() <= LONGEST);
+            prop_assert_eq!(line.find(|c: char| c.is_control()), Some(line.len() - 1));
+            let fields: Vec<_> = line.trim_end_matches('\n').split('|').collect();
+            prop_assert_eq!(fields.len(), values.len());
+            for (field, column) in fields.into_iter().zip(columns(FILES[file])) {
+                prop_assert!(field.len() <= column.kind.width());
+                prop_assert_eq!(field.trim_matches(' '), field);
+            }
+        }
+    }
+
+    #[test]
+    fn what_stands_first_is_cut_last() {
+        let kinds: [&'static Column; 3] = [
+            &Column { name: "a", kind: Kind::Prose(400), comment: &[] },
+            &Column { name: "b", kind: Kind::Command(400), comment: &[] },
+            &Column { name: "c", kind: Kind::Prose(400), comment: &[] },
+        ];
+        let words = |count: usize| Some(Value::Text("word ".repeat(count)));
+        let fields = |values: &[Option<Value>]| {
+            let line = line(kinds.into_iter(), values);
+            line.trim_end().split('|').map(str::len).collect::<Vec<_>>()
+        };
+        assert_eq!(fields(&[words(60), words(60), words(60)]), [299, 299, 299]);
+        assert_eq!(fields(&[words(80), words(80), words(80)]), [399, 399, 198]);
+        assert_eq!(fields(&[words(90), words(90), None]), [398, 0, 0]);
+    }
+
+    #[test]
+    fn moments() {
+        let at = |seconds| utc(UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(at(0).unwrap(), "1970-01-01 00:00:00");
+        assert_eq!(at(1_795_255_199).unwrap(), "2026-11-21 09:59:59");
+        assert_eq!(at(LAST_SECOND).unwrap(), "9999-12-31 23:59:59");
+        assert_eq!(at(LAST_SECOND + 1), None);
+        assert_eq!(utc(UNIX_EPOCH - Duration::from_secs(1)), None);
+    }
+}

@@ -1,0 +1,184 @@
+//! The views that a DBA selects from: columns of the files, with ages and moments in Oracle's own types.
+
+use serde::Serialize;
+
+use crate::oracle::columns::{Common, Finding, Host, Instance, Pool};
+use crate::oracle::kind::{Column, File, Kind, Record};
+
+/// One view.
+#[derive(Debug, Serialize)]
+pub struct View {
+    /// Its name.
+    pub name: &'static str,
+    /// What one row is.
+    pub comment: &'static str,
+    /// The function of the package that it selects from.
+    pub function: &'static str,
+    /// Which of its rows; empty for all.
+    pub condition: &'static str,
+    /// Its columns.
+    pub columns: Vec<ViewColumn>,
+}
+
+/// One column of a view.
+#[derive(Debug, Serialize)]
+pub struct ViewColumn {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is made of, `r` being the record.
+    pub expression: String,
+    /// Oracle's type.
+    pub oracle_type: String,
+    /// What it means.
+    pub comment: String,
+}
+
+/// All views, the first one first in the documents, too.
+pub fn all() -> Vec<View> {
+    vec![
+        View {
+            name: "hugepage_status",
+            comment: "Huge pages of the Oracle instances of this host: one row for each.",
+            function: "instances",
+            condition: "r.kind <> 'postgresql'",
+            columns: columns(&Instance::FILE, Front::Instance),
+        },
+        View {
+            name: "hugepage_instances",
+            comment: "The same for all instances of this host, PostgreSQL servers included: one row for each.",
+            function: "instances",
+            condition: "",
+            columns: columns(&Instance::FILE, Front::Instance),
+        },
+        View {
+            name: "hugepage_regressions",
+            comment: "Instances that lost at their last start what the one before had, and have not got it back: one row for each.",
+            function: "instances",
+            condition: "r.regression = 'Y'",
+            columns: some(
+                columns(&Instance::FILE, Front::Instance),
+                &[
+                    "kind",
+                    "regression_detail",
+                    "regression_utc",
+                    "landed_in",
+                    "cause",
+                    "message",
+                    "hint",
+                    "started_utc",
+                ],
+            ),
+        },
+        View {
+            name: "hugepage_pools",
+            comment: "Pools of huge pages of this host: one row for each page size, and one for each NUMA node's part of it.",
+            function: "pools",
+            condition: "",
+            columns: columns(&Pool::FILE, Front::Host),
+        },
+        View {
+            name: "hugepage_findings",
+            comment: "What to set on this host, the most urgent first in priority: one row for each setting.",
+            function: "findings",
+            condition: "",
+            columns: columns(&Finding::FILE, Front::Instance),
+        },
+        View {
+            name: "hugepage_hosts",
+            comment: "The memory of this host: one row.",
+            function: "hosts",
+            condition: "",
+            columns: columns(&Host::FILE, Front::Host),
+        },
+    ]
+}
+
+/// What stands in front of a view's own columns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Front {
+    Instance,
+    Host,
+}
+
+fn columns(file: &'static File, front: Front) -> Vec<ViewColumn> {
+    let own = |name: &str| file.own.iter().find(|column| column.name == name);
+    let common = |name: &str| Common::FILE.own.iter().find(|column| column.name == name);
+    let mut columns = Vec::new();
+    if front == Front::Instance {
+        columns.extend(own("sid").map(plain));
+    }
+    columns.extend(common("snapshot_utc").map(plain));
+    columns.push(made(
+        "age_seconds",
+        "hugepage_advisor.age_seconds(r.snapshot_utc)",
+        "NUMBER",
+        "Seconds since the snapshot was taken: a row is as old as that.",
+    ));
+    if front == Front::Instance {
+        columns.push(made(
+            "this_instance",
+            "hugepage_advisor.this_instance(r.host_name, r.sid)",
+            "VARCHAR2(1)",
+            "Y for the instance that this session is connected to, else N.",
+        ));
+    }
+    columns.push(made(
+        "consistent",
+        "r.consistent",
+        "VARCHAR2(1)",
+        "Y if all files were of one snapshot; N if they were being replaced: select again before comparing views.",
+    ));
+    columns.extend(common("host_name").map(plain));
+    columns.extend(file.own.iter().filter(|column| front == Front::Host || column.name != "sid").map(plain));
+    columns
+}
+
+/// The columns in front, and of the others those in `names`, in that order.
+fn some(mut columns: Vec<ViewColumn>, names: &[&str]) -> Vec<ViewColumn> {
+    let front = columns.iter().position(|column| column.name == "host_name").map_or(0, |at| at + 1);
+    let mut others = columns.split_off(front);
+    for name in names {
+        if let Some(at) = others.iter().position(|column| column.name == *name) {
+            columns.push(others.swap_remove(at));
+        }
+    }
+    columns
+}
+
+fn plain(column: &Column) -> ViewColumn {
+    let name = column.name;
+    let expression = match column.kind {
+        Kind::UtcTime => format!("TO_DATE(r.{name}, 'YYYY-MM-DD HH24:MI:SS')"),
+        _ => format!("r.{name}"),
+    };
+    ViewColumn { name, expression, oracle_type: column.kind.view_type(), comment: sentence(column.comment) }
+}
+
+fn made(name: &'static str, expression: &str, oracle_type: &str, comment: &str) -> ViewColumn {
+    let (expression, oracle_type, comment) = (expression.to_owned(), oracle_type.to_owned(), comment.to_owned());
+    ViewColumn { name, expression, oracle_type, comment }
+}
+
+/// The lines of a doc comment as one.
+pub fn sentence(lines: &[&str]) -> String {
+    lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_contract_wants_in_front() {
+        for view in all() {
+            let names: Vec<_> = view.columns.iter().map(|column| column.name).collect();
+            assert!(view.name.len() <= 30);
+            if view.function == "instances" || view.function == "findings" {
+                assert_eq!(names[..3], ["sid", "snapshot_utc", "age_seconds"], "{}", view.name);
+            }
+            if view.name == "hugepage_regressions" {
+                assert_eq!(names.len(), 6 + 8);
+            }
+        }
+    }
+}

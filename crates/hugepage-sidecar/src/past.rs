@@ -1,0 +1,176 @@
+//! The past of each instance: a history file for each in one directory, in the extension's format (docs/history.md).
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hugepage_core::advise::log::{self, Message};
+use hugepage_core::advise::watch::{self, Volume};
+use hugepage_core::assess::Threat;
+use hugepage_core::history::record::{Instance as Whose, Origin};
+use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
+use hugepage_core::read::{Root, identity};
+use hugepage_core::survey::instances::{Instance, Kind, Survey};
+use humantime::format_rfc3339_micros;
+
+use crate::state;
+
+/// The past of all instances of a host.
+#[derive(Debug)]
+pub struct Past {
+    directory: PathBuf,
+    machine: String,
+}
+
+/// What one look at an instance has to say.
+#[derive(Debug)]
+pub struct Said {
+    /// Whose it is.
+    pub instance: String,
+    /// Its messages.
+    pub messages: Vec<(Volume, Message)>,
+    /// What kept it from being recorded.
+    pub trouble: Option<HistoryError>,
+}
+
+impl Past {
+    /// That of the host below `root`, in `directory`.
+    pub fn of(root: &Root, directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), machine: identity::machine(root).unwrap_or_default() }
+    }
+
+    /// Tells each instance what its last start has lost, if that was seen. A past that can't be read is none.
+    pub fn tell(&self, survey: &mut Survey) {
+        let boot_id = survey.boot_id.clone();
+        for instance in &mut survey.instances {
+            self.remind(instance, boot_id.as_deref());
+        }
+    }
+
+    /// Holds each instance against its past, and records what is new; keeps `size` records of each, none if 0.
+    pub fn add(&self, survey: &mut Survey, size: usize) -> Vec<Said> {
+        let Survey { instances, host_name, boot_id, taken_at, .. } = survey;
+        let now = format_rfc3339_micros(*taken_at).to_string();
+        let host = host_name.clone().unwrap_or_default();
+        instances.iter_mut().map(|instance| self.add_one(instance, &now, &host, boot_id.as_deref(), size)).collect()
+    }
+
+    fn add_one(&self, instance: &mut Instance, now: &str, host: &str, boot_id: Option<&str>, size: usize) -> Said {
+        let mut said = Said { instance: instance.name.clone(), messages: Vec::new(), trouble: None };
+        let before = match self.last(instance) {
+            Ok(before) => before.filter(|_| size > 0),
+            Err(error) => {
+                said.trouble = Some(error);
+                None
+            }
+        };
+        let allocations = before.as_ref().filter(|before| is_of_same_process(before, instance));
+        let event = match (&before, allocations) {
+            (Some(before), _) if is_of_same_start(before, instance, boot_id) => Event::Change,
+            (_, Some(_)) => Event::CrashRestart,
+            _ => Event::Start,
+        };
+        let generation = allocations.map_or(0, |before| before.generation) + i64::from(event.is_start());
+        let origin = Origin {
+            // What was recorded first stays, for the clock may be corrected.
+            postmaster_start: allocations.map_or_else(|| started(instance), |before| before.postmaster_start.clone()),
+            generation,
+            server_version: instance.version.clone().unwrap_or_default(),
+            host: host.to_owned(),
+            boot_id: boot_id.map(str::to_owned),
+            instance: self.whose(instance),
+            segment: segment(instance),
+        };
+        let mut record = Record::new(event, now.to_owned(), origin, &instance.status);
+        let status = &instance.status;
+        let news = if event.is_start() {
+            let lost = before.as_ref().and_then(|before| record.compare_with(before));
+            let block = log::allocated(status, lost.as_ref(), &[]);
+            let volume = match &lost {
+                Some(_) => Volume::Regression,
+                None if block.is_bad => Volume::Warning,
+                None => Volume::Log,
+            };
+            let mut messages = vec![(volume, block)];
+            messages.extend(watch::news(status, record.clone(), Some(&record), &[], Vec::new()).messages);
+            watch::News { messages, record: Some(record) }
+        } else {
+            let warned = before.as_ref().map(threats).unwrap_or_default();
+            watch::news(status, record, before.as_ref(), &warned, Vec::new())
+        };
+        said.messages = news.messages;
+        if let Some(record) = news.record.filter(|_| size > 0) {
+            let file = self.file(instance);
+            let written = file.append(&record).and_then(|()| file.trim(size)).and_then(|_| file.sync());
+            said.trouble = said.trouble.or(written.err());
+        }
+        self.remind(instance, boot_id);
+        said
+    }
+
+    /// A regression, and why a start went as it did, are part of the assessment as long as that start lasts.
+    fn remind(&self, instance: &mut Instance, boot_id: Option<&str>) {
+        let whose = self.whose(instance);
+        let is_its_start = |record: &Record| {
+            record.event.is_start() && record.instance.is_past_of(&whose) && is_of_same_start(record, instance, boot_id)
+        };
+        if let Some(start) = self.file(instance).last(is_its_start).ok().flatten() {
+            instance.remember(start.cause(), start.loss());
+        }
+    }
+
+    fn last(&self, instance: &Instance) -> Result<Option<Record>, HistoryError> {
+        let whose = self.whose(instance);
+        self.file(instance).last(|record| record.instance.is_past_of(&whose))
+    }
+
+    /// The file of one instance.
+    fn file(&self, instance: &Instance) -> HistoryFile {
+        HistoryFile::at(state::history(&self.directory, &instance.kind.to_string(), &instance.name))
+    }
+
+    /// An Oracle instance stays what it is when it moves to another ORACLE_HOME, as patches make it do.
+    fn whose(&self, instance: &Instance) -> Whose {
+        let major = instance.version.as_deref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+        let directory = instance.directory.clone().filter(|_| instance.kind == Kind::PostgreSql);
+        Whose {
+            machine: self.machine.clone(),
+            directory: directory.unwrap_or_else(|| instance.name.clone()),
+            system_identifier: instance.system_identifier.clone().unwrap_or_else(|| instance.name.clone()),
+            server_version_num: major.unwrap_or(0).saturating_mul(10_000),
+        }
+    }
+}
+
+/// When the instance started, as its records have it.
+fn started(instance: &Instance) -> String {
+    instance.started.map(|at| format_rfc3339_micros(at).to_string()).unwrap_or_default()
+}
+
+/// The inode of its largest mapping: another one after every allocation of shared memory.
+fn segment(instance: &Instance) -> Option<u64> {
+    let mappings = &instance.memory.as_ref()?.mappings;
+    mappings.iter().max_by_key(|mapping| mapping.size()).map(|mapping| mapping.inode)
+}
+
+/// Whether a record is of the postmaster, or PMON, that runs now. The kernel counts the age of a process in hundredths of
+/// a second.
+fn is_of_same_process(record: &Record, instance: &Instance) -> bool {
+    const CLOSE: Duration = Duration::from_secs(2);
+    let recorded = humantime::parse_rfc3339(&record.postmaster_start).ok();
+    recorded.zip(instance.started).is_some_and(|(recorded, now)| {
+        let apart = now.duration_since(recorded).unwrap_or_else(|earlier| earlier.duration());
+        apart < CLOSE
+    })
+}
+
+/// Whether a record is of the shared memory that there is now.
+fn is_of_same_start(record: &Record, instance: &Instance, boot_id: Option<&str>) -> bool {
+    match (record.segment, segment(instance)) {
+        (Some(recorded), Some(now)) => recorded == now && record.boot_id.as_deref() == boot_id,
+        _ => is_of_same_process(record, instance),
+    }
+}
+
+fn threats(record: &Record) -> Vec<Threat> {
+    Threat::ALL.into_iter().filter(|threat| record.threats.contains(&threat.to_string())).collect()
+}

@@ -1,0 +1,106 @@
+-- hugepage_status of many servers in one view, without Prometheus: one server that asks the others by postgres_fdw.
+--
+--   psql -d postgres -f fleet.sql
+--   SELECT hugepage_fleet.add('orders', host => 'db1.example.org', username => 'monitor', password => '...');
+--   SELECT * FROM hugepage_fleet.status;
+--
+-- Run it as a superuser, in a database of any server; it may be run again. The role that it connects as needs pg_monitor
+-- there, and the database needs the extension. Without a password use one that `pg_hba.conf` of the other server lets in
+-- by certificate, or a passfile of this server's user. Members of pg_monitor may read the view.
+
+\set ON_ERROR_STOP on
+BEGIN;
+
+CREATE EXTENSION IF NOT EXISTS postgres_fdw;
+CREATE SCHEMA IF NOT EXISTS hugepage_fleet;
+
+-- Adds a server, or replaces it. schema: where the extension is there.
+CREATE OR REPLACE FUNCTION hugepage_fleet.add(
+    server text, host text, port int DEFAULT 5432, dbname text DEFAULT 'postgres',
+    username text DEFAULT 'monitor', password text DEFAULT NULL, schema text DEFAULT 'public')
+RETURNS void
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    name text := 'hugepage_fleet_' || add.server;
+BEGIN
+    PERFORM hugepage_fleet.remove(add.server);
+    EXECUTE format(
+        'CREATE SERVER %I FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host %L, port %L, dbname %L, connect_timeout %L)',
+        name, add.host, add.port, add.dbname, '5');
+    EXECUTE format('CREATE USER MAPPING FOR CURRENT_USER SERVER %I OPTIONS (user %L, %s)', name, add.username,
+        CASE WHEN add.password IS NULL THEN format('password_required %L', 'false')
+             ELSE format('password %L', add.password) END);
+    -- Of what that server's version of the view has, these columns are in every one.
+    EXECUTE format(
+        'CREATE FOREIGN TABLE hugepage_fleet.%I (verdict text, message text, hint text, landed_in text, page_size bigint,
+             cause text, restart_outlook text, shared_memory bigint, pages_needed bigint, pages_missing bigint,
+             nr_hugepages bigint, recommended_nr_hugepages bigint, page_tables bigint, notes text[])
+         SERVER %I OPTIONS (schema_name %L, table_name %L)',
+        'on_' || add.server, name, add.schema, 'hugepage_status');
+END
+$$;
+
+-- Takes a server out again; no error if it is not there.
+CREATE OR REPLACE FUNCTION hugepage_fleet.remove(server text) RETURNS void
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET client_min_messages = warning
+AS $$
+BEGIN
+    EXECUTE format('DROP SERVER IF EXISTS %I CASCADE', 'hugepage_fleet_' || server);
+END
+$$;
+
+-- A row for each server; for one that can't be asked, a row that says why.
+CREATE OR REPLACE FUNCTION hugepage_fleet.status(
+    OUT server text, OUT verdict text, OUT message text, OUT hint text, OUT landed_in text, OUT page_size bigint,
+    OUT cause text, OUT restart_outlook text, OUT shared_memory bigint, OUT pages_needed bigint,
+    OUT pages_missing bigint, OUT nr_hugepages bigint, OUT recommended_nr_hugepages bigint, OUT page_tables bigint,
+    OUT notes text[], OUT error text)
+RETURNS SETOF record
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    each record;
+BEGIN
+    FOR each IN
+        SELECT substr(c.relname, length('on_') + 1) AS server, c.oid::regclass AS relation
+        FROM pg_foreign_table t JOIN pg_class c ON c.oid = t.ftrelid
+        WHERE c.relnamespace = 'hugepage_fleet'::regnamespace
+        ORDER BY 1
+    LOOP
+        BEGIN
+            RETURN QUERY EXECUTE format('SELECT %L, *, NULL::text FROM %s', each.server, each.relation);
+        EXCEPTION WHEN OTHERS THEN
+            server := each.server;
+            error := SQLERRM;
+            RETURN NEXT;
+        END;
+    END LOOP;
+END
+$$;
+
+CREATE OR REPLACE VIEW hugepage_fleet.status AS
+    SELECT * FROM hugepage_fleet.status()
+    ORDER BY array_position(ARRAY[NULL, 'critical', 'warning', 'notice', 'ok'], verdict), server;
+
+REVOKE ALL ON FUNCTION hugepage_fleet.add(text, text, int, text, text, text, text), hugepage_fleet.remove(text),
+    hugepage_fleet.status() FROM PUBLIC;
+REVOKE ALL ON hugepage_fleet.status FROM PUBLIC;
+GRANT USAGE ON SCHEMA hugepage_fleet TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hugepage_fleet.status() TO pg_monitor;
+GRANT SELECT ON hugepage_fleet.status TO pg_monitor;
+
+COMMENT ON SCHEMA hugepage_fleet IS 'hugepage_status of many servers';
+COMMENT ON FUNCTION hugepage_fleet.add(text, text, int, text, text, text, text) IS 'adds a server, or replaces it';
+COMMENT ON FUNCTION hugepage_fleet.remove(text) IS 'takes a server out again';
+COMMENT ON FUNCTION hugepage_fleet.status() IS 'a row for each server; for one that can not be asked, why';
+COMMENT ON VIEW hugepage_fleet.status IS 'a row for each server, the gravest first; for one that can not be asked, why';
+
+COMMIT;

@@ -1,0 +1,219 @@
+"""Stand-ins for Oracle: real processes with Oracle's names and real shared memory, in an ORACLE_HOME of their own.
+
+    with Oracle() as oracle:
+        farm = oracle.instance("TEST1", SysV(32 * MB, page_size=2 * MB), SysV(2 * MB), servers=3)
+        farm.pmon, farm.servers, farm.shmids
+
+None of Oracle's software is needed, and none of its behaviour beyond that is imitated. What they make is gone at the end
+of the block, also when a test fails or a process was killed.
+"""
+
+import ctypes
+import os
+import resource
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.lock import host_lock
+from harness.processes import run
+from harness.signals import undisturbed
+
+SOURCE = Path(__file__).parent / "stand_in.c"
+IPC_RMID = 0
+
+
+class StandInFailed(Exception):
+    """A stand-in could not make what it was told to."""
+
+
+@dataclass(frozen=True)
+class SysV:
+    """A System V segment (bytes); in huge pages if a size of theirs is given."""
+
+    size: int
+    page_size: int = 0
+    touch: bool = True
+    key: int = 0
+
+    def to_make(self) -> str:
+        return f"sysv {self.size} {self.page_size} {self.touch:d} {self.key}"
+
+
+@dataclass(frozen=True)
+class MappedFile:
+    """A file that is mapped: AMM's /dev/shm/ora_SID_..., or one on hugetlbfs."""
+
+    path: Path
+    size: int
+    touch: bool = True
+
+    def to_make(self) -> str:
+        return f"file {self.size} {self.touch:d} {self.path}"
+
+    def to_map(self, touch: bool) -> str:
+        return f"map {self.size} {touch:d} {self.path}"
+
+
+@contextmanager
+def hugetlb_shm_group(group: int) -> Iterator[None]:
+    """Let processes of this group make segments in huge pages without being root (vm.hugetlb_shm_group)."""
+    setting = Path("/proc/sys/vm/hugetlb_shm_group")
+    with host_lock():
+        found = setting.read_text()
+        setting.write_text(str(group))
+        try:
+            yield
+        finally:
+            setting.write_text(found)
+
+
+def automatic_memory(sid: str, granules: int, granule: int, touch: bool = True) -> list[MappedFile]:
+    """The files that AMM makes an SGA of: one for each granule."""
+    return [MappedFile(Path(f"/dev/shm/ora_{sid}_{os.getpid()}_{number}"), granule, touch)
+            for number in range(granules)]
+
+
+class Instance:
+    """One instance: its PMON, and the server processes that have attached its memory."""
+
+    def __init__(self, oracle: "Oracle", sid: str, home: Path, identity: dict[str, Any]) -> None:
+        self.sid, self.home = sid, home
+        self.shmids: list[int] = []
+        self.files: list[MappedFile] = []
+        self._oracle, self._identity = oracle, identity
+        self._processes: list[subprocess.Popen[str]] = []
+
+    @property
+    def pmon(self) -> int:
+        """Its process id."""
+        return self._processes[0].pid
+
+    @property
+    def servers(self) -> list[int]:
+        """The ids of its other processes."""
+        return [process.pid for process in self._processes[1:]]
+
+    @property
+    def alert_log(self) -> Path:
+        """Where its alert log belongs; the directory is there."""
+        kind = "asm" if self.sid.startswith("+ASM") else "rdbms"
+        trace = self._oracle.base / "diag" / kind / self.sid.lower() / self.sid / "trace"
+        trace.mkdir(parents=True, exist_ok=True)
+        return trace / f"alert_{self.sid}.log"
+
+    def server(self, *arguments: str, touch: bool = True) -> int:
+        """Start a process with the instance's memory, named `oracleSID (LOCAL=NO)` unless arguments are given."""
+        orders = [f"attach {shmid} {touch:d}" for shmid in self.shmids]
+        orders += [file.to_map(touch) for file in self.files]
+        return self.start(arguments or (f"oracle{self.sid}", "(LOCAL=NO)"), orders).pid
+
+    def start(self, arguments: Sequence[str], orders: Sequence[str]) -> subprocess.Popen[str]:
+        """Start a process and wait until it has done what stand_in.c is ordered."""
+        process = subprocess.Popen(arguments, executable=self.home / "bin" / "oracle", stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True, cwd="/", env={}, **self._identity)
+        self._processes.append(process)
+        with process.stdin as into:
+            into.writelines(f"{order}\n" for order in orders)
+        with process.stdout as output:
+            for line in output:
+                word, _, rest = line.strip().partition(" ")
+                if word == "sysv":
+                    self.shmids.append(int(rest))
+                if word == "ready":
+                    return process
+                if word == "error:":
+                    raise StandInFailed(f"{arguments[0]}: {rest}")
+        raise StandInFailed(f"{arguments[0]} ended with {process.wait()}")
+
+    def kill(self) -> None:
+        """Kill all of its processes, as a crash would: the segments and files stay."""
+        for process in reversed(self._processes):
+            process.kill()
+            process.wait()
+
+    def stop(self) -> None:
+        """End its processes, PMON last, which takes the memory away; then what is left all the same."""
+        for process in reversed(self._processes):
+            process.terminate()
+        for process in reversed(self._processes):
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=10)
+            process.kill()
+            process.wait()
+        for shmid in self.shmids:
+            ctypes.CDLL(None).shmctl(shmid, IPC_RMID, None)
+        for file in self.files:
+            file.path.unlink(missing_ok=True)
+
+
+class Oracle:
+    """ORACLE_BASE with its homes. A context manager: the instances end with the block, and the directory with them."""
+
+    def __enter__(self) -> "Oracle":
+        self.directory = Path(tempfile.mkdtemp(prefix="pg_hugepages-oracle-")).resolve()
+        # Other users run the program.
+        self.directory.chmod(0o755)
+        self.base = self.directory / "u01/app/oracle"
+        self.instances: list[Instance] = []
+        try:
+            self.home = self._home("product/19.0.0/dbhome_1")
+        except BaseException:
+            shutil.rmtree(self.directory)
+            raise
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        with undisturbed():
+            for instance in reversed(self.instances):
+                instance.stop()
+            shutil.rmtree(self.directory)
+
+    def instance(self, sid: str, *memory: SysV | MappedFile, kind: str = "ora", user: int | None = None,
+                 group: int | None = None, setgid: int | None = None, memlock: int | None = None,
+                 servers: int = 0, prepare: Callable[[], None] | None = None) -> Instance:
+        """Start an instance and as many server processes.
+
+        kind is what the names of background processes begin with (`ora`, `asm`, `mdb`). user and group are what its
+        processes run as; setgid is the group of a home whose program is setgid, so that /proc shows little of them;
+        memlock is their limit on locked memory in bytes, if not that of the tests. prepare runs in each process before
+        its program, say to enter a mount namespace.
+        """
+        home = self.home if setgid is None else self._home(f"product/19.0.0/dbhome_{setgid}_setgid", setgid)
+        identity: dict[str, Any] = {}
+        if user is not None:
+            identity = {"user": user, "group": user if group is None else group, "extra_groups": []}
+        if memlock is not None or prepare is not None:
+            identity["preexec_fn"] = lambda: _prepare(memlock, prepare)
+        instance = Instance(self, sid, home, identity)
+        self.instances.append(instance)
+        instance.files = [part for part in memory if isinstance(part, MappedFile)]
+        instance.start([f"{kind}_pmon_{sid}"], [part.to_make() for part in memory])
+        for _ in range(servers):
+            instance.server()
+        return instance
+
+    def _home(self, name: str, setgid: int | None = None) -> Path:
+        """An ORACLE_HOME with the program in it."""
+        home = self.base / name
+        program = home / "bin" / "oracle"
+        if not program.exists():
+            program.parent.mkdir(parents=True)
+            run("cc", "-O1", "-Wall", "-Wextra", "-Werror", "-o", program, SOURCE)
+            program.chmod(0o755)
+            if setgid is not None:
+                os.chown(program, -1, setgid)
+                program.chmod(0o2755)
+        return home
+
+
+def _prepare(memlock: int | None, prepare: Callable[[], None] | None) -> None:
+    if memlock is not None:
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (memlock, memlock))
+    if prepare is not None:
+        prepare()

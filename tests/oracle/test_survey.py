@@ -1,0 +1,132 @@
+"""From the host to Oracle's rows: what `status` says is what the views say, and a start that lost is a regression."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from harness import oracle_loader
+from harness.oracle import Oracle, SysV
+from harness.oracle_files import script
+from harness.poll import until
+from harness.processes import run
+from harness.sidecar import UNKNOWN, binary, start
+from harness.sidecar import run as sidecar
+from harness.units import MB
+
+SAME = {"kind": "kind", "verdict": "verdict", "message": "message", "hint": "hint", "landed_in": "landed_in", "page_size": "page_size",
+        "cause": "cause", "shared_memory": "shared_memory", "huge_page_bytes": "in_huge_pages", "base_page_bytes": "in_base_pages",
+        "huge_page_size": "huge_page_size", "memlock": "memlock", "pages_needed": "pages_needed", "pages_missing": "pages_missing",
+        "restart_outlook": "restart_outlook", "recommended_nr_hugepages": "recommended_nr_hugepages", "pid": "pid",
+        "processes": "processes", "instance_page_tables": "page_tables", "version": "version"}
+"""A column of the files, and the member of `status --format json` that is the same."""
+POOL = {name: name for name in ("page_size", "node", "nr_hugepages", "free_hugepages", "resv_hugepages", "surplus_hugepages",
+                                "nr_overcommit_hugepages", "available", "cgroup_limit", "cgroup_usage", "obtainable_now")}
+FINDING = {"sid": "instance", "current_value": "current", **{name: name for name in (
+    "severity", "area", "setting", "recommended", "reason", "command", "takes_effect", "saves")}}
+INSTALL = script("install-sql")
+
+
+@pytest.fixture(autouse=True)
+def fresh(twin):
+    """Every test begins with a directory as a DBA makes it."""
+    for file in twin.directory.iterdir():
+        file.unlink()
+
+
+@pytest.fixture
+def oracle(stage, root) -> Iterator[Oracle]:
+    with Oracle() as oracle:
+        yield oracle
+
+
+@pytest.fixture
+def state(tmp_path):
+    return tmp_path / "state"
+
+
+def chosen(rows, names):
+    return [{mine: row[other] for mine, other in names.items()} for row in rows]
+
+
+def test_rows_are_those_of_status(twin, oracle, tmp_path):
+    """Of one captured host, so that nothing moves between the two looks; through the loader and through the package."""
+    oracle.instance("TEST1", SysV(48 * MB), SysV(2 * MB), servers=2)
+    oracle.instance("+ASM1", SysV(16 * MB))
+    captured = tmp_path / "host"
+    run(binary(), "capture", captured)
+    run(binary(), "--root", captured, "oracle", "write", twin.directory, "--mode", "644")
+    # What `status` finds is its exit status, too.
+    said = json.loads(run("sh", "-c", f"{binary()} --root {captured} status --format json; [ $? -lt 3 ]"))
+    assert {"TEST1", "+ASM1"} <= {instance["name"] for instance in said["instances"]}
+    loaded = oracle_loader.load(INSTALL, twin.directory)
+    for instances, pools, findings in (
+            (loaded["hp_instance"], loaded["hp_pool"], loaded["hp_finding"]),
+            (twin.rows("instances"), twin.rows("pools"), twin.rows("findings"))):
+        assert chosen(instances, {name: name for name in SAME}) == chosen(said["instances"], SAME)
+        assert chosen(pools, {name: name for name in POOL}) == chosen(said["pools"], POOL)
+        assert chosen(findings, {name: name for name in FINDING}) == chosen(said["recommendations"], FINDING)
+        for row, instance in zip(instances, said["instances"], strict=True):
+            assert row["notes"] == ("; ".join(instance["notes"]) or None)
+            assert row["evidence"] == "; ".join(instance["evidence"])
+            assert instance["setting"].endswith(f" = {row['use_large_pages']}")
+            assert row["home"] == (instance["oracle_home"] or instance["data_directory"])
+            assert row["started_utc"] == instance["started"].replace("T", " ").rstrip("Z")
+            assert row["memlock_unlimited"] == {True: "Y", False: "N", None: None}[instance["memlock_unlimited"]]
+            assert row["sga_in_huge_pages"] == {"all": "Y", "mixed": "N", "none": "N", "AMM": "N"}.get(instance["landed"])
+            assert instance["name"] == row["sid"] or instance["name"].startswith(row["sid"].removesuffix("..."))
+    [host] = twin.run("SELECT * FROM hugepage_hosts")
+    assert (host["host_name"], host["verdict"]) == (said["host_name"], said["verdict"])
+    status = {row["sid"]: row for row in twin.run("SELECT * FROM hugepage_status")}
+    assert status.keys() >= {"TEST1", "+ASM1"} and "postgresql" not in {row["kind"] for row in status.values()}
+
+
+def test_regression(twin, oracle, pool, state):
+    """Huge pages at one start, base pages at the next, huge pages again."""
+    pool(2 * MB, 20)
+
+    def started(page_size):
+        instance = oracle.instance("TEST2", SysV(32 * MB, page_size=page_size), SysV(2 * MB, page_size=page_size))
+        run("sh", "-c", f"{binary()} watch --once --state-dir {state} --oracle-dir {twin.directory} 2>/dev/null; [ $? -lt 3 ]")
+        run("chmod", "644", *twin.directory.glob("*.dat"))
+        [row] = twin.run("SELECT * FROM hugepage_status WHERE sid = 'TEST2'")
+        lost = twin.run("SELECT * FROM hugepage_regressions WHERE sid = 'TEST2'")
+        instance.stop()
+        return row, lost
+
+    row, lost = started(2 * MB)
+    assert (row["landed_in"], row["sga_in_huge_pages"], row["regression"], lost) == ("hugetlb", "Y", "N", [])
+    row, [lost] = started(0)
+    assert (row["landed_in"], row["sga_in_huge_pages"], row["regression"], row["verdict"]) == ("base", "N", "Y", "warning")
+    assert lost["regression_detail"] == "was in huge pages of 2 MB, is in 4 kB pages"
+    assert abs(lost["regression_utc"] - lost["snapshot_utc"]).total_seconds() < 5
+    row, lost = started(2 * MB)
+    assert (row["landed_in"], row["regression"], lost) == ("hugetlb", "N", [])
+
+
+def test_watch_keeps_the_files_fresh(twin, state):
+    """Every look is a snapshot, which the package knows to be fresh for three intervals."""
+    process = start("watch", "--interval", "1s", "--state-dir", state, "--oracle-dir", twin.directory)
+    try:
+        def snapshot():
+            path = twin.directory / "hp_host.dat"
+            lines = path.read_text().splitlines() if path.exists() else []
+            return lines[1].split("|")[1] if len(lines) > 1 else None
+
+        first = until("the first snapshot", snapshot)
+        until("another one", lambda: snapshot() not in (None, first))
+        for file in twin.directory.glob("*.dat"):
+            file.chmod(0o644)
+        [host] = oracle_loader.load(INSTALL, twin.directory)["hp_host"]
+        assert host["interval_seconds"] == 1
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def test_print():
+    """The live table's program prints what it would write; an unknown name is an error and prints nothing."""
+    for table in oracle_loader.tables(INSTALL).values():
+        text = run(binary(), "oracle", "print", table.location)
+        assert table.load(text.encode()) is not None and text.splitlines()[0].split("|") == list(table.fields)
+    answer = sidecar("oracle", "print", "../etc/passwd")
+    assert (answer.status, answer.stdout) == (UNKNOWN, "") and "there is no file" in answer.stderr

@@ -1,0 +1,192 @@
+"""The package's own text, run by PostgreSQL over the real files: its rows are ORACLE_LOADER's, and its words hold."""
+
+import shutil
+from datetime import datetime, timedelta, timezone
+from itertools import product
+
+import psycopg2
+import pytest
+from harness import oracle_loader
+from harness.oracle_files import script, write
+from harness.processes import run
+from harness.sidecar import binary
+from hypothesis import HealthCheck, given, settings
+from snapshots import HOST, MEMBERS, TABLES, snapshots
+
+FUNCTIONS = {member if member != "host" else "hosts": file for member, file in MEMBERS.items()}
+"""A function of the package, and its file."""
+
+
+@pytest.fixture(autouse=True)
+def fresh(twin):
+    """Every test begins with a directory as a DBA makes it."""
+    for file in twin.directory.iterdir():
+        file.unlink()
+
+
+def assert_same_rows(twin):
+    loaded = oracle_loader.load(twin.install, twin.directory)
+    twin.load_tables()
+    for function, file in FUNCTIONS.items():
+        wanted = [{**row, "consistent": "Y"} for row in loaded[file]]
+        assert twin.rows(function, "FILE") == wanted
+        assert twin.rows(function, "TABLE") == wanted
+
+
+def test_rows_are_the_loaders(twin):
+    write(twin.directory, HOST)
+    assert_same_rows(twin)
+    assert len(twin.rows("instances")) == 3
+
+
+@settings(max_examples=60, deadline=None, database=None,
+          suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture])
+@given(snapshot=snapshots)
+def test_rows_are_the_loaders_whatever_is_written(twin, snapshot):
+    write(twin.directory, snapshot)
+    assert_same_rows(twin)
+
+
+def test_header_lines_alone(twin):
+    run(binary(), "oracle", "prepare", twin.directory, "--mode", "644")
+    assert_same_rows(twin)
+    assert all(twin.rows(function) == [] for function in FUNCTIONS)
+    assert twin.run("SELECT is_stale() AS stale") == [{"stale": "Y"}]
+    [check] = twin.run("SELECT check_instance('ORCL') AS says")
+    assert check["says"] == "UNKNOWN: hugepage-sidecar has written no snapshot for a while."
+
+
+def test_missing_file_is_an_error_and_not_emptiness(twin):
+    with pytest.raises(psycopg2.Error):
+        twin.rows("instances")
+    assert twin.run("SELECT is_stale() AS stale") == [{"stale": "Y"}]
+    [check] = twin.run("SELECT check_instance('ORCL') AS says")
+    assert check["says"].startswith("UNKNOWN: ")
+
+
+def snapshot_with(pools, findings):
+    return {**HOST, "pools": HOST["pools"][:pools], "findings": HOST["findings"][:findings]}
+
+
+def test_every_mixture_of_two_snapshots_is_noticed(twin, directory):
+    """Also of files without a record, which carry no snapshot_id."""
+    cases = 0
+    for (pools, findings), (new_pools, new_findings) in (((0, 0), (2, 0)), ((1, 2), (1, 2)), ((2, 1), (0, 0))):
+        older, newer = directory / "older", directory / "newer"
+        for place, snapshot in ((older, snapshot_with(pools, findings)), (newer, snapshot_with(new_pools, new_findings))):
+            place.mkdir()
+            write(place, snapshot)
+        for chosen in product((older, newer), repeat=4):
+            for place, table in zip(chosen, TABLES.values()):
+                shutil.copy(place / table.location, twin.directory / table.location)
+            rows = oracle_loader.load(twin.install, twin.directory)
+            ids = {row["snapshot_id"] for records in rows.values() for row in records}
+            [host] = rows["hp_host"]
+            counts = [host["pool_count"], host["instance_count"], host["finding_count"]]
+            whole = len(ids) == 1 and counts == [len(rows[f"hp_{name}"]) for name in ("pool", "instance", "finding")]
+            twin.load_tables()
+            for function, route in product(FUNCTIONS, ("FILE", "TABLE")):
+                assert {row["consistent"] for row in twin.rows(function, route)} <= {"Y" if whole else "N"}
+            cases += not whole
+        shutil.rmtree(older)
+        shutil.rmtree(newer)
+    assert cases > 25
+
+
+def test_views(twin):
+    write(twin.directory, HOST)
+    status = twin.run("SELECT * FROM hugepage_status")
+    assert [row["sid"] for row in status] == ["ORCL", "+ASM1"]
+    assert list(status[0])[:3] == ["sid", "snapshot_utc", "age_seconds"]
+    assert [row["sid"] for row in twin.run("SELECT * FROM hugepage_instances")] == ["ORCL", "+ASM1", "5432"]
+    assert [row["node"] for row in twin.run("SELECT * FROM hugepage_pools")] == [None, 0]
+    assert [row["setting"] for row in twin.run("SELECT * FROM hugepage_findings")] == ["use_large_pages", "vm.nr_hugepages"]
+    [host] = twin.run("SELECT * FROM hugepage_hosts")
+    assert (host["memory_total"], host["host_name"], host["consistent"]) == (64 << 30, "db1.example.com", "Y")
+    now = datetime.now(timezone.utc).replace(tzinfo=None)
+    for row in status:
+        assert abs(row["snapshot_utc"] - now) < timedelta(minutes=1)
+        assert 0 <= row["age_seconds"] < 60 and row["this_instance"] == "N"
+    assert status[0]["started_utc"] == datetime(1970, 1, 1) + timedelta(seconds=1_795_000_000)
+
+
+def test_this_instance(twin):
+    write(twin.directory, HOST)
+    try:
+        for host, name, wanted in (("DB1", "orcl", ["Y", "N"]), ("db1.other.org", "+asm1", ["N", "Y"]), ("db2", "ORCL", ["N", "N"])):
+            twin.run("SELECT set_config('twin.server_host', %s, false), set_config('twin.instance_name', %s, false)", host, name)
+            assert [row["this_instance"] for row in twin.run("SELECT * FROM hugepage_status")] == wanted
+        twin.run("SELECT set_config('twin.server_host', 'db1', false), set_config('twin.instance_name', 'ORCL', false)")
+        assert twin.run("SELECT check_instance() AS says") == [{"says": "OK: The SGA is in huge pages. "}]
+    finally:
+        twin.run("RESET twin.server_host; RESET twin.instance_name")
+
+
+def test_check_instance(twin):
+    write(twin.directory, HOST)
+    for sid, says in (("orcl", "OK: The SGA is in huge pages. "), ("+ASM1", "NOTICE: The SGA is in 4 kB pages. Set use_large_pages = TRUE."),
+                      ("5432", "UNKNOWN: hugepage-sidecar has not seen that instance on this host."),
+                      ("NONE", "UNKNOWN: hugepage-sidecar has not seen that instance on this host.")):
+        assert twin.run("SELECT check_instance(%s) AS says", sid) == [{"says": says}]
+
+
+def test_recommendations(twin):
+    write(twin.directory, HOST)
+    for sid, settings_ in ((None, ["use_large_pages", "vm.nr_hugepages"]), ("+asm1", ["use_large_pages", "vm.nr_hugepages"]),
+                           ("ORCL", ["vm.nr_hugepages"])):
+        assert [row["setting"] for row in twin.run("SELECT * FROM recommendations(%s)", sid)] == settings_
+
+
+def age(twin, seconds):
+    """Let the snapshot have been taken so many seconds earlier."""
+    for table in TABLES.values():
+        file = twin.directory / table.location
+        moment = (datetime.now(timezone.utc) - timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M:%S")
+        lines = [line.split("|") for line in file.read_text().splitlines()]
+        lines[1:] = [[*fields[:2], moment, *fields[3:]] for fields in lines[1:]]
+        file.write_text("".join("|".join(fields) + "\n" for fields in lines))
+
+
+@pytest.mark.parametrize("interval,seconds,limit,stale", [
+    (60, 0, None, "N"), (60, 120, None, "N"), (60, 200, None, "Y"), (None, 200, None, "N"), (None, 400, None, "Y"),
+    (60, 200, 300, "N"), (60, 30, 10, "Y"), (60, -120, None, "N"), (60, -400, None, "Y"),
+])
+def test_is_stale(twin, interval, seconds, limit, stale):
+    write(twin.directory, {**HOST, "host": {"interval_seconds": interval}})
+    age(twin, seconds)
+    assert twin.run("SELECT is_stale(%s) AS stale", limit) == [{"stale": stale}]
+    [row] = twin.run("SELECT age_seconds FROM hugepage_hosts")
+    assert abs(row["age_seconds"] - seconds) <= 2
+
+
+def test_regressions(twin):
+    lost = {"regression": True, "regression_utc": 1_795_100_400, "landed_in": "mixed",
+            "regression_detail": "was in huge pages of 2 MB, is in huge pages only in part"}
+    write(twin.directory, {**HOST, "instances": [{**HOST["instances"][0], **lost}, *HOST["instances"][1:]]})
+    [row] = twin.run("SELECT * FROM hugepage_regressions")
+    assert (row["sid"], row["landed_in"], row["regression_detail"]) == ("ORCL", "mixed", lost["regression_detail"])
+    assert row["regression_utc"] == datetime(2026, 11, 19, 15, 0)
+
+
+def test_metric(twin):
+    """The query of the metric extension, over the same views."""
+    write(twin.directory, HOST)
+    query = script("metric-sql").replace("HUGEPAGE.hugepage_advisor.is_stale ", "hugepage.is_stale() ")
+    rows = {row["sid"]: row for row in twin.run(query)}
+    assert {sid: row["severity"] for sid, row in rows.items()} == {"ORCL": 0, "+ASM1": 0}
+    age(twin, 1000)
+    assert {row["severity"] for row in twin.run(query)} == {3}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_old_and_new_files(twin, name):
+    """A file of an older version ends its records before; of a newer one the surplus is not read."""
+    write(twin.directory, HOST)
+    file = twin.directory / TABLES[name].location
+    function = next(function for function, stem in FUNCTIONS.items() if stem == name)
+    whole, data = twin.rows(function), file.read_text()
+    last = [column.name for column in TABLES[name].columns][-2:]
+    file.write_text("".join(line.rsplit("|", 2)[0] + "\n" for line in data.splitlines()))
+    assert twin.rows(function) == [{**row, **dict.fromkeys(last)} for row in whole]
+    file.write_text("".join(line + "|surplus|4711\n" for line in data.splitlines()))
+    assert twin.rows(function) == whole

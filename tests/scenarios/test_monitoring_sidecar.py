@@ -1,0 +1,69 @@
+"""hugepage-sidecar metrics: all instances of a host, as each would say of itself."""
+
+import subprocess
+
+import pytest
+from harness import sidecar
+from harness.cluster import rows
+from harness.news import PRELOADED
+from harness.poll import until
+from harness.processes import run
+from harness.prometheus import Textfile, get, node_exporter, samples
+from harness.status import create_extension
+from harness.units import MB
+
+pytestmark = pytest.mark.any_major
+
+ITS_OWN = {"hugepage_generation", "hugepage_page_tables_at_max_connections_bytes"}
+"""What only the server itself knows."""
+
+MOVES = {"hugepage_host_page_tables_bytes", "hugepage_pool_obtainable_hugepages", "hugepage_page_tables_processes",
+         "hugepage_page_tables_total_bytes", "hugepage_page_tables_max_bytes", "hugepage_page_tables_saving_bytes"}
+
+
+def of_instance(text: str, name: str) -> dict:
+    """The samples of one instance, without those that move by themselves."""
+    return {key: value for key, value in samples(text).items()
+            if ("name", name) in key[1] and key[0] not in MOVES | ITS_OWN}
+
+
+def test_says_of_each_what_it_says_itself(new_cluster, pool):
+    """Two servers, one in huge pages; seen from outside and from inside."""
+    huge, base = new_cluster(**PRELOADED), new_cluster(shared_buffers="16MB", huge_pages=False)
+    pool(2 * MB, huge.pages_needed(2 * MB))
+    for server in (huge, base):
+        create_extension(server.start())
+    seen = sidecar.run("metrics")
+    assert seen.status == 0
+    for server, landed_in in ((huge, "hugetlb"), (base, "base")):
+        [row] = rows(server.connect(), "SELECT hugepage_metrics() AS text")
+        own = of_instance(row["text"], str(server.data))
+        assert own[("hugepage_landed_in", frozenset({("kind", "postgresql"), ("name", str(server.data)),
+                                                     ("landed_in", landed_in)}))] == 1
+        assert of_instance(seen.stdout, str(server.data)) == own
+    checked = subprocess.run(["promtool", "check", "metrics"], input=seen.stdout, text=True, capture_output=True, check=False)
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+
+
+def test_textfile(new_cluster):
+    """Written in one step, read by node_exporter, and left alone if it can't be written."""
+    server = create_extension(new_cluster().start())
+    server.sql("CREATE ROLE monitor LOGIN IN ROLE pg_monitor")
+    textfile = Textfile(server, "monitor")
+    file = textfile.directory / "hugepages.prom"
+    assert sidecar.run("metrics", "--textfile", file).status == 0
+    assert file.stat().st_mode & 0o777 == 0o644
+    written = of_instance(file.read_text(), str(server.data))
+    with node_exporter(textfile) as address:
+        served = until("the samples", lambda: of_instance(get(f"http://{address}/metrics"), str(server.data)))
+        assert served == written
+        assert "node_textfile_scrape_error 0" in get(f"http://{address}/metrics")
+    before = file.read_bytes()
+    run("mount", "--bind", "-o", "ro", str(textfile.directory), str(textfile.directory))
+    try:
+        run("mount", "-o", "remount,ro,bind", str(textfile.directory))
+        failed = sidecar.run("metrics", "--textfile", file)
+    finally:
+        run("umount", str(textfile.directory))
+    assert failed.status == 3 and str(file) in failed.stderr
+    assert file.read_bytes() == before and list(textfile.directory.iterdir()) == [file]
