@@ -279,6 +279,8 @@ def test_fits_every_screen(busy: tuple[Path, Path], browser: Browser, width: int
     assert looks["wide"] <= width, "something sticks out"
     assert looks["dark"] == dark
     assert looks["faint"] == [], "text with a contrast below 4.5 (WCAG 1.4.3)"
+    browser.picture(page.with_suffix(".png"))
+    assert page.with_suffix(".png").stat().st_size > 10_000, "for people to look at, in pytest's directory"
     browser.show(page, width, not dark)
     assert browser.ask(LOOKS)["page"] != looks["page"]
 

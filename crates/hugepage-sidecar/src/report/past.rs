@@ -12,7 +12,7 @@ use super::{Extent, size};
 use crate::show::rows::{InstanceRow, time};
 
 /// Records that the page has in words; the picture has all.
-const SHOWN: usize = 50;
+const SHOWN: usize = 25;
 
 /// One instance.
 #[derive(Debug)]
