@@ -11,7 +11,7 @@ use crate::read::limits::{Limit, LockedMemory};
 use crate::read::maps::Mapping;
 use crate::read::oracle::find::Search;
 use crate::read::oracle::process::home_of;
-use crate::read::oracle::{self, LastStart, last_start, oratab};
+use crate::read::oracle::{self, LastStart, oratab};
 use crate::read::{Root, process, sysctl};
 use crate::{Bytes, PageSize, Pages};
 
@@ -48,21 +48,20 @@ impl Host<'_> {
     pub(super) fn oracle(
         &self,
         pid: i32,
+        files: &Root,
         instance: &oracle::Instance,
         started: Option<SystemTime>,
         automatic: Option<bool>,
         notes: &mut Notes,
     ) -> Identity {
         let exe = process::link(self.root, pid, "exe").ok().flatten();
-        let root = &super::files_of(self.root, pid);
         let of_oratab = || {
-            let entries = oratab::read(root, notes);
+            let entries = oratab::read(files, notes);
             entries.into_iter().find(|entry| entry.sid == instance.sid).map(|entry| entry.home)
         };
         let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);
         let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some(pid) };
-        let log = search.alert_log(root, notes);
-        let last_start = log.and_then(|log| notes.keep(last_start(root, &log)).flatten()).filter(|start| {
+        let last_start = search.last_start(files, notes).map(|(_, start)| start).filter(|start| {
             let seconds = started.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
             let started = seconds.and_then(|seconds| i64::try_from(seconds.as_secs()).ok());
             started.is_some_and(|started| start.is_of(pid, started) == Some(true))
