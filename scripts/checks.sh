@@ -5,7 +5,7 @@
 run_python() {
     [ -f "$1" ] || [ "$1" = -m ] || fail "$1 is not there"
     if have_root; then
-        as_root env PYTHONDONTWRITEBYTECODE=1 PG_CONFIG="$PG_CONFIG" "$PYTHON" "$@"
+        as_root env PYTHONDONTWRITEBYTECODE=1 PG_CONFIG="$PG_CONFIG" CARGO_TARGET_DIR="$CARGO_TARGET_DIR" "$PYTHON" "$@"
     else
         PG_CONFIG="$PG_CONFIG" "$PYTHON" "$@"
     fi
@@ -28,7 +28,8 @@ run_lint() {
     step "clippy on the crates that need no PostgreSQL" clippy --workspace --exclude pg_hugepages --all-targets
     step "clippy on the extension for PostgreSQL $PG_MAJOR" \
         clippy --package pg_hugepages --no-default-features --features "pg$PG_MAJOR"
-    step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/tree/* packaging/debian/tests/installcheck
+    step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/tree/* packaging/debian/tests/installcheck \
+        crates/hugepage-core/fuzz/run
     step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring
 }
 
