@@ -145,6 +145,15 @@ impl PageSize {
         }
     }
 
+    /// The size as the kernel's command line takes it (`2M` in `hugepagesz=2M`, kernel-parameters).
+    pub fn kernel_parameter(self) -> String {
+        match self.0.get() {
+            n if n.is_multiple_of(GIB) => format!("{}G", n / GIB),
+            n if n.is_multiple_of(MIB) => format!("{}M", n / MIB),
+            n => format!("{}K", n / KIB),
+        }
+    }
+
     /// The size as PostgreSQL's huge_page_size takes it (`2MB`, `1GB`, `64kB`).
     pub fn setting(self) -> String {
         self.cgroup_name().replace("KB", "kB")
@@ -163,18 +172,19 @@ mod tests {
 
     #[test]
     fn names_of_every_size_the_kernel_has() {
-        for (kib, sysfs, cgroup, shown) in [
-            (64, "hugepages-64kB", "64KB", "64 kB"),
-            (2048, "hugepages-2048kB", "2MB", "2 MB"),
-            (16 << 10, "hugepages-16384kB", "16MB", "16 MB"),
-            (512 << 10, "hugepages-524288kB", "512MB", "512 MB"),
-            (1 << 20, "hugepages-1048576kB", "1GB", "1 GB"),
-            (16 << 20, "hugepages-16777216kB", "16GB", "16 GB"),
+        for (kib, sysfs, cgroup, parameter, shown) in [
+            (64, "hugepages-64kB", "64KB", "64K", "64 kB"),
+            (2048, "hugepages-2048kB", "2MB", "2M", "2 MB"),
+            (16 << 10, "hugepages-16384kB", "16MB", "16M", "16 MB"),
+            (512 << 10, "hugepages-524288kB", "512MB", "512M", "512 MB"),
+            (1 << 20, "hugepages-1048576kB", "1GB", "1G", "1 GB"),
+            (16 << 20, "hugepages-16777216kB", "16GB", "16G", "16 GB"),
         ] {
             let size = PageSize::from_kib(kib).unwrap();
             assert_eq!(size.sysfs_name(), sysfs);
             assert_eq!(PageSize::from_sysfs_name(sysfs), Some(size));
             assert_eq!(size.cgroup_name(), cgroup);
+            assert_eq!(size.kernel_parameter(), parameter);
             assert_eq!(size.to_string(), shown);
         }
         for name in ["hugepages-0kB", "hugepages-kB", "hugepages-2048", "2048kB", "hugepages-99999999999999999999kB"] {

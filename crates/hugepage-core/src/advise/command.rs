@@ -1,6 +1,5 @@
 //! Commands of the administrator, complete as they stand.
 
-use crate::advise::rules::kernel_size;
 use crate::{PageSize, Pages};
 
 /// Sets the pool of `size` to `pages` until the next boot.
@@ -19,7 +18,7 @@ pub fn set_overcommit(size: PageSize, is_default: bool, pages: Pages) -> String 
 
 /// Puts a reservation on the kernel's command line, by the tool of Red Hat's family or of Debian's.
 pub fn reserve_at_boot(size: PageSize, pages: Pages) -> String {
-    let size = kernel_size(size);
+    let size = size.kernel_parameter();
     format!(
         "grubby --update-kernel=ALL --args=\"hugepagesz={size} hugepages={pages}\" || (echo \
          'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz={size} hugepages={pages}\"' >> /etc/default/grub && update-grub)"

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::advise::recommendation::{Area, setting};
-use crate::advise::rules::{self, SizeOf, kernel_size};
+use crate::advise::rules::{self, SizeOf};
 use crate::survey::situation::Situation;
 use crate::{Bytes, PageSize, Pages};
 
@@ -110,12 +110,12 @@ fn fill(template: &str, situation: &Situation, size: PageSize, needed: Pages, pa
         ("@PAGES@", pages.to_string()),
         ("@PAGE_SIZE@", size.to_string()),
         ("@POOL@", format!("/sys/kernel/mm/hugepages/{}", size.sysfs_name())),
-        ("@KERNEL_SIZE@", kernel_size(size)),
+        ("@KERNEL_SIZE@", size.kernel_parameter()),
         ("@SIZE_SETTING@", size.setting()),
         ("@SEGMENT_PAGES@", needed.to_string()),
         ("@SHARED_BUFFERS@", setting(asked.shared_buffers)),
         ("@MAX_CONNECTIONS@", situation.server.max_connections.to_string()),
-        ("@RESOURCE_SIZE@", format!("{}i", kernel_size(size))),
+        ("@RESOURCE_SIZE@", format!("{}i", size.kernel_parameter())),
         ("@RESOURCE_LIMIT@", quantity(size.times(needed))),
         ("@MAJOR@", situation.server.major.to_string()),
         ("@DYNAMIC_LIMIT@", quantity(Bytes(situation.server.parallel_memory.0.div_ceil(1 << 20).max(64) << 20))),

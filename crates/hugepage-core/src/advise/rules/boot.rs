@@ -98,12 +98,3 @@ fn persist(size: PageSize, is_default: bool, pages: Pages, source: &str) -> Stri
     };
     format!("echo 'vm.nr_hugepages = {pages}' > {file}")
 }
-
-/// A size as the kernel's command line takes it.
-pub fn kernel_size(size: PageSize) -> String {
-    match size.bytes().0 {
-        n if n.is_multiple_of(1 << 30) => format!("{}G", n >> 30),
-        n if n.is_multiple_of(1 << 20) => format!("{}M", n >> 20),
-        n => format!("{}K", n >> 10),
-    }
-}

@@ -11,7 +11,7 @@ mod server;
 
 use std::cmp::Reverse;
 
-pub use boot::{SYSCTL_FILE, kernel_size};
+pub use boot::SYSCTL_FILE;
 pub use pool::setting as pool_setting;
 pub use server::too_large;
 
