@@ -12,7 +12,7 @@ packages_for() {
             test) printf '%s\n' python3-pytest openssl strace systemd ;;
             # What the scenarios of that marker need besides.
             any-major) printf '%s\n' python3-venv python3-yaml ansible-core prometheus prometheus-postgres-exporter \
-                prometheus-sql-exporter prometheus-node-exporter ;;
+                prometheus-sql-exporter prometheus-node-exporter chromium chromium-driver python3-selenium ;;
             oracle)    # the parsers of its SQL, by whatever Java, Maven and npm are there, and orafce: see below
                 echo python3-hypothesis
                 command -v java >/dev/null || echo default-jre-headless

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ pytest.register_assert_rewrite("harness.status")
 from harness.cgroup import Cgroup, cgroup2_mount
 from harness.cluster import Cluster, Install, Unsupported
 from harness.lock import host_lock
+from harness.oracle import Oracle
 from harness.pool import Pool, pools
 from harness.processes import working_below
 from harness.rig import Rig
@@ -18,6 +20,7 @@ from harness.signals import unwind_on_signals
 from harness.stage import Stage
 from harness.status import EXTENSION
 from harness.thp import ShmemThp
+from harness.witness import segments
 
 
 def pytest_sessionstart() -> None:
@@ -105,3 +108,17 @@ def cgroup(stage: Stage, root: None) -> Callable[..., Cgroup]:
 def thp(stage: Stage, root: None) -> Callable[[str], ShmemThp]:
     """Stage.shmem_thp: sets the switch for the rest of the test."""
     return stage.shmem_thp
+
+
+@pytest.fixture
+def oracle(stage: Stage, root: None) -> Iterator[Oracle]:
+    """An ORACLE_BASE for stand-ins; afterwards none of their segments is left, and /dev/shm has the files it had."""
+    files = _files_of_stand_ins()
+    with Oracle() as oracle:
+        yield oracle
+    made = {shmid for instance in oracle.instances for shmid in instance.shmids}
+    assert not made & segments().keys() and _files_of_stand_ins() == files
+
+
+def _files_of_stand_ins() -> list[Path]:
+    return sorted(Path("/dev/shm").glob("ora_*"))

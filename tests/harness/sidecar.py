@@ -5,6 +5,7 @@ import io
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -53,15 +54,19 @@ class Answer:
         return list(csv.DictReader(io.StringIO(self.stdout)))
 
 
-def command(*arguments: str | Path, user: str | None = None) -> list[str]:
-    """The command line of a call, as another user if one is named."""
+def command(*arguments: str | Path, user: str | None = None, through: Sequence[str | Path] = ()) -> list[str]:
+    """The command line of a call, as another user if one is named.
+
+    `through`: the command of root that it is run by, as unshare(1).
+    """
     become = ["runuser", "-u", user, "--"] if user else []
-    return [*become, str(binary()), *map(str, arguments)]
+    return [*map(str, through), *become, str(binary()), *map(str, arguments)]
 
 
-def run(*arguments: str | Path, user: str | None = None, seconds: float = 60, **options: Any) -> Answer:
+def run(*arguments: str | Path, user: str | None = None, through: Sequence[str | Path] = (), seconds: float = 60,
+        **options: Any) -> Answer:
     """Run it to its end; the options are subprocess.run's."""
-    done = subprocess.run(command(*arguments, user=user), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    done = subprocess.run(command(*arguments, user=user, through=through), stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=seconds, **options)
     return Answer(done.returncode, done.stdout, done.stderr)
 

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from harness.cluster import Cluster, Install
@@ -13,6 +14,8 @@ from harness.oracle_files import REPOSITORY, public_directory
 from harness.oracle_twin import Twin
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "pg_hugepages"
+# By default it writes into the source tree.
+hypothesis.configuration.set_hypothesis_home_dir(CACHE / "hypothesis")
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 import shutil
 from datetime import datetime, timedelta, timezone
 
-import hypothesis
 import pytest
 from harness import oracle_loader
 from harness.oracle_files import Writer, public_directory, script, write
@@ -18,8 +17,7 @@ LAST_SECOND = 253_402_300_799
 
 
 @pytest.fixture(scope="module")
-def writer(tmp_path_factory):
-    hypothesis.configuration.set_hypothesis_home_dir(tmp_path_factory.mktemp("hypothesis"))
+def writer():
     directory = public_directory()
     with Writer(directory) as writer:
         yield writer

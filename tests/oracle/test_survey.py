@@ -86,8 +86,8 @@ def test_regression(twin, oracle, pool, state):
 
     def started(page_size):
         instance = oracle.instance("TEST2", SysV(32 * MB, page_size=page_size), SysV(2 * MB, page_size=page_size))
-        run("sh", "-c", f"{binary()} watch --once --state-dir {state} --oracle-dir {twin.directory} 2>/dev/null; [ $? -lt 3 ]")
-        run("chmod", "644", *twin.directory.glob("*.dat"))
+        looked = sidecar("watch", "--once", "--state-dir", state, "--oracle-dir", twin.directory, "--mode", "644")
+        assert looked.status < UNKNOWN, looked.stderr
         [row] = twin.run("SELECT * FROM hugepage_status WHERE sid = 'TEST2'")
         lost = twin.run("SELECT * FROM hugepage_regressions WHERE sid = 'TEST2'")
         instance.stop()
@@ -105,7 +105,7 @@ def test_regression(twin, oracle, pool, state):
 
 def test_watch_keeps_the_files_fresh(twin, state):
     """Every look is a snapshot, which the package knows to be fresh for three intervals."""
-    process = start("watch", "--interval", "1s", "--state-dir", state, "--oracle-dir", twin.directory)
+    process = start("watch", "--interval", "1s", "--state-dir", state, "--oracle-dir", twin.directory, "--mode", "644")
     try:
         def snapshot():
             path = twin.directory / "hp_host.dat"
@@ -114,8 +114,6 @@ def test_watch_keeps_the_files_fresh(twin, state):
 
         first = until("the first snapshot", snapshot)
         until("another one", lambda: snapshot() not in (None, first))
-        for file in twin.directory.glob("*.dat"):
-            file.chmod(0o644)
         [host] = oracle_loader.load(INSTALL, twin.directory)["hp_host"]
         assert host["interval_seconds"] == 1
     finally:

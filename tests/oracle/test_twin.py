@@ -178,6 +178,21 @@ def test_metric(twin):
     assert {row["severity"] for row in twin.run(query)} == {3}
 
 
+def test_cross_check(twin):
+    """SYS's query, over rows as Oracle would have them: two segments as seen, and one that was seen otherwise."""
+    write(twin.directory, HOST)
+    twin.run('CREATE SCHEMA sys CREATE TABLE x$ksmssinfo ("SHMID" numeric, "PAGESIZE" numeric, "SIZE" numeric)')
+    try:
+        twin.run("INSERT INTO sys.x$ksmssinfo VALUES (1, 2097152, 1 << 24), (1, 2097152, 1 << 24), (2, 2097152, 1 << 21), "
+                 "(3, 4096, 1 << 24), (4, 4096, 8192)")
+        twin.run("SELECT set_config('twin.server_host', 'db1', false), set_config('twin.instance_name', 'ORCL', false)")
+        rows = twin.run(script("cross-check-sql"))
+        assert [(row["shmid"], row["bytes"], row["agree"]) for row in rows] == [(1, 1 << 25, "Y"), (2, 1 << 21, "Y"), (3, 1 << 24, "N"),
+                                                                                 (4, 8192, "Y")]
+    finally:
+        twin.run("DROP SCHEMA sys CASCADE; RESET twin.server_host; RESET twin.instance_name")
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_old_and_new_files(twin, name):
     """A file of an older version ends its records before; of a newer one the surplus is not read."""

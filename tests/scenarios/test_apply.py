@@ -21,6 +21,8 @@ from harness.processes import run
 from harness.sidecar import CRITICAL, OK, UNKNOWN, USAGE, WARNING
 from harness.units import GB, MB
 
+pytestmark = pytest.mark.any_major
+
 SYSCTL_FILE = Path("/etc/sysctl.d/90-postgresql-hugepages.conf")
 TMPFILES_FILE = Path("/etc/tmpfiles.d/postgresql-hugepages.conf")
 LOCK_FILE = Path("/run/lock/hugepage-sidecar.lock")

@@ -15,6 +15,8 @@ from harness.processes import run
 from harness.sidecar import OK, UNKNOWN
 from harness.units import MB
 
+pytestmark = pytest.mark.any_major
+
 SECRET = "pw-8c1f0a"
 
 

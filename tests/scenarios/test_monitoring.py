@@ -18,6 +18,8 @@ from harness.prometheus import (MONITORING, Prometheus, Textfile, described, get
 from harness.status import create_extension
 from harness.units import MB
 
+pytestmark = pytest.mark.any_major
+
 MOVES = {"hugepage_host_page_tables_bytes", "hugepage_pool_obtainable_hugepages", "hugepage_page_tables_processes",
          "hugepage_page_tables_total_bytes", "hugepage_page_tables_max_bytes", "hugepage_page_tables_saving_bytes",
          "hugepage_page_tables_at_max_connections_bytes"}

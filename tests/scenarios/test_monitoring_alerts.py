@@ -12,6 +12,8 @@ from harness.prometheus import Prometheus, Textfile, node_exporter, postgres_exp
 from harness.status import create_extension
 from harness.units import MB
 
+pytestmark = pytest.mark.any_major
+
 
 class Watch:
     """Prometheus over one server, by postgres_exporter and by the text that a timer writes."""

@@ -4,9 +4,12 @@ import statistics
 
 import yaml
 
+import pytest
 from harness.cluster import rows
 from harness.prometheus import MONITORING
 from harness.status import create_extension
+
+pytestmark = pytest.mark.any_major
 
 SESSIONS = 500
 STATUS = "SELECT * FROM hugepage_status"

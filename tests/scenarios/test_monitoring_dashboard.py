@@ -14,6 +14,8 @@ from harness.processes import CommandFailed, run
 from harness.prometheus import MONITORING, Prometheus, postgres_exporter, prometheus
 from harness.status import create_extension
 
+pytestmark = pytest.mark.any_major
+
 GRAFANA = MONITORING / "grafana"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pg_hugepages"
 

@@ -8,6 +8,8 @@ from harness.prometheus import MONITORING
 from harness.status import EXTENSION, create_extension
 from harness.units import MB
 
+pytestmark = pytest.mark.any_major
+
 FLEET = MONITORING / "fleet/fleet.sql"
 
 

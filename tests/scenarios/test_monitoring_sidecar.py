@@ -1,15 +1,19 @@
 """hugepage-sidecar metrics: all instances of a host, as each would say of itself."""
 
+import re
 import subprocess
 
+import pytest
 from harness import sidecar
 from harness.cluster import rows
 from harness.news import PRELOADED
 from harness.poll import until
 from harness.processes import run
-from harness.prometheus import Textfile, get, node_exporter, samples
+from harness.prometheus import MONITORING, Textfile, get, node_exporter, samples
 from harness.status import create_extension
 from harness.units import MB
+
+pytestmark = pytest.mark.any_major
 
 ITS_OWN = {"hugepage_generation", "hugepage_page_tables_at_max_connections_bytes"}
 """What only the server itself knows."""
@@ -64,3 +68,21 @@ def test_textfile(new_cluster):
         run("umount", str(textfile.directory))
     assert failed.status == 3 and str(file) in failed.stderr
     assert file.read_bytes() == before and list(textfile.directory.iterdir()) == [file]
+
+
+def test_as_a_plugin(new_cluster, pool):
+    """What monitoring/nagios/hugepages.cfg runs: one line, and the status of a plugin."""
+    config = (MONITORING / "nagios/hugepages.cfg").read_text()
+    [arguments] = re.findall(r"^# command\[check_hugepages\]=.*/hugepage-sidecar (.*)$", config, re.M)
+    server = new_cluster(huge_pages=True)
+    borrowed = pool(2 * MB, server.pages_needed(2 * MB))
+    server.start()
+
+    def plugin() -> tuple[int, str]:
+        said = sidecar.run(*arguments.split(), "--instance", str(server.data))
+        assert re.fullmatch(r"HUGEPAGES (OK|WARNING|CRITICAL|UNKNOWN) - [^|\n]+\|( \w+=\d+B?)+\n", said.stdout), said
+        return said.status, said.stdout.split()[1]
+
+    assert plugin() == (sidecar.OK, "OK")
+    borrowed.resize(0)
+    assert plugin() == (sidecar.CRITICAL, "CRITICAL")

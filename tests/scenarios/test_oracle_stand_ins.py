@@ -1,79 +1,23 @@
 """The stand-ins for Oracle are what they claim to be: smaps, read by hand as root, shows each kind of memory."""
 
-import os
 import re
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from harness.oracle import MappedFile, Oracle, StandInFailed, SysV, automatic_memory, hugetlb_shm_group
+from harness.oracle import MappedFile, StandInFailed, SysV, automatic_memory, hugetlb_shm_group
 from harness.processes import CommandFailed, alive, run, status
 from harness.units import KB, MB, pages
+from harness.witness import BASE, by_page_size, hugetlbfs, segments, shared
+
+pytestmark = pytest.mark.any_major
 
 HUGE = 2 * MB
-BASE = os.sysconf("SC_PAGE_SIZE")
 NOBODY, OTHER_GROUP = 65534, 1
-
-_HEADER = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) (\S{4}) \S+ (\S+) (\d+)\s*(.*)$")
-
-
-@pytest.fixture
-def oracle(stage, root) -> Iterator[Oracle]:
-    """An ORACLE_BASE; afterwards the host has the segments and the files in /dev/shm that it had."""
-    before = leftovers()
-    with Oracle() as oracle:
-        yield oracle
-    assert leftovers() == before
-
-
-def leftovers() -> tuple[set[int], list[Path]]:
-    return set(segments()), sorted(Path("/dev/shm").glob("ora_*"))
-
-
-def segments() -> dict[int, int]:
-    """Sizes of all System V segments by shmid."""
-    rows = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
-    return {int(row[1]): int(row[3]) for row in rows}
-
-
-def shared(pid: int) -> list[tuple[str, int, int, int]]:
-    """The shared mappings of a process that are Oracle's: name, inode, size, and the size of their pages."""
-    found = []
-    for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
-        header = _HEADER.match(line)
-        if header:
-            start, end, permissions, _device, inode, name = header.groups()
-            keep = permissions[3] == "s"
-            mapping = name.removesuffix(" (deleted)"), int(inode), int(end, 16) - int(start, 16)
-        elif line.startswith("KernelPageSize:") and keep:
-            found.append((*mapping, int(line.split()[1]) * KB))
-    return found
-
-
-def by_page_size(pid: int) -> Counter[int]:
-    """Bytes of shared memory in each size of pages."""
-    sizes: Counter[int] = Counter()
-    for _name, _inode, size, page_size in shared(pid):
-        sizes[page_size] += size
-    return sizes
 
 
 def cmdline(pid: int) -> str:
     return Path(f"/proc/{pid}/cmdline").read_text()
-
-
-@contextmanager
-def hugetlbfs(point: Path, page_size: int) -> Iterator[Path]:
-    """A hugetlbfs at this place."""
-    point.mkdir()
-    run("mount", "-t", "hugetlbfs", "-o", f"pagesize={page_size // KB}K,mode=1777", "none", point)
-    try:
-        yield point
-    finally:
-        run("umount", point)
 
 
 def test_in_base_pages(oracle):

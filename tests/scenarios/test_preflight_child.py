@@ -144,6 +144,7 @@ def test_child_has_nothing_of_ours(server, stuck):
     asking.end()
 
 
+@pytest.mark.any_major
 def test_deadline(server, stuck):
     [row] = server.sql("SELECT * FROM hugepage_preflight()")
     assert (row["will_start"], row["lands_in"]) == (None, "unknown")

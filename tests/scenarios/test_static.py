@@ -9,6 +9,8 @@ import pytest
 
 from harness.sidecar import OK, PROGRAM, UNKNOWN, run, static_binary
 
+pytestmark = pytest.mark.any_major
+
 
 @pytest.fixture
 def empty(root, tmp_path) -> Path:

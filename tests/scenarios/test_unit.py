@@ -12,6 +12,8 @@ from harness.cluster import Cluster
 from harness.processes import run
 from harness.units import MB
 
+pytestmark = pytest.mark.any_major
+
 UNIT = Path(__file__).parents[2] / "packaging/systemd/hugepage-sidecar.service"
 
 

@@ -5,6 +5,8 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from harness.cgroup import Cgroup
 from harness.news import PRELOADED, WATCHED, await_worker, events, history, looks, messages, said, worker
 from harness.poll import until
@@ -186,6 +188,7 @@ def test_stands_in_nobodys_way(new_cluster):
     assert "was terminated by signal" not in server.log()
 
 
+@pytest.mark.any_major
 def test_history_that_cannot_be_kept(new_cluster, pool):
     """Nothing is repeated for want of a memory: with a file that can't be written, and without a history."""
     server = new_cluster(**WATCHED)

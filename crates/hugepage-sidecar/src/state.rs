@@ -24,7 +24,7 @@ mod tests {
         let of = |kind, name: &str| history(Path::new("/s"), kind, name).to_string_lossy().into_owned();
         assert_eq!(of("postgresql", "/var/lib/postgresql/15/main"), "/s/postgresql-var-lib-postgresql-15-main.history");
         assert_eq!(of("asm", "+ASM1"), "/s/asm-+ASM1.history");
-        assert_eq!(of("postgresql", "/a/../..//é\n"), "/s/postgresql-a-..-..-----.history".replace("-----", "----"));
+        assert_eq!(of("postgresql", "/a/../..//é\n"), "/s/postgresql-a-..-..----.history");
         let long = history(Path::new("/s"), "postgresql", &"/long".repeat(100));
         assert!(long.file_name().unwrap().len() <= 255);
     }

@@ -14,7 +14,7 @@ import resource
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -176,19 +176,20 @@ class Oracle:
 
     def instance(self, sid: str, *memory: SysV | MappedFile, kind: str = "ora", user: int | None = None,
                  group: int | None = None, setgid: int | None = None, memlock: int | None = None,
-                 servers: int = 0) -> Instance:
+                 servers: int = 0, prepare: Callable[[], None] | None = None) -> Instance:
         """Start an instance and as many server processes.
 
         kind is what the names of background processes begin with (`ora`, `asm`, `mdb`). user and group are what its
         processes run as; setgid is the group of a home whose program is setgid, so that /proc shows little of them;
-        memlock is their limit on locked memory in bytes, if not that of the tests.
+        memlock is their limit on locked memory in bytes, if not that of the tests. prepare runs in each process before
+        its program, say to enter a mount namespace.
         """
         home = self.home if setgid is None else self._home(f"product/19.0.0/dbhome_{setgid}_setgid", setgid)
         identity: dict[str, Any] = {}
         if user is not None:
             identity = {"user": user, "group": user if group is None else group, "extra_groups": []}
-        if memlock is not None:
-            identity["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (memlock, memlock))
+        if memlock is not None or prepare is not None:
+            identity["preexec_fn"] = lambda: _prepare(memlock, prepare)
         instance = Instance(self, sid, home, identity)
         self.instances.append(instance)
         instance.files = [part for part in memory if isinstance(part, MappedFile)]
@@ -209,3 +210,10 @@ class Oracle:
                 os.chown(program, -1, setgid)
                 program.chmod(0o2755)
         return home
+
+
+def _prepare(memlock: int | None, prepare: Callable[[], None] | None) -> None:
+    if memlock is not None:
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (memlock, memlock))
+    if prepare is not None:
+        prepare()

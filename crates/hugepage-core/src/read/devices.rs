@@ -28,10 +28,23 @@ impl Devices {
                 found.extend(probe(root, size, size != base)?.map(|device| (device, size)));
             }
         }
+        let mut found = Self(found);
+        found.add_mounts(root, "/proc/self/mountinfo")?;
+        Ok(found)
+    }
+
+    /// These, and those of each hugetlbfs that is mounted where the process `pid` is, as in a container of its own.
+    pub fn with_mounts_of(&self, root: &Root, pid: i32) -> Result<Self, ReadError> {
+        let mut found = self.clone();
+        found.add_mounts(root, &format!("/proc/{pid}/mountinfo"))?;
+        Ok(found)
+    }
+
+    fn add_mounts(&mut self, root: &Root, path: &str) -> Result<(), ReadError> {
         let default = crate::read::meminfo::Meminfo::read(root)?.huge_page_size;
-        let mounts = if_there(root.read("/proc/self/mountinfo"))?.unwrap_or_default();
-        found.extend(mounts.lines().filter_map(|line| hugetlbfs(line, default)));
-        Ok(Self(found))
+        let mounts = if_there(root.read(path))?.unwrap_or_default();
+        self.0.extend(mounts.lines().filter_map(|line| hugetlbfs(line, default)));
+        Ok(())
     }
 
     /// The page size of memory on `device`; `None` for one that is not known.

@@ -19,58 +19,58 @@ use crate::oracle::{self, from_survey, json};
 /// What to do for Oracle.
 #[derive(Debug, Subcommand)]
 pub enum OracleCommand {
-    /// Make DIR ready: files without a row, so that the first SELECT works.
+    /// Make DIR ready: files without a row, so that the first SELECT works
     Prepare {
-        /// A directory of root's own, with no symbolic link in its path and not below ORACLE_BASE.
+        /// A directory of root's own, with no symbolic link in its path and not below ORACLE_BASE
         dir: PathBuf,
         #[command(flatten)]
         access: Access,
     },
-    /// Write the files once. `watch --oracle-dir DIR` keeps them fresh.
+    /// Write the files once. `watch --oracle-dir DIR` keeps them fresh
     Write {
-        /// A directory of root's own, with no symbolic link in its path and not below ORACLE_BASE.
+        /// A directory of root's own, with no symbolic link in its path and not below ORACLE_BASE
         dir: PathBuf,
         #[command(flatten)]
         access: Access,
         #[command(flatten)]
         look: Look,
-        /// Instead of this host's, write the snapshots that stand in standard input: one JSON object a line.
+        /// Instead of this host's, write the snapshots that stand in standard input: one JSON object a line
         #[arg(long, hide = true)]
         records: bool,
     },
-    /// Print one of the files as it would be now, as hp_pool.dat.
+    /// Print one of the files as it would be now, as hp_pool.dat
     Print {
-        /// Its name.
+        /// Its name
         file: String,
         #[command(flatten)]
         look: Look,
     },
-    /// Print the SQL*Plus script that creates everything.
+    /// Print the SQL*Plus script that creates everything
     InstallSql(Names),
-    /// Print the SQL*Plus script that brings an older installation to this version.
+    /// Print the SQL*Plus script that brings an older installation to this version
     UpgradeSql(Names),
-    /// Print the SQL*Plus script that removes everything.
+    /// Print the SQL*Plus script that removes everything
     UninstallSql(Names),
-    /// Print a script for tables that run this program at every SELECT; read its warnings first.
+    /// Print a script for tables that run this program at every SELECT; read its warnings first
     LiveSql(Names),
-    /// Print SYS's query that compares the views with x$ksmssinfo.
+    /// Print SYS's query that compares the views with x$ksmssinfo
     CrossCheckSql(Names),
-    /// Print the query for a metric extension of Enterprise Manager.
+    /// Print the query for a metric extension of Enterprise Manager
     MetricSql(Names),
-    /// Print what every column of every view means, as Markdown.
+    /// Print what every column of every view means, as Markdown
     Columns(Names),
 }
 
 /// Whose the files are.
 #[derive(Debug, Args)]
 pub struct Access {
-    /// Owner of the files, a name or a number [default: the user that writes them].
+    /// Owner of the files, a name or a number [default: the user that writes them]
     #[arg(long, value_name = "USER", value_parser = User::find)]
     owner: Option<User>,
-    /// Group of the files, a name or a number [default: the directory's].
+    /// Group of the files, a name or a number [default: the directory's]
     #[arg(long, value_name = "GROUP", value_parser = Group::find)]
     group: Option<Group>,
-    /// Permissions of the files, octal [default: 640].
+    /// Permissions of the files, octal [default: 640]
     #[arg(long, value_parser = mode)]
     mode: Option<u32>,
 }
@@ -85,19 +85,19 @@ impl Access {
 /// What things are called in the database.
 #[derive(Debug, Args)]
 pub struct Names {
-    /// The schema that is created for it.
+    /// The schema that is created for it
     #[arg(long, default_value = "HUGEPAGE")]
     schema: Name,
-    /// The role that may read the views.
+    /// The role that may read the views
     #[arg(long, default_value = "HUGEPAGE_READER")]
     role: Name,
-    /// The directory object.
+    /// The directory object
     #[arg(long, value_name = "NAME", default_value = "HUGEPAGE_DIR")]
     directory: Name,
-    /// The directory that the sidecar writes to.
+    /// The directory that the sidecar writes to
     #[arg(long, value_name = "PATH", default_value = "/var/lib/hugepage-sidecar/oracle")]
     dir: OraclePath,
-    /// Create no public synonyms.
+    /// Create no public synonyms
     #[arg(long)]
     no_synonyms: bool,
 }

@@ -46,7 +46,7 @@ fn write(path: &Path, html: &[u8]) -> anyhow::Result<()> {
     // Renaming onto a device such as /dev/null, or onto a link that somebody laid, would put a file in its place.
     match fs::symlink_metadata(path) {
         Ok(found) if !found.is_file() => bail!("it is there, and not a plain file"),
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
         _ => Ok(atomic::write(path, html, MODE)?),
     }
 }

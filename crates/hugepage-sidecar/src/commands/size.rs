@@ -8,7 +8,7 @@ use hugepage_core::assess::Sizing;
 use hugepage_core::assess::oracle_size::{Segment, hugepages_settings, script_knows_kernel};
 use hugepage_core::read::{Root, sysctl, sysvipc};
 use hugepage_core::survey::down::{self, Down, Wants};
-use hugepage_core::survey::instances::{Instance, Kind, Survey};
+use hugepage_core::survey::instances::{Instance, Kind, Survey, memlock_counts};
 use hugepage_core::{Bytes, Notes, PageSize, Pages};
 use serde::Serialize;
 
@@ -86,6 +86,8 @@ struct Out {
     memlock_kb: Option<u64>,
     /// `vm.hugetlb_shm_group` now.
     hugetlb_shm_group: Option<String>,
+    /// Whether this kernel lets Oracle have huge pages by memlock alone, without that group.
+    memlock_is_enough: Option<bool>,
     hugepages_settings_sh: Option<Script>,
     notes: Vec<String>,
 }
@@ -151,6 +153,10 @@ impl Out {
             pools: sizings.iter().map(|sizing| pool(survey, sizing, default)).collect(),
             not_counted: not_counted(survey, down),
             memlock_kb: survey.instances.iter().filter_map(sga).max().map(|size| size.0.div_ceil(1024)),
+            memlock_is_enough: sysctl::running(root, "kernel.osrelease")
+                .ok()
+                .flatten()
+                .map(|release| memlock_counts(&release)),
             hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
             hugepages_settings_sh: options.explain.then(|| script(root, survey, default)).flatten(),
             notes,
@@ -273,10 +279,13 @@ fn print(out: &Out) {
     }
     if let Some(memlock) = out.memlock_kb {
         println!("memlock of Oracle's owner (limits.conf): at least {memlock} kB");
-        println!(
-            "vm.hugetlb_shm_group: {} (with memlock that high it need not be set)",
-            or_unknown(out.hugetlb_shm_group.clone())
-        );
+        let group = or_unknown(out.hugetlb_shm_group.clone());
+        let what = match out.memlock_is_enough {
+            Some(true) => "it need not be set where memlock is that high",
+            Some(false) => "this kernel asks for a group of Oracle's owner here, whatever memlock is",
+            None => "from Linux 5.18 on it has to be a group of Oracle's owner",
+        };
+        println!("vm.hugetlb_shm_group: {group}; {what}");
     }
     if let Some(script) = &out.hugepages_settings_sh {
         print_script(script, out);

@@ -53,7 +53,7 @@ pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
     Ok(exit::of(&survey))
 }
 
-/// A line for each instance; a list is one field, its parts behind semicolons.
+/// A line for each instance; a list is one field, its parts behind semicolons, and of a part with names the values alone.
 fn csv(out: &HostOut) -> anyhow::Result<()> {
     let mut writer = csv::Writer::from_writer(std::io::stdout());
     for (index, row) in out.instances.iter().enumerate() {
@@ -72,6 +72,7 @@ fn field(value: &serde_json::Value) -> String {
         serde_json::Value::Null => String::new(),
         serde_json::Value::String(text) => text.clone(),
         serde_json::Value::Array(parts) => parts.iter().map(field).collect::<Vec<_>>().join("; "),
+        serde_json::Value::Object(named) => named.values().map(field).collect::<Vec<_>>().join(":"),
         other => other.to_string(),
     }
 }

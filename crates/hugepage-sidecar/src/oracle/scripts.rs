@@ -61,7 +61,7 @@ macro_rules! templates {
     ($($name:literal),+ $(,)?) => { [$(($name, include_str!(concat!("sql/", $name, ".in")))),+] };
 }
 
-const TEMPLATES: [(&str, &str); 14] = templates![
+const TEMPLATES: [(&str, &str); 15] = templates![
     "install.sql",
     "upgrade.sql",
     "uninstall.sql",
@@ -75,6 +75,7 @@ const TEMPLATES: [(&str, &str); 14] = templates![
     "package.sql",
     "body.sql",
     "grants.sql",
+    "synonyms.sql",
     "compiled.sql",
 ];
 

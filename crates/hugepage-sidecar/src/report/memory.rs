@@ -134,7 +134,7 @@ fn placed(pieces: Vec<Piece>, total: u64) -> Vec<Part> {
             from: percent(from, whole),
             width: percent(bytes, whole),
             middle: percent(from + bytes / 2, whole),
-            is_wide: bytes >= whole / 12,
+            is_wide: bytes >= whole / 16,
         };
         from += bytes;
         part

@@ -57,11 +57,22 @@ pub fn page(root: &Root, survey: &Survey, out: &HostOut, extent: &Extent<'_>) ->
         pasts: instances().map(|(instance, row)| Past::of(root, survey, instance, row, extent)).collect(),
     }
     .render()
+    .map(|page| page + "\n")
 }
 
 /// Sizes for people.
 fn size(bytes: &u64) -> String {
     Bytes(*bytes).to_string()
+}
+
+/// A moment for people, of one in RFC 3339.
+fn moment(at: &str) -> String {
+    at.replacen('T', " ", 1).replace('Z', " UTC")
+}
+
+/// The same without its seconds.
+fn day_and_minute(at: &str) -> String {
+    moment(at).chars().take("2026-11-21 10:00".len()).collect()
 }
 
 /// What a verdict looks like beside its word.

@@ -29,19 +29,10 @@ pub struct Cost {
 #[derive(Debug)]
 pub struct Line {
     pub page_size: u64,
-    /// At as many connections as there are processes now.
-    pub now: u64,
     /// At the right edge.
     pub at_most: u64,
-    /// Its height there.
-    y: u64,
-}
-
-impl Line {
-    /// Its height at the right edge.
-    pub const fn y(&self) -> u64 {
-        self.y
-    }
+    /// Its height there, in pixels from the upper edge.
+    pub y: u64,
 }
 
 /// The axes, and what is so now.
@@ -59,7 +50,7 @@ impl Cost {
         let line = |page_size: Option<PageSize>| {
             let (page_size, segment) = (page_size?, segment?);
             let at = |many| instance.page_tables.at(many, segment, page_size).map(|bytes| bytes.0);
-            Some(Line { page_size: page_size.bytes().0, now: at(row.processes)?, at_most: at(connections)?, y: 0 })
+            Some(Line { page_size: page_size.bytes().0, at_most: at(connections)?, y: 0 })
         };
         let (mut on_base, mut on_huge) = (line(base), line(instance.status.facts.huge_page_size));
         let ends = || on_base.iter().chain(&on_huge).map(|line| line.at_most);
@@ -88,7 +79,10 @@ impl Cost {
 impl Picture {
     fn of(marks: &[u64], top: u64, connections: u64, row: &InstanceRow) -> Self {
         Self {
-            heights: marks.iter().map(|mark| (height(*mark, top), size(mark))).collect(),
+            heights: marks
+                .iter()
+                .map(|mark| (height(*mark, top), if *mark == 0 { "0".to_owned() } else { size(mark) }))
+                .collect(),
             places: of_count(connections).into_iter().map(|mark| (percent(mark, connections), mark)).collect(),
             now: row.page_tables.map(|tables| (percent(row.processes, connections), height(tables, top))),
         }

@@ -12,7 +12,7 @@ use super::{Extent, size};
 use crate::show::rows::{InstanceRow, time};
 
 /// Records that the page has in words; the picture has all.
-const SHOWN: usize = 50;
+const SHOWN: usize = 25;
 
 /// One instance.
 #[derive(Debug)]
@@ -51,6 +51,8 @@ pub struct Span {
     pub level: &'static str,
     pub y: u32,
     pub height: u32,
+    /// Whether the next start would not be in huge pages any more.
+    pub is_at_risk: bool,
     pub title: String,
 }
 
@@ -108,6 +110,7 @@ impl Line {
                 level,
                 y: 96 - height,
                 height,
+                is_at_risk: level == "huge" && matches!(record.restart_outlook.as_str(), "mixed" | "base" | "fails"),
                 title: format!("{} from {} to {}", words(record), time(*at), time(end)),
             }
         };

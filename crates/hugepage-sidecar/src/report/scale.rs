@@ -10,7 +10,7 @@ pub fn percent(part: u64, whole: u64) -> String {
 pub fn percentage(part: u64, whole: u64) -> String {
     match share(part, whole) {
         _ if whole == 0 => "unknown".to_owned(),
-        share if share > 0.0 && share < 0.1 => "under 0.1%".to_owned(),
+        share if share > 0.0 && share < 0.1 => "< 0.1%".to_owned(),
         share => format!("{share:.1}%"),
     }
 }
@@ -22,22 +22,18 @@ fn share(part: u64, whole: u64) -> f64 {
 
 /// The marks of an axis from zero to `largest` or a little above: round numbers of bytes, five at most.
 pub fn of_bytes(largest: u64) -> Vec<u64> {
-    let steps = (10..=60).step_by(10).flat_map(|power| [1, 2, 5, 10, 20, 50, 100, 200, 500].map(|many| many << power));
-    marks(largest, steps)
-}
-
-/// The same for a count; never above `largest`.
-pub fn of_count(largest: u64) -> Vec<u64> {
-    let steps = (0..19).flat_map(|power| [1, 2, 5].map(|many| many * 10u64.pow(power)));
-    let mut marks = marks(largest, steps);
-    marks.retain(|mark| *mark <= largest);
-    marks
-}
-
-fn marks(largest: u64, steps: impl Iterator<Item = u64>) -> Vec<u64> {
     let largest = largest.max(1);
-    let step = steps.into_iter().find(|step| largest.div_ceil(*step) <= 4).unwrap_or(largest);
+    let mut steps =
+        (10..=60).step_by(10).flat_map(|power| [1, 2, 5, 10, 20, 50, 100, 200, 500].map(|many| many << power));
+    let step: u64 = steps.find(|step| largest.div_ceil(*step) <= 4).unwrap_or(largest);
     (0..=largest.div_ceil(step)).map(|mark| step.saturating_mul(mark)).collect()
+}
+
+/// The marks of an axis that ends at `largest`: its quarters.
+pub fn of_count(largest: u64) -> Vec<u64> {
+    let mut marks: Vec<_> = (0..=4).map(|quarter| largest.saturating_mul(quarter) / 4).collect();
+    marks.dedup();
+    marks
 }
 
 #[cfg(test)]
@@ -52,9 +48,9 @@ mod tests {
         assert_eq!(mib(of_bytes(3 << 40)), [0, 1 << 20, 2 << 20, 3 << 20]);
         assert_eq!(of_bytes(0), [0, 1024]);
         assert!(of_bytes(u64::MAX).len() <= 5);
-        assert_eq!(of_count(500), [0, 200, 400]);
+        assert_eq!(of_count(500), [0, 125, 250, 375, 500]);
         assert_eq!(of_count(1), [0, 1]);
-        assert_eq!(of_count(7), [0, 2, 4, 6]);
+        assert_eq!(of_count(7), [0, 1, 3, 5, 7]);
     }
 
     #[test]
@@ -62,7 +58,7 @@ mod tests {
         assert_eq!(percent(1, 8), "12.500%");
         assert_eq!(percent(1, 0), "100%");
         assert_eq!(percentage(0, 8), "0.0%");
-        assert_eq!(percentage(1, 80_000), "under 0.1%");
+        assert_eq!(percentage(1, 80_000), "< 0.1%");
         assert_eq!(percentage(1, 0), "unknown");
     }
 }

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use hugepage_core::advise::host::{HostRecommendation, of_instance};
 use hugepage_core::assess::{Landing, Product, Sizing};
 use hugepage_core::read::limits::Limit;
+use hugepage_core::survey::instances::memory::Memory;
 use hugepage_core::survey::instances::{Instance, Kind, Landed, Survey};
 use hugepage_core::survey::pools::PoolRow;
 use hugepage_core::{Bytes, Pages};
@@ -48,6 +49,16 @@ pub struct InstanceRow {
     /// What the landing was seen in.
     pub evidence: Vec<String>,
     pub notes: Vec<String>,
+    /// The shared memory on pages of each size, ascending; empty if it can't be seen.
+    pub by_page_size: Vec<OfSize>,
+}
+
+/// What is on pages of one size.
+#[derive(Debug, Serialize)]
+pub struct OfSize {
+    /// Null: the kernel does not tell.
+    pub page_size: Option<u64>,
+    pub bytes: u64,
 }
 
 /// One pool.
@@ -133,7 +144,13 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         started: instance.started.map(time),
         evidence: instance.evidence.iter().map(|&evidence| evidence.to_owned()).collect(),
         notes: instance.notes.clone(),
+        by_page_size: instance.memory.iter().flat_map(of_sizes).collect(),
     }
+}
+
+fn of_sizes(memory: &Memory) -> Vec<OfSize> {
+    let sizes = memory.by_page_size().into_iter();
+    sizes.map(|(page, size)| OfSize { page_size: page.map(|page| page.bytes().0), bytes: size.0 }).collect()
 }
 
 /// What the instance may lock now.

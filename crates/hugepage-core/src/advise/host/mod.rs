@@ -57,7 +57,7 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
     }
     if let Some(misfit) = misfits.first() {
         text += &format!("; {} does not fit this host, by {} pages", misfit.name, misfit.over);
-    } else if severity >= Severity::Warning
+    } else if severity > Severity::Ok
         && let Some(change) = sizings.iter().find_map(|sizing| pool::change(survey, sizing))
     {
         text += &format!("; \"{change}\" is enough for all that runs");

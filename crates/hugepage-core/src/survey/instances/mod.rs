@@ -28,6 +28,7 @@ use crate::survey::server::{pool_of_size, thp_in_use};
 use crate::{Bytes, PageSize, Pages, ReadError};
 use found::{Found, Who};
 use memory::Memory;
+pub use oracle::memlock_counts;
 
 /// What a server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -160,6 +161,7 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
         hierarchy: hierarchy.flatten(),
         meminfo: with_hugetlb(meminfo, &pools),
         reserve_percent,
+        namespace: namespace(root, "self"),
     };
     let found = found::servers(root, &mut notes);
     let seen: Vec<_> = found.into_iter().filter_map(|found| host.look(found)).collect();
@@ -185,6 +187,8 @@ struct Host<'a> {
     hierarchy: Option<Hierarchy>,
     meminfo: Option<Meminfo>,
     reserve_percent: u32,
+    /// The mount namespace that this program is in.
+    namespace: Option<String>,
 }
 
 /// An instance before its assessment, which needs what all others lack.
@@ -223,7 +227,9 @@ impl Host<'_> {
         let memlock = notes.keep(limits::locked_memory(root, pid)).flatten();
         let mut has_hugetlb_pages =
             found.processes.iter().any(|status| status.hugetlb_pages.is_some_and(|size| size.0 > 0));
-        let mut memory = self.memory(&found, &mut notes);
+        let container = self.container_of(pid);
+        let mut memory = self.memory(&found, container.is_some(), &mut notes);
+        let files = container.as_ref().unwrap_or(root);
         let automatic = memory.as_mut().filter(|_| matches!(found.who, Who::Oracle(_))).map(oracle::keep_sga);
         if matches!((&found.who, &memory), (Who::PostgreSql(_), Some(memory)) if memory.mappings.is_empty()) {
             return None;
@@ -231,8 +237,8 @@ impl Host<'_> {
         let memory = memory.filter(|memory| !memory.mappings.is_empty());
         let mut evidence: Vec<&'static str> = memory.iter().map(|memory| memory.source.name()).collect();
         let identity = match &found.who {
-            Who::PostgreSql(arguments) => self.postgresql(pid, arguments, &mut notes),
-            Who::Oracle(instance) => self.oracle(pid, instance, started, automatic, &mut notes),
+            Who::PostgreSql(arguments) => self.postgresql(pid, files, arguments, &mut notes),
+            Who::Oracle(instance) => self.oracle(pid, files, instance, started, automatic, &mut notes),
         };
         let wanted = identity.asked.huge_page_size.or(self.default);
         let seen = memory.as_ref().zip(self.base).and_then(|(memory, base)| memory.segment(base, wanted));
@@ -267,14 +273,25 @@ impl Host<'_> {
         })
     }
 
+    /// The files that `pid` sees, where those are not this program's: those of its container.
+    fn container_of(&self, pid: i32) -> Option<Root> {
+        let its = namespace(self.root, &pid.to_string())?;
+        let elsewhere = self.namespace.as_ref().is_some_and(|own| *own != its);
+        elsewhere.then(|| self.root.below(&format!("/proc/{pid}/root")))
+    }
+
     /// The mappings of one process stand for the server's, for all of its processes attach all of it.
-    fn memory(&self, found: &Found, notes: &mut Notes) -> Option<Memory> {
+    fn memory(&self, found: &Found, is_contained: bool, notes: &mut Notes) -> Option<Memory> {
         let is_postgresql = matches!(found.who, Who::PostgreSql(_));
+        let of_container = (is_contained && !is_postgresql)
+            .then(|| notes.keep(self.devices.with_mounts_of(self.root, found.pid)))
+            .flatten();
+        let devices = of_container.as_ref().unwrap_or(&self.devices);
         let wanted = |mapping: &Mapping| match is_postgresql {
             true => postgresql::is_shared_memory(mapping),
-            false => oracle::may_be_sga(mapping, &self.devices, self.base),
+            false => oracle::may_be_sga(mapping, devices, self.base),
         };
-        match memory::of(self.root, found.pid, &self.devices, self.default, wanted) {
+        match memory::of(self.root, found.pid, devices, self.default, wanted) {
             Ok(mut memory) => {
                 if is_postgresql
                     && let Some(main) = memory.mappings.iter().max_by_key(|mapping| mapping.size()).cloned()
@@ -294,8 +311,8 @@ impl Host<'_> {
         }
     }
 
-    fn postgresql(&self, pid: i32, arguments: &[String], notes: &mut Notes) -> Identity {
-        let files = postgresql::files(self.root, pid, arguments, notes);
+    fn postgresql(&self, pid: i32, files: &Root, arguments: &[String], notes: &mut Notes) -> Identity {
+        let files = postgresql::files(self.root, files, pid, arguments, notes);
         Identity {
             name: files.directory.clone().unwrap_or_else(|| format!("process {pid}")),
             home: None,
@@ -416,14 +433,9 @@ impl Instance {
     }
 }
 
-/// The files that `pid` sees: this host's, or those of its container.
-fn files_of(root: &Root, pid: i32) -> Root {
-    let own = root.read_link("/proc/self/ns/mnt");
-    let its = root.read_link(&format!("/proc/{pid}/ns/mnt"));
-    match (own, its) {
-        (Ok(own), Ok(its)) if own != its => root.below(&format!("/proc/{pid}/root")),
-        _ => root.clone(),
-    }
+/// What tells one mount namespace from another (namespaces(7)); `None` if that may not be seen.
+fn namespace(root: &Root, process: &str) -> Option<String> {
+    root.read_link(&format!("/proc/{process}/ns/mnt")).ok()
 }
 
 /// Kernels before 4.19 have no sum of all pools in meminfo.

@@ -11,7 +11,7 @@ use crate::read::limits::{Limit, LockedMemory};
 use crate::read::maps::Mapping;
 use crate::read::oracle::find::Search;
 use crate::read::oracle::process::home_of;
-use crate::read::oracle::{self, LastStart, last_start, oratab};
+use crate::read::oracle::{self, LastStart, oratab};
 use crate::read::{Root, process, sysctl};
 use crate::{Bytes, PageSize, Pages};
 
@@ -48,21 +48,20 @@ impl Host<'_> {
     pub(super) fn oracle(
         &self,
         pid: i32,
+        files: &Root,
         instance: &oracle::Instance,
         started: Option<SystemTime>,
         automatic: Option<bool>,
         notes: &mut Notes,
     ) -> Identity {
         let exe = process::link(self.root, pid, "exe").ok().flatten();
-        let root = &super::files_of(self.root, pid);
         let of_oratab = || {
-            let entries = oratab::read(root, notes);
+            let entries = oratab::read(files, notes);
             entries.into_iter().find(|entry| entry.sid == instance.sid).map(|entry| entry.home)
         };
         let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);
         let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some(pid) };
-        let log = search.alert_log(root, notes);
-        let last_start = log.and_then(|log| notes.keep(last_start(root, &log)).flatten()).filter(|start| {
+        let last_start = search.last_start(files, notes).map(|(_, start)| start).filter(|start| {
             let seconds = started.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
             let started = seconds.and_then(|seconds| i64::try_from(seconds.as_secs()).ok());
             started.is_some_and(|started| start.is_of(pid, started) == Some(true))
@@ -166,7 +165,7 @@ pub fn lock_limit(
         return None;
     }
     let release = sysctl::running(root, "kernel.osrelease").ok().flatten()?;
-    match (counts_memlock(&release), memlock?.soft?) {
+    match (memlock_counts(&release), memlock?.soft?) {
         (true, Limit::At(limit)) => Some(LockLimit::Memlock(limit)),
         (true, Limit::Unlimited) => None,
         // The effective group is the second of four (proc(5)).
@@ -174,8 +173,9 @@ pub fn lock_limit(
     }
 }
 
-/// Whether a kernel of this release lets a process have them whose limit on locked memory is high enough.
-fn counts_memlock(release: &str) -> bool {
+/// Whether a kernel of this release lets a process have System V segments in huge pages whose limit on locked memory is
+/// high enough; since 5.18 none does.
+pub fn memlock_counts(release: &str) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse::<u32>().unwrap_or(0));
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     version < (5, 18)
@@ -196,7 +196,7 @@ mod tests {
             ("6.18.1", false),
             ("10.0", false),
         ] {
-            assert_eq!(counts_memlock(release), counts, "{release}");
+            assert_eq!(memlock_counts(release), counts, "{release}");
         }
     }
 }

@@ -24,8 +24,8 @@ pub struct Files {
     pub asked: Asked,
 }
 
-/// Looks at the files of the postmaster `pid`.
-pub fn files(root: &Root, pid: i32, arguments: &[String], notes: &mut Notes) -> Files {
+/// Looks at the files of the postmaster `pid`, below `its_root` where it is in a container.
+pub fn files(root: &Root, its_root: &Root, pid: i32, arguments: &[String], notes: &mut Notes) -> Files {
     let set = postmaster_opts::settings(arguments);
     let of_command_line =
         |name: &str| set.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value.clone());
@@ -34,7 +34,7 @@ pub fn files(root: &Root, pid: i32, arguments: &[String], notes: &mut Notes) -> 
         .or_else(|| postmaster_opts::letter(arguments, 'D').map(str::to_owned))
         .filter(|path| path.starts_with('/'));
     let directory = process::link(root, pid, "cwd").ok().flatten().or(told);
-    let root = &super::files_of(root, pid);
+    let root = its_root;
     let in_directory = |file: &str| Some(Path::new(directory.as_deref()?).join(file));
     let file = of_command_line("config_file").map(Into::into).or_else(|| in_directory("postgresql.conf"));
     let mut configuration = Configuration::default();

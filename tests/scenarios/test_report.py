@@ -1,0 +1,475 @@
+"""`hugepage-sidecar report`: the page in a real browser, its figures beside the JSON, and what it must never do."""
+
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+from harness import sidecar
+from harness.cluster import Cluster
+from harness.units import GB, MB
+
+pytestmark = pytest.mark.any_major
+
+FIXTURES = Path(__file__).parents[2] / "crates/hugepage-core/tests/fixtures"
+HOSTILE = "/srv/<script>alert('&amp;')</script>\"><img src=http://report.example/x onerror=alert(1)>"
+WIDTHS = (390, 768, 1280)
+
+# All that the page says of how it looks, with its colours worked out.
+LOOKS = """
+const parse = text => { const [r, g, b, a] = text.match(/[\\d.]+/g).map(Number); return [r, g, b, a ?? 1]; };
+const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
+    .map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+const behind = element => {
+    for (; element; element = element.parentElement) {
+        const colour = getComputedStyle(element).backgroundColor;
+        if (colour.startsWith('rgb') && parse(colour)[3] === 1) return parse(colour);
+    }
+    return [255, 255, 255];
+};
+const faint = [];
+for (const element of document.querySelectorAll('body *')) {
+    const own = [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim());
+    if (!own || !element.checkVisibility() || element.closest('svg, .skip')) continue;
+    const [a, b] = [light(parse(getComputedStyle(element).color)), light(behind(element))].sort((x, y) => y - x);
+    if ((a + .05) / (b + .05) < 4.5) faint.push(element.outerHTML.slice(0, 200));
+}
+return {
+    wide: document.documentElement.scrollWidth,
+    screen: document.documentElement.clientWidth,
+    dark: matchMedia('(prefers-color-scheme: dark)').matches,
+    page: getComputedStyle(document.body).backgroundColor,
+    faint,
+};
+"""
+
+# Every figure with its name, below each element of a selector.
+FIGURES = """
+return [...document.querySelectorAll(arguments[0])].map(element => Object.fromEntries(
+    [...element.querySelectorAll('[data-field]')].map(figure =>
+        [figure.dataset.field, figure.tagName === 'DATA' ? Number(figure.value) :
+            figure.tagName === 'TIME' ? figure.dateTime : figure.textContent.trim()])));
+"""
+
+# What a screen reader has to hold on to.
+SEMANTICS = """
+const all = (selector, good) => [...document.querySelectorAll(selector)].filter(element => !good(element))
+    .map(element => element.outerHTML.slice(0, 200));
+const ids = [...document.querySelectorAll('[id]')].map(element => element.id);
+return {
+    landmarks: ['header', 'main', 'footer'].map(name => document.querySelectorAll('body > ' + name).length),
+    title: document.title,
+    language: document.documentElement.lang,
+    tables: all('table', table => table.caption && table.tHead &&
+        [...table.querySelectorAll('th')].every(header => header.scope)),
+    rows: all('tbody tr', row => row.querySelector('th[scope=row]')),
+    pictures: all('svg', svg => svg.getAttribute('aria-hidden') === 'true' || svg.parentElement.closest('svg') ||
+        (svg.querySelector(':scope > title') && svg.querySelector(':scope > desc'))),
+    named: all('section, article, [role=region]', part => document.getElementById(part.getAttribute('aria-labelledby'))),
+    references: all('[aria-labelledby]', part => part.getAttribute('aria-labelledby').split(' ')
+        .every(id => document.getElementById(id))),
+    twice: ids.filter((id, index) => ids.indexOf(id) !== index),
+    headings: [...document.querySelectorAll('h1, h2, h3')].map(heading => Number(heading.tagName[1])),
+};
+"""
+
+
+class Browser:
+    """A headless Chromium that tells what it asked for and what it complained of."""
+
+    def __init__(self) -> None:
+        options = webdriver.ChromeOptions()
+        options.binary_location = shutil.which("chromium") or "chromium"
+        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                         "--disable-background-networking", "--disable-component-update", "--no-first-run",
+                         "--host-resolver-rules=MAP * ~NOTFOUND", "--hide-scrollbars"):
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+
+    def show(self, page: Path, width: int = 1280, dark: bool = False) -> None:
+        """Load the page anew on a screen of that width, and forget what was before."""
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600})
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+            "features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
+        self.complaints(), self.requests()
+        self.driver.get(page.as_uri())
+
+    def ask(self, script: str, *arguments: Any) -> Any:
+        """What a script answers; the page's own policy does not bind it."""
+        return self.driver.execute_script(script, *arguments)
+
+    def complaints(self) -> list[str]:
+        """What stood in the console since the page was loaded."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self) -> list[str]:
+        """Addresses that were asked for since the page was loaded."""
+        messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        return [message["params"]["request"]["url"] for message in messages
+                if message["method"] == "Network.requestWillBeSent"]
+
+    def picture(self, path: Path) -> None:
+        """The whole page as a PNG."""
+        height = self.ask("return document.documentElement.scrollHeight")
+        width = self.ask("return document.documentElement.clientWidth")
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600})
+        self.driver.save_screenshot(str(path))
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    browser = Browser()
+    try:
+        yield browser
+    finally:
+        browser.driver.quit()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+class Host:
+    """A host as a tree of files: the fixture `two-nodes` with servers on it.
+
+    Of its 20,000 pages of 2 MB 8000 are in use, so that 12,000 are available.
+    """
+
+    MACHINE = "0123456789abcdef0123456789abcdef"
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        shutil.copytree(FIXTURES / "two-nodes", directory, symlinks=True)
+        self.write("/proc/sys/kernel/hostname", "db1\n")
+        self.write("/proc/uptime", "900000.00 1000000.00\n")
+        self.write("/etc/machine-id", self.MACHINE + "\n")
+        self.pid = 1000
+
+    def write(self, path: str, content: str | bytes) -> Path:
+        place = self.directory / path.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content.encode() if isinstance(content, str) else content)
+        return place
+
+    def postgresql(self, data: str, size: int, page_size: int, backends: int = 8, **settings: str) -> None:
+        """A server with that much shared memory, of which each backend in base pages has touched a twelfth."""
+        name = "/anon_hugepage (deleted)" if page_size > 4096 else "/dev/zero (deleted)"
+        start = 0x7f0000000000
+        pid = self._process(f"/usr/lib/postgresql/15/bin/postgres\0-D\0{data}\0", parent=1, tables=120)
+        self._smaps(pid, start, size, page_size, name)
+        (self.directory / f"proc/{pid}/cwd").symlink_to(data)
+        for _ in range(backends):
+            self._process("postgres: app app [local] idle", parent=pid,
+                          tables=400 + (size // 12 // 4096 * 8 // 1024 if page_size == 4096 else 0), shmem=size // 12)
+        self.write(f"{data}/PG_VERSION", "15\n")
+        self.write(f"{data}/global/pg_control", (7710572194914248055).to_bytes(8, "little"))
+        self.write(f"{data}/postgresql.conf", "".join(f"{name} = {value}\n" for name, value in
+                                                     {"huge_pages": "try", **settings}.items()))
+
+    def oracle(self, sid: str, size: int, page_size: int, processes: int = 30) -> None:
+        """An instance with an SGA of that size."""
+        pid = self._process(f"ora_pmon_{sid}", parent=1, tables=300)
+        self._smaps(pid, 0x60000000, size, page_size, "/SYSV00000000 (deleted)")
+        for _ in range(processes):
+            self._process(f"oracle{sid} (LOCAL=NO)", parent=1, tables=500)
+
+    def _smaps(self, pid: int, start: int, size: int, page_size: int, name: str) -> None:
+        mapping = f"{start:x}-{start + size:x} rw-s 00000000 00:0f 12345                      {name}\n"
+        self.write(f"/proc/{pid}/maps", mapping)
+        self.write(f"/proc/{pid}/smaps", f"{mapping}Size:           {size // 1024} kB\nKernelPageSize: "
+                                         f"{page_size // 1024} kB\nMMUPageSize:    {page_size // 1024} kB\n")
+
+    def _process(self, cmdline: str, parent: int, tables: int, shmem: int = 0) -> int:
+        self.pid += 1
+        self.write(f"/proc/{self.pid}/cmdline", cmdline)
+        self.write(f"/proc/{self.pid}/status", f"Name:\tx\nPPid:\t{parent}\nVmPTE:\t{tables} kB\n"
+                                               f"RssAnon:\t9000 kB\nRssFile:\t900 kB\nRssShmem:\t{shmem // 1024} kB\n")
+        self.write(f"/proc/{self.pid}/stat", f"{self.pid} (postgres) S {parent} " + "0 " * 17 + "100000 0 0\n")
+        self.write(f"/proc/{self.pid}/cgroup", "0::/\n")
+        self.write(f"/proc/{self.pid}/limits", "Limit  Soft Limit  Hard Limit  Units\n"
+                                               "Max locked memory         unlimited            unlimited            bytes\n")
+        return self.pid
+
+    def history(self, path: str, *events: dict[str, Any], machine: str | None = None, directory: str = "/") -> Path:
+        """A history file with these records, as the server writes them."""
+        of = machine or f"{zlib.crc32(self.MACHINE.encode()):08x}"
+        blank = {"v": 1, "event": "start", "generation": 1, "postmaster_start": "2026-11-01T00:00:00.000000Z",
+                 "server_version": "15.14", "host": "db1", "boot_id": None,
+                 "instance": {"machine": of, "directory": directory, "system_identifier": "7710572194914248055",
+                              "server_version_num": 150014},
+                 "landed_in": "hugetlb", "page_size": 2 * MB, "shared_memory": 8 * GB, "pages_needed": 4000,
+                 "nr_hugepages": 20000, "free_hugepages": 15000, "resv_hugepages": 3000, "surplus_hugepages": 0,
+                 "page_tables": 40 * MB, "restart_outlook": "hugetlb", "cause": None, "threats": [], "lost": None,
+                 "detail": None}
+        texts = [json.dumps({**blank, **event}).encode() for event in events]
+        return self.write(path, b"".join(b"%08x %s\n" % (zlib.crc32(text), text) for text in texts))
+
+
+def eventful() -> list[dict[str, Any]]:
+    """Records of a server that lost its huge pages and got them back."""
+    before = {"recorded_at": "2026-11-03T08:00:00.000000Z", "landed_in": "hugetlb", "page_size": 2 * MB,
+              "restart_outlook": "hugetlb"}
+    return [
+        {"recorded_at": "2026-11-01T08:00:00.000000Z"},
+        {"recorded_at": "2026-11-06T20:00:00.000000Z", "event": "change", "restart_outlook": "base", "nr_hugepages": 4000,
+         "lost": before, "detail": "would have kept huge pages of 2 MB at a restart, and would lose them now; "
+                                   "nr_hugepages from 20000 to 4000"},
+        {"recorded_at": "2026-11-09T03:12:00.000000Z", "event": "crash_restart", "generation": 2, "landed_in": "base",
+         "page_size": 4096, "restart_outlook": "base", "cause": "pool_too_small", "lost": before,
+         "detail": "was in huge pages of 2 MB, is in 4 kB pages"},
+        {"recorded_at": "2026-11-12T06:00:00.000000Z"},
+    ]
+
+
+def busy_host(directory: Path) -> Host:
+    """A host with a server as it should be, one with a hostile name in base pages, and an Oracle instance."""
+    host = Host(directory)
+    host.postgresql("/var/lib/postgresql/15/main", 4000 * 2 * MB, 2 * MB, backends=120)
+    host.postgresql(HOSTILE, 30 * GB, 4096, backends=60)
+    host.oracle("ORCL", 3000 * 2 * MB, 2 * MB)
+    host.history("/var/lib/postgresql/15/main/pg_hugepages.history", *eventful(),
+                 directory="/var/lib/postgresql/15/main")
+    return host
+
+
+def write(page: Path, *arguments: str | Path) -> sidecar.Answer:
+    answer = sidecar.run("report", "--html", page, *arguments)
+    assert answer.status in (sidecar.OK, sidecar.WARNING, sidecar.CRITICAL, sidecar.UNKNOWN), answer
+    assert page.exists(), answer.stderr
+    return answer
+
+
+@pytest.fixture
+def busy(tmp_path: Path) -> tuple[Path, Path]:
+    """A tree and its page."""
+    host = busy_host(tmp_path / "host")
+    page = tmp_path / "report.html"
+    write(page, "--root", host.directory)
+    return host.directory, page
+
+
+def assert_quiet(browser: Browser, page: Path) -> None:
+    """It asked for nothing but itself, and there was nothing to complain of."""
+    assert browser.complaints() == []
+    assert [url for url in browser.requests() if not url.startswith("data:,")] == [page.as_uri()]
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_fits_every_screen(busy: tuple[Path, Path], browser: Browser, width: int, dark: bool) -> None:
+    _, page = busy
+    browser.show(page, width, dark)
+    assert_quiet(browser, page)
+    looks = browser.ask(LOOKS)
+    assert looks["screen"] == width
+    assert looks["wide"] <= width, "something sticks out"
+    assert looks["dark"] == dark
+    assert looks["faint"] == [], "text with a contrast below 4.5 (WCAG 1.4.3)"
+    browser.picture(page.with_suffix(".png"))
+    assert page.with_suffix(".png").stat().st_size > 10_000, "for people to look at, in pytest's directory"
+    browser.show(page, width, not dark)
+    assert browser.ask(LOOKS)["page"] != looks["page"]
+
+
+def test_figures_are_those_of_the_json(busy: tuple[Path, Path], browser: Browser) -> None:
+    tree, page = busy
+    status = sidecar.run("status", "--format", "json", "--root", tree).json()
+    browser.show(page)
+    assert browser.ask("return document.querySelector('.verdict [data-field=verdict]').textContent") == status["verdict"]
+    assert browser.ask("return document.querySelector('.verdict .message').textContent") == status["message"]
+
+    shown = browser.ask(FIGURES, "article.instance")
+    assert len(shown) == len(status["instances"]) == 3
+    for figures, row in zip(shown, status["instances"]):
+        for name, figure in figures.items():
+            expected = row[name] if row[name] is not None else "unknown"
+            # HTML does not tell runs of spaces apart.
+            assert figure == (" ".join(expected.split()) if isinstance(expected, str) else expected), name
+        assert {"kind", "name", "verdict", "message", "landed_in", "shared_memory", "in_huge_pages", "in_base_pages",
+                "pages_needed", "pages_used", "pages_missing", "processes", "page_tables"} <= set(figures)
+
+    pools = browser.ask(FIGURES, "section[aria-labelledby=pools] tbody tr")
+    assert len(pools) == len(status["pools"])
+    for figures, row in zip(pools, status["pools"]):
+        assert figures == {name: row[name] for name in figures}
+        assert {"page_size", "nr_hugepages", "free_hugepages"} <= set(figures)
+
+
+def test_what_to_do(busy: tuple[Path, Path], browser: Browser) -> None:
+    tree, page = busy
+    advice = sidecar.run("status", "--format", "json", "--root", tree).json()["recommendations"]
+    assert advice, "it lacks pages"
+    browser.show(page)
+    shown = browser.ask("return [...document.querySelectorAll('.todo > li')].map(item => item.innerText)")
+    assert len(shown) == len(advice)
+    for text, row in zip(shown, advice):
+        for part in ("severity", "setting", "recommended", "reason", "command", "takes_effect"):
+            assert row[part] is None or " ".join(row[part].split()) in " ".join(text.split())
+
+
+def test_where_memory_goes(busy: tuple[Path, Path], browser: Browser) -> None:
+    """The parts are those of meminfo, and together all of it."""
+    tree, page = busy
+    status = sidecar.run("status", "--format", "json", "--root", tree).json()
+    lines = (line.split() for line in (tree / "proc/meminfo").read_text().splitlines())
+    kernel = {name.rstrip(":"): int(number) * 1024 for name, number, *_ in lines}
+    browser.show(page)
+    parts = browser.ask("return Object.fromEntries([...document.querySelectorAll('[data-part]')]"
+                        ".map(part => [part.dataset.part, Number(part.value)]))")
+    assert sum(parts.values()) == kernel["MemTotal"]
+    assert parts["Free"] == kernel["MemFree"]
+    of_kind = {kind: {name: size for name, size in parts.items() if name.startswith(kind)}
+               for kind in ("Huge pages", "Page tables")}
+    pools = sum(pool["nr_hugepages"] * pool["page_size"] for pool in status["pools"] if pool["node"] is None)
+    assert sum(of_kind["Huge pages"].values()) == pools == kernel["Hugetlb"]
+    assert sum(of_kind["Page tables"].values()) == kernel["PageTables"]
+    for row in status["instances"]:
+        label = f"{row['kind']} {row['name']}"
+        assert parts.get(f"Huge pages of {label}", 0) == row["pages_used"] * row["huge_page_size"]
+        assert parts[f"Page tables of {label}"] == row["page_tables"]
+
+
+def test_page_tables_at_other_numbers_of_connections(busy: tuple[Path, Path], browser: Browser) -> None:
+    """8 bytes for each page, beside what the smallest process has (the hostile server's postmaster: 120 kB)."""
+    tree, page = busy
+    write(page, "--root", tree, "--connections", "1000")
+    browser.show(page)
+    _, figures, _ = browser.ask(FIGURES, "section[aria-labelledby=tables] figure")
+    assert figures["on_base"] == 1000 * ((120 << 10) + 30 * GB // 4096 * 8)
+    assert figures["on_huge"] == 1000 * ((120 << 10) + 30 * GB // (2 * MB) * 8)
+
+
+def test_history_in_time(busy: tuple[Path, Path], browser: Browser) -> None:
+    _, page = busy
+    browser.show(page)
+    past = "section[aria-labelledby=history] article"
+    marks = browser.ask("return [...document.querySelectorAll(arguments[0] + ' .plot path')].map(m => m.classList[1])", past)
+    assert sorted(marks) == ["crash", "lost", "lost", "start", "start"]
+    levels = browser.ask("return [...document.querySelectorAll(arguments[0] + ' .plot rect.span')].map(s => s.classList[1])", past)
+    assert levels == ["huge", "huge", "base", "huge"]
+    newest, crash, *_ = browser.ask("return [...document.querySelectorAll(arguments[0] + ' .records li')].map(r => r.innerText)",
+                                    past)
+    assert "2026-11-12 06:00:00 UTC" in newest and "start" in newest
+    assert "crash restart" in crash and "lost: was in huge pages of 2 MB, is in 4 kB pages" in crash
+    empty = browser.ask("return [...document.querySelectorAll(arguments[0])].map(a => a.querySelector('.empty')?.innerText)",
+                        past)
+    assert empty[0] is None
+    assert "shared_preload_libraries" in empty[1] and "hugepage-sidecar watch" in empty[1]
+    assert "shared_preload_libraries" not in empty[2] and "hugepage-sidecar watch" in empty[2], "it is Oracle's"
+
+
+def test_history_of_watch_and_of_a_copy(tmp_path: Path, browser: Browser) -> None:
+    """Both kinds of histories are shown; the records of another machine, whose copy this is, are not."""
+    data, page = "/var/lib/postgresql/15/main", tmp_path / "report.html"
+    host = Host(tmp_path / "host")
+    host.postgresql(data, 4000 * 2 * MB, 2 * MB)
+    host.history(f"{data}/pg_hugepages.history", *eventful(), machine="another", directory=data)
+    host.history("/var/lib/hugepage-sidecar/postgresql-var-lib-postgresql-15-main.history", *eventful()[:1], directory=data)
+    write(page, "--root", host.directory)
+    browser.show(page)
+    past = browser.ask("return document.querySelector('section[aria-labelledby=history] article').innerText")
+    assert "1 start, 0 losses" in " ".join(past.split())
+    assert "recorded by hugepage-sidecar watch" in past
+    assert "4 records in" in past and "are of other instances" in past
+
+
+def test_hostile_names_are_harmless(busy: tuple[Path, Path], browser: Browser) -> None:
+    _, page = busy
+    browser.show(page)
+    assert browser.ask("return document.querySelectorAll('script, img, iframe, object, embed, [onerror]').length") == 0
+    names = browser.ask("return [...document.querySelectorAll('article.instance .name')].map(name => name.textContent)")
+    assert HOSTILE in names
+    assert "<script" not in page.read_text()
+    assert_quiet(browser, page)
+    policy = browser.ask("return document.querySelector('meta[http-equiv=Content-Security-Policy]').content")
+    assert "default-src 'none'" in policy and "script-src" not in policy
+
+
+def test_policy_forbids_what_would_slip_through(busy: tuple[Path, Path], browser: Browser) -> None:
+    """Even with markup in it that nobody escaped, the page runs and loads nothing."""
+    _, page = busy
+    smuggled = "<script>document.title = 'run'</script><img src='http://report.example/x'></body>"
+    page.write_text(page.read_text().replace("</body>", smuggled))
+    browser.show(page)
+    assert browser.ask("return document.title") == "Huge pages of db1"
+    assert len(browser.complaints()) == 2, "one for each"
+
+
+def test_semantics(busy: tuple[Path, Path], browser: Browser) -> None:
+    _, page = busy
+    browser.show(page)
+    found = browser.ask(SEMANTICS)
+    headings = found.pop("headings")
+    assert headings.count(1) == 1 and headings[0] == 1
+    assert all(later - earlier <= 1 for earlier, later in zip(headings, headings[1:])), "no level is skipped"
+    assert found == {"landmarks": [1, 1, 1], "title": "Huge pages of db1", "language": "en", "tables": [], "rows": [],
+                     "pictures": [], "named": [], "references": [], "twice": []}
+
+
+@pytest.mark.parametrize("fixture", sorted(path.name for path in FIXTURES.iterdir() if path.is_dir()))
+def test_every_kind_of_machine(fixture: str, tmp_path: Path, browser: Browser) -> None:
+    """Old kernels, containers, no /sys: what is unknown is said, and the page is whole."""
+    page = tmp_path / "report.html"
+    write(page, "--root", FIXTURES / fixture)
+    browser.show(page, 390)
+    assert_quiet(browser, page)
+    assert browser.ask(LOOKS)["wide"] <= 390
+    assert "No PostgreSQL and no Oracle instance was seen" in browser.ask("return document.body.innerText")
+
+
+def test_file_is_replaced_whole_or_left_alone(tmp_path: Path) -> None:
+    tree, page = FIXTURES / "two-nodes", tmp_path / "report.html"
+    page.write_text("old")
+    write(page, "--root", tree)
+    assert page.read_text().endswith("</html>\n") and page.stat().st_mode & 0o777 == 0o644
+    assert list(tmp_path.iterdir()) == [page], "nothing is left beside it"
+    assert sidecar.run("report", "--html", "-", "--root", tree).stdout == page.read_text()
+
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("of somebody else")
+    link.symlink_to(target)
+    os.mkfifo(tmp_path / "pipe")
+    for place in (link, tmp_path / "pipe", tmp_path, tmp_path / "missing/report.html"):
+        answer = sidecar.run("report", "--html", place, "--root", tree)
+        assert answer.status == sidecar.UNKNOWN and f'could not write "{place}"' in answer.stderr
+    assert link.is_symlink() and target.read_text() == "of somebody else"
+    assert sidecar.run("report", "--root", tree).status == sidecar.USAGE
+
+
+def test_live_server(new_cluster: Callable[..., Cluster], pool: Callable[..., Any], tmp_path: Path,
+                     browser: Browser) -> None:
+    """A real server in huge pages, and the history that it writes itself."""
+    server = new_cluster(shared_preload_libraries="pg_hugepages", huge_pages=True)
+    pool(2 * MB, server.pages_needed(2 * MB))
+    server.start()
+    session = server.connect()
+    page = tmp_path / "report.html"
+    write(page)
+    status = sidecar.run("status", "--format", "json").json()
+    session.close()
+    row, = (row for row in status["instances"] if row["name"] == str(server.data))
+    assert row["landed"] == "all"
+    browser.show(page)
+    figures, = (figures for figures in browser.ask(FIGURES, "article.instance") if figures["name"] == row["name"])
+    for name in ("kind", "pid", "verdict", "landed_in", "page_size", "shared_memory", "in_huge_pages", "pages_needed",
+                 "pages_used", "setting", "version", "started"):
+        assert figures[name] == row[name], name
+    past = browser.ask("return [...document.querySelectorAll('section[aria-labelledby=history] article')]"
+                       ".map(past => past.innerText)")
+    past, = (text for text in past if row["name"] in text)
+    assert "1 start, 0 losses" in " ".join(past.split()) and "recorded by the server" in past
+    assert_quiet(browser, page)

@@ -1,0 +1,340 @@
+"""`hugepage-sidecar status` on a host with several servers says what smaps says, read by root by hand."""
+
+import ctypes
+import os
+import platform
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import kernel, sidecar
+from harness.oracle import Instance, MappedFile, SysV, alert_log, automatic_memory, hugetlb_shm_group
+from harness.poll import until
+from harness.sidecar import OK, UNKNOWN, USAGE
+from harness.units import GB, KB, MB, pages
+from harness.witness import BASE, by_page_size, children, hugetlbfs, memlock, page_tables, shared
+
+HUGE = 2 * MB
+ORACLE = os.path.join("bin", "oracle")
+OWNER, DBA = 65534, 1
+"""nobody, who owns what is not root's, and the group of setgid programs."""
+YEAR = timedelta(days=365)
+
+
+@pytest.fixture
+def told(tmp_path) -> Callable[..., dict[str, Any]]:
+    """The row of one instance, by its SID or data directory."""
+    def row(name: str | Path, **options: Any) -> dict[str, Any]:
+        answer = sidecar.run("status", "--format", "json", "--state-dir", tmp_path, **options)
+        assert answer.stderr == "", answer
+        found = [row for row in answer.json()["instances"] if row["name"] == str(name)]
+        assert len(found) == 1, answer.stdout
+        return found[0]
+    return row
+
+
+def pages_for(instance: Instance, page_size: int = HUGE) -> int:
+    """What the SGA takes of a pool if all of it goes there: each segment in whole pages."""
+    return sum(pages(size, page_size) for _name, _inode, size, _page_size in shared(instance.pmon))
+
+
+def agree(row: dict[str, Any], instance: Instance, landed: str, **expected: Any) -> None:
+    """The row is what root sees by hand of the instance's processes."""
+    sizes = by_page_size(instance.pmon)
+    in_huge = sum(size for page_size, size in sizes.items() if page_size > BASE)
+    needed = pages_for(instance)
+    limit = memlock(instance.pmon)
+    assert row | {
+        "pid": instance.pmon,
+        "landed": landed,
+        "by_page_size": [{"page_size": page_size, "bytes": sizes[page_size]} for page_size in sorted(sizes)],
+        "shared_memory": sizes.total(),
+        "in_huge_pages": in_huge,
+        "in_base_pages": sizes.total() - in_huge,
+        "pages_needed": needed,
+        "pages_used": in_huge // HUGE,
+        "processes": 1 + len(instance.servers),
+        "page_tables": page_tables([instance.pmon, *instance.servers]),
+        "memlock": limit,
+        "memlock_unlimited": limit is None,
+        "oracle_home": str(Path(f"/proc/{instance.pmon}/exe").readlink()).removesuffix(f"/{ORACLE}"),
+        "notes": [],
+        **expected,
+    } == row
+
+
+def test_all_in_huge_pages(oracle, pool, told):
+    pool(HUGE, 51)
+    instance = oracle.instance("FULL", SysV(32 * MB, HUGE), SysV(66 * MB, HUGE), SysV(HUGE, HUGE), servers=3)
+    row = told("FULL")
+    agree(row, instance, "all", verdict="ok", cause=None, pages_missing=0, page_size=HUGE, restart_outlook="hugetlb")
+    assert row["evidence"] == ["maps, page sizes asked of the kernel", "HugetlbPages"]
+
+
+@pytest.mark.parametrize("available,cause,missing", [(0, "pool_empty", 24), (5, "pool_too_small", 19)])
+def test_all_in_base_pages(oracle, pool, told, available, cause, missing):
+    """12, 32 and 2 MB as in the seed, and a segment that does not fill its last page."""
+    pool(HUGE, available)
+    instance = oracle.instance("EMPTY", SysV(12 * MB), SysV(32 * MB), SysV(HUGE - BASE), servers=2)
+    if available == 0 and kernel.meminfo()["HugePages_Total"] > 0:
+        cause = "pool_too_small"
+    agree(told("EMPTY"), instance, "none", cause=cause, pages_missing=missing - 1, page_size=BASE,
+          evidence=["maps, page sizes asked of the kernel"])
+
+
+def test_mixed_as_the_99_percent_instance(oracle, pool, told):
+    """The seed's 32768, 4063232 and 2048 kB, a sixteenth of it: one page was missing."""
+    pool(HUGE, 125)
+    instance = oracle.instance("MIXED", SysV(2 * MB, HUGE), SysV(248 * MB, HUGE), SysV(2 * MB), servers=2)
+    row = told("MIXED")
+    agree(row, instance, "mixed", verdict="notice", landed_in="mixed", pages_missing=1, page_size=HUGE,
+          restart_outlook="mixed")
+    assert (row["pages_needed"], row["pages_used"]) == (126, 125)
+    assert "250 MB" in row["message"] and "other 2 MB" in row["message"]
+
+
+def test_a_little_in_base_pages_belongs_there(oracle, pool, told):
+    """Since 12.1 Oracle itself expects a few small pages beside the huge ones."""
+    pool(HUGE, 20)
+    instance = oracle.instance("TEST1", SysV(40 * MB, HUGE), SysV(20 * KB))
+    agree(told("TEST1"), instance, "all", verdict="ok", pages_needed=20, pages_missing=0)
+
+
+def test_two_sizes_of_huge_pages(oracle, pool, told):
+    pool(HUGE, 8)
+    pool(GB, 1)
+    instance = oracle.instance("BOTH", SysV(GB, GB, touch=False), SysV(16 * MB, HUGE), SysV(4 * MB))
+    row = told("BOTH")
+    sizes = by_page_size(instance.pmon)
+    assert sizes == {BASE: 4 * MB, HUGE: 16 * MB, GB: GB}
+    assert row["by_page_size"] == [{"page_size": size, "bytes": sizes[size]} for size in (BASE, HUGE, GB)]
+    assert (row["landed"], row["in_huge_pages"], row["in_base_pages"]) == ("mixed", GB + 16 * MB, 4 * MB)
+
+
+def test_a_file_on_hugetlbfs(oracle, pool, told):
+    pool(HUGE, 8)
+    with hugetlbfs(oracle.directory / "huge", HUGE) as point:
+        instance = oracle.instance("FREE", MappedFile(point / "ora_FREE_sga", 16 * MB), servers=1)
+        agree(told("FREE"), instance, "all", verdict="ok", pages_missing=0)
+        instance.stop()
+
+
+def test_automatic_memory_and_the_managed_global_area(oracle, pool, told):
+    """Both have files ora_* in /dev/shm; only under AMM they are the SGA."""
+    pool(HUGE, 0)
+    automatic = oracle.instance("AMM", SysV(BASE), *automatic_memory("AMM", 3, 4 * MB), servers=1)
+    # PMON of the other has its SGA in segments, and a little of its own in files.
+    managed = oracle.instance("MGA", SysV(12 * MB), *automatic_memory("MGA", 1, 2 * MB))
+    row = told("AMM")
+    agree(row, automatic, "AMM", cause="memory_target", pages_needed=row["pages_needed"])
+    assert "MEMORY_TARGET" in row["message"] and "SGA_TARGET" in row["hint"]
+    row = told("MGA")
+    assert (row["landed"], row["shared_memory"], row["pages_needed"]) == ("none", 12 * MB, 6)
+    assert by_page_size(managed.pmon) == {BASE: 14 * MB}
+    assert row["cause"] != "memory_target"
+
+
+def test_the_farm_of_the_seed(oracle, pool, told, tmp_path):
+    """A pool that is used up by one instance as a whole and another in part, and nothing is left for the third."""
+    borrowed = pool(HUGE, 50 + 63)
+    full = oracle.instance("FULL", SysV(32 * MB, HUGE), SysV(68 * MB, HUGE), servers=2)
+    mixed = oracle.instance("MIXED", SysV(2 * MB, HUGE), SysV(124 * MB, HUGE), SysV(2 * MB), servers=1)
+    empty = oracle.instance("EMPTY", SysV(12 * MB), SysV(32 * MB), SysV(2 * MB))
+    agree(told("FULL"), full, "all", verdict="ok", pages_missing=0)
+    agree(told("MIXED"), mixed, "mixed", pages_missing=1)
+    agree(told("EMPTY"), empty, "none", pages_missing=23)
+    answer = sidecar.run("status", "--format", "json", "--state-dir", tmp_path).json()
+    host, = (row for row in answer["pools"] if row["page_size"] == HUGE and row["node"] is None)
+    numbers = borrowed.numbers()
+    assert (host["nr_hugepages"], host["available"]) == (numbers.nr, 0)
+    assert host["held_by_instances"] == 113 and host["held_by_others"] == numbers.held - 113
+    assert host["recommended_nr_hugepages"] == numbers.nr + 1 + 23
+    assert "1 of 3 instances are in huge pages" in answer["message"]
+
+
+def test_beside_postgresql(oracle, pool, new_cluster, told):
+    """Each server gets what it is, whoever its neighbours are."""
+    huge = new_cluster(shared_buffers="64MB")
+    needed = huge.pages_needed(HUGE)
+    pool(HUGE, needed + 16)
+    pool(GB, 1)
+    huge.start()
+    instance = oracle.instance("ORCL", SysV(32 * MB, HUGE), servers=1)
+    base = new_cluster(shared_buffers="48MB", huge_pages=False).start()
+    sysv = new_cluster(shared_buffers="32MB", shared_memory_type="sysv").start()
+    gigantic = new_cluster(shared_buffers="32MB", huge_page_size="1GB").start()
+    asm = oracle.instance("+ASM", SysV(2 * MB), kind="asm")
+    agree(told("ORCL"), instance, "all", kind="oracle", pages_missing=0)
+    agree(told("+ASM"), asm, "none", kind="asm")
+    for server, landed, page_size, cause in ((huge, "all", HUGE, None), (base, "none", BASE, "disabled"),
+                                             (sysv, "none", BASE, "sysv_shared_memory"), (gigantic, "all", GB, None)):
+        mapping = kernel.main_mapping(server.postmaster)
+        assert mapping.page_size == page_size
+        row = told(server.data)
+        assert {"kind": "postgresql", "landed": landed, "page_size": page_size, "cause": cause,
+                "shared_memory": mapping.length, "version": str(server.install.major),
+                "by_page_size": [{"page_size": page_size, "bytes": mapping.length}],
+                "setting": f"huge_pages = {'off' if server is base else 'try'}",
+                "memlock": memlock(server.postmaster), "notes": []}.items() <= row.items()
+        # Its processes come and go.
+        until("the same page tables by hand", lambda: page_tables_agree(server.postmaster, told(server.data)))
+
+
+def page_tables_agree(postmaster: int, row: dict[str, Any]) -> bool:
+    processes = [postmaster, *children(postmaster)]
+    return (row["processes"], row["page_tables"]) == (len(processes), page_tables(processes))
+
+
+def test_without_privilege(oracle, pool, told, tmp_path):
+    """Of setgid programs even their owner sees little: what is certain is told, the rest is unknown, and why."""
+    pool(HUGE, 16)
+    with hugetlb_shm_group(DBA):
+        instance = oracle.instance("SHUT", SysV(32 * MB, HUGE), user=OWNER, setgid=DBA, memlock=6 * MB, servers=1)
+    base = oracle.instance("BASE", SysV(8 * MB), user=OWNER, setgid=DBA)
+    own = oracle.instance("OPEN", SysV(4 * MB), user=OWNER)
+    agree(told("SHUT"), instance, "all")
+    tmp_path.chmod(0o755)
+    tmp_path.parent.chmod(0o755)
+    row = told("SHUT", user="nobody")
+    assert {"landed": "some", "verdict": "notice", "shared_memory": None, "in_huge_pages": None, "pages_needed": None,
+            "pages_used": None, "pages_missing": None, "by_page_size": [], "processes": 2, "memlock": 6 * MB,
+            "page_tables": page_tables([instance.pmon, *instance.servers]), "evidence": ["HugetlbPages"],
+            "oracle_home": None}.items() <= row.items()
+    assert any(f"/proc/{instance.pmon}/maps" in note and "run this as root" in note for note in row["notes"])
+    row = told("BASE", user="nobody")
+    assert (row["landed"], row["evidence"], row["memlock"]) == ("unknown", [], memlock(base.pmon))
+    agree(told("OPEN", user="nobody"), own, "none")
+    assert sidecar.run("check", "--state-dir", tmp_path, user="nobody").status == UNKNOWN
+    assert sidecar.run("check", "--instance", "OPEN", "--state-dir", tmp_path, user="nobody").status == OK
+
+
+def test_the_table_fits_80_columns_without_colour(oracle, pool):
+    pool(HUGE, 8)
+    oracle.instance("A_LONG_SID_NUMBER_1", SysV(16 * MB, HUGE), servers=1)
+    oracle.instance("B", SysV(1 * MB))
+    answer = sidecar.run("status")
+    assert "\x1b" not in answer.stdout
+    assert max(map(len, answer.stdout.splitlines())) <= 80
+    assert sidecar.run("status", "--format", "csv").csv()[0]["landed"] in ("all", "none")
+    assert sidecar.run("status", "--format", "picture").status == USAGE
+
+
+class TestAlertLogs:
+    """What the log says is evidence only if it says it of this very start."""
+
+    SGA = [SysV(30 * MB, HUGE), SysV(2 * MB)]
+
+    @pytest.mark.parametrize("form", ["11.2", "19", "xml"])
+    @pytest.mark.parametrize("age", [timedelta(), YEAR], ids=["of-this-start", "of-an-old-one"])
+    def test_the_setting_of_the_start(self, oracle, pool, told, form, age):
+        pool(HUGE, 15)
+        instance = oracle.instance("TEST1", *self.SGA)
+        write(instance, form, age=age, setting="ONLY")
+        live = not age
+        row = told("TEST1")
+        agree(row, instance, "mixed", setting=f"use_large_pages = {'ONLY' if live else 'TRUE'}")
+        assert (row["version"] or "").split(".")[0] == ("" if not live else "11" if form == "11.2" else "19")
+        assert "alert log" not in row["evidence"]
+
+    @pytest.mark.parametrize("form", ["11.2", "19", "xml"])
+    @pytest.mark.parametrize("age", [timedelta(), YEAR], ids=["of-this-start", "of-an-old-one"])
+    def test_who_may_see_nothing_else(self, oracle, pool, told, tmp_path, form, age):
+        pool(HUGE, 15)
+        with hugetlb_shm_group(DBA):
+            instance = oracle.instance("SHUT", *self.SGA, user=OWNER, setgid=DBA)
+        write(instance, form, age=age)
+        row = told("SHUT", user="nobody", through=with_oratab(tmp_path, f"SHUT:{instance.home}:N\n"))
+        if age:
+            assert (row["landed"], row["shared_memory"], row["evidence"]) == ("some", None, ["HugetlbPages"])
+        else:
+            assert (row["landed"], row["in_huge_pages"], row["in_base_pages"]) == ("mixed", 30 * MB, 2 * MB)
+            assert row["evidence"] == ["alert log", "HugetlbPages"]
+            assert (row["pages_needed"], row["pages_used"]) == (16, 15)
+
+    def test_the_last_block_counts(self, oracle, pool, told):
+        """An old start, the one that runs, and then lines that are no start."""
+        pool(HUGE, 15)
+        instance = oracle.instance("TEST1", *self.SGA)
+        old = alert_log.of_19(instance.pmon, 16, 16, 3, setting="ONLY", age=YEAR)
+        live = alert_log.of_19(instance.pmon, 16, 15, 512, setting="AUTO", version="19.3.0.0.0")
+        instance.alert_log.write_text(old + live + "Thread 1 advanced to log sequence 7\n" * 1000)
+        assert told("TEST1")["setting"] == "use_large_pages = TRUE"
+        instance.alert_log.write_text(live + old)
+        assert told("TEST1")["version"] is None
+
+
+def write(instance: Instance, form: str, age: timedelta, setting: str = "TRUE") -> None:
+    """The log of a start that got 15 huge pages and 2 MB of small ones."""
+    if form == "11.2":
+        text = alert_log.of_11_2(instance.pmon, 32 * MB, 30 * MB, setting=setting, age=age)
+    else:
+        text = alert_log.of_19(instance.pmon, 16, 15, pages(2 * MB, BASE), setting=setting, age=age)
+    if form == "xml":
+        log = instance.alert_log.parent.parent / "alert" / "log.xml"
+        log.parent.mkdir()
+        log.write_text(alert_log.as_xml(text, instance.pmon, age))
+    else:
+        instance.alert_log.write_text(text)
+
+
+def with_oratab(directory: Path, text: str) -> list[str | Path]:
+    """A command that runs another where oratab has this text; the host keeps its own."""
+    oratab = directory / "oratab"
+    oratab.write_text(text)
+    script = 'mount -t tmpfs none /var/opt && mkdir /var/opt/oracle && cp "$0" /var/opt/oracle/oratab && exec "$@"'
+    return ["unshare", "--mount", "sh", "-c", script, oratab]
+
+
+CLONE_NEWNS, MS_REC, MS_PRIVATE, MS_BIND, MNT_DETACH = 0x20000, 0x4000, 1 << 18, 0x1000, 2
+PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+
+
+def contained(root: Path | None, mounts: list[tuple[str, Path, str]]) -> Callable[[], None]:
+    """Enters a mount namespace of its own with these mounts (type, place, options), and another root directory."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    pivot_root = PIVOT_ROOT[platform.machine()]
+
+    def call(function: Any, *arguments: Any) -> None:
+        if function(*arguments) != 0:
+            raise OSError(ctypes.get_errno(), function.__name__)
+
+    def enter() -> None:
+        call(libc.unshare, CLONE_NEWNS)
+        call(libc.mount, b"none", b"/", None, MS_REC | MS_PRIVATE, None)
+        if root is not None:
+            call(libc.mount, b"/", bytes(root), None, MS_BIND | MS_REC, None)
+        for kind, place, options in mounts:
+            call(libc.mount, b"none", bytes(place), kind.encode(), 0, options.encode())
+        if root is not None:
+            # Without a place for the old root: it lies under the new one, and goes (pivot_root(2)).
+            os.chdir(root)
+            call(libc.syscall, pivot_root, b".", b".")
+            call(libc.umount2, b".", MNT_DETACH)
+            os.chdir("/")
+    return enter
+
+
+@pytest.mark.parametrize("own_root", [False, True], ids=["own-mounts", "own-root"])
+def test_in_a_container(oracle, pool, told, own_root):
+    """Its hugetlbfs and its files are in mounts that only it has."""
+    pool(HUGE, 8)
+    inside = oracle.directory / "huge"
+    inside.mkdir()
+    root = oracle.directory / "root" if own_root else None
+    if root:
+        root.mkdir()
+    seen = Path(f"{root or ''}{oracle.base}")
+    seen_huge = Path(f"{root or ''}{inside}")
+    enter = contained(root, [("hugetlbfs", seen_huge, "pagesize=2M"), ("tmpfs", seen / "diag", "")])
+    (oracle.base / "diag").mkdir()
+    instance = oracle.instance("POD1", MappedFile(inside / "ora_POD1_sga", 16 * MB), prepare=enter)
+    assert not (inside / "ora_POD1_sga").exists()
+    trace = Path(f"/proc/{instance.pmon}/root{oracle.base}/diag/rdbms/pod1/POD1/trace")
+    trace.mkdir(parents=True)
+    (trace / "alert_POD1.log").write_text(alert_log.of_19(instance.pmon, 8, 8, 3, setting="ONLY"))
+    row = told("POD1")
+    agree(row, instance, "all", setting="use_large_pages = ONLY", version="19.24.0.0.0")
+    instance.stop()
