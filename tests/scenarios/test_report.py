@@ -452,13 +452,16 @@ def test_file_is_replaced_whole_or_left_alone(tmp_path: Path) -> None:
 
 def test_live_server(new_cluster: Callable[..., Cluster], pool: Callable[..., Any], tmp_path: Path,
                      browser: Browser) -> None:
-    """A real server in huge pages, and the history that it writes itself."""
+    """A real server in huge pages, and both its histories: its own, and that of the program that watches it."""
     server = new_cluster(shared_preload_libraries="pg_hugepages", huge_pages=True)
     pool(2 * MB, server.pages_needed(2 * MB))
     server.start()
     session = server.connect()
-    page = tmp_path / "report.html"
-    write(page)
+    page, state = tmp_path / "report.html", tmp_path / "state"
+    state.mkdir()
+    watched = sidecar.run("watch", "--once", "--state-dir", state)
+    assert list(state.glob("postgresql-*.history")), watched
+    write(page, "--state-dir", state)
     status = sidecar.run("status", "--format", "json").json()
     session.close()
     row, = (row for row in status["instances"] if row["name"] == str(server.data))
@@ -471,5 +474,6 @@ def test_live_server(new_cluster: Callable[..., Cluster], pool: Callable[..., An
     past = browser.ask("return [...document.querySelectorAll('section[aria-labelledby=history] article')]"
                        ".map(past => past.innerText)")
     past, = (text for text in past if row["name"] in text)
-    assert "1 start, 0 losses" in " ".join(past.split()) and "recorded by the server" in past
+    assert " ".join(past.split()).count("1 start, 0 losses") == 2
+    assert "recorded by the server" in past and "recorded by hugepage-sidecar watch" in past
     assert_quiet(browser, page)
