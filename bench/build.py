@@ -1,4 +1,4 @@
-"""Compiles the bench's own two C programs: the floor, and what has to run inside the server."""
+"""Compiles the bench's own C programs: the floors, and what has to run inside the server."""
 
 import os
 import shutil
@@ -12,8 +12,9 @@ FLAGS = ("-O2", "-Wall", "-Wextra", "-Wno-unused-parameter")
 
 
 def build(install: Install, directory: Path) -> None:
-    """Make `floor` and `in_server.so` in a directory, which the server's user may read from then on."""
-    compile_c("-o", directory / "floor", HERE / "floor.c")
+    """Make `floor`, `host` and `in_server.so` in a directory, which the server's user may read from then on."""
+    for floor in ("floor", "host"):
+        compile_c("-o", directory / floor, HERE / f"{floor}.c")
     compile_c("-fPIC", "-shared", f"-I{install.ask('includedir-server')}",
               "-o", directory / "in_server.so", HERE / "in_server.c")
     directory.chmod(0o755)

@@ -24,6 +24,7 @@ import measure
 import plots
 import report
 import scrape
+import sidecar
 import status
 import worker
 from harness.cluster import Install
@@ -34,7 +35,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer rounds, no 8 GB; writes nothing to docs")
-    parser.add_argument("--only", choices=("status", "backends", "scrape", "worker"), help="one part; writes nothing to docs")
+    parser.add_argument("--only", choices=("status", "backends", "scrape", "worker", "sidecar"), help="one part; writes nothing to docs")
     parser.add_argument("--backends", type=lambda text: [int(word) for word in text.split(",")], default=[10, 100, 500],
                         metavar="N,..", help="numbers of sessions for hugepage_backends (default: 10,100,500)")
     parser.add_argument("--minutes", type=float, default=worker.MINUTES, metavar="N",
@@ -66,6 +67,7 @@ def write_docs(directory: Path, description: str, command: str, found: dict[str,
         command=command, machine=description, status=report.status_table(found["status"]),
         backends=report.backends_table(found["backends"]),
         scrape=scrape.table(found["scrape"]),
+        sidecar=sidecar.table(found["sidecar"]),
         worker=worker.table(found["worker"]) if found["worker"] else "not measured",
         backends_buffers=report.size(found["backends"][0]["shared_buffers"]) if found["backends"] else "not measured"))
     owner = directory.stat()
@@ -75,13 +77,13 @@ def write_docs(directory: Path, description: str, command: str, found: dict[str,
 
 
 def main() -> int:
-    """Exit status 0 when all was measured, 1 when this host could not hold a part of it or preloading costs too much."""
+    """Exit status 0 when all was measured, 1 when this host could not hold a part of it or something costs too much."""
     chosen = options(sys.argv[1:])
     if chosen.parsers:
         return bench_parsers()
     unwind_on_signals()
     install = Install.find()
-    found: dict[str, report.Results] = {"status": [], "backends": [], "scrape": [], "worker": []}
+    found: dict[str, report.Results] = {"status": [], "backends": [], "scrape": [], "worker": [], "sidecar": []}
     description = machine.describe(install)
     with tempfile.TemporaryDirectory(prefix="pg_hugepages-bench-") as work:
         directory = Path(work)
@@ -93,6 +95,8 @@ def main() -> int:
                 found["backends"] = list(backends.rows_of(directory, chosen.quick, chosen.backends))
             if chosen.only in (None, "scrape"):
                 found["scrape"] = list(scrape.rows_of(directory, chosen.quick))
+            if chosen.only in (None, "sidecar"):
+                found["sidecar"] = list(sidecar.rows_of(directory, chosen.quick))
         if chosen.only == "worker" or not (chosen.only or chosen.quick):
             found["worker"] = list(worker.rows_of(worker.STARTS, chosen.minutes))
 
@@ -104,13 +108,15 @@ def main() -> int:
     if found["scrape"]:
         print(scrape.table(found["scrape"]) + "\n")
     if found["worker"]:
-        print(worker.table(found["worker"]))
+        print(worker.table(found["worker"]) + "\n")
+    if found["sidecar"]:
+        print(sidecar.table(found["sidecar"]))
     if chosen.json:
         chosen.json.write_text(json.dumps({"machine": description, **found}, indent=1) + "\n")
     if chosen.docs:
         write_docs(chosen.docs, description, shlex.join(["./dev", "bench", *sys.argv[1:]]), found)
     skipped = any("skipped" in result for results in found.values() for result in results)
-    return int(skipped or worker.exceeds(found["worker"]))
+    return int(skipped or worker.exceeds(found["worker"]) or sidecar.exceeds(found["sidecar"]))
 
 
 if __name__ == "__main__":

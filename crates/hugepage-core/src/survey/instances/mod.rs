@@ -160,6 +160,7 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
         devices: notes.keep(Devices::find(root)).unwrap_or_default(),
         hierarchy: hierarchy.flatten(),
         meminfo: with_hugetlb(meminfo, &pools),
+        pools,
         reserve_percent,
         namespace: namespace(root, "self"),
     };
@@ -169,7 +170,7 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
         host_name: notes.keep(identity::host_name(root)),
         taken_at: host.taken_at,
         boot_id: notes.keep(identity::boot_id(root)).flatten(),
-        pools,
+        pools: host.pools,
         transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
         instances: assessed(seen),
         meminfo: host.meminfo,
@@ -186,6 +187,7 @@ struct Host<'a> {
     devices: Devices,
     hierarchy: Option<Hierarchy>,
     meminfo: Option<Meminfo>,
+    pools: Vec<PoolRow>,
     reserve_percent: u32,
     /// The mount namespace that this program is in.
     namespace: Option<String>,
@@ -347,7 +349,11 @@ impl Host<'_> {
     ) -> Facts {
         let in_use = segment.as_ref().filter(|segment| segment.in_huge_pages > Bytes(0));
         let huge_page_size = in_use.and_then(|segment| segment.page_size).or(asked.huge_page_size).or(self.default);
-        let pool = pool_of_size(self.root, huge_page_size, self.meminfo.as_ref(), notes);
+        let of_host = |row: &&PoolRow| row.node.is_none() && Some(row.pool.page_size) == huge_page_size;
+        let pool = match self.pools.iter().find(of_host) {
+            Some(row) => PoolFact::Known(row.pool.clone()),
+            None => pool_of_size(self.root, huge_page_size, self.meminfo.as_ref(), notes),
+        };
         let limits = huge_page_size.map(|size| match &self.hierarchy {
             Some(hierarchy) => hierarchy.limits_of(self.root, pid, size, notes),
             None => Limits::default(),

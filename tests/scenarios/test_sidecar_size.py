@@ -1,0 +1,199 @@
+"""`hugepage-sidecar size` names the pool that all of a host takes once all of it runs, and nothing that does not fit."""
+
+import math
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import kernel, sidecar
+from harness.oracle import SysV, alert_log
+from harness.processes import run
+from harness.sidecar import OK, UNKNOWN, WARNING
+from harness.units import GB, KB, MB, pages
+from harness.witness import segments
+
+HUGE = 2 * MB
+EXTRA = 4
+"""What an Oracle instance may take beyond its SGA; see docs/sidecar.md."""
+
+
+@pytest.fixture
+def sized(tmp_path) -> Callable[..., dict[str, Any]]:
+    """The answer, and of it the pool of 2 MB pages with its needs by name."""
+    def size(*arguments: str | Path, **options: Any) -> dict[str, Any]:
+        answer = sidecar.run("size", "--format", "json", "--state-dir", tmp_path, *arguments, **options)
+        assert answer.stderr == "", answer
+        out = answer.json()
+        out["status"] = answer.status
+        out["pool"], = (pool for pool in out["pools"] if pool["page_size"] == HUGE)
+        out["needs"] = {need["instance"]: need for need in out["pool"]["needs"]}
+        out["why"] = {one["instance"]: one["why"] for one in out["not_counted"]}
+        return out
+    return size
+
+
+def test_clusters_that_are_down(new_cluster, pool, sized):
+    """The number set as it is named, and all started: every cluster is in huge pages, and no page is left over."""
+    servers = [new_cluster(shared_buffers=size, huge_pages=True) for size in ("40MB", "64MB")]
+    off = new_cluster(huge_pages=False)
+    borrowed = pool(HUGE, 0)
+    before = borrowed.numbers()
+    data = [argument for server in (*servers, off) for argument in ("--postgresql-data", server.data)]
+    elsewhere = sized()["pool"]["recommended_nr_hugepages"]
+    out = sized(*data)
+    wanted = {str(server.data): server.pages_needed(HUGE) for server in servers}
+    assert {name: out["needs"][name]["pages"] for name in wanted} == wanted
+    assert not any(out["needs"][name]["is_running"] or out["needs"][name]["held"] for name in wanted)
+    assert out["why"][str(off.data)] == "huge_pages = off"
+    assert out["pool"]["recommended_nr_hugepages"] == elsewhere + sum(wanted.values())
+    borrowed.resize(before.held + sum(wanted.values()))
+    for server in servers:
+        server.start()
+        assert kernel.main_mapping(server.postmaster).page_size == HUGE
+    # Up to PostgreSQL 18 its program counts one too many where the segment fills its pages.
+    assert borrowed.numbers().available <= len(servers)
+    out = sized(*data)
+    for server in servers:
+        need = out["needs"][str(server.data)]
+        assert need["is_running"] and need["pages"] == need["held"]
+        assert need["pages"] == pages(kernel.main_mapping(server.postmaster).length, HUGE)
+
+
+def test_a_cluster_as_debian_keeps_it(new_cluster, sized, tmp_path):
+    """Its configuration lies in /etc/postgresql, and names the data directory."""
+    server = new_cluster(shared_buffers="48MB")
+    wanted = server.pages_needed(HUGE)
+    script = ('mount -t tmpfs none /etc/postgresql && mkdir -p "/etc/postgresql/$1/main" && '
+              'cp "$2/postgresql.conf" "$2/harness.conf" "/etc/postgresql/$1/main" && rm "$2/postgresql.conf" && '
+              'echo "data_directory = \'$2\'" >> "/etc/postgresql/$1/main/postgresql.conf" && shift 2 && exec "$@"')
+    Path("/etc/postgresql").mkdir(exist_ok=True)
+    through = ["unshare", "--mount", "sh", "-c", script, "sh", str(server.install.major), server.data]
+    need = sized(through=through)["needs"][str(server.data)]
+    assert (need["pages"], need["is_running"]) == (wanted, False)
+
+
+def oracle_down(directory: Path, base: Path) -> list[str | Path]:
+    """Homes with their files, and a command that runs another where oratab has them."""
+    entries = []
+    for sid, files in {
+        "INIT": {"dbs/initINIT.ora": "*.sga_max_size=1000M\n*.sga_target=800M\n"},
+        "SPF": {"dbs/spfileSPF.ora": "\0C\"\1spfile\0SPF.__sga_target=1\n*.sga_target=512M\nSPF.sga_max_size=64M\n\0\0"},
+        "AMM": {"dbs/initAMM.ora": "memory_target=2G\n"},
+        "OFF": {"dbs/initOFF.ora": "sga_target=1G\nuse_large_pages=FALSE\n"},
+        "NONE": {},
+    }.items():
+        home = base / "product" / "19" / sid
+        (home / "bin").mkdir(parents=True)
+        entries.append(f"{sid}:{home}:N\n")
+        for name, text in files.items():
+            (home / name).parent.mkdir(exist_ok=True)
+            (home / name).write_bytes(text.encode("latin-1"))
+    oratab = directory / "oratab"
+    oratab.write_text("".join(entries))
+    script = 'mount -t tmpfs none /var/opt && mkdir /var/opt/oracle && cp "$0" /var/opt/oracle/oratab && exec "$@"'
+    return ["unshare", "--mount", "sh", "-c", script, oratab]
+
+
+def test_instances_that_are_down(oracle, sized, tmp_path):
+    """By their parameter files, by the log of their last start, or not at all, and then why."""
+    through = oracle_down(tmp_path, oracle.base)
+    out = sized(through=through)
+    # Below 1 GB a granule is 4 MB.
+    assert out["needs"]["INIT"]["pages"] == 1000 * MB // HUGE + EXTRA
+    assert out["needs"]["SPF"]["pages"] == 512 * MB // HUGE + EXTRA
+    assert "MEMORY_TARGET" in out["why"]["AMM"] and "FALSE" in out["why"]["OFF"]
+    assert "NONE" in out["why"] and out["status"] == UNKNOWN
+    # The last start of the one expected more than its parameters say, of the other we know nothing else.
+    for sid, expected in (("INIT", 600), ("NONE", 33)):
+        trace = oracle.base / "diag" / "rdbms" / sid.lower() / sid / "trace"
+        trace.mkdir(parents=True)
+        (trace / f"alert_{sid}.log").write_text(alert_log.of_19(1, expected, 0, 3))
+    out = sized(through=through)
+    assert out["needs"]["INIT"]["pages"] == 600 + EXTRA
+    assert out["needs"]["NONE"]["pages"] == 33 + EXTRA
+    assert sized("--running-only", through=through)["needs"].keys() & {"INIT", "NONE", "SPF"} == set()
+
+
+def test_what_runs_and_what_is_down_together(oracle, pool, new_cluster, sized):
+    """Started after the pool was set: an SGA in huge pages beside the cluster, where it had none before."""
+    server = new_cluster(shared_buffers="48MB")
+    borrowed = pool(HUGE, 10)
+    full = oracle.instance("FULL", SysV(20 * MB, HUGE))
+    empty = oracle.instance("EMPTY", SysV(12 * MB), SysV(3 * MB))
+    out = sized("--postgresql-data", server.data)
+    assert {name: (need["pages"], need["held"]) for name, need in out["needs"].items() if name in ("FULL", "EMPTY")} == {
+        "FULL": (10, 10), "EMPTY": (6 + 2, 0)}
+    assert out["memlock_kb"] == 20 * KB
+    empty.stop()
+    borrowed.resize(borrowed.numbers().held + 8 + out["needs"][str(server.data)]["pages"])
+    oracle.instance("EMPTY", SysV(12 * MB, HUGE), SysV(3 * MB, HUGE))
+    server.start()
+    assert kernel.main_mapping(server.postmaster).page_size == HUGE
+    assert borrowed.numbers().available <= 1
+    full.stop()
+
+
+def test_what_does_not_fit_is_named(oracle, pool, sized, tmp_path):
+    """The seed's 36569 pages, for a host that has not so much memory: no such number, and who is too large."""
+    pool(HUGE, 4)
+    oracle.instance("SMALL", SysV(8 * MB, HUGE))
+    memory = kernel.meminfo()
+    size = max(36569 * HUGE, memory["MemTotal"] + GB)
+    oracle.instance("LARGE", SysV(size, touch=False))
+    out = sized("--running-only")
+    misfit, = out["pool"]["does_not_fit"]
+    assert (misfit["instance"], misfit["pages"]) == ("LARGE", pages(size, HUGE))
+    assert misfit["over"] == out["pool"]["needed_in_all"] - out["pool"]["capacity"]
+    assert out["pool"]["recommended_nr_hugepages"] <= out["pool"]["capacity"] < memory["MemTotal"] * 80 // 100 // HUGE + 1
+    assert out["status"] == WARNING
+    answer = sidecar.run("size", "--running-only", "--state-dir", tmp_path)
+    assert f"LARGE does not fit: its {pages(size, HUGE)} pages" in " ".join(answer.stdout.split())
+    assert f"nr_hugepages = {pages(size, HUGE)}" not in answer.stdout
+    refused = sidecar.run("apply", "--pages", str(pages(size, HUGE)), "--dry-run")
+    assert refused.status == UNKNOWN and "does not fit" in refused.stderr or "can hold" in refused.stderr, refused
+
+
+def hugepages_settings() -> int:
+    """The arithmetic of MOS 401749.1 on what `ipcs -m` shows, by its own tools."""
+    page_kb = run("awk", "/Hugepagesize/ {print $2}", "/proc/meminfo").strip()
+    total = 1
+    for size in run("sh", "-c", "ipcs -m | awk '{print $5}' | grep '[0-9][0-9]*'").split():
+        whole = int(subprocess.run(["bc", "-q"], input=f"{size}/({page_kb}*1024)\n", text=True, check=True,
+                                   stdout=subprocess.PIPE).stdout)
+        if whole > 0:
+            total += whole + 1
+    return total
+
+
+def test_explain_counts_as_the_script_does(oracle, pool, new_cluster, sized, tmp_path):
+    pool(HUGE, 40)
+    oracle.instance("ORCL", *[SysV(4 * MB, HUGE) for _ in range(10)], SysV(3 * MB), SysV(20 * KB))
+    new_cluster(shared_buffers="32MB", shared_memory_type="sysv").start()
+    out = sized("--explain", "--running-only")
+    script = out["hugepages_settings_sh"]
+    assert script["pages"] == hugepages_settings()
+    # A page too many for each of ten segments that fill theirs; the eleventh needs what it is given.
+    assert script["one_page_too_many_for_each_segment"] == 10
+    assert script["skipped_small_segments"] == 1
+    others = [size for size in segments().values() if size >= 32 * MB]
+    assert script["of_segments_that_are_not_oracles"] == sum(math.floor(size / HUGE) + 1 for size in others)
+    assert script["gives_up"] == (script["pages"] * HUGE < 100_000_000)
+    release = re.match(r"(\d+)\.(\d+)", Path("/proc/sys/kernel/osrelease").read_text()).groups()
+    assert script["knows_this_kernel"] == (".".join(release) in ("2.4", "2.6", "3.8", "3.10", "4.1", "4.14"))
+    text = " ".join(sidecar.run("size", "--explain", "--running-only", "--state-dir", tmp_path).stdout.split())
+    assert f"hugepages_settings.sh would say {script['pages']} where this says" in text
+    assert "10 pages too many: it adds one to each segment" in text
+
+
+def test_formats(oracle, pool, tmp_path):
+    pool(HUGE, 4)
+    oracle.instance("ORCL", SysV(8 * MB, HUGE))
+    answer = sidecar.run("size", "--running-only", "--state-dir", tmp_path, "--format", "csv")
+    row, = (row for row in answer.csv() if row["instance"] == "ORCL")
+    assert (row["pages"], row["held"], row["is_running"], row["does_not_fit_by"]) == ("4", "4", "true", "")
+    table = sidecar.run("size", "--running-only", "--state-dir", tmp_path)
+    assert table.status == OK and max(map(len, table.stdout.splitlines())) <= 80
