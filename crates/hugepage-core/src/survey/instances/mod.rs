@@ -22,6 +22,7 @@ use crate::read::maps::Mapping;
 use crate::read::meminfo::Meminfo;
 use crate::read::oracle::{Kind as OracleKind, LastStart};
 use crate::read::postgresql_conf::Configuration;
+use crate::read::root::if_there;
 use crate::read::{Root, identity, process, thp};
 use crate::survey::pools::{self, PoolRow};
 use crate::survey::server::{pool_of_size, thp_in_use};
@@ -134,6 +135,8 @@ pub struct Survey {
     pub pools: Vec<PoolRow>,
     /// `transparent_hugepage/enabled`.
     pub transparent_hugepage: Option<String>,
+    /// Whether /dev/shm is a ramfs, as papers of 2002 had it for 32-bit Oracle: nothing limits what is in it.
+    pub shm_is_ramfs: bool,
     /// The servers that run.
     pub instances: Vec<Instance>,
     /// What could not be seen of the host.
@@ -171,6 +174,7 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
         boot_id: notes.keep(identity::boot_id(root)).flatten(),
         pools,
         transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
+        shm_is_ramfs: notes.keep(shm_is_ramfs(root)).unwrap_or(false),
         instances: assessed(seen),
         meminfo: host.meminfo,
         notes: notes.into_vec(),
@@ -445,6 +449,14 @@ fn with_hugetlb(meminfo: Option<Meminfo>, pools: &[PoolRow]) -> Option<Meminfo> 
     let sum = of_host.fold(Bytes(0), |sum, row| sum.saturating_add(row.pool.page_size.times(row.pool.nr)));
     meminfo.hugetlb = meminfo.hugetlb.or(Some(sum));
     Some(meminfo)
+}
+
+/// From /proc/self/mountinfo (proc(5)); of several mounts on one place the last is seen.
+fn shm_is_ramfs(root: &Root) -> Result<bool, ReadError> {
+    let mounts = if_there(root.read("/proc/self/mountinfo"))?.unwrap_or_default();
+    let on_shm = |line: &&str| line.split(' ').nth(4) == Some("/dev/shm");
+    let last = mounts.lines().rfind(on_shm);
+    Ok(last.is_some_and(|line| line.split(" - ").nth(1).is_some_and(|system| system.starts_with("ramfs "))))
 }
 
 fn taken_at(root: &Root) -> SystemTime {
