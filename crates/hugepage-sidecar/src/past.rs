@@ -33,9 +33,12 @@ pub struct Said {
 }
 
 impl Past {
-    /// That of the host below `root`, in `directory`.
+    /// That of the host below `root`, in its `directory`.
     pub fn of(root: &Root, directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), machine: identity::machine(root).unwrap_or_default() }
+        Self {
+            directory: root.path(&directory.to_string_lossy()),
+            machine: identity::machine(root).unwrap_or_default(),
+        }
     }
 
     /// Tells each instance what its last start has lost, if that was seen. A past that can't be read is none.
