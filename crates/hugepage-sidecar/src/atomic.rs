@@ -12,8 +12,10 @@ pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
         _ => Path::new("."),
     };
     // A name that begins with a dot and does not end as the file's own: those who read whole directories pass it over.
-    let mut new = tempfile::Builder::new().prefix(".hugepage-sidecar-").tempfile_in(directory)?;
-    new.write_all(content)?;
+    let new = tempfile::Builder::new().prefix(".hugepage-sidecar-").tempfile_in(directory);
+    // Its errors name the new file, and so are never the same twice.
+    let new = new.map_err(|error| io::Error::from(error.kind()))?;
+    new.as_file().write_all(content)?;
     new.as_file().set_permissions(Permissions::from_mode(mode))?;
     new.as_file().sync_all()?;
     new.persist(path).map_err(|error| error.error)?;

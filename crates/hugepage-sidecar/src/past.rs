@@ -1,5 +1,6 @@
 //! The past of each instance: a history file for each in one directory, in the extension's format (docs/history.md).
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,11 +15,18 @@ use humantime::format_rfc3339_micros;
 
 use crate::state;
 
+/// So many records of an instance wait at most for a disk that has room.
+const MOST_UNWRITTEN: usize = 100;
+
 /// The past of all instances of a host.
 #[derive(Debug)]
 pub struct Past {
     directory: PathBuf,
     machine: String,
+    /// By file, the records that could not be written yet, or are not to be: what was said once is not said again.
+    unwritten: BTreeMap<PathBuf, Vec<Record>>,
+    /// By file, the postmaster or PMON of the last look.
+    processes: BTreeMap<PathBuf, i32>,
 }
 
 /// What one look at an instance has to say.
@@ -38,6 +46,8 @@ impl Past {
         Self {
             directory: root.path(&directory.to_string_lossy()),
             machine: identity::machine(root).unwrap_or_default(),
+            unwritten: BTreeMap::new(),
+            processes: BTreeMap::new(),
         }
     }
 
@@ -50,23 +60,28 @@ impl Past {
     }
 
     /// Holds each instance against its past, and records what is new; keeps `size` records of each, none if 0.
-    pub fn add(&self, survey: &mut Survey, size: usize) -> Vec<Said> {
+    pub fn add(&mut self, survey: &mut Survey, size: usize) -> Vec<Said> {
         let Survey { instances, host_name, boot_id, taken_at, .. } = survey;
         let now = format_rfc3339_micros(*taken_at).to_string();
         let host = host_name.clone().unwrap_or_default();
         instances.iter_mut().map(|instance| self.add_one(instance, &now, &host, boot_id.as_deref(), size)).collect()
     }
 
-    fn add_one(&self, instance: &mut Instance, now: &str, host: &str, boot_id: Option<&str>, size: usize) -> Said {
+    fn add_one(&mut self, instance: &mut Instance, now: &str, host: &str, boot_id: Option<&str>, size: usize) -> Said {
         let mut said = Said { instance: instance.name.clone(), messages: Vec::new(), trouble: None };
         let before = match self.last(instance) {
-            Ok(before) => before.filter(|_| size > 0),
+            // Without a history only what this program itself has seen counts.
+            Ok(before) => before.filter(|_| size > 0 || self.unwritten.contains_key(&self.path(instance))),
             Err(error) => {
                 said.trouble = Some(error);
                 None
             }
         };
-        let allocations = before.as_ref().filter(|before| is_of_same_process(before, instance));
+        // Of a process that was not seen yet only the time of its start tells, which is not exact.
+        let process = self.processes.insert(self.path(instance), instance.pid);
+        let is_same_process =
+            |before: &&Record| process.map_or_else(|| is_of_same_process(before, instance), |pid| pid == instance.pid);
+        let allocations = before.as_ref().filter(is_same_process);
         let event = match (&before, allocations) {
             (Some(before), _) if is_of_same_start(before, instance, boot_id) => Event::Change,
             (_, Some(_)) => Event::CrashRestart,
@@ -101,13 +116,27 @@ impl Past {
             watch::news(status, record, before.as_ref(), &warned, Vec::new())
         };
         said.messages = news.messages;
-        if let Some(record) = news.record.filter(|_| size > 0) {
-            let file = self.file(instance);
-            let written = file.append(&record).and_then(|()| file.trim(size)).and_then(|_| file.sync());
-            said.trouble = said.trouble.or(written.err());
-        }
+        said.trouble = said.trouble.or(self.write(instance, news.record, size).err());
         self.remind(instance, boot_id);
         said
+    }
+
+    /// Appends the record, after those that could not be written before.
+    fn write(&mut self, instance: &Instance, record: Option<Record>, size: usize) -> Result<(), HistoryError> {
+        let file = self.file(instance);
+        let waiting = self.unwritten.entry(self.path(instance)).or_default();
+        waiting.extend(record);
+        let surplus = waiting.len().saturating_sub(MOST_UNWRITTEN);
+        waiting.drain(..surplus);
+        if size == 0 || waiting.is_empty() {
+            return Ok(());
+        }
+        while let Some(record) = waiting.first() {
+            file.append(record)?;
+            waiting.remove(0);
+        }
+        file.trim(size)?;
+        file.sync()
     }
 
     /// A regression, and why a start went as it did, are part of the assessment as long as that start lasts.
@@ -116,19 +145,29 @@ impl Past {
         let is_its_start = |record: &Record| {
             record.event.is_start() && record.instance.is_past_of(&whose) && is_of_same_start(record, instance, boot_id)
         };
-        if let Some(start) = self.file(instance).last(is_its_start).ok().flatten() {
+        if let Some(start) = self.last_of(instance, is_its_start).ok().flatten() {
             instance.remember(start.cause(), start.loss());
         }
     }
 
     fn last(&self, instance: &Instance) -> Result<Option<Record>, HistoryError> {
         let whose = self.whose(instance);
-        self.file(instance).last(|record| record.instance.is_past_of(&whose))
+        self.last_of(instance, |record| record.instance.is_past_of(&whose))
+    }
+
+    fn last_of(&self, instance: &Instance, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
+        let unwritten =
+            self.unwritten.get(&self.path(instance)).and_then(|waiting| waiting.iter().rfind(|one| wanted(one)));
+        unwritten.map_or_else(|| self.file(instance).last(&wanted), |record| Ok(Some(record.clone())))
+    }
+
+    fn path(&self, instance: &Instance) -> PathBuf {
+        state::history(&self.directory, &instance.kind.to_string(), &instance.name)
     }
 
     /// The file of one instance.
     fn file(&self, instance: &Instance) -> HistoryFile {
-        HistoryFile::at(state::history(&self.directory, &instance.kind.to_string(), &instance.name))
+        HistoryFile::at(self.path(instance))
     }
 
     /// An Oracle instance stays what it is when it moves to another ORACLE_HOME, as patches make it do.

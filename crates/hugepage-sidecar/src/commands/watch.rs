@@ -67,7 +67,7 @@ pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
             .with_context(|| format!("could not make {}, where --state-dir keeps the history", directory.display()))?;
     }
     let mut alarm = Alarm::new().context("could not listen to signals")?;
-    let past = Past::of(root, &options.state_dir);
+    let mut past = Past::of(root, &options.state_dir);
     let mut said = Troubles::default();
     loop {
         let begun = Instant::now();
@@ -76,7 +76,8 @@ pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
             for (volume, message) in said_of.messages {
                 say(&said_of.instance, volume, &message);
             }
-            said.keep(said_of.trouble.map(anyhow::Error::from));
+            // Its text has that of the error below it.
+            said.keep(said_of.trouble.map(|trouble| anyhow::Error::msg(trouble.to_string())));
         }
         let sizings = survey.sizings(&[], options.reserve_percent);
         for trouble in write_files(root, &survey, &sizings, options) {

@@ -1,0 +1,326 @@
+"""`hugepage-sidecar watch` and `check`: each loss is said once, and remembered, as the extension does it."""
+
+import json
+import re
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import sidecar
+from harness.cluster import Cluster
+from harness.news import PRELOADED, await_worker
+from harness.oracle import SysV
+from harness.poll import until
+from harness.processes import run
+from harness.sidecar import CRITICAL, OK, UNKNOWN, USAGE, WARNING
+from harness.status import create_extension
+from harness.units import GB, KB, MB
+
+HUGE = 2 * MB
+_LINE = re.compile(r"^\S+Z (LOG|WARNING|DETAIL|HINT):  (.*)$")
+
+
+class Watch:
+    """A running `watch`, which looks every second."""
+
+    def __init__(self, directory: Path, *options: str | Path) -> None:
+        self.state, self.json = directory / "state", directory / "look.json"
+        self.errors = directory / "stderr"
+        self._process = sidecar.start("watch", "--interval", "1s", "--state-dir", self.state, "--json", self.json,
+                                      *options, stderr=open(self.errors, "a"))
+
+    def said(self, name: str | Path = "") -> list[tuple[str, str]]:
+        """Level and text of each message about one instance; without a name those about the sidecar itself."""
+        lines = [match.groups() for match in map(_LINE.match, self.errors.read_text().splitlines()) if match]
+        lines = [(level, text) for level, text in lines if level in ("LOG", "WARNING")]
+        about = [(level, *text.partition(": ")[::2]) for level, text in lines]
+        return [(level, text) for level, whose, text in about if whose == str(name)]
+
+    def everything(self) -> str:
+        return self.errors.read_text()
+
+    def looks(self, times: int = 2) -> None:
+        """Wait until it has looked so many times from now on."""
+        for _ in range(times):
+            before = self._written()
+            until("a look", lambda: self._written() != before)
+
+    def _written(self) -> tuple[int, int] | None:
+        if not self.json.exists():
+            return None
+        status = self.json.stat()
+        return status.st_ino, status.st_mtime_ns
+
+    def history(self, name: str | Path, kind: str) -> list[dict[str, Any]]:
+        """The records about an instance."""
+        plain = re.sub(r"[^A-Za-z0-9._+]", "-", str(name).strip("/"))
+        lines = (self.state / f"{kind}-{plain}.history").read_text().splitlines()
+        return [json.loads(line.partition(" ")[2]) for line in lines]
+
+    def end(self, number: int = signal.SIGTERM) -> float:
+        """Tell it to end; how long that took, in seconds."""
+        begun = time.monotonic()
+        self._process.send_signal(number)
+        assert self._process.wait(timeout=10) == OK
+        return time.monotonic() - begun
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+@contextmanager
+def watching(directory: Path, *options: str | Path) -> Iterator[Watch]:
+    watch = Watch(directory, *options)
+    try:
+        watch.looks(1)
+        yield watch
+    finally:
+        watch.kill()
+
+
+def check(watch: Watch, name: str | Path) -> int:
+    answer = sidecar.run("check", "--state-dir", watch.state, "--instance", name)
+    assert len(answer.stdout.splitlines()) == 1 and answer.stdout.startswith("HUGEPAGES "), answer
+    return answer.status
+
+
+@pytest.fixture
+def server(new_cluster, pool) -> tuple[Cluster, Any]:
+    """A server in huge pages, and the pool, which has just what it needs."""
+    server = new_cluster(shared_buffers="64MB")
+    borrowed = pool(HUGE, server.pages_needed(HUGE))
+    return server.start(), borrowed
+
+
+def test_postgresql_before_at_and_after_a_loss(server, tmp_path):
+    """The pool shrinks and grows again: one warning, one recovery. It shrinks for good: a restart loses huge pages."""
+    server, borrowed = server
+    enough = borrowed.persistent()
+    with watching(tmp_path) as watch:
+        assert check(watch, server.data) == OK
+        borrowed.resize(0)
+        until("the warning", lambda: len(watch.said(server.data)) == 2)
+        watch.looks()
+        assert check(watch, server.data) == WARNING
+        borrowed.resize(enough)
+        until("the recovery", lambda: len(watch.said(server.data)) == 3)
+        watch.looks()
+        assert check(watch, server.data) == OK
+        borrowed.resize(0)
+        until("the second warning", lambda: len(watch.said(server.data)) == 4)
+        server.restart()
+        until("the regression", lambda: len(watch.said(server.data)) == 5)
+        watch.looks()
+        levels, texts = zip(*watch.said(server.data))
+        assert levels == ("LOG", "WARNING", "LOG", "WARNING", "WARNING")
+        assert "landed in" in texts[0] and "huge pages of 2 MB" in texts[0]
+        assert texts[1] == texts[3] == "the next start would lose huge pages, a restart after a crash included"
+        assert texts[2] == "the next start would have its huge pages again"
+        assert "has lost what it had" in texts[4] and "is in 4 kB pages" in texts[4]
+        # Small as it is, what it has lost is a warning as long as this start lasts.
+        assert check(watch, server.data) == WARNING
+        records = watch.history(server.data, "postgresql")
+        assert [(record["event"], record["landed_in"], record["generation"]) for record in records] == [
+            ("start", "hugetlb", 1), ("change", "hugetlb", 1), ("change", "hugetlb", 1), ("change", "hugetlb", 1),
+            ("start", "base", 1)]
+        assert f"HINT:  {server.data}: Run" in watch.everything()
+
+
+def test_a_crash_restart(server, tmp_path):
+    """It takes the pages it had, or not: the postmaster stays, the memory is another."""
+    server, borrowed = server
+    with watching(tmp_path) as watch:
+        postmaster = server.postmaster
+        assert server.crash()
+        until("the crash restart", lambda: len(watch.history(server.data, "postgresql")) == 2)
+        borrowed.resize(0)
+        until("the warning", lambda: len(watch.said(server.data)) == 3)
+        assert server.crash() and server.postmaster == postmaster
+        until("the loss", lambda: len(watch.said(server.data)) == 4)
+        watch.looks()
+        records = watch.history(server.data, "postgresql")
+        assert [(record["event"], record["landed_in"], record["generation"]) for record in records] == [
+            ("start", "hugetlb", 1), ("crash_restart", "hugetlb", 2), ("change", "hugetlb", 2),
+            ("crash_restart", "base", 3)]
+        assert len({record["postmaster_start"] for record in records}) == 1
+        level, text = watch.said(server.data)[-1]
+        assert level == "WARNING" and "has lost what it had" in text
+
+
+def test_an_sga_that_comes_back_mixed(oracle, pool, tmp_path):
+    borrowed = pool(HUGE, 16)
+    first = oracle.instance("ORCL", SysV(30 * MB, HUGE), SysV(2 * MB, HUGE), servers=1)
+    with watching(tmp_path) as watch:
+        assert check(watch, "ORCL") == OK
+        first.stop()
+        watch.looks()
+        oracle.instance("ORCL", SysV(30 * MB, HUGE), SysV(2 * MB))
+        until("the regression", lambda: len(watch.said("ORCL")) == 2)
+        watch.looks()
+        level, text = watch.said("ORCL")[-1]
+        assert level == "WARNING" and "has lost what it had" in text
+        assert check(watch, "ORCL") == WARNING
+        records = watch.history("ORCL", "oracle")
+        assert [(record["event"], record["landed_in"], record["generation"]) for record in records] == [
+            ("start", "hugetlb", 1), ("start", "mixed", 1)]
+        # One that is gone is no news, and nobody's past is lost.
+        oracle.instances[-1].stop()
+        watch.looks()
+        assert len(watch.history("ORCL", "oracle")) == 2 and check(watch, "ORCL") == UNKNOWN
+    assert borrowed.numbers().nr >= 16
+
+
+def test_an_sga_whose_pool_shrinks(oracle, pool, tmp_path):
+    borrowed = pool(HUGE, 20)
+    oracle.instance("ORCL", SysV(24 * MB, HUGE), servers=1)
+    with watching(tmp_path) as watch:
+        borrowed.resize(0)
+        until("the warning", lambda: len(watch.said("ORCL")) == 2)
+        watch.looks()
+        borrowed.resize(20)
+        until("the recovery", lambda: len(watch.said("ORCL")) == 3)
+        watch.looks()
+        assert [level for level, _text in watch.said("ORCL")] == ["LOG", "WARNING", "LOG"]
+
+
+def test_a_restart_of_the_sidecar_is_no_news(server, oracle, tmp_path):
+    server, borrowed = server
+    oracle.instance("ORCL", SysV(2 * MB))
+    with watching(tmp_path) as watch:
+        borrowed.resize(0)
+        until("the warning", lambda: len(watch.said(server.data)) == 2)
+        watch.looks()
+        before, records = watch.everything(), watch.history(server.data, "postgresql")
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            assert watch.end(number) < 0.5
+            with watching(tmp_path) as watch:
+                watch.looks()
+                watch.end()
+            watch = Watch(tmp_path)
+            watch.looks()
+        watch.kill()
+        assert watch.everything() == before
+        assert watch.history(server.data, "postgresql") == records
+    # `watch --once` is one look, with the exit status of `status`.
+    once = sidecar.run("watch", "--once", "--state-dir", tmp_path / "state")
+    assert (once.status, once.stdout, once.stderr) == (WARNING, "", "")
+
+
+def test_the_extension_keeps_the_same(new_cluster, pool, tmp_path):
+    """Of one server both tell the same story, and the extension reads the sidecar's file as its own."""
+    server = new_cluster(shared_buffers="64MB", **PRELOADED)
+    borrowed = pool(HUGE, server.pages_needed(HUGE))
+    create_extension(server.start())
+    with watching(tmp_path) as watch:
+        assert server.crash()
+        until("the crash restart", lambda: len(watch.history(server.data, "postgresql")) == 2)
+        borrowed.resize(0)
+        server.restart()
+        until("the regression", lambda: watch.history(server.data, "postgresql")[-1]["landed_in"] == "base")
+        await_worker(server)
+        watch.end()
+        names = ["event", "generation", "landed_in", "page_size", "shared_memory", "pages_needed", "host", "boot_id",
+                 "cause", "regression"]
+        query = f"SELECT {', '.join(names)} FROM hugepage_history WHERE event <> 'change' ORDER BY recorded_at"
+        ours = server.sql(query)
+        assert [(row["event"], row["landed_in"], row["regression"]) for row in ours] == [
+            ("start", "hugetlb", False), ("crash restart", "hugetlb", False), ("start", "base", True)]
+        kept = server.data / "pg_hugepages.history"
+        theirs, = watch.state.glob("postgresql-*.history")
+        owner = kept.stat()
+        shutil.copyfile(theirs, kept)
+        assert (kept.stat().st_uid, kept.stat().st_ino) == (owner.st_uid, owner.st_ino)
+        assert server.sql(query) == ours
+
+
+def test_a_full_disk(server, tmp_path):
+    """The trouble is said once, the watch goes on, nothing else is repeated; with room again the history is whole."""
+    server, borrowed = server
+    state = tmp_path / "state"
+    state.mkdir()
+    run("mount", "-t", "tmpfs", "-o", f"size={64 * KB}", "none", state)
+    try:
+        ballast = state / "ballast"
+        ballast.write_bytes(b"\0" * 64 * KB)
+        with watching(tmp_path) as watch:
+            watch.looks(3)
+            assert [level for level, _text in watch.said(server.data)] == ["LOG"]
+            line, = (line for line in watch.everything().splitlines() if server.root.name in line and "No space" in line)
+            assert re.search('WARNING:  could not write history file ".*": No space left on device .os error 28.$', line)
+            borrowed.resize(0)
+            until("the warning", lambda: len(watch.said(server.data)) == 2)
+            watch.looks()
+            assert len(watch.said(server.data)) == 2
+            ballast.unlink()
+            until("the history", lambda: len(watch.history(server.data, "postgresql")) == 2)
+            assert [record["event"] for record in watch.history(server.data, "postgresql")] == ["start", "change"]
+            assert watch.end() < 0.5
+    finally:
+        run("umount", state)
+
+
+def test_an_output_file_that_cannot_be_written_stays_as_it_was(oracle, tmp_path):
+    oracle.instance("ORCL", SysV(2 * MB))
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    run("mount", "-t", "tmpfs", "-o", f"size={64 * KB}", "none", disk)
+    try:
+        with watching(tmp_path, "--textfile", disk / "hugepages.prom") as watch:
+            before = (disk / "hugepages.prom").read_text()
+            assert before.endswith("# EOF\n")
+            watch.end()
+        with pytest.raises(OSError, match="No space left"), open(disk / "ballast", "wb", buffering=0) as ballast:
+            while ballast.write(b"\0" * KB):
+                pass
+        with watching(tmp_path, "--textfile", disk / "hugepages.prom") as watch:
+            watch.looks(2)
+            assert watch.everything().count("No space left on device") == 1
+            assert (disk / "hugepages.prom").read_text() == before
+            assert {path.name for path in disk.iterdir()} == {"hugepages.prom", "ballast"}
+    finally:
+        run("umount", disk)
+
+
+def test_without_a_history(server, tmp_path):
+    """Nothing is kept, and still nothing is said twice."""
+    server, borrowed = server
+    with watching(tmp_path, "--history-size", "0") as watch:
+        borrowed.resize(0)
+        until("the warning", lambda: len(watch.said(server.data)) == 2)
+        watch.looks(3)
+        assert [level for level, _text in watch.said(server.data)] == ["LOG", "WARNING"]
+        assert not watch.state.exists()
+
+
+def test_exit_statuses(server, new_cluster, oracle, tmp_path):
+    """0 well, 1 warning, 2 critical, 3 unknown, 64 a wrong call."""
+    server, borrowed = server
+    def status(*arguments: str | Path) -> int:
+        return sidecar.run("check", "--state-dir", tmp_path, *arguments).status
+    assert status("--instance", server.data) == OK
+    borrowed.resize(0)
+    assert status("--instance", server.data) == WARNING
+    server.stop()
+    borrowed.resize(borrowed.numbers().held + server.pages_needed(HUGE))
+    server.conf(huge_pages=True)
+    server.start()
+    assert status("--instance", server.data) == OK
+    borrowed.resize(0)
+    assert status("--instance", server.data) == CRITICAL
+    assert status("--instance", "NOBODY") == UNKNOWN
+    assert status("--no-such-option") == USAGE
+    assert sidecar.run("check", "--reserve-percent", "95").status == USAGE
+    assert sidecar.run("watch", "--interval", "0s", "--state-dir", tmp_path).status == USAGE
+    oracle.instance("LARGE", SysV(GB, touch=False))
+    answer = sidecar.run("check", "--state-dir", tmp_path, "--instance", "LARGE")
+    assert answer.status == WARNING and "LARGE" in answer.stdout
+    figures = dict(figure.split("=") for figure in answer.stdout.strip().rpartition(" | ")[2].split())
+    assert figures["instances"] == "1" and figures["instances_in_huge_pages"] == "0"
+    assert int(figures["pages_missing"]) == 512
