@@ -38,8 +38,10 @@ tree_for() {
     fi
     lacking=$(packages_for "$@" | sort -u | grep -vxFf <(cat "$tree/pg_hugepages.packages" 2>/dev/null)) || true
     [ -n "$lacking" ] || return 0
+    # The tree may be older than what the mirror has by now.
+    step "Reading its list of Debian packages" in_tree --keep "$tree" apt-get -q update
     # shellcheck disable=SC2086
-    step "Installing what $* needs there" in_tree --keep "$tree" scripts/apt-install $lacking
+    step "Installing there what is needed to $*" in_tree --keep "$tree" scripts/apt-install $lacking
     as_root tee -a "$tree/pg_hugepages.packages" <<<"$lacking" >/dev/null
 }
 

@@ -387,6 +387,18 @@ def test_history_of_watch_and_of_a_copy(tmp_path: Path, browser: Browser) -> Non
     assert "4 records in" in past and "are of other instances" in past
 
 
+def test_history_that_cannot_be_read_is_not_called_missing(tmp_path: Path, browser: Browser) -> None:
+    data, page = "/var/lib/postgresql/15/main", tmp_path / "report.html"
+    host = Host(tmp_path / "host")
+    host.postgresql(data, 4000 * 2 * MB, 2 * MB)
+    (host.directory / data.lstrip("/") / "pg_hugepages.history").symlink_to("/etc/passwd")
+    write(page, "--root", host.directory)
+    browser.show(page)
+    past = browser.ask("return document.querySelector('section[aria-labelledby=history] article').innerText")
+    assert "can't be seen" in past and "is a symbolic link, not a history file" in past
+    assert "no history" not in past
+
+
 def test_hostile_names_are_harmless(busy: tuple[Path, Path], browser: Browser) -> None:
     _, page = busy
     browser.show(page)

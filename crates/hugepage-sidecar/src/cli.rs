@@ -48,8 +48,11 @@ pub enum Command {
 }
 
 impl Cli {
-    /// The host to look at.
-    pub fn root(&self) -> Root {
-        self.root.as_ref().map_or_else(Root::live, Root::at)
+    /// The host to look at; an error if it is a directory that no capture can have made.
+    pub fn root(&self) -> anyhow::Result<Root> {
+        let Some(directory) = &self.root else { return Ok(Root::live()) };
+        let is_tree = directory.join("proc").is_dir();
+        anyhow::ensure!(is_tree, "{} is no tree of a host's files: it has no directory proc", directory.display());
+        Ok(Root::at(directory))
     }
 }

@@ -28,7 +28,8 @@ pub fn of(survey: &Survey) -> Exit {
     match gravest {
         Some(Severity::Critical) => CRITICAL,
         Some(Severity::Warning) => WARNING,
-        _ if survey.instances.iter().any(hidden) => UNKNOWN,
+        // Without /proc nothing is seen at all.
+        _ if survey.meminfo.is_none() || survey.instances.iter().any(hidden) => UNKNOWN,
         _ => OK,
     }
 }

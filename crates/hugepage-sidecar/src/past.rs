@@ -41,10 +41,10 @@ pub struct Said {
 }
 
 impl Past {
-    /// That of the host below `root`, in `directory`.
+    /// That of the host below `root`, in its `directory`.
     pub fn of(root: &Root, directory: &Path) -> Self {
         Self {
-            directory: directory.to_owned(),
+            directory: root.path(&directory.to_string_lossy()),
             machine: identity::machine(root).unwrap_or_default(),
             unwritten: BTreeMap::new(),
             processes: BTreeMap::new(),

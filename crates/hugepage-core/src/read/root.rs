@@ -1,9 +1,10 @@
 //! The tree that /proc and /sys are read from: `/` on a live host, a directory of files in a test or a capture.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -101,10 +102,12 @@ impl Root {
         self.place.join(path.trim_start_matches('/'))
     }
 
-    /// Opens `path` for reading.
+    /// Opens `path` for reading. Whatever is in its place, this does not wait for it.
     pub fn open(&self, path: &str) -> Result<File, ReadError> {
         self.note(path, How::Content);
-        File::open(self.path(path)).map_err(|source| self.error("open", path, self.refusal(path, source)))
+        let mut options = OpenOptions::new();
+        let opened = options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(self.path(path));
+        opened.map_err(|source| self.error("open", path, self.refusal(path, source)))
     }
 
     /// Opens `path` for reading if it is a regular file: a pipe or a device in its place is an error, and does not make

@@ -9,7 +9,7 @@ use hugepage_core::survey::instances::{Survey, survey};
 
 use crate::exit::{self, Exit};
 use crate::past::Past;
-use crate::show::rows::{HostOut, InstanceRow, PoolOut, host};
+use crate::show::rows::{HostOut, InstanceRow, PoolOut, RecommendationOut, host};
 use crate::show::table::{graded, or_unknown, size, table, wrapped};
 use crate::show::{Format, json};
 
@@ -103,17 +103,24 @@ fn print(out: &HostOut, survey: &Survey) {
                     None => format!("{bytes} in pages of unknown size"),
                 })
                 .collect();
-            print_details(row, &pieces.join(", "));
+            let of_it = out.recommendations.iter().filter(|one| one.instance.as_deref() == Some(&row.name));
+            print_details(row, of_it, &pieces.join(", "));
         });
     }
     print_pools(&out.pools);
+    // The verdict below has the command for the pool.
+    let said = |one: &&RecommendationOut| one.command.as_ref().is_some_and(|command| out.message.contains(command));
+    for one in out.recommendations.iter().filter(|one| one.instance.is_none() && !said(one)) {
+        println!();
+        print_recommendation(one, 0);
+    }
     for note in &out.notes {
         println!("{}", wrapped(&format!("note: {note}"), 0, 2));
     }
     println!("\n{}", wrapped(&format!("{}: {}", out.verdict.to_uppercase(), out.message), 0, 2));
 }
 
-fn print_details(row: &InstanceRow, pieces: &str) {
+fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'a RecommendationOut>, pieces: &str) {
     let seen = if row.evidence.is_empty() { "nothing".to_owned() } else { row.evidence.join(", ") };
     let pieces = if pieces.is_empty() { String::new() } else { format!("{pieces}; ") };
     println!("{}", wrapped(&format!("{}: {pieces}seen in {seen}", label(row)), 0, 2));
@@ -123,10 +130,21 @@ fn print_details(row: &InstanceRow, pieces: &str) {
             println!("{}", wrapped(hint, 2, 4));
         }
     }
+    // What the message already speaks of is not said twice.
+    for one in recommendations.filter(|one| !one.reason.starts_with(&row.message)) {
+        print_recommendation(one, 2);
+    }
     for note in &row.notes {
         println!("{}", wrapped(&format!("note: {note}"), 2, 4));
     }
     println!();
+}
+
+fn print_recommendation(one: &RecommendationOut, indent: usize) {
+    println!("{}", wrapped(&format!("{}: {}: {}", one.severity, one.setting, one.reason), indent, indent + 2));
+    if let Some(command) = &one.command {
+        println!("{}", wrapped(command, indent, indent + 2));
+    }
 }
 
 fn print_pools(pools: &[PoolOut]) {

@@ -21,6 +21,8 @@ pub struct Past {
     pub name: String,
     /// Histories with records.
     pub lines: Vec<Line>,
+    /// Whether there may be others, which could not be read.
+    pub is_hidden: bool,
     /// What could not be read, or was passed over.
     pub notes: Vec<String>,
 }
@@ -81,6 +83,7 @@ pub struct Entry {
 impl Past {
     pub fn of(root: &Root, survey: &Survey, instance: &Instance, row: &InstanceRow, extent: &Extent<'_>) -> Self {
         let (kept, mut notes) = history::of(root, instance, extent.state_directory);
+        let is_hidden = !notes.is_empty();
         for kept in &kept {
             if kept.foreign > 0 {
                 notes.push(format!("{} records in \"{}\" are of other instances", kept.foreign, kept.path));
@@ -90,7 +93,7 @@ impl Past {
             }
         }
         let lines = kept.into_iter().filter_map(|kept| Line::of(kept, survey.taken_at)).collect();
-        Self { kind: row.kind.clone(), name: row.name.clone(), lines, notes }
+        Self { kind: row.kind.clone(), name: row.name.clone(), lines, is_hidden, notes }
     }
 }
 

@@ -204,6 +204,18 @@ pub fn recommendation(one: &HostRecommendation) -> RecommendationOut {
     }
 }
 
+/// The host's memory (/proc/meminfo).
+#[derive(Debug, Serialize)]
+pub struct MemoryOut {
+    pub total: Option<u64>,
+    pub free: Option<u64>,
+    pub available: Option<u64>,
+    /// Of all processes.
+    pub page_tables: Option<u64>,
+    /// In huge page pools of every size.
+    pub hugetlb: Option<u64>,
+}
+
 /// A host with all of it.
 #[derive(Debug, Serialize)]
 pub struct HostOut {
@@ -211,6 +223,7 @@ pub struct HostOut {
     pub taken_at: String,
     pub verdict: String,
     pub message: String,
+    pub memory: Option<MemoryOut>,
     pub instances: Vec<InstanceRow>,
     pub pools: Vec<PoolOut>,
     pub recommendations: Vec<RecommendationOut>,
@@ -225,6 +238,13 @@ pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOut {
         taken_at: time(survey.taken_at),
         verdict: severity.to_string(),
         message,
+        memory: survey.meminfo.as_ref().map(|meminfo| MemoryOut {
+            total: bytes(meminfo.mem_total),
+            free: bytes(meminfo.mem_free),
+            available: bytes(meminfo.mem_available),
+            page_tables: bytes(meminfo.page_tables),
+            hugetlb: bytes(meminfo.hugetlb),
+        }),
         instances: survey.instances.iter().map(|one| instance(one, sizings)).collect(),
         pools: survey.pools.iter().map(|row| pool(row, sizings)).collect(),
         recommendations: recommendations.iter().map(recommendation).collect(),

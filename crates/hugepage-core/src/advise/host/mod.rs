@@ -38,7 +38,11 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
     let count = survey.instances.len();
     let worst = survey.instances.iter().max_by_key(|instance| instance.status.verdict().0);
     let Some(worst) = worst else {
-        return (Severity::Notice, "No PostgreSQL and no Oracle instance runs here.".to_owned());
+        let text = match survey.meminfo {
+            Some(_) => "No PostgreSQL and no Oracle instance runs here.",
+            None => "This host's /proc can't be read, so nothing is known of it.",
+        };
+        return (Severity::Notice, text.to_owned());
     };
     let severity = worst.status.verdict().0;
     let misfits: Vec<_> = sizings.iter().flat_map(|sizing| &sizing.misfits).collect();

@@ -24,24 +24,44 @@ pub fn rule(instance: &Instance) -> Vec<Recommendation> {
 }
 
 /// What the whole host has of it.
-pub fn host_rule(survey: &Survey) -> Option<Recommendation> {
-    let runs_oracle = survey.instances.iter().any(|instance| instance.kind != Kind::PostgreSql);
-    let total = survey.meminfo.as_ref()?.mem_total?;
-    let pools = survey.meminfo.as_ref()?.hugetlb?;
-    // Oracle's own limit (MOS 401749.1's companion for sizing): at most 70% of memory in huge pages.
-    (runs_oracle && pools > total.percent(70)).then(|| Recommendation {
-        severity: Severity::Notice,
+pub fn host_rule(survey: &Survey) -> Vec<Recommendation> {
+    if survey.instances.iter().all(|instance| instance.kind == Kind::PostgreSql) {
+        return Vec::new();
+    }
+    [large_pools(survey), ramfs(survey)].into_iter().flatten().collect()
+}
+
+/// Oracle's own limit: at most 70% of memory in huge pages.
+fn large_pools(survey: &Survey) -> Option<Recommendation> {
+    let (total, pools) = (survey.meminfo.as_ref()?.mem_total?, survey.meminfo.as_ref()?.hugetlb?);
+    (pools > total.percent(70)).then(|| Recommendation {
         area: Area::Kernel,
-        setting: "vm.nr_hugepages".to_owned(),
-        current: None,
-        recommended: None,
-        reason: format!(
-            "The pools take {pools} of the host's {total}: more than the 70% that Oracle recommends at most, which leaves \
-             little for PGA and the operating system."
-        ),
-        command: None,
         takes_effect: Effect::Now,
-        saves: None,
+        ..make(
+            "vm.nr_hugepages",
+            None,
+            None,
+            format!(
+                "The pools take {pools} of the host's {total}: more than the 70% that Oracle recommends at most, which leaves \
+                 little for PGA and the operating system."
+            ),
+        )
+    })
+}
+
+fn ramfs(survey: &Survey) -> Option<Recommendation> {
+    survey.shm_is_ramfs.then(|| Recommendation {
+        severity: Severity::Warning,
+        area: Area::Kernel,
+        command: Some("umount /dev/shm && mount -t tmpfs tmpfs /dev/shm".to_owned()),
+        ..make(
+            "/dev/shm",
+            Some("ramfs".to_owned()),
+            Some("tmpfs".to_owned()),
+            "A ramfs on /dev/shm is obsolete: it was for indirect buffers on 32-bit Linux, has no limit on its size, and is \
+             never in huge pages."
+                .to_owned(),
+        )
     })
 }
 

@@ -49,7 +49,8 @@ fn set_pool(survey: &Survey, sizing: &Sizing) -> Option<Recommendation> {
             wanted.saturating_sub(now)
         );
         (severity, reason, None)
-    } else if now.0 >= wanted.0.saturating_mul(2) && now > wanted {
+    // Where nothing runs, what is down for a while may be what the pool is for.
+    } else if !sizing.needs.is_empty() && now.0 >= wanted.0.saturating_mul(2) && now > wanted {
         let idle = now.saturating_sub(wanted);
         let reason = format!(
             "Of the pool's {now} pages of {size}, {wanted} are all that anybody running needs: the other {idle} are kept from \

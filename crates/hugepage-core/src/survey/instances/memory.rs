@@ -3,7 +3,7 @@
 use crate::assess::{Landing, Segment};
 use crate::read::devices::Devices;
 use crate::read::maps::{self, Mapping};
-use crate::read::{Root, procmap_query, smaps};
+use crate::read::{Root, procmap_query, smaps, sysctl};
 use crate::{Bytes, PageSize, ReadError};
 
 /// What told the page sizes.
@@ -40,13 +40,15 @@ pub struct Memory {
     pub source: Source,
 }
 
-/// The mappings of `pid` for which `wanted` holds, with their page sizes. Nothing is walked, and no lock of the process
+/// The mappings of `pid` for which `wanted` holds, with their page sizes. `numbered`: whether the kernel's names tell them,
+/// see [`names_by_number`]. Nothing is walked, and no lock of the process
 /// is taken but for the moment that its list of mappings takes.
 pub fn of(
     root: &Root,
     pid: i32,
     devices: &Devices,
     default: Option<PageSize>,
+    numbered: bool,
     wanted: impl Fn(&Mapping) -> bool,
 ) -> Result<Memory, ReadError> {
     let mut mappings = maps::read(root, &maps::path(pid), wanted)?;
@@ -63,7 +65,7 @@ pub fn of(
     let base = root.base_page_size().ok();
     let known: Vec<_> = mappings.iter().map(|mapping| devices.page_size(mapping.device)).collect();
     let source = if known.iter().any(Option::is_some) { Source::Devices } else { Source::Names };
-    let old = mappings.iter().any(is_numbered);
+    let old = numbered || mappings.iter().any(is_numbered);
     let sizes = mappings.iter().zip(known).map(|(mapping, known)| {
         known.or_else(|| if is_numbered(mapping) { default } else { base.filter(|_| old || is_of_base_pages(mapping)) })
     });
@@ -76,6 +78,15 @@ fn set(mappings: &mut [Mapping], sizes: Vec<Option<PageSize>>) {
     for (mapping, size) in mappings.iter_mut().zip(sizes) {
         mapping.page_size = size;
     }
+}
+
+/// Whether this kernel gives System V segments in huge pages a number for a name, and so tells them from others: those
+/// before 2.6.22 do. Unknown is no.
+pub fn names_by_number(root: &Root) -> bool {
+    let release = sysctl::running(root, "kernel.osrelease").ok().flatten().unwrap_or_default();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
+    let version: Vec<u32> = numbers.by_ref().take(3).collect();
+    version.len() == 3 && version < vec![2, 6, 22]
 }
 
 /// `/223 (deleted)`: how kernels around 2.6.18 name a System V segment in huge pages. On such a kernel those that are

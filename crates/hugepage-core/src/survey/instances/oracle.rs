@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::look::{Host, Identity};
 use super::memory::Memory;
-use super::{Host, Identity};
 use crate::assess::{Asked, HugePages, Landing, LockLimit, Product, Segment};
 use crate::notes::Notes;
 use crate::read::devices::Devices;

@@ -1,6 +1,7 @@
 //! What the pools of a host should be, for all servers that run and those that are only configured.
 
-use super::{Instance, Survey, lack};
+use super::look::lack;
+use super::{Instance, Survey};
 use crate::assess::sizing::{Need, Room, Sizing};
 use crate::read::pool::Pool;
 use crate::{Bytes, PageSize, Pages};

@@ -1,0 +1,186 @@
+//! What `size` says, as JSON has it.
+
+use hugepage_core::advise::command::set_pool;
+use hugepage_core::assess::Sizing;
+use hugepage_core::assess::oracle_size::{Segment, hugepages_settings, script_knows_kernel};
+use hugepage_core::read::{Root, sysctl, sysvipc};
+use hugepage_core::survey::down::{Down, Wants};
+use hugepage_core::survey::instances::{Instance, Kind, Survey, memlock_counts};
+use hugepage_core::{Bytes, PageSize, Pages};
+use serde::Serialize;
+
+use super::{Options, Sized};
+
+/// What is printed.
+#[derive(Debug, Serialize)]
+pub struct Out {
+    pub pools: Vec<PoolOut>,
+    /// Servers that count nothing, or whose need is not known, and why.
+    pub not_counted: Vec<NotCounted>,
+    /// For limits.conf(5), for the owner of the Oracle instance with the largest SGA; null if none runs.
+    pub memlock_kb: Option<u64>,
+    /// `vm.hugetlb_shm_group` now.
+    pub hugetlb_shm_group: Option<String>,
+    /// Whether this kernel lets Oracle have huge pages by memlock alone, without that group.
+    pub memlock_is_enough: Option<bool>,
+    pub hugepages_settings_sh: Option<Script>,
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct PoolOut {
+    pub page_size: u64,
+    pub is_default: bool,
+    pub nr_hugepages: u64,
+    /// Null: somebody's need could not be seen, so any number may be too small.
+    pub recommended_nr_hugepages: Option<u64>,
+    pub needed_in_all: u64,
+    pub capacity: Option<u64>,
+    pub remains_for_base_pages: Option<u64>,
+    pub held_by_others: u64,
+    pub needs: Vec<NeedOut>,
+    pub does_not_fit: Vec<MisfitOut>,
+    pub command: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct NeedOut {
+    pub instance: String,
+    pub is_running: bool,
+    pub pages: u64,
+    pub held: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct MisfitOut {
+    pub instance: String,
+    pub pages: u64,
+    pub over: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct NotCounted {
+    pub instance: String,
+    pub kind: String,
+    pub why: String,
+    pub is_known: bool,
+}
+
+/// What the script would have said.
+#[derive(Debug, Serialize)]
+pub struct Script {
+    pub pages: u64,
+    pub knows_this_kernel: bool,
+    pub gives_up: bool,
+    pub one_page_too_many_for_each_segment: u64,
+    pub of_segments_that_are_not_oracles: u64,
+    pub skipped_small_segments: u64,
+}
+
+impl Out {
+    pub fn of(root: &Root, sized: &Sized, options: &Options) -> Self {
+        let Sized { survey, down, sizings, .. } = sized;
+        let default = survey.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
+        let mut notes = sized.notes.clone();
+        notes.extend(survey.notes.iter().cloned());
+        notes.extend(survey.instances.iter().flat_map(|instance| instance.notes.iter().cloned()));
+        Self {
+            pools: sizings.iter().map(|sizing| pool(survey, sizing, default)).collect(),
+            not_counted: not_counted(survey, down),
+            memlock_kb: survey.instances.iter().filter_map(sga).max().map(|size| size.0.div_ceil(1024)),
+            memlock_is_enough: sysctl::running(root, "kernel.osrelease")
+                .ok()
+                .flatten()
+                .map(|release| memlock_counts(&release)),
+            hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
+            hugepages_settings_sh: options.explain.then(|| script(root, survey, default)).flatten(),
+            notes,
+        }
+    }
+}
+
+fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolOut {
+    let size = sizing.page_size;
+    let is_default = default == Some(size);
+    let row = survey.pools.iter().find(|row| row.node.is_none() && row.pool.page_size == size);
+    let now = row.map_or(Pages(0), |row| row.pool.nr.saturating_sub(row.pool.surplus.unwrap_or_default()));
+    PoolOut {
+        page_size: size.bytes().0,
+        is_default,
+        nr_hugepages: row.map_or(0, |row| row.pool.nr.0),
+        recommended_nr_hugepages: sizing.recommended.map(|pages| pages.0),
+        needed_in_all: sizing.total.0,
+        capacity: sizing.capacity.map(|pages| pages.0),
+        remains_for_base_pages: sizing.remains.map(|size| size.0),
+        held_by_others: sizing.others.0,
+        needs: sizing
+            .needs
+            .iter()
+            .map(|need| NeedOut {
+                instance: need.name.clone(),
+                is_running: need.is_running,
+                pages: need.pages.0,
+                held: need.held.0,
+            })
+            .collect(),
+        does_not_fit: sizing
+            .misfits
+            .iter()
+            .map(|misfit| MisfitOut { instance: misfit.name.clone(), pages: misfit.pages.0, over: misfit.over.0 })
+            .collect(),
+        command: sizing.recommended.filter(|wanted| *wanted != now).map(|wanted| set_pool(size, is_default, wanted)),
+    }
+}
+
+fn not_counted(survey: &Survey, down: &[Down]) -> Vec<NotCounted> {
+    let running = survey.instances.iter().filter_map(|instance| {
+        let facts = &instance.status.facts;
+        let (why, is_known) = match &facts.segment {
+            None => ("its shared memory can't be seen: run this as root", false),
+            Some(_) if instance.need().pages > Pages(0) => return None,
+            Some(_) if facts.asked.never_in_huge_pages() => ("its shared memory can't be in huge pages", true),
+            Some(_) => ("it was not asked to use huge pages", true),
+        };
+        Some(NotCounted {
+            instance: instance.name.clone(),
+            kind: instance.kind.to_string(),
+            why: why.to_owned(),
+            is_known,
+        })
+    });
+    let down = down.iter().filter_map(|down| {
+        let (why, is_known) = match &down.wants {
+            Wants::Pages(..) => return None,
+            Wants::None(why) => ((*why).to_owned(), true),
+            Wants::Unknown(why) => (why.clone(), false),
+        };
+        Some(NotCounted { instance: down.name.clone(), kind: down.kind.to_owned(), why, is_known })
+    });
+    running.chain(down).collect()
+}
+
+/// What an Oracle instance has to be allowed to lock.
+fn sga(instance: &Instance) -> Option<Bytes> {
+    (instance.kind != Kind::PostgreSql).then(|| Some(instance.status.facts.segment.as_ref()?.to_reserve)).flatten()
+}
+
+fn script(root: &Root, survey: &Survey, default: Option<PageSize>) -> Option<Script> {
+    let segments = sysvipc::read(root).ok().flatten()?;
+    let of_oracle = |shmid: u64| {
+        let oracles = survey.instances.iter().filter(|instance| instance.kind != Kind::PostgreSql);
+        oracles
+            .flat_map(|instance| instance.memory.iter().flat_map(|memory| &memory.mappings))
+            .any(|one| one.inode == shmid)
+    };
+    let segments = segments.iter().map(|segment| Segment { size: segment.size, of_oracle: of_oracle(segment.shmid) });
+    let count = hugepages_settings(segments, default?);
+    let release = sysctl::running(root, "kernel.osrelease").ok().flatten().unwrap_or_default();
+    Some(Script {
+        pages: count.pages.0,
+        knows_this_kernel: script_knows_kernel(&release),
+        gives_up: count.gives_up,
+        one_page_too_many_for_each_segment: count.one_each.0,
+        of_segments_that_are_not_oracles: count.of_others.0,
+        skipped_small_segments: count.skipped.0,
+    })
+}
