@@ -13,10 +13,10 @@ import pytest
 
 from harness import sidecar
 from harness.oracle import Instance, SysV, alert_log
-from harness.sidecar import OK, UNKNOWN, WARNING, static_binary
+from harness.sidecar import CRITICAL, OK, UNKNOWN, WARNING, static_binary
 from harness.units import GB, KB, MB
 
-ANSWERS = (OK, WARNING, UNKNOWN)
+ANSWERS = (OK, WARNING, CRITICAL, UNKNOWN)
 
 
 def told(directory: Path, sid: str, **options: Any) -> dict[str, Any]:
