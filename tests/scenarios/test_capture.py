@@ -26,12 +26,13 @@ def files(tree: Path) -> set[str]:
 
 
 def answer(*arguments: str | Path, user: str | None = None, tree: Path | None = None) -> Any:
-    """What status says, without what has to differ: the time, the source of page sizes, and where the files are."""
+    """What status says, without what has to differ: time, free memory, the source of page sizes, where the files are."""
     root = ["--root", tree] if tree else []
     said = sidecar.run(*root, "status", "--format", "json", *arguments, user=user)
     assert said.stdout, said.stderr
     plain = said.json() if not tree else sidecar.Answer(said.status, said.stdout.replace(f"{tree}/", "/"), "").json()
     plain.pop("taken_at")
+    plain.pop("memory")
     for instance in plain["instances"]:
         instance.pop("evidence")
     return said.status, plain
