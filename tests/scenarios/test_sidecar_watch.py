@@ -273,6 +273,7 @@ def test_an_output_file_that_cannot_be_written_stays_as_it_was(oracle, tmp_path)
     run("mount", "-t", "tmpfs", "-o", f"size={64 * KB}", "none", disk)
     try:
         with watching(tmp_path, "--textfile", disk / "hugepages.prom") as watch:
+            watch.looks(1)
             before = (disk / "hugepages.prom").read_text()
             assert before.endswith("# EOF\n")
             watch.end()

@@ -4,6 +4,8 @@ mod cause;
 mod forecast;
 mod log;
 mod metrics;
+#[cfg(feature = "oracle")]
+mod oracle;
 mod outlook;
 mod properties;
 mod verdict;
