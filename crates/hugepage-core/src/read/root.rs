@@ -1,14 +1,14 @@
 //! The tree that /proc and /sys are read from: `/` on a live host, a directory of files in a test or a capture.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::io::Errno;
 
 use crate::read::record::{How, Record};
 use crate::{PageSize, ReadError};
@@ -105,17 +105,29 @@ impl Root {
     /// Opens `path` for reading. Whatever is in its place, this does not wait for it.
     pub fn open(&self, path: &str) -> Result<File, ReadError> {
         self.note(path, How::Content);
-        let mut options = OpenOptions::new();
-        let opened = options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(self.path(path));
-        opened.map_err(|source| self.error("open", path, self.refusal(path, source)))
+        self.open_at_once(path, OFlags::empty()).map_err(|source| self.error("open", path, self.refusal(path, source)))
+    }
+
+    /// Of a container's files an absolute symbolic link leads to another of its files, as it does for the container, and
+    /// never out of it (openat2(2), Linux 5.6).
+    fn open_at_once(&self, path: &str, more: OFlags) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | more;
+        if !self.prefix.is_empty() {
+            let top = openat(CWD, &self.place, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+            let below = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+            match openat2(&top, path.trim_start_matches('/'), flags, Mode::empty(), below) {
+                Err(Errno::NOSYS) => {}
+                opened => return Ok(opened?.into()),
+            }
+        }
+        Ok(openat(CWD, self.path(path), flags, Mode::empty())?.into())
     }
 
     /// Opens `path` for reading if it is a regular file: a pipe or a device in its place is an error, and does not make
     /// the reader wait.
     pub fn open_regular(&self, path: &str) -> Result<File, ReadError> {
         self.note(path, How::Content);
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let opened = openat(CWD, self.path(path), flags, Mode::empty()).map_err(io::Error::from).map(File::from);
+        let opened = self.open_at_once(path, OFlags::empty());
         let file = opened.map_err(|source| self.error("open", path, self.refusal(path, source)))?;
         match file.metadata() {
             Ok(metadata) if metadata.is_file() => Ok(file),
@@ -197,7 +209,14 @@ impl Root {
     /// The names in the directory `path`, sorted.
     pub fn list(&self, path: &str) -> Result<Vec<String>, ReadError> {
         self.note(path, How::Names);
-        let entries = fs::read_dir(self.path(path));
+        let directory = match self.prefix.is_empty() {
+            true => Ok(None),
+            false => self.open_at_once(path, OFlags::DIRECTORY).map(Some),
+        };
+        let entries = directory.and_then(|directory| match &directory {
+            Some(directory) => fs::read_dir(format!("/proc/self/fd/{}", directory.as_raw_fd())),
+            None => fs::read_dir(self.path(path)),
+        });
         let entries = entries.map_err(|source| self.error("list", path, self.refusal(path, source)))?;
         let mut names = entries
             .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
@@ -328,6 +347,32 @@ mod tests {
         let error = root.read("/proc/7/maps").unwrap_err().to_string();
         assert!(error.contains("Permission denied"), "{error}");
         assert!(root.read("/proc/8/maps").unwrap_err().is_not_found());
+    }
+
+    /// A container can lay a link, and must not have this program read for it what is the host's.
+    #[test]
+    fn links_do_not_lead_out_of_a_container() {
+        let tree = tempfile::tempdir().unwrap();
+        let of = |path: &str| tree.path().join(path);
+        fs::create_dir_all(of("proc/7/root/etc/conf.d")).unwrap();
+        fs::create_dir(of("etc")).unwrap();
+        fs::write(of("etc/secret"), "the host's").unwrap();
+        fs::write(of("proc/7/root/etc/plain"), "its own").unwrap();
+        for (link, target) in
+            [("inside", "/etc/plain"), ("outside", "/etc/secret"), ("above", "../../../../etc/secret")]
+        {
+            std::os::unix::fs::symlink(target, of("proc/7/root/etc").join(link)).unwrap();
+        }
+        let root = Root::at(tree.path()).below("/proc/7/root");
+        assert_eq!(root.read("/etc/plain").unwrap(), "its own");
+        assert_eq!(root.read("/etc/inside").unwrap(), "its own");
+        for link in ["/etc/outside", "/etc/above"] {
+            assert!(root.read(link).unwrap_err().is_not_found(), "{link}");
+            assert!(root.open_regular(link).is_err(), "{link}");
+        }
+        assert_eq!(root.list("/etc").unwrap(), ["above", "conf.d", "inside", "outside", "plain"]);
+        std::os::unix::fs::symlink("/etc", of("proc/7/root/etc/all")).unwrap();
+        assert_eq!(root.list("/etc/all").unwrap().len(), 6);
     }
 
     /// What a tree would say of this machine is what sysconf(3) says.
