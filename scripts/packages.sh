@@ -12,7 +12,8 @@ packages_for() {
             test) printf '%s\n' python3-pytest openssl strace systemd ;;
             # What the scenarios of that marker need besides.
             any-major) printf '%s\n' python3-venv python3-yaml ansible-core prometheus prometheus-postgres-exporter \
-                prometheus-sql-exporter prometheus-node-exporter chromium chromium-driver python3-selenium ;;
+                prometheus-sql-exporter prometheus-node-exporter python3-selenium
+                browser_packages ;;
             oracle)    # the parsers of its SQL, by whatever Java, Maven and npm are there, and orafce: see below
                 echo python3-hypothesis
                 command -v java >/dev/null || echo default-jre-headless
@@ -33,6 +34,27 @@ missing() {    # PACKAGE...: those that are not installed
     local package
     for package in "$@"; do
         dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || echo "$package"
+    done
+}
+
+# A browser for the report's tests, unless one is there. Ubuntu has Chromium as a snap alone: Google's Chrome will do.
+browser_packages() {
+    local browser
+    for browser in chromium google-chrome; do
+        ! command -v "$browser" >/dev/null || ! command -v chromedriver >/dev/null || return 0
+    done
+    printf '%s\n' chromium chromium-driver
+}
+
+# Takes packages, one a line, and leaves out a browser that this distribution does not have.
+unless_no_browser() {
+    local package
+    while read -r package; do
+        if [[ $package == chromium* ]] && ! apt-cache policy "$package" | grep -q 'Candidate: [^(]'; then
+            say "There is no package $package here: the report is not looked at in a browser." >&2
+        else
+            echo "$package"
+        fi
     done
 }
 
@@ -71,6 +93,6 @@ install_packages() {
         absent+=("postgresql-$server" "postgresql-server-dev-$server")
     fi
     [ -z "$orafce" ] || mapfile -t -O "${#absent[@]}" absent < <(orafce_package)
-    mapfile -t absent < <(missing "${absent[@]}")
+    mapfile -t absent < <(missing "${absent[@]}" | unless_no_browser)
     [ ${#absent[@]} -eq 0 ] || step "Installing ${#absent[@]} Debian packages" as_root scripts/apt-install "${absent[@]}"
 }

@@ -33,7 +33,7 @@ def pytest_sessionstart() -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
-    """As root nothing may be skipped: a scenario that cannot be staged has failed. Only PostgreSQL itself may lack something."""
+    """As root nothing may be skipped: a scenario that cannot be staged has failed. Only PostgreSQL or the distribution may lack something."""
     outcome = yield
     report = outcome.get_result()
     if call.excinfo and call.excinfo.errisinstance(Unsupported):

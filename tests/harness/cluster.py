@@ -64,7 +64,7 @@ class Install:
 
 
 class Unsupported(Exception):
-    """The PostgreSQL under test was built without what a scenario needs."""
+    """The PostgreSQL under test was built without what a scenario needs, or the distribution does not have it."""
 
 
 class StartFailed(Exception):

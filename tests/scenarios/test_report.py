@@ -14,7 +14,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
 from harness import sidecar
-from harness.cluster import Cluster
+from harness.cluster import Cluster, Unsupported
 from harness.units import GB, MB
 
 pytestmark = pytest.mark.any_major
@@ -87,14 +87,17 @@ class Browser:
     """A headless Chromium that tells what it asked for and what it complained of."""
 
     def __init__(self) -> None:
+        program, driver = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
+        if not program or not driver:
+            raise Unsupported("no Chromium and no Google Chrome with its driver is here")
         options = webdriver.ChromeOptions()
-        options.binary_location = shutil.which("chromium") or "chromium"
+        options.binary_location = program
         for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                          "--disable-background-networking", "--disable-component-update", "--no-first-run",
                          "--host-resolver-rules=MAP * ~NOTFOUND", "--hide-scrollbars"):
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+        self.driver = webdriver.Chrome(service=Service(driver), options=options)
 
     def show(self, page: Path, width: int = 1280, dark: bool = False) -> None:
         """Load the page anew on a screen of that width, and forget what was before."""
