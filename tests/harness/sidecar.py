@@ -1,10 +1,13 @@
 """The sidecar program, as it was built, and what it answers."""
 
+import atexit
 import csv
 import io
 import json
 import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -54,13 +57,22 @@ class Answer:
         return list(csv.DictReader(io.StringIO(self.stdout)))
 
 
+@cache
+def binary_for_everybody() -> Path:
+    """A copy where every user may run it; where cargo compiles may be root's own."""
+    directory = Path(tempfile.mkdtemp(prefix="pg_hugepages-sidecar-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    directory.chmod(0o755)
+    return Path(shutil.copy(binary(), directory))
+
+
 def command(*arguments: str | Path, user: str | None = None, through: Sequence[str | Path] = ()) -> list[str]:
     """The command line of a call, as another user if one is named.
 
     `through`: the command of root that it is run by, as unshare(1).
     """
-    become = ["runuser", "-u", user, "--"] if user else []
-    return [*map(str, through), *become, str(binary()), *map(str, arguments)]
+    called = ["runuser", "-u", user, "--", str(binary_for_everybody())] if user else [str(binary())]
+    return [*map(str, through), *called, *map(str, arguments)]
 
 
 def run(*arguments: str | Path, user: str | None = None, through: Sequence[str | Path] = (), seconds: float = 60,
