@@ -16,7 +16,7 @@ use crate::commands::{check, metrics, size, status, watch};
 #[command(version, max_term_width = 100)]
 pub struct Cli {
     /// Read another host's files from DIR, as `capture` wrote them, instead of this host's /proc, /sys and /etc.
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", value_parser = tree)]
     root: Option<PathBuf>,
     /// What to do.
     #[command(subcommand)]
@@ -48,11 +48,17 @@ pub enum Command {
 }
 
 impl Cli {
-    /// The host to look at; an error if it is a directory that no capture can have made.
-    pub fn root(&self) -> anyhow::Result<Root> {
-        let Some(directory) = &self.root else { return Ok(Root::live()) };
-        let is_tree = directory.join("proc").is_dir();
-        anyhow::ensure!(is_tree, "{} is no tree of a host's files: it has no directory proc", directory.display());
-        Ok(Root::at(directory))
+    /// The host to look at.
+    pub fn root(&self) -> Root {
+        self.root.as_ref().map_or_else(Root::live, Root::at)
+    }
+}
+
+/// A directory that a capture may have made.
+fn tree(text: &str) -> Result<PathBuf, String> {
+    let directory = PathBuf::from(text);
+    match directory.join("proc").is_dir() {
+        true => Ok(directory),
+        false => Err("it is no tree of a host's files, for it has no directory proc".to_owned()),
     }
 }

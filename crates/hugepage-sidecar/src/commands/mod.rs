@@ -15,7 +15,7 @@ use crate::exit::Exit;
 
 /// Runs the subcommand; an error is one that kept it from its work.
 pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
-    let root = cli.root()?;
+    let root = cli.root();
     match &cli.command {
         Command::Status(options) => status::run(&root, options),
         Command::Size(options) => size::run(&root, options),
