@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 
 from harness import sidecar
 from harness.cluster import Cluster, Unsupported
@@ -87,6 +85,9 @@ class Browser:
     """A headless Chromium that tells what it asked for and what it complained of."""
 
     def __init__(self) -> None:
+        # Not above: where this is only collected, as for the other majors, there is no Selenium.
+        from selenium import webdriver
+        from selenium.webdriver.chrome.service import Service
         program, driver = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
         if not program or not driver:
             raise Unsupported("no Chromium and no Google Chrome with its driver is here")

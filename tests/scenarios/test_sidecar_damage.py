@@ -16,6 +16,8 @@ from harness.oracle import Instance, SysV, alert_log
 from harness.sidecar import CRITICAL, OK, UNKNOWN, WARNING, static_binary
 from harness.units import GB, KB, MB
 
+pytestmark = pytest.mark.any_major
+
 ANSWERS = (OK, WARNING, CRITICAL, UNKNOWN)
 
 

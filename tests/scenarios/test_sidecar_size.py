@@ -16,6 +16,8 @@ from harness.sidecar import OK, UNKNOWN, WARNING
 from harness.units import KB, MB, pages
 from harness.witness import segments
 
+pytestmark = pytest.mark.any_major
+
 HUGE = 2 * MB
 EXTRA = 4
 """What an Oracle instance may take beyond its SGA; see docs/sidecar.md."""

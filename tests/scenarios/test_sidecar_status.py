@@ -17,6 +17,8 @@ from harness.sidecar import OK, UNKNOWN, USAGE
 from harness.units import GB, KB, MB, pages
 from harness.witness import BASE, by_page_size, children, hugetlbfs, memlock, page_tables, shared
 
+pytestmark = pytest.mark.any_major
+
 HUGE = 2 * MB
 ORACLE = os.path.join("bin", "oracle")
 OWNER, DBA = 65534, 1

@@ -22,6 +22,8 @@ from harness.sidecar import CRITICAL, OK, UNKNOWN, USAGE, WARNING
 from harness.status import create_extension
 from harness.units import GB, KB, MB
 
+pytestmark = pytest.mark.any_major
+
 HUGE = 2 * MB
 _LINE = re.compile(r"^\S+Z (LOG|WARNING|DETAIL|HINT):  (.*)$")
 
