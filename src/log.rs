@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use hugepage_core::advise::log::Message;
+use hugepage_core::advise::watch::Volume;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
+
+use crate::settings;
 
 /// What [`trouble`] has said; inherited from the postmaster by every process of the server.
 static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -26,6 +29,16 @@ pub fn report(level: PgLogLevel, message: Message) {
         report = report.set_hint(hint);
     }
     report.report(level);
+}
+
+/// Reports `message` at the level that its volume has here.
+pub fn report_as(volume: Volume, message: Message) {
+    let level = match volume {
+        Volume::Log => PgLogLevel::LOG,
+        Volume::Warning => PgLogLevel::WARNING,
+        Volume::Regression => settings::regression_level(),
+    };
+    report(level, message);
 }
 
 /// Says in the log what went wrong with the extension itself; each but once in this process.

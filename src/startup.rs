@@ -3,11 +3,11 @@
 use std::sync::Mutex;
 
 use hugepage_core::advise::log as words;
+use hugepage_core::advise::watch::{self, Volume};
 use hugepage_core::assess::{Cause, Loss, Status};
 use hugepage_core::history::{Event, Record};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
-use pgrx::prelude::*;
 
 use crate::{assessment, history, log, preload, server, settings};
 
@@ -71,11 +71,8 @@ fn announce(status: &Status, mut notes: Notes) {
 
 /// Logs a block at the level that it deserves, or not at all.
 pub fn report(block: &words::Message, is_regression: bool) {
-    let level = match block.is_bad {
-        _ if is_regression => settings::regression_level(),
-        true => PgLogLevel::WARNING,
-        false if settings::log_startup() => PgLogLevel::LOG,
-        false => return,
-    };
-    log::report(level, block.clone());
+    let volume = watch::volume_of_start(block, is_regression);
+    if volume != Volume::Log || settings::log_startup() {
+        log::report_as(volume, block.clone());
+    }
 }

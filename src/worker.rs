@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use hugepage_core::advise::watch::{self, Volume};
+use hugepage_core::advise::watch;
 use hugepage_core::history::{Event, Record};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
@@ -87,7 +87,7 @@ impl Watch {
         let warned = preload::warn_of(&status.threats());
         let news = watch::news(&status, record, before.as_ref(), &warned, reloaded);
         for (volume, message) in news.messages {
-            log::report(level(volume), message);
+            log::report_as(volume, message);
         }
         match news.record {
             Some(record) => self.add(record),
@@ -119,12 +119,4 @@ impl Watch {
 fn before_first_look(now: &Record) -> Option<Record> {
     let recorded = history::last(&now.instance).filter(|last| last.is_of_same_start_as(now));
     recorded.or_else(|| startup::last().map(|start| start.record))
-}
-
-fn level(volume: Volume) -> PgLogLevel {
-    match volume {
-        Volume::Log => PgLogLevel::LOG,
-        Volume::Warning => PgLogLevel::WARNING,
-        Volume::Regression => settings::regression_level(),
-    }
 }

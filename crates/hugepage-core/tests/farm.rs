@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use hugepage_core::advise::host;
+use hugepage_core::advise::{hint, host, message};
 use hugepage_core::assess::{Severity, Sizing};
 use hugepage_core::read::Root;
 use hugepage_core::survey::instances::{Survey, survey};
@@ -138,7 +138,7 @@ fn the_farm_of_9216_pages() {
     assert_eq!(pool.recommendation.severity, Severity::Warning);
     assert_eq!(pool.recommendation.command.as_deref(), Some("sysctl -w vm.nr_hugepages=9482"));
     assert_eq!(
-        host::of_instance(&survey.instances[1]).0,
+        message(&survey.instances[1].status),
         "The SGA (4002 MB) is in huge pages for 4000 MB, in base pages for the other 2 MB although huge pages were asked \
          for: of the pool's 9216 pages of 2 MB others leave 2000 where 2001 are needed (1 missing)."
     );
@@ -164,7 +164,7 @@ fn thirty_six_thousand_pages_on_48_gb() {
         assert!(!command.contains("36569") && !command.contains("36834"), "{command}");
     }
     for instance in &survey.instances {
-        let (message, hint) = host::of_instance(instance);
+        let (message, hint) = (message(&instance.status), hint(&instance.status));
         assert!(!hint.unwrap_or_default().contains("nr_hugepages=36"), "{}: {message}", instance.name);
     }
 }

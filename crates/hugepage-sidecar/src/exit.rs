@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use hugepage_core::assess::Severity;
-use hugepage_core::survey::instances::{Instance, Landed, Survey};
+use hugepage_core::survey::instances::{Instance, Survey};
 
 /// An exit status of this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub const USAGE: Exit = Exit(64);
 /// Of what was seen: the gravest verdict; unknown if that is the worst and something could not be seen.
 pub fn of(survey: &Survey) -> Exit {
     let gravest = survey.instances.iter().map(|instance| instance.status.verdict().0).max();
-    let hidden = |instance: &Instance| matches!(instance.landed(), Landed::Unknown | Landed::Some);
+    let hidden = |instance: &Instance| instance.landed().is_hidden();
     match gravest {
         Some(Severity::Critical) => CRITICAL,
         Some(Severity::Warning) => WARNING,

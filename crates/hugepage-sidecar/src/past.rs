@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hugepage_core::advise::log::{self, Message};
+use hugepage_core::advise::log::Message;
 use hugepage_core::advise::watch::{self, Volume};
 use hugepage_core::assess::Threat;
-use hugepage_core::history::record::{Instance as Whose, Origin};
+use hugepage_core::history::record::Origin;
 use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
 use hugepage_core::read::{Root, identity};
-use hugepage_core::survey::instances::{Instance, Kind, Survey};
+use hugepage_core::survey::instances::{Instance, Survey};
 use humantime::format_rfc3339_micros;
 
 use crate::state;
@@ -95,22 +95,13 @@ impl Past {
             server_version: instance.version.clone().unwrap_or_default(),
             host: host.to_owned(),
             boot_id: boot_id.map(str::to_owned),
-            instance: self.whose(instance),
+            instance: state::whose(instance, self.machine.clone()),
             segment: segment(instance),
         };
-        let mut record = Record::new(event, now.to_owned(), origin, &instance.status);
         let status = &instance.status;
+        let record = Record::new(event, now.to_owned(), origin, status);
         let news = if event.is_start() {
-            let lost = before.as_ref().and_then(|before| record.compare_with(before));
-            let block = log::allocated(status, lost.as_ref(), &[]);
-            let volume = match &lost {
-                Some(_) => Volume::Regression,
-                None if block.is_bad => Volume::Warning,
-                None => Volume::Log,
-            };
-            let mut messages = vec![(volume, block)];
-            messages.extend(watch::news(status, record.clone(), Some(&record), &[], Vec::new()).messages);
-            watch::News { messages, record: Some(record) }
+            watch::start(status, record, before.as_ref())
         } else {
             let warned = before.as_ref().map(threats).unwrap_or_default();
             watch::news(status, record, before.as_ref(), &warned, Vec::new())
@@ -141,7 +132,7 @@ impl Past {
 
     /// A regression, and why a start went as it did, are part of the assessment as long as that start lasts.
     fn remind(&self, instance: &mut Instance, boot_id: Option<&str>) {
-        let whose = self.whose(instance);
+        let whose = state::whose(instance, self.machine.clone());
         let is_its_start = |record: &Record| {
             record.event.is_start() && record.instance.is_past_of(&whose) && is_of_same_start(record, instance, boot_id)
         };
@@ -151,7 +142,7 @@ impl Past {
     }
 
     fn last(&self, instance: &Instance) -> Result<Option<Record>, HistoryError> {
-        let whose = self.whose(instance);
+        let whose = state::whose(instance, self.machine.clone());
         self.last_of(instance, |record| record.instance.is_past_of(&whose))
     }
 
@@ -168,18 +159,6 @@ impl Past {
     /// The file of one instance.
     fn file(&self, instance: &Instance) -> HistoryFile {
         HistoryFile::at(self.path(instance))
-    }
-
-    /// An Oracle instance stays what it is when it moves to another ORACLE_HOME, as patches make it do.
-    fn whose(&self, instance: &Instance) -> Whose {
-        let major = instance.version.as_deref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-        let directory = instance.directory.clone().filter(|_| instance.kind == Kind::PostgreSql);
-        Whose {
-            machine: self.machine.clone(),
-            directory: directory.unwrap_or_else(|| instance.name.clone()),
-            system_identifier: instance.system_identifier.clone().unwrap_or_else(|| instance.name.clone()),
-            server_version_num: major.unwrap_or(0).saturating_mul(10_000),
-        }
     }
 }
 

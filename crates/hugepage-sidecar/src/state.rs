@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use hugepage_core::history::record::Instance as Whose;
+use hugepage_core::survey::instances::{Instance, Kind};
+
 /// Where it keeps that.
 pub const DIRECTORY: &str = "/var/lib/hugepage-sidecar";
 
@@ -13,6 +16,19 @@ pub fn history(directory: &Path, kind: &str, name: &str) -> PathBuf {
     // The kernel takes names of 255 bytes (NAME_MAX); of a longer one the end tells more than the beginning.
     let tail = &name[name.len().saturating_sub(200)..];
     directory.join(format!("{kind}-{tail}.history"))
+}
+
+/// Who the records of an instance on `machine` speak of. An Oracle instance stays what it is when it moves to another
+/// ORACLE_HOME, as patches make it do.
+pub fn whose(instance: &Instance, machine: String) -> Whose {
+    let major = instance.version.as_deref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    let directory = instance.directory.clone().filter(|_| instance.kind == Kind::PostgreSql);
+    Whose {
+        machine,
+        directory: directory.unwrap_or_else(|| instance.name.clone()),
+        system_identifier: instance.system_identifier.clone().unwrap_or_else(|| instance.name.clone()),
+        server_version_num: major.unwrap_or(0).saturating_mul(10_000),
+    }
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ impl Words<'_> {
             Some(segment) if segment.landing == Landing::Mixed => format!(
                 "huge pages for {}, in base pages for the other {}{asked}",
                 segment.in_huge_pages,
-                segment.size.saturating_sub(segment.in_huge_pages)
+                segment.in_base_pages()
             ),
             _ => format!("{size} pages{asked}"),
         }

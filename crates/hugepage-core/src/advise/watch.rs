@@ -24,6 +24,25 @@ pub struct News {
     pub record: Option<Record>,
 }
 
+/// How loud the block is that tells where shared memory landed at a start.
+pub const fn volume_of_start(block: &Message, is_regression: bool) -> Volume {
+    match (is_regression, block.is_bad) {
+        (true, _) => Volume::Regression,
+        (false, true) => Volume::Warning,
+        (false, false) => Volume::Log,
+    }
+}
+
+/// A start that nobody has told of yet: where shared memory landed, and what threatens it already. `now`: the record of
+/// `status`. `before`: the last record of the same instance.
+pub fn start(status: &Status, mut now: Record, before: Option<&Record>) -> News {
+    let lost = before.and_then(|before| now.compare_with(before));
+    let block = log::allocated(status, lost.as_ref(), &[]);
+    let mut said = vec![(volume_of_start(&block, lost.is_some()), block)];
+    said.extend(messages(status, None, &[]));
+    News { messages: said, record: Some(now) }
+}
+
 /// `now`: the record of `status` as it is. `before`: the last record of the same instance, or what it would have been.
 /// `warned`: the threats that have been warned of and are not over. `also`: what else has changed, such as settings.
 pub fn news(status: &Status, mut now: Record, before: Option<&Record>, warned: &[Threat], also: Vec<String>) -> News {

@@ -90,6 +90,11 @@ impl Segment {
             landing,
         }
     }
+
+    /// Of it, what is not in huge pages.
+    pub const fn in_base_pages(&self) -> Bytes {
+        self.size.saturating_sub(self.in_huge_pages)
+    }
 }
 
 /// What is known of the pool that the segment is in, or would be in.

@@ -20,9 +20,8 @@ pub struct Share {
 impl Share {
     /// `own`: the pages that the server itself has in this pool now. `None` where the kernel shows no reservations.
     pub fn of(pool: &Pool, own: Pages) -> Option<Self> {
-        let persistent = pool.nr.saturating_sub(pool.surplus.unwrap_or_default());
-        let used = pool.nr.saturating_sub(pool.free).saturating_add(pool.promised()?);
-        let others = used.saturating_sub(own);
+        let persistent = pool.persistent();
+        let others = pool.in_use()?.saturating_sub(own);
         let guaranteed = persistent.saturating_sub(others);
         Some(Self {
             persistent,

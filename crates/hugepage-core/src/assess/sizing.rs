@@ -60,6 +60,11 @@ pub struct Room {
 }
 
 impl Sizing {
+    /// Of several pools that of one page size.
+    pub fn of_size(sizings: &[Self], size: PageSize) -> Option<&Self> {
+        sizings.iter().find(|sizing| sizing.page_size == size)
+    }
+
     /// `used`: pages of the pool that anybody has or was promised. Who has its pages keeps them; of the others those that
     /// run come before those that do not, and small before large, so that as many as possible fit.
     pub fn of(page_size: PageSize, mut needs: Vec<Need>, used: Pages, room: Option<Room>) -> Self {

@@ -1,9 +1,8 @@
 //! /proc/PID/limits: the resource limits that a process really has, whatever limits.conf or a unit says. Everybody may
 //! read it, also of a process that is not dumpable (proc(5), getrlimit(2)).
 
-use std::io;
-
 use crate::read::Root;
+use crate::read::process::unless_gone;
 use crate::{Bytes, ReadError};
 
 /// One limit.
@@ -16,11 +15,11 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Whether `size` is within it.
-    pub fn allows(self, size: Bytes) -> bool {
+    /// The bytes; `None` for no limit.
+    pub const fn bytes(self) -> Option<Bytes> {
         match self {
-            Self::Unlimited => true,
-            Self::At(limit) => size <= limit,
+            Self::Unlimited => None,
+            Self::At(limit) => Some(limit),
         }
     }
 }
@@ -49,17 +48,7 @@ impl LockedMemory {
 
 /// The limits of `pid` on locked memory; `Ok(None)` if there is no such process (any more).
 pub fn locked_memory(root: &Root, pid: i32) -> Result<Option<LockedMemory>, ReadError> {
-    match root.read_short(&format!("/proc/{pid}/limits"), LockedMemory::parse) {
-        Ok(limits) => Ok(Some(limits)),
-        Err(error) if is_gone(&error) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether a file of /proc/PID failed because the process has ended: before the open, or between open and read.
-pub(crate) fn is_gone(error: &ReadError) -> bool {
-    let ended = |source: &io::Error| source.raw_os_error() == Some(libc::ESRCH);
-    error.is_not_found() || matches!(error, ReadError::Io { source, .. } if ended(source))
+    unless_gone(root.read_short(&format!("/proc/{pid}/limits"), LockedMemory::parse))
 }
 
 #[cfg(test)]

@@ -32,6 +32,16 @@ impl Pool {
         Some(self.free.saturating_sub(self.promised()?))
     }
 
+    /// What the pool keeps when its users go: all but the surplus.
+    pub fn persistent(&self) -> Pages {
+        self.nr.saturating_sub(self.surplus.unwrap_or_default())
+    }
+
+    /// Pages that are touched or promised. `None` where reservations are unknown.
+    pub fn in_use(&self) -> Option<Pages> {
+        Some(self.nr.saturating_sub(self.free).saturating_add(self.promised()?))
+    }
+
     /// `resv`, or zero where there is no page that could be promised.
     pub fn promised(&self) -> Option<Pages> {
         self.resv.or((self.nr == Pages(0)).then_some(Pages(0)))

@@ -5,7 +5,7 @@ use crate::assess::sizing::Need;
 use crate::notes::Notes;
 use crate::read::Root;
 use crate::read::oracle::find::Search;
-use crate::read::oracle::{Instance, Kind, Parameters, last_start, oratab};
+use crate::read::oracle::{Instance, Kind, Parameters, oratab};
 use crate::survey::instances::Survey;
 use crate::{PageSize, Pages};
 
@@ -43,11 +43,9 @@ impl Down {
 
 /// Those of oratab that do not run.
 pub fn oracle(root: &Root, survey: &Survey, notes: &mut Notes) -> Vec<Down> {
-    let default = survey.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
-    let entries = oratab::read(root, notes);
-    let runs = |sid: &str| survey.instances.iter().any(|instance| instance.home.is_some() && instance.name == sid);
-    let named = |sid: &str| survey.instances.iter().any(|instance| instance.name == sid);
-    let down = entries.into_iter().filter(|entry| !runs(&entry.sid) && !named(&entry.sid));
+    let default = survey.default_page_size();
+    let runs = |sid: &str| survey.instances.iter().any(|instance| instance.name == sid);
+    let down = oratab::read(root, notes).into_iter().filter(|entry| !runs(&entry.sid));
     down.map(|entry| {
         let kind = if entry.sid.starts_with('+') { Kind::Asm } else { Kind::Database };
         let instance = Instance { kind, sid: entry.sid.clone() };
@@ -68,8 +66,7 @@ fn wants(root: &Root, instance: &Instance, home: &str, page_size: PageSize, note
         .map(|path| Parameters::read(root, &path, &instance.sid, notes))
         .filter(|parameters| !parameters.is_empty());
     let destination = parameters.as_ref().and_then(|parameters| parameters.get("diagnostic_dest"));
-    let log = Search { diagnostic_dest: destination, ..search }.alert_log(root, notes);
-    let start = log.and_then(|log| notes.keep(last_start(root, &log)).flatten());
+    let start = Search { diagnostic_dest: destination, ..search }.last_start(root, notes).map(|(_, start)| start);
     let known = [parameters.as_ref(), start.as_ref().map(|start| &start.parameters)];
     // The parameter file is what the next start reads; the log tells of the last one.
     let setting = known.iter().flatten().find_map(|parameters| parameters.get("use_large_pages"));

@@ -1,12 +1,12 @@
 //! All pools of a host: one for each page size, and the share of each NUMA node.
 
-use crate::Pages;
 use crate::notes::Notes;
 use crate::read::cgroup::Limit;
 use crate::read::meminfo::Meminfo;
 use crate::read::pool::{self, Pool};
 use crate::read::{Root, buddyinfo};
 use crate::survey::{CgroupView, limits};
+use crate::{Bytes, PageSize, Pages};
 
 /// A pool, or a node's share of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,21 @@ pub struct PoolRow {
     /// How many more pages the kernel could make of the free memory as it lies, without compaction; `None` for pages
     /// larger than the buddy allocator's largest block.
     pub obtainable_now: Option<Pages>,
+}
+
+/// Of these those of the host, without its nodes' shares.
+pub fn of_host(rows: &[PoolRow]) -> impl Iterator<Item = &PoolRow> + Clone {
+    rows.iter().filter(|row| row.node.is_none())
+}
+
+/// The host's pool of one size; `None` if there is none.
+pub fn of_size(rows: &[PoolRow], size: PageSize) -> Option<&PoolRow> {
+    of_host(rows).find(|row| row.pool.page_size == size)
+}
+
+/// The memory of these pools.
+pub fn memory<'a>(rows: impl Iterator<Item = &'a PoolRow>) -> Bytes {
+    rows.fold(Bytes(0), |sum, row| sum.saturating_add(row.pool.page_size.times(row.pool.nr)))
 }
 
 /// The pools in the order of page sizes, the host's before its nodes'.

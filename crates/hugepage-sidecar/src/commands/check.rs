@@ -1,10 +1,11 @@
 //! `check`: one line and an exit status, as monitoring plugins do (Monitoring Plugins Development Guidelines).
 
 use clap::Args;
-use hugepage_core::advise::host::of_instance;
+use hugepage_core::advise::{hint, message};
 use hugepage_core::assess::{Severity, Sizing};
 use hugepage_core::read::Root;
 use hugepage_core::survey::instances::{Instance, Landed, Survey};
+use hugepage_core::survey::pools;
 
 use super::status::{Look, look};
 use crate::exit::{self, Exit};
@@ -36,26 +37,21 @@ pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
 
 /// Of the instance that is worst off.
 fn sentence(survey: &Survey, wanted: Option<&str>) -> String {
-    let gravest = |instance: &&Instance| (instance.status.verdict().0, is_hidden(instance));
+    let gravest = |instance: &&Instance| (instance.status.verdict().0, instance.landed().is_hidden());
     let Some(worst) = survey.instances.iter().max_by_key(gravest) else {
         return match wanted {
             Some(name) => format!("no instance {name} runs here"),
             None => "no PostgreSQL and no Oracle instance runs here".to_owned(),
         };
     };
-    let (message, hint) = of_instance(worst);
     let all_well = worst.status.verdict().0 == Severity::Ok && survey.instances.len() > 1;
     let text = match all_well {
         true => format!("all {} instances are in huge pages, and restarts keep them.", survey.instances.len()),
-        false => format!("{}: {message}", worst.name),
+        false => format!("{}: {}", worst.name, message(&worst.status)),
     };
-    let hint = hint.filter(|_| !all_well).map(|hint| format!(" {hint}")).unwrap_or_default();
+    let hint = hint(&worst.status).filter(|_| !all_well).map(|hint| format!(" {hint}")).unwrap_or_default();
     // A bar begins the figures.
     format!("{text}{hint}").replace('|', "/")
-}
-
-fn is_hidden(instance: &Instance) -> bool {
-    matches!(instance.landed(), Landed::Unknown | Landed::Some)
 }
 
 /// Performance data: `name=value[unit]`.
@@ -67,12 +63,11 @@ fn figures(survey: &Survey, sizings: &[Sizing]) -> String {
     figures.extend(missing.map(|missing| format!("pages_missing={missing}")));
     let meminfo = survey.meminfo.as_ref();
     figures.extend(meminfo.and_then(|meminfo| meminfo.page_tables).map(|tables| format!("page_tables={}B", tables.0)));
-    for row in survey.pools.iter().filter(|row| row.node.is_none()) {
+    for row in pools::of_host(&survey.pools) {
         let size = row.pool.page_size.cgroup_name();
         figures.push(format!("nr_{size}={}", row.pool.nr));
         figures.extend(row.pool.available().map(|pages| format!("available_{size}={pages}")));
-        let sizing = sizings.iter().find(|sizing| sizing.page_size == row.pool.page_size);
-        let recommended = sizing.and_then(|sizing| sizing.recommended);
+        let recommended = Sizing::of_size(sizings, row.pool.page_size).and_then(|sizing| sizing.recommended);
         figures.extend(recommended.map(|pages| format!("recommended_{size}={pages}")));
     }
     format!(" | {}", figures.join(" "))

@@ -8,7 +8,7 @@ use hugepage_core::metrics::{Snapshot, text};
 use hugepage_core::read::Root;
 
 use crate::atomic;
-use crate::commands::status::{Look, look};
+use crate::commands::status::{Look, look_at};
 use crate::exit::{self, Exit};
 
 /// Options of `metrics`.
@@ -23,7 +23,7 @@ pub struct Options {
 
 /// Well if the text was written, whatever it says: the alerts judge that.
 pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
-    let (survey, _) = look(root, &options.look);
+    let survey = look_at(root, &options.look);
     let text = text(&Snapshot::from(&survey));
     match &options.textfile {
         Some(path) => atomic::write(path, text.as_bytes(), 0o644).with_context(|| path.display().to_string())?,

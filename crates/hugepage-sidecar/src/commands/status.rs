@@ -34,10 +34,16 @@ pub struct Options {
     pub format: Format,
 }
 
-/// Looks at the host and at its instances' past, and works out its pools.
-pub fn look(root: &Root, look: &Look) -> (Survey, Vec<Sizing>) {
+/// Looks at the host and at its instances' past.
+pub fn look_at(root: &Root, look: &Look) -> Survey {
     let mut survey = survey(root, look.reserve_percent);
     Past::of(root, &look.state_dir).tell(&mut survey);
+    survey
+}
+
+/// The same, with its pools as they should be for what runs.
+pub fn look(root: &Root, look: &Look) -> (Survey, Vec<Sizing>) {
+    let survey = look_at(root, look);
     let sizings = survey.sizings(&[], look.reserve_percent);
     (survey, sizings)
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use hugepage_core::advise::host::{self, HostRecommendation};
 use hugepage_core::advise::terms::Terms;
-use hugepage_core::assess::{self, Landing, Product, Sizing};
+use hugepage_core::advise::{hint, message};
+use hugepage_core::assess::{self, Landing, Product, Segment, Sizing};
 use hugepage_core::read::limits::Limit;
 use hugepage_core::read::{Root, sysctl};
 use hugepage_core::survey::instances::{self, Landed, Survey};
@@ -81,7 +82,6 @@ fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &instances::Instan
     let segment = facts.segment.as_ref();
     // Where the kernel did not tell, what is not known to be in huge pages is not known to be in base pages either.
     let known = segment.filter(|segment| segment.landing != Landing::Unknown);
-    let (message, hint) = host::of_instance(instance);
     let landed = instance.landed();
     let pool = facts.pool.known();
     let soft = instance.memlock.and_then(|memlock| memlock.soft);
@@ -91,26 +91,23 @@ fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &instances::Instan
         kind: Some(instance.kind.to_string()),
         sid: Some(instance.name.clone()),
         verdict: Some(status.verdict().0.to_string()),
-        message: Some(message),
-        hint,
+        message: Some(message(status)),
+        hint: hint(status),
         sga_in_huge_pages: match landed {
             Landed::All => Some(true),
             Landed::Mixed | Landed::Nothing | Landed::Amm => Some(false),
             Landed::Some | Landed::Unknown => None,
         },
-        landed_in: Some(if landed == Landed::All { Landing::Hugetlb } else { facts.landing() }.to_string()),
+        landed_in: Some(instance.landed_in().to_string()),
         mapping: segment.map(|segment| segment.name.clone()),
         page_size: facts.page_size().map(|size| size.bytes()),
         cause: status.cause.map(|cause| cause.to_string()),
         shared_memory: segment.map(|segment| segment.size),
         huge_page_bytes: known.map(|segment| segment.in_huge_pages),
-        base_page_bytes: known.map(|segment| segment.size.saturating_sub(segment.in_huge_pages)),
+        base_page_bytes: known.map(Segment::in_base_pages),
         use_large_pages: setting.split_once(" = ").map(|(_, value)| value.to_owned()),
         huge_page_size: facts.huge_page_size.map(|size| size.bytes()),
-        memlock: soft.and_then(|limit| match limit {
-            Limit::At(limit) => Some(limit),
-            Limit::Unlimited => None,
-        }),
+        memlock: soft.and_then(Limit::bytes),
         memlock_unlimited: soft.map(|limit| limit == Limit::Unlimited),
         pages_needed: status.needed,
         pages_missing: status.missing,
@@ -122,9 +119,9 @@ fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &instances::Instan
         page_tables: survey.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables),
         transparent_hugepage: survey.transparent_hugepage.clone(),
         restart_outlook: Some(status.outlook.to_string()),
-        recommended_nr_hugepages: sizings
-            .iter()
-            .find(|sizing| Some(sizing.page_size) == facts.huge_page_size)
+        recommended_nr_hugepages: facts
+            .huge_page_size
+            .and_then(|size| Sizing::of_size(sizings, size))
             .and_then(|sizing| sizing.recommended),
         notes: joined(&instance.notes),
         pid: u64::try_from(instance.pid).ok(),

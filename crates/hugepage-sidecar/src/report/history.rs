@@ -67,22 +67,11 @@ pub fn of(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<Kept
 /// Whom the records have to speak of: this machine or the container that the server sees; empty if that can't be told,
 /// as of Oracle, whose files hold one instance alone.
 fn whose(root: &Root, instance: &Instance) -> Vec<Whose> {
-    let (Some(directory), Some(identifier)) = (&instance.directory, &instance.system_identifier) else {
+    if instance.directory.is_none() || instance.system_identifier.is_none() {
         return Vec::new();
-    };
-    let major: u32 = instance.version.as_deref().and_then(|version| version.parse().ok()).unwrap_or(0);
+    }
     let container = root.below(&format!("/proc/{}/root", instance.pid));
     let machines = [root, &container].map(|root| identity::machine(root).ok());
     let named = container.read("/etc/hostname").ok().map(|name| name.trim().to_owned());
-    machines
-        .into_iter()
-        .chain([named])
-        .flatten()
-        .map(|machine| Whose {
-            machine,
-            directory: directory.clone(),
-            system_identifier: identifier.clone(),
-            server_version_num: major * 10_000,
-        })
-        .collect()
+    machines.into_iter().chain([named]).flatten().map(|machine| state::whose(instance, machine)).collect()
 }

@@ -3,11 +3,12 @@
 
 use std::time::SystemTime;
 
-use hugepage_core::advise::host::{HostRecommendation, of_instance};
+use hugepage_core::advise::host::HostRecommendation;
+use hugepage_core::advise::{hint, message};
 use hugepage_core::assess::{Landing, Product, Sizing};
 use hugepage_core::read::limits::Limit;
 use hugepage_core::survey::instances::memory::Memory;
-use hugepage_core::survey::instances::{Instance, Kind, Landed, Survey};
+use hugepage_core::survey::instances::{Instance, Kind, Survey};
 use hugepage_core::survey::pools::PoolRow;
 use hugepage_core::{Bytes, Pages};
 use serde::Serialize;
@@ -107,23 +108,23 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
     let status = &instance.status;
     let facts = &status.facts;
     let segment = facts.segment.as_ref();
-    let (message, hint) = of_instance(instance);
-    let sizing = sizings.iter().find(|sizing| Some(sizing.page_size) == facts.huge_page_size);
+    let sizing = facts.huge_page_size.and_then(|size| Sizing::of_size(sizings, size));
+    let soft = instance.memlock.and_then(|memlock| memlock.soft);
     let known = segment.filter(|segment| segment.landing != Landing::Unknown);
     InstanceRow {
         kind: instance.kind.to_string(),
         name: instance.name.clone(),
         pid: instance.pid,
         verdict: status.verdict().0.to_string(),
-        message,
-        hint,
+        message: message(status),
+        hint: hint(status),
         landed: instance.landed().to_string(),
-        landed_in: if instance.landed() == Landed::All { Landing::Hugetlb } else { facts.landing() }.to_string(),
+        landed_in: instance.landed_in().to_string(),
         page_size: facts.page_size().map(|size| size.bytes().0),
         cause: status.cause.map(|cause| cause.to_string()),
         shared_memory: segment.map(|segment| segment.size.0),
         in_huge_pages: known.map(|segment| segment.in_huge_pages.0),
-        in_base_pages: known.map(|segment| segment.size.saturating_sub(segment.in_huge_pages).0),
+        in_base_pages: known.map(|segment| segment.in_base_pages().0),
         setting: setting(instance),
         huge_page_size: facts.huge_page_size.map(|size| size.bytes().0),
         pages_needed: pages(status.needed),
@@ -133,11 +134,8 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         recommended_nr_hugepages: sizing.and_then(|sizing| pages(sizing.recommended)),
         processes: instance.page_tables.processes,
         page_tables: bytes(instance.page_tables.total),
-        memlock: match soft(instance) {
-            Some(Limit::At(limit)) => Some(limit.0),
-            _ => None,
-        },
-        memlock_unlimited: soft(instance).map(|limit| limit == Limit::Unlimited),
+        memlock: bytes(soft.and_then(Limit::bytes)),
+        memlock_unlimited: soft.map(|limit| limit == Limit::Unlimited),
         version: instance.version.clone(),
         oracle_home: instance.home.clone(),
         data_directory: instance.directory.clone(),
@@ -153,11 +151,6 @@ fn of_sizes(memory: &Memory) -> Vec<OfSize> {
     sizes.map(|(page, size)| OfSize { page_size: page.map(|page| page.bytes().0), bytes: size.0 }).collect()
 }
 
-/// What the instance may lock now.
-pub fn soft(instance: &Instance) -> Option<Limit> {
-    instance.memlock?.soft
-}
-
 fn setting(instance: &Instance) -> String {
     let asked = instance.status.facts.asked;
     let text = hugepage_core::advise::terms::Terms::of(asked.product).setting(asked.huge_pages);
@@ -167,7 +160,7 @@ fn setting(instance: &Instance) -> String {
 
 pub fn pool(row: &PoolRow, sizings: &[Sizing]) -> PoolOut {
     let pool = &row.pool;
-    let sizing = sizings.iter().find(|sizing| sizing.page_size == pool.page_size && row.node.is_none());
+    let sizing = Sizing::of_size(sizings, pool.page_size).filter(|_| row.node.is_none());
     let held = |sizing: &Sizing| sizing.needs.iter().map(|need| need.held.0).sum();
     PoolOut {
         page_size: pool.page_size.bytes().0,

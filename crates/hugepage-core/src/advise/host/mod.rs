@@ -6,9 +6,9 @@ mod pool;
 use std::cmp::Reverse;
 
 use crate::PageSize;
-use crate::advise::{Recommendation, hint, message};
+use crate::advise::Recommendation;
 use crate::assess::{Severity, Sizing};
-use crate::survey::instances::{Instance, Landed, Survey};
+use crate::survey::instances::{Landed, Survey};
 
 /// One thing to set, for one server or for the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +47,7 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
     let severity = worst.status.verdict().0;
     let misfits: Vec<_> = sizings.iter().flat_map(|sizing| &sizing.misfits).collect();
     let landed = survey.instances.iter().filter(|instance| instance.landed() == Landed::All).count();
-    let unknown =
-        survey.instances.iter().filter(|instance| matches!(instance.landed(), Landed::Unknown | Landed::Some)).count();
+    let unknown = survey.instances.iter().filter(|instance| instance.landed().is_hidden()).count();
     let mut text = match (count, landed) {
         (1, 1) => "The one instance is in huge pages".to_owned(),
         (1, _) if unknown == 1 => "Whether the one instance is in huge pages can't be seen".to_owned(),
@@ -69,14 +68,9 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
     (severity, text + ".")
 }
 
-/// The sentence on one server and what to do, where the number for the pool is the host's.
-pub fn of_instance(instance: &Instance) -> (String, Option<String>) {
-    (message(&instance.status), hint(&instance.status))
-}
-
 impl Survey {
     /// Whether it is the size that mappings get which ask for none.
     fn is_default(&self, size: PageSize) -> bool {
-        self.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size) == Some(size)
+        self.default_page_size() == Some(size)
     }
 }

@@ -84,6 +84,7 @@ fn automatic_memory(instance: &Instance, parameters: Option<&Parameters>) -> Opt
         return None;
     }
     let target = parameters.and_then(|parameters| parameters.get("memory_target")).map(str::to_owned);
+    let reason = format!("{} {}", message(&instance.status), hint(&instance.status).unwrap_or_default());
     Some(Recommendation {
         severity: instance.status.verdict().0,
         command: Some(
@@ -91,7 +92,7 @@ fn automatic_memory(instance: &Instance, parameters: Option<&Parameters>) -> Opt
              SET sga_target = ... SCOPE=SPFILE; ALTER SYSTEM SET pga_aggregate_target = ... SCOPE=SPFILE;"
                 .to_owned(),
         ),
-        ..make("memory_target", target, Some("0".to_owned()), format!("{} {}", message(&instance.status), hint(&instance.status).unwrap_or_default()))
+        ..make("memory_target", target, Some("0".to_owned()), reason)
     })
 }
 

@@ -1,12 +1,11 @@
 //! The pools of the host: as many pages as everything known needs.
 
+use crate::Pages;
 use crate::advise::command;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::advise::rules::pool_setting;
 use crate::assess::{Severity, Sizing};
-use crate::read::pool::Pool;
 use crate::survey::instances::Survey;
-use crate::{Bytes, Pages};
 
 pub fn rule(survey: &Survey, sizing: &Sizing) -> Vec<Recommendation> {
     let mut found: Vec<_> = set_pool(survey, sizing).into_iter().collect();
@@ -14,7 +13,7 @@ pub fn rule(survey: &Survey, sizing: &Sizing) -> Vec<Recommendation> {
         severity: Severity::Warning,
         area: Area::Kernel,
         setting: pool_setting(sizing.page_size, survey.is_default(sizing.page_size)),
-        current: pool(survey, sizing).map(|pool| pool.nr.to_string()),
+        current: survey.pool(sizing.page_size).map(|pool| pool.nr.to_string()),
         recommended: None,
         reason: format!(
             "{} needs {} pages of {}, {} more than this host can hold beside the others and what it keeps for base pages.",
@@ -29,13 +28,13 @@ pub fn rule(survey: &Survey, sizing: &Sizing) -> Vec<Recommendation> {
 
 /// The command that sets the pool to what all need, if it has less and the host can hold that.
 pub fn change(survey: &Survey, sizing: &Sizing) -> Option<String> {
-    let (wanted, now) = (sizing.recommended?, persistent(pool(survey, sizing)?));
+    let (wanted, now) = (sizing.recommended?, survey.pool(sizing.page_size)?.persistent());
     (wanted > now).then(|| command::set_pool(sizing.page_size, survey.is_default(sizing.page_size), wanted))
 }
 
 fn set_pool(survey: &Survey, sizing: &Sizing) -> Option<Recommendation> {
     let (size, wanted) = (sizing.page_size, sizing.recommended?);
-    let now = persistent(pool(survey, sizing)?);
+    let now = survey.pool(size)?.persistent();
     let is_default = survey.is_default(size);
     let needed: Pages = sizing.needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.pages));
     let (severity, reason, saves) = if wanted > now {
@@ -50,7 +49,7 @@ fn set_pool(survey: &Survey, sizing: &Sizing) -> Option<Recommendation> {
         );
         (severity, reason, None)
     // Where nothing runs, what is down for a while may be what the pool is for.
-    } else if !sizing.needs.is_empty() && now.0 >= wanted.0.saturating_mul(2) && now > wanted {
+    } else if !sizing.needs.is_empty() && now > wanted && now.0 >= wanted.0.saturating_mul(2) {
         let idle = now.saturating_sub(wanted);
         let reason = format!(
             "Of the pool's {now} pages of {size}, {wanted} are all that anybody running needs: the other {idle} are kept from \
@@ -69,16 +68,6 @@ fn set_pool(survey: &Survey, sizing: &Sizing) -> Option<Recommendation> {
         reason,
         command: Some(command::set_pool(size, is_default, wanted)),
         takes_effect: if saves.is_some() { Effect::Now } else { Effect::ServerRestart },
-        saves: saves.filter(|saves| *saves > Bytes(0)),
+        saves,
     })
-}
-
-fn pool<'a>(survey: &'a Survey, sizing: &Sizing) -> Option<&'a Pool> {
-    let mut hosts = survey.pools.iter().filter(|row| row.node.is_none()).map(|row| &row.pool);
-    hosts.find(|pool| pool.page_size == sizing.page_size)
-}
-
-/// Pages that stay when their users go.
-fn persistent(pool: &Pool) -> Pages {
-    pool.nr.saturating_sub(pool.surplus.unwrap_or_default())
 }

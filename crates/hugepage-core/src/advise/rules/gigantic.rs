@@ -4,6 +4,7 @@ use super::SizeOf;
 use crate::advise::largest;
 use crate::advise::recommendation::{Area, Effect, Recommendation, alter_system, setting};
 use crate::assess::{HugePages, Severity};
+use crate::survey::pools;
 use crate::survey::situation::Situation;
 use crate::{Bytes, PageSize};
 
@@ -50,7 +51,7 @@ fn last_page(situation: &Situation, size_of: &mut SizeOf<'_>) -> Option<Recommen
 fn would_pay(situation: &Situation) -> Option<Recommendation> {
     let status = &situation.status;
     let size = status.facts.huge_page_size.filter(|size| *size < GIGANTIC)?;
-    let there = situation.pools.iter().any(|row| row.node.is_none() && row.pool.page_size == GIGANTIC);
+    let there = pools::of_size(&situation.pools, GIGANTIC).is_some();
     let less = situation.tables_at_most(size).saturating_sub(situation.tables_at_most(GIGANTIC));
     let pages = GIGANTIC.pages_to_hold(situation.segment());
     let wasted = GIGANTIC.times(pages).saturating_sub(situation.segment());

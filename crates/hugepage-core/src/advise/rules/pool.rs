@@ -4,6 +4,7 @@ use super::SizeOf;
 use crate::advise::command;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::assess::{HugePages, Outlook, Pending, Severity};
+use crate::survey::pools;
 use crate::survey::situation::Situation;
 use crate::{PageSize, Pages};
 
@@ -90,7 +91,7 @@ pub struct Fragmented {
 /// Whether the pool that is wanted can't be had without compacting memory.
 pub fn fragmented(situation: &Situation) -> Option<Fragmented> {
     let pool = situation.status.facts.pool.known()?;
-    let row = situation.pools.iter().find(|row| row.node.is_none() && row.pool.page_size == pool.page_size)?;
+    let row = pools::of_size(&situation.pools, pool.page_size)?;
     let more = situation.status.recommended?.saturating_sub(pool.nr);
     Some(Fragmented { more, ready: row.obtainable_now? }).filter(|found| found.ready < found.more)
 }
@@ -135,12 +136,12 @@ fn others(situation: &Situation) -> Vec<Recommendation> {
         Pending::Changed(_, ground) => ground.huge_page_size,
         _ => None,
     };
-    let host = situation.pools.iter().filter(|row| row.node.is_none());
-    host.filter(|row| ![own, pending].contains(&Some(row.pool.page_size)))
+    pools::of_host(&situation.pools)
+        .filter(|row| ![own, pending].contains(&Some(row.pool.page_size)))
         .filter_map(|row| {
             let pool = &row.pool;
-            let used = pool.nr.saturating_sub(pool.available()?);
-            let persistent = pool.nr.saturating_sub(pool.surplus.unwrap_or_default());
+            let used = pool.in_use()?;
+            let persistent = pool.persistent();
             let idle = persistent.saturating_sub(used);
             let size = pool.page_size;
             (idle > Pages(0)).then(|| Recommendation {

@@ -32,8 +32,7 @@ pub fn last_start(root: &Root, path: &str) -> Result<Option<LastStart>, ReadErro
 
 /// The last start in a log. One that has lost the beginning of its last start is read from its own beginning.
 pub fn last_start_in(log: &mut (impl Read + Seek)) -> io::Result<Option<LastStart>> {
-    let end = log.seek(SeekFrom::End(0))?;
-    let from = find_last(log, end)?.map_or(0, |start| start.saturating_sub(BEFORE as u64));
+    let from = find_last(log)?.map_or(0, |start| start.saturating_sub(BEFORE as u64));
     let mut bytes = Vec::new();
     read_at(log, from, BEFORE + LONGEST_START, &mut bytes)?;
     let mut parser = Parser::default();
@@ -58,11 +57,11 @@ fn feed_lines(bytes: &[u8], within: bool, parser: &mut Parser) {
     }
 }
 
-/// Where the last line stands that begins a start.
-fn find_last(log: &mut (impl Read + Seek), end: u64) -> io::Result<Option<u64>> {
+/// Where in a log of any length the last line stands that begins a start; `Ok(None)` if it has none.
+pub fn find_last(log: &mut (impl Read + Seek)) -> io::Result<Option<u64>> {
     let finder = FinderRev::new(START);
     let mut block = Vec::new();
-    let mut upto = end;
+    let mut upto = log.seek(SeekFrom::End(0))?;
     while upto > 0 {
         // With what comes before and behind a line that lies across the border of two blocks.
         let from = upto.saturating_sub(BLOCK as u64);

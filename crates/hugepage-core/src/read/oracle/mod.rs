@@ -23,6 +23,7 @@ pub use find::Search;
 pub use parameters::Parameters;
 pub use process::{Instance, Kind, Process, Role};
 pub use start::LastStart;
+pub use start_text::START;
 pub use timestamp::Timestamp;
 
 use std::io::Read;

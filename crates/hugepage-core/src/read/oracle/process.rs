@@ -3,7 +3,7 @@
 
 use crate::ReadError;
 use crate::read::Root;
-use crate::read::limits::is_gone;
+use crate::read::process::unless_gone;
 
 /// What an instance serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,10 +90,7 @@ impl Process {
 
     /// The process `pid`; `Ok(None)` if it is not Oracle's, or not there (any more).
     pub fn read(root: &Root, pid: i32) -> Result<Option<Self>, ReadError> {
-        match root.read_short(&format!("/proc/{pid}/cmdline"), Self::parse) {
-            Err(error) if is_gone(&error) => Ok(None),
-            result => result,
-        }
+        Ok(unless_gone(root.read_short(&format!("/proc/{pid}/cmdline"), Self::parse))?.flatten())
     }
 }
 

@@ -48,6 +48,13 @@ pub enum Landed {
     Unknown,
 }
 
+impl Landed {
+    /// Whether more can't be seen without privilege.
+    pub const fn is_hidden(self) -> bool {
+        matches!(self, Self::Some | Self::Unknown)
+    }
+}
+
 impl fmt::Display for Landed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -101,8 +108,19 @@ pub struct Instance {
 impl Instance {
     /// Takes into the assessment what was seen when it started.
     pub fn remember(&mut self, cause_at_start: Option<Cause>, loss: Option<Loss>) {
-        let facts = Facts { cause_at_start, loss, ..self.status.facts.clone() };
+        self.assess_with(|facts| (facts.cause_at_start, facts.loss) = (cause_at_start, loss));
+    }
+
+    /// Assesses it again with other facts.
+    pub(super) fn assess_with(&mut self, change: impl FnOnce(&mut Facts)) {
+        let mut facts = self.status.facts.clone();
+        change(&mut facts);
         self.status = Status::of(facts);
+    }
+
+    /// What kind of pages it is in, as far as that can be told by any evidence.
+    pub fn landed_in(&self) -> Landing {
+        if self.landed() == Landed::All { Landing::Hugetlb } else { self.status.facts.landing() }
     }
 
     /// Where its shared memory is.

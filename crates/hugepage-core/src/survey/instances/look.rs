@@ -16,7 +16,7 @@ use crate::read::maps::Mapping;
 use crate::read::meminfo::Meminfo;
 use crate::read::oracle::LastStart;
 use crate::read::{Root, process};
-use crate::survey::pools::PoolRow;
+use crate::survey::pools::{self, PoolRow};
 use crate::survey::server::{pool_of_size, thp_in_use};
 use crate::{Bytes, PageSize, Pages, ReadError};
 
@@ -37,22 +37,6 @@ pub(super) struct Host<'a> {
     pub(super) namespace: Option<String>,
 }
 
-/// An instance before its assessment, which needs what all others lack.
-pub(super) struct Seen {
-    pub(super) kind: Kind,
-    pub(super) name: String,
-    pub(super) pid: i32,
-    pub(super) identity: Identity,
-    pub(super) started: Option<SystemTime>,
-    pub(super) memory: Option<Memory>,
-    pub(super) page_tables: PageTables,
-    pub(super) memlock: Option<LockedMemory>,
-    pub(super) has_hugetlb_pages: bool,
-    pub(super) facts: Facts,
-    pub(super) evidence: Vec<&'static str>,
-    pub(super) notes: Notes,
-}
-
 /// What the files of a server say of it.
 pub(super) struct Identity {
     pub(super) name: String,
@@ -66,7 +50,7 @@ pub(super) struct Identity {
 
 impl Host<'_> {
     /// `None`: it is a postgres program without shared memory, as one that initialises or only answers a question.
-    pub(super) fn look(&self, found: Found) -> Option<Seen> {
+    pub(super) fn look(&self, found: Found) -> Option<Instance> {
         let mut notes = Notes::default();
         let (root, pid) = (self.root, found.pid);
         let started = notes.keep(process::age(root, pid)).flatten().and_then(|age| self.taken_at.checked_sub(age));
@@ -100,22 +84,27 @@ impl Host<'_> {
             evidence.push("HugetlbPages");
         }
         let base = self.base.unwrap_or_else(PageSize::base);
-        Some(Seen {
+        let facts = self.facts(pid, &identity.asked, segment, memlock, &mut notes);
+        Some(Instance {
             kind: match &found.who {
                 Who::PostgreSql(_) => Kind::PostgreSql,
                 Who::Oracle(instance) => Kind::Oracle(instance.kind),
             },
-            name: identity.name.clone(),
+            name: identity.name,
             pid,
+            home: identity.home,
+            directory: identity.directory,
+            version: identity.version,
+            system_identifier: identity.system_identifier,
             started,
+            memory,
             page_tables: PageTables::sum(found.processes.iter(), base),
             memlock,
             has_hugetlb_pages,
-            facts: self.facts(pid, &identity.asked, segment, memlock, &mut notes),
-            identity,
-            memory,
+            last_start: identity.last_start,
+            status: Status::of(facts),
             evidence,
-            notes,
+            notes: notes.into_vec(),
         })
     }
 
@@ -193,8 +182,7 @@ impl Host<'_> {
     ) -> Facts {
         let in_use = segment.as_ref().filter(|segment| segment.in_huge_pages > Bytes(0));
         let huge_page_size = in_use.and_then(|segment| segment.page_size).or(asked.huge_page_size).or(self.default);
-        let of_host = |row: &&PoolRow| row.node.is_none() && Some(row.pool.page_size) == huge_page_size;
-        let pool = match self.pools.iter().find(of_host) {
+        let pool = match huge_page_size.and_then(|size| pools::of_size(&self.pools, size)) {
             Some(row) => PoolFact::Known(row.pool.clone()),
             None => pool_of_size(self.root, huge_page_size, self.meminfo.as_ref(), notes),
         };
@@ -219,35 +207,18 @@ impl Host<'_> {
     }
 }
 
-/// Each is assessed beside what the others lack, so that one number for the pool serves all.
-pub(super) fn assessed(seen: Vec<Seen>) -> Vec<Instance> {
-    let lacks: Vec<_> = seen.iter().map(|seen| (seen.facts.huge_page_size, lack(&seen.facts))).collect();
-    let assess = |(index, seen): (usize, Seen)| {
-        let Seen { kind, name, pid, identity, started, memory, page_tables, memlock, has_hugetlb_pages, .. } = seen;
-        let mut facts = seen.facts;
-        let others =
-            lacks.iter().enumerate().filter(|(other, (size, _))| *other != index && *size == facts.huge_page_size);
-        facts.others_lack = others.fold(Pages(0), |sum, (_, (_, lack))| sum.saturating_add(*lack));
-        Instance {
-            kind,
-            name,
-            pid,
-            home: identity.home,
-            directory: identity.directory,
-            version: identity.version,
-            system_identifier: identity.system_identifier,
-            started,
-            memory,
-            page_tables,
-            memlock,
-            has_hugetlb_pages,
-            last_start: identity.last_start,
-            status: Status::of(facts),
-            evidence: seen.evidence,
-            notes: seen.notes.into_vec(),
+/// Assesses each again beside what the others lack, so that one number for the pool serves all.
+pub(super) fn beside_each_other(instances: &mut [Instance]) {
+    let lacks: Vec<_> =
+        instances.iter().map(|instance| (instance.status.facts.huge_page_size, lack(&instance.status.facts))).collect();
+    for (index, instance) in instances.iter_mut().enumerate() {
+        let size = instance.status.facts.huge_page_size;
+        let others = lacks.iter().enumerate().filter(|(other, (of, _))| *other != index && *of == size);
+        let others_lack = others.fold(Pages(0), |sum, (_, (_, lack))| sum.saturating_add(*lack));
+        if others_lack > Pages(0) {
+            instance.assess_with(|facts| facts.others_lack = others_lack);
         }
-    };
-    seen.into_iter().enumerate().map(assess).collect()
+    }
 }
 
 /// The pages that a server was asked to have and has not.

@@ -41,8 +41,8 @@ pub struct Memory {
 }
 
 /// The mappings of `pid` for which `wanted` holds, with their page sizes. `numbered`: whether the kernel's names tell them,
-/// see [`names_by_number`]. Nothing is walked, and no lock of the process
-/// is taken but for the moment that its list of mappings takes.
+/// see [`names_by_number`]. Nothing is walked, and no lock of the process is taken but for the moment that its list of
+/// mappings takes.
 pub fn of(
     root: &Root,
     pid: i32,

@@ -13,19 +13,19 @@ mod sizing;
 
 use std::time::SystemTime;
 
-use crate::Bytes;
-use crate::ReadError;
 use crate::assess::Asked;
 use crate::notes::Notes;
 use crate::read::cgroup::Hierarchy;
 use crate::read::devices::Devices;
 use crate::read::meminfo::Meminfo;
+use crate::read::pool::Pool;
 use crate::read::postgresql_conf::Configuration;
 use crate::read::root::if_there;
 use crate::read::{Root, identity, thp};
 use crate::survey::pools::{self, PoolRow};
+use crate::{PageSize, ReadError};
 pub use instance::{Instance, Kind, Landed};
-use look::{Host, assessed, namespace};
+use look::{Host, beside_each_other, namespace};
 pub use oracle::memlock_counts;
 
 /// A host with its servers.
@@ -49,6 +49,18 @@ pub struct Survey {
     pub instances: Vec<Instance>,
     /// What could not be seen of the host.
     pub notes: Vec<String>,
+}
+
+impl Survey {
+    /// The size of huge pages that mappings get which ask for none; `None` if there is none, or it is unknown.
+    pub fn default_page_size(&self) -> Option<PageSize> {
+        self.meminfo.as_ref()?.huge_page_size
+    }
+
+    /// The host's pool of `size`.
+    pub fn pool(&self, size: PageSize) -> Option<&Pool> {
+        pools::of_size(&self.pools, size).map(|row| &row.pool)
+    }
 }
 
 /// What a PostgreSQL configuration asks for.
@@ -77,7 +89,8 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
         namespace: namespace(root, "self"),
     };
     let found = found::servers(root, &mut notes);
-    let seen: Vec<_> = found.into_iter().filter_map(|found| host.look(found)).collect();
+    let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.look(found)).collect();
+    beside_each_other(&mut instances);
     Survey {
         host_name: notes.keep(identity::host_name(root)),
         taken_at: host.taken_at,
@@ -85,7 +98,7 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
         pools: host.pools,
         transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
         shm_is_ramfs: notes.keep(shm_is_ramfs(root)).unwrap_or(false),
-        instances: assessed(seen),
+        instances,
         meminfo: host.meminfo,
         notes: notes.into_vec(),
     }
@@ -94,9 +107,7 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
 /// Kernels before 4.19 have no sum of all pools in meminfo.
 fn with_hugetlb(meminfo: Option<Meminfo>, pools: &[PoolRow]) -> Option<Meminfo> {
     let mut meminfo = meminfo?;
-    let of_host = pools.iter().filter(|row| row.node.is_none());
-    let sum = of_host.fold(Bytes(0), |sum, row| sum.saturating_add(row.pool.page_size.times(row.pool.nr)));
-    meminfo.hugetlb = meminfo.hugetlb.or(Some(sum));
+    meminfo.hugetlb = meminfo.hugetlb.or_else(|| Some(pools::memory(pools::of_host(pools))));
     Some(meminfo)
 }
 

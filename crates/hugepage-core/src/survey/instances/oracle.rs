@@ -13,7 +13,7 @@ use crate::read::oracle::find::Search;
 use crate::read::oracle::process::home_of;
 use crate::read::oracle::{self, LastStart, oratab};
 use crate::read::{Root, process, sysctl};
-use crate::{Bytes, PageSize, Pages};
+use crate::{Bytes, PageSize};
 
 /// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
 const SHM_FILES: &str = "/dev/shm/ora_";
@@ -104,25 +104,23 @@ fn asked(start: Option<&LastStart>, automatic: Option<bool>) -> Asked {
 
 /// The SGA as the alert log has it, for who may not see the mappings; `None` if it does not tell all of it.
 pub fn logged_segment(start: &LastStart) -> Option<Segment> {
-    let mut pieces: Vec<(PageSize, Pages, bool)> = Vec::new();
+    let (mut in_base, mut huge) = (Bytes(0), Vec::new());
     for row in &start.page_sizes {
-        pieces.push((row.page_size, row.allocated?, row.is_base));
-    }
-    if let (Some(pages), true) = (&start.large_pages, pieces.is_empty()) {
-        let (size, used) = (pages.page_size?, pages.used?);
-        pieces.push((size, used, false));
-        if pages.percent? < 100 {
-            let rest = start.sga?.saturating_sub(size.times(used));
-            pieces.push((PageSize::new(1)?, Pages(rest.0), true));
+        let size = row.page_size.times(row.allocated?);
+        match row.is_base {
+            true => in_base = in_base.saturating_add(size),
+            false => huge.push((row.page_size, size)),
         }
     }
-    let sum = |huge: bool| {
-        let wanted = pieces.iter().filter(|(_, _, is_base)| *is_base != huge);
-        wanted.fold(Bytes(0), |sum, (size, pages, _)| sum.saturating_add(size.times(*pages)))
-    };
-    let (in_base, in_huge_pages) = (sum(false), sum(true));
-    let huge = pieces.iter().filter(|(_, _, is_base)| !is_base).max_by_key(|(size, pages, _)| size.times(*pages));
-    let page_size = huge.map(|(size, ..)| *size)?;
+    if let (Some(pages), true) = (&start.large_pages, start.page_sizes.is_empty()) {
+        let (page_size, size) = (pages.page_size?, pages.page_size?.times(pages.used?));
+        huge.push((page_size, size));
+        if pages.percent? < 100 {
+            in_base = start.sga?.saturating_sub(size);
+        }
+    }
+    let in_huge_pages = huge.iter().fold(Bytes(0), |sum, (_, size)| sum.saturating_add(*size));
+    let (page_size, _) = huge.into_iter().max_by_key(|(_, size)| *size)?;
     let size = in_base.saturating_add(in_huge_pages);
     let landing = match (in_huge_pages, in_base) {
         (Bytes(0), Bytes(0)) => return None,

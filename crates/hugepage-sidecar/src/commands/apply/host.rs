@@ -84,7 +84,7 @@ impl Kernel for Host<'_> {
 
     fn set(&mut self, pages: Pages) -> anyhow::Result<Pages> {
         self.write(self.file(), &pages.to_string())?;
-        Ok(self.ground()?.persistent())
+        Ok(self.ground()?.pool.persistent())
     }
 
     fn help(&mut self, help: Help) -> anyhow::Result<()> {
@@ -107,7 +107,7 @@ impl Kernel for Host<'_> {
     }
 
     fn in_use(&mut self) -> anyhow::Result<Pages> {
-        Ok(self.ground()?.in_use().unwrap_or_default())
+        Ok(self.ground()?.pool.in_use().unwrap_or_default())
     }
 }
 

@@ -62,7 +62,7 @@ pub fn run(args: &Apply, root: &Root) -> anyhow::Result<Exit> {
         Some(pages) => Pages(pages),
         None => {
             let sizing = wanted::sizing(root, host.size(), args.reserve_percent);
-            wanted::recommended(sizing.as_ref(), host.size(), host.ground()?.persistent())?
+            wanted::recommended(sizing.as_ref(), host.size(), host.ground()?.pool.persistent())?
         }
     };
     set_pool(args, root, host, pages)
@@ -133,15 +133,15 @@ fn roll_back(host: &mut Host<'_>, before: &Ground) -> anyhow::Result<Exit> {
     let target = back_to(before, &now);
     let size = host.size();
     // Whoever asks for the end again gets it when the pool is back.
-    let way = Way { from: now.persistent(), to: target, size, helps: &[Help::Compact] };
+    let way = Way { from: now.pool.persistent(), to: target, size, helps: &[Help::Compact] };
     let ended = walk(host, way, &|| false, &mut |_| {});
-    let kept = host.ground()?.persistent();
-    if kept == before.persistent() {
+    let kept = host.ground()?.pool.persistent();
+    if kept == before.pool.persistent() {
         eprintln!("The pool keeps {kept} pages of {size}, as before.");
         return Ok(exit::WARNING);
     }
-    eprintln!("The pool keeps {kept} pages of {size} and not {}, as before.", before.persistent());
-    if target != before.persistent() && kept == target {
+    eprintln!("The pool keeps {kept} pages of {size} and not {}, as before.", before.pool.persistent());
+    if target != before.pool.persistent() && kept == target {
         eprintln!("Pages of it have been taken meanwhile, and their users keep them.");
         return Ok(exit::WARNING);
     }
@@ -150,9 +150,9 @@ fn roll_back(host: &mut Host<'_>, before: &Ground) -> anyhow::Result<Exit> {
 }
 
 fn back_to(before: &Ground, now: &Ground) -> Pages {
-    match (before.in_use(), now.in_use()) {
-        (Some(then), Some(in_use)) if in_use > then => in_use.min(now.persistent()).max(before.persistent()),
-        _ => before.persistent(),
+    match (before.pool.in_use(), now.pool.in_use()) {
+        (Some(then), Some(in_use)) if in_use > then => in_use.min(now.pool.persistent()).max(before.pool.persistent()),
+        _ => before.pool.persistent(),
     }
 }
 

@@ -99,16 +99,6 @@ pub enum Refusal {
 }
 
 impl Ground {
-    /// What the pool keeps: all but the surplus.
-    pub fn persistent(&self) -> Pages {
-        self.pool.nr.saturating_sub(self.pool.surplus.unwrap_or_default())
-    }
-
-    /// Pages that are touched or promised; `None` where the kernel shows no promises.
-    pub fn in_use(&self) -> Option<Pages> {
-        Some(self.pool.nr.saturating_sub(self.pool.free).saturating_add(self.pool.promised()?))
-    }
-
     /// The memory that has to stay available.
     pub fn kept_available(&self) -> Bytes {
         self.mem_total.percent(KEPT_AVAILABLE)
@@ -116,13 +106,13 @@ impl Ground {
 
     /// The way to a pool that keeps `asked` pages.
     pub fn plan(&self, asked: Pages) -> Result<Plan, Refusal> {
-        let (from, size) = (self.persistent(), self.pool.page_size);
+        let (from, size) = (self.pool.persistent(), self.pool.page_size);
         // Surplus pages are the first to become lasting ones, and cost nothing.
         let fresh = asked.saturating_sub(self.pool.nr);
         if asked > from {
             self.may_grow(asked, fresh, size)?;
         } else if asked < from {
-            let in_use = self.in_use().ok_or(Refusal::PromisesUnknown)?;
+            let in_use = self.pool.in_use().ok_or(Refusal::PromisesUnknown)?;
             let floor = in_use.min(from);
             if asked < floor {
                 let surplus = self.pool.surplus.unwrap_or_default();

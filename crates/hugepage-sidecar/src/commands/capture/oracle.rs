@@ -1,6 +1,8 @@
 //! Of Oracle's files what bears on the SGA: parameters by name, and of the alert log the lines of its last start that
 //! tell of memory.
 
+use hugepage_core::read::oracle::START;
+
 use super::redact::lines;
 
 /// Names, or beginnings of names, of initialisation parameters that are shown (Database Reference).
@@ -43,8 +45,6 @@ fn is_parameter(line: &str) -> bool {
     PARAMETERS.iter().any(|known| name.starts_with(known))
 }
 
-/// What begins a start.
-pub const START: &str = "Starting ORACLE instance (";
 /// Words of lines that tell of memory, in lower case.
 const TELLING: [&str; 24] = [
     "4k ",

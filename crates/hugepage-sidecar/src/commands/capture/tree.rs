@@ -8,18 +8,19 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, bail};
 use hugepage_core::ReadError;
+use hugepage_core::read::oracle::alert_log;
 use hugepage_core::read::record::{How, Look};
 use hugepage_core::read::root::REFUSED;
 use hugepage_core::read::{Root, maps, procmap_query};
 
-use super::{oracle, process, redact};
+use super::{process, redact};
 use rustix::io::Errno;
 
 use crate::interrupt::Interrupt;
 
 /// No file but an alert log is nearly as long.
 const LONGEST: u64 = 16 << 20;
-/// Of an alert log so much is searched at once, and taken from its last start on.
+/// Of an alert log so much is taken, from above its last start on.
 const BLOCK: u64 = 1 << 20;
 
 /// What was left out, and why.
@@ -233,19 +234,10 @@ fn all(file: &mut fs::File) -> io::Result<Vec<u8>> {
 
 /// Of an alert log, which may be of any length, a piece that begins above its last start; nothing if it has none.
 fn last_start(file: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
-    let mut upto = file.seek(SeekFrom::End(0))?;
-    while upto > 0 {
-        let from = upto.saturating_sub(BLOCK);
-        // A line may lie across the border of two blocks.
-        let block = piece(file, from, upto - from + 256)?;
-        let words = oracle::START.as_bytes();
-        if let Some(at) = block.windows(words.len()).rposition(|window| window == words) {
-            let start = from + u64::try_from(at).unwrap_or(0);
-            return piece(file, start.saturating_sub(4 << 10), BLOCK);
-        }
-        upto = from;
+    match alert_log::find_last(file)? {
+        Some(start) => piece(file, start.saturating_sub(4 << 10), BLOCK),
+        None => Ok(Vec::new()),
     }
-    Ok(Vec::new())
 }
 
 fn piece(file: &mut (impl Read + Seek), from: u64, length: u64) -> io::Result<Vec<u8>> {

@@ -14,7 +14,7 @@ use hugepage_core::survey::instances::Survey;
 
 use self::out::Out;
 use self::print::{csv, print};
-use super::status::{Look, look};
+use super::status::{Look, look_at};
 use crate::exit::{self, Exit};
 use crate::show::{Format, json};
 use crate::stopped;
@@ -48,7 +48,7 @@ pub struct Sized {
 
 /// Works it out.
 pub fn of(root: &Root, options: &Look, postgresql_data: &[PathBuf], running_only: bool) -> Sized {
-    let (survey, _) = look(root, options);
+    let survey = look_at(root, options);
     let mut notes = Notes::default();
     let mut down = Vec::new();
     if !running_only {

@@ -3,6 +3,7 @@
 use hugepage_core::advise::command::set_pool;
 use hugepage_core::assess::Sizing;
 use hugepage_core::assess::oracle_size::{Segment, hugepages_settings, script_knows_kernel};
+use hugepage_core::read::pool::Pool;
 use hugepage_core::read::{Root, sysctl, sysvipc};
 use hugepage_core::survey::down::{Down, Wants};
 use hugepage_core::survey::instances::{Instance, Kind, Survey, memlock_counts};
@@ -80,7 +81,8 @@ pub struct Script {
 impl Out {
     pub fn of(root: &Root, sized: &Sized, options: &Options) -> Self {
         let Sized { survey, down, sizings, .. } = sized;
-        let default = survey.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
+        let default = survey.default_page_size();
+        let release = sysctl::running(root, "kernel.osrelease").ok().flatten();
         let mut notes = sized.notes.clone();
         notes.extend(survey.notes.iter().cloned());
         notes.extend(survey.instances.iter().flat_map(|instance| instance.notes.iter().cloned()));
@@ -88,12 +90,12 @@ impl Out {
             pools: sizings.iter().map(|sizing| pool(survey, sizing, default)).collect(),
             not_counted: not_counted(survey, down),
             memlock_kb: survey.instances.iter().filter_map(sga).max().map(|size| size.0.div_ceil(1024)),
-            memlock_is_enough: sysctl::running(root, "kernel.osrelease")
-                .ok()
-                .flatten()
-                .map(|release| memlock_counts(&release)),
+            memlock_is_enough: release.as_deref().map(memlock_counts),
             hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
-            hugepages_settings_sh: options.explain.then(|| script(root, survey, default)).flatten(),
+            hugepages_settings_sh: options
+                .explain
+                .then(|| script(root, survey, default, &release.unwrap_or_default()))
+                .flatten(),
             notes,
         }
     }
@@ -102,12 +104,12 @@ impl Out {
 fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolOut {
     let size = sizing.page_size;
     let is_default = default == Some(size);
-    let row = survey.pools.iter().find(|row| row.node.is_none() && row.pool.page_size == size);
-    let now = row.map_or(Pages(0), |row| row.pool.nr.saturating_sub(row.pool.surplus.unwrap_or_default()));
+    let pool = survey.pool(size);
+    let now = pool.map_or(Pages(0), Pool::persistent);
     PoolOut {
         page_size: size.bytes().0,
         is_default,
-        nr_hugepages: row.map_or(0, |row| row.pool.nr.0),
+        nr_hugepages: pool.map_or(0, |pool| pool.nr.0),
         recommended_nr_hugepages: sizing.recommended.map(|pages| pages.0),
         needed_in_all: sizing.total.0,
         capacity: sizing.capacity.map(|pages| pages.0),
@@ -164,7 +166,7 @@ fn sga(instance: &Instance) -> Option<Bytes> {
     (instance.kind != Kind::PostgreSql).then(|| Some(instance.status.facts.segment.as_ref()?.to_reserve)).flatten()
 }
 
-fn script(root: &Root, survey: &Survey, default: Option<PageSize>) -> Option<Script> {
+fn script(root: &Root, survey: &Survey, default: Option<PageSize>, release: &str) -> Option<Script> {
     let segments = sysvipc::read(root).ok().flatten()?;
     let of_oracle = |shmid: u64| {
         let oracles = survey.instances.iter().filter(|instance| instance.kind != Kind::PostgreSql);
@@ -174,10 +176,9 @@ fn script(root: &Root, survey: &Survey, default: Option<PageSize>) -> Option<Scr
     };
     let segments = segments.iter().map(|segment| Segment { size: segment.size, of_oracle: of_oracle(segment.shmid) });
     let count = hugepages_settings(segments, default?);
-    let release = sysctl::running(root, "kernel.osrelease").ok().flatten().unwrap_or_default();
     Some(Script {
         pages: count.pages.0,
-        knows_this_kernel: script_knows_kernel(&release),
+        knows_this_kernel: script_knows_kernel(release),
         gives_up: count.gives_up,
         one_page_too_many_for_each_segment: count.one_each.0,
         of_segments_that_are_not_oracles: count.of_others.0,
