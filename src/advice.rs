@@ -1,8 +1,8 @@
 //! What advice on this server is made of, and the questions that it has: what other shared_buffers would come to.
 
+use hugepage_core::advise::context::{Server, Situation, situation};
 use hugepage_core::assess::page_tables::PageTables;
 use hugepage_core::read::Root;
-use hugepage_core::survey::situation::{Server, Situation, situation};
 use hugepage_core::{Bytes, Notes, PageSize};
 use pgrx::pg_sys;
 

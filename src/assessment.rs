@@ -2,15 +2,15 @@
 
 use hugepage_core::Notes;
 use hugepage_core::assess::{Pending, Status};
+use hugepage_core::collect::server::{facts, ground};
 use hugepage_core::read::Root;
-use hugepage_core::survey::server::{facts, ground};
 
 use crate::preflight::Answer;
-use crate::{pending, server, settings, startup};
+use crate::{preflight::cache, server, settings, startup};
 
 /// Now, at a price that does not depend on the number of processes or the size of memory.
 pub fn now(root: &Root, notes: &mut Notes) -> Status {
-    let answer = pending::answer(root, notes);
+    let answer = cache::answer(root, notes);
     with_answer(root, answer, true, notes)
 }
 

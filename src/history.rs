@@ -11,7 +11,7 @@ use hugepage_core::read::{Root, identity};
 use humantime::{format_rfc3339_micros, format_rfc3339_seconds};
 use pgrx::pg_sys;
 
-use crate::{log, preload, server, settings};
+use crate::{log, server, settings, shmem};
 
 /// The file in the data directory.
 pub fn file() -> HistoryFile {
@@ -75,8 +75,8 @@ pub fn instance(notes: &mut Notes) -> Instance {
 fn origin(notes: &mut Notes) -> Origin {
     let root = Root::live();
     Origin {
-        postmaster_start: format_rfc3339_micros(preload::postmaster_start()).to_string(),
-        generation: preload::generation().unwrap_or(0),
+        postmaster_start: format_rfc3339_micros(shmem::postmaster_start()).to_string(),
+        generation: shmem::generation().unwrap_or(0),
         server_version: String::from_utf8_lossy(pg_sys::PG_VERSION.to_bytes()).into_owned(),
         host: notes.keep(identity::host_name(&root)).unwrap_or_default(),
         boot_id: notes.keep(identity::boot_id(&root)).flatten(),

@@ -1,21 +1,20 @@
 //! pg_hugepages: whether shared memory landed in huge pages, why not, and what to set.
 //!
-//! Everything works right after CREATE EXTENSION; what the library adds when it is preloaded is in [`preload`].
+//! Everything works right after CREATE EXTENSION; what the library adds when it is preloaded is in [`shmem`].
 
-mod advisor;
+mod advice;
 mod assessment;
 mod history;
 mod library;
 mod log;
 mod majors;
-mod pending;
 mod preflight;
-mod preload;
 mod processes;
-mod remembered;
 mod server;
+mod session_notes;
 mod sessions;
 mod settings;
+mod shmem;
 mod startup;
 mod views;
 mod worker;
@@ -26,5 +25,5 @@ pgrx::pg_module_magic!(name, version);
 #[pgrx::prelude::pg_guard]
 extern "C-unwind" fn _PG_init() {
     settings::define();
-    preload::install();
+    shmem::install();
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
+use hugepage_core::advise::events::Volume;
 use hugepage_core::advise::log::Message;
-use hugepage_core::advise::watch::Volume;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 

@@ -6,11 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use hugepage_core::assess::{Asked, HugePages, Product};
+use hugepage_core::collect::CgroupView;
 use hugepage_core::notes::Notes;
 use hugepage_core::read::cgroup::Hierarchy;
 use hugepage_core::read::maps::Mapping;
-use hugepage_core::read::{Root, holding, procmap_query};
-use hugepage_core::survey::CgroupView;
+use hugepage_core::read::{Root, own_mapping, procmap_query};
 use hugepage_core::{Bytes, PageSize};
 use pgrx::pg_sys;
 
@@ -138,7 +138,7 @@ pub fn main_mapping(root: &Root, notes: &mut Notes) -> Option<Mapping> {
         Some(answer) => notes.keep(answer).flatten(),
         None => MAIN_BY_TEXT.with_borrow_mut(|known| {
             if known.is_none() {
-                *known = notes.keep(holding::by_text(root, address)).flatten();
+                *known = notes.keep(own_mapping::by_text(root, address)).flatten();
             }
             known.clone()
         }),

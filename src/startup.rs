@@ -2,14 +2,14 @@
 
 use std::sync::Mutex;
 
+use hugepage_core::advise::events::{self, Volume};
 use hugepage_core::advise::log as words;
-use hugepage_core::advise::watch::{self, Volume};
 use hugepage_core::assess::{Cause, Loss, Status};
 use hugepage_core::history::{Event, Record};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
 
-use crate::{assessment, history, log, preload, server, settings};
+use crate::{assessment, history, log, server, settings, shmem};
 
 /// What was so at the last allocation; inherited by every process of the server.
 static LAST: Mutex<Option<AtStart>> = Mutex::new(None);
@@ -54,7 +54,7 @@ pub fn shared_memory_allocated() {
 }
 
 fn announce(status: &Status, mut notes: Notes) {
-    let event = if preload::generation() == Some(1) { Event::Start } else { Event::CrashRestart };
+    let event = if shmem::generation() == Some(1) { Event::Start } else { Event::CrashRestart };
     let mut record = history::record(event, status, &mut notes);
     let lost = match history::last(&record.instance) {
         Some(before) => record.compare_with(&before),
@@ -71,7 +71,7 @@ fn announce(status: &Status, mut notes: Notes) {
 
 /// Logs a block at the level that it deserves, or not at all.
 pub fn report(block: &words::Message, is_regression: bool) {
-    let volume = watch::volume_of_start(block, is_regression);
+    let volume = events::volume_of_start(block, is_regression);
     if volume != Volume::Log || settings::log_startup() {
         log::report_as(volume, block.clone());
     }

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use hugepage_core::advise::watch;
+use hugepage_core::advise::events;
 use hugepage_core::history::{Event, Record};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
@@ -17,7 +17,7 @@ use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTi
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use crate::{assessment, history, log, preload, settings, startup};
+use crate::{assessment, history, log, settings, shmem, startup};
 
 /// How soon the postmaster brings back a worker that has ended.
 const RESTART: Duration = Duration::from_secs(5);
@@ -42,7 +42,7 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
     BackgroundWorker::connect_worker_to_spi(None, None);
     log::shielded("start", || {
-        if preload::claim_repeat()
+        if shmem::claim_repeat()
             && let Some(start) = startup::last()
         {
             startup::report(&start.block, start.loss.is_some());
@@ -84,8 +84,8 @@ impl Watch {
         let status = assessment::now(&Root::live(), &mut notes);
         let record = history::record(event, &status, &mut notes);
         let before = self.last.take().or_else(|| before_first_look(&record));
-        let warned = preload::warn_of(&status.threats());
-        let news = watch::news(&status, record, before.as_ref(), &warned, reloaded);
+        let warned = shmem::warn_of(&status.threats());
+        let news = events::news(&status, record, before.as_ref(), &warned, reloaded);
         for (volume, message) in news.messages {
             log::report_as(volume, message);
         }

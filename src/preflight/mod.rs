@@ -6,6 +6,7 @@
 //! those and of numbers: no text of a caller is ever in it.
 
 pub mod arguments;
+pub mod cache;
 pub mod child;
 pub mod on_disk;
 pub mod stub;

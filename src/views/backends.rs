@@ -7,7 +7,7 @@ use pgrx::pg_sys::Oid;
 use pgrx::prelude::*;
 
 use super::convert::bigint;
-use crate::{processes, remembered};
+use crate::{processes, session_notes};
 
 pgrx::extension_sql_file!("backends.sql", name = "backends", requires = [hugepage_backends]);
 
@@ -32,7 +32,7 @@ fn hugepage_backends() -> TableIterator<
 > {
     let mut notes = Notes::default();
     let processes = processes::all(&Root::live(), &mut notes);
-    remembered::keep("hugepage_backends", notes);
+    session_notes::keep("hugepage_backends", notes);
     TableIterator::new(processes.into_iter().map(|process| {
         let session = process.session.as_ref();
         let status = process.status.unwrap_or_default();

@@ -5,7 +5,7 @@ use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
 use pgrx::prelude::*;
 
-use crate::{assessment, remembered};
+use crate::{assessment, session_notes};
 
 pgrx::extension_sql_file!("findings.sql", name = "findings", requires = [hugepage_findings]);
 
@@ -13,7 +13,7 @@ pgrx::extension_sql_file!("findings.sql", name = "findings", requires = [hugepag
 fn hugepage_findings() -> TableIterator<'static, (name!(finding, &'static str), name!(severity, String))> {
     let mut notes = Notes::default();
     let status = assessment::now(&Root::live(), &mut notes);
-    remembered::keep("hugepage_findings", notes);
+    session_notes::keep("hugepage_findings", notes);
     let mut rows: Vec<_> = Finding::NAMES.iter().map(|name| (*name, status.severity_of(name))).collect();
     // Stable, so among equals the order of the names holds.
     rows.sort_by_key(|(_, severity)| std::cmp::Reverse(*severity));

@@ -10,7 +10,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::{advisor, remembered};
+use crate::{advice, session_notes};
 
 pgrx::extension_sql_file!("fix.sql", name = "fix", requires = [hugepage_fix]);
 
@@ -24,9 +24,9 @@ fn hugepage_fix(target: &str) -> Result<String, ErrorReport> {
     };
     let root = Root::live();
     let mut notes = Notes::default();
-    let situation = advisor::now(&root, &mut notes);
-    let found = fix::text(wanted, &situation, &mut |shared_buffers| advisor::size_of(&root, shared_buffers));
-    remembered::keep("hugepage_fix", notes);
+    let situation = advice::now(&root, &mut notes);
+    let found = fix::text(wanted, &situation, &mut |shared_buffers| advice::size_of(&root, shared_buffers));
+    session_notes::keep("hugepage_fix", notes);
     found.map(text).map_err(refuse)
 }
 

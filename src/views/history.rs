@@ -10,7 +10,7 @@ use pgrx::datum::TimestampWithTimeZone;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::{history, remembered, settings};
+use crate::{history, session_notes, settings};
 
 pgrx::extension_sql_file!("history.sql", name = "history", requires = [hugepage_history]);
 
@@ -93,7 +93,7 @@ fn records() -> Vec<Record> {
             Vec::<Record>::new()
         }
     };
-    remembered::keep("hugepage_history", notes);
+    session_notes::keep("hugepage_history", notes);
     // Between two cuts the file has some more than asked for.
     let surplus = records.len().saturating_sub(settings::history_size());
     records.drain(..surplus);

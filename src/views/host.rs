@@ -1,12 +1,12 @@
 //! `hugepage_host`: the kernel's side, a row for each fact with the file that says it.
 
+use hugepage_core::collect::kernel_facts;
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
-use hugepage_core::survey::host;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::remembered;
+use crate::session_notes;
 
 pgrx::extension_sql_file!("host.sql", name = "host", requires = [hugepage_host]);
 
@@ -16,8 +16,8 @@ fn hugepage_host() -> TableIterator<
     (name!(name, String), name!(setting, String), name!(unit, Option<&'static str>), name!(source, String)),
 > {
     let mut notes = Notes::default();
-    let facts = host::facts(&Root::live(), &mut notes);
-    remembered::keep("hugepage_host", notes);
+    let facts = kernel_facts::facts(&Root::live(), &mut notes);
+    session_notes::keep("hugepage_host", notes);
     TableIterator::new(
         facts.into_iter().map(|fact| (text(fact.name), text(fact.setting), fact.unit, text(fact.source))),
     )

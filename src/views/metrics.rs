@@ -2,14 +2,14 @@
 
 use hugepage_core::PageSize;
 use hugepage_core::assess::page_tables::PageTables;
+use hugepage_core::collect::pools;
 use hugepage_core::metrics::{self, Instance, Snapshot};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
-use hugepage_core::survey::pools;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::{assessment, preload, processes, remembered, server};
+use crate::{assessment, processes, server, session_notes, shmem};
 
 pgrx::extension_sql_file!("metrics.sql", name = "metrics", requires = [hugepage_metrics]);
 
@@ -20,7 +20,7 @@ fn hugepage_metrics() -> String {
     let status = assessment::now(&root, &mut notes);
     let pools = server::with_hierarchy(&root, &mut notes, |view, notes| pools::rows(&root, view, notes));
     let processes = processes::all(&root, &mut notes);
-    remembered::keep("hugepage_metrics", notes);
+    session_notes::keep("hugepage_metrics", notes);
 
     let facts = &status.facts;
     let sum = PageTables::sum(processes.iter().filter_map(|process| process.status.as_ref()), PageSize::base());
@@ -33,7 +33,7 @@ fn hugepage_metrics() -> String {
             name: server::data_directory().to_string_lossy().into_owned(),
             page_tables_at_max: segment.and_then(|(size, page)| sum.at(server::max_connections(), size, page)),
             page_tables: Some(sum),
-            generation: preload::generation().and_then(|generation| u64::try_from(generation).ok()),
+            generation: shmem::generation().and_then(|generation| u64::try_from(generation).ok()),
             status,
         }],
     };

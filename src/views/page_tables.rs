@@ -8,7 +8,7 @@ use hugepage_core::read::meminfo::Meminfo;
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint};
-use crate::{processes, remembered, server};
+use crate::{processes, server, session_notes};
 
 pgrx::extension_sql_file!("page_tables.sql", name = "page_tables", requires = [hugepage_page_tables]);
 
@@ -33,7 +33,7 @@ fn hugepage_page_tables() -> TableIterator<
     let processes = processes::all(&root, &mut notes);
     let meminfo = notes.keep(Meminfo::read(&root));
     let mapping = server::main_mapping(&root, &mut notes);
-    remembered::keep("hugepage_page_tables", notes);
+    session_notes::keep("hugepage_page_tables", notes);
 
     let sum = PageTables::sum(processes.iter().filter_map(|process| process.status.as_ref()), PageSize::base());
     let memory_total = meminfo.as_ref().and_then(|meminfo| meminfo.mem_total);

@@ -1,12 +1,12 @@
 //! `hugepage_pools`: a row for each page size of the host, and for each NUMA node.
 
+use hugepage_core::collect::pools;
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
-use hugepage_core::survey::pools;
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint};
-use crate::{remembered, server};
+use crate::{server, session_notes};
 
 pgrx::extension_sql_file!("pools.sql", name = "pools", requires = [hugepage_pools]);
 
@@ -32,7 +32,7 @@ fn hugepage_pools() -> TableIterator<
     let root = Root::live();
     let mut notes = Notes::default();
     let rows = server::with_hierarchy(&root, &mut notes, |view, notes| pools::rows(&root, view, notes));
-    remembered::keep("hugepage_pools", notes);
+    session_notes::keep("hugepage_pools", notes);
     TableIterator::new(rows.into_iter().map(|row| {
         (
             row.pool.page_size.bigint(),

@@ -14,7 +14,7 @@ use super::convert::{bigint, text};
 use crate::preflight::arguments::{self, Invalid};
 use crate::preflight::on_disk::OnDisk;
 use crate::preflight::{self, Answer, Overrides};
-use crate::{assessment, remembered};
+use crate::{assessment, session_notes};
 
 pgrx::extension_sql_file!("preflight.sql", name = "preflight", requires = [hugepage_preflight, hugepage_what_if]);
 
@@ -111,7 +111,7 @@ impl Start {
             _ => None,
         };
         let status = assessment::with_answer(&root, Some(answer), false, &mut notes);
-        remembered::keep(view, notes);
+        session_notes::keep(view, notes);
         let forecast = status.facts.forecast_of_pending(status.own).unwrap_or(Forecast::unknown());
         Self { status, forecast, unknown }
     }
@@ -131,7 +131,7 @@ impl Start {
             None => refused.as_ref().map(|_| false),
         };
         let fails = demand.zip(ground).filter(|_| forecast.outlook == Outlook::Fails).map(|(demand, ground)| {
-            hugepage_core::advise::restart::refusal(ground, demand.asked.sysv)
+            hugepage_core::advise::message::pending::refusal(ground, demand.asked.sysv)
                 .unwrap_or(crate::majors::NO_HUGE_PAGES_IN_SYSV)
                 .to_owned()
         });

@@ -6,7 +6,7 @@ use hugepage_core::read::Root;
 use pgrx::prelude::*;
 
 use super::convert::{bigint, text};
-use crate::{advisor, remembered};
+use crate::{advice, session_notes};
 
 pgrx::extension_sql_file!("recommendations.sql", name = "recommendations", requires = [hugepage_recommendations]);
 
@@ -29,9 +29,9 @@ fn hugepage_recommendations() -> TableIterator<
 > {
     let root = Root::live();
     let mut notes = Notes::default();
-    let situation = advisor::now(&root, &mut notes);
-    let found = recommendations(&situation, &mut |shared_buffers| advisor::size_of(&root, shared_buffers));
-    remembered::keep("hugepage_recommendations", notes);
+    let situation = advice::now(&root, &mut notes);
+    let found = recommendations(&situation, &mut |shared_buffers| advice::size_of(&root, shared_buffers));
+    session_notes::keep("hugepage_recommendations", notes);
     TableIterator::new((1..).zip(found).map(|(priority, row)| {
         (
             priority,

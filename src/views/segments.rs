@@ -1,12 +1,12 @@
 //! `hugepage_segments` and `hugepage_segments_detail()`: the shared memory that a process of this server maps.
 
+use hugepage_core::collect::segments::{self, SharedMemory};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
-use hugepage_core::survey::segments::{self, SharedMemory};
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint, text};
-use crate::{remembered, server};
+use crate::{server, session_notes};
 
 pgrx::extension_sql_file!("segments.sql", name = "segments", requires = [hugepage_segments, hugepage_segments_detail]);
 
@@ -23,7 +23,7 @@ fn hugepage_segments() -> TableIterator<
 > {
     let mut notes = Notes::default();
     let rows = rows(&mut notes);
-    remembered::keep("hugepage_segments", notes);
+    session_notes::keep("hugepage_segments", notes);
     TableIterator::new(rows.into_iter().map(shown))
 }
 
@@ -45,7 +45,7 @@ fn hugepage_segments_detail() -> TableIterator<
     let mut notes = Notes::default();
     let rows = rows(&mut notes);
     let usage = segments::usage(&Root::live(), &rows, &mut look_for_cancel, &mut notes);
-    remembered::keep("hugepage_segments_detail", notes);
+    session_notes::keep("hugepage_segments_detail", notes);
     TableIterator::new(rows.into_iter().zip(usage).map(|(row, usage)| {
         let (segment, mapping, size, page_size, landed_in) = shown(row);
         let resident = usage.map(|usage| usage.resident.saturating_add(usage.hugetlb));

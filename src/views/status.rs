@@ -7,7 +7,7 @@ use hugepage_core::read::{Root, thp};
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint, text};
-use crate::{assessment, preload, remembered};
+use crate::{assessment, session_notes, shmem};
 
 pgrx::extension_sql_file!("status.sql", name = "status", requires = [hugepage_status]);
 
@@ -46,7 +46,7 @@ fn hugepage_status() -> TableIterator<
     let root = Root::live();
     let mut notes = Notes::default();
     let status = assessment::now(&root, &mut notes);
-    remembered::add_to(&mut notes);
+    session_notes::add_to(&mut notes);
     let transparent_hugepage = notes.keep(thp::choice(&root, "enabled")).flatten();
 
     let facts = &status.facts;
@@ -77,7 +77,7 @@ fn hugepage_status() -> TableIterator<
         transparent_hugepage,
         status.outlook.to_string(),
         bigint(status.recommended),
-        preload::generation(),
+        shmem::generation(),
         notes.into_vec().into_iter().map(text).collect(),
     ))
 }

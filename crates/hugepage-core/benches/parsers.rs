@@ -7,7 +7,7 @@ use criterion::{Criterion, Throughput};
 use hugepage_core::Notes;
 use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::process::{self, ProcessStatus};
-use hugepage_core::read::{Root, buddyinfo, cgroup, holding, maps, pool, procmap_query, smaps};
+use hugepage_core::read::{Root, buddyinfo, cgroup, maps, own_mapping, pool, procmap_query, smaps};
 
 fn text(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"))
@@ -45,8 +45,8 @@ fn read(criterion: &mut Criterion) {
     group.bench_function("status of a process", |bencher| bencher.iter(|| process::status(&root, pid)));
     group.bench_function("buddyinfo", |bencher| bencher.iter(|| buddyinfo::read(&root)));
     group.bench_function("PROCMAP_QUERY", |bencher| bencher.iter(|| procmap_query::holding(&root, address)));
-    group.bench_function("mapping by text", |bencher| bencher.iter(|| holding::by_text(&root, address)));
-    let mapping = holding::at(&root, address).expect("own maps can be read").expect("the stack is mapped");
+    group.bench_function("mapping by text", |bencher| bencher.iter(|| own_mapping::by_text(&root, address)));
+    let mapping = own_mapping::at(&root, address).expect("own maps can be read").expect("the stack is mapped");
     group.bench_function("smaps of one mapping", |bencher| bencher.iter(|| smaps::of(&root, &mapping)));
     for size in pool::sizes(&root).unwrap_or_default() {
         group.bench_function(format!("pool of {size} pages"), |bencher| bencher.iter(|| pool::pool(&root, size)));

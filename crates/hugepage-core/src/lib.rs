@@ -6,12 +6,13 @@
 
 pub mod advise;
 pub mod assess;
+pub mod collect;
 pub mod error;
 pub mod history;
 pub mod metrics;
+pub mod model;
 pub mod notes;
 pub mod read;
-pub mod survey;
 pub mod units;
 
 pub use error::ReadError;

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use hugepage_core::advise::{hint, host, message};
 use hugepage_core::assess::{Severity, Sizing};
+use hugepage_core::collect::instances::{Survey, survey};
 use hugepage_core::read::Root;
-use hugepage_core::survey::instances::{Survey, survey};
 use hugepage_core::{PageSize, Pages};
 
 /// PMON's mappings as a kernel 2.6.18 shows them: huge pages by a number, base pages by /SYSV.

@@ -3,10 +3,10 @@
 use std::{io, ptr};
 
 use hugepage_core::assess::Landing;
+use hugepage_core::collect::segments::{self, Role};
+use hugepage_core::collect::server::landing;
 use hugepage_core::read::maps::{self, Mapping};
-use hugepage_core::read::{Root, holding, pool, procmap_query, smaps};
-use hugepage_core::survey::segments::{self, Role};
-use hugepage_core::survey::server::landing;
+use hugepage_core::read::{Root, own_mapping, pool, procmap_query, smaps};
 use hugepage_core::{Bytes, Notes, PageSize, Pages};
 
 /// Shared memory of this process, gone when dropped.
@@ -85,12 +85,12 @@ fn log2(size: PageSize) -> libc::c_int {
 fn asked_both_ways(memory: &Shared, what: &str) -> Mapping {
     let root = Root::live();
     let inside = memory.address() + u64::try_from(memory.length).unwrap() / 2;
-    let text = holding::by_text(&root, inside).unwrap().unwrap();
+    let text = own_mapping::by_text(&root, inside).unwrap().unwrap();
     match procmap_query::holding(&root, inside) {
         Some(asked) => assert_eq!(asked.unwrap().unwrap(), text, "{what}"),
         None => eprintln!("not exercised: this kernel has no PROCMAP_QUERY to compare with"),
     }
-    assert_eq!(holding::at(&root, inside).unwrap().unwrap(), text, "{what}");
+    assert_eq!(own_mapping::at(&root, inside).unwrap().unwrap(), text, "{what}");
     assert_eq!((text.start, text.size()), (memory.address(), Bytes(memory.length.try_into().unwrap())), "{what}");
     assert!(text.shared, "{what}");
     let usage = smaps::of(&root, &text).unwrap().unwrap();
@@ -189,6 +189,6 @@ fn memory_that_is_gone_is_not_found() {
     let mapping = asked_both_ways(&memory, "before");
     drop(memory);
     // Another thread may map something there at once, but not the same object.
-    let found = holding::at(&Root::live(), mapping.start).unwrap();
+    let found = own_mapping::at(&Root::live(), mapping.start).unwrap();
     assert!(found.is_none_or(|found| found.inode != mapping.inode), "the mapping is gone");
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use hugepage_core::read::cgroup::Hierarchy;
 use hugepage_core::read::maps::{self, Mapping};
 use hugepage_core::read::meminfo::Meminfo;
-use hugepage_core::read::{Root, buddyinfo, holding, pool, smaps, thp};
+use hugepage_core::read::{Root, buddyinfo, own_mapping, pool, smaps, thp};
 use hugepage_core::{Bytes, Notes, PageSize, Pages};
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -140,7 +140,7 @@ proptest! {
             ("sys/kernel/mm/transparent_hugepage/enabled", &content),
             ("sys/fs/cgroup/hugetlb.2MB.max", &content),
         ]);
-        let _ = (Meminfo::read(&root), holding::at(&root, address), root.base_page_size());
+        let _ = (Meminfo::read(&root), own_mapping::at(&root, address), root.base_page_size());
         let _ = (pool::pool(&root, page_size(2048)), pool::memory(&root), thp::choice(&root, "enabled"));
         let _ = smaps::of(&root, &maps::parse(MAPPING).unwrap());
         if let Ok(zones) = buddyinfo::read(&root) {

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use hugepage_core::assess::Severity;
-use hugepage_core::survey::instances::{Instance, Survey};
+use hugepage_core::collect::instances::{Instance, Survey};
 
 /// An exit status of this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use hugepage_core::advise::events::{self, Volume};
 use hugepage_core::advise::log::Message;
-use hugepage_core::advise::watch::{self, Volume};
 use hugepage_core::assess::Threat;
+use hugepage_core::collect::instances::{Instance, Survey};
 use hugepage_core::history::record::Origin;
 use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
 use hugepage_core::read::{Root, identity};
-use hugepage_core::survey::instances::{Instance, Survey};
 use humantime::format_rfc3339_micros;
 
 use crate::state;
@@ -101,10 +101,10 @@ impl Past {
         let status = &instance.status;
         let record = Record::new(event, now.to_owned(), origin, status);
         let news = if event.is_start() {
-            watch::start(status, record, before.as_ref())
+            events::start(status, record, before.as_ref())
         } else {
             let warned = before.as_ref().map(threats).unwrap_or_default();
-            watch::news(status, record, before.as_ref(), &warned, Vec::new())
+            events::news(status, record, before.as_ref(), &warned, Vec::new())
         };
         said.messages = news.messages;
         said.trouble = said.trouble.or(self.write(instance, news.record, size).err());

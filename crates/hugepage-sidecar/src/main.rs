@@ -3,17 +3,17 @@
 //! One static binary on the core crate, which reads and judges; here is the command line and what it prints. Exit
 //! statuses are those of monitoring plugins, see [`exit`].
 
-mod atomic;
+mod atomic_file;
 mod cli;
 mod commands;
 mod exit;
-mod interrupt;
+mod history;
 mod oracle;
-mod past;
+mod output;
 mod report;
-mod show;
+mod signals;
 mod state;
-mod stopped;
+mod stopped_clusters;
 
 use clap::Parser;
 use clap::error::ErrorKind;

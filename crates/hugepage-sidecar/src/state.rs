@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use hugepage_core::collect::instances::{Instance, Kind};
 use hugepage_core::history::record::Instance as Whose;
-use hugepage_core::survey::instances::{Instance, Kind};
 
 /// Where it keeps that.
 pub const DIRECTORY: &str = "/var/lib/hugepage-sidecar";

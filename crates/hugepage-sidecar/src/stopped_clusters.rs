@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use hugepage_core::Notes;
 use hugepage_core::Pages;
+use hugepage_core::collect::instances::{Survey, asked_of};
+use hugepage_core::collect::stopped_databases::{Down, Wants};
 use hugepage_core::read::postgresql_conf::Configuration;
 use hugepage_core::read::{Root, postmaster_opts};
-use hugepage_core::survey::down::{Down, Wants};
-use hugepage_core::survey::instances::{Survey, asked_of};
 
 /// A program that answers takes hundredths of a second.
 const DEADLINE: Duration = Duration::from_secs(20);

@@ -1,7 +1,7 @@
 //! /proc/PID/maps, and the lists of segments and limits.
 #![no_main]
 
-use hugepage_core::read::limits::LockedMemory;
+use hugepage_core::read::rlimit::LockedMemory;
 use hugepage_core::read::{maps, sysvipc};
 use hugepage_core_fuzz::with_files;
 use libfuzzer_sys::fuzz_target;

@@ -3,11 +3,11 @@
 use crate::Bytes;
 use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
+use crate::collect::CgroupView;
+use crate::collect::pools::{self, PoolRow};
 use crate::notes::Notes;
 use crate::read::boot::NextBoot;
 use crate::read::{Root, sysctl, thp};
-use crate::survey::CgroupView;
-use crate::survey::pools::{self, PoolRow};
 
 /// What only the server itself can tell.
 #[derive(Clone, Debug)]

@@ -2,9 +2,9 @@
 //! Pages Information", and a word when a restart would lose what there is. Messages follow PostgreSQL's style.
 
 use crate::Bytes;
-use crate::advise::phrases::Words;
-use crate::advise::restart;
-use crate::advise::terms::Terms;
+use crate::advise::message::pending;
+use crate::advise::message::phrases::Words;
+use crate::advise::message::terms::Terms;
 use crate::assess::{HugePages, Landing, Outlook, Status, Threat};
 use crate::history::Lost;
 
@@ -71,7 +71,7 @@ pub fn threatened(status: &Status, threat: Threat) -> Message {
     };
     let hint = match threat {
         Threat::CgroupLimit => words.raise_fault_limit(),
-        _ if status.of_pending => Some(restart::hint(status)),
+        _ if status.of_pending => Some(pending::hint(status)),
         _ => words.keep(),
     };
     Message { is_bad: true, message, detail: Some(format!("{}\n{detail}", figures(status))), hint }
@@ -79,7 +79,7 @@ pub fn threatened(status: &Status, threat: Threat) -> Message {
 
 /// What the next start lacks, with the running configuration or with the one on disk.
 fn at_next_start(status: &Status) -> String {
-    match restart::message(status).filter(|_| status.of_pending) {
+    match pending::message(status).filter(|_| status.of_pending) {
         Some(message) => message,
         None => format!("At the next start {}.", Words(status).what_a_restart_lacks()),
     }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::Pages;
-use crate::assess::cause::Cause;
-use crate::assess::facts::Loss;
+use crate::model::cause::Cause;
+use crate::model::server::Loss;
 
 /// How grave a finding is; the order is the order of gravity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

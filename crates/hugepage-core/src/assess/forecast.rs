@@ -1,7 +1,7 @@
 //! What a start of the server with given settings would get, to the page.
 
-use crate::assess::facts::{Asked, PoolFact};
 use crate::assess::{Cause, HugePages, LockLimit, Outlook, Share};
+use crate::model::server::{Asked, PoolFact};
 use crate::read::cgroup::{Limit, Limits};
 use crate::{Bytes, PageSize, Pages};
 

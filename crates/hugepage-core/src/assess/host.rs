@@ -1,6 +1,6 @@
 //! The pool that a whole host should have: what every server needs, what others hold, and what the host can hold.
 
-use crate::assess::share;
+use crate::assess::pool_share;
 use crate::{Bytes, PageSize, Pages};
 
 /// What one server needs of a pool.
@@ -74,7 +74,7 @@ impl Sizing {
         let sum = |pages: Pages, need: &Need| pages.saturating_add(need.pages.max(need.held));
         let total = needs.iter().fold(others, sum);
         let capacity =
-            room.map(|room| share::capacity(room.mem_total, room.reserve_percent, room.elsewhere, page_size));
+            room.map(|room| pool_share::capacity(room.mem_total, room.reserve_percent, room.elsewhere, page_size));
         let mut order: Vec<&Need> = needs.iter().collect();
         order.sort_by_key(|need| (need.held < need.pages, !need.is_running, need.pages));
         let (mut pool, mut misfits) = (others, Vec::new());

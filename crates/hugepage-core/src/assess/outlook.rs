@@ -3,9 +3,9 @@
 use std::fmt;
 
 use crate::Pages;
-use crate::assess::facts::{Asked, HugePages, PoolFact, Product};
 use crate::assess::forecast::Ground;
-use crate::assess::share::Share;
+use crate::assess::pool_share::Share;
+use crate::model::server::{Asked, HugePages, PoolFact, Product};
 
 /// What the next start would get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use crate::assess::{
     Cause, Demand, Facts, Finding, Forecast, Ground, HugePages, Landing, Outlook, Pending, Severity, Share, Threat,
-    share,
+    pool_share,
 };
 use crate::{Bytes, PageSize, Pages};
 
@@ -235,7 +235,7 @@ impl Facts {
         let meminfo = self.meminfo.as_ref()?;
         let in_pool = pool.page_size.times(pool.nr);
         let elsewhere = meminfo.hugetlb.map_or(Bytes(0), |hugetlb| hugetlb.saturating_sub(in_pool));
-        Some(share::capacity(meminfo.mem_total?, self.reserve_percent, elsewhere, pool.page_size))
+        Some(pool_share::capacity(meminfo.mem_total?, self.reserve_percent, elsewhere, pool.page_size))
     }
 
     /// How many of `needed` pages could not be mapped now.

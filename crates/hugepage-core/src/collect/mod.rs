@@ -1,14 +1,13 @@
 //! Gathers facts from several files into one answer: every file is read once, and what can't be read is a note.
 
 #[cfg(feature = "oracle")]
-pub mod down;
-pub mod host;
-#[cfg(feature = "oracle")]
 pub mod instances;
+pub mod kernel_facts;
 pub mod pools;
 pub mod segments;
 pub mod server;
-pub mod situation;
+#[cfg(feature = "oracle")]
+pub mod stopped_databases;
 
 use crate::PageSize;
 use crate::notes::Notes;

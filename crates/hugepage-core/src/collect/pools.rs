@@ -1,11 +1,11 @@
 //! All pools of a host: one for each page size, and the share of each NUMA node.
 
+use crate::collect::{CgroupView, limits};
 use crate::notes::Notes;
 use crate::read::cgroup::Limit;
 use crate::read::meminfo::Meminfo;
 use crate::read::pool::{self, Pool};
 use crate::read::{Root, buddyinfo};
-use crate::survey::{CgroupView, limits};
 use crate::{Bytes, PageSize, Pages};
 
 /// A pool, or a node's share of one.

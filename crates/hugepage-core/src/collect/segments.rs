@@ -3,11 +3,11 @@
 use std::fmt;
 
 use crate::assess::Landing;
+use crate::collect::server::{landing, thp_in_use};
 use crate::notes::Notes;
 use crate::read::maps::{self, Mapping};
 use crate::read::meminfo::Meminfo;
-use crate::read::{Root, holding, smaps};
-use crate::survey::server::{landing, thp_in_use};
+use crate::read::{Root, own_mapping, smaps};
 
 /// What a mapping is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub fn rows(root: &Root, main: u64, interlock: u64, notes: &mut Notes) -> Vec<Sh
     for mapping in mappings {
         let role = role(&mapping, main, interlock);
         // A segment that went while we looked is simply absent.
-        if let Some(mapping) = notes.keep(holding::at(root, mapping.start)).flatten() {
+        if let Some(mapping) = notes.keep(own_mapping::at(root, mapping.start)).flatten() {
             let landing = notes.keep(landing(root, &mapping, thp_in_use)).unwrap_or(Landing::Unknown);
             rows.push(SharedMemory { role, mapping, landing });
         }

@@ -1,11 +1,11 @@
 //! The facts on one PostgreSQL server, seen from one of its own processes.
 
 use crate::assess::{Asked, Facts, Ground, Landing, Pending, PoolFact, Segment};
+use crate::collect::{CgroupView, limits};
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
 use crate::read::meminfo::Meminfo;
 use crate::read::{Root, pool, smaps, thp};
-use crate::survey::{CgroupView, limits};
 use crate::{PageSize, Pages, ReadError};
 
 /// The facts on the server whose main segment is `mapping`, a mapping of this process.

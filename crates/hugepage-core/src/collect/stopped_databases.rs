@@ -1,12 +1,12 @@
 //! Oracle instances that are configured on a host and do not run, and what they will need.
 
+use crate::assess::host::Need;
 use crate::assess::oracle_size::{self, when_down};
-use crate::assess::sizing::Need;
+use crate::collect::instances::Survey;
 use crate::notes::Notes;
 use crate::read::Root;
-use crate::read::oracle::find::Search;
+use crate::read::oracle::locate::Search;
 use crate::read::oracle::{Instance, Kind, Parameters, oratab};
-use crate::survey::instances::Survey;
 use crate::{PageSize, Pages};
 
 /// A server that does not run.

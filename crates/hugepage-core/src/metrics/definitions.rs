@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 use super::{Family, Instance, Labels, Sample, Snapshot};
 use crate::assess::{Cause, Finding, Landing, Outlook, Severity};
+use crate::collect::pools::PoolRow;
 use crate::read::meminfo::Meminfo;
-use crate::survey::pools::PoolRow;
 use crate::{Bytes, PageSize, Pages};
 
 /// A metric of a `T`. The unit is the end of its full name.

@@ -13,8 +13,8 @@ mod survey;
 use crate::Bytes;
 use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
+use crate::collect::pools::PoolRow;
 use crate::read::meminfo::Meminfo;
-use crate::survey::pools::PoolRow;
 
 /// A host and what runs on it, at one moment.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! The metrics of a host with all its instances, as the sidecar sees it.
 
 use super::{Instance, Snapshot};
-use crate::survey::instances::{self, Survey};
+use crate::collect::instances::{self, Survey};
 
 impl From<&Survey> for Snapshot {
     fn from(survey: &Survey) -> Self {
@@ -38,8 +38,8 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::collect::instances::survey;
     use crate::read::Root;
-    use crate::survey::instances::survey;
 
     /// A host with a postmaster for each pair of pid and data directory, its shared memory in base pages.
     fn host(servers: &[(i32, &str)]) -> tempfile::TempDir {

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::assess::facts::{Asked, Facts, HugePages, LockLimit, PoolFact, Product};
-use crate::assess::landing::Landing;
+use crate::model::landing::Landing;
+use crate::model::server::{Asked, Facts, HugePages, LockLimit, PoolFact, Product};
 use crate::read::cgroup::Limit;
 use crate::{Bytes, Pages};
 

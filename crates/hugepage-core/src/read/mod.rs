@@ -2,24 +2,24 @@
 //!
 //! Readers know nothing of advice. A field the kernel at hand does not have is `None`.
 
+pub mod access_log;
 pub mod boot;
 pub mod buddyinfo;
 pub mod cgroup;
-pub mod devices;
-pub mod holding;
 pub mod identity;
-pub mod limits;
 pub mod maps;
 pub mod meminfo;
 #[cfg(feature = "oracle")]
 pub mod oracle;
+pub mod own_mapping;
 pub mod pool;
 pub mod postgresql_conf;
 pub mod postmaster_opts;
 pub mod process;
 pub mod procmap_query;
-pub mod record;
+pub mod rlimit;
 pub mod root;
+pub mod shm_devices;
 pub mod smaps;
 pub mod sysctl;
 pub mod sysvipc;

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 
-use crate::read::record::{How, Record};
+use crate::read::access_log::{How, Record};
 use crate::{PageSize, ReadError};
 
 /// In a tree made by a capture: what its host refused to show, a line `ERRNO PATH` each.

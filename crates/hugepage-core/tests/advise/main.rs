@@ -4,16 +4,16 @@ mod fix;
 mod properties;
 mod rules;
 
+use hugepage_core::advise::context::{Server, Situation};
 use hugepage_core::advise::{Recommendation, recommendations};
 use hugepage_core::assess::page_tables::PageTables;
 use hugepage_core::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Product, Segment, Status};
+use hugepage_core::collect::pools::PoolRow;
 use hugepage_core::read::boot::NextBoot;
 use hugepage_core::read::cgroup::Limits;
 use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::pool::Pool;
-use hugepage_core::survey::pools::PoolRow;
-use hugepage_core::survey::situation::{Server, Situation};
 use hugepage_core::{Bytes, PageSize, Pages};
 
 const MIB: u64 = 1 << 20;

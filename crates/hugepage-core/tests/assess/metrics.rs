@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hugepage_core::assess::page_tables::PageTables;
 use hugepage_core::assess::{Finding, HugePages, Landing, Status};
+use hugepage_core::collect::pools::PoolRow;
 use hugepage_core::metrics::{Instance, Snapshot, text};
 use hugepage_core::read::pool::Pool;
-use hugepage_core::survey::pools::PoolRow;
 use hugepage_core::{Bytes, Pages};
 
 use super::{GIB, MIB, Server, fault, known, pool, reservation};

@@ -1,6 +1,6 @@
 //! Who has what of a pool, what a restart would get of it, and what a host can hold.
 
-use hugepage_core::assess::share::capacity;
+use hugepage_core::assess::pool_share::capacity;
 use hugepage_core::assess::{HugePages, Landing, Outlook, PoolFact, Share};
 use hugepage_core::read::cgroup::Limits;
 use hugepage_core::read::maps;

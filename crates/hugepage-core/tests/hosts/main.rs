@@ -5,7 +5,7 @@ mod servers;
 mod surveys;
 
 use hugepage_core::read::maps::{self, Mapping};
-use hugepage_core::read::{Root, holding};
+use hugepage_core::read::{Root, own_mapping};
 use hugepage_core::{Notes, PageSize};
 
 const KIB: u64 = 1 << 10;
@@ -52,7 +52,7 @@ fn notes_of(name: &str, notes: Notes) -> Vec<String> {
 fn segment(root: &Root) -> Mapping {
     let large = maps::read(root, maps::SELF, |mapping| mapping.shared && mapping.size().0 > 16 * MIB).unwrap();
     assert_eq!(large.len(), 1, "{large:?}");
-    holding::at(root, large[0].start + 5 * MIB).unwrap().unwrap()
+    own_mapping::at(root, large[0].start + 5 * MIB).unwrap().unwrap()
 }
 
 #[test]

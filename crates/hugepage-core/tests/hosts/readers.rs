@@ -3,7 +3,7 @@
 use hugepage_core::read::cgroup::Hierarchy;
 use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::pool::{self, Pool};
-use hugepage_core::read::{holding, maps, smaps, thp};
+use hugepage_core::read::{maps, own_mapping, smaps, thp};
 use hugepage_core::{Bytes, Notes, PageSize, Pages};
 
 use super::{GIB, HOSTS, KIB, MIB, host, page_size, segment, without_root};
@@ -160,7 +160,7 @@ fn a_page_size_that_nothing_tells_is_unknown() {
         let root = host(name);
         let interlock = maps::read(&root, maps::SELF, |mapping| mapping.path.starts_with("/SYSV")).unwrap().remove(0);
         assert_eq!(interlock.name(), "SYSV0052e2c1");
-        assert_eq!(holding::at(&root, interlock.start).unwrap().unwrap().page_size, pages, "{name}");
+        assert_eq!(own_mapping::at(&root, interlock.start).unwrap().unwrap().page_size, pages, "{name}");
     }
 }
 

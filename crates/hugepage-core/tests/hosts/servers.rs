@@ -2,8 +2,8 @@
 
 use hugepage_core::advise;
 use hugepage_core::assess::{Asked, HugePages, Product, Status};
+use hugepage_core::collect::server::facts;
 use hugepage_core::read::cgroup::Hierarchy;
-use hugepage_core::survey::server::facts;
 use hugepage_core::{Bytes, Notes, PageSize};
 
 use super::{GIB, HOSTS, MIB, host, notes_of, segment};

@@ -1,9 +1,9 @@
 //! What several files say together: the pools of a host and the shared memory of a process.
 
 use hugepage_core::assess::Landing;
+use hugepage_core::collect::segments::{self, Role};
+use hugepage_core::collect::{CgroupView, limits, pools};
 use hugepage_core::read::cgroup::{Hierarchy, Limits};
-use hugepage_core::survey::segments::{self, Role};
-use hugepage_core::survey::{CgroupView, limits, pools};
 use hugepage_core::{Notes, PageSize};
 
 use super::{GIB, KIB, MIB, host, notes_of, page_size, segment};

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use hugepage_core::read::oracle::oratab;
-use hugepage_core::read::oracle::{self, Instance, Kind, Parameters, Process, Role, Search, find};
+use hugepage_core::read::oracle::{self, Instance, Kind, Parameters, Process, Role, Search, locate};
 use hugepage_core::{Bytes, Notes};
 
 use super::*;
@@ -207,7 +207,7 @@ fn oratab_in_both_places() {
 #[test]
 fn bases_of_a_home() {
     let (_directory, root) = tree(&[("u01/app/oracle/diag/", ""), ("u01/app/oraInventory/logs/", "")]);
-    let bases = |home| find::bases(&root, home, &mut Notes::default());
+    let bases = |home| locate::bases(&root, home, &mut Notes::default());
     assert_eq!(bases("/u01/app/19.0.0/grid"), ["/u01/app/oracle"]);
     assert_eq!(bases(HOME), ["/u01/app/oracle"]);
     assert_eq!(bases("/home"), [""; 0]);

@@ -12,8 +12,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use hugepage_core::read::Root;
-use hugepage_core::read::limits::Limit;
 use hugepage_core::read::oracle::{LastStart, alert_log};
+use hugepage_core::read::rlimit::Limit;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;

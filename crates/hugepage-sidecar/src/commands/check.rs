@@ -3,9 +3,9 @@
 use clap::Args;
 use hugepage_core::advise::{hint, message};
 use hugepage_core::assess::{Severity, Sizing};
+use hugepage_core::collect::instances::{Instance, Landed, Survey};
+use hugepage_core::collect::pools;
 use hugepage_core::read::Root;
-use hugepage_core::survey::instances::{Instance, Landed, Survey};
-use hugepage_core::survey::pools;
 
 use super::status::{Look, look};
 use crate::exit::{self, Exit};

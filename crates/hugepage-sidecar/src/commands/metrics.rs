@@ -7,7 +7,7 @@ use clap::Args;
 use hugepage_core::metrics::{Snapshot, text};
 use hugepage_core::read::Root;
 
-use crate::atomic;
+use crate::atomic_file;
 use crate::commands::status::{Look, look_at};
 use crate::exit::{self, Exit};
 
@@ -26,7 +26,7 @@ pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
     let survey = look_at(root, &options.look);
     let text = text(&Snapshot::from(&survey));
     match &options.textfile {
-        Some(path) => atomic::write(path, text.as_bytes(), 0o644).with_context(|| path.display().to_string())?,
+        Some(path) => atomic_file::write(path, text.as_bytes(), 0o644).with_context(|| path.display().to_string())?,
         None => print!("{text}"),
     }
     let notes = survey.instances.iter().flat_map(|instance| &instance.notes).chain(&survey.notes);

@@ -9,11 +9,11 @@ use hugepage_core::read::Root;
 
 use crate::commands::status::{self, Look};
 use crate::exit::{self, Exit};
+use crate::oracle::account::{Group, User};
 use crate::oracle::files::Options;
 use crate::oracle::names::{Name, OraclePath};
 use crate::oracle::scripts::{self, Choices, Script};
 use crate::oracle::snapshot::Snapshot;
-use crate::oracle::who::{Group, User};
 use crate::oracle::{self, from_survey, json};
 
 /// What to do for Oracle.

@@ -8,11 +8,11 @@ use anyhow::{Context, bail};
 use clap::Args;
 use hugepage_core::read::Root;
 
-use crate::atomic;
+use crate::atomic_file;
 use crate::commands::status::{Look, look};
 use crate::exit::{self, Exit};
+use crate::output::rows::host;
 use crate::report::{Extent, page};
-use crate::show::rows::host;
 
 /// Who may read the page: everybody, as with other reports; it has no secrets.
 const MODE: u32 = 0o644;
@@ -47,6 +47,6 @@ fn write(path: &Path, html: &[u8]) -> anyhow::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if !found.is_file() => bail!("it is there, and not a plain file"),
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(atomic::write(path, html, MODE)?),
+        _ => Ok(atomic_file::write(path, html, MODE)?),
     }
 }

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hugepage_core::assess::Sizing;
+use hugepage_core::collect::instances::{Survey, survey};
 use hugepage_core::read::Root;
-use hugepage_core::survey::instances::{Survey, survey};
 
 use crate::exit::{self, Exit};
-use crate::past::Past;
-use crate::show::rows::{HostOut, InstanceRow, PoolOut, RecommendationOut, host};
-use crate::show::table::{graded, or_unknown, size, table, wrapped};
-use crate::show::{Format, json};
+use crate::history::Past;
+use crate::output::rows::{HostOut, InstanceRow, PoolOut, RecommendationOut, host};
+use crate::output::table::{graded, or_unknown, size, table, wrapped};
+use crate::output::{Format, json};
 
 /// What every look at a host takes.
 #[derive(Clone, Debug, Args)]

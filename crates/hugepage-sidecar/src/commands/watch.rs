@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
+use hugepage_core::advise::events::Volume;
 use hugepage_core::advise::log::Message;
-use hugepage_core::advise::watch::Volume;
 use hugepage_core::assess::Sizing;
+use hugepage_core::collect::instances::{Survey, survey};
 use hugepage_core::metrics::{Snapshot, text};
 use hugepage_core::read::Root;
-use hugepage_core::survey::instances::{Survey, survey};
 
-use crate::atomic;
+use crate::atomic_file;
 use crate::commands::oracle::Access;
 use crate::exit::{self, Exit};
-use crate::interrupt::Alarm;
+use crate::history::Past;
 use crate::oracle;
-use crate::past::Past;
-use crate::show::rows;
+use crate::output::rows;
+use crate::signals::Alarm;
 
 /// Options of `watch`.
 #[derive(Debug, Args)]
@@ -95,7 +95,7 @@ pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
 /// All files of one look; one that can't be written keeps back none of the others. Returns what went wrong.
 fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &Options) -> Vec<anyhow::Error> {
     let written = |path: &Path, content: &[u8]| {
-        atomic::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
+        atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
     };
     let json = options.json.as_deref().map(|path| {
         let mut text = serde_json::to_vec_pretty(&rows::host(survey, sizings))?;

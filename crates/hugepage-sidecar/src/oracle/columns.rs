@@ -4,7 +4,7 @@
 //! docs/oracle.md are made from these definitions. A column is only ever appended, at the end of its record: an old
 //! file under a new table then has NULL there, and of a new file under an old table the surplus is not read.
 
-use crate::oracle::kind::{Column, File, Record, record};
+use crate::oracle::schema::{Column, File, Record, record};
 
 /// The version of the format. Another one has other file names, so that no reader mistakes one for the other.
 pub const FORMAT_VERSION: u64 = 1;

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fchmod, fchown, fstat, fsync, openat, renameat, unlinkat};
 use rustix::process::geteuid;
 
-use crate::oracle::who::{Group, User};
+use crate::oracle::account::{Group, User};
 
 /// What a file that Oracle reads may be opened by.
 #[derive(Clone, Copy, Debug)]

@@ -9,11 +9,11 @@ use std::fs::File;
 use anyhow::Result;
 use rustix::fs::Mode;
 
+use crate::oracle::account::{Group, User};
 use crate::oracle::columns::{FILES, columns};
 use crate::oracle::directory::{Access, Directory};
 use crate::oracle::record::{header, line};
 use crate::oracle::snapshot::{Table, Tables};
-use crate::oracle::who::{Group, User};
 
 /// root reads and writes, the group of Oracle's installation reads.
 const DEFAULT_MODE: u32 = 0o640;

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use hugepage_core::advise::host::{self, HostRecommendation};
-use hugepage_core::advise::terms::Terms;
+use hugepage_core::advise::message::terms::Terms;
 use hugepage_core::advise::{hint, message};
 use hugepage_core::assess::{self, Landing, Product, Segment, Sizing};
-use hugepage_core::read::limits::Limit;
+use hugepage_core::collect::instances::{self, Landed, Survey};
+use hugepage_core::collect::pools::PoolRow;
+use hugepage_core::read::rlimit::Limit;
 use hugepage_core::read::{Root, sysctl};
-use hugepage_core::survey::instances::{self, Landed, Survey};
-use hugepage_core::survey::pools::PoolRow;
 use humantime::parse_rfc3339_weak;
 
 use crate::oracle::columns::{Finding, Host, Instance, Pool};

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use hugepage_core::{Bytes, Pages};
 use serde_json::{Map, Value};
 
-use crate::oracle::kind::Record;
+use crate::oracle::schema::Record;
 use crate::oracle::snapshot::Snapshot;
 
 /// The snapshot that `text` says, as of now.

@@ -4,19 +4,19 @@
 //! whole of the way out: [`snapshot`] (typed) to [`record`] (text) to [`files`] (renamed into place). Oracle never runs
 //! anything of ours and nothing of ours talks to Oracle: see docs/oracle.md for why.
 
+pub mod account;
 pub mod columns;
 mod directory;
 pub mod files;
 pub mod from_survey;
 pub mod json;
-pub mod kind;
 pub mod names;
 mod record;
+pub mod schema;
 pub mod scripts;
 pub mod snapshot;
 mod text;
 pub mod views;
-pub mod who;
 
 use std::path::Path;
 

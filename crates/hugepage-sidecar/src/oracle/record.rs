@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::oracle::kind::{Column, Kind, Value};
+use crate::oracle::schema::{Column, Kind, Value};
 use crate::oracle::text::{cut, cut_between_words, sanitised};
 
 /// Between two fields.

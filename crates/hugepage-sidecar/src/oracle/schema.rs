@@ -180,21 +180,21 @@ macro_rules! record {
         $(#[doc = $about])+
         #[derive(Clone, Debug, Default)]
         pub struct $record {
-            $($(#[doc = $comment])+ pub $name: $crate::oracle::kind::rust_type!($kind),)+
+            $($(#[doc = $comment])+ pub $name: $crate::oracle::schema::rust_type!($kind),)+
         }
 
-        impl $crate::oracle::kind::Record for $record {
-            const FILE: $crate::oracle::kind::File = $crate::oracle::kind::File {
+        impl $crate::oracle::schema::Record for $record {
+            const FILE: $crate::oracle::schema::File = $crate::oracle::schema::File {
                 stem: $stem,
                 comment: &[$($about),+],
-                own: &[$($crate::oracle::kind::Column {
+                own: &[$($crate::oracle::schema::Column {
                     name: stringify!($name),
-                    kind: $crate::oracle::kind::Kind::$kind $(($width))?,
+                    kind: $crate::oracle::schema::Kind::$kind $(($width))?,
                     comment: &[$($comment),+],
                 }),+],
             };
 
-            fn values(&self) -> Vec<Option<$crate::oracle::kind::Value>> {
+            fn values(&self) -> Vec<Option<$crate::oracle::schema::Value>> {
                 vec![$(self.$name.clone().map(Into::into)),+]
             }
 

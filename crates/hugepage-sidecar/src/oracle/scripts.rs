@@ -5,8 +5,8 @@ use minijinja::{Environment, UndefinedBehavior, context};
 use serde::Serialize;
 
 use crate::oracle::columns::{FILES, FORMAT_VERSION, columns};
-use crate::oracle::kind::File;
 use crate::oracle::names::{Name, OraclePath};
+use crate::oracle::schema::File;
 use crate::oracle::views::{self, sentence};
 
 /// What is the installer's to choose.

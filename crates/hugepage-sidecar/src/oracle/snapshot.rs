@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::oracle::columns::{Common, FORMAT_VERSION, Finding, Host, Instance, Pool};
-use crate::oracle::kind::{File, Record, Value};
+use crate::oracle::schema::{File, Record, Value};
 
 /// What was so on one host at one moment.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::oracle::columns::{Common, Finding, Host, Instance, Pool};
-use crate::oracle::kind::{Column, File, Kind, Record};
+use crate::oracle::schema::{Column, File, Kind, Record};
 
 /// One view.
 #[derive(Debug, Serialize)]

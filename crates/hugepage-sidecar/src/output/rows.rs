@@ -6,10 +6,10 @@ use std::time::SystemTime;
 use hugepage_core::advise::host::HostRecommendation;
 use hugepage_core::advise::{hint, message};
 use hugepage_core::assess::{Landing, Product, Sizing};
-use hugepage_core::read::limits::Limit;
-use hugepage_core::survey::instances::memory::Memory;
-use hugepage_core::survey::instances::{Instance, Kind, Survey};
-use hugepage_core::survey::pools::PoolRow;
+use hugepage_core::collect::instances::memory::Memory;
+use hugepage_core::collect::instances::{Instance, Kind, Survey};
+use hugepage_core::collect::pools::PoolRow;
+use hugepage_core::read::rlimit::Limit;
 use hugepage_core::{Bytes, Pages};
 use serde::Serialize;
 
@@ -153,7 +153,7 @@ fn of_sizes(memory: &Memory) -> Vec<OfSize> {
 
 fn setting(instance: &Instance) -> String {
     let asked = instance.status.facts.asked;
-    let text = hugepage_core::advise::terms::Terms::of(asked.product).setting(asked.huge_pages);
+    let text = hugepage_core::advise::message::terms::Terms::of(asked.product).setting(asked.huge_pages);
     debug_assert!(matches!(asked.product, Product::PostgreSql) == (instance.kind == Kind::PostgreSql));
     text.to_owned()
 }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use hugepage_core::collect::instances::{Instance, Kind};
 use hugepage_core::history::record::{Instance as Whose, Record};
 use hugepage_core::history::{HistoryError, HistoryFile};
 use hugepage_core::read::{Root, identity};
-use hugepage_core::survey::instances::{Instance, Kind};
 
 use crate::state;
 

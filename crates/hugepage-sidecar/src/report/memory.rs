@@ -1,10 +1,10 @@
 //! Where the host's memory goes: parts that together are all of it.
 
 use hugepage_core::Bytes;
-use hugepage_core::survey::instances::Survey;
+use hugepage_core::collect::instances::Survey;
 
 use super::scale::{percent, percentage};
-use crate::show::rows::{HostOut, PoolOut};
+use crate::output::rows::{HostOut, PoolOut};
 
 /// One part.
 #[derive(Debug)]

@@ -7,20 +7,20 @@
 mod history;
 mod memory;
 mod page_tables;
-mod past;
 mod scale;
+mod timeline;
 
 use std::path::Path;
 
 use askama::Template;
 use hugepage_core::Bytes;
+use hugepage_core::collect::instances::Survey;
 use hugepage_core::read::Root;
-use hugepage_core::survey::instances::Survey;
 
-use crate::show::rows::HostOut;
+use crate::output::rows::HostOut;
 use memory::Memory;
 use page_tables::Cost;
-use past::Past;
+use timeline::Past;
 
 /// How far the page looks.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,11 @@
 //! What the page tables of an instance cost at other numbers of connections, on base and on huge pages.
 
 use hugepage_core::PageSize;
-use hugepage_core::survey::instances::Instance;
+use hugepage_core::collect::instances::Instance;
 
 use super::scale::{of_bytes, of_count, percent};
 use super::size;
-use crate::show::rows::InstanceRow;
+use crate::output::rows::InstanceRow;
 
 /// How high the picture is, in pixels.
 pub const HEIGHT: u64 = 180;

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, SystemTime};
 
+use hugepage_core::collect::instances::{Instance, Survey};
 use hugepage_core::history::{Event, Record};
 use hugepage_core::read::Root;
-use hugepage_core::survey::instances::{Instance, Survey};
 
 use super::history::{self, Kept};
 use super::scale::percent;
 use super::{Extent, size};
-use crate::show::rows::{InstanceRow, time};
+use crate::output::rows::{InstanceRow, time};
 
 /// Records that the page has in words; the picture has all.
 const SHOWN: usize = 25;

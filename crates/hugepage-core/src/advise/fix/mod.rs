@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
+use crate::advise::context::Situation;
 use crate::advise::recommendation::{Area, setting};
 use crate::advise::rules::{self, SizeOf};
-use crate::survey::situation::Situation;
 use crate::{Bytes, PageSize, Pages};
 
 /// Whom the text is for.

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use crate::PageSize;
 use crate::advise::Recommendation;
 use crate::assess::{Severity, Sizing};
-use crate::survey::instances::{Landed, Survey};
+use crate::collect::instances::{Landed, Survey};
 
 /// One thing to set, for one server or for the host.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::advise::{hint, message};
 use crate::assess::{Cause, Severity};
-use crate::read::limits::Limit;
+use crate::collect::instances::{Instance, Kind, Landed, Survey};
 use crate::read::oracle::Parameters;
-use crate::survey::instances::{Instance, Kind, Landed, Survey};
+use crate::read::rlimit::Limit;
 
 pub fn rule(instance: &Instance) -> Vec<Recommendation> {
     if instance.kind == Kind::PostgreSql {

@@ -5,7 +5,7 @@ use crate::advise::command;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::advise::rules::pool_setting;
 use crate::assess::{Severity, Sizing};
-use crate::survey::instances::Survey;
+use crate::collect::instances::Survey;
 
 pub fn rule(survey: &Survey, sizing: &Sizing) -> Vec<Recommendation> {
     let mut found: Vec<_> = set_pool(survey, sizing).into_iter().collect();

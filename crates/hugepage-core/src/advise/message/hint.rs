@@ -1,7 +1,7 @@
 //! The phrases that several sentences share: what to do.
 
 use crate::advise::command;
-use crate::advise::phrases::Words;
+use crate::advise::message::phrases::Words;
 use crate::assess::{Cause, HugePages, LockLimit, PoolFact};
 use crate::read::cgroup::Limit;
 use crate::{Bytes, Pages};
@@ -18,11 +18,11 @@ fn raise(limit: &Limit, to: Bytes) -> String {
 
 impl Words<'_> {
     /// Whether a larger pool is what mends `cause`.
-    pub(super) fn mended_by_pool(&self, cause: Cause) -> bool {
+    pub(in crate::advise) fn mended_by_pool(&self, cause: Cause) -> bool {
         matches!(cause, Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken)
     }
 
-    pub(super) fn mend(&self, cause: Cause) -> Option<String> {
+    pub(in crate::advise) fn mend(&self, cause: Cause) -> Option<String> {
         let terms = self.terms();
         let server = terms.server;
         let off = terms.setting(HugePages::Off);
@@ -76,7 +76,7 @@ impl Words<'_> {
     }
 
     /// The steps to huge pages, the first of them to raise the fault-time limit that would kill the server there.
-    pub(super) fn steps(&self, steps: &[String]) -> String {
+    pub(in crate::advise) fn steps(&self, steps: &[String]) -> String {
         let (limit, needed) = (self.fault_limit(), self.needed_bytes().unwrap_or_default());
         let limit = limit.filter(|limit| limit.limit < needed).map(|limit| raise(limit, needed));
         let steps: Vec<_> = limit.iter().chain(steps).map(String::as_str).collect();
@@ -87,23 +87,23 @@ impl Words<'_> {
         }
     }
 
-    pub(super) fn room_for_this_server(&self) -> Pages {
+    pub(in crate::advise) fn room_for_this_server(&self) -> Pages {
         let others = self.0.share.map(|share| share.others).unwrap_or_default();
         self.0.capacity.unwrap_or_default().saturating_sub(others)
     }
 
-    pub(super) fn needed_bytes(&self) -> Option<Bytes> {
+    pub(in crate::advise) fn needed_bytes(&self) -> Option<Bytes> {
         Some(self.0.facts.huge_page_size?.times(self.0.needed?))
     }
 
-    pub(super) fn set_pool(&self, pages: Pages) -> Option<String> {
+    pub(in crate::advise) fn set_pool(&self, pages: Pages) -> Option<String> {
         let size = self.0.facts.huge_page_size?;
         let default = self.0.facts.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
         Some(command::set_pool(size, default == Some(size), pages))
     }
 
     /// So that a restart keeps, or gets, huge pages.
-    pub(super) fn keep(&self) -> Option<String> {
+    pub(in crate::advise) fn keep(&self) -> Option<String> {
         if let Some(cause) = self.may_not_lock() {
             return self.mend(cause);
         }
@@ -118,12 +118,12 @@ impl Words<'_> {
         short.then_some(format!("Set {} to at least {} bytes.", limit.path, self.wanted_of(limit)?.0))
     }
 
-    pub(super) fn raise_fault_limit(&self) -> Option<String> {
+    pub(in crate::advise) fn raise_fault_limit(&self) -> Option<String> {
         Some(format!("Set {} to at least {} bytes.", self.fault_limit()?.path, self.size().0))
     }
 
     /// What a cgroup must allow for the server to start in huge pages beside its other processes.
-    pub(super) fn wanted_of(&self, limit: &Limit) -> Option<Bytes> {
+    pub(in crate::advise) fn wanted_of(&self, limit: &Limit) -> Option<Bytes> {
         Some(limit.usage.saturating_sub(self.own_bytes()).saturating_add(self.needed_bytes()?))
     }
 }

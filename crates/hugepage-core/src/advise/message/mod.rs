@@ -1,7 +1,11 @@
 //! One sentence on what is so, one on what to do, for the finding that a verdict speaks of.
 
-use crate::advise::phrases::Words;
-use crate::advise::restart;
+mod hint;
+pub mod pending;
+pub(super) mod phrases;
+pub mod terms;
+
+use crate::advise::message::phrases::Words;
 use crate::assess::{Finding, Status};
 
 /// What is so.
@@ -16,7 +20,7 @@ pub fn message(status: &Status) -> String {
             words.allowed(),
         ),
         Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown if status.of_pending => {
-            restart::message(status).unwrap_or_default()
+            pending::message(status).unwrap_or_default()
         }
         Finding::RestartFails => {
             format!("The next start would fail, because {} and {}.", words.asked(), words.what_a_restart_lacks())
@@ -51,7 +55,7 @@ pub fn hint(status: &Status) -> Option<String> {
         Finding::AsAsked | Finding::LandingUnknown => None,
         Finding::CgroupBelowSegment => words.raise_fault_limit(),
         Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown => match status.of_pending {
-            true => Some(restart::hint(status)),
+            true => Some(pending::hint(status)),
             false => words.keep(),
         },
         Finding::Regressed(_) => status.cause.map_or_else(|| words.keep(), |cause| words.mend(cause)),

@@ -2,7 +2,7 @@
 
 use crate::Pages;
 use crate::advise::command;
-use crate::assess::{Cause, Forecast, Ground, Outlook, Pending, PoolFact, Share, Status, share};
+use crate::assess::{Cause, Forecast, Ground, Outlook, Pending, PoolFact, Share, Status, pool_share};
 
 /// What is so; `None` where the outlook does not speak of another configuration.
 pub fn message(status: &Status) -> Option<String> {
@@ -61,7 +61,7 @@ fn pool(status: &Status) -> Option<String> {
     let wanted = Share::of(pool, Pages(0))?.others.saturating_add(status.forecast.needed?);
     let meminfo = status.facts.meminfo.as_ref()?;
     let elsewhere = meminfo.hugetlb?.saturating_sub(pool.page_size.times(pool.nr));
-    let most = share::capacity(meminfo.mem_total?, status.facts.reserve_percent, elsewhere, pool.page_size);
+    let most = pool_share::capacity(meminfo.mem_total?, status.facts.reserve_percent, elsewhere, pool.page_size);
     (wanted <= most).then(|| set_pool(status, ground, wanted)).flatten()
 }
 

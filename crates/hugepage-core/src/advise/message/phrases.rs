@@ -1,44 +1,44 @@
 //! The phrases that several sentences share: what is so.
 
-use crate::advise::terms::Terms;
+use crate::advise::message::terms::Terms;
 use crate::assess::{Cause, HugePages, Landing, LockLimit, Loss, Outlook, PoolFact, Status};
 use crate::read::cgroup::Limit;
 use crate::{Bytes, PageSize, Pages};
 
 /// Phrases on one status.
-pub(super) struct Words<'a>(pub(super) &'a Status);
+pub(in crate::advise) struct Words<'a>(pub(in crate::advise) &'a Status);
 
 impl Words<'_> {
-    pub(super) fn size(&self) -> Bytes {
+    pub(in crate::advise) fn size(&self) -> Bytes {
         self.0.facts.segment_size().unwrap_or_default()
     }
 
-    pub(super) fn terms(&self) -> &'static Terms {
+    pub(in crate::advise) fn terms(&self) -> &'static Terms {
         Terms::of(self.0.facts.asked.product)
     }
 
     /// The setting, as the administrator wrote it.
-    pub(super) fn asked(&self) -> &'static str {
+    pub(in crate::advise) fn asked(&self) -> &'static str {
         self.terms().setting(self.0.facts.asked.huge_pages)
     }
 
-    pub(super) fn memory(&self) -> String {
+    pub(in crate::advise) fn memory(&self) -> String {
         format!("{} ({})", self.terms().memory, self.size())
     }
 
-    pub(super) fn page_size(&self) -> String {
+    pub(in crate::advise) fn page_size(&self) -> String {
         self.0.facts.huge_page_size.map_or("unknown size".to_owned(), |size| size.to_string())
     }
 
-    pub(super) fn needed(&self) -> Pages {
+    pub(in crate::advise) fn needed(&self) -> Pages {
         self.0.needed.unwrap_or_default()
     }
 
-    pub(super) fn huge_pages(&self) -> String {
+    pub(in crate::advise) fn huge_pages(&self) -> String {
         format!("{} huge pages of {}", self.needed(), self.page_size())
     }
 
-    pub(super) fn base_pages(&self) -> String {
+    pub(in crate::advise) fn base_pages(&self) -> String {
         let size = self.0.facts.page_size().map_or("base".to_owned(), |size| size.to_string());
         let asked = match self.0.facts.asked.huge_pages {
             HugePages::Off => "",
@@ -55,36 +55,36 @@ impl Words<'_> {
     }
 
     /// Behind "would lose".
-    pub(super) fn what_would_go(&self) -> &'static str {
+    pub(in crate::advise) fn what_would_go(&self) -> &'static str {
         if self.0.outlook == Outlook::Mixed { "a part of them" } else { "them" }
     }
 
-    pub(super) fn pages_now(&self) -> String {
+    pub(in crate::advise) fn pages_now(&self) -> String {
         match self.0.cause {
             None => self.huge_pages(),
             Some(_) => self.base_pages(),
         }
     }
 
-    pub(super) fn fault_limit(&self) -> Option<&Limit> {
+    pub(in crate::advise) fn fault_limit(&self) -> Option<&Limit> {
         self.0.facts.limits.as_ref()?.lowest_fault()
     }
 
     /// What a cgroup lets be touched.
-    pub(super) fn allowed(&self) -> Bytes {
+    pub(in crate::advise) fn allowed(&self) -> Bytes {
         self.fault_limit().map_or(Bytes(0), |limit| limit.limit)
     }
 
-    pub(super) fn reservation_limit(&self) -> Option<&Limit> {
+    pub(in crate::advise) fn reservation_limit(&self) -> Option<&Limit> {
         self.0.facts.limits.as_ref()?.tightest_reservation_without(self.own_bytes())
     }
 
-    pub(super) fn own_bytes(&self) -> Bytes {
+    pub(in crate::advise) fn own_bytes(&self) -> Bytes {
         self.0.facts.huge_page_size.map_or(Bytes(0), |size| size.times(self.0.own))
     }
 
     /// Behind "... is in 4 kB pages".
-    pub(super) fn why(&self, cause: Cause) -> String {
+    pub(in crate::advise) fn why(&self, cause: Cause) -> String {
         let needed = self.needed();
         let size = self.page_size();
         let pool = self.0.facts.pool.known();
@@ -124,7 +124,7 @@ impl Words<'_> {
     }
 
     /// Whether a start would land in huge pages now, though the last one did not.
-    pub(super) fn could_land_now(&self) -> bool {
+    pub(in crate::advise) fn could_land_now(&self) -> bool {
         matches!(
             self.0.cause,
             Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken | Cause::CgroupLimit | Cause::Unknown)
@@ -132,7 +132,7 @@ impl Words<'_> {
     }
 
     /// Behind "although huge pages were asked for: ", where [`Words::could_land_now`].
-    pub(super) fn what_was_missing(&self, cause: Cause) -> String {
+    pub(in crate::advise) fn what_was_missing(&self, cause: Cause) -> String {
         let at_start = match cause {
             Cause::PoolEmpty => "the pool was empty",
             Cause::PoolTooSmall => "the pool was too small",
@@ -148,7 +148,7 @@ impl Words<'_> {
         )
     }
 
-    pub(super) fn over_capacity(&self) -> String {
+    pub(in crate::advise) fn over_capacity(&self) -> String {
         format!(
             "a pool of {} does not fit, because this host can hold {} beside the {}% of memory that it keeps for base pages",
             self.0.to_land.unwrap_or_default(),
@@ -157,7 +157,7 @@ impl Words<'_> {
         )
     }
 
-    pub(super) fn unsupported(&self) -> String {
+    pub(in crate::advise) fn unsupported(&self) -> String {
         let PoolFact::Unsupported(sizes) = &self.0.facts.pool else {
             return "this machine has no huge pages of huge_page_size".to_owned();
         };
@@ -169,11 +169,11 @@ impl Words<'_> {
     }
 
     /// The pool falls short of what a restart needs (else it is a cgroup).
-    pub(super) fn pool_falls_short(&self) -> bool {
+    pub(in crate::advise) fn pool_falls_short(&self) -> bool {
         self.0.share.is_none_or(|share| share.guaranteed < self.needed())
     }
 
-    pub(super) fn what_a_restart_lacks(&self) -> String {
+    pub(in crate::advise) fn what_a_restart_lacks(&self) -> String {
         match &self.0.facts.pool {
             PoolFact::Unsupported(..) => self.unsupported(),
             _ if self.0.facts.asked.sysv => "shared_memory_type = sysv can't have them".to_owned(),
@@ -194,7 +194,7 @@ impl Words<'_> {
         }
     }
 
-    pub(super) fn memlock(&self) -> Bytes {
+    pub(in crate::advise) fn memlock(&self) -> Bytes {
         match self.0.facts.lock_limit {
             Some(LockLimit::Memlock(limit)) => limit,
             _ => Bytes(0),
@@ -202,12 +202,12 @@ impl Words<'_> {
     }
 
     /// What keeps the server from locking what it needs.
-    pub(super) fn may_not_lock(&self) -> Option<Cause> {
+    pub(in crate::advise) fn may_not_lock(&self) -> Option<Cause> {
         let needed = self.needed_bytes()?;
         self.0.facts.lock_limit.filter(|limit| limit.refuses(needed)).map(LockLimit::cause)
     }
 
-    pub(super) fn what_is_unknown(&self) -> String {
+    pub(in crate::advise) fn what_is_unknown(&self) -> String {
         let reason = match self.0.share {
             None => "what the pool has left, which can't be seen",
             Some(_) if self.pool_falls_short() => "surplus pages that the kernel may find or not",
@@ -216,7 +216,7 @@ impl Words<'_> {
         format!("whether a restart gets huge pages depends on {reason}")
     }
 
-    pub(super) fn regressed(&self, loss: &Loss) -> String {
+    pub(in crate::advise) fn regressed(&self, loss: &Loss) -> String {
         let why = match self.0.cause {
             Some(cause) => self.why(cause),
             None => format!(": {}", self.what_a_restart_lacks()),
@@ -224,7 +224,7 @@ impl Words<'_> {
         format!("{} has lost what it had before the start of {}: it {}{why}.", self.memory(), loss.at, loss.lost.what)
     }
 
-    pub(super) fn page_tables(&self) -> String {
+    pub(in crate::advise) fn page_tables(&self) -> String {
         let meminfo = self.0.facts.meminfo.as_ref();
         let tables = meminfo.and_then(|meminfo| meminfo.page_tables).unwrap_or_default();
         let total = meminfo.and_then(|meminfo| meminfo.mem_total).unwrap_or_default();
@@ -232,7 +232,7 @@ impl Words<'_> {
         format!("Page tables take {tables}, which is {percent}% of this host's memory.")
     }
 
-    pub(super) fn waste(&self, needed: Pages) -> String {
+    pub(in crate::advise) fn waste(&self, needed: Pages) -> String {
         let nr = self.0.share.map(|share| share.persistent).unwrap_or_default();
         let idle = self.0.facts.huge_page_size.map_or(Bytes(0), |size| size.times(nr.saturating_sub(needed)));
         format!(

@@ -3,9 +3,9 @@
 use super::SizeOf;
 use super::pool::{Fragmented, fragmented, setting};
 use crate::advise::command;
+use crate::advise::context::Situation;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::assess::{HugePages, Severity};
-use crate::survey::situation::Situation;
 use crate::{PageSize, Pages};
 
 /// Sorts behind what packages bring, so that it wins.

@@ -2,10 +2,10 @@
 
 use super::SizeOf;
 use crate::Bytes;
+use crate::advise::context::Situation;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::assess::{HugePages, Severity};
 use crate::read::cgroup::Limit;
-use crate::survey::situation::Situation;
 
 pub fn rule(situation: &Situation, _: &mut SizeOf<'_>) -> Vec<Recommendation> {
     if situation.status.facts.asked.huge_pages == HugePages::Off {

@@ -1,11 +1,11 @@
 //! Pages of 1 GB: where they pay, and how full the last one is.
 
 use super::SizeOf;
-use crate::advise::largest;
+use crate::advise::context::Situation;
 use crate::advise::recommendation::{Area, Effect, Recommendation, alter_system, setting};
+use crate::advise::shared_buffers;
 use crate::assess::{HugePages, Severity};
-use crate::survey::pools;
-use crate::survey::situation::Situation;
+use crate::collect::pools;
 use crate::{Bytes, PageSize};
 
 /// What the last page must leave unused, or page tables must shrink by, to be worth a row.
@@ -30,7 +30,8 @@ fn last_page(situation: &Situation, size_of: &mut SizeOf<'_>) -> Option<Recommen
     if size.pages_to_hold(exact) != needed || unused < WORTH_IT {
         return None;
     }
-    let fits = largest::shared_buffers(size.times(needed), (buffers, exact), size_of).filter(|fits| *fits > buffers)?;
+    let fits =
+        shared_buffers::shared_buffers(size.times(needed), (buffers, exact), size_of).filter(|fits| *fits > buffers)?;
     Some(Recommendation {
         severity: Severity::Notice,
         area: Area::Postgresql,

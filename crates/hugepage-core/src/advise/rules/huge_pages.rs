@@ -1,9 +1,9 @@
 //! huge_pages: `off` where huge pages would pay, and `on` with what it risks.
 
 use super::SizeOf;
+use crate::advise::context::Situation;
 use crate::advise::recommendation::{Area, Effect, Recommendation, alter_system};
 use crate::assess::{HugePages, Outlook, Severity};
-use crate::survey::situation::Situation;
 use crate::{Bytes, PageSize};
 
 /// Below this many bytes of page tables huge pages are not worth a restart.

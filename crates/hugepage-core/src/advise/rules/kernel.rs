@@ -2,9 +2,9 @@
 
 use super::SizeOf;
 use crate::Bytes;
+use crate::advise::context::Situation;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::assess::Severity;
-use crate::survey::situation::Situation;
 
 /// The hundredths of time with some task waiting for memory from which on it is short.
 const PRESSURE: f64 = 10.0;

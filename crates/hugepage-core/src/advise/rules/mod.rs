@@ -15,10 +15,10 @@ pub use boot::SYSCTL_FILE;
 pub use pool::setting as pool_setting;
 pub use server::too_large;
 
+use crate::advise::context::Situation;
 use crate::advise::recommendation::Recommendation;
 use crate::assess::page_tables::table;
 use crate::assess::{Landing, Severity};
-use crate::survey::situation::Situation;
 use crate::{Bytes, PageSize, Pages};
 
 /// The shared memory that some shared_buffers come to; asks the server's own program.

@@ -2,9 +2,9 @@
 
 use super::SizeOf;
 use crate::Bytes;
+use crate::advise::context::Situation;
 use crate::advise::recommendation::{Area, Effect, Recommendation, alter_system, setting};
 use crate::assess::Severity;
-use crate::survey::situation::Situation;
 
 /// The setting counts in megabytes.
 const UNIT: u64 = 1 << 20;

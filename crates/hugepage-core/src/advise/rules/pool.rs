@@ -2,10 +2,10 @@
 
 use super::SizeOf;
 use crate::advise::command;
+use crate::advise::context::Situation;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::assess::{HugePages, Outlook, Pending, Severity};
-use crate::survey::pools;
-use crate::survey::situation::Situation;
+use crate::collect::pools;
 use crate::{PageSize, Pages};
 
 pub fn rule(situation: &Situation, _: &mut SizeOf<'_>) -> Vec<Recommendation> {

@@ -2,10 +2,10 @@
 
 use super::SizeOf;
 use crate::PageSize;
-use crate::advise::largest;
+use crate::advise::context::Situation;
 use crate::advise::recommendation::{Area, Effect, Recommendation, alter_system, setting};
+use crate::advise::shared_buffers;
 use crate::assess::{Cause, PoolFact, Severity};
-use crate::survey::situation::Situation;
 
 pub fn rule(situation: &Situation, size_of: &mut SizeOf<'_>) -> Vec<Recommendation> {
     [too_large(situation, size_of), shared_memory_type(situation), huge_page_size(situation)]
@@ -23,7 +23,7 @@ pub fn too_large(situation: &Situation, size_of: &mut SizeOf<'_>) -> Option<Reco
     let (size, capacity, to_land) = (status.facts.huge_page_size?, status.capacity?, status.to_land?);
     let room = capacity.saturating_sub(status.share?.others);
     let buffers = status.facts.asked.shared_buffers;
-    let fits = largest::shared_buffers(size.times(room), (buffers, situation.segment()), size_of);
+    let fits = shared_buffers::shared_buffers(size.times(room), (buffers, situation.segment()), size_of);
     let over = to_land.saturating_sub(capacity);
     let most = match fits {
         Some(fits) => format!("shared_buffers = {fits} is the largest that fits"),

@@ -2,22 +2,22 @@
 
 use std::time::SystemTime;
 
-use super::found::{Found, Who};
+use super::discover::{Found, Who};
 use super::instance::{Instance, Kind};
 use super::memory::{self, Memory};
 use super::{oracle, postgresql};
 use crate::assess::page_tables::PageTables;
 use crate::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Segment, Status};
+use crate::collect::pools::{self, PoolRow};
+use crate::collect::server::{pool_of_size, thp_in_use};
 use crate::notes::Notes;
 use crate::read::cgroup::{Hierarchy, Limits};
-use crate::read::devices::Devices;
-use crate::read::limits::{self, LockedMemory};
 use crate::read::maps::Mapping;
 use crate::read::meminfo::Meminfo;
 use crate::read::oracle::LastStart;
+use crate::read::rlimit::{self, LockedMemory};
+use crate::read::shm_devices::Devices;
 use crate::read::{Root, process};
-use crate::survey::pools::{self, PoolRow};
-use crate::survey::server::{pool_of_size, thp_in_use};
 use crate::{Bytes, PageSize, Pages, ReadError};
 
 /// What is the same for all servers.
@@ -54,7 +54,7 @@ impl Host<'_> {
         let mut notes = Notes::default();
         let (root, pid) = (self.root, found.pid);
         let started = notes.keep(process::age(root, pid)).flatten().and_then(|age| self.taken_at.checked_sub(age));
-        let memlock = notes.keep(limits::locked_memory(root, pid)).flatten();
+        let memlock = notes.keep(rlimit::locked_memory(root, pid)).flatten();
         let mut has_hugetlb_pages =
             found.processes.iter().any(|status| status.hugetlb_pages.is_some_and(|size| size.0 > 0));
         let container = self.container_of(pid);

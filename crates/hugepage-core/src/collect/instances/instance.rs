@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use super::memory::Memory;
 use crate::assess::page_tables::PageTables;
 use crate::assess::{Cause, Facts, Landing, Loss, Status};
-use crate::read::limits::LockedMemory;
 use crate::read::oracle::{Kind as OracleKind, LastStart};
+use crate::read::rlimit::LockedMemory;
 
 /// What a server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

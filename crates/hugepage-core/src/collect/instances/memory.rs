@@ -1,8 +1,8 @@
 //! The shared memory of one process of a server, seen from outside, and the kind of its pages.
 
 use crate::assess::{Landing, Segment};
-use crate::read::devices::Devices;
 use crate::read::maps::{self, Mapping};
+use crate::read::shm_devices::Devices;
 use crate::read::{Root, procmap_query, smaps, sysctl};
 use crate::{Bytes, PageSize, ReadError};
 

@@ -3,29 +3,29 @@
 //! Processes are found by their titles, shared memory by the mappings of one process of each server. Nothing of a server
 //! is stopped, walked or asked. What can't be read without privilege is a note, and what follows from it is unknown.
 
-pub mod found;
+pub mod discover;
+mod inspect;
 pub mod instance;
-mod look;
 pub mod memory;
 mod oracle;
+mod pool_needs;
 mod postgresql;
-mod sizing;
 
 use std::time::SystemTime;
 
 use crate::assess::Asked;
+use crate::collect::pools::{self, PoolRow};
 use crate::notes::Notes;
 use crate::read::cgroup::Hierarchy;
-use crate::read::devices::Devices;
 use crate::read::meminfo::Meminfo;
 use crate::read::pool::Pool;
 use crate::read::postgresql_conf::Configuration;
 use crate::read::root::if_there;
+use crate::read::shm_devices::Devices;
 use crate::read::{Root, identity, thp};
-use crate::survey::pools::{self, PoolRow};
 use crate::{PageSize, ReadError};
+use inspect::{Host, beside_each_other, namespace};
 pub use instance::{Instance, Kind, Landed};
-use look::{Host, beside_each_other, namespace};
 pub use oracle::memlock_counts;
 
 /// A host with its servers.
@@ -88,7 +88,7 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
         numbered: memory::names_by_number(root),
         namespace: namespace(root, "self"),
     };
-    let found = found::servers(root, &mut notes);
+    let found = discover::servers(root, &mut notes);
     let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.look(found)).collect();
     beside_each_other(&mut instances);
     Survey {

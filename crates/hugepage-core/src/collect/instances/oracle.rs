@@ -2,16 +2,16 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::look::{Host, Identity};
+use super::inspect::{Host, Identity};
 use super::memory::Memory;
 use crate::assess::{Asked, HugePages, Landing, LockLimit, Product, Segment};
 use crate::notes::Notes;
-use crate::read::devices::Devices;
-use crate::read::limits::{Limit, LockedMemory};
 use crate::read::maps::Mapping;
-use crate::read::oracle::find::Search;
+use crate::read::oracle::locate::Search;
 use crate::read::oracle::process::home_of;
 use crate::read::oracle::{self, LastStart, oratab};
+use crate::read::rlimit::{Limit, LockedMemory};
+use crate::read::shm_devices::Devices;
 use crate::read::{Root, process, sysctl};
 use crate::{Bytes, PageSize};
 

@@ -1,10 +1,10 @@
 //! What the pools of a host should be, for all servers that run and those that are only configured.
 
-use super::look::lack;
+use super::inspect::lack;
 use super::{Instance, Survey};
-use crate::assess::sizing::{Need, Room, Sizing};
+use crate::assess::host::{Need, Room, Sizing};
+use crate::collect::pools;
 use crate::read::pool::Pool;
-use crate::survey::pools;
 use crate::{PageSize, Pages};
 
 impl Survey {

@@ -7,7 +7,7 @@ use memchr::memmem::{self, FinderRev};
 
 use crate::ReadError;
 use crate::read::Root;
-use crate::read::oracle::start_text::{Parser, START};
+use crate::read::oracle::startup_parser::{Parser, START};
 use crate::read::oracle::{LastStart, Timestamp, log_xml};
 
 /// So much is searched at once.

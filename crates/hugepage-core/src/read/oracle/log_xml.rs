@@ -6,7 +6,7 @@ use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
 
-use crate::read::oracle::start_text::Parser;
+use crate::read::oracle::startup_parser::Parser;
 
 /// What a message begins with.
 const MESSAGE: &[u8] = b"<msg ";

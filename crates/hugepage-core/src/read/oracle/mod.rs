@@ -6,24 +6,24 @@
 //! in time and memory, and never wait for a file.
 
 pub mod alert_log;
-pub mod find;
+pub mod locate;
 mod log_xml;
 pub mod oratab;
 pub mod parameters;
 pub mod process;
 mod sentences;
-pub mod sizes;
+pub mod size;
 mod spfile;
-pub mod start;
-mod start_text;
+pub mod startup;
+mod startup_parser;
 pub mod timestamp;
 
 pub use alert_log::last_start;
-pub use find::Search;
+pub use locate::Search;
 pub use parameters::Parameters;
 pub use process::{Instance, Kind, Process, Role};
-pub use start::LastStart;
-pub use start_text::START;
+pub use startup::LastStart;
+pub use startup_parser::START;
 pub use timestamp::Timestamp;
 
 use std::io::Read;

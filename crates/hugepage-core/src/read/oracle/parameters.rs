@@ -2,7 +2,7 @@
 //! memory are asked for by name; whether a value is valid is for Oracle to say.
 
 use crate::read::Root;
-use crate::read::oracle::{read_bytes, sizes, spfile};
+use crate::read::oracle::{read_bytes, size, spfile};
 use crate::{Bytes, Notes};
 
 /// As deep as an IFILE may name another one (Database Reference, IFILE).
@@ -54,7 +54,7 @@ impl Parameters {
 
     /// A size, `3G`.
     pub fn size(&self, name: &str) -> Option<Bytes> {
-        sizes::parse(self.get(name)?)
+        size::parse(self.get(name)?)
     }
 
     /// TRUE or FALSE.

@@ -1,9 +1,9 @@
 //! What a block says in sentences, which Oracle wraps where it likes: they are searched in one text, without regard to
 //! upper and lower case.
 
-use crate::read::limits::Limit;
-use crate::read::oracle::sizes;
-use crate::read::oracle::start::{LastStart, Recommendation};
+use crate::read::oracle::size;
+use crate::read::oracle::startup::{LastStart, Recommendation};
+use crate::read::rlimit::Limit;
 use crate::{Bytes, PageSize, Pages};
 
 /// Adds what the text of a block says, whose lines are joined by single spaces.
@@ -14,22 +14,22 @@ pub fn add(text: &str, start: &mut LastStart) {
     let at_least = |marker: &str| behind(marker)?.trim_start().strip_prefix("at")?.trim_start().strip_prefix("least");
     start.memlock = behind("per process system memlock (soft) limit = ").and_then(|limit| match limit {
         _ if limit.starts_with("unlimited") => Some(Limit::Unlimited),
-        _ => sizes::parse(limit).map(Limit::At),
+        _ => size::parse(limit).map(Limit::At),
     });
     let expected = behind("expected per process system memlock (soft) limit to lock");
     start.memlock_expected =
-        expected.and_then(|rest| rest.split_once("into memory: ")).and_then(|(_, size)| sizes::parse(size));
+        expected.and_then(|rest| rest.split_once("into memory: ")).and_then(|(_, size)| size::parse(size));
     start.recommendation = Recommendation {
         more_pages: at_least("unused large pages by").map(str::trim_start).and_then(number).map(Pages),
         unused_pages: at_least("unused large pages to").map(str::trim_start).and_then(number).map(Pages),
-        memlock: at_least("process memlock (soft) limit to").and_then(sizes::parse),
+        memlock: at_least("process memlock (soft) limit to").and_then(size::parse),
     };
     if let Some(pages) = start.large_pages.as_mut().filter(|pages| pages.page_size.is_none()) {
-        let size = behind("(page size ").and_then(sizes::parse);
+        let size = behind("(page size ").and_then(size::parse);
         pages.page_size = size.and_then(|size| PageSize::new(size.0));
     }
     let total = behind("total shared global region size is ").or_else(|| behind("total system global area size is "));
-    start.sga = total.and_then(sizes::parse);
+    start.sga = total.and_then(size::parse);
     let hex = |rest: &str| u64::from_str_radix(word(rest)?, 16).ok();
     start.refused_segment = behind("creating segment of size 0x").and_then(hex).map(Bytes);
 }

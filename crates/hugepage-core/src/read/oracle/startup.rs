@@ -1,7 +1,7 @@
 //! What an alert log says of one start of an instance.
 
-use crate::read::limits::Limit;
 use crate::read::oracle::{Parameters, Timestamp};
+use crate::read::rlimit::Limit;
 use crate::{Bytes, PageSize, Pages};
 
 /// The last start in a log: what stands between `Starting ORACLE instance (` and PMON's own start. Whether the instance

@@ -5,8 +5,8 @@ use std::mem;
 
 use crate::read::oracle::parameters::assignment;
 use crate::read::oracle::sentences::{self, number, word};
-use crate::read::oracle::start::{DevShm, LargePages, LastStart, PageRow, Recommendation};
-use crate::read::oracle::{Timestamp, sizes};
+use crate::read::oracle::startup::{DevShm, LargePages, LastStart, PageRow, Recommendation};
+use crate::read::oracle::{Timestamp, size};
 use crate::{PageSize, Pages};
 
 /// What a line that starts an instance begins with.
@@ -141,7 +141,7 @@ impl Parser {
         let mut words = line.split_ascii_whitespace();
         let size = words.next().unwrap_or_default();
         let unit = size.ends_with(['K', 'M', 'G']);
-        let Some(page_size) = sizes::parse(size).filter(|_| unit).and_then(|size| PageSize::new(size.0)) else {
+        let Some(page_size) = size::parse(size).filter(|_| unit).and_then(|size| PageSize::new(size.0)) else {
             return false;
         };
         let available = words.next().unwrap_or_default();
@@ -201,13 +201,13 @@ impl Parser {
         match name {
             "Large Pages used by this instance" => block.used = pages(),
             "Large Pages configured system wide" => block.configured = pages(),
-            "Large Page size" => block.page_size = sizes::parse(value).and_then(|size| PageSize::new(size.0)),
+            "Large Page size" => block.page_size = size::parse(value).and_then(|size| PageSize::new(size.0)),
             "Large Pages unused system wide" => {
                 block.unused = pages();
-                block.increment = value.split_once("(alloc incr ").and_then(|(_, size)| sizes::parse(size));
+                block.increment = value.split_once("(alloc incr ").and_then(|(_, size)| size::parse(size));
             }
             _ => {
-                block.total = sizes::parse(value);
+                block.total = size::parse(value);
                 block.percent = value.split_once('(').and_then(|(_, percent)| number(percent));
             }
         }
@@ -243,8 +243,8 @@ impl Parser {
             self.add_error(line);
         }
         let Some((_, needed)) = line.split_once("/dev/shm file system to be mounted for at least ") else { return };
-        if let Some(needed) = sizes::parse(needed) {
-            let available = line.split_once("Current available is ").and_then(|(_, size)| sizes::parse(size));
+        if let Some(needed) = size::parse(needed) {
+            let available = line.split_once("Current available is ").and_then(|(_, size)| size::parse(size));
             self.start.dev_shm = Some(DevShm { needed, available });
         }
     }

@@ -23,7 +23,7 @@ use self::persist::Setting;
 use self::plan::{Ground, Plan, Refusal};
 use self::steps::{Ended, Help, Way, walk};
 use crate::exit::{self, Exit};
-use crate::interrupt::Interrupt;
+use crate::signals::Interrupt;
 
 /// What `apply` is asked for.
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@ use hugepage_core::read::boot::NextBoot;
 use hugepage_core::read::root::if_there;
 use hugepage_core::{PageSize, Pages};
 
-use crate::atomic;
+use crate::atomic_file;
 
 /// systemd-tmpfiles-setup.service writes what it says, early at boot (tmpfiles.d(5)).
 const TMPFILES_FILE: &str = "/etc/tmpfiles.d/postgresql-hugepages.conf";
@@ -48,7 +48,7 @@ impl Setting {
     pub fn write(&self, root: &Root) -> anyhow::Result<()> {
         let old = if_there(root.read(self.file))?;
         let path = root.path(self.file);
-        let written = atomic::write(Path::new(&path), self.within(old.as_deref()).as_bytes(), 0o644);
+        let written = atomic_file::write(Path::new(&path), self.within(old.as_deref()).as_bytes(), 0o644);
         written.with_context(|| format!("could not write {}, which is as it was", path.display()))
     }
 

@@ -1,6 +1,6 @@
 //! Whether the pool may become what was asked for: arithmetic on what the kernel said a moment ago.
 
-use hugepage_core::assess::share::capacity;
+use hugepage_core::assess::pool_share::capacity;
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{Bytes, PageSize, Pages};
 

@@ -47,7 +47,7 @@ pub fn holders(sizing: Option<&Sizing>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use hugepage_core::Bytes;
-    use hugepage_core::assess::sizing::{Need, Room};
+    use hugepage_core::assess::host::{Need, Room};
 
     use super::*;
 

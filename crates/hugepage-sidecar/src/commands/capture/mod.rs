@@ -17,15 +17,15 @@ use std::time::SystemTime;
 use anyhow::{Context, bail};
 use clap::Args;
 use hugepage_core::Notes;
+use hugepage_core::collect::kernel_facts;
 use hugepage_core::read::boot::NextBoot;
 use hugepage_core::read::{Root, identity, sysctl};
-use hugepage_core::survey::host;
 
 use self::tree::Left;
 use crate::commands::size;
 use crate::commands::status::Look;
 use crate::exit::{self, Exit};
-use crate::interrupt::Interrupt;
+use crate::signals::Interrupt;
 use crate::state::DIRECTORY;
 
 /// What `capture` is asked for.
@@ -65,7 +65,7 @@ fn look_at_everything(root: &Root) {
     let mut notes = Notes::default();
     // What percentage is kept changes no look.
     size::of(root, &Look { reserve_percent: 20, state_dir: DIRECTORY.into() }, &[], false);
-    host::facts(root, &mut notes);
+    kernel_facts::facts(root, &mut notes);
     notes.keep(NextBoot::read(root));
     notes.keep(identity::host_name(root));
     notes.keep(identity::boot_id(root));

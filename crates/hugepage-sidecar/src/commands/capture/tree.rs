@@ -8,15 +8,15 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, bail};
 use hugepage_core::ReadError;
+use hugepage_core::read::access_log::{How, Look};
 use hugepage_core::read::oracle::alert_log;
-use hugepage_core::read::record::{How, Look};
 use hugepage_core::read::root::REFUSED;
 use hugepage_core::read::{Root, maps, procmap_query};
 
 use super::{process, redact};
 use rustix::io::Errno;
 
-use crate::interrupt::Interrupt;
+use crate::signals::Interrupt;
 
 /// No file but an alert log is nearly as long.
 const LONGEST: u64 = 16 << 20;

@@ -8,16 +8,16 @@ use std::path::PathBuf;
 use clap::Args;
 use hugepage_core::Notes;
 use hugepage_core::assess::Sizing;
+use hugepage_core::collect::instances::Survey;
+use hugepage_core::collect::stopped_databases::{self, Down};
 use hugepage_core::read::Root;
-use hugepage_core::survey::down::{self, Down};
-use hugepage_core::survey::instances::Survey;
 
 use self::out::Out;
 use self::print::{csv, print};
 use super::status::{Look, look_at};
 use crate::exit::{self, Exit};
-use crate::show::{Format, json};
-use crate::stopped;
+use crate::output::{Format, json};
+use crate::stopped_clusters;
 
 /// Options of `size`.
 #[derive(Clone, Debug, Args)]
@@ -52,8 +52,8 @@ pub fn of(root: &Root, options: &Look, postgresql_data: &[PathBuf], running_only
     let mut notes = Notes::default();
     let mut down = Vec::new();
     if !running_only {
-        down = down::oracle(root, &survey, &mut notes);
-        down.extend(stopped::clusters(root, &survey, postgresql_data, &mut notes));
+        down = stopped_databases::oracle(root, &survey, &mut notes);
+        down.extend(stopped_clusters::clusters(root, &survey, postgresql_data, &mut notes));
     }
     let needs: Vec<_> = down.iter().filter_map(Down::need).collect();
     let sizings = survey.sizings(&needs, options.reserve_percent);

@@ -3,10 +3,10 @@
 use hugepage_core::advise::command::set_pool;
 use hugepage_core::assess::Sizing;
 use hugepage_core::assess::oracle_size::{Segment, hugepages_settings, script_knows_kernel};
+use hugepage_core::collect::instances::{Instance, Kind, Survey, memlock_counts};
+use hugepage_core::collect::stopped_databases::{Down, Wants};
 use hugepage_core::read::pool::Pool;
 use hugepage_core::read::{Root, sysctl, sysvipc};
-use hugepage_core::survey::down::{Down, Wants};
-use hugepage_core::survey::instances::{Instance, Kind, Survey, memlock_counts};
 use hugepage_core::{Bytes, PageSize, Pages};
 use serde::Serialize;
 

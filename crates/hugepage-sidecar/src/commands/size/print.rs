@@ -3,7 +3,7 @@
 use hugepage_core::Bytes;
 
 use super::out::{Out, PoolOut, Script};
-use crate::show::table::{or_unknown, table, wrapped};
+use crate::output::table::{or_unknown, table, wrapped};
 
 pub fn csv(out: &Out) -> anyhow::Result<()> {
     let mut writer = csv::Writer::from_writer(std::io::stdout());
