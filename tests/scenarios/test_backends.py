@@ -8,12 +8,13 @@ import psycopg2
 import pytest
 
 from harness.cluster import Install, rows
-from harness.kernel import main_mapping, meminfo, open_files
+from harness.kernel import meminfo, open_files
 from harness.poll import until
 from harness.processes import run, status, status_bytes
+from harness.shared_buffers import fill_shared_buffers, touch_all
+from harness.smaps import main_mapping
 from harness.status import create_extension
-from harness.touch import fill_shared_buffers, touch_all
-from harness.trace import traced
+from harness.strace import traced
 from harness.units import GB, KB, MB
 
 STILL = {"autovacuum": False, **({"io_max_workers": 2} if Install.find().major >= 19 else {})}

@@ -10,8 +10,8 @@ import psycopg2
 import pytest
 
 from harness.cluster import Cluster
-from harness.kernel import main_mapping
 from harness.processes import CommandFailed, run
+from harness.smaps import main_mapping
 from harness.status import create_extension
 from harness.units import GB, MB
 

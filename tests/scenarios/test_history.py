@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from harness.cluster import SUPERUSER, Cluster
-from harness.disk import small_disk
-from harness.news import PRELOADED, WATCHED, await_worker, events, history, looks, messages, said, worker
 from harness.poll import until
+from harness.preloaded import PRELOADED, WATCHED, await_samples, await_worker, events, history, worker
+from harness.server_log import logged, messages
+from harness.small_disk import small_disk
 from harness.status import checked_status, create_extension
 from harness.units import KB, MB
 
@@ -41,7 +42,7 @@ def test_copies_have_no_past(new_cluster, stage, pool):
     standby.restart()
     await_worker(standby)
     assert events(standby) == [("start", "base", False)] * 2
-    assert standby.sql("SELECT 1 FROM hugepage_regressions") == [] and said(standby, "has lost") == []
+    assert standby.sql("SELECT 1 FROM hugepage_regressions") == [] and logged(standby, "has lost") == []
     assert events(primary) == [("start", "hugetlb", False)]
 
 
@@ -53,8 +54,8 @@ def test_two_clusters_of_one_host(new_cluster, pool):
     create_extension(other.start())
     await_worker(one), await_worker(other)
     borrowed.resize(0)
-    until("the warning", lambda: said(one, "^the next start would lose", "WARNING"))
-    looks(other, 2)
+    until("the warning", lambda: logged(one, "^the next start would lose", "WARNING"))
+    await_samples(other, 2)
     assert [message.text for message in messages(other.log())] == ["shared memory did not land in huge pages"]
     assert one.crash()
     assert [row[2] for row in events(one)] == [False, True, True]
@@ -121,7 +122,7 @@ def test_not_ours_or_not_writable(new_cluster):
         at = len(server.log())
         server.start()
         await_worker(server)
-        looks(server, 2)
+        await_samples(server, 2)
         said_now = [message.text for message in messages(server.log()[at:])]
         assert any(why in text for text in said_now), (why, said_now)
         assert len(said_now) == len(set(said_now)) <= 3, said_now
@@ -167,7 +168,7 @@ def test_full_disk(new_cluster, root):
         at = len(server.log())
         server.start()
         await_worker(server)
-        looks(server, 2)
+        await_samples(server, 2)
         [_block, failed, *tidied] = [message.text for message in messages(server.log()[at:])]
         assert failed.startswith("could not write history file") and "No space left on device" in failed
         # PostgreSQL has given some blocks back meanwhile, or not.

@@ -2,7 +2,8 @@
 
 import pytest
 
-from harness.kernel import main_mapping, meminfo
+from harness.kernel import meminfo
+from harness.smaps import main_mapping
 from harness.status import assert_hint_is_exact, checked_status, command_of, create_extension
 from harness.units import GB, MB
 

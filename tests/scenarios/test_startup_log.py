@@ -6,9 +6,10 @@ import shlex
 import pytest
 
 from harness.cluster import Cluster
-from harness.kernel import main_mapping
-from harness.news import PRELOADED, WATCHED, await_worker, events, history, messages, said, worker
 from harness.poll import until
+from harness.preloaded import PRELOADED, WATCHED, await_worker, events, history, worker
+from harness.server_log import logged, messages
+from harness.smaps import main_mapping
 from harness.status import checked_status, create_extension
 from harness.units import MB
 
@@ -117,13 +118,13 @@ def test_crash_restart_that_fails(new_cluster, pool):
     create_extension(server.start())
     await_worker(server)
     borrowed.resize(0)
-    until("the warning", lambda: said(server, "^the next start would fail for want of huge pages", "WARNING"))
+    until("the warning", lambda: logged(server, "^the next start would fail for want of huge pages", "WARNING"))
     checked_status(server, verdict="critical", restart_outlook="fails")
     assert events(server)[-1] == ("change", "hugetlb", True)
     assert not server.crash()
     log = server.log()
     assert log.index("the next start would fail") < log.index("could not map anonymous shared memory")
-    assert len(said(server, "", "WARNING")) == 1
+    assert len(logged(server, "", "WARNING")) == 1
 
 
 def test_other_ends(new_cluster, pool):
@@ -208,4 +209,4 @@ def test_transparent_huge_pages_are_no_loss_at_a_restart(new_cluster, thp, mode)
     for _ in range(2):
         server.restart()
     assert {row["regression"] for row in history(server)} == {False}
-    assert said(server, "has lost") == []
+    assert logged(server, "has lost") == []

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from harness.cluster import rows
-from harness.kernel import BASE_PAGE, main_mapping, meminfo, pool_numbers, shared_mappings
+from harness.kernel import meminfo, pool_numbers
 from harness.pool import pools
+from harness.smaps import BASE_PAGE, main_mapping, server_mappings
 from harness.status import create_extension
 from harness.units import KB, MB
 
@@ -57,7 +58,7 @@ def test_segments(new_cluster, pool, landed_in):
     assert interlock["mapping"].startswith("SYSV")
     assert (interlock["size"], interlock["page_size"], interlock["landed_in"]) == (BASE_PAGE, BASE_PAGE, "base")
     assert sorted(row["size"] for row in ours if row["segment"] != "dynamic") == (
-        sorted(mapping.length for mapping in shared_mappings(backend)))
+        sorted(mapping.length for mapping in server_mappings(backend)))
     [main_detail] = [row for row in detail if row["segment"] == "main"]
     assert (main_detail["size"], main_detail["resident"], main_detail["thp_mapped"]) == (
         witness.length, witness.resident, witness.pmd_mapped)

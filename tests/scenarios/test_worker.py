@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from harness.cgroup import Cgroup
-from harness.news import PRELOADED, WATCHED, await_worker, events, history, looks, messages, said, worker
 from harness.poll import until
+from harness.preloaded import PRELOADED, WATCHED, await_samples, await_worker, events, history, worker
 from harness.processes import alive
+from harness.server_log import logged, messages
 from harness.status import assert_hint_is_exact, checked_status, create_extension
-from harness.trace import traced
+from harness.strace import traced
 from harness.units import MB
 
 LOSES = "^the next start would lose huge pages, a restart after a crash included$"
@@ -30,22 +31,22 @@ def test_pool_shrunk_while_running(new_cluster, pool):
     pid = await_worker(server)
     with traced(pid, "openat") as trace:
         borrowed.resize(0)
-        until("the warning", lambda: said(server, LOSES, "WARNING"))
+        until("the warning", lambda: logged(server, LOSES, "WARNING"))
         # A look that had begun before, and the one that warns.
         assert len(trace.lines('"/proc/meminfo"')) <= 2
     checked_status(server, verdict="warning", landed_in="hugetlb", restart_outlook="base", generation=1)
-    looks(server, 3)
+    await_samples(server, 3)
     server.sql("SELECT pg_terminate_backend(%s)", pid)
     pid = await_worker(server, other_than=pid)
-    looks(server, 3)
-    [warning] = said(server, LOSES)
+    await_samples(server, 3)
+    [warning] = logged(server, LOSES)
     assert f"At the next start {needed} pages of 2 MB are needed and 0 are certain." in warning.detail
     assert events(server) == [("start", "hugetlb", False), ("change", "hugetlb", True)]
 
     borrowed.resize(needed)
-    until("the recovery", lambda: said(server, AGAIN, "LOG"))
-    looks(server, 3)
-    assert len(said(server, AGAIN)) == 1 and len(said(server, LOSES)) == 1
+    until("the recovery", lambda: logged(server, AGAIN, "LOG"))
+    await_samples(server, 3)
+    assert len(logged(server, AGAIN)) == 1 and len(logged(server, LOSES)) == 1
     assert events(server)[2:] == [("change", "hugetlb", False)]
     assert_hint_is_exact(server, warning.hint, borrowed)
 
@@ -65,15 +66,15 @@ def test_cgroup_limit_lowered_while_running(new_cluster, pool, cgroup):
         group.join(pid)
 
     def assert_warned(group: Cgroup, warned: str, over: str, end: Callable[[], None]) -> None:
-        until("the warning", lambda: said(server, warned, "WARNING"))
-        looks(server, 2)
-        [warning] = said(server, warned)
+        until("the warning", lambda: logged(server, warned, "WARNING"))
+        await_samples(server, 2)
+        [warning] = logged(server, warned)
         assert str(group.directory) in warning.hint
         assert warning.hint == checked_status(server)["hint"]
         end()
-        until("the recovery", lambda: said(server, over, "LOG"))
-        looks(server, 2)
-        assert len(said(server, warned)) == 1 and len(said(server, over)) == 1
+        until("the recovery", lambda: logged(server, over, "LOG"))
+        await_samples(server, 2)
+        assert len(logged(server, warned)) == 1 and len(logged(server, over)) == 1
 
     # The kernel lowers no rsvd.max below its usage, so the server moves to where it is lower.
     move(narrow)
@@ -95,13 +96,13 @@ def test_configuration_changed_on_disk(new_cluster, pool):
         ({"huge_pages": True}, "^the next start would fail with the configuration now on disk$"),
     ):
         server.conf(**change)
-        until("the warning", lambda: said(server, warned, "WARNING"))
-    looks(server, 2)
+        until("the warning", lambda: logged(server, warned, "WARNING"))
+    await_samples(server, 2)
     # From safe to lost is a loss; from lost to failing there is nothing more to lose.
     assert events(server)[1:] == [("change", "hugetlb", True), ("change", "hugetlb", False)]
     server.conf(shared_buffers="128MB", huge_pages="try")
-    until("the recovery", lambda: said(server, AGAIN, "LOG"))
-    looks(server, 2)
+    until("the recovery", lambda: logged(server, AGAIN, "LOG"))
+    await_samples(server, 2)
     assert [message.level for message in messages(server.log())] == ["LOG", "WARNING", "WARNING", "LOG"]
     checked_status(server, verdict="ok", restart_outlook="hugetlb")
 
@@ -114,7 +115,7 @@ def test_killed(new_cluster, pool):
     first = await_worker(server)
     os.kill(first, signal.SIGTERM)
     second = await_worker(server, other_than=first)
-    looks(server, 2)
+    await_samples(server, 2)
     assert len(messages(server.log())) == 1 and len(history(server)) == 1
     os.kill(second, signal.SIGKILL)
     until("the crash to be noticed", lambda: "reinitializing" in server.log())
@@ -202,10 +203,10 @@ def test_history_that_cannot_be_kept(new_cluster, pool):
     at = len(server.log())
     server.start()
     pid = await_worker(server)
-    looks(server, 2)
+    await_samples(server, 2)
     server.sql("SELECT pg_terminate_backend(%s)", pid)
     await_worker(server, other_than=pid)
-    looks(server, 2)
+    await_samples(server, 2)
     found = [(message.level, message.text.split(" \"")[0]) for message in messages(server.log()[at:])]
     assert found == [("WARNING", "shared memory has lost what it had: it was in huge pages of 2 MB, is in 4 kB pages"),
                      ("LOG", "could not open history file")]
@@ -218,9 +219,9 @@ def test_history_that_cannot_be_kept(new_cluster, pool):
     server.start()
     pid = await_worker(server)
     borrowed.resize(0)
-    until("the warning", lambda: said(server, LOSES, "WARNING"))
+    until("the warning", lambda: logged(server, LOSES, "WARNING"))
     server.sql("SELECT pg_terminate_backend(%s)", pid)
     await_worker(server, other_than=pid)
-    looks(server, 2)
+    await_samples(server, 2)
     assert [message.level for message in messages(server.log()[at:])] == ["LOG", "WARNING"]
     assert (server.data / "pg_hugepages.history").read_bytes() == kept and history(server) == []
