@@ -24,13 +24,13 @@ def kept(server: Cluster) -> Path:
     return server.data / NAME
 
 
-def test_copies_have_no_past(new_cluster, stage, pool):
+def test_copies_have_no_past(new_cluster, reserved_host, pool):
     """A standby made by pg_basebackup carries its origin's file, and neither shows it nor measures itself by it."""
     primary = new_cluster(**WATCHED)
     pool(2 * MB, primary.pages_needed(2 * MB))
     create_extension(primary.start())
     checked_status(primary, landed_in="hugetlb")
-    standby = stage.cluster(upstream=primary, hot_standby=True)
+    standby = reserved_host.cluster(upstream=primary, hot_standby=True)
     assert "hugetlb" in kept(standby).read_text()
     standby.start()
     await_worker(standby)

@@ -16,7 +16,7 @@ from harness.processes import alive, same_open_file, status
 
 @pytest.fixture
 def server(shared_server) -> Iterator[Cluster]:
-    """The server of the shared_server, in working order again after the test."""
+    """The shared server, in working order again after the test."""
     yield shared_server.server
     shared_server.restore()
 

@@ -37,7 +37,7 @@ class Watch:
         self._process = sidecar.start("watch", "--interval", "1s", "--state-dir", self.state, "--json", self.json,
                                       *options, stderr=open(self.errors, "a"))
 
-    def logged(self, name: str | Path = "") -> list[tuple[str, str]]:
+    def said(self, name: str | Path = "") -> list[tuple[str, str]]:
         """Level and text of each message about one instance; without a name those about the sidecar itself."""
         lines = [match.groups() for match in map(_LINE.match, self.errors.read_text().splitlines()) if match]
         lines = [(level, text) for level, text in lines if level in ("LOG", "WARNING")]
@@ -47,7 +47,7 @@ class Watch:
     def everything(self) -> str:
         return self.errors.read_text()
 
-    def await_samples(self, times: int = 2) -> None:
+    def looks(self, times: int = 2) -> None:
         """Wait until it has looked so many times from now on."""
         for _ in range(times):
             before = self._written()
@@ -81,7 +81,7 @@ class Watch:
 def watching(directory: Path, *options: str | Path) -> Iterator[Watch]:
     watch = Watch(directory, *options)
     try:
-        watch.await_samples(1)
+        watch.looks(1)
         yield watch
     finally:
         watch.kill()
@@ -108,19 +108,19 @@ def test_postgresql_before_at_and_after_a_loss(server, tmp_path):
     with watching(tmp_path) as watch:
         assert check(watch, server.data) == OK
         borrowed.resize(0)
-        until("the warning", lambda: len(watch.logged(server.data)) == 2)
-        watch.await_samples()
+        until("the warning", lambda: len(watch.said(server.data)) == 2)
+        watch.looks()
         assert check(watch, server.data) == WARNING
         borrowed.resize(enough)
-        until("the recovery", lambda: len(watch.logged(server.data)) == 3)
-        watch.await_samples()
+        until("the recovery", lambda: len(watch.said(server.data)) == 3)
+        watch.looks()
         assert check(watch, server.data) == OK
         borrowed.resize(0)
-        until("the second warning", lambda: len(watch.logged(server.data)) == 4)
+        until("the second warning", lambda: len(watch.said(server.data)) == 4)
         server.restart()
-        until("the regression", lambda: len(watch.logged(server.data)) == 5)
-        watch.await_samples()
-        levels, texts = zip(*watch.logged(server.data))
+        until("the regression", lambda: len(watch.said(server.data)) == 5)
+        watch.looks()
+        levels, texts = zip(*watch.said(server.data))
         assert levels == ("LOG", "WARNING", "LOG", "WARNING", "WARNING")
         assert "landed in" in texts[0] and "huge pages of 2 MB" in texts[0]
         assert texts[1] == texts[3] == "the next start would lose huge pages, a restart after a crash included"
@@ -143,16 +143,16 @@ def test_a_crash_restart(server, tmp_path):
         assert server.crash()
         until("the crash restart", lambda: len(watch.history(server.data, "postgresql")) == 2)
         borrowed.resize(0)
-        until("the warning", lambda: len(watch.logged(server.data)) == 3)
+        until("the warning", lambda: len(watch.said(server.data)) == 3)
         assert server.crash() and server.postmaster == postmaster
-        until("the loss", lambda: len(watch.logged(server.data)) == 4)
-        watch.await_samples()
+        until("the loss", lambda: len(watch.said(server.data)) == 4)
+        watch.looks()
         records = watch.history(server.data, "postgresql")
         assert [(record["event"], record["landed_in"], record["generation"]) for record in records] == [
             ("start", "hugetlb", 1), ("crash_restart", "hugetlb", 2), ("change", "hugetlb", 2),
             ("crash_restart", "base", 3)]
         assert len({record["postmaster_start"] for record in records}) == 1
-        level, text = watch.logged(server.data)[-1]
+        level, text = watch.said(server.data)[-1]
         assert level == "WARNING" and "has lost what it had" in text
 
 
@@ -162,11 +162,11 @@ def test_an_sga_that_comes_back_mixed(oracle, pool, tmp_path):
     with watching(tmp_path) as watch:
         assert check(watch, "ORCL") == OK
         first.stop()
-        watch.await_samples()
+        watch.looks()
         oracle.instance("ORCL", SysV(30 * MB, HUGE), SysV(2 * MB))
-        until("the regression", lambda: len(watch.logged("ORCL")) == 2)
-        watch.await_samples()
-        level, text = watch.logged("ORCL")[-1]
+        until("the regression", lambda: len(watch.said("ORCL")) == 2)
+        watch.looks()
+        level, text = watch.said("ORCL")[-1]
         assert level == "WARNING" and "has lost what it had" in text
         assert check(watch, "ORCL") == WARNING
         records = watch.history("ORCL", "oracle")
@@ -174,7 +174,7 @@ def test_an_sga_that_comes_back_mixed(oracle, pool, tmp_path):
             ("start", "hugetlb", 1), ("start", "mixed", 1)]
         # One that is gone is no news, and nobody's past is lost.
         oracle.instances[-1].stop()
-        watch.await_samples()
+        watch.looks()
         assert len(watch.history("ORCL", "oracle")) == 2 and check(watch, "ORCL") == UNKNOWN
     assert borrowed.numbers().nr >= 16
 
@@ -184,12 +184,12 @@ def test_an_sga_whose_pool_shrinks(oracle, pool, tmp_path):
     oracle.instance("ORCL", SysV(24 * MB, HUGE), servers=1)
     with watching(tmp_path) as watch:
         borrowed.resize(0)
-        until("the warning", lambda: len(watch.logged("ORCL")) == 2)
-        watch.await_samples()
+        until("the warning", lambda: len(watch.said("ORCL")) == 2)
+        watch.looks()
         borrowed.resize(20)
-        until("the recovery", lambda: len(watch.logged("ORCL")) == 3)
-        watch.await_samples()
-        assert [level for level, _text in watch.logged("ORCL")] == ["LOG", "WARNING", "LOG"]
+        until("the recovery", lambda: len(watch.said("ORCL")) == 3)
+        watch.looks()
+        assert [level for level, _text in watch.said("ORCL")] == ["LOG", "WARNING", "LOG"]
 
 
 def test_a_restart_of_the_sidecar_is_no_news(server, oracle, tmp_path):
@@ -197,16 +197,16 @@ def test_a_restart_of_the_sidecar_is_no_news(server, oracle, tmp_path):
     oracle.instance("ORCL", SysV(2 * MB))
     with watching(tmp_path) as watch:
         borrowed.resize(0)
-        until("the warning", lambda: len(watch.logged(server.data)) == 2)
-        watch.await_samples()
+        until("the warning", lambda: len(watch.said(server.data)) == 2)
+        watch.looks()
         before, records = watch.everything(), watch.history(server.data, "postgresql")
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             assert watch.end(number) < 0.5
             with watching(tmp_path) as watch:
-                watch.await_samples()
+                watch.looks()
                 watch.end()
             watch = Watch(tmp_path)
-            watch.await_samples()
+            watch.looks()
         watch.kill()
         assert watch.everything() == before
         assert watch.history(server.data, "postgresql") == records
@@ -252,14 +252,14 @@ def test_a_full_disk(server, tmp_path):
         ballast = state / "ballast"
         ballast.write_bytes(b"\0" * 64 * KB)
         with watching(tmp_path) as watch:
-            watch.await_samples(3)
-            assert [level for level, _text in watch.logged(server.data)] == ["LOG"]
+            watch.looks(3)
+            assert [level for level, _text in watch.said(server.data)] == ["LOG"]
             line, = (line for line in watch.everything().splitlines() if server.root.name in line and "No space" in line)
             assert re.search('WARNING:  could not write history file ".*": No space left on device .os error 28.$', line)
             borrowed.resize(0)
-            until("the warning", lambda: len(watch.logged(server.data)) == 2)
-            watch.await_samples()
-            assert len(watch.logged(server.data)) == 2
+            until("the warning", lambda: len(watch.said(server.data)) == 2)
+            watch.looks()
+            assert len(watch.said(server.data)) == 2
             ballast.unlink()
             until("the history", lambda: len(watch.history(server.data, "postgresql")) == 2)
             assert [record["event"] for record in watch.history(server.data, "postgresql")] == ["start", "change"]
@@ -275,7 +275,7 @@ def test_an_output_file_that_cannot_be_written_stays_as_it_was(oracle, tmp_path)
     run("mount", "-t", "tmpfs", "-o", f"size={64 * KB}", "none", disk)
     try:
         with watching(tmp_path, "--textfile", disk / "hugepages.prom") as watch:
-            watch.await_samples(1)
+            watch.looks(1)
             before = (disk / "hugepages.prom").read_text()
             assert before.endswith("# EOF\n")
             watch.end()
@@ -283,7 +283,7 @@ def test_an_output_file_that_cannot_be_written_stays_as_it_was(oracle, tmp_path)
             while ballast.write(b"\0" * KB):
                 pass
         with watching(tmp_path, "--textfile", disk / "hugepages.prom") as watch:
-            watch.await_samples(2)
+            watch.looks(2)
             assert watch.everything().count("No space left on device") == 1
             assert (disk / "hugepages.prom").read_text() == before
             assert {path.name for path in disk.iterdir()} == {"hugepages.prom", "ballast"}
@@ -296,9 +296,9 @@ def test_without_a_history(server, tmp_path):
     server, borrowed = server
     with watching(tmp_path, "--history-size", "0") as watch:
         borrowed.resize(0)
-        until("the warning", lambda: len(watch.logged(server.data)) == 2)
-        watch.await_samples(3)
-        assert [level for level, _text in watch.logged(server.data)] == ["LOG", "WARNING"]
+        until("the warning", lambda: len(watch.said(server.data)) == 2)
+        watch.looks(3)
+        assert [level for level, _text in watch.said(server.data)] == ["LOG", "WARNING"]
         assert not watch.state.exists()
 
 

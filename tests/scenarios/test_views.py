@@ -50,10 +50,10 @@ def test_segments(new_cluster, pool, landed_in):
     ours = rows(session, "SELECT * FROM hugepage_segments")
     detail = rows(session, "SELECT * FROM hugepage_segments_detail()")
     backend = session.info.backend_pid
-    witness = main_mapping(backend)
+    kernel = main_mapping(backend)
     [main] = [row for row in ours if row["segment"] == "main"]
     assert (main["mapping"], main["size"], main["page_size"], main["landed_in"]) == (
-        witness.short_name, witness.length, witness.page_size, landed_in)
+        kernel.short_name, kernel.length, kernel.page_size, landed_in)
     [interlock] = [row for row in ours if row["segment"] == "interlock"]
     assert interlock["mapping"].startswith("SYSV")
     assert (interlock["size"], interlock["page_size"], interlock["landed_in"]) == (BASE_PAGE, BASE_PAGE, "base")
@@ -61,8 +61,8 @@ def test_segments(new_cluster, pool, landed_in):
         sorted(mapping.length for mapping in server_mappings(backend)))
     [main_detail] = [row for row in detail if row["segment"] == "main"]
     assert (main_detail["size"], main_detail["resident"], main_detail["thp_mapped"]) == (
-        witness.length, witness.resident, witness.pmd_mapped)
-    assert main_detail["hugetlb"] == (witness.resident if landed_in == "hugetlb" else 0)
+        kernel.length, kernel.resident, kernel.pmd_mapped)
+    assert main_detail["hugetlb"] == (kernel.resident if landed_in == "hugetlb" else 0)
     assert {row["segment"] for row in detail} == {row["segment"] for row in ours}
 
 
