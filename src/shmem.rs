@@ -8,8 +8,9 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use hugepage_core::advise::log::Message;
-use hugepage_core::assess::{Cause, Loss, Threat};
+use hugepage_core::assess::Threat;
 use hugepage_core::history::Record;
+use hugepage_core::model::{Cause, Loss};
 use pgrx::atomics::PgAtomic;
 use pgrx::{PGRXSharedMemory, pg_sys};
 

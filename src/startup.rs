@@ -2,8 +2,9 @@
 
 use hugepage_core::advise::events::{self, Volume};
 use hugepage_core::advise::log::{Message, allocated};
-use hugepage_core::assess::{Loss, Status};
+use hugepage_core::assess::Status;
 use hugepage_core::history::Event;
+use hugepage_core::model::Loss;
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
 

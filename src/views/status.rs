@@ -1,7 +1,7 @@
 //! `hugepage_status`: one row with the core's assessment.
 
 use hugepage_core::advise;
-use hugepage_core::assess::Landing;
+use hugepage_core::model::Landing;
 use hugepage_core::notes::Notes;
 use hugepage_core::read::{Root, thp};
 use pgrx::prelude::*;
