@@ -8,12 +8,12 @@ use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 static LOG_STARTUP: GucSetting<bool> = GucSetting::<bool>::new(true);
 static SAMPLE_INTERVAL: GucSetting<i32> = GucSetting::<i32>::new(60);
 static HISTORY_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1000);
-static REGRESSION_LEVEL: GucSetting<LogLevel> = GucSetting::<LogLevel>::new(LogLevel::Warning);
+static REGRESSION_LEVEL: GucSetting<RegressionLevel> = GucSetting::<RegressionLevel>::new(RegressionLevel::Warning);
 static RESERVE_PERCENT: GucSetting<i32> = GucSetting::<i32>::new(20);
 
 /// The log levels below ERROR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
-enum LogLevel {
+enum RegressionLevel {
     #[name = c"debug"]
     Debug,
     #[name = c"info"]
@@ -46,11 +46,11 @@ pub fn history_size() -> usize {
 /// `pg_hugepages.regression_level`: the log level of a regression.
 pub fn regression_level() -> PgLogLevel {
     match REGRESSION_LEVEL.get() {
-        LogLevel::Debug => PgLogLevel::DEBUG1,
-        LogLevel::Info => PgLogLevel::INFO,
-        LogLevel::Notice => PgLogLevel::NOTICE,
-        LogLevel::Warning => PgLogLevel::WARNING,
-        LogLevel::Log => PgLogLevel::LOG,
+        RegressionLevel::Debug => PgLogLevel::DEBUG1,
+        RegressionLevel::Info => PgLogLevel::INFO,
+        RegressionLevel::Notice => PgLogLevel::NOTICE,
+        RegressionLevel::Warning => PgLogLevel::WARNING,
+        RegressionLevel::Log => PgLogLevel::LOG,
     }
 }
 
