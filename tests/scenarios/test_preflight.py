@@ -236,11 +236,11 @@ def test_what_if_is_the_preflight_of_other_values(shared_server, server):
 
 
 @pytest.mark.parametrize("arguments,message", [
-    ("shared_buffers => 12", "It is a multiple of 8192 bytes from 131072 to"),
-    ("shared_buffers => 8192 * 100 + 1", "It is a multiple of 8192 bytes"),
-    ("shared_buffers => -1", "It is a multiple of 8192 bytes"),
-    ("max_connections => 0", "It is a number from 1 to 262143."),
-    ("max_connections => 262144", "It is a number from 1 to 262143."),
+    ("shared_buffers => 12", "It must be a multiple of 8192 bytes from 131072 to"),
+    ("shared_buffers => 8192 * 100 + 1", "It must be a multiple of 8192 bytes"),
+    ("shared_buffers => -1", "It must be a multiple of 8192 bytes"),
+    ("max_connections => 0", "It must be a number from 1 to 262143."),
+    ("max_connections => 262144", "It must be a number from 1 to 262143."),
     ("huge_page_size => 12345", "This machine has huge pages of 2097152, 1073741824 bytes."),
     ("huge_page_size => 0", "This machine has huge pages of"),
 ])
