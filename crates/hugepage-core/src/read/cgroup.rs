@@ -28,7 +28,9 @@ pub struct Hierarchy {
     mount_root: String,
     /// Whether there are levels above `mount_point` that hold limits and can't be seen.
     hidden_levels: bool,
-    /// The cgroup of this process as it was at that time, see [`FRESH`].
+    /// The process whose cgroup counts, as it is named below /proc.
+    process: String,
+    /// Its cgroup as it was at that time, see [`FRESH`].
     own_path: RefCell<Option<(Instant, String)>>,
 }
 
@@ -108,14 +110,20 @@ impl Hierarchy {
     /// Finds the hierarchy that has the hugetlb controller; `None` where this kernel has no cgroups, or none that
     /// could hold a limit on this process.
     pub fn find(root: &Root) -> Result<Option<Self>, ReadError> {
-        let Some(memberships) = if_there(root.read("/proc/self/cgroup"))? else { return Ok(None) };
+        Self::find_of(root, "self")
+    }
+
+    /// The same for `process`, as it is named below /proc: another one that sees the same mounts.
+    pub fn find_of(root: &Root, process: &str) -> Result<Option<Self>, ReadError> {
+        let Some(memberships) = if_there(root.read(&format!("/proc/{process}/cgroup")))? else { return Ok(None) };
         let Some((version, path)) = membership(&memberships) else { return Ok(None) };
         const MOUNTS: &str = "/proc/self/mountinfo";
         let namespaced = if_there(root.read_link("/proc/self/ns/cgroup"))?.is_some_and(|link| link != HOST_NAMESPACE);
         match root.read(MOUNTS)?.lines().find_map(|line| mount(line, version)) {
             Some((mount_root, mount_point)) => {
                 let hidden_levels = namespaced || mount_root != "/";
-                Ok(Some(Self { version, mount_point, mount_root, hidden_levels, own_path: RefCell::default() }))
+                let (process, own_path) = (process.to_owned(), RefCell::default());
+                Ok(Some(Self { version, mount_point, mount_root, hidden_levels, process, own_path }))
             }
             // At the top of the host's hierarchy there are no limits, so nothing is missed.
             None if path == "/" && !namespaced => Ok(None),
@@ -123,7 +131,7 @@ impl Hierarchy {
         }
     }
 
-    /// The limits on `page_size` that hold for this process now. What can't be read of them is a note, and counts as
+    /// The limits on `page_size` that hold now for the process that [`Hierarchy::find_of`] was told. What can't be read of them is a note, and counts as
     /// levels that can't be seen.
     pub fn limits(&self, root: &Root, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
         self.limits_on(root, self.own_path(root), page_size, notes)
@@ -159,14 +167,14 @@ impl Hierarchy {
         }
     }
 
-    /// The cgroup of this process as a path below the mount point, without a slash at either end.
+    /// The cgroup of that process as a path below the mount point, without a slash at either end.
     fn own_path(&self, root: &Root) -> Result<String, ReadError> {
         if let Some((at, path)) = &*self.own_path.borrow()
             && at.elapsed() < FRESH
         {
             return Ok(path.clone());
         }
-        let path = self.path_of(root, "/proc/self/cgroup")?;
+        let path = self.path_of(root, &format!("/proc/{}/cgroup", self.process))?;
         *self.own_path.borrow_mut() = Some((Instant::now(), path.clone()));
         Ok(path)
     }
