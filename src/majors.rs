@@ -6,6 +6,9 @@ use pgrx::pg_sys;
 /// `InitializeShmemGUCs`).
 pub const COUNTS_ONE_PAGE_TOO_MANY: bool = cfg!(not(feature = "pg19"));
 
+/// The default of `max_locks_per_transaction` (guc_tables.c).
+pub const MAX_LOCKS_PER_TRANSACTION: i32 = if cfg!(feature = "pg19") { 128 } else { 64 };
+
 /// The server's error for `huge_pages = on` with System V shared memory (sysv_shmem.c, `PGSharedMemoryCreate`).
 pub const NO_HUGE_PAGES_IN_SYSV: &str = if cfg!(any(feature = "pg15", feature = "pg16")) {
     "huge pages not supported with the current shared_memory_type setting"

@@ -10,7 +10,7 @@ use hugepage_core::model::{Asked, HugePages, Product};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::cgroup::Hierarchy;
 use hugepage_core::read::maps::Mapping;
-use hugepage_core::read::{Root, own_mapping, procmap_query};
+use hugepage_core::read::{Root, own_mapping, process, procmap_query};
 use hugepage_core::{Bytes, PageSize};
 use pgrx::pg_sys;
 
@@ -107,6 +107,16 @@ pub fn postmaster_pid() -> i32 {
     unsafe { pg_sys::PostmasterPid }
 }
 
+/// The postmaster's name below /proc; `None` where /proc shows another namespace of processes, in which the number may be
+/// that of another process.
+pub fn postmaster_in_proc() -> Option<String> {
+    // SAFETY: set when the process starts.
+    #[allow(unsafe_code)]
+    let own = unsafe { pg_sys::MyProcPid };
+    let seen = process::own_pid(&Root::live()).ok()?;
+    (seen == own).then(|| postmaster_pid().to_string())
+}
+
 fn path(text: *const c_char) -> PathBuf {
     if text.is_null() {
         return PathBuf::new();
@@ -156,7 +166,12 @@ pub fn forget_main_mapping() {
 
 /// Calls `use_it` with the hugetlb hierarchy of cgroups; if it could not be read, without it and with a note.
 pub fn with_hierarchy<T>(root: &Root, notes: &mut Notes, use_it: impl FnOnce(CgroupView<'_>, &mut Notes) -> T) -> T {
-    HIERARCHY.with(|known| match known.get_or_init(|| Hierarchy::find(root).map_err(|error| error.to_string())) {
+    // The postmaster maps the segment, so its cgroup counts and not that of the session that asks.
+    let find = || {
+        let process = postmaster_in_proc().unwrap_or_else(|| "self".to_owned());
+        Hierarchy::find_of(root, &process).map_err(|error| error.to_string())
+    };
+    HIERARCHY.with(|known| match known.get_or_init(find) {
         Ok(hierarchy) => use_it(Some(hierarchy.as_ref()), notes),
         Err(error) => {
             notes.add(error.clone());
