@@ -11,7 +11,7 @@ use hugepage_core::read::{Root, identity};
 use humantime::{format_rfc3339_micros, format_rfc3339_seconds};
 use pgrx::pg_sys;
 
-use crate::{log, server, settings, shmem};
+use crate::{log, memory, server, settings, shmem};
 
 /// The history file, in the data directory.
 pub fn file() -> HistoryFile {
@@ -26,6 +26,13 @@ pub fn record(event: Event, status: &Status, notes: &mut Notes) -> Record {
 /// The time now as `2026-11-21 10:00:00 UTC`.
 pub fn now_for_people() -> String {
     format_rfc3339_seconds(SystemTime::now()).to_string().replace('T', " ").replace('Z', " UTC")
+}
+
+/// The memory that reading all of the history may take, in bytes, with all else that a call does: a record is several
+/// times as large as its line.
+pub fn memory() -> usize {
+    let bytes = std::fs::metadata(file().path()).map_or(0, |file| file.len());
+    memory::USUAL.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX).saturating_mul(10))
 }
 
 /// The last record of this instance; `None` if there is none or the history is off.

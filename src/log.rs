@@ -8,7 +8,7 @@ use hugepage_core::advise::log::Message;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
-use crate::settings;
+use crate::{history, memory, settings};
 
 /// The problems that [`problem`] has logged; every process inherits those of the postmaster.
 static LOGGED_PROBLEMS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -60,7 +60,11 @@ pub fn repeat_problems() {
 pub fn catch_errors(what: &str, work: impl FnOnce()) {
     let what = std::panic::AssertUnwindSafe(what);
     let work = std::panic::AssertUnwindSafe(work);
-    PgTryBuilder::new(|| { work }.0())
+    let with_reserve = || {
+        let _reserve = memory::reserve(history::memory());
+        { work }.0();
+    };
+    PgTryBuilder::new(with_reserve)
         .catch_others(|error| problem(format!("could not {}: {error:?}", *what)))
         .catch_rust_panic(|error| problem(format!("could not {}: {error:?}", *what)))
         .execute();

@@ -10,7 +10,7 @@ use pgrx::datum::TimestampWithTimeZone;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::{history, session_notes, settings};
+use crate::{history, memory, session_notes, settings};
 
 pgrx::extension_sql_file!("history.sql", name = "history", requires = [hugepage_history]);
 
@@ -45,6 +45,7 @@ fn hugepage_history() -> TableIterator<
         name!(was_restart_outlook, Option<String>),
     ),
 > {
+    let _reserve = memory::reserve(history::memory());
     TableIterator::new(records().into_iter().map(|record| {
         let before = record.lost.as_ref();
         let was = |field: fn(&Before) -> &String| before.map(|before| text(field(before).clone()));

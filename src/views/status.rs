@@ -7,7 +7,7 @@ use hugepage_core::read::{Root, thp};
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint, text};
-use crate::{assessment, session_notes, shmem};
+use crate::{assessment, memory, session_notes, shmem};
 
 pgrx::extension_sql_file!("status.sql", name = "status", requires = [hugepage_status]);
 
@@ -43,6 +43,7 @@ fn hugepage_status() -> TableIterator<
         name!(notes, Vec<String>),
     ),
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let root = Root::live();
     let mut notes = Notes::default();
     let status = assessment::now(&root, &mut notes);
