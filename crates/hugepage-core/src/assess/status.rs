@@ -5,7 +5,7 @@ use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending, PoolState}
 use crate::{Bytes, Pages};
 
 /// Below this much shared memory, base pages are no more than a notice.
-const WORTH_A_WARNING: Bytes = Bytes(1 << 30);
+const MIN_WARNING_SIZE: Bytes = Bytes(1 << 30);
 
 /// One server's status. `None` is "could not be known".
 #[derive(Clone, Debug)]
@@ -138,7 +138,7 @@ impl Status {
         }
         match landing {
             Landing::Base | Landing::Mixed | Landing::PartialThp => {
-                let severity = if wants && size >= WORTH_A_WARNING { Severity::Warning } else { Severity::Notice };
+                let severity = if wants && size >= MIN_WARNING_SIZE { Severity::Warning } else { Severity::Notice };
                 findings.push((severity, Finding::BasePages(self.cause.unwrap_or(Cause::Unknown))));
             }
             Landing::Thp if wants => findings.push((Severity::Notice, Finding::TransparentHugePages)),

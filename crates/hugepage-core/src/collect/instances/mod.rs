@@ -13,6 +13,7 @@ mod postgresql;
 
 use std::time::SystemTime;
 
+use crate::collect::CgroupView;
 use crate::collect::pools::{self, PoolRow};
 use crate::model::Asked;
 use crate::notes::Notes;
@@ -26,7 +27,6 @@ use crate::read::{Root, identity, thp};
 use crate::{PageSize, ReadError};
 use inspect::{InspectContext, beside_each_other, namespace};
 pub use instance::{Instance, InstanceKind, InstanceLanding};
-pub use oracle::memlock_counts;
 
 /// A host with its servers.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
     let mut notes = Notes::default();
     let meminfo = notes.keep(Meminfo::read(root));
     let hierarchy = notes.keep(Hierarchy::find(root));
-    let view = hierarchy.as_ref().map(Option::as_ref);
+    let view = CgroupView::of(hierarchy.as_ref());
     let pools = pools::rows(root, view, &mut notes);
     let host = InspectContext {
         root,
