@@ -132,7 +132,7 @@ impl Status {
             findings.push((Severity::Critical, Finding::RestartFails));
         }
         if let Some(loss) = &facts.loss
-            && (!loss.lost.only_outlook || matches!(self.outlook, Outlook::Mixed | Outlook::Base))
+            && (!loss.lost.only_outlook() || matches!(self.outlook, Outlook::Mixed | Outlook::Base))
         {
             findings.push((Severity::Warning, Finding::Regressed(loss.clone())));
         }
