@@ -3,6 +3,7 @@
 //! Processes are found by their titles, shared memory by the mappings of one process of each server. Nothing of a server
 //! is stopped, walked or asked. What can't be read without privilege is a note, and what follows from it is unknown.
 
+mod context;
 pub mod discover;
 mod inspect;
 pub mod instance;
@@ -25,7 +26,8 @@ use crate::read::root::if_there;
 use crate::read::shm_devices::Devices;
 use crate::read::{Root, identity, thp};
 use crate::{PageSize, ReadError};
-use inspect::{InspectContext, beside_each_other, namespace};
+use context::{InspectContext, namespace};
+use inspect::beside_each_other;
 pub use instance::{Instance, InstanceKind, InstanceLanding};
 
 /// A host with its servers.
@@ -89,7 +91,7 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
         namespace: namespace(root, "self"),
     };
     let found = discover::servers(root, &mut notes);
-    let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.look(found)).collect();
+    let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.inspect(found)).collect();
     beside_each_other(&mut instances);
     Survey {
         host_name: notes.keep(identity::host_name(root)),

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::inspect::{Identity, InspectContext};
+use super::context::{Identity, InspectContext};
 use super::memory::InstanceMemory;
 use crate::model::{Asked, HugePages, Landing, LockLimit, Product, Segment};
 use crate::notes::Notes;
