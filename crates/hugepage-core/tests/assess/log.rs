@@ -1,12 +1,12 @@
 //! What goes into a server's log, in PostgreSQL's style: the message lower case without a period, the rest sentences.
 
-use hugepage_core::advise::log::{Message, allocated, threat_is_over, threatened};
+use hugepage_core::advise::log::{LogMessage, allocated, threat_is_over, threatened};
 use hugepage_core::assess::{Cause, HugePages, Landing, Loss, PoolFact, Severity, Status, Threat};
 use hugepage_core::history::Lost;
 
 use super::{GIB, MIB, Server, fault, hidden, known, pool};
 
-fn assert_style(message: &Message) {
+fn assert_style(message: &LogMessage) {
     let is_sentence = |line: &str| line.ends_with('.') && line.starts_with(char::is_uppercase);
     assert!(message.message.starts_with(char::is_lowercase) && !message.message.ends_with('.'), "{message:?}");
     assert!(message.detail.iter().flat_map(|detail| detail.lines()).all(is_sentence), "{message:?}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hugepage_core::advise::host::{self, HostRecommendation};
-use hugepage_core::advise::message::terms::Terms;
+use hugepage_core::advise::message::product::ProductTerms;
 use hugepage_core::advise::{hint, message};
 use hugepage_core::assess::{self, Landing, Product, Segment, Sizing};
 use hugepage_core::collect::instances::{self, Landed, Survey};
@@ -86,7 +86,7 @@ fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &instances::Instan
     let pool = facts.pool.known();
     let soft = instance.memlock.and_then(|memlock| memlock.soft);
     let loss = facts.loss.as_ref().filter(|_| status.findings.iter().any(|(_, finding)| is_regression(finding)));
-    let setting = Terms::of(facts.asked.product).setting(facts.asked.huge_pages);
+    let setting = ProductTerms::of(facts.asked.product).setting(facts.asked.huge_pages);
     Instance {
         kind: Some(instance.kind.to_string()),
         sid: Some(instance.name.clone()),

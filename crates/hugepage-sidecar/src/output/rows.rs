@@ -153,7 +153,7 @@ fn of_sizes(memory: &Memory) -> Vec<OfSize> {
 
 fn setting(instance: &Instance) -> String {
     let asked = instance.status.facts.asked;
-    let text = hugepage_core::advise::message::terms::Terms::of(asked.product).setting(asked.huge_pages);
+    let text = hugepage_core::advise::message::product::ProductTerms::of(asked.product).setting(asked.huge_pages);
     debug_assert!(matches!(asked.product, Product::PostgreSql) == (instance.kind == Kind::PostgreSql));
     text.to_owned()
 }
