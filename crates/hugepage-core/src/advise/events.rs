@@ -45,7 +45,13 @@ pub fn start(status: &Status, mut now: Record, before: Option<&Record>) -> Event
 
 /// For a running server. `now`: the record of `status`. `before`: the last record of the same instance. `warned`: the
 /// threats that were logged and are not over. `also`: other changes, such as settings.
-pub fn update(status: &Status, mut now: Record, before: Option<&Record>, warned: &[Threat], also: Vec<String>) -> EventReport {
+pub fn update(
+    status: &Status,
+    mut now: Record,
+    before: Option<&Record>,
+    warned: &[Threat],
+    also: Vec<String>,
+) -> EventReport {
     let mut changes = before.map(|before| now.changes_since(before)).unwrap_or_default();
     let lost = before.filter(|_| !changes.is_empty()).and_then(|before| now.compare_with(before));
     let messages = entries(status, lost.as_ref(), warned);

@@ -3,8 +3,8 @@
 
 use crate::Bytes;
 use crate::advise::message::pending;
-use crate::advise::message::status_text::StatusText;
 use crate::advise::message::product::ProductTerms;
+use crate::advise::message::status_text::StatusText;
 use crate::assess::{HugePages, Landing, Outlook, Status, Threat};
 use crate::history::Lost;
 
@@ -31,7 +31,9 @@ pub fn allocated(status: &Status, lost: Option<&Lost>, notes: &[String]) -> LogM
         (Some(lost), _) => format!("{memory} regressed: it {}", lost.what),
         (None, Landing::Hugetlb) => format!("{memory} landed in {}", text.huge_pages()),
         (None, Landing::Unknown) => format!("the pages of {memory} could not be determined"),
-        (None, _) if as_asked => format!("{memory} landed in {}, as requested by {}", text.current_pages(), text.setting()),
+        (None, _) if as_asked => {
+            format!("{memory} landed in {}, as requested by {}", text.current_pages(), text.setting())
+        }
         (None, Landing::Mixed) => format!("{memory} landed only partly in huge pages"),
         (None, _) => format!("{memory} did not land in huge pages"),
     };
@@ -53,16 +55,18 @@ pub fn threatened(status: &Status, threat: Threat) -> LogMessage {
     let (message, detail) = match threat {
         Threat::CgroupLimit => (
             format!("a cgroup allows fewer huge pages than {} uses", text.terms().the_memory),
-            format!("A process that touches more than {} is killed by SIGBUS, or its reads fail.", text.fault_limit_bytes()),
+            format!(
+                "A process that touches more than {} is killed by SIGBUS, or its reads fail.",
+                text.fault_limit_bytes()
+            ),
         ),
         // A restart after a crash keeps the running configuration.
         Threat::RestartFails if status.of_pending => {
             ("the next start would fail with the configuration on disk".to_owned(), at_next_start(status))
         }
-        Threat::RestartLoses if status.of_pending => (
-            "the next start would lose huge pages with the configuration on disk".to_owned(),
-            at_next_start(status),
-        ),
+        Threat::RestartLoses if status.of_pending => {
+            ("the next start would lose huge pages with the configuration on disk".to_owned(), at_next_start(status))
+        }
         Threat::RestartFails => {
             (format!("the next start would fail: too few huge pages{next_start}"), at_next_start(status))
         }
@@ -91,7 +95,9 @@ pub fn threat_is_over(status: &Status, threat: Threat) -> LogMessage {
         (Threat::CgroupLimit, _) => format!("the cgroup allows all huge pages of {memory} again"),
         (_, Outlook::Hugetlb) => "the next start would get its huge pages again".to_owned(),
         (Threat::RestartFails, _) => "the next start would no longer fail".to_owned(),
-        (Threat::RestartLoses, _) => "the next start may get its huge pages again, but this is not guaranteed".to_owned(),
+        (Threat::RestartLoses, _) => {
+            "the next start may get its huge pages again, but this is not guaranteed".to_owned()
+        }
     };
     LogMessage { is_bad: false, message, detail: Some(numbers(status)), hint: None }
 }

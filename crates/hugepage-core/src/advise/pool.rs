@@ -19,7 +19,9 @@ pub fn excess(now: Pages, needed: Pages, size: PageSize) -> String {
 /// A clause on a pool of `now` pages that should have `wanted`; `who` ends with its verb.
 pub fn shortfall(who: &str, needed: Pages, others: Pages, (now, wanted): (Pages, Pages), size: PageSize) -> String {
     let missing = wanted.saturating_sub(now);
-    format!("{who} {needed} pages of {size}, other processes hold {others}, and the pool's {now} pages are {missing} too few")
+    format!(
+        "{who} {needed} pages of {size}, other processes hold {others}, and the pool's {now} pages are {missing} too few"
+    )
 }
 
 /// Sets the pool from `now` pages to `pages`. `saves`: the memory that this returns to the host.

@@ -4,7 +4,7 @@ mod fix;
 mod properties;
 mod rules;
 
-use hugepage_core::advise::context::{Server, AdviceContext};
+use hugepage_core::advise::context::{AdviceContext, Server};
 use hugepage_core::advise::{Recommendation, recommendations};
 use hugepage_core::assess::page_tables::PageTables;
 use hugepage_core::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Product, Segment, Status};

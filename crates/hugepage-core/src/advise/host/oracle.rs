@@ -112,7 +112,10 @@ fn memlock(instance: &Instance) -> Option<Recommendation> {
             "memlock",
             Some(limit.0.to_string()),
             Some((wanted * 1024).to_string()),
-            format!("The memlock limit of {} is {limit}, and its SGA takes {} (MOS 2049901.1).", instance.name, segment.to_reserve),
+            format!(
+                "The memlock limit of {} is {limit}, and its SGA takes {} (MOS 2049901.1).",
+                instance.name, segment.to_reserve
+            ),
         )
     })
 }

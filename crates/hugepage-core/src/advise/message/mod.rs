@@ -44,7 +44,10 @@ pub fn message(status: &Status) -> String {
         Finding::PageTables => text.page_tables(),
         Finding::PoolWasted { needed } => {
             let now = status.share.map(|share| share.persistent).unwrap_or_default();
-            status.facts.huge_page_size.map_or_else(String::new, |size| format!("{}.", pool::excess(now, *needed, size)))
+            status
+                .facts
+                .huge_page_size
+                .map_or_else(String::new, |size| format!("{}.", pool::excess(now, *needed, size)))
         }
         Finding::LandingUnknown => "The pages of shared memory could not be determined; see notes.".to_owned(),
         Finding::OutlookUnknown => {

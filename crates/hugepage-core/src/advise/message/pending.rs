@@ -79,7 +79,8 @@ fn set_pool(status: &Status) -> Option<String> {
         let pages = Share::of(pool, Pages(0))?.others.saturating_add(status.forecast.needed?);
         let meminfo = status.facts.meminfo.as_ref()?;
         let elsewhere = meminfo.hugetlb?.saturating_sub(pool.page_size.times(pool.nr));
-        let capacity = pool_share::capacity(meminfo.mem_total?, status.facts.reserve_percent, elsewhere, pool.page_size);
+        let capacity =
+            pool_share::capacity(meminfo.mem_total?, status.facts.reserve_percent, elsewhere, pool.page_size);
         (pages <= capacity).then_some(pages)?
     };
     Some(format!("Run \"{}\".", command::set_pool(size, status.facts.is_default(size), pages)))

@@ -69,7 +69,8 @@ impl StatusText<'_> {
             _ if self.pool_falls_short() => Cause::PoolTooSmall,
             _ => Cause::CgroupLimit,
         };
-        let allowed = || Some(facts.huge_page_size?.pages_within(self.reservation_limit()?.room_without(self.own_bytes())));
+        let allowed =
+            || Some(facts.huge_page_size?.pages_within(self.reservation_limit()?.room_without(self.own_bytes())));
         let guaranteed = match cause {
             Cause::CgroupLimit => allowed(),
             _ => self.0.share.map(|share| share.guaranteed),

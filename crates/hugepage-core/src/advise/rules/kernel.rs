@@ -88,6 +88,7 @@ fn min_free(context: &AdviceContext, symptom: &str) -> Option<Recommendation> {
 /// Mode 2 is not recommended: its commit limit does not count huge pages.
 fn overcommit(context: &AdviceContext, symptom: &str) -> Option<Recommendation> {
     let current = context.overcommit_memory.filter(|current| *current == 1)?;
-    let reason = format!("{symptom}, and with 1 the kernel grants any amount of memory until it has to kill a backend.");
+    let reason =
+        format!("{symptom}, and with 1 the kernel grants any amount of memory until it has to kill a backend.");
     Some(sysctl("vm.overcommit_memory", current, 0, reason))
 }

@@ -1,12 +1,12 @@
 //! vm.nr_hugepages: the exact need of all known users of this host's pools.
 
 use super::SizeOf;
+use crate::Pages;
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::advise::{command, pool};
 use crate::assess::{HugePages, Outlook, Pending, Severity};
 use crate::collect::pools;
-use crate::Pages;
 
 pub fn rule(context: &AdviceContext, _: &mut SizeOf<'_>) -> Vec<Recommendation> {
     let mut found: Vec<_> = own(context).into_iter().collect();

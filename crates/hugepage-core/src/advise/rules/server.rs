@@ -8,10 +8,7 @@ use crate::advise::shared_buffers;
 use crate::assess::{Cause, PoolFact, Severity};
 
 pub fn rule(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Vec<Recommendation> {
-    [too_large(context, size_of), shared_memory_type(context), huge_page_size(context)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [too_large(context, size_of), shared_memory_type(context), huge_page_size(context)].into_iter().flatten().collect()
 }
 
 /// Shared memory exceeds what the host can hold in huge pages: by how much, and the largest that fits.
