@@ -17,9 +17,9 @@ use crate::read::meminfo::Meminfo;
 
 /// A host and its instances at one moment.
 #[derive(Clone, Debug)]
-pub struct Snapshot {
+pub struct MetricsSnapshot {
     /// The instances; no two of one kind may have the same name.
-    pub instances: Vec<Instance>,
+    pub instances: Vec<InstanceMetrics>,
     /// The pools of all page sizes, and the nodes' shares of them.
     pub pools: Vec<PoolRow>,
     /// The host's memory; `None` if it could not be read.
@@ -28,7 +28,7 @@ pub struct Snapshot {
 
 /// One instance of a database system.
 #[derive(Clone, Debug)]
-pub struct Instance {
+pub struct InstanceMetrics {
     /// The product: `postgresql`, `oracle`.
     pub kind: String,
     /// Unique on this host among its kind: PostgreSQL's data directory, Oracle's SID.
@@ -62,6 +62,6 @@ pub(crate) struct Sample {
 type Labels = Vec<(&'static str, String)>;
 
 /// The text in OpenMetrics 1.0, with `# EOF` at its end.
-pub fn text(snapshot: &Snapshot) -> String {
+pub fn text(snapshot: &MetricsSnapshot) -> String {
     openmetrics::text(definitions::families(snapshot))
 }

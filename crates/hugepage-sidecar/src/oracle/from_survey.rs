@@ -7,7 +7,7 @@ use hugepage_core::advise::host::{self, HostRecommendation};
 use hugepage_core::assess::{self, Product, Sizing, Status};
 use hugepage_core::collect::instances::{self, Survey};
 use hugepage_core::collect::pools::PoolRow;
-use hugepage_core::read::rlimit::Limit;
+use hugepage_core::read::rlimit::Rlimit;
 use hugepage_core::read::{Root, sysctl};
 use humantime::parse_rfc3339_weak;
 
@@ -96,8 +96,8 @@ fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &instances::Instan
         base_page_bytes: row.base_page_bytes,
         use_large_pages: row.setting.split_once(" = ").map(|(_, value)| value.to_owned()),
         huge_page_size: row.huge_page_size.map(|size| size.bytes()),
-        memlock: soft.and_then(Limit::bytes),
-        memlock_unlimited: soft.map(|limit| limit == Limit::Unlimited),
+        memlock: soft.and_then(Rlimit::bytes),
+        memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),
         pages_needed: row.needed,
         pages_missing: row.missing,
         nr_hugepages: row.nr,

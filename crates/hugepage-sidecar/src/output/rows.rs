@@ -5,10 +5,10 @@ use std::time::SystemTime;
 
 use hugepage_core::advise::host::HostRecommendation;
 use hugepage_core::assess::Sizing;
-use hugepage_core::collect::instances::memory::Memory;
+use hugepage_core::collect::instances::memory::InstanceMemory;
 use hugepage_core::collect::instances::{Instance, Survey};
 use hugepage_core::collect::pools::PoolRow;
-use hugepage_core::read::rlimit::Limit;
+use hugepage_core::read::rlimit::Rlimit;
 use hugepage_core::{Bytes, Pages, StatusRow};
 use serde::Serialize;
 
@@ -129,8 +129,8 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         recommended_nr_hugepages: pages(row.recommended),
         processes: instance.page_tables.processes,
         page_tables: bytes(instance.page_tables.total),
-        memlock: bytes(soft.and_then(Limit::bytes)),
-        memlock_unlimited: soft.map(|limit| limit == Limit::Unlimited),
+        memlock: bytes(soft.and_then(Rlimit::bytes)),
+        memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),
         version: instance.version.clone(),
         oracle_home: instance.home.clone(),
         data_directory: instance.directory.clone(),
@@ -141,7 +141,7 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
     }
 }
 
-fn of_sizes(memory: &Memory) -> Vec<OfSize> {
+fn of_sizes(memory: &InstanceMemory) -> Vec<OfSize> {
     let sizes = memory.by_page_size().into_iter();
     sizes.map(|(page, size)| OfSize { page_size: page.map(|page| page.bytes().0), bytes: size.0 }).collect()
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use hugepage_core::collect::instances::{Instance, Kind};
-use hugepage_core::history::record::{Instance as Whose, Record};
+use hugepage_core::collect::instances::{Instance, InstanceKind};
+use hugepage_core::history::record::{InstanceIdentity as Whose, Record};
 use hugepage_core::history::{HistoryError, HistoryFile};
 use hugepage_core::read::{Root, identity};
 
@@ -30,7 +30,7 @@ pub struct Kept {
 /// Every history of the instance that there is; what could not be read is a note.
 pub fn of(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<Kept>, Vec<String>) {
     let mut files = Vec::new();
-    if let (Kind::PostgreSql, Some(directory)) = (instance.kind, &instance.directory) {
+    if let (InstanceKind::PostgreSql, Some(directory)) = (instance.kind, &instance.directory) {
         let path = Path::new(directory).join(OF_SERVER).to_string_lossy().into_owned();
         // A postmaster works in its data directory, and the kernel knows the way there also into a container.
         let place = match root.is_live() {

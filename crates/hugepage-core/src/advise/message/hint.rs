@@ -3,7 +3,7 @@
 use crate::advise::command;
 use crate::advise::message::status_text::StatusText;
 use crate::assess::{Cause, HugePages, LockLimit, PoolFact};
-use crate::read::cgroup::Limit;
+use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, Pages};
 
 /// With a capital letter and a full stop.
@@ -12,7 +12,7 @@ fn sentence(text: &str) -> String {
     characters.next().map(|first| format!("{}{}.", first.to_uppercase(), characters.as_str())).unwrap_or_default()
 }
 
-fn raise(limit: &Limit, to: Bytes) -> String {
+fn raise(limit: &CgroupLimit, to: Bytes) -> String {
     format!("set {} to at least {} bytes", limit.path, to.0)
 }
 
@@ -113,7 +113,7 @@ impl StatusText<'_> {
     }
 
     /// What a cgroup must allow for the server to start in huge pages beside its other processes.
-    fn limit_needed(&self, limit: &Limit) -> Option<Bytes> {
+    fn limit_needed(&self, limit: &CgroupLimit) -> Option<Bytes> {
         Some(limit.usage.saturating_sub(self.own_bytes()).saturating_add(self.needed_bytes()?))
     }
 }

@@ -3,7 +3,7 @@
 use crate::Pages;
 use crate::advise::command;
 use crate::advise::message::reason::Shortfall;
-use crate::assess::{Cause, Forecast, Ground, Outlook, Pending, PoolFact, Share, Status, pool_share};
+use crate::assess::{Cause, Forecast, Outlook, Pending, PoolFact, PoolState, Share, Status, pool_share};
 
 /// The state; `None` where the outlook is that of the running configuration.
 pub fn message(status: &Status) -> Option<String> {
@@ -88,7 +88,7 @@ fn set_pool(status: &Status) -> Option<String> {
 
 /// The error with which PostgreSQL refuses to start without huge pages, by the kernel's error code (sysv_shmem.c);
 /// `None` with shared_memory_type = sysv.
-pub fn refusal(ground: &Ground, sysv: bool) -> Option<&'static str> {
+pub fn refusal(ground: &PoolState, sysv: bool) -> Option<&'static str> {
     match (&ground.pool, sysv) {
         (_, true) => None,
         // mmap(2) knows no such page size.

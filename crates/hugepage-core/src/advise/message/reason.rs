@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::advise::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::assess::{Cause, LockLimit, Loss, Outlook, PoolFact};
-use crate::read::cgroup::Limit;
+use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, PageSize, Pages};
 
 /// What a start lacks to be in huge pages, as a clause.
@@ -109,7 +109,7 @@ impl StatusText<'_> {
                 "only {available} of the pool's {nr} pages of {size} are available; {needed} are needed ({missing} missing)"
             ),
             Cause::CgroupLimit => {
-                let room = self.reservation_limit().map_or(Bytes(0), Limit::room);
+                let room = self.reservation_limit().map_or(Bytes(0), CgroupLimit::room);
                 format!("a cgroup allows only {room} of the {} needed", self.size())
             }
             Cause::Unknown => "the cause could not be determined".to_owned(),

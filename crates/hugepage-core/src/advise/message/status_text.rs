@@ -2,7 +2,7 @@
 
 use crate::advise::message::product::ProductTerms;
 use crate::assess::{Cause, HugePages, Landing, LockLimit, Status};
-use crate::read::cgroup::Limit;
+use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, PageSize, Pages};
 
 /// The text of one status.
@@ -67,7 +67,7 @@ impl StatusText<'_> {
     }
 
     /// The lowest cgroup limit that is checked when a page is touched.
-    pub(in crate::advise) fn fault_limit(&self) -> Option<&Limit> {
+    pub(in crate::advise) fn fault_limit(&self) -> Option<&CgroupLimit> {
         self.0.facts.limits.as_ref()?.lowest_fault()
     }
 
@@ -76,7 +76,7 @@ impl StatusText<'_> {
     }
 
     /// The tightest cgroup limit that is checked when memory is mapped.
-    pub(in crate::advise) fn reservation_limit(&self) -> Option<&Limit> {
+    pub(in crate::advise) fn reservation_limit(&self) -> Option<&CgroupLimit> {
         self.0.facts.limits.as_ref()?.tightest_reservation_without(self.own_bytes())
     }
 

@@ -9,7 +9,7 @@ use clap::Args;
 use hugepage_core::Notes;
 use hugepage_core::assess::Sizing;
 use hugepage_core::collect::instances::Survey;
-use hugepage_core::collect::stopped_databases::{self, Down};
+use hugepage_core::collect::stopped_databases::{self, StoppedDatabase};
 use hugepage_core::read::Root;
 
 use self::out::Out;
@@ -41,7 +41,7 @@ pub struct Options {
 /// A host's sizing, with all that it was worked out from.
 pub struct Sized {
     pub survey: Survey,
-    pub down: Vec<Down>,
+    pub down: Vec<StoppedDatabase>,
     pub sizings: Vec<Sizing>,
     pub notes: Vec<String>,
 }
@@ -55,7 +55,7 @@ pub fn of(root: &Root, options: &Look, postgresql_data: &[PathBuf], running_only
         down = stopped_databases::oracle(root, &survey, &mut notes);
         down.extend(stopped_clusters::clusters(root, &survey, postgresql_data, &mut notes));
     }
-    let needs: Vec<_> = down.iter().filter_map(Down::need).collect();
+    let needs: Vec<_> = down.iter().filter_map(StoppedDatabase::need).collect();
     let sizings = survey.sizings(&needs, options.reserve_percent);
     Sized { survey, down, sizings, notes: notes.into_vec() }
 }
