@@ -59,7 +59,7 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
         text += &format!(", {unknown} could not be inspected");
     }
     if let Some(misfit) = misfits.first() {
-        text += &format!("; {} exceeds this host by {} pages", misfit.name, misfit.over);
+        text += &format!("; {} does not fit this host: {} pages too many", misfit.name, misfit.over);
     } else if severity > Severity::Ok
         && let Some(change) = sizings.iter().find_map(|sizing| pool::change(survey, sizing))
     {
