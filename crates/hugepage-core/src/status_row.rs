@@ -4,9 +4,10 @@ use crate::advise::message::product::ProductTerms;
 use crate::advise::{hint, message};
 #[cfg(feature = "oracle")]
 use crate::assess::Sizing;
-use crate::assess::{Cause, Landing, Outlook, Segment, Severity, Status};
+use crate::assess::{Outlook, Severity, Status};
 #[cfg(feature = "oracle")]
 use crate::collect::instances::Instance;
+use crate::model::{Cause, Landing, Segment};
 use crate::{Bytes, PageSize, Pages};
 
 /// One server. `None` is unknown unless a field says otherwise.

@@ -2,7 +2,8 @@
 
 use crate::advise::log::{self, LogMessage};
 use crate::assess::{Status, Threat};
-use crate::history::{Lost, Record};
+use crate::history::Record;
+use crate::model::Lost;
 
 /// The level of a log entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

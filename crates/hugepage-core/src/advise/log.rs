@@ -5,8 +5,9 @@ use crate::Bytes;
 use crate::advise::message::pending;
 use crate::advise::message::product::ProductTerms;
 use crate::advise::message::status_text::StatusText;
-use crate::assess::{HugePages, Landing, Outlook, Status, Threat};
-use crate::history::Lost;
+use crate::assess::{Outlook, Status, Threat};
+use crate::model::Lost;
+use crate::model::{HugePages, Landing};
 
 /// One entry of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]

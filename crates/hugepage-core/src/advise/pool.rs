@@ -2,7 +2,8 @@
 
 use crate::advise::command;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
-use crate::assess::{Facts, Severity};
+use crate::assess::Severity;
+use crate::model::Facts;
 use crate::{Bytes, PageSize, Pages};
 
 /// The name of a pool's setting.

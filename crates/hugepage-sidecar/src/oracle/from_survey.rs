@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use hugepage_core::StatusRow;
 use hugepage_core::advise::host::{self, HostRecommendation};
-use hugepage_core::assess::{self, Product, Sizing, Status};
+use hugepage_core::assess::{self, Sizing, Status};
 use hugepage_core::collect::instances::{self, Survey};
 use hugepage_core::collect::pools::PoolRow;
+use hugepage_core::model::Product;
 use hugepage_core::read::rlimit::Rlimit;
 use hugepage_core::read::{Root, sysctl};
 use humantime::parse_rfc3339_weak;

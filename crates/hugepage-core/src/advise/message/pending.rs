@@ -3,7 +3,8 @@
 use crate::Pages;
 use crate::advise::command;
 use crate::advise::message::reason::Shortfall;
-use crate::assess::{Cause, Forecast, Outlook, Pending, PoolFact, PoolState, Share, Status, pool_share};
+use crate::assess::{Forecast, Outlook, Share, Status, pool_share};
+use crate::model::{Cause, Pending, PoolFact, PoolState};
 
 /// The state; `None` where the outlook is that of the running configuration.
 pub fn message(status: &Status) -> Option<String> {

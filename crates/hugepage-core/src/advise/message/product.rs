@@ -1,6 +1,6 @@
 //! The terms of each product for the same things.
 
-use crate::assess::{HugePages, Product};
+use crate::model::{HugePages, Product};
 
 /// The terms of one product.
 pub struct ProductTerms {

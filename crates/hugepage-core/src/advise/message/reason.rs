@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::advise::message::status_text::{StatusText, is_of_pool, page_size};
-use crate::assess::{Cause, LockLimit, Loss, Outlook, PoolFact};
+use crate::assess::Outlook;
+use crate::model::{Cause, LockLimit, Loss, PoolFact};
 use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, PageSize, Pages};
 

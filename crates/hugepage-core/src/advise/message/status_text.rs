@@ -1,7 +1,8 @@
 //! The quantities and noun phrases of one status, from which its sentences are made.
 
 use crate::advise::message::product::ProductTerms;
-use crate::assess::{Cause, HugePages, Landing, LockLimit, Status};
+use crate::assess::Status;
+use crate::model::{Cause, HugePages, Landing, LockLimit};
 use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, PageSize, Pages};
 

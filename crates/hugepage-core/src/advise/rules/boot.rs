@@ -5,7 +5,8 @@ use super::pool::{Fragmented, fragmented};
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::advise::{command, pool};
-use crate::assess::{HugePages, Severity};
+use crate::assess::Severity;
+use crate::model::HugePages;
 use crate::{PageSize, Pages};
 
 /// Sorts after the files of distributions and packages, so that its value is the one in effect.

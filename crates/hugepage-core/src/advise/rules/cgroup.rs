@@ -4,7 +4,8 @@ use super::SizeOf;
 use crate::Bytes;
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
-use crate::assess::{HugePages, Severity};
+use crate::assess::Severity;
+use crate::model::HugePages;
 use crate::read::cgroup::CgroupLimit;
 
 pub fn rule(context: &AdviceContext, _: &mut SizeOf<'_>) -> Vec<Recommendation> {

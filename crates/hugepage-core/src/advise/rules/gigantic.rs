@@ -4,8 +4,9 @@ use super::SizeOf;
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Area, Effect, Recommendation, alter_system, setting};
 use crate::advise::shared_buffers;
-use crate::assess::{HugePages, Severity};
+use crate::assess::Severity;
 use crate::collect::pools;
+use crate::model::HugePages;
 use crate::{Bytes, PageSize};
 
 /// The smallest saving, in the last page or in page tables, that is recommended.

@@ -3,7 +3,8 @@
 use super::SizeOf;
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Area, Effect, Recommendation, alter_system};
-use crate::assess::{HugePages, Outlook, Severity};
+use crate::assess::{Outlook, Severity};
+use crate::model::HugePages;
 use crate::{Bytes, PageSize};
 
 /// The smallest size of page tables for which huge pages are recommended.

@@ -16,8 +16,9 @@ pub use server::too_large;
 
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::Recommendation;
+use crate::assess::Severity;
 use crate::assess::page_tables::table;
-use crate::assess::{Landing, Severity};
+use crate::model::Landing;
 use crate::{Bytes, PageSize, Pages};
 
 /// The size of shared memory with some shared_buffers, as the server's own program computes it; `None` if unknown.

@@ -5,8 +5,9 @@ use crate::Pages;
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::advise::{command, pool};
-use crate::assess::{HugePages, Outlook, Pending, Severity};
+use crate::assess::{Outlook, Severity};
 use crate::collect::pools;
+use crate::model::{HugePages, Pending};
 
 pub fn rule(context: &AdviceContext, _: &mut SizeOf<'_>) -> Vec<Recommendation> {
     let mut found: Vec<_> = own(context).into_iter().collect();

@@ -5,7 +5,8 @@ use crate::PageSize;
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Area, Effect, Recommendation, alter_system, setting};
 use crate::advise::shared_buffers;
-use crate::assess::{Cause, PoolFact, Severity};
+use crate::assess::Severity;
+use crate::model::{Cause, PoolFact};
 
 pub fn rule(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Vec<Recommendation> {
     [too_large(context, size_of), shared_memory_type(context), huge_page_size(context)].into_iter().flatten().collect()
