@@ -79,9 +79,28 @@ pub struct Recommendation {
     pub saves: Option<Bytes>,
 }
 
-/// `ALTER SYSTEM SET name = 'value'`.
-pub fn alter_system(name: &str, value: &str) -> String {
-    format!("ALTER SYSTEM SET {name} = '{value}';")
+impl Recommendation {
+    /// For a setting of PostgreSQL, which takes effect when the server starts again.
+    pub fn of_server(
+        severity: Severity,
+        setting: &str,
+        current: String,
+        recommended: Option<String>,
+        reason: String,
+        saves: Option<Bytes>,
+    ) -> Self {
+        Self {
+            severity,
+            area: Area::Postgresql,
+            setting: setting.to_owned(),
+            current: Some(current),
+            command: recommended.as_ref().map(|value| format!("ALTER SYSTEM SET {setting} = '{value}';")),
+            recommended,
+            reason,
+            takes_effect: Effect::ServerRestart,
+            saves,
+        }
+    }
 }
 
 /// A size as PostgreSQL accepts it: in MB if it is a multiple of 1 MB, else in kB.

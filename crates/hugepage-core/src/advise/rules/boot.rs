@@ -71,16 +71,12 @@ fn survives(context: &AdviceContext) -> Option<Recommendation> {
             wanted.saturating_sub(pages)
         ),
     };
+    let severity = context.severity_of_base_pages().max(if too_many { Severity::Warning } else { Severity::Notice });
     Some(Recommendation {
-        severity: context.severity_of_base_pages().max(if too_many { Severity::Warning } else { Severity::Notice }),
         area: Area::Boot,
-        setting: pool::setting(size, is_default),
         current: set.as_ref().map(|(pages, _)| pages.to_string()),
-        recommended: Some(wanted.to_string()),
-        reason,
         command: Some(persist(size, is_default, wanted, source)),
-        takes_effect: Effect::Reboot,
-        saves: None,
+        ..pool::set((size, is_default), (pages, wanted), severity, Effect::Reboot, reason, None)
     })
 }
 

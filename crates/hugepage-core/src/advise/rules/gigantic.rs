@@ -2,7 +2,7 @@
 
 use super::SizeOf;
 use crate::advise::context::AdviceContext;
-use crate::advise::recommendation::{Area, Effect, Recommendation, alter_system, setting};
+use crate::advise::recommendation::{Effect, Recommendation, setting};
 use crate::advise::shared_buffers;
 use crate::assess::Severity;
 use crate::collect::pools;
@@ -33,20 +33,17 @@ fn last_page(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Option<Recomm
     }
     let fits =
         shared_buffers::shared_buffers(size.times(needed), (buffers, exact), size_of).filter(|fits| *fits > buffers)?;
-    Some(Recommendation {
-        severity: Severity::Notice,
-        area: Area::Postgresql,
-        setting: "shared_buffers".to_owned(),
-        current: Some(setting(buffers)),
-        recommended: Some(setting(fits)),
-        reason: format!(
+    Some(Recommendation::of_server(
+        Severity::Notice,
+        "shared_buffers",
+        setting(buffers),
+        Some(setting(fits)),
+        format!(
             "Shared memory takes {needed} pages of {size} and leaves {unused} of the last one unused; shared_buffers = {fits} \
              takes the same number of pages."
         ),
-        command: Some(alter_system("shared_buffers", &setting(fits))),
-        takes_effect: Effect::ServerRestart,
-        saves: Some(unused),
-    })
+        Some(unused),
+    ))
 }
 
 /// Page tables for 2 MB pages matter from tens of gigabytes and hundreds of connections on.
@@ -63,18 +60,18 @@ fn would_pay(context: &AdviceContext) -> Option<Recommendation> {
         return None;
     }
     Some(Recommendation {
-        severity: Severity::Notice,
-        area: Area::Postgresql,
-        setting: "huge_page_size".to_owned(),
-        current: Some(size.setting()),
-        recommended: Some("1GB".to_owned()),
-        reason: format!(
-            "{pages} pages of 1 GB, reserved at boot in place of those of {size}, would save {less} of page tables for {} \
-             connections and leave {wasted} unused.",
-            context.server.max_connections
-        ),
-        command: Some(alter_system("huge_page_size", "1GB")),
         takes_effect: Effect::Reboot,
-        saves: Some(less.saturating_sub(wasted)),
+        ..Recommendation::of_server(
+            Severity::Notice,
+            "huge_page_size",
+            size.setting(),
+            Some("1GB".to_owned()),
+            format!(
+                "{pages} pages of 1 GB, reserved at boot in place of those of {size}, would save {less} of page tables for {} \
+             connections and leave {wasted} unused.",
+                context.server.max_connections
+            ),
+            Some(less.saturating_sub(wasted)),
+        )
     })
 }

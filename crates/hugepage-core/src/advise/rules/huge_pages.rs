@@ -2,7 +2,7 @@
 
 use super::SizeOf;
 use crate::advise::context::AdviceContext;
-use crate::advise::recommendation::{Area, Effect, Recommendation, alter_system};
+use crate::advise::recommendation::Recommendation;
 use crate::assess::{Outlook, Severity};
 use crate::model::HugePages;
 use crate::{Bytes, PageSize};
@@ -20,17 +20,7 @@ pub fn rule(context: &AdviceContext, _: &mut SizeOf<'_>) -> Vec<Recommendation> 
 }
 
 fn row(severity: Severity, current: &str, reason: String, saves: Option<Bytes>) -> Recommendation {
-    Recommendation {
-        severity,
-        area: Area::Postgresql,
-        setting: "huge_pages".to_owned(),
-        current: Some(current.to_owned()),
-        recommended: Some("try".to_owned()),
-        reason,
-        command: Some(alter_system("huge_pages", "try")),
-        takes_effect: Effect::ServerRestart,
-        saves,
-    }
+    Recommendation::of_server(severity, "huge_pages", current.to_owned(), Some("try".to_owned()), reason, saves)
 }
 
 fn off(context: &AdviceContext) -> Option<Recommendation> {

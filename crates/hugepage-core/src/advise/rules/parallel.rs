@@ -3,7 +3,7 @@
 use super::SizeOf;
 use crate::Bytes;
 use crate::advise::context::AdviceContext;
-use crate::advise::recommendation::{Area, Effect, Recommendation, alter_system, setting};
+use crate::advise::recommendation::{Recommendation, setting};
 use crate::assess::Severity;
 
 /// The unit of the setting: 1 MB.
@@ -26,18 +26,16 @@ fn in_main_segment(context: &AdviceContext) -> Option<Recommendation> {
     if pool > status.capacity? {
         return None;
     }
-    Some(Recommendation {
-        severity: Severity::Notice,
-        area: Area::Postgresql,
-        setting: "min_dynamic_shared_memory".to_owned(),
-        current: Some("0".to_owned()),
-        recommended: Some(setting(wanted)),
-        reason: format!(
-            "Parallel queries share up to {wanted} in base pages; in the main segment this memory is in huge pages and needs \
+    let reason = format!(
+        "Parallel queries share up to {wanted} in base pages; in the main segment this memory is in huge pages and needs \
              a pool of {pool} pages of {size}."
-        ),
-        command: Some(alter_system("min_dynamic_shared_memory", &setting(wanted))),
-        takes_effect: Effect::ServerRestart,
-        saves: None,
-    })
+    );
+    Some(Recommendation::of_server(
+        Severity::Notice,
+        "min_dynamic_shared_memory",
+        "0".to_owned(),
+        Some(setting(wanted)),
+        reason,
+        None,
+    ))
 }

@@ -3,7 +3,7 @@
 use super::SizeOf;
 use crate::Pages;
 use crate::advise::context::AdviceContext;
-use crate::advise::recommendation::{Area, Effect, Recommendation};
+use crate::advise::recommendation::{Effect, Recommendation};
 use crate::advise::{command, pool};
 use crate::assess::{Outlook, Severity};
 use crate::collect::pools;
@@ -88,19 +88,14 @@ fn overcommit(context: &AdviceContext) -> Option<Recommendation> {
         return None;
     }
     let is_default = status.facts.is_default(size);
+    let reason = format!(
+        "With {wanted} surplus pages allowed, a start can use free memory if the pool has too few pages; until then they take \
+         no memory."
+    );
     Some(Recommendation {
-        severity: Severity::Notice,
-        area: Area::Kernel,
         setting: pool::setting(size, is_default).replace("nr_hugepages", "nr_overcommit_hugepages"),
-        current: Some("0".to_owned()),
-        recommended: Some(wanted.to_string()),
-        reason: format!(
-            "With {wanted} surplus pages allowed, a start can use free memory if the pool has too few pages; until then \
-             they take no memory."
-        ),
         command: Some(command::set_overcommit(size, is_default, wanted)),
-        takes_effect: Effect::Now,
-        saves: None,
+        ..pool::set((size, is_default), (Pages(0), wanted), Severity::Notice, Effect::Now, reason, None)
     })
 }
 
