@@ -67,8 +67,8 @@ fn would_pay(context: &AdviceContext) -> Option<Recommendation> {
             size.setting(),
             Some("1GB".to_owned()),
             format!(
-                "{pages} pages of 1 GB, reserved at boot in place of those of {size}, would save {less} of page tables for {} \
-             connections and leave {wasted} unused.",
+                "With {} connections, {pages} pages of 1 GB reserved at boot would save {less} of page tables; {wasted} would be \
+                 unused.",
                 context.server.max_connections
             ),
             Some(less.saturating_sub(wasted)),
