@@ -190,7 +190,7 @@ def test_stands_in_nobodys_way(new_cluster):
 
 @pytest.mark.any_major
 def test_history_that_cannot_be_kept(new_cluster, pool):
-    """Nothing is repeated for want of a memory: with a file that can't be written, and without a history."""
+    """Nothing is repeated without a record: with a file that can't be written, and without a history."""
     server = new_cluster(**WATCHED)
     needed = server.pages_needed(2 * MB)
     borrowed = pool(2 * MB, needed)
