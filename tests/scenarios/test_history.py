@@ -112,7 +112,7 @@ def test_not_ours_or_not_writable(new_cluster):
         (lambda: kept(server).symlink_to(target), "is a symbolic link, not a history file of this server"),
         (lambda: kept(server).mkdir(), "Is a directory"),
         (lambda: os.mkfifo(kept(server)), "is not a plain file, not a history file of this server"),
-        (lambda: os.link(target, kept(server)), "is a file of several names, not a history file of this server"),
+        (lambda: os.link(target, kept(server)), "is a file with several hard links, not a history file of this server"),
         (lambda: kept(server).touch(0o400), "Permission denied"),
     ):
         stage()

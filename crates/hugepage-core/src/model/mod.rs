@@ -1,4 +1,4 @@
-//! The facts about a server and its host as types: what collectors fill in and what assessments take.
+//! The facts about a server and its host as types. Collectors fill them in, and assessments take them.
 
 mod cause;
 mod demand;

@@ -12,7 +12,7 @@ pub enum AccessKind {
     Content,
     /// The names in a directory.
     Names,
-    /// Whether there is anything.
+    /// Whether it exists.
     Existence,
 }
 

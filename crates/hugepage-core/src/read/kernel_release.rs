@@ -19,7 +19,7 @@ impl KernelRelease {
         Self::parse(&sysctl::running(root, "kernel.osrelease").ok()??)
     }
 
-    /// Takes the text of a release; `None` if it does not begin with two numbers.
+    /// Parses a release; `None` if it does not begin with two numbers.
     pub fn parse(release: &str) -> Option<Self> {
         let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
         Some(Self { major: numbers.next()?, minor: numbers.next()?, patch: numbers.next() })

@@ -22,7 +22,7 @@ pub(super) struct InspectContext<'a> {
     pub(super) meminfo: Option<Meminfo>,
     pub(super) pools: Vec<PoolRow>,
     pub(super) reserve_percent: u32,
-    /// Whether names of mappings tell huge pages.
+    /// Whether the names of mappings show huge pages.
     pub(super) numbered: bool,
     /// The mount namespace that this program is in.
     pub(super) namespace: Option<String>,
@@ -40,7 +40,7 @@ pub(super) struct Identity {
 }
 
 impl InspectContext<'_> {
-    /// The files that `pid` sees, where those are not this program's: those of its container.
+    /// The files that `pid` sees if they are not this program's: those of its container.
     pub(super) fn container_of(&self, pid: i32) -> Option<Root> {
         let its = namespace(self.root, &pid.to_string())?;
         let elsewhere = self.namespace.as_ref().is_some_and(|own| *own != its);
@@ -48,7 +48,7 @@ impl InspectContext<'_> {
     }
 }
 
-/// What tells one mount namespace from another (namespaces(7)); `None` if that may not be seen.
+/// The identifier of a mount namespace (namespaces(7)); `None` if it may not be read.
 pub(super) fn namespace(root: &Root, process: &str) -> Option<String> {
     root.read_link(&format!("/proc/{process}/ns/mnt")).ok()
 }

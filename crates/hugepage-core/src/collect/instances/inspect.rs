@@ -18,7 +18,7 @@ use crate::read::{Root, process};
 use crate::{Bytes, PageSize, Pages, ReadError};
 
 impl InspectContext<'_> {
-    /// `None`: it is a postgres program without shared memory, as one that initialises or only answers a question.
+    /// `None` for a postgres program without shared memory, such as one that initialises or only answers a question.
     pub(super) fn inspect(&self, found: DiscoveredServer) -> Option<Instance> {
         let mut notes = Notes::default();
         let (root, pid) = (self.root, found.pid);
@@ -79,7 +79,7 @@ impl InspectContext<'_> {
         })
     }
 
-    /// The mappings of one process stand for the server's, for all of its processes attach all of it.
+    /// The mappings of one process stand for the whole server, because each of its processes attaches all of it.
     fn memory(&self, found: &DiscoveredServer, is_contained: bool, notes: &mut Notes) -> Option<InstanceMemory> {
         let is_postgresql = matches!(found.who, DiscoveredKind::PostgreSql(_));
         let of_container = (is_contained && !is_postgresql)
@@ -123,14 +123,14 @@ impl InspectContext<'_> {
         }
     }
 
-    /// Whether base pages were put together into transparent huge pages only a walk of the server's page tables could
-    /// tell, which the server itself may do and nobody else should.
+    /// Only a walk of the server's page tables could show whether base pages were collapsed into transparent huge
+    /// pages. The server itself may do that; no other process should.
     fn unless_transparent(&self, mut segment: Segment, pid: i32, notes: &mut Notes) -> Segment {
         if segment.landing == Landing::Base && thp_in_use(self.meminfo.as_ref()) {
             segment.landing = Landing::Unknown;
             notes.add(format!(
-                "some shared memory of this host is in transparent huge pages; whether that of process {pid} is can't be \
-                 told without walking its page tables"
+                "some shared memory of this host is in transparent huge pages; only a walk of its page tables could tell \
+                 whether that of process {pid} is"
             ));
         }
         segment
@@ -171,7 +171,7 @@ impl InspectContext<'_> {
     }
 }
 
-/// Assesses each again beside what the others lack, so that one number for the pool serves all.
+/// Assesses each server again with what the others lack, so that one size of the pool serves all.
 pub(super) fn beside_each_other(instances: &mut [Instance]) {
     let lacks: Vec<_> =
         instances.iter().map(|instance| (instance.status.facts.huge_page_size, instance.status.facts.lack())).collect();

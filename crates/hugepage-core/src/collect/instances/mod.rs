@@ -1,7 +1,8 @@
-//! Every database server on a host, seen from outside: what it has, what it was asked for, and what that comes to.
+//! Every database server on a host, seen from another process: what it has, what it was asked for, and its assessment.
 //!
-//! Processes are found by their titles, shared memory by the mappings of one process of each server. Nothing of a server
-//! is stopped, walked or asked. What can't be read without privilege is a note, and what follows from it is unknown.
+//! Servers are found by the titles of their processes, and shared memory by the mappings of one process of each server.
+//! No server is stopped or queried, and no page table is walked. What cannot be read without privilege is a note, and
+//! what depends on it is unknown.
 
 mod context;
 pub mod discover;
@@ -35,7 +36,7 @@ pub use instance::{Instance, InstanceKind, InstanceLanding};
 pub struct Survey {
     /// The host's name.
     pub host_name: Option<String>,
-    /// When this was seen; of captured files when they were written.
+    /// When this was read; for captured files when they were written.
     pub taken_at: SystemTime,
     /// The kernel's identifier of this boot.
     pub boot_id: Option<String>,
@@ -45,16 +46,16 @@ pub struct Survey {
     pub pools: Vec<PoolRow>,
     /// `transparent_hugepage/enabled`.
     pub transparent_hugepage: Option<String>,
-    /// Whether /dev/shm is a ramfs, as papers of 2002 had it for 32-bit Oracle: nothing limits what is in it.
+    /// Whether /dev/shm is a ramfs, as papers of 2002 recommended for 32-bit Oracle: its size has no limit.
     pub shm_is_ramfs: bool,
     /// The servers that run.
     pub instances: Vec<Instance>,
-    /// What could not be seen of the host.
+    /// What could not be read of the host.
     pub notes: Vec<String>,
 }
 
 impl Survey {
-    /// The size of huge pages that mappings get which ask for none; `None` if there is none, or it is unknown.
+    /// The size of huge pages for mappings that ask for no size; `None` if there is none, or it is unknown.
     pub fn default_page_size(&self) -> Option<PageSize> {
         self.meminfo.as_ref()?.huge_page_size
     }
@@ -70,7 +71,7 @@ pub fn asked_of(configuration: &Configuration, notes: &mut Notes) -> Asked {
     postgresql::asked(|name| configuration.get(name).map(str::to_owned), notes)
 }
 
-/// Looks at the host. `reserve_percent`: the hundredths of memory that it keeps for base pages.
+/// Surveys the host. `reserve_percent`: the percentage of memory that it keeps for base pages.
 pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
     let mut notes = Notes::default();
     let meminfo = notes.keep(Meminfo::read(root));
@@ -106,14 +107,14 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
     }
 }
 
-/// Kernels before 4.19 have no sum of all pools in meminfo.
+/// Kernels before 4.19 do not show the sum of all pools in meminfo.
 fn with_hugetlb(meminfo: Option<Meminfo>, pools: &[PoolRow]) -> Option<Meminfo> {
     let mut meminfo = meminfo?;
     meminfo.hugetlb = meminfo.hugetlb.or_else(|| Some(pools::memory(pools::of_host(pools))));
     Some(meminfo)
 }
 
-/// From /proc/self/mountinfo (proc(5)); of several mounts on one place the last is seen.
+/// From /proc/self/mountinfo (proc(5)); of several mounts on one directory the last is visible.
 fn shm_is_ramfs(root: &Root) -> Result<bool, ReadError> {
     let mounts = if_there(root.read("/proc/self/mountinfo"))?.unwrap_or_default();
     let on_shm = |line: &&str| line.split(' ').nth(4) == Some("/dev/shm");

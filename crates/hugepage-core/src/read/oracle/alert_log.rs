@@ -1,5 +1,5 @@
-//! The last start in an alert log, whatever the log's length. It is searched from its end, a block at a time, for the
-//! line that begins a start; from there on so much is read as the longest start takes.
+//! The last start in an alert log of any length. The log is searched from its end, block by block, for the line that
+//! begins a start. From there on, as much is read as the longest start needs.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -30,13 +30,13 @@ pub fn last_start(root: &Root, path: &str) -> Result<Option<LastStart>, ReadErro
     last_start_in(&mut file).map_err(|source| root.error("read", path, source))
 }
 
-/// The last start in a log. One that has lost the beginning of its last start is read from its own beginning.
+/// The last start in a log. A log without the beginning of its last start is read from its own beginning.
 pub fn last_start_in(log: &mut (impl Read + Seek)) -> io::Result<Option<LastStart>> {
     let from = find_last(log)?.map_or(0, |start| start.saturating_sub(BYTES_BEFORE_START as u64));
     let mut bytes = Vec::new();
     read_at(log, from, BYTES_BEFORE_START + MAX_START_BYTES, &mut bytes)?;
     let mut parser = Parser::default();
-    // A message holds its lines, so it begins before the first of them.
+    // A message contains its lines, so it begins before the first of them.
     match memmem::find(&bytes[..bytes.len().min(BYTES_BEFORE_START)], MESSAGE) {
         Some(message) => log_xml::feed(&bytes[message..], &mut parser),
         None => feed_lines(&bytes, from > 0, &mut parser),
@@ -44,7 +44,7 @@ pub fn last_start_in(log: &mut (impl Read + Seek)) -> io::Result<Option<LastStar
     Ok(parser.finish())
 }
 
-/// Gives the parser every line, but for the first if `within` one.
+/// Gives the parser every line; not the first one if the bytes begin `within` it.
 fn feed_lines(bytes: &[u8], within: bool, parser: &mut Parser) {
     for line in bytes.split_inclusive(|&byte| byte == b'\n').skip(usize::from(within)) {
         let ended = line.strip_suffix(b"\n");
@@ -64,7 +64,7 @@ pub fn find_last(log: &mut (impl Read + Seek)) -> io::Result<Option<u64>> {
     let mut block = Vec::new();
     let mut upto = log.seek(SeekFrom::End(0))?;
     while upto > 0 {
-        // With what comes before and behind a line that lies across the border of two blocks.
+        // With the bytes before and after a line that crosses the border of two blocks.
         let from = upto.saturating_sub(BLOCK_BYTES as u64);
         let begin = from.saturating_sub(MAX_TIME_BYTES as u64);
         read_at(log, begin, MAX_TIME_BYTES + BLOCK_BYTES + START.len() - 1, &mut block)?;
@@ -81,8 +81,8 @@ pub fn find_last(log: &mut (impl Read + Seek)) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// Whether nothing but a time stands in the last line (or, in XML, text) of what is `before` a place; `whole` if the log
-/// begins there.
+/// Whether only a time precedes a place in its line (or, in XML, its text). `before`: the bytes up to that place;
+/// `whole`: whether they begin where the log begins.
 fn begins_line(before: &[u8], whole: bool) -> bool {
     let line = match before.iter().rposition(|byte| matches!(byte, b'\n' | b'>')) {
         Some(at) => &before[at + 1..],
@@ -93,7 +93,7 @@ fn begins_line(before: &[u8], whole: bool) -> bool {
     line.trim().is_empty() || Timestamp::split(&line).is_some_and(|(_, rest)| rest.is_empty())
 }
 
-/// Reads `count` bytes at `from` in place of what was in `bytes`: fewer where the log ends, or was cut meanwhile.
+/// Reads `count` bytes at `from` and replaces what was in `bytes`; fewer where the log ends or was cut meanwhile.
 fn read_at(log: &mut (impl Read + Seek), from: u64, count: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
     log.seek(SeekFrom::Start(from))?;
     bytes.clear();

@@ -1,8 +1,8 @@
 //! What an Oracle instance shows to the operating system: the titles of its processes, oratab, parameter files, and the
-//! alert log. No Oracle library and no connection is needed; formats are those that Oracle's manuals describe, or that
-//! published logs have.
+//! alert log. No Oracle library and no connection is needed. The formats are those of Oracle's manuals and of published
+//! logs.
 //!
-//! Everything here may be anything: a log of a terabyte, a pipe, a directory that points to itself. Readers are bounded
+//! A file here can be of any kind: a log of a terabyte, a pipe, a directory that links to itself. Readers are bounded
 //! in time and memory, and never wait for a file.
 
 pub mod alert_log;
@@ -34,7 +34,7 @@ use crate::read::Root;
 /// An oratab, init.ora or spfile that is longer is an error.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// The whole of a file that is short by its nature.
+/// The whole of a file that is normally short.
 fn read_bytes(root: &Root, path: &str) -> Result<Vec<u8>, ReadError> {
     let mut bytes = Vec::new();
     let file = root.open_regular(path)?;
