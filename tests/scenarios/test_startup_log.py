@@ -1,4 +1,4 @@
-"""What is said and kept at every allocation of shared memory."""
+"""The log message and the record of every allocation of shared memory."""
 
 import re
 import shlex
@@ -27,8 +27,8 @@ def assert_one(found: list[tuple[str, str]], level: str, pattern: str) -> None:
     assert len(found) == 1 and found[0][0] == level and re.search(pattern, found[0][1]), found
 
 
-def test_starts(new_cluster, pool):
-    """Restarts that keep, lose, and get back huge pages; the first row after a loss; levels."""
+def test_log_starts(new_cluster, pool):
+    """Restarts that keep, lose and regain huge pages; the first row after a loss; log levels."""
     server = new_cluster(**PRELOADED)
     needed = server.pages_needed(2 * MB)
     borrowed = pool(2 * MB, needed)
@@ -76,8 +76,8 @@ def test_starts(new_cluster, pool):
     assert len(server.sql("SELECT 1 FROM hugepage_regressions")) == 2
 
 
-def test_by_choice(new_cluster):
-    """huge_pages = off is as asked: one line, none with log_startup off."""
+def test_log_base_pages_by_choice(new_cluster):
+    """With huge_pages = off one line is logged, none with log_startup = off."""
     server = new_cluster(**PRELOADED, huge_pages=False).start()
     assert_one(new_messages(server, 0), "LOG", r"^shared memory landed in 4 kB pages, as huge_pages = off asks$")
     server.conf(**{"pg_hugepages.log_startup": False})
@@ -86,8 +86,8 @@ def test_by_choice(new_cluster):
     assert new_messages(server, at) == []
 
 
-def test_crash_restart(new_cluster, pool):
-    """The same postmaster, the next generation, one WARNING; and back again."""
+def test_log_a_crash_restart(new_cluster, pool):
+    """The same postmaster, the next generation, one WARNING; then a recovery."""
     server = new_cluster(**PRELOADED)
     needed = server.pages_needed(2 * MB)
     borrowed = pool(2 * MB, needed)
@@ -111,8 +111,8 @@ def test_crash_restart(new_cluster, pool):
     checked_status(server, verdict="ok", generation=3)
 
 
-def test_crash_restart_that_fails(new_cluster, pool):
-    """huge_pages = on: warned of before it happens, and what was warned of is in the history."""
+def test_warn_before_a_crash_restart_fails(new_cluster, pool):
+    """huge_pages = on: the warning comes before the failure, and is in the history."""
     server = new_cluster(**WATCHED, huge_pages=True)
     borrowed = pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start())
@@ -127,8 +127,8 @@ def test_crash_restart_that_fails(new_cluster, pool):
     assert len(logged(server, "", "WARNING")) == 1
 
 
-def test_other_ends(new_cluster, pool):
-    """An immediate shutdown keeps what there was; a crash without a restart loses it at the next start."""
+def test_compare_after_other_shutdowns(new_cluster, pool):
+    """An immediate shutdown keeps huge pages; a crash without a restart loses them at the next start."""
     server = new_cluster(**PRELOADED, restart_after_crash=False)
     borrowed = pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start())
@@ -143,8 +143,8 @@ def test_other_ends(new_cluster, pool):
     assert [message.level for message in messages(server.log())] == ["LOG", "LOG", "WARNING"]
 
 
-def test_logging_collector(new_cluster, pool):
-    """Its file has each block once: the first from the worker, later ones from the postmaster."""
+def test_repeat_for_the_logging_collector(new_cluster, pool):
+    """The collector's file has each message once: the first from the worker, later ones from the postmaster."""
     server = new_cluster(**WATCHED, logging_collector=True, log_filename="collected.log")
     borrowed = pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start())
@@ -168,7 +168,7 @@ def test_logging_collector(new_cluster, pool):
 
 
 def test_preloaded_or_created_alone(new_cluster):
-    """Preloaded, it needs no CREATE EXTENSION; created alone, it says and keeps nothing."""
+    """If preloaded, it needs no CREATE EXTENSION; if only created, it logs and records nothing."""
     server = new_cluster(**PRELOADED, huge_pages=False).start()
     await_worker(server)
     assert_one(new_messages(server, 0), "LOG", "^shared memory landed in 4 kB pages")
@@ -184,8 +184,8 @@ def test_preloaded_or_created_alone(new_cluster):
     assert not (server.data / "pg_hugepages.history").exists() and new_messages(server, at) == []
 
 
-def test_not_a_server(new_cluster):
-    """postgres -C and a single-user server load the library, and nobody notices."""
+def test_log_nothing_outside_a_server(new_cluster):
+    """postgres -C and a single-user server load the library without effect."""
     server = new_cluster(**PRELOADED).start()
     await_worker(server)
     server.stop()
@@ -200,8 +200,8 @@ def test_not_a_server(new_cluster):
 
 
 @pytest.mark.parametrize("mode", ["always"])
-def test_transparent_huge_pages_are_no_loss_at_a_restart(new_cluster, thp, mode):
-    """They come as memory is touched, so a start has fewer of them than the run before: that is no news."""
+def test_report_no_regression_of_transparent_huge_pages(new_cluster, thp, mode):
+    """They are allocated as memory is accessed, so a start always has fewer than the run before it."""
     thp(mode)
     server = new_cluster(**PRELOADED)
     create_extension(server.start())
