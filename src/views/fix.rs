@@ -17,12 +17,10 @@ pgrx::extension_sql_file!("fix.sql", name = "fix", requires = [hugepage_fix]);
 #[pg_extern(volatile, parallel_restricted, strict)]
 fn hugepage_fix(target: &str) -> Result<String, ErrorReport> {
     let Ok(wanted) = target.parse::<Target>() else {
-        let names = Target::ALL.map(|(name, _)| name).join(", ");
         let message = format!("invalid value for argument \"target\": \"{target}\"");
+        let detail = format!("It must be one of: {}.", Target::ALL.map(|(name, _)| name).join(", "));
         let code = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
-        return Err(
-            ErrorReport::new(code, message, function_name!()).set_detail(format!("It must be one of: {names}."))
-        );
+        return Err(ErrorReport::new(code, message, function_name!()).set_detail(detail));
     };
     let root = Root::live();
     let mut notes = Notes::default();
