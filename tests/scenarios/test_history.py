@@ -42,7 +42,7 @@ def test_ignore_records_of_the_origin(new_cluster, reserved_host, pool):
     standby.restart()
     await_worker(standby)
     assert events(standby) == [("start", "base", False)] * 2
-    assert standby.sql("SELECT 1 FROM hugepage_regressions") == [] and logged(standby, "has lost") == []
+    assert standby.sql("SELECT 1 FROM hugepage_regressions") == [] and logged(standby, "regressed") == []
     assert events(primary) == [("start", "hugetlb", False)]
 
 
@@ -60,7 +60,7 @@ def test_separate_two_clusters_of_one_host(new_cluster, pool):
     assert one.crash()
     assert [row[2] for row in events(one)] == [False, True, True]
     assert not any(row[2] for row in events(other))
-    [start] = [message for message in messages(one.log()) if "has lost" in message.text]
+    [start] = [message for message in messages(one.log()) if "regressed" in message.text]
     assert start.level == "WARNING"
 
 
@@ -91,7 +91,7 @@ def test_drop_damaged_lines(new_cluster):
             create = False
         await_worker(server)
         texts = [message.text for message in messages(server.log()[at:])]
-        assert texts.pop(0) == "shared memory landed in 4 kB pages, as huge_pages = off asks"
+        assert texts.pop(0) == "shared memory landed in 4 kB pages, as requested by huge_pages = off"
         assert len(texts) == (0 if damaged == 0 else 1), texts
         assert all(re.match(rf"dropped {damaged or r'[0-9]+'} damaged lines? of history file", text) for text in texts)
         assert len(history(server)) == survivors + 1

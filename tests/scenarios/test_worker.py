@@ -16,9 +16,9 @@ from harness.status import assert_hint_is_exact, checked_status, create_extensio
 from harness.strace import traced
 from harness.units import MB
 
-LOSES = "^the next start would lose huge pages, a restart after a crash included$"
-AGAIN = "^the next start would have its huge pages again$"
-CAPPED = "^a cgroup allows fewer huge pages than shared memory has$"
+LOSES = "^the next start would lose huge pages \\(also after a crash\\)$"
+AGAIN = "^the next start would get its huge pages again$"
+CAPPED = "^a cgroup allows fewer huge pages than shared memory uses$"
 UNCAPPED = "^the cgroup allows all huge pages of shared memory again$"
 
 
@@ -40,7 +40,7 @@ def test_warn_once_when_the_pool_shrinks(new_cluster, pool):
     pid = await_worker(server, other_than=pid)
     await_samples(server, 3)
     [warning] = logged(server, LOSES)
-    assert f"At the next start {needed} pages of 2 MB are needed and 0 are certain." in warning.detail
+    assert f"Next start: only 0 of the {needed} pages of 2 MB needed are guaranteed." in warning.detail
     assert events(server) == [("start", "hugetlb", False), ("change", "hugetlb", True)]
 
     borrowed.resize(needed)
@@ -92,8 +92,8 @@ def test_warn_when_the_configuration_on_disk_changes(new_cluster, pool):
     create_extension(server.start())
     await_worker(server)
     for change, warned in (
-        ({"shared_buffers": "256MB"}, "^the next start would lose huge pages with the configuration now on disk$"),
-        ({"huge_pages": True}, "^the next start would fail with the configuration now on disk$"),
+        ({"shared_buffers": "256MB"}, "^the next start would lose huge pages with the configuration on disk$"),
+        ({"huge_pages": True}, "^the next start would fail with the configuration on disk$"),
     ):
         server.conf(**change)
         until("the warning", lambda: logged(server, warned, "WARNING"))
@@ -208,7 +208,7 @@ def test_warn_once_without_a_history(new_cluster, pool):
     await_worker(server, other_than=pid)
     await_samples(server, 2)
     found = [(message.level, message.text.split(" \"")[0]) for message in messages(server.log()[at:])]
-    assert found == [("WARNING", "shared memory has lost what it had: it was in huge pages of 2 MB, is in 4 kB pages"),
+    assert found == [("WARNING", "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages"),
                      ("LOG", "could not open history file")]
 
     server.conf(**{"pg_hugepages.history_size": 0})

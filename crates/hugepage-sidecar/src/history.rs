@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hugepage_core::advise::events::{self, Volume};
-use hugepage_core::advise::log::Message;
-use hugepage_core::assess::Threat;
+use hugepage_core::advise::events::{self, LogLevel};
+use hugepage_core::advise::log::LogMessage;
 use hugepage_core::collect::instances::{Instance, Survey};
 use hugepage_core::history::record::Origin;
 use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
@@ -35,7 +34,7 @@ pub struct Said {
     /// Whose it is.
     pub instance: String,
     /// Its messages.
-    pub messages: Vec<(Volume, Message)>,
+    pub messages: Vec<(LogLevel, LogMessage)>,
     /// What kept it from being recorded.
     pub trouble: Option<HistoryError>,
 }
@@ -100,14 +99,14 @@ impl Past {
         };
         let status = &instance.status;
         let record = Record::new(event, now.to_owned(), origin, status);
-        let news = if event.is_start() {
+        let report = if event.is_start() {
             events::start(status, record, before.as_ref())
         } else {
-            let warned = before.as_ref().map(threats).unwrap_or_default();
-            events::news(status, record, before.as_ref(), &warned, Vec::new())
+            let warned = before.as_ref().map(|before| before.threats.clone()).unwrap_or_default();
+            events::update(status, record, before.as_ref(), &warned, Vec::new())
         };
-        said.messages = news.messages;
-        said.trouble = said.trouble.or(self.write(instance, news.record, size).err());
+        said.messages = report.messages;
+        said.trouble = said.trouble.or(self.write(instance, report.record, size).err());
         self.remind(instance, boot_id);
         said
     }
@@ -137,7 +136,7 @@ impl Past {
             record.event.is_start() && record.instance.is_past_of(&whose) && is_of_same_start(record, instance, boot_id)
         };
         if let Some(start) = self.last_of(instance, is_its_start).ok().flatten() {
-            instance.remember(start.cause(), start.loss());
+            instance.remember(start.cause, start.loss());
         }
     }
 
@@ -190,8 +189,4 @@ fn is_of_same_start(record: &Record, instance: &Instance, boot_id: Option<&str>)
         (Some(recorded), Some(now)) => recorded == now && record.boot_id.as_deref() == boot_id,
         _ => is_of_same_process(record, instance),
     }
-}
-
-fn threats(record: &Record) -> Vec<Threat> {
-    Threat::ALL.into_iter().filter(|threat| record.threats.contains(&threat.to_string())).collect()
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
-use hugepage_core::advise::events::Volume;
-use hugepage_core::advise::log::Message;
+use hugepage_core::advise::events::LogLevel;
+use hugepage_core::advise::log::LogMessage;
 use hugepage_core::assess::Sizing;
 use hugepage_core::collect::instances::{Survey, survey};
 use hugepage_core::metrics::{MetricsSnapshot, text};
@@ -73,8 +73,8 @@ pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
         let begun = Instant::now();
         let mut survey = survey(root, options.reserve_percent);
         for said_of in past.add(&mut survey, options.history_size) {
-            for (volume, message) in said_of.messages {
-                say(&said_of.instance, volume, &message);
+            for (level, message) in said_of.messages {
+                say(&said_of.instance, level, &message);
             }
             // Its text has that of the error below it.
             said.keep(said_of.trouble.map(|trouble| anyhow::Error::msg(trouble.to_string())));
@@ -113,10 +113,10 @@ fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &Optio
 }
 
 /// To standard error, for the journal with its priorities (sd-daemon(3)).
-fn say(instance: &str, volume: Volume, message: &Message) {
-    let level = match volume {
-        Volume::Log => "LOG",
-        Volume::Warning | Volume::Regression => "WARNING",
+fn say(instance: &str, level: LogLevel, message: &LogMessage) {
+    let level = match level {
+        LogLevel::Log => "LOG",
+        LogLevel::Warning | LogLevel::Regression => "WARNING",
     };
     let parts = [("DETAIL", &message.detail), ("HINT", &message.hint)];
     let mut lines = vec![format!("{level}:  {instance}: {}", message.message)];

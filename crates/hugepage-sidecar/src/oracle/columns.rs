@@ -201,7 +201,7 @@ record! {
         recommended: Text(64),
         /// The command, whole; NULL if there is none, or if it is too long for its column.
         command: Command(250),
-        /// When it counts: now, reload, server restart or reboot.
+        /// When it takes effect: now, server restart or reboot.
         takes_effect: Text(16),
         /// Memory that it gives back, in bytes; NULL if unknown or none.
         saves: Bytes,

@@ -48,10 +48,9 @@ pub fn run(args: &Capture, root: &Root) -> anyhow::Result<Exit> {
     let new = tempfile::Builder::new().prefix(".hugepage-sidecar-").permissions(private).tempdir_in(beside);
     let new = new.with_context(|| format!("could not make a directory in {}", beside.display()))?;
 
-    let (recording, record) = root.recording();
+    let (recording, log) = root.recording();
     look_at_everything(&recording);
-    let looks = record.looks();
-    let left = tree::write(root, &looks, new.path(), &interrupt).context("nothing was captured")?;
+    let left = tree::write(root, &log.accesses(), new.path(), &interrupt).context("nothing was captured")?;
     fs::write(new.path().join("README"), readme(&left)).context("nothing was captured")?;
     // All of it is on the disk before it has its name.
     rustix::fs::syncfs(File::open(new.path())?).context("nothing was captured")?;

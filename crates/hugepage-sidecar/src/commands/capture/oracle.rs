@@ -1,7 +1,9 @@
 //! Of Oracle's files what bears on the SGA: parameters by name, and of the alert log the lines of its last start that
 //! tell of memory.
 
-use hugepage_core::read::oracle::START;
+use std::io::Cursor;
+
+use hugepage_core::read::oracle::{START, alert_log};
 
 use super::redact::lines;
 
@@ -75,13 +77,19 @@ const TELLING: [&str; 24] = [
 
 /// Of the last start, from the time that stands above it on.
 pub fn alert_log(text: &str) -> String {
-    let Some(start) = text.rfind(START) else { return String::new() };
+    let Some(start) = last_start(text) else { return String::new() };
     // The time stands in the lines above, but not above the start before.
     let above = &text[..start];
     let above = above.rfind(START).map_or(above, |at| &above[at + START.len()..]);
     let near = above.rmatch_indices('\n').nth(4).map_or(above, |(at, _)| &above[at + 1..]);
     let shown = text[start - near.len()..].lines().filter_map(telling);
     shown.flat_map(|line| [line, "\n".to_owned()]).collect()
+}
+
+/// Where the reader of alert logs finds the last start.
+fn last_start(text: &str) -> Option<usize> {
+    let start = alert_log::find_last(&mut Cursor::new(text)).ok()??;
+    usize::try_from(start).ok()
 }
 
 /// The line, if it tells of memory or says when.

@@ -32,17 +32,17 @@ pub struct Left {
     pub refused: BTreeMap<String, i32>,
 }
 
-/// Writes what the looks at `root` saw below `into`, an empty directory.
-pub fn write(root: &Root, looks: &[FileAccess], into: &Path, interrupt: &Interrupt) -> anyhow::Result<Left> {
+/// Writes what the accesses to `root` saw below `into`, an empty directory.
+pub fn write(root: &Root, accesses: &[FileAccess], into: &Path, interrupt: &Interrupt) -> anyhow::Result<Left> {
     let mut tree = Tree { root, into, left: Left::default(), servers: BTreeMap::new() };
     // Links first: a file below one comes to lie where it points.
-    for how in [AccessKind::Link, AccessKind::Content, AccessKind::Names, AccessKind::Existence] {
-        for look in looks.iter().filter(|look| look.how == how) {
+    for kind in [AccessKind::Link, AccessKind::Content, AccessKind::Names, AccessKind::Existence] {
+        for access in accesses.iter().filter(|access| access.kind == kind) {
             if interrupt.came() {
                 bail!("interrupted");
             }
-            if tree.may_be_shown(&look.path) {
-                tree.take(look)?;
+            if tree.may_be_shown(&access.path) {
+                tree.take(access)?;
             }
         }
     }
@@ -73,9 +73,9 @@ impl Tree<'_> {
         })
     }
 
-    fn take(&mut self, look: &FileAccess) -> anyhow::Result<()> {
-        let FileAccess { path, how } = look;
-        match how {
+    fn take(&mut self, access: &FileAccess) -> anyhow::Result<()> {
+        let FileAccess { path, kind } = access;
+        match kind {
             AccessKind::Link => {
                 if let Some(target) = self.seen(path, self.root.read_link(path)) {
                     let place = self.place(path)?;
@@ -306,7 +306,7 @@ mod tests {
         {
             let _ = root.read(path);
         }
-        let left = write(&Root::at(host.path()), &record.looks(), into.path(), &Interrupt::default()).unwrap();
+        let left = write(&Root::at(host.path()), &record.accesses(), into.path(), &Interrupt::default()).unwrap();
         assert_eq!(ask(&Root::at(into.path())), answer);
         assert_eq!(left.unknown.iter().collect::<Vec<_>>(), ["/data/server.key"]);
         let shown = everything(into.path());
