@@ -20,7 +20,7 @@ fn hugepage_metrics() -> String {
     let status = assessment::now(&root, &mut notes);
     let pools = server::with_hierarchy(&root, &mut notes, |view, notes| pools::rows(&root, view, notes));
     let processes = processes::all(&root, &mut notes);
-    session_notes::keep("hugepage_metrics", notes);
+    session_notes::replace("hugepage_metrics", notes);
 
     let facts = &status.facts;
     let sum = PageTables::sum(processes.iter().filter_map(|process| process.status.as_ref()), PageSize::base());

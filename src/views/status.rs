@@ -1,4 +1,4 @@
-//! `hugepage_status`: the one row that answers the question. It only shows what the core assessed.
+//! `hugepage_status`: one row with the core's assessment.
 
 use hugepage_core::StatusRow;
 use hugepage_core::notes::Notes;

@@ -11,7 +11,7 @@ import pytest
 
 from harness.cluster import Cluster, Install
 from harness.oracle_files import REPOSITORY, public_directory
-from harness.oracle_twin import Twin
+from harness.oracle_plsql import PlsqlPackage
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "pg_hugepages"
 # By default it writes into the source tree.
@@ -35,13 +35,13 @@ def directory() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def twin() -> Iterator[Twin]:
+def twin() -> Iterator[PlsqlPackage]:
     """The package on a server with orafce, over a directory of its own that is empty at first."""
     found = [install for install in Install.all() if install.has_extension("orafce")]
     assert found, "no PostgreSQL with orafce: apt-get install postgresql-15-orafce"
     made = public_directory()
     with Cluster(max(found, key=lambda install: install.major), huge_pages="off") as server:
-        twin = Twin(server.start(), made)
+        twin = PlsqlPackage(server.start(), made)
         yield twin
         twin.connection.close()
     shutil.rmtree(made)

@@ -34,7 +34,7 @@ def fresh(twin):
 
 
 @pytest.fixture
-def oracle(stage, root) -> Iterator[Oracle]:
+def oracle(reserved_host, root) -> Iterator[Oracle]:
     with Oracle() as oracle:
         yield oracle
 

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from harness import sidecar
-from harness.kernel import main_mapping, meminfo, pool_numbers
-from harness.pool import Pool, PoolError
+from harness.kernel import meminfo, pool_numbers
 from harness.poll import until
+from harness.pool import Pool, PoolError
 from harness.processes import run
 from harness.sidecar import CRITICAL, OK, UNKNOWN, USAGE, WARNING
+from harness.smaps import main_mapping
 from harness.units import GB, MB
 
 pytestmark = pytest.mark.any_major

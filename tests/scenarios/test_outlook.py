@@ -5,10 +5,10 @@ import os
 import pytest
 
 from harness.cluster import Cluster, StartFailed, rows
-from harness.kernel import main_mapping
 from harness.poll import until
+from harness.smaps import main_mapping
 from harness.status import checked_status, create_extension
-from harness.trace import traced
+from harness.strace import traced
 from harness.units import GB, MB
 
 

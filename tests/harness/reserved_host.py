@@ -1,8 +1,8 @@
-"""A stage for servers: what is built on it comes down in the right order, the servers first, then the host's settings.
+"""The host for one test at a time. At the end the servers stop first, then the host's settings are restored.
 
-    with Stage() as stage:
-        server = stage.cluster(shared_buffers="128MB")
-        stage.pool(2 * MB, server.pages_needed(2 * MB))
+    with ReservedHost() as reserved_host:
+        server = reserved_host.cluster(shared_buffers="128MB")
+        reserved_host.pool(2 * MB, server.pages_needed(2 * MB))
         server.start()
 """
 
@@ -13,14 +13,14 @@ from harness.cgroup import Cgroup, hugetlb_cgroup
 from harness.cluster import Cluster
 from harness.lock import host_lock
 from harness.pool import Pool, borrowed_pool
+from harness.shmem_thp import ShmemThp, borrowed_shmem_thp
 from harness.signals import undisturbed
-from harness.thp import ShmemThp, borrowed_shmem_thp
 
 
-class Stage:
-    """A context manager that has the host to itself and leaves it as it was."""
+class ReservedHost:
+    """A context manager: holds the host lock, and restores the host's settings at the end."""
 
-    def __enter__(self) -> "Stage":
+    def __enter__(self) -> "ReservedHost":
         self._host, self._clusters = ExitStack(), ExitStack()
         self._host.enter_context(host_lock())
         return self
@@ -33,11 +33,11 @@ class Stage:
                 self._host.close()
 
     def cluster(self, **settings: Any) -> Cluster:
-        """A new cluster, not started; arguments as for Cluster."""
+        """A new cluster, not started; takes the arguments of Cluster."""
         return self._clusters.enter_context(Cluster(**settings))
 
     def pool(self, page_size: int, available: int, overcommit: int = 0) -> Pool:
-        """A pool in which exactly so many pages can be had, see borrowed_pool."""
+        """A pool with exactly this many available pages; see borrowed_pool."""
         return self._host.enter_context(borrowed_pool(page_size, available, overcommit))
 
     def cgroup(self, outer: Cgroup | None = None) -> Cgroup:
@@ -45,5 +45,5 @@ class Stage:
         return self._host.enter_context(hugetlb_cgroup(outer))
 
     def shmem_thp(self, mode: str) -> ShmemThp:
-        """The switch of transparent huge pages for shared memory, set to a mode."""
+        """Set the mode of transparent huge pages for shared memory."""
         return self._host.enter_context(borrowed_shmem_thp(mode))

@@ -1,4 +1,4 @@
-"""strace on one process: to watch its system calls, or to make them fail or tarry."""
+"""strace on one process: trace its system calls, or make them fail or delay them."""
 
 import re
 import signal
@@ -13,22 +13,22 @@ from harness.processes import status
 
 
 class Trace:
-    """What strace has written so far."""
+    """The output of strace so far."""
 
     def __init__(self, output: Path) -> None:
         self._output = output
 
     def lines(self, pattern: str) -> list[str]:
-        """The system calls that match a regular expression; descriptors read as `3</proc/1/maps>`."""
+        """The system calls that match a regular expression; a descriptor is shown as `3</proc/1/maps>`."""
         return [line for line in self._output.read_text().splitlines() if re.search(pattern, line)]
 
 
 @contextmanager
 def traced(pid: int, calls: str, inject: str | None = None) -> Iterator[Trace]:
-    """Trace these system calls of a process for the length of a block, tampering with them as strace's inject= says."""
+    """Trace these system calls of a process until the block ends; `inject` is an argument of strace -e inject=."""
     with tempfile.NamedTemporaryFile(prefix="pg_hugepages-strace-") as output:
-        tamper = ["-e", f"inject={inject}"] if inject else []
-        strace = subprocess.Popen(["strace", "-q", "-y", "-p", str(pid), "-o", output.name, "-e", f"trace={calls}", *tamper],
+        injection = ["-e", f"inject={inject}"] if inject else []
+        strace = subprocess.Popen(["strace", "-q", "-y", "-p", str(pid), "-o", output.name, "-e", f"trace={calls}", *injection],
                                   stderr=subprocess.DEVNULL)
         try:
             until("strace to attach", lambda: status(pid)["TracerPid"] == str(strace.pid) or strace.poll() is not None)

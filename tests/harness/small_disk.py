@@ -1,4 +1,4 @@
-"""A file system so small that it can be filled, below a cluster's data directory."""
+"""A small file system for a cluster's data directory, to be filled by tests."""
 
 import os
 import shutil
@@ -13,30 +13,30 @@ from harness.units import MB
 
 
 class SmallDisk:
-    """A mounted file system and the file that fills it."""
+    """A mounted file system and a file that fills it."""
 
     def __init__(self, point: Path) -> None:
         self._point = point
         self._ballast = point / "ballast"
 
     def free(self) -> int:
-        """Bytes that are left."""
+        """Free space, in bytes."""
         numbers = os.statvfs(self._point)
         return numbers.f_bavail * numbers.f_frsize
 
     def fill(self, leave: int = 0) -> None:
-        """Leave so many bytes and no more."""
+        """Fill the disk, except for `leave` bytes."""
         with open(self._ballast, "wb") as ballast:
             os.posix_fallocate(ballast.fileno(), 0, self.free() - leave)
 
     def empty(self) -> None:
-        """Take the ballast away."""
+        """Remove the file that fills it."""
         self._ballast.unlink()
 
 
 @contextmanager
 def small_disk(cluster: Cluster) -> Iterator[SmallDisk]:
-    """Move a stopped cluster's data directory onto a tmpfs of its own; it is stopped when the block ends."""
+    """Move a stopped cluster's data directory to a new tmpfs; the cluster is stopped when the block ends."""
     point = Path(tempfile.mkdtemp(prefix="pg_hugepages-disk-", dir=cluster.root))
     point.chmod(0o755)
     run("mount", "-t", "tmpfs", "-o", f"size={256 * MB},mode=755", "none", str(point))

@@ -1,4 +1,4 @@
-"""Backends that have touched shared buffers, and have the page tables to show for it."""
+"""Fill shared buffers and read them in a backend, which makes its page tables grow."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ TABLE = "touched"
 
 
 def fill_shared_buffers(cluster: Cluster, size: int) -> None:
-    """Make a table of `size` bytes, one row to a block, and bring all of it into shared buffers."""
+    """Create a table of `size` bytes, one row in each block, and load all of it into shared buffers."""
     cluster.sql("CREATE EXTENSION IF NOT EXISTS pg_prewarm")
     cluster.sql(f"CREATE UNLOGGED TABLE {TABLE} (filler text)")
     cluster.sql(f"ALTER TABLE {TABLE} ALTER filler SET STORAGE PLAIN")
@@ -17,6 +17,6 @@ def fill_shared_buffers(cluster: Cluster, size: int) -> None:
 
 
 def touch_all(session: Any) -> None:
-    """Read every block of the table in this backend, and leave none of it to parallel workers."""
+    """Read every block of the table in this backend, without parallel workers."""
     rows(session, "SET max_parallel_workers_per_gather = 0")
     rows(session, f"SELECT count(*) FROM {TABLE}")

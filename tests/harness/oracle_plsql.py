@@ -1,8 +1,8 @@
-"""The package hugepage_advisor, run by PostgreSQL: its own text, put into PL/pgSQL word by word.
+"""Runs the PL/SQL package hugepage_advisor in PostgreSQL: its text, translated to PL/pgSQL by the rules below.
 
-Neither parser of the SQL knows what is declared. PostgreSQL does: a function, column, view or comment that names what is
-not there fails here. orafce has utl_file, instr and the like. What is Oracle's alone (the session's context, dates) is
-replaced, and whatever else the rules below do not know makes PostgreSQL refuse the text.
+The SQL parsers of tests/oracle do not check declarations. PostgreSQL does: it refuses a function, column, view or comment
+that names an undeclared object. orafce has utl_file, instr and so on. What only Oracle has (session context, dates) is
+replaced; PostgreSQL refuses whatever else the rules do not translate.
 """
 
 import re
@@ -41,7 +41,7 @@ WORDS = [
     (r"PIPE ROW \((\w+)\)", r"RETURN NEXT \1"),
     (r"\bNVL\b", "coalesce"),
     (r"\bc_attempts\b", "20"),
-    # An empty text is NULL in Oracle, and NULL is an empty text where texts are put together.
+    # In Oracle an empty text is NULL, and concatenation treats NULL as an empty text.
     (r"RETURN (SUBSTR\(.*\));", r"RETURN NULLIF(\1, '');"),
     (r"\|\| l_row\.hint", "|| coalesce(l_row.hint, '')"),
     (r"CAST\(SYS_EXTRACT_UTC\(SYSTIMESTAMP\) AS DATE\)", "clock_timestamp() AT TIME ZONE 'UTC'"),
@@ -58,7 +58,7 @@ def _replaced(text: str, rules: list[tuple[str, str]]) -> str:
 
 
 def functions(install: str) -> list[str]:
-    """CREATE FUNCTION for everything in the package's body."""
+    """CREATE FUNCTION for each function in the package body."""
     body = re.search(r"^CREATE OR REPLACE PACKAGE BODY .*?^/$", install, re.DOTALL | re.MULTILINE).group()
     made = []
     for name, parameters, returns, pipelined, declared, code in FUNCTION.findall(body):
@@ -66,14 +66,14 @@ def functions(install: str) -> list[str]:
         returns = f"SETOF {returns.removesuffix('[]')}" if pipelined else returns
         declared, code = (_replaced(_replaced(part, WORDS), TYPES) for part in (declared, code))
         parameters = _replaced(parameters or "()", TYPES).replace(" IN ", " ")
-        made.append(f"CREATE FUNCTION hugepage.{name}{parameters} RETURNS {returns} LANGUAGE plpgsql AS $twin$\n"
-                    f"DECLARE\n{declared}BEGIN\n{code}END $twin$")
-    assert len(made) == len(re.findall(r"^  FUNCTION ", body, re.MULTILINE)), "a function that the twin does not know"
+        made.append(f"CREATE FUNCTION hugepage.{name}{parameters} RETURNS {returns} LANGUAGE plpgsql AS $plsql$\n"
+                    f"DECLARE\n{declared}BEGIN\n{code}END $plsql$")
+    assert len(made) == len(re.findall(r"^  FUNCTION ", body, re.MULTILINE)), "a function that FUNCTION does not match"
     return made
 
 
 def views(install: str) -> list[str]:
-    """CREATE VIEW, and COMMENT and GRANT on what is in them."""
+    """The statements CREATE VIEW, COMMENT and GRANT of the script."""
     made = re.findall(r"^CREATE OR REPLACE VIEW .*?;$", install, re.DOTALL | re.MULTILINE)
     names = "|".join(re.findall(r"VIEW \w+\.(\w+)", "\n".join(made)))
     comments = re.findall(r"^COMMENT ON .*;$", install, re.MULTILINE)
@@ -83,8 +83,8 @@ def views(install: str) -> list[str]:
     return [statement.replace("HUGEPAGE.hugepage_advisor.", "hugepage.") for statement in text + grants]
 
 
-class Twin:
-    """A server with the package, its types, tables and views over the files in one directory."""
+class PlsqlPackage:
+    """The package in a server, with its types, tables and views over the files in one directory."""
 
     def __init__(self, server: Cluster, directory: Path) -> None:
         self.server, self.directory = server, directory
@@ -111,11 +111,11 @@ class Twin:
             return [dict(row) for row in cursor.fetchall()] if cursor.description else []
 
     def rows(self, function: str, route: str = "FILE") -> list[dict]:
-        """What a pipelined function gives."""
+        """The rows of a pipelined function."""
         return self.run(f"SELECT * FROM hugepage.{function}(%s)", route)
 
     def load_tables(self) -> None:
-        """Fill the tables as ORACLE_LOADER would at this moment."""
+        """Fill the tables as ORACLE_LOADER would now."""
         for name, rows in oracle_loader.load(self.install, self.directory).items():
             self.run(f"TRUNCATE {name}")
             for row in rows:

@@ -1,6 +1,6 @@
-"""Transparent huge pages for shared memory: a switch of the whole host, set for the length of a block.
+"""Transparent huge pages for shared memory: the host's `shmem_enabled`, changed for the length of a block.
 
-`enabled` does not govern shared memory; `shmem_enabled` does.
+`enabled` controls private memory only.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from harness.lock import host_lock
 
 
 class ShmemThp:
-    """The kernel's switch; it counts for pages touched from then on."""
+    """The kernel's setting; it applies to pages first accessed after a change."""
 
     FILE = Path("/sys/kernel/mm/transparent_hugepage/shmem_enabled")
 
@@ -26,7 +26,7 @@ class ShmemThp:
 
 @contextmanager
 def borrowed_shmem_thp(mode: str) -> Iterator[ShmemThp]:
-    """Select a mode and, when the block ends, the one found."""
+    """Select a mode; restore the earlier one when the block ends."""
     with host_lock():
         switch = ShmemThp()
         found = switch.mode()
