@@ -21,11 +21,11 @@ pub const UNKNOWN: Exit = Exit(3);
 /// A wrong call (`EX_USAGE`).
 pub const USAGE: Exit = Exit(64);
 
-/// Of what was seen: the gravest verdict; unknown if that is the worst and something could not be seen.
-pub fn of(survey: &Survey) -> Exit {
-    let gravest = survey.instances.iter().map(|instance| instance.status.verdict().0).max();
+/// Of what was seen: the worst verdict; unknown if that is the worst and something could not be seen.
+pub fn of_survey(survey: &Survey) -> Exit {
+    let worst = survey.instances.iter().map(|instance| instance.status.verdict().0).max();
     let hidden = |instance: &Instance| instance.landed().is_hidden();
-    match gravest {
+    match worst {
         Some(Severity::Critical) => CRITICAL,
         Some(Severity::Warning) => WARNING,
         // Without /proc nothing is seen at all.

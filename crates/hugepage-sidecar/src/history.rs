@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hugepage_core::advise::events::{self, Volume};
+use hugepage_core::advise::events::{self as worker_events, Volume};
 use hugepage_core::advise::log::Message;
 use hugepage_core::assess::Threat;
 use hugepage_core::collect::instances::{Instance, Survey};
@@ -16,14 +16,14 @@ use humantime::format_rfc3339_micros;
 use crate::state;
 
 /// So many records of an instance wait at most for a disk that has room.
-const MOST_UNWRITTEN: usize = 100;
+const MAX_UNWRITTEN_RECORDS: usize = 100;
 
 /// The past of all instances of a host.
 #[derive(Debug)]
-pub struct Past {
+pub struct HostHistory {
     directory: PathBuf,
     machine: String,
-    /// By file, the records that could not be written yet, or are not to be: what was said once is not said again.
+    /// By file, the records that could not be written yet, or are not to be: what was events once is not events again.
     unwritten: BTreeMap<PathBuf, Vec<Record>>,
     /// By file, the postmaster or PMON of the last look.
     processes: BTreeMap<PathBuf, i32>,
@@ -31,18 +31,18 @@ pub struct Past {
 
 /// What one look at an instance has to say.
 #[derive(Debug)]
-pub struct Said {
+pub struct InstanceEvents {
     /// Whose it is.
     pub instance: String,
     /// Its messages.
     pub messages: Vec<(Volume, Message)>,
     /// What kept it from being recorded.
-    pub trouble: Option<HistoryError>,
+    pub error: Option<HistoryError>,
 }
 
-impl Past {
+impl HostHistory {
     /// That of the host below `root`, in its `directory`.
-    pub fn of(root: &Root, directory: &Path) -> Self {
+    pub fn open(root: &Root, directory: &Path) -> Self {
         Self {
             directory: root.path(&directory.to_string_lossy()),
             machine: identity::machine(root).unwrap_or_default(),
@@ -52,28 +52,38 @@ impl Past {
     }
 
     /// Tells each instance what its last start has lost, if that was seen. A past that can't be read is none.
-    pub fn tell(&self, survey: &mut Survey) {
+    pub fn add_regressions_to(&self, survey: &mut Survey) {
         let boot_id = survey.boot_id.clone();
         for instance in &mut survey.instances {
-            self.remind(instance, boot_id.as_deref());
+            self.add_regression(instance, boot_id.as_deref());
         }
     }
 
     /// Holds each instance against its past, and records what is new; keeps `size` records of each, none if 0.
-    pub fn add(&mut self, survey: &mut Survey, size: usize) -> Vec<Said> {
+    pub fn record(&mut self, survey: &mut Survey, size: usize) -> Vec<InstanceEvents> {
         let Survey { instances, host_name, boot_id, taken_at, .. } = survey;
         let now = format_rfc3339_micros(*taken_at).to_string();
         let host = host_name.clone().unwrap_or_default();
-        instances.iter_mut().map(|instance| self.add_one(instance, &now, &host, boot_id.as_deref(), size)).collect()
+        instances
+            .iter_mut()
+            .map(|instance| self.record_instance(instance, &now, &host, boot_id.as_deref(), size))
+            .collect()
     }
 
-    fn add_one(&mut self, instance: &mut Instance, now: &str, host: &str, boot_id: Option<&str>, size: usize) -> Said {
-        let mut said = Said { instance: instance.name.clone(), messages: Vec::new(), trouble: None };
+    fn record_instance(
+        &mut self,
+        instance: &mut Instance,
+        now: &str,
+        host: &str,
+        boot_id: Option<&str>,
+        size: usize,
+    ) -> InstanceEvents {
+        let mut events = InstanceEvents { instance: instance.name.clone(), messages: Vec::new(), error: None };
         let before = match self.last(instance) {
             // Without a history only what this program itself has seen counts.
             Ok(before) => before.filter(|_| size > 0 || self.unwritten.contains_key(&self.path(instance))),
             Err(error) => {
-                said.trouble = Some(error);
+                events.error = Some(error);
                 None
             }
         };
@@ -95,65 +105,71 @@ impl Past {
             server_version: instance.version.clone().unwrap_or_default(),
             host: host.to_owned(),
             boot_id: boot_id.map(str::to_owned),
-            instance: state::whose(instance, self.machine.clone()),
+            instance: state::instance_identity(instance, self.machine.clone()),
             segment: segment(instance),
         };
         let status = &instance.status;
         let record = Record::new(event, now.to_owned(), origin, status);
         let news = if event.is_start() {
-            events::start(status, record, before.as_ref())
+            worker_events::start(status, record, before.as_ref())
         } else {
             let warned = before.as_ref().map(threats).unwrap_or_default();
-            events::news(status, record, before.as_ref(), &warned, Vec::new())
+            worker_events::news(status, record, before.as_ref(), &warned, Vec::new())
         };
-        said.messages = news.messages;
-        said.trouble = said.trouble.or(self.write(instance, news.record, size).err());
-        self.remind(instance, boot_id);
-        said
+        events.messages = news.messages;
+        events.error = events.error.or(self.write(instance, news.record, size).err());
+        self.add_regression(instance, boot_id);
+        events
     }
 
     /// Appends the record, after those that could not be written before.
     fn write(&mut self, instance: &Instance, record: Option<Record>, size: usize) -> Result<(), HistoryError> {
         let file = self.file(instance);
-        let waiting = self.unwritten.entry(self.path(instance)).or_default();
-        waiting.extend(record);
-        let surplus = waiting.len().saturating_sub(MOST_UNWRITTEN);
-        waiting.drain(..surplus);
-        if size == 0 || waiting.is_empty() {
+        let pending = self.unwritten.entry(self.path(instance)).or_default();
+        pending.extend(record);
+        let surplus = pending.len().saturating_sub(MAX_UNWRITTEN_RECORDS);
+        pending.drain(..surplus);
+        if size == 0 || pending.is_empty() {
             return Ok(());
         }
-        while let Some(record) = waiting.first() {
+        while let Some(record) = pending.first() {
             file.append(record)?;
-            waiting.remove(0);
+            pending.remove(0);
         }
         file.trim(size)?;
         file.sync()
     }
 
     /// A regression, and why a start went as it did, are part of the assessment as long as that start lasts.
-    fn remind(&self, instance: &mut Instance, boot_id: Option<&str>) {
-        let whose = state::whose(instance, self.machine.clone());
+    fn add_regression(&self, instance: &mut Instance, boot_id: Option<&str>) {
+        let identity = state::instance_identity(instance, self.machine.clone());
         let is_its_start = |record: &Record| {
-            record.event.is_start() && record.instance.is_past_of(&whose) && is_of_same_start(record, instance, boot_id)
+            record.event.is_start()
+                && record.instance.is_past_of(&identity)
+                && is_of_same_start(record, instance, boot_id)
         };
-        if let Some(start) = self.last_of(instance, is_its_start).ok().flatten() {
+        if let Some(start) = self.last_matching(instance, is_its_start).ok().flatten() {
             instance.remember(start.cause(), start.loss());
         }
     }
 
     fn last(&self, instance: &Instance) -> Result<Option<Record>, HistoryError> {
-        let whose = state::whose(instance, self.machine.clone());
-        self.last_of(instance, |record| record.instance.is_past_of(&whose))
+        let identity = state::instance_identity(instance, self.machine.clone());
+        self.last_matching(instance, |record| record.instance.is_past_of(&identity))
     }
 
-    fn last_of(&self, instance: &Instance, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
+    fn last_matching(
+        &self,
+        instance: &Instance,
+        matches: impl Fn(&Record) -> bool,
+    ) -> Result<Option<Record>, HistoryError> {
         let unwritten =
-            self.unwritten.get(&self.path(instance)).and_then(|waiting| waiting.iter().rfind(|one| wanted(one)));
-        unwritten.map_or_else(|| self.file(instance).last(&wanted), |record| Ok(Some(record.clone())))
+            self.unwritten.get(&self.path(instance)).and_then(|pending| pending.iter().rfind(|one| matches(one)));
+        unwritten.map_or_else(|| self.file(instance).last(&matches), |record| Ok(Some(record.clone())))
     }
 
     fn path(&self, instance: &Instance) -> PathBuf {
-        state::history(&self.directory, &instance.kind.to_string(), &instance.name)
+        state::history_file(&self.directory, &instance.kind.to_string(), &instance.name)
     }
 
     /// The file of one instance.
@@ -176,11 +192,11 @@ fn segment(instance: &Instance) -> Option<u64> {
 /// Whether a record is of the postmaster, or PMON, that runs now. The kernel counts the age of a process in hundredths of
 /// a second.
 fn is_of_same_process(record: &Record, instance: &Instance) -> bool {
-    const CLOSE: Duration = Duration::from_secs(2);
+    const TOLERANCE: Duration = Duration::from_secs(2);
     let recorded = humantime::parse_rfc3339(&record.postmaster_start).ok();
     recorded.zip(instance.started).is_some_and(|(recorded, now)| {
         let apart = now.duration_since(recorded).unwrap_or_else(|earlier| earlier.duration());
-        apart < CLOSE
+        apart < TOLERANCE
     })
 }
 

@@ -31,7 +31,7 @@ fn main() -> std::process::ExitCode {
             .into();
         }
     };
-    match commands::run(&cli) {
+    match cli.run() {
         Ok(status) => status.into(),
         Err(error) => {
             eprintln!("hugepage-sidecar: {error:#}");

@@ -25,16 +25,16 @@ impl Interrupt {
     }
 
     /// Whether one has come.
-    pub fn came(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// Waits, and is woken by a signal that would have ended this program.
 #[derive(Debug)]
-pub struct Alarm(UnixStream);
+pub struct SignalTimer(UnixStream);
 
-impl Alarm {
+impl SignalTimer {
     /// From here on such signals wake and do nothing else.
     pub fn new() -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;

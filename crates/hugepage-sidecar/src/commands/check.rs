@@ -7,25 +7,25 @@ use hugepage_core::collect::instances::{Instance, Landed, Survey};
 use hugepage_core::collect::pools;
 use hugepage_core::read::Root;
 
-use super::status::{Look, look};
+use super::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
 
 /// Options of `check`.
 #[derive(Clone, Debug, Args)]
-pub struct Options {
+pub struct CheckOptions {
     #[command(flatten)]
-    look: Look,
+    survey: SurveyOptions,
     /// Look at this instance alone: a SID, or a data directory
     #[arg(long, value_name = "NAME")]
     instance: Option<String>,
 }
 
-pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
-    let (mut survey, sizings) = look(root, &options.look);
+pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
+    let (mut survey, sizings) = survey_with_sizings(root, &options.survey);
     if let Some(wanted) = &options.instance {
         survey.instances.retain(|instance| instance.name == *wanted);
     }
-    let exit = if survey.instances.is_empty() { exit::UNKNOWN } else { exit::of(&survey) };
+    let exit = if survey.instances.is_empty() { exit::UNKNOWN } else { exit::of_survey(&survey) };
     println!(
         "HUGEPAGES {} - {}{}",
         exit.name(),
@@ -37,8 +37,8 @@ pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
 
 /// Of the instance that is worst off.
 fn sentence(survey: &Survey, wanted: Option<&str>) -> String {
-    let gravest = |instance: &&Instance| (instance.status.verdict().0, instance.landed().is_hidden());
-    let Some(worst) = survey.instances.iter().max_by_key(gravest) else {
+    let severity = |instance: &&Instance| (instance.status.verdict().0, instance.landed().is_hidden());
+    let Some(worst) = survey.instances.iter().max_by_key(severity) else {
         return match wanted {
             Some(name) => format!("no instance {name} runs here"),
             None => "no PostgreSQL and no Oracle instance runs here".to_owned(),

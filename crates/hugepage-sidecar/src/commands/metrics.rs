@@ -8,22 +8,22 @@ use hugepage_core::metrics::{Snapshot, text};
 use hugepage_core::read::Root;
 
 use crate::atomic_file;
-use crate::commands::status::{Look, look_at};
+use crate::commands::survey::{SurveyOptions, survey_with_history};
 use crate::exit::{self, Exit};
 
 /// Options of `metrics`.
 #[derive(Clone, Debug, Args)]
-pub struct Options {
+pub struct MetricsOptions {
     #[command(flatten)]
-    look: Look,
+    survey: SurveyOptions,
     /// Write to FILE instead of the terminal; whoever reads it meanwhile has the old text or the new one
     #[arg(long, value_name = "FILE")]
     textfile: Option<PathBuf>,
 }
 
 /// Well if the text was written, whatever it says: the alerts judge that.
-pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
-    let survey = look_at(root, &options.look);
+pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
+    let survey = survey_with_history(root, &options.survey);
     let text = text(&Snapshot::from(&survey));
     match &options.textfile {
         Some(path) => atomic_file::write(path, text.as_bytes(), 0o644).with_context(|| path.display().to_string())?,

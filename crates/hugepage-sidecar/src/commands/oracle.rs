@@ -7,14 +7,14 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use hugepage_core::read::Root;
 
-use crate::commands::status::{self, Look};
+use crate::commands::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
 use crate::oracle::account::{Group, User};
-use crate::oracle::files::Options;
-use crate::oracle::names::{Name, OraclePath};
-use crate::oracle::scripts::{self, Choices, Script};
-use crate::oracle::snapshot::Snapshot;
-use crate::oracle::{self, from_survey, json};
+use crate::oracle::files::WriterOptions;
+use crate::oracle::names::{OracleName, OraclePath};
+use crate::oracle::scripts::{self, Script, ScriptSettings};
+use crate::oracle::snapshot::OracleSnapshot;
+use crate::oracle::{self, json_snapshot, survey_snapshot};
 
 /// What to do for Oracle.
 #[derive(Debug, Subcommand)]
@@ -24,16 +24,16 @@ pub enum OracleCommand {
         /// A directory of root's own, with no symbolic link in its path and not below ORACLE_BASE
         dir: PathBuf,
         #[command(flatten)]
-        access: Access,
+        access: AccessOptions,
     },
     /// Write the files once. `watch --oracle-dir DIR` keeps them fresh
     Write {
         /// A directory of root's own, with no symbolic link in its path and not below ORACLE_BASE
         dir: PathBuf,
         #[command(flatten)]
-        access: Access,
+        access: AccessOptions,
         #[command(flatten)]
-        look: Look,
+        survey: SurveyOptions,
         /// Instead of this host's, write the snapshots that stand in standard input: one JSON object a line
         #[arg(long, hide = true)]
         records: bool,
@@ -43,27 +43,27 @@ pub enum OracleCommand {
         /// Its name
         file: String,
         #[command(flatten)]
-        look: Look,
+        survey: SurveyOptions,
     },
     /// Print the SQL*Plus script that creates everything
-    InstallSql(Names),
+    InstallSql(SqlNames),
     /// Print the SQL*Plus script that brings an older installation to this version
-    UpgradeSql(Names),
+    UpgradeSql(SqlNames),
     /// Print the SQL*Plus script that removes everything
-    UninstallSql(Names),
+    UninstallSql(SqlNames),
     /// Print a script for tables that run this program at every SELECT; read its warnings first
-    LiveSql(Names),
+    LiveSql(SqlNames),
     /// Print SYS's query that compares the views with x$ksmssinfo
-    CrossCheckSql(Names),
+    CrossCheckSql(SqlNames),
     /// Print the query for a metric extension of Enterprise Manager
-    MetricSql(Names),
+    MetricSql(SqlNames),
     /// Print what every column of every view means, as Markdown
-    Columns(Names),
+    Columns(SqlNames),
 }
 
 /// Whose the files are.
 #[derive(Debug, Args)]
-pub struct Access {
+pub struct AccessOptions {
     /// Owner of the files, a name or a number [default: the user that writes them]
     #[arg(long, value_name = "USER", value_parser = User::find)]
     owner: Option<User>,
@@ -71,29 +71,29 @@ pub struct Access {
     #[arg(long, value_name = "GROUP", value_parser = Group::find)]
     group: Option<Group>,
     /// Permissions of the files, octal [default: 640]
-    #[arg(long, value_parser = mode)]
+    #[arg(long, value_parser = file_mode)]
     mode: Option<u32>,
 }
 
-impl Access {
+impl AccessOptions {
     /// As the writer wants it.
-    pub const fn options(&self) -> Options {
-        Options { owner: self.owner, group: self.group, mode: self.mode }
+    pub const fn writer_options(&self) -> WriterOptions {
+        WriterOptions { owner: self.owner, group: self.group, mode: self.mode }
     }
 }
 
 /// What things are called in the database.
 #[derive(Debug, Args)]
-pub struct Names {
+pub struct SqlNames {
     /// The schema that is created for it
     #[arg(long, default_value = "HUGEPAGE")]
-    schema: Name,
+    schema: OracleName,
     /// The role that may read the views
     #[arg(long, default_value = "HUGEPAGE_READER")]
-    role: Name,
+    role: OracleName,
     /// The directory object
     #[arg(long, value_name = "NAME", default_value = "HUGEPAGE_DIR")]
-    directory: Name,
+    directory: OracleName,
     /// The directory that the sidecar writes to
     #[arg(long, value_name = "PATH", default_value = "/var/lib/hugepage-sidecar/oracle")]
     dir: OraclePath,
@@ -102,27 +102,28 @@ pub struct Names {
     no_synonyms: bool,
 }
 
-fn mode(text: &str) -> Result<u32> {
+fn file_mode(text: &str) -> Result<u32> {
     let mode = u32::from_str_radix(text, 8)?;
     anyhow::ensure!(mode & !0o664 == 0, "files that Oracle reads are neither executed nor written by everybody");
     Ok(mode)
 }
 
 /// Runs it.
-pub fn run(command: &OracleCommand, root: &Root) -> Result<Exit> {
+pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
     match command {
-        OracleCommand::Prepare { dir, access } => oracle::prepare(dir, &access.options())?,
+        OracleCommand::Prepare { dir, access } => oracle::prepare(dir, &access.writer_options())?,
         OracleCommand::Write { dir, access, records: true, .. } => {
             for line in io::stdin().lock().lines() {
-                let snapshot_id = oracle::write(dir, &json::snapshot(&line?)?, &access.options())?;
+                let snapshot_id = oracle::write(dir, &json_snapshot::parse(&line?)?, &access.writer_options())?;
                 writeln!(io::stdout(), "{snapshot_id}")?;
             }
         }
-        OracleCommand::Write { dir, access, look, .. } => {
-            oracle::write(dir, &snapshot(root, look), &access.options())?;
+        OracleCommand::Write { dir, access, survey, .. } => {
+            oracle::write(dir, &snapshot(root, survey), &access.writer_options())?;
         }
-        OracleCommand::Print { file, look } => {
-            let text = oracle::text(file, &snapshot(root, look)).with_context(|| format!("there is no file {file}"))?;
+        OracleCommand::Print { file, survey } => {
+            let text =
+                oracle::text(file, &snapshot(root, survey)).with_context(|| format!("there is no file {file}"))?;
             io::stdout().write_all(text.as_bytes())?;
         }
         OracleCommand::InstallSql(names) => print(Script::Install, names)?,
@@ -136,19 +137,19 @@ pub fn run(command: &OracleCommand, root: &Root) -> Result<Exit> {
     Ok(exit::OK)
 }
 
-fn snapshot(root: &Root, look: &Look) -> Snapshot {
-    let (survey, sizings) = status::look(root, look);
-    from_survey::snapshot(root, &survey, &sizings, None)
+fn snapshot(root: &Root, options: &SurveyOptions) -> OracleSnapshot {
+    let (survey, sizings) = survey_with_sizings(root, options);
+    survey_snapshot::from_survey(root, &survey, &sizings, None)
 }
 
-fn print(script: Script, names: &Names) -> Result<()> {
-    let choices = Choices {
+fn print(script: Script, names: &SqlNames) -> Result<()> {
+    let settings = ScriptSettings {
         schema: names.schema.clone(),
         role: names.role.clone(),
         directory: names.directory.clone(),
         path: names.dir.clone(),
         synonyms: !names.no_synonyms,
     };
-    io::stdout().write_all(scripts::render(script, &choices)?.as_bytes())?;
+    io::stdout().write_all(scripts::render(script, &settings)?.as_bytes())?;
     Ok(())
 }

@@ -14,16 +14,16 @@ use hugepage_core::metrics::{Snapshot, text};
 use hugepage_core::read::Root;
 
 use crate::atomic_file;
-use crate::commands::oracle::Access;
+use crate::commands::oracle::AccessOptions;
 use crate::exit::{self, Exit};
-use crate::history::Past;
+use crate::history::HostHistory;
 use crate::oracle;
 use crate::output::rows;
-use crate::signals::Alarm;
+use crate::signals::SignalTimer;
 
 /// Options of `watch`.
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct WatchOptions {
     /// Keep this much of the host's memory for base pages, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=90))]
     reserve_percent: u32,
@@ -46,7 +46,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR")]
     oracle_dir: Option<PathBuf>,
     #[command(flatten)]
-    access: Access,
+    access: AccessOptions,
     /// Look once, and end with the exit status of `status`
     #[arg(long)]
     once: bool,
@@ -60,40 +60,40 @@ fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
+pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
     if options.history_size > 0 {
         let directory = &options.state_dir;
         std::fs::create_dir_all(directory)
             .with_context(|| format!("could not make {}, where --state-dir keeps the history", directory.display()))?;
     }
-    let mut alarm = Alarm::new().context("could not listen to signals")?;
-    let mut past = Past::of(root, &options.state_dir);
-    let mut said = Troubles::default();
+    let mut timer = SignalTimer::new().context("could not listen to signals")?;
+    let mut history = HostHistory::open(root, &options.state_dir);
+    let mut reported = ReportedErrors::default();
     loop {
         let begun = Instant::now();
         let mut survey = survey(root, options.reserve_percent);
-        for said_of in past.add(&mut survey, options.history_size) {
-            for (volume, message) in said_of.messages {
-                say(&said_of.instance, volume, &message);
+        for events in history.record(&mut survey, options.history_size) {
+            for (volume, message) in events.messages {
+                log_message(&events.instance, volume, &message);
             }
             // Its text has that of the error below it.
-            said.keep(said_of.trouble.map(|trouble| anyhow::Error::msg(trouble.to_string())));
+            reported.report(events.error.map(|error| anyhow::Error::msg(error.to_string())));
         }
         let sizings = survey.sizings(&[], options.reserve_percent);
-        for trouble in write_files(root, &survey, &sizings, options) {
-            said.keep(Some(trouble));
+        for error in write_files(root, &survey, &sizings, options) {
+            reported.report(Some(error));
         }
         if options.once {
-            return Ok(exit::of(&survey));
+            return Ok(exit::of_survey(&survey));
         }
-        if alarm.wait(options.interval.saturating_sub(begun.elapsed())).context("could not wait")? {
+        if timer.wait(options.interval.saturating_sub(begun.elapsed())).context("could not wait")? {
             return Ok(exit::OK);
         }
     }
 }
 
 /// All files of one look; one that can't be written keeps back none of the others. Returns what went wrong.
-fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &Options) -> Vec<anyhow::Error> {
+fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &WatchOptions) -> Vec<anyhow::Error> {
     let written = |path: &Path, content: &[u8]| {
         atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
     };
@@ -105,14 +105,14 @@ fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &Optio
     let metrics = options.textfile.as_deref().map(|path| written(path, text(&Snapshot::from(survey)).as_bytes()));
     let oracle = options.oracle_dir.as_deref().map(|directory| {
         let next = Some(options.interval).filter(|_| !options.once);
-        let snapshot = oracle::from_survey::snapshot(root, survey, sizings, next);
-        oracle::write(directory, &snapshot, &options.access.options()).map(|_| ())
+        let snapshot = oracle::survey_snapshot::from_survey(root, survey, sizings, next);
+        oracle::write(directory, &snapshot, &options.access.writer_options()).map(|_| ())
     });
     [json, metrics, oracle].into_iter().flatten().filter_map(Result::err).collect()
 }
 
 /// To standard error, for the journal with its priorities (sd-daemon(3)).
-fn say(instance: &str, volume: Volume, message: &Message) {
+fn log_message(instance: &str, volume: Volume, message: &Message) {
     let level = match volume {
         Volume::Log => "LOG",
         Volume::Warning | Volume::Regression => "WARNING",
@@ -137,11 +137,11 @@ fn write_lines(priority: u8, lines: &[String]) {
 
 /// What went wrong with the sidecar itself: once when it begins, not at every look.
 #[derive(Debug, Default)]
-struct Troubles(Vec<String>);
+struct ReportedErrors(Vec<String>);
 
-impl Troubles {
-    fn keep(&mut self, trouble: Option<anyhow::Error>) {
-        let Some(text) = trouble.map(|trouble| format!("{trouble:#}")) else { return };
+impl ReportedErrors {
+    fn report(&mut self, error: Option<anyhow::Error>) {
+        let Some(text) = error.map(|error| format!("{error:#}")) else { return };
         if self.0.len() < 50 && !self.0.contains(&text) {
             write_lines(4, &[format!("WARNING:  {text}")]);
             self.0.push(text);

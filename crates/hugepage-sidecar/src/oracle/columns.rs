@@ -4,14 +4,14 @@
 //! docs/oracle.md are made from these definitions. A column is only ever appended, at the end of its record: an old
 //! file under a new table then has NULL there, and of a new file under an old table the surplus is not read.
 
-use crate::oracle::schema::{Column, File, Record, record};
+use crate::oracle::schema::{Column, DataFile, FileRecord, record};
 
 /// The version of the format. Another one has other file names, so that no reader mistakes one for the other.
 pub const FORMAT_VERSION: u64 = 1;
 
 record! {
     /// What every record begins with.
-    Common = "" {
+    CommonRecord = "" {
         /// Version of the format of the files: 1.
         format_version: Count,
         /// The snapshot that the record belongs to: the same in all four files of one snapshot.
@@ -25,7 +25,7 @@ record! {
 
 record! {
     /// The host: one record.
-    Host = "hp_host" {
+    HostRecord = "hp_host" {
         /// Records of hp_pool.dat in this snapshot.
         pool_count: Count,
         /// Records of hp_instance.dat in this snapshot.
@@ -64,7 +64,7 @@ record! {
 
 record! {
     /// A pool of huge pages: one record for each page size of the host, and one for each NUMA node's part of it.
-    Pool = "hp_pool" {
+    PoolRecord = "hp_pool" {
         /// Page size in bytes.
         page_size: Bytes,
         /// NUMA node; NULL for the pool of the whole host.
@@ -94,7 +94,7 @@ record! {
 
 record! {
     /// An instance: one record for each Oracle instance and each PostgreSQL server that runs on the host.
-    Instance = "hp_instance" {
+    InstanceRecord = "hp_instance" {
         /// What it is: oracle (a database), asm, mgmtdb, apx, ios, or postgresql.
         kind: Text(10),
         /// ORACLE_SID of an Oracle instance; the data directory of a PostgreSQL server, cut to 64 (home has all of it).
@@ -182,7 +182,7 @@ record! {
 
 record! {
     /// A recommendation: one record for each thing to set, for one instance or for the whole host.
-    Finding = "hp_finding" {
+    FindingRecord = "hp_finding" {
         /// 1 is the first to do.
         priority: Count,
         /// The instance that it is for, as kind in hp_instance.dat; NULL for the whole host.
@@ -212,25 +212,25 @@ record! {
 
 /// The files, in the order in which they are renamed into place: the host last, which says how many records the
 /// others have.
-pub const FILES: [&File; 4] = [&Pool::FILE, &Instance::FILE, &Finding::FILE, &Host::FILE];
+pub const FILES: [&DataFile; 4] = [&PoolRecord::FILE, &InstanceRecord::FILE, &FindingRecord::FILE, &HostRecord::FILE];
 
 /// All columns of a file: the common ones, then its own.
-pub fn columns(file: &File) -> impl Iterator<Item = &'static Column> + use<> {
-    Common::FILE.own.iter().chain(file.own)
+pub fn columns(file: &DataFile) -> impl Iterator<Item = &'static Column> + use<> {
+    CommonRecord::FILE.own.iter().chain(file.own)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oracle::names::Name;
-    use crate::oracle::record::LONGEST;
+    use crate::oracle::names::OracleName;
+    use crate::oracle::record_line::MAX_RECORD_BYTES;
 
     #[test]
     fn names_are_legal_in_oracle_and_stand_for_one_thing() {
         for file in FILES {
             let mut names: Vec<_> = columns(file).map(|column| column.name).collect();
             for name in &names {
-                assert!(Name::new(name).is_ok(), "{name}");
+                assert!(OracleName::new(name).is_ok(), "{name}");
             }
             names.sort_unstable();
             names.dedup();
@@ -240,10 +240,11 @@ mod tests {
 
     /// What gives way is the only thing that can make a record too long.
     #[test]
-    fn records_fit_without_what_gives_way() {
+    fn records_fit_without_what_may_be_shortened() {
         for file in FILES {
-            let fixed = columns(file).map(|column| if column.kind.gives_way() { 1 } else { column.kind.width() + 1 });
-            assert!(fixed.sum::<usize>() <= LONGEST, "{}", file.stem);
+            let fixed = columns(file)
+                .map(|column| if column.column_type.may_be_shortened() { 1 } else { column.column_type.width() + 1 });
+            assert!(fixed.sum::<usize>() <= MAX_RECORD_BYTES, "{}", file.stem);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::oracle::account::{Group, User};
 
 /// What a file that Oracle reads may be opened by.
 #[derive(Clone, Copy, Debug)]
-pub struct Access {
+pub struct FileAccess {
     /// Its owner; `None` leaves the writer.
     pub owner: Option<User>,
     /// Its group.
@@ -24,20 +24,20 @@ pub struct Access {
 
 /// The directory, held open.
 #[derive(Debug)]
-pub struct Directory {
+pub struct OracleDirectory {
     path: PathBuf,
     descriptor: OwnedFd,
     group: Group,
 }
 
-impl Directory {
+impl OracleDirectory {
     /// Opens `path`, which has to be absolute and real: Oracle refuses a directory with a symbolic link in its path
     /// (KUP-03037). Every directory on the way has to be safe, too: nobody but root and the writer may change it.
     pub fn open(path: &Path) -> Result<Self> {
         ensure!(path.is_absolute(), "{}: the path has to be absolute", path.display());
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut descriptor = openat(CWD, "/", flags, Mode::empty()).context("could not open /")?;
-        let mut so_far = PathBuf::from("/");
+        let mut opened = PathBuf::from("/");
         let mut stat = fstat(&descriptor)?;
         for component in path.components() {
             let name = match component {
@@ -45,18 +45,18 @@ impl Directory {
                 Component::Normal(name) => name,
                 _ => bail!("{}: the path may not have . or .. in it", path.display()),
             };
-            safe_above(&stat).with_context(|| so_far.display().to_string())?;
-            so_far.push(name);
+            check_parent(&stat).with_context(|| opened.display().to_string())?;
+            opened.push(name);
             descriptor = openat(&descriptor, name, flags, Mode::empty()).map_err(|errno| match errno {
                 rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR => anyhow::anyhow!(
                     "{}: a symbolic link or no directory; Oracle follows no symbolic link (KUP-03037): give the real path",
-                    so_far.display()
+                    opened.display()
                 ),
-                errno => anyhow::anyhow!("could not open {}: {}", so_far.display(), io::Error::from(errno)),
+                errno => anyhow::anyhow!("could not open {}: {}", opened.display(), io::Error::from(errno)),
             })?;
             stat = fstat(&descriptor)?;
         }
-        safe(&stat).with_context(|| path.display().to_string())?;
+        check_directory(&stat).with_context(|| path.display().to_string())?;
         Ok(Self { path: path.to_owned(), descriptor, group: Group(stat.st_gid) })
     }
 
@@ -67,7 +67,7 @@ impl Directory {
 
     /// Makes the file `name` anew with `text` and brings it to the disk. What stood under that name is gone, whatever
     /// it was; it is never written through.
-    pub fn create(&self, name: &str, text: &str, access: Access) -> Result<()> {
+    pub fn create(&self, name: &str, text: &str, access: FileAccess) -> Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let write = || -> io::Result<()> {
             self.remove(name)?;
@@ -106,8 +106,8 @@ impl Directory {
                 Err(errno) => Err(errno.into()),
             }
         };
-        let there = read().with_context(|| format!("could not read {}/{name}", self.path.display()))?;
-        Ok(there.then_some(text))
+        let exists = read().with_context(|| format!("could not read {}/{name}", self.path.display()))?;
+        Ok(exists.then_some(text))
     }
 
     /// Holds off other writers until the file is closed. Only the writer's own user can open it.
@@ -129,23 +129,23 @@ impl Directory {
 }
 
 /// The directory itself: only its owner may make and rename files.
-fn safe(stat: &Stat) -> Result<()> {
-    trusted(stat)?;
+fn check_directory(stat: &Stat) -> Result<()> {
+    check_owner(stat)?;
     let mode = Mode::from_raw_mode(stat.st_mode);
     ensure!(!mode.intersects(Mode::WGRP | Mode::WOTH), "its group or everybody may write to the directory: chmod go-w");
     Ok(())
 }
 
 /// A directory on the way there: a sticky one that everybody may write to, as /tmp, will do.
-fn safe_above(stat: &Stat) -> Result<()> {
-    trusted(stat)?;
+fn check_parent(stat: &Stat) -> Result<()> {
+    check_owner(stat)?;
     let mode = Mode::from_raw_mode(stat.st_mode);
     let open = mode.intersects(Mode::WGRP | Mode::WOTH) && !mode.contains(Mode::SVTX);
     ensure!(!open, "its group or everybody may rename what is in this directory: choose a place below /var/lib");
     Ok(())
 }
 
-fn trusted(stat: &Stat) -> Result<()> {
+fn check_owner(stat: &Stat) -> Result<()> {
     let owner = stat.st_uid;
     ensure!(owner == 0 || owner == geteuid().as_raw(), "the directory belongs to user {owner}, not to root");
     Ok(())

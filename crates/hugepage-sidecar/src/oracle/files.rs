@@ -11,17 +11,17 @@ use rustix::fs::Mode;
 
 use crate::oracle::account::{Group, User};
 use crate::oracle::columns::{FILES, columns};
-use crate::oracle::directory::{Access, Directory};
-use crate::oracle::record::{header, line};
-use crate::oracle::snapshot::{Table, Tables};
+use crate::oracle::directory::{FileAccess, OracleDirectory};
+use crate::oracle::record_line::{header, line};
+use crate::oracle::snapshot::{FileContent, SnapshotContent};
 
 /// root reads and writes, the group of Oracle's installation reads.
 const DEFAULT_MODE: u32 = 0o640;
-const LOCK: &str = ".hugepage-sidecar.lock";
+const LOCK_FILE: &str = ".hugepage-sidecar.lock";
 
 /// Whose the files are.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct WriterOptions {
     /// Their owner; `None` for the user that writes them.
     pub owner: Option<User>,
     /// Their group; `None` for the directory's.
@@ -33,27 +33,27 @@ pub struct Options {
 /// A directory that no other writer writes to as long as this lives.
 #[derive(Debug)]
 pub struct Writer {
-    directory: Directory,
-    access: Access,
+    directory: OracleDirectory,
+    access: FileAccess,
     _lock: File,
 }
 
 impl Writer {
     /// Waits for another writer to be ready.
-    pub fn new(directory: Directory, options: &Options) -> Result<Self> {
-        let access = Access {
+    pub fn new(directory: OracleDirectory, options: &WriterOptions) -> Result<Self> {
+        let access = FileAccess {
             owner: options.owner,
             group: options.group.unwrap_or(directory.group()),
             mode: Mode::from_bits_truncate(options.mode.unwrap_or(DEFAULT_MODE)),
         };
-        let lock = directory.lock(LOCK)?;
+        let lock = directory.lock(LOCK_FILE)?;
         Ok(Self { directory, access, _lock: lock })
     }
 
     /// Writes one snapshot, and returns its snapshot_id. An error before the first rename leaves all old files.
-    pub fn write(&self, tables: &Tables) -> Result<String> {
-        self.all_or_none(&tables.0.each_ref().map(|table| (table.file.name(), text(table))))?;
-        Ok(tables.snapshot_id().to_owned())
+    pub fn write(&self, content: &SnapshotContent) -> Result<String> {
+        self.replace_all(&content.files.each_ref().map(|file| (file.definition.name(), text(file))))?;
+        Ok(content.snapshot_id().to_owned())
     }
 
     /// Writes a header line alone where there is no file.
@@ -64,33 +64,33 @@ impl Writer {
                 missing.push((file.name(), header(columns(file))));
             }
         }
-        self.all_or_none(&missing)
+        self.replace_all(&missing)
     }
 
-    fn all_or_none(&self, files: &[(String, String)]) -> Result<()> {
+    fn replace_all(&self, files: &[(String, String)]) -> Result<()> {
         for (name, text) in files {
-            if let Err(error) = self.directory.create(&new(name), text, self.access) {
+            if let Err(error) = self.directory.create(&temporary_name(name), text, self.access) {
                 for (name, _) in files {
                     // The error to tell of is the first one.
-                    let _ = self.directory.remove(&new(name));
+                    let _ = self.directory.remove(&temporary_name(name));
                 }
                 return Err(error);
             }
         }
         for (name, _) in files {
-            self.directory.rename(&new(name), name)?;
+            self.directory.rename(&temporary_name(name), name)?;
         }
         self.directory.sync()
     }
 }
 
 /// The name that a file has until it is whole.
-fn new(name: &str) -> String {
+fn temporary_name(name: &str) -> String {
     format!(".{name}.new")
 }
 
 /// The text of a file.
-pub fn text(table: &Table) -> String {
-    let records = table.records.iter().map(|values| line(columns(table.file), values));
-    std::iter::once(header(columns(table.file))).chain(records).collect()
+pub fn text(file: &FileContent) -> String {
+    let records = file.records.iter().map(|values| line(columns(file.definition), values));
+    std::iter::once(header(columns(file.definition))).chain(records).collect()
 }

@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Error, Result, ensure};
-use serde::Serialize;
 
 /// Oracle's reserved words (SQL Language Reference, and what PL/SQL adds to them): no name without quotes.
 const RESERVED: &str = "access add all alter and any as asc audit begin between by char check cluster column \
@@ -17,10 +16,10 @@ const RESERVED: &str = "access add all alter and any as asc audit begin between 
     union unique update user validate values varchar varchar2 view views when whenever where with";
 
 /// A name without quotes: letters of ASCII, digits, `_`, `$` and `#`, a letter first, 30 bytes at most (11.2's limit).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Name(String);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OracleName(String);
 
-impl Name {
+impl OracleName {
     /// The name in capitals, as the dictionary has it.
     pub fn new(name: &str) -> Result<Self> {
         let legal = |character: char| character.is_ascii_alphanumeric() || "_$#".contains(character);
@@ -36,7 +35,7 @@ impl Name {
     }
 }
 
-impl FromStr for Name {
+impl FromStr for OracleName {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
@@ -44,14 +43,14 @@ impl FromStr for Name {
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for OracleName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
 /// The path of a directory object.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OraclePath(String);
 
 impl FromStr for OraclePath {
@@ -90,13 +89,13 @@ mod tests {
             ("a", "A"),
             ("a234567890123456789012345678_0", "A234567890123456789012345678_0"),
         ] {
-            assert_eq!(Name::new(name).unwrap().to_string(), legal);
+            assert_eq!(OracleName::new(name).unwrap().to_string(), legal);
         }
         let long = "a2345678901234567890123456789_1";
         let wrong =
             ["", "1a", "_a", "a b", "a;", "a'", "a\"b", "a.b", "a--", "a\nb", "ä", "sys", "SYSTEM", "Table", long];
         for name in wrong {
-            assert!(Name::new(name).is_err(), "{name}");
+            assert!(OracleName::new(name).is_err(), "{name}");
         }
     }
 

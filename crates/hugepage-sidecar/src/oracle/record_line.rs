@@ -2,14 +2,14 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::oracle::schema::{Column, Kind, Value};
-use crate::oracle::text::{cut, cut_between_words, sanitised};
+use crate::oracle::schema::{Column, ColumnType, FieldValue};
+use crate::oracle::text::{sanitised, truncate, truncate_at_word};
 
 /// Between two fields.
 pub const DELIMITER: char = '|';
 /// The most bytes of a record, its newline included: UTL_FILE's default line of 1024 holds it, and 999 is as far as
 /// every reader is known to agree.
-pub const LONGEST: usize = 999;
+pub const MAX_RECORD_BYTES: usize = 999;
 /// The last second that has four digits of the year.
 const LAST_SECOND: u64 = 253_402_300_799;
 
@@ -20,35 +20,36 @@ pub fn header(columns: impl Iterator<Item = &'static Column>) -> String {
 }
 
 /// The record of `values`, which stand in the order of `columns`.
-pub fn line(columns: impl Iterator<Item = &'static Column>, values: &[Option<Value>]) -> String {
+pub fn line(columns: impl Iterator<Item = &'static Column>, values: &[Option<FieldValue>]) -> String {
     let columns: Vec<_> = columns.collect();
     assert_eq!(columns.len(), values.len(), "a record has a value for every column");
-    let mut fields: Vec<_> = columns.iter().zip(values).map(|(column, value)| field(column.kind, value)).collect();
+    let mut fields: Vec<_> =
+        columns.iter().zip(values).map(|(column, value)| field(column.column_type, value)).collect();
     let length = |fields: &[String]| fields.iter().map(|field| field.len() + 1).sum::<usize>();
-    for at in (0..fields.len()).rev().filter(|&at| columns[at].kind.gives_way()) {
-        let Some(excess) = length(&fields).checked_sub(LONGEST).filter(|excess| *excess > 0) else {
+    for at in (0..fields.len()).rev().filter(|&at| columns[at].column_type.may_be_shortened()) {
+        let Some(excess) = length(&fields).checked_sub(MAX_RECORD_BYTES).filter(|excess| *excess > 0) else {
             break;
         };
-        fields[at] = shorter(columns[at].kind, &fields[at], fields[at].len().saturating_sub(excess));
+        fields[at] = shortened(columns[at].column_type, &fields[at], fields[at].len().saturating_sub(excess));
     }
     format!("{}\n", fields.join(&DELIMITER.to_string()))
 }
 
-fn field(kind: Kind, value: &Option<Value>) -> String {
+fn field(column_type: ColumnType, value: &Option<FieldValue>) -> String {
     match value {
         None => String::new(),
-        Some(Value::Number(number)) => number.to_string(),
-        Some(Value::Flag(flag)) => if *flag { "Y" } else { "N" }.to_owned(),
-        Some(Value::Time(time)) => utc(*time).unwrap_or_default(),
-        Some(Value::Text(text)) => shorter(kind, &sanitised(text), kind.width()),
+        Some(FieldValue::Number(number)) => number.to_string(),
+        Some(FieldValue::Flag(flag)) => if *flag { "Y" } else { "N" }.to_owned(),
+        Some(FieldValue::Time(time)) => utc(*time).unwrap_or_default(),
+        Some(FieldValue::Text(text)) => shortened(column_type, &sanitised(text), column_type.width()),
     }
 }
 
-fn shorter(kind: Kind, text: &str, width: usize) -> String {
-    match kind {
-        Kind::Command(_) if text.len() > width => String::new(),
-        Kind::Prose(_) => cut_between_words(text, width),
-        _ => cut(text, width),
+fn shortened(column_type: ColumnType, text: &str, width: usize) -> String {
+    match column_type {
+        ColumnType::Command(_) if text.len() > width => String::new(),
+        ColumnType::Prose(_) => truncate_at_word(text, width),
+        _ => truncate(text, width),
     }
 }
 
@@ -67,21 +68,23 @@ mod tests {
     use super::*;
     use crate::oracle::columns::{FILES, columns};
 
-    fn value(kind: Kind) -> BoxedStrategy<Option<Value>> {
-        let value = match kind {
-            Kind::Bytes | Kind::Pages | Kind::Count => any::<u64>().prop_map(Value::Number).boxed(),
-            Kind::Flag => any::<bool>().prop_map(Value::Flag).boxed(),
-            Kind::UtcTime => any::<u32>()
-                .prop_map(|seconds| Value::Time(UNIX_EPOCH + Duration::from_secs(u64::from(seconds))))
+    fn value(column_type: ColumnType) -> BoxedStrategy<Option<FieldValue>> {
+        let value = match column_type {
+            ColumnType::Bytes | ColumnType::Pages | ColumnType::Count => {
+                any::<u64>().prop_map(FieldValue::Number).boxed()
+            }
+            ColumnType::Flag => any::<bool>().prop_map(FieldValue::Flag).boxed(),
+            ColumnType::UtcTime => any::<u32>()
+                .prop_map(|seconds| FieldValue::Time(UNIX_EPOCH + Duration::from_secs(u64::from(seconds))))
                 .boxed(),
-            _ => "(?s).{0,600}".prop_map(Value::Text).boxed(),
+            _ => "(?s).{0,600}".prop_map(FieldValue::Text).boxed(),
         };
         prop_oneof![4 => value.prop_map(Some), 1 => Just(None)].boxed()
     }
 
-    fn values() -> impl Strategy<Value = (usize, Vec<Option<Value>>)> {
+    fn values() -> impl Strategy<Value = (usize, Vec<Option<FieldValue>>)> {
         (0..FILES.len()).prop_flat_map(|file| {
-            let values: Vec<_> = columns(FILES[file]).map(|column| value(column.kind)).collect();
+            let values: Vec<_> = columns(FILES[file]).map(|column| value(column.column_type)).collect();
             (Just(file), values)
         })
     }
@@ -90,12 +93,12 @@ mod tests {
         #[test]
         fn records_are_short_ascii_and_whole((file, values) in values()) {
             let line = line(columns(FILES[file]), &values);
-            prop_assert!(line.is_ascii() && line.len() <= LONGEST);
+            prop_assert!(line.is_ascii() && line.len() <= MAX_RECORD_BYTES);
             prop_assert_eq!(line.find(|c: char| c.is_control()), Some(line.len() - 1));
             let fields: Vec<_> = line.trim_end_matches('\n').split('|').collect();
             prop_assert_eq!(fields.len(), values.len());
             for (field, column) in fields.into_iter().zip(columns(FILES[file])) {
-                prop_assert!(field.len() <= column.kind.width());
+                prop_assert!(field.len() <= column.column_type.width());
                 prop_assert_eq!(field.trim_matches(' '), field);
             }
         }
@@ -104,12 +107,12 @@ mod tests {
     #[test]
     fn what_stands_first_is_cut_last() {
         let kinds: [&'static Column; 3] = [
-            &Column { name: "a", kind: Kind::Prose(400), comment: &[] },
-            &Column { name: "b", kind: Kind::Command(400), comment: &[] },
-            &Column { name: "c", kind: Kind::Prose(400), comment: &[] },
+            &Column { name: "a", column_type: ColumnType::Prose(400), comment: &[] },
+            &Column { name: "b", column_type: ColumnType::Command(400), comment: &[] },
+            &Column { name: "c", column_type: ColumnType::Prose(400), comment: &[] },
         ];
-        let words = |count: usize| Some(Value::Text("word ".repeat(count)));
-        let fields = |values: &[Option<Value>]| {
+        let words = |count: usize| Some(FieldValue::Text("word ".repeat(count)));
+        let fields = |values: &[Option<FieldValue>]| {
             let line = line(kinds.into_iter(), values);
             line.trim_end().split('|').map(str::len).collect::<Vec<_>>()
         };

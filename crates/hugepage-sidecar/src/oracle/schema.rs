@@ -6,7 +6,7 @@ use hugepage_core::{Bytes, Pages};
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnType {
     /// A size in bytes.
     Bytes,
     /// A number of pages of a size that is said elsewhere.
@@ -26,13 +26,13 @@ pub enum Kind {
 }
 
 /// The longest number of 64 bits, and a little room.
-const DIGITS: usize = 20;
+const NUMBER_WIDTH: usize = 20;
 
-impl Kind {
+impl ColumnType {
     /// The most bytes that a field takes.
     pub const fn width(self) -> usize {
         match self {
-            Self::Bytes | Self::Pages | Self::Count => DIGITS,
+            Self::Bytes | Self::Pages | Self::Count => NUMBER_WIDTH,
             Self::Text(width) | Self::Prose(width) | Self::Command(width) => width,
             Self::UtcTime => "YYYY-MM-DD HH24:MI:SS".len() - "24".len(),
             Self::Flag => 1,
@@ -43,7 +43,7 @@ impl Kind {
     /// convert them, with a mask that depends on no NLS setting.
     pub fn oracle_type(self) -> String {
         match self {
-            Self::Bytes | Self::Pages | Self::Count => format!("NUMBER({DIGITS})"),
+            Self::Bytes | Self::Pages | Self::Count => format!("NUMBER({NUMBER_WIDTH})"),
             _ => format!("VARCHAR2({})", self.width()),
         }
     }
@@ -62,55 +62,55 @@ impl Kind {
     }
 
     /// Whether it may be shortened, or left out, for the record to fit.
-    pub const fn gives_way(self) -> bool {
+    pub const fn may_be_shortened(self) -> bool {
         matches!(self, Self::Prose(_) | Self::Command(_))
     }
 }
 
 /// What a field holds, if anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// For [`Kind::Bytes`], [`Kind::Pages`] and [`Kind::Count`].
+pub enum FieldValue {
+    /// For [`ColumnType::Bytes`], [`ColumnType::Pages`] and [`ColumnType::Count`].
     Number(u64),
     /// For the kinds of text.
     Text(String),
-    /// For [`Kind::UtcTime`].
+    /// For [`ColumnType::UtcTime`].
     Time(SystemTime),
-    /// For [`Kind::Flag`].
+    /// For [`ColumnType::Flag`].
     Flag(bool),
 }
 
-impl From<Bytes> for Value {
+impl From<Bytes> for FieldValue {
     fn from(size: Bytes) -> Self {
         Self::Number(size.0)
     }
 }
 
-impl From<Pages> for Value {
+impl From<Pages> for FieldValue {
     fn from(pages: Pages) -> Self {
         Self::Number(pages.0)
     }
 }
 
-impl From<u64> for Value {
+impl From<u64> for FieldValue {
     fn from(number: u64) -> Self {
         Self::Number(number)
     }
 }
 
-impl From<String> for Value {
+impl From<String> for FieldValue {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<SystemTime> for Value {
+impl From<SystemTime> for FieldValue {
     fn from(time: SystemTime) -> Self {
         Self::Time(time)
     }
 }
 
-impl From<bool> for Value {
+impl From<bool> for FieldValue {
     fn from(flag: bool) -> Self {
         Self::Flag(flag)
     }
@@ -122,14 +122,14 @@ pub struct Column {
     /// Legal as an Oracle identifier, of 30 bytes at most (11.2's limit), in small letters.
     pub name: &'static str,
     /// What it holds.
-    pub kind: Kind,
+    pub column_type: ColumnType,
     /// What it means, its unit, and what NULL means: the lines of its doc comment.
     pub comment: &'static [&'static str],
 }
 
 /// One file.
 #[derive(Debug)]
-pub struct File {
+pub struct DataFile {
     /// The name without `.dat`: also the external table's.
     pub stem: &'static str,
     /// What one record is.
@@ -138,7 +138,7 @@ pub struct File {
     pub own: &'static [Column],
 }
 
-impl File {
+impl DataFile {
     /// The file's name.
     pub fn name(&self) -> String {
         format!("{}.dat", self.stem)
@@ -146,12 +146,12 @@ impl File {
 }
 
 /// A record of a file, as Rust has it.
-pub trait Record: Sized {
+pub trait FileRecord: Sized {
     /// The columns and, for a record that is a file's, the file.
-    const FILE: File;
+    const FILE: DataFile;
 
     /// The values, in the order of the columns.
-    fn values(&self) -> Vec<Option<Value>>;
+    fn values(&self) -> Vec<Option<FieldValue>>;
 
     /// The record of a JSON object with a member for every column that is not NULL.
     fn from_json(object: serde_json::Map<String, serde_json::Value>) -> anyhow::Result<Self>;
@@ -183,24 +183,24 @@ macro_rules! record {
             $($(#[doc = $comment])+ pub $name: $crate::oracle::schema::rust_type!($kind),)+
         }
 
-        impl $crate::oracle::schema::Record for $record {
-            const FILE: $crate::oracle::schema::File = $crate::oracle::schema::File {
+        impl $crate::oracle::schema::FileRecord for $record {
+            const FILE: $crate::oracle::schema::DataFile = $crate::oracle::schema::DataFile {
                 stem: $stem,
                 comment: &[$($about),+],
                 own: &[$($crate::oracle::schema::Column {
                     name: stringify!($name),
-                    kind: $crate::oracle::schema::Kind::$kind $(($width))?,
+                    column_type: $crate::oracle::schema::ColumnType::$kind $(($width))?,
                     comment: &[$($comment),+],
                 }),+],
             };
 
-            fn values(&self) -> Vec<Option<$crate::oracle::schema::Value>> {
+            fn values(&self) -> Vec<Option<$crate::oracle::schema::FieldValue>> {
                 vec![$(self.$name.clone().map(Into::into)),+]
             }
 
             fn from_json(mut object: serde_json::Map<String, serde_json::Value>) -> anyhow::Result<Self> {
                 let record = Self { $($name: $crate::oracle::json::take(&mut object, stringify!($name))?),+ };
-                $crate::oracle::json::all_taken(object)?;
+                $crate::oracle::json::reject_unknown(object)?;
                 Ok(record)
             }
         }

@@ -2,76 +2,80 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::oracle::columns::{Common, FORMAT_VERSION, Finding, Host, Instance, Pool};
-use crate::oracle::schema::{File, Record, Value};
+use crate::oracle::columns::{CommonRecord, FORMAT_VERSION, FindingRecord, HostRecord, InstanceRecord, PoolRecord};
+use crate::oracle::schema::{DataFile, FieldValue, FileRecord};
 
 /// What was so on one host at one moment.
 #[derive(Clone, Debug)]
-pub struct Snapshot {
+pub struct OracleSnapshot {
     /// When it was so.
     pub taken_at: SystemTime,
     /// Where it was so.
     pub host_name: String,
-    /// The host; its counts of records are filled in by [`Snapshot::tables`].
-    pub host: Host,
+    /// The host; its counts of records are filled in by [`OracleSnapshot::content`].
+    pub host: HostRecord,
     /// Its pools.
-    pub pools: Vec<Pool>,
+    pub pools: Vec<PoolRecord>,
     /// Every instance that runs there.
-    pub instances: Vec<Instance>,
+    pub instances: Vec<InstanceRecord>,
     /// What to set.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<FindingRecord>,
 }
 
 /// A file's records.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct FileContent {
     /// Which file.
-    pub file: &'static File,
+    pub definition: &'static DataFile,
     /// Its records: values in the order of the columns, the common ones first.
-    pub records: Vec<Vec<Option<Value>>>,
+    pub records: Vec<Vec<Option<FieldValue>>>,
 }
 
 /// The files of one snapshot, in the order of [`crate::oracle::columns::FILES`].
 #[derive(Clone, Debug)]
-pub struct Tables(pub [Table; 4], String);
+pub struct SnapshotContent {
+    /// The files, in that order.
+    pub files: [FileContent; 4],
+    snapshot_id: String,
+}
 
-impl Tables {
+impl SnapshotContent {
     /// What all records of the snapshot carry.
     pub fn snapshot_id(&self) -> &str {
-        &self.1
+        &self.snapshot_id
     }
 }
 
-impl Snapshot {
+impl OracleSnapshot {
     /// The records, marked as one snapshot's.
-    pub fn tables(&self) -> Tables {
+    pub fn content(&self) -> SnapshotContent {
         let snapshot_id = snapshot_id(SystemTime::now());
-        let common = Common {
+        let common = CommonRecord {
             format_version: Some(FORMAT_VERSION),
             snapshot_id: Some(snapshot_id.clone()),
             snapshot_utc: Some(self.taken_at),
             host_name: Some(self.host_name.clone()),
         };
-        let host = Host {
+        let host = HostRecord {
             pool_count: Some(self.pools.len() as u64),
             instance_count: Some(self.instances.len() as u64),
             finding_count: Some(self.findings.len() as u64),
             ..self.host.clone()
         };
         let common = common.values();
-        let tables = [
-            table(&common, &self.pools),
-            table(&common, &self.instances),
-            table(&common, &self.findings),
-            table(&common, &[host]),
+        let files = [
+            file_content(&common, &self.pools),
+            file_content(&common, &self.instances),
+            file_content(&common, &self.findings),
+            file_content(&common, &[host]),
         ];
-        Tables(tables, snapshot_id)
+        SnapshotContent { files, snapshot_id }
     }
 }
 
-fn table<R: Record>(common: &[Option<Value>], records: &[R]) -> Table {
+fn file_content<R: FileRecord>(common: &[Option<FieldValue>], records: &[R]) -> FileContent {
     let with_common = |record: &R| common.iter().cloned().chain(record.values()).collect();
-    Table { file: &const { R::FILE }, records: records.iter().map(with_common).collect() }
+    FileContent { definition: &const { R::FILE }, records: records.iter().map(with_common).collect() }
 }
 
 /// Nanoseconds since 1970 in hexadecimal: another one for every snapshot of a host, and of 16 digits up to the year 2554.

@@ -6,33 +6,33 @@ use hugepage_core::advise::host::{self, HostRecommendation};
 use hugepage_core::advise::message::terms::Terms;
 use hugepage_core::advise::{hint, message};
 use hugepage_core::assess::{self, Landing, Product, Segment, Sizing};
-use hugepage_core::collect::instances::{self, Landed, Survey};
+use hugepage_core::collect::instances::{Instance, Landed, Survey};
 use hugepage_core::collect::pools::PoolRow;
 use hugepage_core::read::rlimit::Limit;
 use hugepage_core::read::{Root, sysctl};
 use humantime::parse_rfc3339_weak;
 
-use crate::oracle::columns::{Finding, Host, Instance, Pool};
-use crate::oracle::snapshot::Snapshot;
+use crate::oracle::columns::{FindingRecord, HostRecord, InstanceRecord, PoolRecord};
+use crate::oracle::snapshot::OracleSnapshot;
 
 /// The snapshot of a survey. `interval`: until the next one; `None` if none is due.
-pub fn snapshot(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> Snapshot {
+pub fn from_survey(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> OracleSnapshot {
     let recommendations = host::recommendations(survey, sizings);
-    Snapshot {
+    OracleSnapshot {
         taken_at: survey.taken_at,
         host_name: survey.host_name.clone().unwrap_or_default(),
-        host: of_host(root, survey, sizings, interval),
-        pools: survey.pools.iter().map(of_pool).collect(),
-        instances: survey.instances.iter().map(|instance| of_instance(survey, sizings, instance)).collect(),
-        findings: (1..).zip(&recommendations).map(|(priority, one)| of_finding(survey, priority, one)).collect(),
+        host: host_record(root, survey, sizings, interval),
+        pools: survey.pools.iter().map(pool_record).collect(),
+        instances: survey.instances.iter().map(|instance| instance_record(survey, sizings, instance)).collect(),
+        findings: (1..).zip(&recommendations).map(|(priority, one)| finding_record(survey, priority, one)).collect(),
     }
 }
 
-fn of_host(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> Host {
+fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> HostRecord {
     let meminfo = survey.meminfo.as_ref();
     let default = meminfo.and_then(|meminfo| meminfo.huge_page_size);
     let running = |name| sysctl::running(root, name).ok().flatten();
-    Host {
+    HostRecord {
         interval_seconds: interval.map(|interval| interval.as_secs()),
         sidecar_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         verdict: survey
@@ -40,7 +40,7 @@ fn of_host(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Du
             .iter()
             .map(|instance| instance.status.verdict().0)
             .max()
-            .map(|grave| grave.to_string()),
+            .map(|severity| severity.to_string()),
         memory_total: meminfo.and_then(|meminfo| meminfo.mem_total),
         memory_available: meminfo.and_then(|meminfo| meminfo.mem_available),
         page_tables: meminfo.and_then(|meminfo| meminfo.page_tables),
@@ -54,13 +54,13 @@ fn of_host(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Du
         hugetlb_shm_group: running("vm.hugetlb_shm_group").and_then(|group| group.parse().ok()),
         kernel: running("kernel.osrelease"),
         notes: joined(&survey.notes),
-        ..Host::default()
+        ..HostRecord::default()
     }
 }
 
-fn of_pool(row: &PoolRow) -> Pool {
+fn pool_record(row: &PoolRow) -> PoolRecord {
     let pool = &row.pool;
-    Pool {
+    PoolRecord {
         page_size: Some(pool.page_size.bytes()),
         node: row.node.map(u64::from),
         is_default: Some(row.is_default),
@@ -76,7 +76,7 @@ fn of_pool(row: &PoolRow) -> Pool {
     }
 }
 
-fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &instances::Instance) -> Instance {
+fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> InstanceRecord {
     let status = &instance.status;
     let facts = &status.facts;
     let segment = facts.segment.as_ref();
@@ -87,7 +87,7 @@ fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &instances::Instan
     let soft = instance.memlock.and_then(|memlock| memlock.soft);
     let loss = facts.loss.as_ref().filter(|_| status.findings.iter().any(|(_, finding)| is_regression(finding)));
     let setting = Terms::of(facts.asked.product).setting(facts.asked.huge_pages);
-    Instance {
+    InstanceRecord {
         kind: Some(instance.kind.to_string()),
         sid: Some(instance.name.clone()),
         verdict: Some(status.verdict().0.to_string()),
@@ -141,10 +141,10 @@ fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &instances::Instan
     }
 }
 
-fn of_finding(survey: &Survey, priority: u64, one: &HostRecommendation) -> Finding {
+fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> FindingRecord {
     let recommendation = one.recommendation.clone();
     let of = survey.instances.iter().find(|instance| one.instance.as_deref() == Some(&instance.name));
-    Finding {
+    FindingRecord {
         priority: Some(priority),
         kind: of.map(|instance| instance.kind.to_string()),
         sid: one.instance.clone(),

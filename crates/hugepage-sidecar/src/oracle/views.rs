@@ -1,12 +1,10 @@
 //! The views that a DBA selects from: columns of the files, with ages and moments in Oracle's own types.
 
-use serde::Serialize;
-
-use crate::oracle::columns::{Common, Finding, Host, Instance, Pool};
-use crate::oracle::schema::{Column, File, Kind, Record};
+use crate::oracle::columns::{CommonRecord, FindingRecord, HostRecord, InstanceRecord, PoolRecord};
+use crate::oracle::schema::{Column, ColumnType, DataFile, FileRecord};
 
 /// One view.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct View {
     /// Its name.
     pub name: &'static str,
@@ -21,7 +19,7 @@ pub struct View {
 }
 
 /// One column of a view.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct ViewColumn {
     /// Its name.
     pub name: &'static str,
@@ -41,22 +39,22 @@ pub fn all() -> Vec<View> {
             comment: "Huge pages of the Oracle instances of this host: one row for each.",
             function: "instances",
             condition: "r.kind <> 'postgresql'",
-            columns: columns(&Instance::FILE, Front::Instance),
+            columns: columns(&InstanceRecord::FILE, LeadingColumns::Instance),
         },
         View {
             name: "hugepage_instances",
             comment: "The same for all instances of this host, PostgreSQL servers included: one row for each.",
             function: "instances",
             condition: "",
-            columns: columns(&Instance::FILE, Front::Instance),
+            columns: columns(&InstanceRecord::FILE, LeadingColumns::Instance),
         },
         View {
             name: "hugepage_regressions",
             comment: "Instances that lost at their last start what the one before had, and have not got it back: one row for each.",
             function: "instances",
             condition: "r.regression = 'Y'",
-            columns: some(
-                columns(&Instance::FILE, Front::Instance),
+            columns: select(
+                columns(&InstanceRecord::FILE, LeadingColumns::Instance),
                 &[
                     "kind",
                     "regression_detail",
@@ -74,69 +72,70 @@ pub fn all() -> Vec<View> {
             comment: "Pools of huge pages of this host: one row for each page size, and one for each NUMA node's part of it.",
             function: "pools",
             condition: "",
-            columns: columns(&Pool::FILE, Front::Host),
+            columns: columns(&PoolRecord::FILE, LeadingColumns::Host),
         },
         View {
             name: "hugepage_findings",
             comment: "What to set on this host, the most urgent first in priority: one row for each setting.",
             function: "findings",
             condition: "",
-            columns: columns(&Finding::FILE, Front::Instance),
+            columns: columns(&FindingRecord::FILE, LeadingColumns::Instance),
         },
         View {
             name: "hugepage_hosts",
             comment: "The memory of this host: one row.",
             function: "hosts",
             condition: "",
-            columns: columns(&Host::FILE, Front::Host),
+            columns: columns(&HostRecord::FILE, LeadingColumns::Host),
         },
     ]
 }
 
 /// What stands in front of a view's own columns.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Front {
+enum LeadingColumns {
     Instance,
     Host,
 }
 
-fn columns(file: &'static File, front: Front) -> Vec<ViewColumn> {
+fn columns(file: &'static DataFile, leading: LeadingColumns) -> Vec<ViewColumn> {
     let own = |name: &str| file.own.iter().find(|column| column.name == name);
-    let common = |name: &str| Common::FILE.own.iter().find(|column| column.name == name);
+    let common = |name: &str| CommonRecord::FILE.own.iter().find(|column| column.name == name);
     let mut columns = Vec::new();
-    if front == Front::Instance {
-        columns.extend(own("sid").map(plain));
+    if leading == LeadingColumns::Instance {
+        columns.extend(own("sid").map(stored));
     }
-    columns.extend(common("snapshot_utc").map(plain));
-    columns.push(made(
+    columns.extend(common("snapshot_utc").map(stored));
+    columns.push(computed(
         "age_seconds",
         "hugepage_advisor.age_seconds(r.snapshot_utc)",
         "NUMBER",
         "Seconds since the snapshot was taken: a row is as old as that.",
     ));
-    if front == Front::Instance {
-        columns.push(made(
+    if leading == LeadingColumns::Instance {
+        columns.push(computed(
             "this_instance",
             "hugepage_advisor.this_instance(r.host_name, r.sid)",
             "VARCHAR2(1)",
             "Y for the instance that this session is connected to, else N.",
         ));
     }
-    columns.push(made(
+    columns.push(computed(
         "consistent",
         "r.consistent",
         "VARCHAR2(1)",
         "Y if all files were of one snapshot; N if they were being replaced: select again before comparing views.",
     ));
-    columns.extend(common("host_name").map(plain));
-    columns.extend(file.own.iter().filter(|column| front == Front::Host || column.name != "sid").map(plain));
+    columns.extend(common("host_name").map(stored));
+    columns
+        .extend(file.own.iter().filter(|column| leading == LeadingColumns::Host || column.name != "sid").map(stored));
     columns
 }
 
 /// The columns in front, and of the others those in `names`, in that order.
-fn some(mut columns: Vec<ViewColumn>, names: &[&str]) -> Vec<ViewColumn> {
-    let front = columns.iter().position(|column| column.name == "host_name").map_or(0, |at| at + 1);
-    let mut others = columns.split_off(front);
+fn select(mut columns: Vec<ViewColumn>, names: &[&str]) -> Vec<ViewColumn> {
+    let leading = columns.iter().position(|column| column.name == "host_name").map_or(0, |at| at + 1);
+    let mut others = columns.split_off(leading);
     for name in names {
         if let Some(at) = others.iter().position(|column| column.name == *name) {
             columns.push(others.swap_remove(at));
@@ -145,16 +144,16 @@ fn some(mut columns: Vec<ViewColumn>, names: &[&str]) -> Vec<ViewColumn> {
     columns
 }
 
-fn plain(column: &Column) -> ViewColumn {
+fn stored(column: &Column) -> ViewColumn {
     let name = column.name;
-    let expression = match column.kind {
-        Kind::UtcTime => format!("TO_DATE(r.{name}, 'YYYY-MM-DD HH24:MI:SS')"),
+    let expression = match column.column_type {
+        ColumnType::UtcTime => format!("TO_DATE(r.{name}, 'YYYY-MM-DD HH24:MI:SS')"),
         _ => format!("r.{name}"),
     };
-    ViewColumn { name, expression, oracle_type: column.kind.view_type(), comment: sentence(column.comment) }
+    ViewColumn { name, expression, oracle_type: column.column_type.view_type(), comment: sentence(column.comment) }
 }
 
-fn made(name: &'static str, expression: &str, oracle_type: &str, comment: &str) -> ViewColumn {
+fn computed(name: &'static str, expression: &str, oracle_type: &str, comment: &str) -> ViewColumn {
     let (expression, oracle_type, comment) = (expression.to_owned(), oracle_type.to_owned(), comment.to_owned());
     ViewColumn { name, expression, oracle_type, comment }
 }

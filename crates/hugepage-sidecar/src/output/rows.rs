@@ -51,12 +51,12 @@ pub struct InstanceRow {
     pub evidence: Vec<String>,
     pub notes: Vec<String>,
     /// The shared memory on pages of each size, ascending; empty if it can't be seen.
-    pub by_page_size: Vec<OfSize>,
+    pub by_page_size: Vec<PageSizeShare>,
 }
 
 /// What is on pages of one size.
 #[derive(Debug, Serialize)]
-pub struct OfSize {
+pub struct PageSizeShare {
     /// Null: the kernel does not tell.
     pub page_size: Option<u64>,
     pub bytes: u64,
@@ -64,7 +64,7 @@ pub struct OfSize {
 
 /// One pool.
 #[derive(Debug, Serialize)]
-pub struct PoolOut {
+pub struct PoolOutput {
     pub page_size: u64,
     pub node: Option<u32>,
     pub is_default: bool,
@@ -86,7 +86,7 @@ pub struct PoolOut {
 
 /// One thing to set.
 #[derive(Debug, Serialize)]
-pub struct RecommendationOut {
+pub struct RecommendationOutput {
     pub instance: Option<String>,
     pub severity: String,
     pub area: String,
@@ -146,9 +146,9 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
     }
 }
 
-fn of_sizes(memory: &Memory) -> Vec<OfSize> {
+fn of_sizes(memory: &Memory) -> Vec<PageSizeShare> {
     let sizes = memory.by_page_size().into_iter();
-    sizes.map(|(page, size)| OfSize { page_size: page.map(|page| page.bytes().0), bytes: size.0 }).collect()
+    sizes.map(|(page, size)| PageSizeShare { page_size: page.map(|page| page.bytes().0), bytes: size.0 }).collect()
 }
 
 fn setting(instance: &Instance) -> String {
@@ -158,11 +158,11 @@ fn setting(instance: &Instance) -> String {
     text.to_owned()
 }
 
-pub fn pool(row: &PoolRow, sizings: &[Sizing]) -> PoolOut {
+pub fn pool(row: &PoolRow, sizings: &[Sizing]) -> PoolOutput {
     let pool = &row.pool;
     let sizing = Sizing::of_size(sizings, pool.page_size).filter(|_| row.node.is_none());
     let held = |sizing: &Sizing| sizing.needs.iter().map(|need| need.held.0).sum();
-    PoolOut {
+    PoolOutput {
         page_size: pool.page_size.bytes().0,
         node: row.node,
         is_default: row.is_default,
@@ -181,9 +181,9 @@ pub fn pool(row: &PoolRow, sizings: &[Sizing]) -> PoolOut {
     }
 }
 
-pub fn recommendation(one: &HostRecommendation) -> RecommendationOut {
+pub fn recommendation(one: &HostRecommendation) -> RecommendationOutput {
     let recommendation = one.recommendation.clone();
-    RecommendationOut {
+    RecommendationOutput {
         instance: one.instance.clone(),
         severity: recommendation.severity.to_string(),
         area: recommendation.area.to_string(),
@@ -199,7 +199,7 @@ pub fn recommendation(one: &HostRecommendation) -> RecommendationOut {
 
 /// The host's memory (/proc/meminfo).
 #[derive(Debug, Serialize)]
-pub struct MemoryOut {
+pub struct MemoryOutput {
     pub total: Option<u64>,
     pub free: Option<u64>,
     pub available: Option<u64>,
@@ -211,27 +211,27 @@ pub struct MemoryOut {
 
 /// A host with all of it.
 #[derive(Debug, Serialize)]
-pub struct HostOut {
+pub struct HostOutput {
     pub host_name: Option<String>,
     pub taken_at: String,
     pub verdict: String,
     pub message: String,
-    pub memory: Option<MemoryOut>,
+    pub memory: Option<MemoryOutput>,
     pub instances: Vec<InstanceRow>,
-    pub pools: Vec<PoolOut>,
-    pub recommendations: Vec<RecommendationOut>,
+    pub pools: Vec<PoolOutput>,
+    pub recommendations: Vec<RecommendationOutput>,
     pub notes: Vec<String>,
 }
 
-pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOut {
+pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
     let (severity, message) = hugepage_core::advise::host::verdict(survey, sizings);
     let recommendations = hugepage_core::advise::host::recommendations(survey, sizings);
-    HostOut {
+    HostOutput {
         host_name: survey.host_name.clone(),
         taken_at: time(survey.taken_at),
         verdict: severity.to_string(),
         message,
-        memory: survey.meminfo.as_ref().map(|meminfo| MemoryOut {
+        memory: survey.meminfo.as_ref().map(|meminfo| MemoryOutput {
             total: bytes(meminfo.mem_total),
             free: bytes(meminfo.mem_free),
             available: bytes(meminfo.mem_available),

@@ -4,11 +4,11 @@ use hugepage_core::Bytes;
 use hugepage_core::collect::instances::Survey;
 
 use super::scale::{percent, percentage};
-use crate::output::rows::{HostOut, PoolOut};
+use crate::output::rows::{HostOutput, PoolOutput};
 
 /// One part.
 #[derive(Debug)]
-pub struct Part {
+pub struct MemoryPart {
     /// What tells it from the others in the picture.
     pub number: usize,
     /// Its looks.
@@ -27,7 +27,7 @@ pub struct Part {
 
 /// All parts.
 #[derive(Debug)]
-pub struct Memory {
+pub struct MemoryChart {
     /// `MemTotal`.
     pub total: u64,
     /// `PageTables`.
@@ -36,95 +36,105 @@ pub struct Memory {
     /// The pools of all sizes.
     pub huge_pages: u64,
     pub huge_pages_share: String,
-    pub parts: Vec<Part>,
+    pub parts: Vec<MemoryPart>,
 }
 
-struct Piece {
+struct MemoryShare {
     class: &'static str,
     label: String,
     remark: Option<String>,
     bytes: u64,
 }
 
-impl Memory {
+impl MemoryChart {
     /// `None` if a line of /proc/meminfo is missing that all others are measured by.
-    pub fn of(survey: &Survey, out: &HostOut) -> Option<Self> {
+    pub fn new(survey: &Survey, output: &HostOutput) -> Option<Self> {
         let meminfo = survey.meminfo.as_ref()?;
         let (total, free) = (meminfo.mem_total?.0, meminfo.mem_free?.0);
         let (tables, pools) = (meminfo.page_tables?.0, meminfo.hugetlb?.0);
-        let mut pieces = huge_pages(out);
-        pieces.extend(page_tables(out, tables));
-        let in_base: u64 = out.instances.iter().filter_map(|row| row.in_base_pages).sum();
+        let mut shares = huge_pages(output);
+        shares.extend(page_tables(output, tables));
+        let in_base: u64 = output.instances.iter().filter_map(|row| row.in_base_pages).sum();
         let remark = (in_base > 0).then(|| {
             format!("with what has been touched of {} of shared memory of instances in base pages", Bytes(in_base))
         });
         let bytes = total.saturating_sub(free).saturating_sub(pools).saturating_sub(tables);
-        pieces.push(Piece { class: "base", label: "Base pages in use".to_owned(), remark, bytes });
+        shares.push(MemoryShare { class: "base", label: "Base pages in use".to_owned(), remark, bytes });
         let remark = meminfo.mem_available.map(|available| format!("{available} can be had without swapping"));
-        pieces.push(Piece { class: "free", label: "Free".to_owned(), remark, bytes: free });
+        shares.push(MemoryShare { class: "free", label: "Free".to_owned(), remark, bytes: free });
         Some(Self {
             total,
             page_tables: tables,
             page_tables_share: percentage(tables, total),
             huge_pages: pools,
             huge_pages_share: percentage(pools, total),
-            parts: placed(pieces, total),
+            parts: placed(shares, total),
         })
     }
 }
 
 /// The pools: what each instance has, what others have, what nobody has.
-fn huge_pages(out: &HostOut) -> Vec<Piece> {
-    let of_instances = out.instances.iter().filter_map(|row| {
+fn huge_pages(output: &HostOutput) -> Vec<MemoryShare> {
+    let of_instances = output.instances.iter().filter_map(|row| {
         let bytes = row.pages_used?.saturating_mul(row.huge_page_size?);
-        Some(Piece { class: "huge", label: format!("Huge pages of {} {}", row.kind, row.name), remark: None, bytes })
+        Some(MemoryShare {
+            class: "huge",
+            label: format!("Huge pages of {} {}", row.kind, row.name),
+            remark: None,
+            bytes,
+        })
     });
-    let of_pools = |pages: fn(&PoolOut) -> u64| {
-        let pools = out.pools.iter().filter(|pool| pool.node.is_none());
+    let of_pools = |pages: fn(&PoolOutput) -> u64| {
+        let pools = output.pools.iter().filter(|pool| pool.node.is_none());
         pools.fold(0u64, |sum, pool| sum.saturating_add(pool.page_size.saturating_mul(pages(pool))))
     };
-    let others = Piece {
+    let others = MemoryShare {
         class: "others",
         label: "Huge pages of others".to_owned(),
         remark: Some("touched by, or promised to, processes of no instance above".to_owned()),
         bytes: of_pools(|pool| pool.held_by_others.unwrap_or(0)),
     };
-    let idle = Piece {
+    let unused = MemoryShare {
         class: "idle",
         label: "Huge pages that nobody uses".to_owned(),
         remark: Some("in a pool, so that nothing else can use them".to_owned()),
         bytes: of_pools(|pool| pool.available.unwrap_or(pool.free_hugepages)),
     };
-    of_instances.chain([others, idle]).filter(|piece| piece.bytes > 0).collect()
+    of_instances.chain([others, unused]).filter(|share| share.bytes > 0).collect()
 }
 
 /// The tables of each instance, and those of the rest of the host.
-fn page_tables(out: &HostOut, tables: u64) -> Vec<Piece> {
-    let of_instances = out.instances.iter().filter_map(|row| {
+fn page_tables(output: &HostOutput, tables: u64) -> Vec<MemoryShare> {
+    let of_instances = output.instances.iter().filter_map(|row| {
         let remark = format!("{} processes", row.processes);
-        Some(Piece {
+        Some(MemoryShare {
             class: "tables",
             label: format!("Page tables of {} {}", row.kind, row.name),
             remark: Some(remark),
             bytes: row.page_tables?,
         })
     });
-    let mut pieces: Vec<_> = of_instances.collect();
+    let mut shares: Vec<_> = of_instances.collect();
     // The kernel counts those of processes (VmPTE) since 4.15 at all levels, those of the host at the lowest alone.
-    let by_instances: u64 = pieces.iter().map(|piece| piece.bytes).sum();
+    let by_instances: u64 = shares.iter().map(|share| share.bytes).sum();
     let rest = tables.saturating_sub(by_instances);
-    pieces.push(Piece { class: "tables", label: "Page tables of all others".to_owned(), remark: None, bytes: rest });
-    pieces.retain(|piece| piece.bytes > 0);
-    pieces
+    shares.push(MemoryShare {
+        class: "tables",
+        label: "Page tables of all others".to_owned(),
+        remark: None,
+        bytes: rest,
+    });
+    shares.retain(|share| share.bytes > 0);
+    shares
 }
 
-fn placed(pieces: Vec<Piece>, total: u64) -> Vec<Part> {
+fn placed(shares: Vec<MemoryShare>, total: u64) -> Vec<MemoryPart> {
     // Counters that are read one after the other need not agree to the last page.
-    let whole = total.max(pieces.iter().map(|piece| piece.bytes).sum());
+    let whole = total.max(shares.iter().map(|share| share.bytes).sum());
     let mut from = 0;
-    let part = |(index, piece): (usize, Piece)| {
-        let Piece { class, label, remark, bytes } = piece;
-        let part = Part {
+    let part = |(index, share): (usize, MemoryShare)| {
+        let MemoryShare { class, label, remark, bytes } = share;
+        let part = MemoryPart {
             number: index + 1,
             class,
             label,
@@ -139,5 +149,5 @@ fn placed(pieces: Vec<Piece>, total: u64) -> Vec<Part> {
         from += bytes;
         part
     };
-    pieces.into_iter().enumerate().map(part).collect()
+    shares.into_iter().enumerate().map(part).collect()
 }

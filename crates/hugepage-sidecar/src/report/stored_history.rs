@@ -10,11 +10,11 @@ use hugepage_core::read::{Root, identity};
 use crate::state;
 
 /// In the data directory.
-const OF_SERVER: &str = "pg_hugepages.history";
+const SERVER_FILE: &str = "pg_hugepages.history";
 
 /// One history.
 #[derive(Debug)]
-pub struct Kept {
+pub struct StoredHistory {
     /// Who wrote it.
     pub by: &'static str,
     /// Where it is.
@@ -28,31 +28,32 @@ pub struct Kept {
 }
 
 /// Every history of the instance that there is; what could not be read is a note.
-pub fn of(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<Kept>, Vec<String>) {
+pub fn read(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<StoredHistory>, Vec<String>) {
     let mut files = Vec::new();
     if let (Kind::PostgreSql, Some(directory)) = (instance.kind, &instance.directory) {
-        let path = Path::new(directory).join(OF_SERVER).to_string_lossy().into_owned();
+        let path = Path::new(directory).join(SERVER_FILE).to_string_lossy().into_owned();
         // A postmaster works in its data directory, and the kernel knows the way there also into a container.
-        let place = match root.is_live() {
-            true => root.path(&format!("/proc/{}/cwd/{OF_SERVER}", instance.pid)),
+        let location = match root.is_live() {
+            true => root.path(&format!("/proc/{}/cwd/{SERVER_FILE}", instance.pid)),
             false => root.path(&path),
         };
-        files.push(("the server", path, place));
+        files.push(("the server", path, location));
     }
-    let path = state::history(state_directory, &instance.kind.to_string(), &instance.name);
+    let path = state::history_file(state_directory, &instance.kind.to_string(), &instance.name);
     let path = path.to_string_lossy().into_owned();
-    let place = root.path(&path);
-    files.push(("hugepage-sidecar watch", path, place));
+    let location = root.path(&path);
+    files.push(("hugepage-sidecar watch", path, location));
 
-    let whose = whose(root, instance);
-    let (mut kept, mut notes) = (Vec::new(), Vec::new());
-    for (by, path, place) in files {
-        match HistoryFile::at(place).read_of_any_owner() {
+    let identities = identities(root, instance);
+    let (mut histories, mut notes) = (Vec::new(), Vec::new());
+    for (by, path, location) in files {
+        match HistoryFile::at(location).read_of_any_owner() {
             Ok(history) => {
-                let is_ours =
-                    |record: &Record| whose.is_empty() || whose.iter().any(|now| record.instance.is_past_of(now));
-                let (records, foreign): (Vec<_>, Vec<_>) = history.records.into_iter().partition(is_ours);
-                kept.push(Kept { by, path, records, damaged: history.damaged, foreign: foreign.len() });
+                let is_of_instance = |record: &Record| {
+                    identities.is_empty() || identities.iter().any(|now| record.instance.is_past_of(now))
+                };
+                let (records, foreign): (Vec<_>, Vec<_>) = history.records.into_iter().partition(is_of_instance);
+                histories.push(StoredHistory { by, path, records, damaged: history.damaged, foreign: foreign.len() });
             }
             // Who may not look into a data directory can't know whether there is one.
             Err(HistoryError::Io { source, .. }) if source.kind() == std::io::ErrorKind::PermissionDenied => {
@@ -61,17 +62,17 @@ pub fn of(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<Kept
             Err(error) => notes.push(error.to_string()),
         }
     }
-    (kept, notes)
+    (histories, notes)
 }
 
 /// Whom the records have to speak of: this machine or the container that the server sees; empty if that can't be told,
-/// as of Oracle, whose files hold one instance alone.
-fn whose(root: &Root, instance: &Instance) -> Vec<Whose> {
+/// as of Oracle, identities files hold one instance alone.
+fn identities(root: &Root, instance: &Instance) -> Vec<Whose> {
     if instance.directory.is_none() || instance.system_identifier.is_none() {
         return Vec::new();
     }
     let container = root.below(&format!("/proc/{}/root", instance.pid));
     let machines = [root, &container].map(|root| identity::machine(root).ok());
     let named = container.read("/etc/hostname").ok().map(|name| name.trim().to_owned());
-    machines.into_iter().chain([named]).flatten().map(|machine| state::whose(instance, machine)).collect()
+    machines.into_iter().chain([named]).flatten().map(|machine| state::instance_identity(instance, machine)).collect()
 }

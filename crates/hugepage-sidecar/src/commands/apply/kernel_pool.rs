@@ -9,17 +9,17 @@ use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::{Root, pool};
 use hugepage_core::{Bytes, PageSize, Pages};
 
-use super::plan::Ground;
-use super::steps::{Help, Kernel};
+use super::plan::HostState;
+use super::steps::{Kernel, Reclaim};
 
 /// The pool of one size.
-pub struct Host<'a> {
+pub struct KernelPool<'a> {
     root: &'a Root,
     size: PageSize,
     reserve_percent: u32,
 }
 
-impl<'a> Host<'a> {
+impl<'a> KernelPool<'a> {
     /// The pool of `size`, or of the kernel's default size. An error names the sizes that there are.
     pub fn new(root: &'a Root, size: Option<PageSize>, reserve_percent: u32) -> anyhow::Result<Self> {
         let sizes = pool::sizes(root)?;
@@ -40,14 +40,14 @@ impl<'a> Host<'a> {
     }
 
     /// What the kernel says now.
-    pub fn ground(&self) -> anyhow::Result<Ground> {
+    pub fn state(&self) -> anyhow::Result<HostState> {
         let meminfo = Meminfo::read(self.root)?;
         let pool = pool::pool(self.root, self.size)?;
         let all = pool::memory(self.root)?;
-        Ok(Ground {
+        Ok(HostState {
             mem_total: meminfo.mem_total.unwrap_or_default(),
             available: meminfo.mem_available.or(meminfo.mem_free).ok_or_else(|| anyhow!("no memory is told of"))?,
-            elsewhere: all.saturating_sub(self.size.times(pool.nr)),
+            other_pools: all.saturating_sub(self.size.times(pool.nr)),
             reserve_percent: self.reserve_percent,
             pool,
         })
@@ -79,16 +79,16 @@ impl<'a> Host<'a> {
     }
 }
 
-impl Kernel for Host<'_> {
+impl Kernel for KernelPool<'_> {
     type Error = anyhow::Error;
 
     fn set(&mut self, pages: Pages) -> anyhow::Result<Pages> {
         self.write(self.file(), &pages.to_string())?;
-        Ok(self.ground()?.pool.persistent())
+        Ok(self.state()?.pool.persistent())
     }
 
-    fn help(&mut self, help: Help) -> anyhow::Result<()> {
-        if help == Help::DropCaches {
+    fn reclaim(&mut self, method: Reclaim) -> anyhow::Result<()> {
+        if method == Reclaim::DropCaches {
             // 1: the page cache, not dentries and inodes. Pages that are not on disk yet stay.
             self.write(self.root.path("/proc/sys/vm/drop_caches"), "1")?;
         }
@@ -99,15 +99,15 @@ impl Kernel for Host<'_> {
         }
     }
 
-    fn has_room(&mut self) -> anyhow::Result<bool> {
-        let ground = self.ground()?;
-        let one_more = ground.available.saturating_sub(Bytes(self.size.bytes().0));
+    fn has_memory(&mut self) -> anyhow::Result<bool> {
+        let state = self.state()?;
+        let one_more = state.available.saturating_sub(Bytes(self.size.bytes().0));
         // Surplus pages become lasting ones without any memory.
-        Ok(ground.pool.surplus.is_some_and(|surplus| surplus > Pages(0)) || one_more >= ground.kept_available())
+        Ok(state.pool.surplus.is_some_and(|surplus| surplus > Pages(0)) || one_more >= state.min_available())
     }
 
     fn in_use(&mut self) -> anyhow::Result<Pages> {
-        Ok(self.ground()?.pool.in_use().unwrap_or_default())
+        Ok(self.state()?.pool.in_use().unwrap_or_default())
     }
 }
 

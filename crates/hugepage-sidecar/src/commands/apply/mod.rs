@@ -1,11 +1,11 @@
 //! `apply`: sets a pool of huge pages, and leaves it as it was if the kernel does not give all of them.
 
-mod host;
+mod kernel_pool;
 mod lock;
 mod persist;
 mod plan;
 mod steps;
-mod wanted;
+mod target;
 
 use std::path::Path;
 
@@ -17,17 +17,17 @@ use hugepage_core::read::{Root, boot, buddyinfo};
 use hugepage_core::{PageSize, Pages};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use self::host::Host;
+use self::kernel_pool::KernelPool;
 use self::lock::Lock;
 use self::persist::Setting;
-use self::plan::{Ground, Plan, Refusal};
-use self::steps::{Ended, Help, Way, walk};
+use self::plan::{HostState, Plan, Refusal};
+use self::steps::{Outcome, Reclaim, Resize, resize};
 use crate::exit::{self, Exit};
 use crate::signals::Interrupt;
 
 /// What `apply` is asked for.
 #[derive(Debug, Args)]
-pub struct Apply {
+pub struct ApplyOptions {
     /// How many pages the pool is to keep
     #[arg(long, value_name = "N", required_unless_present = "recommended", conflicts_with = "recommended")]
     pages: Option<u64>,
@@ -52,63 +52,63 @@ pub struct Apply {
 }
 
 /// Runs it.
-pub fn run(args: &Apply, root: &Root) -> anyhow::Result<Exit> {
+pub fn run(root: &Root, options: &ApplyOptions) -> anyhow::Result<Exit> {
     if !root.is_live() {
-        eprintln!("hugepage-sidecar: apply changes this host, and nothing can be applied to the files of --root");
+        eprintln!("hugepage-sidecar: apply changes this pool, and nothing can be applied to the files of --root");
         return Ok(exit::USAGE);
     }
-    let host = Host::new(root, args.page_size, args.reserve_percent)?;
-    let pages = match args.pages {
+    let pool = KernelPool::new(root, options.page_size, options.reserve_percent)?;
+    let pages = match options.pages {
         Some(pages) => Pages(pages),
         None => {
-            let sizing = wanted::sizing(root, host.size(), args.reserve_percent);
-            wanted::recommended(sizing.as_ref(), host.size(), host.ground()?.pool.persistent())?
+            let sizing = target::sizing(root, pool.size(), options.reserve_percent);
+            target::recommended(sizing.as_ref(), pool.size(), pool.state()?.pool.persistent())?
         }
     };
-    set_pool(args, root, host, pages)
+    set_pool(options, root, pool, pages)
 }
 
 /// Makes the pool keep `pages`.
-fn set_pool(args: &Apply, root: &Root, mut host: Host<'_>, pages: Pages) -> anyhow::Result<Exit> {
-    if args.dry_run {
-        let plan = plan(args, root, &host.ground()?, pages)?;
-        println!("{}", preview(root, host.size(), plan));
-        if args.persist {
-            let setting = setting(root, host.size(), pages)?;
+fn set_pool(options: &ApplyOptions, root: &Root, mut pool: KernelPool<'_>, pages: Pages) -> anyhow::Result<Exit> {
+    if options.dry_run {
+        let plan = plan(options, root, &pool.state()?, pages)?;
+        println!("{}", preview(root, pool.size(), plan));
+        if options.persist {
+            let setting = setting(root, pool.size(), pages)?;
             println!("{} would say: {}", setting.file, setting.line());
         }
         return Ok(exit::OK);
     }
 
-    host.check_writable()?;
+    pool.check_writable()?;
     let _lock = Lock::take(Path::new(lock::PATH))?;
     // From here on a signal is heard between steps, so that it cannot leave the pool somewhere in between.
     let interrupt = Interrupt::catch().context("could not listen to signals")?;
-    let before = host.ground()?;
-    let plan = plan(args, root, &before, pages)?;
-    let ended = change(&mut host, plan, args, &interrupt);
-    match ended {
-        Ok(Ended::There) => {}
-        Ok(ended) => {
-            eprintln!("hugepage-sidecar: {}", why(ended, host.size(), plan, args));
-            return roll_back(&mut host, &before);
+    let before = pool.state()?;
+    let plan = plan(options, root, &before, pages)?;
+    let outcome = change(&mut pool, plan, options, &interrupt);
+    match outcome {
+        Ok(Outcome::Reached) => {}
+        Ok(outcome) => {
+            eprintln!("hugepage-sidecar: {}", failure(outcome, pool.size(), plan, options));
+            return roll_back(&mut pool, &before);
         }
         Err(error) => {
             eprintln!("hugepage-sidecar: {error:#}");
-            return roll_back(&mut host, &before);
+            return roll_back(&mut pool, &before);
         }
     }
-    println!("{}", done(host.size(), plan));
-    keep(args, root, host.size(), pages)?;
+    println!("{}", done(pool.size(), plan));
+    persist(options, root, pool.size(), pages)?;
     Ok(exit::OK)
 }
 
 /// The plan, or a refusal; of pages that are in use with those who use them.
-fn plan(args: &Apply, root: &Root, ground: &Ground, pages: Pages) -> anyhow::Result<Plan> {
-    ground.plan(pages).map_err(|refusal| {
+fn plan(options: &ApplyOptions, root: &Root, state: &HostState, pages: Pages) -> anyhow::Result<Plan> {
+    state.plan(pages).map_err(|refusal| {
         let in_use = matches!(refusal, Refusal::InUse { .. });
-        let size = ground.pool.page_size;
-        let holders = || wanted::holders(wanted::sizing(root, size, args.reserve_percent).as_ref());
+        let size = state.pool.page_size;
+        let holders = || target::holders(target::sizing(root, size, options.reserve_percent).as_ref());
         match in_use.then(holders).flatten() {
             Some(holders) => anyhow!("{refusal}. {holders}"),
             None => refusal.into(),
@@ -116,26 +116,32 @@ fn plan(args: &Apply, root: &Root, ground: &Ground, pages: Pages) -> anyhow::Res
     })
 }
 
-fn change(host: &mut Host<'_>, plan: Plan, args: &Apply, interrupt: &Interrupt) -> anyhow::Result<Ended> {
-    let helps: &[Help] = if args.drop_caches { &[Help::Compact, Help::DropCaches] } else { &[Help::Compact] };
-    let bar = progress_bar(host.size(), plan);
-    let way = Way { from: plan.from, to: plan.to, size: host.size(), helps };
-    let ended = walk(host, way, &|| interrupt.came(), &mut |at| {
+fn change(
+    pool: &mut KernelPool<'_>,
+    plan: Plan,
+    options: &ApplyOptions,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Outcome> {
+    let reclaim: &[Reclaim] =
+        if options.drop_caches { &[Reclaim::Compact, Reclaim::DropCaches] } else { &[Reclaim::Compact] };
+    let bar = progress_bar(pool.size(), plan);
+    let request = Resize { from: plan.from, to: plan.to, size: pool.size(), reclaim };
+    let outcome = resize(pool, request, &|| interrupt.is_set(), &mut |at| {
         bar.set_position(at.0.abs_diff(plan.from.0));
     });
     bar.finish_and_clear();
-    ended
+    outcome
 }
 
 /// Back to what the pool was, or as near as others allow who have taken of its pages meanwhile.
-fn roll_back(host: &mut Host<'_>, before: &Ground) -> anyhow::Result<Exit> {
-    let now = host.ground()?;
-    let target = back_to(before, &now);
-    let size = host.size();
+fn roll_back(pool: &mut KernelPool<'_>, before: &HostState) -> anyhow::Result<Exit> {
+    let now = pool.state()?;
+    let target = rollback_target(before, &now);
+    let size = pool.size();
     // Whoever asks for the end again gets it when the pool is back.
-    let way = Way { from: now.pool.persistent(), to: target, size, helps: &[Help::Compact] };
-    let ended = walk(host, way, &|| false, &mut |_| {});
-    let kept = host.ground()?.pool.persistent();
+    let request = Resize { from: now.pool.persistent(), to: target, size, reclaim: &[Reclaim::Compact] };
+    let outcome = resize(pool, request, &|| false, &mut |_| {});
+    let kept = pool.state()?.pool.persistent();
     if kept == before.pool.persistent() {
         eprintln!("The pool keeps {kept} pages of {size}, as before.");
         return Ok(exit::WARNING);
@@ -145,11 +151,11 @@ fn roll_back(host: &mut Host<'_>, before: &Ground) -> anyhow::Result<Exit> {
         eprintln!("Pages of it have been taken meanwhile, and their users keep them.");
         return Ok(exit::WARNING);
     }
-    ended?;
+    outcome?;
     Ok(exit::CRITICAL)
 }
 
-fn back_to(before: &Ground, now: &Ground) -> Pages {
+fn rollback_target(before: &HostState, now: &HostState) -> Pages {
     match (before.pool.in_use(), now.pool.in_use()) {
         (Some(then), Some(in_use)) if in_use > then => in_use.min(now.pool.persistent()).max(before.pool.persistent()),
         _ => before.pool.persistent(),
@@ -157,19 +163,19 @@ fn back_to(before: &Ground, now: &Ground) -> Pages {
 }
 
 /// Writes it down for the next boot if asked to, and says what that boot will do.
-fn keep(args: &Apply, root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<()> {
+fn persist(options: &ApplyOptions, root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<()> {
     let is_default = is_default(root, size)?;
-    if args.persist {
+    if options.persist {
         let setting = setting(root, size, pages)?;
         setting.write(root).context("the pool is set, but not for the next boot")?;
         println!("{} sets it at every boot.", setting.file);
-        if !is_default && !size_is_easy(size) {
+        if !is_default && !is_buddy_size(size) {
             println!("Pages of {size} are certain only if the kernel reserves them: {}", reserve_at_boot(size, pages));
         }
     }
     // tmpfiles.d has its turn after all that NextBoot reads.
-    match persist::overridden(root, size, is_default, pages)? {
-        Some(warning) if is_default || !args.persist => println!("{warning}"),
+    match persist::override_warning(root, size, is_default, pages)? {
+        Some(warning) if is_default || !options.persist => println!("{warning}"),
         _ => {}
     }
     Ok(())
@@ -184,12 +190,12 @@ fn is_default(root: &Root, size: PageSize) -> anyhow::Result<bool> {
 }
 
 /// Whether the kernel's buddy allocator has blocks as large, so that it need not clear a range of memory for each.
-fn size_is_easy(size: PageSize) -> bool {
+fn is_buddy_size(size: PageSize) -> bool {
     size.bytes().0 < 1 << 30
 }
 
 fn preview(root: &Root, size: PageSize, plan: Plan) -> String {
-    let Plan { from, to, fresh } = plan;
+    let Plan { from, to, new_pages } = plan;
     if from == to {
         return format!("The pool keeps {to} pages of {size} already; nothing would be done.");
     }
@@ -198,9 +204,9 @@ fn preview(root: &Root, size: PageSize, plan: Plan) -> String {
         let zones = buddyinfo::read(root).ok()?;
         buddyinfo::ready(&zones, None, size, base)
     });
-    if let Some(ready) = ready.filter(|ready| *ready < fresh) {
+    if let Some(ready) = ready.filter(|ready| *ready < new_pages) {
         text += &format!(
-            " Of the {fresh} to be made {ready} stand ready in free memory; for the others the kernel has to compact it."
+            " Of the {new_pages} to be made {ready} stand ready in free memory; for the others the kernel has to compact it."
         );
     }
     text
@@ -215,20 +221,20 @@ fn done(size: PageSize, plan: Plan) -> String {
     }
 }
 
-fn why(ended: Ended, size: PageSize, plan: Plan, args: &Apply) -> String {
+fn failure(outcome: Outcome, size: PageSize, plan: Plan, options: &ApplyOptions) -> String {
     let asked = plan.to;
-    match ended {
-        Ended::There => String::new(),
-        Ended::Interrupted => "interrupted".to_owned(),
-        Ended::Taken(in_use) => {
+    match outcome {
+        Outcome::Reached => String::new(),
+        Outcome::Interrupted => "interrupted".to_owned(),
+        Outcome::InUse(in_use) => {
             format!("{in_use} pages of {size} are in use now, more than the {asked} that were to be left")
         }
-        Ended::NoRoom(got) => format!(
+        Outcome::LowMemory(got) => format!(
             "at {got} of {asked} pages of {size} so little memory was available that the host would have begun to swap: \
              others have taken it meanwhile"
         ),
-        Ended::Short(got) => {
-            let tried = match args.drop_caches {
+        Outcome::Incomplete(got) => {
+            let tried = match options.drop_caches {
                 true => "after compaction and without the page cache",
                 false => "after compaction; --drop-caches may give more",
             };

@@ -14,7 +14,7 @@ use crate::atomic_file;
 
 /// systemd-tmpfiles-setup.service writes what it says, early at boot (tmpfiles.d(5)).
 const TMPFILES_FILE: &str = "/etc/tmpfiles.d/postgresql-hugepages.conf";
-const COMMENT: &str =
+const FILE_HEADER: &str =
     "# Huge pages for everything on this host that uses them; hugepage-sidecar apply --persist keeps this.\n";
 
 /// What sets a pool at boot.
@@ -48,21 +48,21 @@ impl Setting {
     pub fn write(&self, root: &Root) -> anyhow::Result<()> {
         let old = if_there(root.read(self.file))?;
         let path = root.path(self.file);
-        let written = atomic_file::write(Path::new(&path), self.within(old.as_deref()).as_bytes(), 0o644);
+        let written = atomic_file::write(Path::new(&path), self.inserted_into(old.as_deref()).as_bytes(), 0o644);
         written.with_context(|| format!("could not write {}, which is as it was", path.display()))
     }
 
     /// The text of the file with this line in it, once.
-    fn within(&self, old: Option<&str>) -> String {
-        let mut lines: Vec<&str> = old.unwrap_or(COMMENT).lines().collect();
-        let first = lines.iter().position(|line| self.is_of(line));
-        lines.retain(|line| !self.is_of(line));
+    fn inserted_into(&self, old: Option<&str>) -> String {
+        let mut lines: Vec<&str> = old.unwrap_or(FILE_HEADER).lines().collect();
+        let first = lines.iter().position(|line| self.matches_line(line));
+        lines.retain(|line| !self.matches_line(line));
         lines.insert(first.unwrap_or(lines.len()), &self.line);
         lines.join("\n") + "\n"
     }
 
     /// `vm.nr_hugepages=1`, `-vm/nr_hugepages = 1`, `w  /sys/... - - - - 1`.
-    fn is_of(&self, line: &str) -> bool {
+    fn matches_line(&self, line: &str) -> bool {
         let words = |text: &str| text.split_ascii_whitespace().map(str::to_owned).collect::<Vec<_>>();
         match self.name.split_once(' ') {
             Some(_) => words(line).starts_with(&words(&self.name)),
@@ -75,7 +75,7 @@ impl Setting {
 }
 
 /// A sentence if the next boot sets another number than `pages`, whatever `file` says.
-pub fn overridden(root: &Root, size: PageSize, is_default: bool, pages: Pages) -> anyhow::Result<Option<String>> {
+pub fn override_warning(root: &Root, size: PageSize, is_default: bool, pages: Pages) -> anyhow::Result<Option<String>> {
     let boot = NextBoot::read(root)?;
     Ok(match boot.pages(size, is_default) {
         Some((other, source)) if other != pages => {
@@ -95,7 +95,7 @@ mod tests {
         let tmpfiles = Setting::of(PageSize::from_kib(1 << 20).unwrap(), false, Pages(4));
         let file = "w /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - -";
         for (setting, old, new) in [
-            (&sysctl, None, format!("{COMMENT}vm.nr_hugepages = 10\n")),
+            (&sysctl, None, format!("{FILE_HEADER}vm.nr_hugepages = 10\n")),
             (&sysctl, Some("".into()), "vm.nr_hugepages = 10\n".into()),
             (&sysctl, Some("vm.nr_hugepages=3".into()), "vm.nr_hugepages = 10\n".into()),
             (
@@ -111,10 +111,10 @@ mod tests {
                 Some("vm.nr_hugepages_mempolicy = 3\n".into()),
                 "vm.nr_hugepages_mempolicy = 3\nvm.nr_hugepages = 10\n".into(),
             ),
-            (&tmpfiles, None, format!("{COMMENT}{file} 4\n")),
+            (&tmpfiles, None, format!("{FILE_HEADER}{file} 4\n")),
             (&tmpfiles, Some(format!("d /run/x\n{}   9\n", file.replace(' ', "  "))), format!("d /run/x\n{file} 4\n")),
         ] {
-            assert_eq!(setting.within(old.as_deref()), new, "{old:?}");
+            assert_eq!(setting.inserted_into(old.as_deref()), new, "{old:?}");
         }
     }
 
@@ -127,7 +127,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         };
         let (root, size) = (Root::at(tree.path()), PageSize::from_kib(2048).unwrap());
-        let found = || overridden(&root, size, true, Pages(10)).unwrap();
+        let found = || override_warning(&root, size, true, Pages(10)).unwrap();
         assert_eq!(found(), None);
         write("etc/sysctl.d/README", "");
         Setting::of(size, true, Pages(10)).write(&root).unwrap();

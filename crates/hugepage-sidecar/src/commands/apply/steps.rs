@@ -7,14 +7,14 @@ use hugepage_core::{Bytes, PageSize, Pages};
 
 /// A step that took less is followed by a longer one, one that took more by a shorter one: while the kernel makes huge
 /// pages it holds the lock of the pool, and one of its processors is busy.
-const BRISK: Duration = Duration::from_millis(25);
-const SLOW: Duration = Duration::from_millis(100);
+const FAST_STEP: Duration = Duration::from_millis(25);
+const SLOW_STEP: Duration = Duration::from_millis(100);
 /// No step is shorter, however slow the kernel is: it would never arrive.
-const SHORTEST: Bytes = Bytes(64 << 20);
+const MIN_STEP: Bytes = Bytes(64 << 20);
 
 /// What can be done when the kernel gives fewer pages than asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Help {
+pub enum Reclaim {
     /// Let it move base pages together.
     Compact,
     /// Let it forget files that it has read and that are unchanged on disk, then move the rest together.
@@ -29,31 +29,31 @@ pub trait Kernel {
     /// Asks for a pool of so many pages and returns how many it keeps, which may be fewer.
     fn set(&mut self, pages: Pages) -> Result<Pages, Self::Error>;
     /// Makes room.
-    fn help(&mut self, help: Help) -> Result<(), Self::Error>;
+    fn reclaim(&mut self, method: Reclaim) -> Result<(), Self::Error>;
     /// Whether enough memory is available that the pool may grow on.
-    fn has_room(&mut self) -> Result<bool, Self::Error>;
+    fn has_memory(&mut self) -> Result<bool, Self::Error>;
     /// Pages that are touched or promised.
     fn in_use(&mut self) -> Result<Pages, Self::Error>;
 }
 
-/// Where the way ended.
+/// Where the way outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum Outcome {
     /// Where it should.
-    There,
+    Reached,
     /// The kernel gave this many and no more.
-    Short(Pages),
+    Incomplete(Pages),
     /// At this many pages others had taken so much memory that going on would have made the host swap.
-    NoRoom(Pages),
+    LowMemory(Pages),
     /// This many pages are in use meanwhile, more than were to be left.
-    Taken(Pages),
+    InUse(Pages),
     /// Somebody asked for the end.
     Interrupted,
 }
 
 /// From where to where, and by what means.
 #[derive(Clone, Copy, Debug)]
-pub struct Way<'a> {
+pub struct Resize<'a> {
     /// What the pool keeps now.
     pub from: Pages,
     /// What it is to keep.
@@ -61,70 +61,70 @@ pub struct Way<'a> {
     /// The size of its pages.
     pub size: PageSize,
     /// What to try where the kernel gives fewer, in this order.
-    pub helps: &'a [Help],
+    pub reclaim: &'a [Reclaim],
 }
 
 /// Goes that way. `progress` is told where it is, and `interrupted` is asked.
-pub fn walk<K: Kernel>(
+pub fn resize<K: Kernel>(
     kernel: &mut K,
-    way: Way<'_>,
+    request: Resize<'_>,
     interrupted: &dyn Fn() -> bool,
     progress: &mut dyn FnMut(Pages),
-) -> Result<Ended, K::Error> {
-    let Way { from, to, size, helps } = way;
-    let shortest = size.pages_to_hold(SHORTEST);
+) -> Result<Outcome, K::Error> {
+    let Resize { from, to, size, reclaim } = request;
+    let shortest = size.pages_to_hold(MIN_STEP);
     let (mut at, mut step) = (from, shortest);
     while at != to {
         if interrupted() {
-            return Ok(Ended::Interrupted);
+            return Ok(Outcome::Interrupted);
         }
         let began = Instant::now();
         if at < to {
-            if !kernel.has_room()? {
-                return Ok(Ended::NoRoom(at));
+            if !kernel.has_memory()? {
+                return Ok(Outcome::LowMemory(at));
             }
             let next = at.saturating_add(step).min(to);
             let mut got = kernel.set(next)?;
-            for help in helps {
-                got = with_help(kernel, next, got, *help, interrupted)?;
+            for method in reclaim {
+                got = reclaim_pages(kernel, next, got, *method, interrupted)?;
             }
             // A signal makes the kernel stop early, and is no want of memory.
             if got < next && interrupted() {
-                return Ok(Ended::Interrupted);
+                return Ok(Outcome::Interrupted);
             }
             if got < next {
-                return Ok(Ended::Short(got));
+                return Ok(Outcome::Incomplete(got));
             }
             at = next;
         } else {
             let next = at.saturating_sub(step).max(to);
             let in_use = kernel.in_use()?;
             if in_use > next && in_use <= at {
-                return Ok(Ended::Taken(in_use));
+                return Ok(Outcome::InUse(in_use));
             }
             let got = kernel.set(next)?;
             if got != next {
-                return Ok(Ended::Short(got));
+                return Ok(Outcome::Incomplete(got));
             }
             at = next;
         }
         progress(at);
         step = next_step(step, began.elapsed()).max(shortest);
     }
-    Ok(Ended::There)
+    Ok(Outcome::Reached)
 }
 
 /// As long as it gets the pool any further.
-fn with_help<K: Kernel>(
+fn reclaim_pages<K: Kernel>(
     kernel: &mut K,
-    wanted: Pages,
+    target: Pages,
     mut got: Pages,
-    help: Help,
+    method: Reclaim,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Pages, K::Error> {
-    while got < wanted && !interrupted() {
-        kernel.help(help)?;
-        let again = kernel.set(wanted)?;
+    while got < target && !interrupted() {
+        kernel.reclaim(method)?;
+        let again = kernel.set(target)?;
         if again <= got {
             break;
         }
@@ -135,8 +135,8 @@ fn with_help<K: Kernel>(
 
 fn next_step(step: Pages, took: Duration) -> Pages {
     match took {
-        took if took < BRISK => Pages(step.0.saturating_mul(2)),
-        took if took > SLOW => Pages(step.0 / 2),
+        took if took < FAST_STEP => Pages(step.0.saturating_mul(2)),
+        took if took > SLOW_STEP => Pages(step.0 / 2),
         _ => step,
     }
 }
@@ -152,8 +152,8 @@ mod tests {
         compaction: u64,
         caches: u64,
         in_use: u64,
-        room_until: u64,
-        helps: Vec<Help>,
+        memory_until: u64,
+        reclaim: Vec<Reclaim>,
     }
 
     impl Kernel for Fake {
@@ -166,17 +166,17 @@ mod tests {
             Ok(Pages(self.pool))
         }
 
-        fn help(&mut self, help: Help) -> Result<(), ()> {
-            self.helps.push(help);
-            self.ready += std::mem::take(match help {
-                Help::Compact => &mut self.compaction,
-                Help::DropCaches => &mut self.caches,
+        fn reclaim(&mut self, method: Reclaim) -> Result<(), ()> {
+            self.reclaim.push(method);
+            self.ready += std::mem::take(match method {
+                Reclaim::Compact => &mut self.compaction,
+                Reclaim::DropCaches => &mut self.caches,
             });
             Ok(())
         }
 
-        fn has_room(&mut self) -> Result<bool, ()> {
-            Ok(self.pool < self.room_until)
+        fn has_memory(&mut self) -> Result<bool, ()> {
+            Ok(self.pool < self.memory_until)
         }
 
         fn in_use(&mut self) -> Result<Pages, ()> {
@@ -185,44 +185,44 @@ mod tests {
     }
 
     fn fake(pool: u64, ready: u64, compaction: u64, caches: u64) -> Fake {
-        Fake { pool, ready, compaction, caches, in_use: 0, room_until: u64::MAX, helps: Vec::new() }
+        Fake { pool, ready, compaction, caches, in_use: 0, memory_until: u64::MAX, reclaim: Vec::new() }
     }
 
-    fn way(from: Pages, to: u64, helps: &[Help]) -> Way<'_> {
-        Way { from, to: Pages(to), size: PageSize::from_kib(2048).unwrap(), helps }
+    fn request(from: Pages, to: u64, reclaim: &[Reclaim]) -> Resize<'_> {
+        Resize { from, to: Pages(to), size: PageSize::from_kib(2048).unwrap(), reclaim }
     }
 
-    fn go(kernel: &mut Fake, to: u64, helps: &[Help]) -> Ended {
+    fn go(kernel: &mut Fake, to: u64, reclaim: &[Reclaim]) -> Outcome {
         let from = Pages(kernel.pool);
-        walk(kernel, way(from, to, helps), &|| false, &mut |_| {}).unwrap()
+        resize(kernel, request(from, to, reclaim), &|| false, &mut |_| {}).unwrap()
     }
 
     #[test]
     fn every_way_to_the_end() {
-        const BOTH: [Help; 2] = [Help::Compact, Help::DropCaches];
-        for (mut kernel, to, helps, ended) in [
-            (fake(0, 5000, 0, 0), 5000, &[][..], Ended::There),
-            (fake(5000, 0, 0, 0), 0, &[], Ended::There),
-            (fake(7, 0, 0, 0), 7, &[], Ended::There),
-            (fake(0, 3000, 0, 0), 5000, &[], Ended::Short(Pages(3000))),
-            (fake(0, 3000, 2000, 0), 5000, &BOTH[..1], Ended::There),
-            (fake(0, 3000, 1000, 1000), 5000, &BOTH[..1], Ended::Short(Pages(4000))),
-            (fake(0, 3000, 1000, 1000), 5000, &BOTH, Ended::There),
-            (fake(0, 3000, 1000, 999), 5000, &BOTH, Ended::Short(Pages(4999))),
-            (Fake { room_until: 100, ..fake(90, 5000, 0, 0) }, 1000, &BOTH, Ended::NoRoom(Pages(122))),
-            (Fake { in_use: 200, ..fake(1000, 0, 0, 0) }, 100, &[], Ended::Taken(Pages(200))),
-            (Fake { in_use: 100, ..fake(1000, 0, 0, 0) }, 100, &[], Ended::There),
+        const BOTH: [Reclaim; 2] = [Reclaim::Compact, Reclaim::DropCaches];
+        for (mut kernel, to, reclaim, outcome) in [
+            (fake(0, 5000, 0, 0), 5000, &[][..], Outcome::Reached),
+            (fake(5000, 0, 0, 0), 0, &[], Outcome::Reached),
+            (fake(7, 0, 0, 0), 7, &[], Outcome::Reached),
+            (fake(0, 3000, 0, 0), 5000, &[], Outcome::Incomplete(Pages(3000))),
+            (fake(0, 3000, 2000, 0), 5000, &BOTH[..1], Outcome::Reached),
+            (fake(0, 3000, 1000, 1000), 5000, &BOTH[..1], Outcome::Incomplete(Pages(4000))),
+            (fake(0, 3000, 1000, 1000), 5000, &BOTH, Outcome::Reached),
+            (fake(0, 3000, 1000, 999), 5000, &BOTH, Outcome::Incomplete(Pages(4999))),
+            (Fake { memory_until: 100, ..fake(90, 5000, 0, 0) }, 1000, &BOTH, Outcome::LowMemory(Pages(122))),
+            (Fake { in_use: 200, ..fake(1000, 0, 0, 0) }, 100, &[], Outcome::InUse(Pages(200))),
+            (Fake { in_use: 100, ..fake(1000, 0, 0, 0) }, 100, &[], Outcome::Reached),
         ] {
             let from = kernel.pool;
-            assert_eq!(go(&mut kernel, to, helps), ended, "{from} to {to}");
+            assert_eq!(go(&mut kernel, to, reclaim), outcome, "{from} to {to}");
         }
     }
 
     #[test]
     fn nothing_is_compacted_while_pages_come() {
         let mut kernel = fake(0, 5000, 100, 100);
-        go(&mut kernel, 5000, &[Help::Compact]);
-        assert_eq!(kernel.helps, []);
+        go(&mut kernel, 5000, &[Reclaim::Compact]);
+        assert_eq!(kernel.reclaim, []);
     }
 
     #[test]
@@ -230,8 +230,8 @@ mod tests {
         let mut kernel = fake(0, 5000, 0, 0);
         let seen = std::cell::Cell::new(Pages(0));
         let stop = || seen.get() > Pages(0);
-        let ended = walk(&mut kernel, way(Pages(0), 5000, &[]), &stop, &mut |at| seen.set(at));
-        assert_eq!((ended, kernel.pool), (Ok(Ended::Interrupted), 32));
+        let outcome = resize(&mut kernel, request(Pages(0), 5000, &[]), &stop, &mut |at| seen.set(at));
+        assert_eq!((outcome, kernel.pool), (Ok(Outcome::Interrupted), 32));
     }
 
     #[test]

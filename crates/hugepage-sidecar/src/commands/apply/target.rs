@@ -5,14 +5,14 @@ use hugepage_core::assess::Sizing;
 use hugepage_core::read::Root;
 use hugepage_core::{PageSize, Pages};
 
-use crate::commands::size;
-use crate::commands::status::Look;
+use crate::commands::size::sizing::host_sizing;
+use crate::commands::survey::SurveyOptions;
 use crate::state::DIRECTORY;
 
 /// What the servers of this host, running or only configured, need of the pool of `size`; `None` if that is nobody's.
 pub fn sizing(root: &Root, size: PageSize, reserve_percent: u32) -> Option<Sizing> {
-    let look = Look { reserve_percent, state_dir: DIRECTORY.into() };
-    size::of(root, &look, &[], false).sizings.into_iter().find(|sizing| sizing.page_size == size)
+    let options = SurveyOptions { reserve_percent, state_dir: DIRECTORY.into() };
+    host_sizing(root, &options, &[], false).sizings.into_iter().find(|sizing| sizing.page_size == size)
 }
 
 /// The recommended number, for a pool that keeps `now`. It never takes pages away: who is down for an hour would not

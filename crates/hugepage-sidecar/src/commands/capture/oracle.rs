@@ -3,7 +3,7 @@
 
 use hugepage_core::read::oracle::START;
 
-use super::redact::lines;
+use super::lines::lines;
 
 /// Names, or beginnings of names, of initialisation parameters that are shown (Database Reference).
 const PARAMETERS: [&str; 22] = [
@@ -46,7 +46,7 @@ fn is_parameter(line: &str) -> bool {
 }
 
 /// Words of lines that tell of memory, in lower case.
-const TELLING: [&str; 24] = [
+const MEMORY_WORDS: [&str; 24] = [
     "4k ",
     "2048k ",
     "1048576k ",
@@ -80,12 +80,12 @@ pub fn alert_log(text: &str) -> String {
     let above = &text[..start];
     let above = above.rfind(START).map_or(above, |at| &above[at + START.len()..]);
     let near = above.rmatch_indices('\n').nth(4).map_or(above, |(at, _)| &above[at + 1..]);
-    let shown = text[start - near.len()..].lines().filter_map(telling);
+    let shown = text[start - near.len()..].lines().filter_map(memory_line);
     shown.flat_map(|line| [line, "\n".to_owned()]).collect()
 }
 
 /// The line, if it tells of memory or says when.
-fn telling(line: &str) -> Option<String> {
+fn memory_line(line: &str) -> Option<String> {
     let trimmed = line.trim();
     // log.xml: of a message's attributes only its time may leave.
     if trimmed.starts_with("<msg ") {
@@ -101,7 +101,7 @@ fn telling(line: &str) -> Option<String> {
         || is_time(plain)
         || is_parameter(plain)
         || plain.starts_with("***")
-        || TELLING.iter().any(|word| lower.contains(word));
+        || MEMORY_WORDS.iter().any(|word| lower.contains(word));
     match tells {
         true => Some(line.to_owned()),
         // A text that stays away must still be closed.
@@ -137,9 +137,9 @@ mod tests {
                     instance (normal)\nusername SYS logged in from 10.0.0.1\n****** Large Pages Information *****\n\nTotal \
                     Shared Global Region in Large Pages = 2 GB\n  sga_target               = 2G\n  audit_file_dest = \
                     \"/x\"\nPMON started with pid=2\nALTER USER x IDENTIFIED BY y\n";
-        let left = alert_log(text);
+        let kept = alert_log(text);
         assert_eq!(
-            left,
+            kept,
             "Tue Jan 06 11:22:33 2015\nStarting ORACLE instance (normal)\n****** Large Pages Information *****\nTotal Shared Global \
              Region in Large Pages = 2 GB\n  sga_target               = 2G\nPMON started with pid=2\n"
         );
@@ -149,7 +149,7 @@ mod tests {
     fn of_log_xml_no_addresses() {
         let text = "<msg time='2023-04-05T06:07:08.123+02:00' org_id='oracle' host_addr='10.0.0.1'>\n <txt>Starting ORACLE instance (normal)\n </txt>\n</msg>\n\
                     <msg time='2023-04-05T06:07:09.123+02:00' host_addr='10.0.0.1'>\n <txt>user x\n </txt>\n</msg>\n";
-        let left = alert_log(text);
-        assert!(left.contains(START) && !left.contains("10.0.0.1") && !left.contains("user x"), "{left}");
+        let kept = alert_log(text);
+        assert!(kept.contains(START) && !kept.contains("10.0.0.1") && !kept.contains("user x"), "{kept}");
     }
 }

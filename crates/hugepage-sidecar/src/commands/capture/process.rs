@@ -46,7 +46,7 @@ fn is_postgresql(program: &str) -> bool {
 }
 
 /// Names of what the server runs by itself, as postgres(1) titles them; backends' titles have users and databases.
-const OWN: [&str; 14] = [
+const BACKGROUND_PROCESSES: [&str; 14] = [
     "archiver",
     "autovacuum launcher",
     "background writer",
@@ -66,7 +66,7 @@ const OWN: [&str; 14] = [
 fn title_of_server(title: &str) -> String {
     // With cluster_name the title is "postgres: NAME: checkpointer ".
     let last = title.rsplit(": ").next().unwrap_or(title).trim();
-    match OWN.iter().find(|own| last.starts_with(**own)) {
+    match BACKGROUND_PROCESSES.iter().find(|own| last.starts_with(**own)) {
         Some(own) => format!(" {own}"),
         None => " backend".to_owned(),
     }

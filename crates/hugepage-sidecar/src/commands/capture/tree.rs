@@ -19,13 +19,13 @@ use rustix::io::Errno;
 use crate::signals::Interrupt;
 
 /// No file but an alert log is nearly as long.
-const LONGEST: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 /// Of an alert log so much is taken, from above its last start on.
-const BLOCK: u64 = 1 << 20;
+const MAX_START_BYTES: u64 = 1 << 20;
 
 /// What was left out, and why.
 #[derive(Debug, Default)]
-pub struct Left {
+pub struct Omitted {
     /// Files that no rule knows.
     pub unknown: BTreeSet<String>,
     /// What the host refused to show, with its error number.
@@ -33,35 +33,35 @@ pub struct Left {
 }
 
 /// Writes what the looks at `root` saw below `into`, an empty directory.
-pub fn write(root: &Root, looks: &[Look], into: &Path, interrupt: &Interrupt) -> anyhow::Result<Left> {
-    let mut tree = Tree { root, into, left: Left::default(), servers: BTreeMap::new() };
+pub fn write(root: &Root, looks: &[Look], into: &Path, interrupt: &Interrupt) -> anyhow::Result<Omitted> {
+    let mut tree = Tree { root, into, omitted: Omitted::default(), servers: BTreeMap::new() };
     // Links first: a file below one comes to lie where it points.
     for how in [How::Link, How::Content, How::Names, How::Existence] {
         for look in looks.iter().filter(|look| look.how == how) {
-            if interrupt.came() {
+            if interrupt.is_set() {
                 bail!("interrupted");
             }
-            if tree.may_be_shown(&look.path) {
+            if tree.is_allowed(&look.path) {
                 tree.take(look)?;
             }
         }
     }
-    let refused: String = tree.left.refused.iter().map(|(path, errno)| format!("{errno} {path}\n")).collect();
-    put(&into.join(REFUSED), refused.as_bytes())?;
-    Ok(tree.left)
+    let refused: String = tree.omitted.refused.iter().map(|(path, errno)| format!("{errno} {path}\n")).collect();
+    write_file(&into.join(REFUSED), refused.as_bytes())?;
+    Ok(tree.omitted)
 }
 
 struct Tree<'a> {
     root: &'a Root,
     into: &'a Path,
-    left: Left,
+    omitted: Omitted,
     /// Whether a process is one of a database server.
     servers: BTreeMap<String, bool>,
 }
 
 impl Tree<'_> {
     /// Of processes only those of database servers, and this one.
-    fn may_be_shown(&mut self, path: &str) -> bool {
+    fn is_allowed(&mut self, path: &str) -> bool {
         let Some(pid) = path.strip_prefix("/proc/").and_then(|rest| rest.split('/').next()) else { return true };
         if pid.parse::<u32>().is_err() {
             return true;
@@ -77,22 +77,22 @@ impl Tree<'_> {
         let Look { path, how } = look;
         match how {
             How::Link => {
-                if let Some(target) = self.seen(path, self.root.read_link(path)) {
+                if let Some(target) = self.or_refused(path, self.root.read_link(path)) {
                     let place = self.place(path)?;
                     if is_free(&place) {
-                        symlink(target, &place).with_context(|| could_not("link", &place))?;
+                        symlink(target, &place).with_context(|| context_of("link", &place))?;
                     }
                 }
             }
             How::Content => self.content(path)?,
             How::Names => {
-                if let Some(names) = self.seen(path, self.root.list(path)) {
+                if let Some(names) = self.or_refused(path, self.root.list(path)) {
                     self.names(path, &names)?;
                 }
             }
             How::Existence => {
                 if self.root.exists(path) {
-                    self.stand_in(path)?;
+                    self.placeholder(path)?;
                 }
             }
         }
@@ -107,12 +107,12 @@ impl Tree<'_> {
             let wanted = if is_alert_log(path) { last_start(&mut file) } else { all(&mut file) };
             wanted.map_err(|source| self.root.error("read", path, source))
         });
-        let Some(bytes) = self.seen(path, found) else { return Ok(()) };
+        let Some(bytes) = self.or_refused(path, found) else { return Ok(()) };
         match (redact::bytes_shown(path), redact::rule(path)) {
             (Some(shown), _) => self.keep(path, &bytes[..shown.min(bytes.len())]),
             (None, Some(rule)) => self.keep(path, rule(&String::from_utf8_lossy(&bytes)).as_bytes()),
             (None, None) => {
-                self.left.unknown.insert(path.to_owned());
+                self.omitted.unknown.insert(path.to_owned());
                 Ok(())
             }
         }
@@ -124,14 +124,14 @@ impl Tree<'_> {
         if !is_free(&place) {
             return Ok(());
         }
-        put(&place, content)?;
+        write_file(&place, content)?;
         // What a kernel makes up when it is read is as old as the reading; /proc/uptime is what tells when that was.
         if self.root.is_live() && redact::is_of_kernel(path) {
             return Ok(());
         }
         let modified = self.root.modified(path);
         let set = modified.map(|at| fs::File::options().write(true).open(&place)?.set_modified(at));
-        set.unwrap_or(Ok(())).with_context(|| could_not("write", &place))
+        set.unwrap_or(Ok(())).with_context(|| context_of("write", &place))
     }
 
     /// A name counts even if nobody looked at what it is. Of /proc only what was looked at is shown.
@@ -141,13 +141,13 @@ impl Tree<'_> {
             return Ok(());
         }
         for name in names {
-            self.stand_in(&format!("{path}/{name}"))?;
+            self.placeholder(&format!("{path}/{name}"))?;
         }
         Ok(())
     }
 
     /// An empty file or directory where nothing is yet.
-    fn stand_in(&mut self, path: &str) -> anyhow::Result<()> {
+    fn placeholder(&mut self, path: &str) -> anyhow::Result<()> {
         let place = self.place(path)?;
         if !is_free(&place) {
             return Ok(());
@@ -157,20 +157,20 @@ impl Tree<'_> {
 
     fn directory(&self, path: &str) -> anyhow::Result<()> {
         let place = self.place(path)?;
-        fs::create_dir_all(&place).with_context(|| could_not("make", &place))
+        fs::create_dir_all(&place).with_context(|| context_of("make", &place))
     }
 
     /// The value, or a note of the refusal. What is not there, or gone by now, is not there in the tree either.
-    fn seen<T>(&mut self, path: &str, result: Result<T, ReadError>) -> Option<T> {
+    fn or_refused<T>(&mut self, path: &str, result: Result<T, ReadError>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(ReadError::Io { source, .. }) => {
                 let errno = source.raw_os_error().filter(|errno| !not_there().contains(errno));
-                self.left.refused.extend(errno.map(|errno| (path.to_owned(), errno)));
+                self.omitted.refused.extend(errno.map(|errno| (path.to_owned(), errno)));
                 None
             }
             Err(ReadError::Content { .. }) => {
-                self.left.unknown.insert(path.to_owned());
+                self.omitted.unknown.insert(path.to_owned());
                 None
             }
         }
@@ -189,7 +189,7 @@ impl Tree<'_> {
                 _ => {}
             }
             if components.peek().is_some() && !place.is_dir() {
-                fs::create_dir_all(&place).with_context(|| could_not("make", &place))?;
+                fs::create_dir_all(&place).with_context(|| context_of("make", &place))?;
             }
         }
         Ok(place)
@@ -204,11 +204,11 @@ fn is_free(place: &Path) -> bool {
     place.symlink_metadata().is_err()
 }
 
-fn put(place: &Path, content: &[u8]) -> anyhow::Result<()> {
-    fs::write(place, content).with_context(|| could_not("write", place))
+fn write_file(place: &Path, content: &[u8]) -> anyhow::Result<()> {
+    fs::write(place, content).with_context(|| context_of("write", place))
 }
 
-fn could_not(what: &str, place: &Path) -> String {
+fn context_of(what: &str, place: &Path) -> String {
     format!("could not {what} {}", place.display())
 }
 
@@ -228,14 +228,14 @@ fn is_alert_log(path: &str) -> bool {
 
 fn all(file: &mut fs::File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.take(LONGEST).read_to_end(&mut bytes)?;
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// Of an alert log, which may be of any length, a piece that begins above its last start; nothing if it has none.
 fn last_start(file: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
     match alert_log::find_last(file)? {
-        Some(start) => piece(file, start.saturating_sub(4 << 10), BLOCK),
+        Some(start) => piece(file, start.saturating_sub(4 << 10), MAX_START_BYTES),
         None => Ok(Vec::new()),
     }
 }
@@ -306,9 +306,9 @@ mod tests {
         {
             let _ = root.read(path);
         }
-        let left = write(&Root::at(host.path()), &record.looks(), into.path(), &Interrupt::default()).unwrap();
+        let omitted = write(&Root::at(host.path()), &record.looks(), into.path(), &Interrupt::default()).unwrap();
         assert_eq!(ask(&Root::at(into.path())), answer);
-        assert_eq!(left.unknown.iter().collect::<Vec<_>>(), ["/data/server.key"]);
+        assert_eq!(omitted.unknown.iter().collect::<Vec<_>>(), ["/data/server.key"]);
         let shown = everything(into.path());
         assert!(shown.contains("include = '../shared.conf'"), "{shown}");
         assert!(!shown.contains("secret") && !into.path().join("proc/8").exists(), "{shown}");
@@ -318,7 +318,7 @@ mod tests {
     fn nothing_is_written_outside() {
         let into = tempfile::tempdir().unwrap();
         let root = Root::live();
-        let tree = Tree { root: &root, into: into.path(), left: Left::default(), servers: BTreeMap::new() };
+        let tree = Tree { root: &root, into: into.path(), omitted: Omitted::default(), servers: BTreeMap::new() };
         for path in ["/../../etc/x", "/a/../../../b", "/a/b/../c"] {
             assert!(tree.place(path).unwrap().starts_with(into.path()), "{path}");
         }

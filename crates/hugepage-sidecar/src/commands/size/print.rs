@@ -2,13 +2,13 @@
 
 use hugepage_core::Bytes;
 
-use super::out::{Out, PoolOut, Script};
+use super::output::{PoolSizing, ScriptComparison, SizeOutput};
 use crate::output::table::{or_unknown, table, wrapped};
 
-pub fn csv(out: &Out) -> anyhow::Result<()> {
+pub fn csv(output: &SizeOutput) -> anyhow::Result<()> {
     let mut writer = csv::Writer::from_writer(std::io::stdout());
     writer.write_record(["page_size", "instance", "is_running", "pages", "held", "does_not_fit_by"])?;
-    for pool in &out.pools {
+    for pool in &output.pools {
         for need in &pool.needs {
             let misfit = pool.does_not_fit.iter().find(|misfit| misfit.instance == need.instance);
             writer.write_record([
@@ -25,32 +25,32 @@ pub fn csv(out: &Out) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub fn print(out: &Out) {
-    for pool in &out.pools {
+pub fn print(output: &SizeOutput) {
+    for pool in &output.pools {
         print_pool(pool);
     }
-    for one in &out.not_counted {
+    for one in &output.not_counted {
         println!("{}", wrapped(&format!("not counted: {} {}: {}", one.kind, one.instance, one.why), 0, 2));
     }
-    if let Some(memlock) = out.memlock_kb {
+    if let Some(memlock) = output.memlock_kb {
         println!("memlock of Oracle's owner (limits.conf): at least {memlock} kB");
-        let group = or_unknown(out.hugetlb_shm_group.clone());
-        let what = match out.memlock_is_enough {
+        let group = or_unknown(output.hugetlb_shm_group.clone());
+        let what = match output.memlock_is_enough {
             Some(true) => "it need not be set where memlock is that high",
             Some(false) => "this kernel asks for a group of Oracle's owner here, whatever memlock is",
             None => "from Linux 5.18 on it has to be a group of Oracle's owner",
         };
         println!("{}", wrapped(&format!("vm.hugetlb_shm_group: {group}; {what}"), 0, 2));
     }
-    if let Some(script) = &out.hugepages_settings_sh {
-        print_script(script, out);
+    if let Some(script) = &output.hugepages_settings_sh {
+        print_script(script, output);
     }
-    for note in &out.notes {
+    for note in &output.notes {
         println!("{}", wrapped(&format!("note: {note}"), 0, 2));
     }
 }
 
-fn print_pool(pool: &PoolOut) {
+fn print_pool(pool: &PoolSizing) {
     let size = Bytes(pool.page_size);
     match pool.recommended_nr_hugepages {
         Some(pages) if pool.is_default => {
@@ -96,8 +96,8 @@ fn print_pool(pool: &PoolOut) {
     println!();
 }
 
-fn print_script(script: &Script, out: &Out) {
-    let ours = out.pools.iter().find(|pool| pool.is_default).and_then(|pool| pool.recommended_nr_hugepages);
+fn print_script(script: &ScriptComparison, output: &SizeOutput) {
+    let ours = output.pools.iter().find(|pool| pool.is_default).and_then(|pool| pool.recommended_nr_hugepages);
     println!("hugepages_settings.sh would say {} where this says {}:", script.pages, or_unknown(ours));
     let lines = [
         (script.one_page_too_many_for_each_segment, "pages too many: it adds one to each segment"),
