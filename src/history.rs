@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use hugepage_core::assess::Status;
-use hugepage_core::history::record::{Instance, Origin};
+use hugepage_core::history::record::{InstanceIdentity, Origin};
 use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::{Root, identity};
@@ -29,7 +29,7 @@ pub fn now_for_people() -> String {
 }
 
 /// The last record of this very instance; none if the history is switched off.
-pub fn last(instance: &Instance) -> Option<Record> {
+pub fn last(instance: &InstanceIdentity) -> Option<Record> {
     let is_ours = |record: &Record| record.instance.is_past_of(instance);
     (settings::history_size() > 0).then(|| keep(file().last(is_ours)))?.flatten()
 }
@@ -61,10 +61,10 @@ pub fn keep<T>(result: Result<T, HistoryError>) -> Option<T> {
 
 /// Who this server is.
 #[allow(unsafe_code)]
-pub fn instance(notes: &mut Notes) -> Instance {
+pub fn instance(notes: &mut Notes) -> InstanceIdentity {
     // SAFETY: read from the control file before shared memory is allocated.
     let identifier = unsafe { pg_sys::GetSystemIdentifier() };
-    Instance {
+    InstanceIdentity {
         machine: notes.keep(identity::machine(&Root::live())).unwrap_or_default(),
         directory: data_directory().to_string_lossy().into_owned(),
         system_identifier: identifier.to_string(),

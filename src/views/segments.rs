@@ -1,6 +1,6 @@
 //! `hugepage_segments` and `hugepage_segments_detail()`: the shared memory that a process of this server maps.
 
-use hugepage_core::collect::segments::{self, SharedMemory};
+use hugepage_core::collect::segments::{self, MappedSegment};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
 use pgrx::prelude::*;
@@ -55,11 +55,11 @@ fn hugepage_segments_detail() -> TableIterator<
     }))
 }
 
-fn rows(notes: &mut Notes) -> Vec<SharedMemory> {
+fn rows(notes: &mut Notes) -> Vec<MappedSegment> {
     segments::rows(&Root::live(), server::address_in_main(), server::address_in_interlock(), notes)
 }
 
-fn shown(row: SharedMemory) -> (String, String, i64, Option<i64>, String) {
+fn shown(row: MappedSegment) -> (String, String, i64, Option<i64>, String) {
     (
         row.role.to_string(),
         text(row.mapping.name().to_owned()),

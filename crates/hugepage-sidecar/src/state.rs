@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use hugepage_core::collect::instances::{Instance, Kind};
-use hugepage_core::history::record::Instance as Whose;
+use hugepage_core::collect::instances::{Instance, InstanceKind};
+use hugepage_core::history::record::InstanceIdentity as Whose;
 
 /// Where it keeps that.
 pub const DIRECTORY: &str = "/var/lib/hugepage-sidecar";
@@ -22,7 +22,7 @@ pub fn history_file(directory: &Path, kind: &str, name: &str) -> PathBuf {
 /// ORACLE_HOME, as patches make it do.
 pub fn instance_identity(instance: &Instance, machine: String) -> Whose {
     let major = instance.version.as_deref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    let directory = instance.directory.clone().filter(|_| instance.kind == Kind::PostgreSql);
+    let directory = instance.directory.clone().filter(|_| instance.kind == InstanceKind::PostgreSql);
     Whose {
         machine,
         directory: directory.unwrap_or_else(|| instance.name.clone()),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use hugepage_core::Notes;
 use hugepage_core::Pages;
 use hugepage_core::collect::instances::{Survey, asked_of};
-use hugepage_core::collect::stopped_databases::{Down, Wants};
+use hugepage_core::collect::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_core::read::postgresql_conf::Configuration;
 use hugepage_core::read::{Root, postmaster_opts};
 
@@ -20,7 +20,7 @@ use hugepage_core::read::{Root, postmaster_opts};
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The clusters of Debian's and Red Hat's candidates, of systemd units, and of `given`, that do not run.
-pub fn clusters(root: &Root, survey: &Survey, given: &[PathBuf], notes: &mut Notes) -> Vec<Down> {
+pub fn clusters(root: &Root, survey: &Survey, given: &[PathBuf], notes: &mut Notes) -> Vec<StoppedDatabase> {
     let running: BTreeSet<PathBuf> = survey
         .instances
         .iter()
@@ -101,9 +101,13 @@ fn list(root: &Root, directory: &str) -> Vec<String> {
     root.list(directory).unwrap_or_default()
 }
 
-fn inspect(root: &Root, cluster: &ClusterPaths, notes: &mut Notes) -> Down {
-    let down =
-        |page_size, wants| Down { kind: "postgresql", name: cluster.data.display().to_string(), page_size, wants };
+fn inspect(root: &Root, cluster: &ClusterPaths, notes: &mut Notes) -> StoppedDatabase {
+    let down = |page_size, wants| StoppedDatabase {
+        kind: "postgresql",
+        name: cluster.data.display().to_string(),
+        page_size,
+        wants,
+    };
     let config = cluster.config.clone().unwrap_or_else(|| cluster.data.join("postgresql.conf"));
     let mut configuration = Configuration::default();
     for file in [&config, &cluster.data.join("postgresql.auto.conf")] {

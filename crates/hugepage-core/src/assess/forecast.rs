@@ -2,7 +2,7 @@
 
 use crate::assess::{Cause, HugePages, LockLimit, Outlook, Share};
 use crate::model::server::{Asked, PoolFact};
-use crate::read::cgroup::{Limit, Limits};
+use crate::read::cgroup::{CgroupLimit, CgroupLimits};
 use crate::{Bytes, PageSize, Pages};
 
 /// What a start asks the kernel for.
@@ -18,13 +18,13 @@ pub struct Demand {
 
 /// What it would find: the pool of the page size that it asks for, and the limits on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ground {
+pub struct PoolState {
     /// The page size; `None` where the kernel has no huge pages and so no default size.
     pub huge_page_size: Option<PageSize>,
     /// The pool of that size.
     pub pool: PoolFact,
     /// cgroup limits on that size.
-    pub limits: Option<Limits>,
+    pub limits: Option<CgroupLimits>,
     /// As in [`Facts`](crate::assess::Facts).
     pub lock_limit: Option<LockLimit>,
 }
@@ -35,7 +35,7 @@ pub enum Pending {
     /// The next start asks for what the running server has.
     Unchanged,
     /// It asks for this.
-    Changed(Demand, Ground),
+    Changed(Demand, PoolState),
     /// The server would not start at all; its own error text.
     Refused(String),
     /// It could not be found out; a note says why.
@@ -61,8 +61,8 @@ pub struct Forecast {
 
 impl Forecast {
     /// For a start that asks `asked` and has a segment of `size`, of a server that has `own` pages of that pool now.
-    pub fn of(asked: &Asked, size: Option<Bytes>, ground: &Ground, own: Pages) -> Self {
-        let Ground { huge_page_size, pool, limits, lock_limit } = ground;
+    pub fn of(asked: &Asked, size: Option<Bytes>, ground: &PoolState, own: Pages) -> Self {
+        let PoolState { huge_page_size, pool, limits, lock_limit } = ground;
         let supported = !matches!(pool, PoolFact::Unsupported(..));
         let needed = huge_page_size.filter(|_| supported).zip(size).map(|(page, size)| page.pages_to_hold(size));
         let outlook = Outlook::of(asked, needed, own, ground);
@@ -76,8 +76,9 @@ impl Forecast {
         let allowed = room.zip(*huge_page_size).map_or(Pages(u64::MAX), |(room, page)| page.pages_within(room));
         let guaranteed = share.map(|share| share.guaranteed.min(allowed));
 
-        let below_segment =
-            |limit: &Limit| needed.zip(*huge_page_size).is_some_and(|(needed, page)| limit.limit < page.times(needed));
+        let below_segment = |limit: &CgroupLimit| {
+            needed.zip(*huge_page_size).is_some_and(|(needed, page)| limit.limit < page.times(needed))
+        };
         let cause = match outlook {
             Outlook::Hugetlb => limits
                 .as_ref()

@@ -5,7 +5,7 @@ use crate::{Bytes, PageSize, Pages};
 
 /// What one server needs of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Need {
+pub struct PoolNeed {
     /// Its name.
     pub name: String,
     /// The pages that it needs.
@@ -33,7 +33,7 @@ pub struct Sizing {
     /// The size of its pages.
     pub page_size: PageSize,
     /// Every server that needs any of it.
-    pub needs: Vec<Need>,
+    pub needs: Vec<PoolNeed>,
     /// What processes hold that belong to none of these.
     pub others: Pages,
     /// All of it together, whether it fits or not.
@@ -67,15 +67,15 @@ impl Sizing {
 
     /// `used`: pages of the pool that anybody has or was promised. Who has its pages keeps them; of the others those that
     /// run come before those that do not, and small before large, so that as many as possible fit.
-    pub fn of(page_size: PageSize, mut needs: Vec<Need>, used: Pages, room: Option<Room>) -> Self {
+    pub fn of(page_size: PageSize, mut needs: Vec<PoolNeed>, used: Pages, room: Option<Room>) -> Self {
         needs.retain(|need| need.pages > Pages(0));
         let held = needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.held));
         let others = used.saturating_sub(held);
-        let sum = |pages: Pages, need: &Need| pages.saturating_add(need.pages.max(need.held));
+        let sum = |pages: Pages, need: &PoolNeed| pages.saturating_add(need.pages.max(need.held));
         let total = needs.iter().fold(others, sum);
         let capacity =
             room.map(|room| pool_share::capacity(room.mem_total, room.reserve_percent, room.elsewhere, page_size));
-        let mut order: Vec<&Need> = needs.iter().collect();
+        let mut order: Vec<&PoolNeed> = needs.iter().collect();
         order.sort_by_key(|need| (need.held < need.pages, !need.is_running, need.pages));
         let (mut pool, mut misfits) = (others, Vec::new());
         for need in order {
@@ -103,8 +103,8 @@ mod tests {
 
     const GB: u64 = 1 << 30;
 
-    fn need(name: &str, pages: u64, held: u64, is_running: bool) -> Need {
-        Need { name: name.to_owned(), pages: Pages(pages), held: Pages(held), is_running }
+    fn need(name: &str, pages: u64, held: u64, is_running: bool) -> PoolNeed {
+        PoolNeed { name: name.to_owned(), pages: Pages(pages), held: Pages(held), is_running }
     }
 
     fn room(gb: u64) -> Option<Room> {

@@ -13,7 +13,7 @@ pub use crate::model::cause::Cause;
 pub use crate::model::landing::Landing;
 pub use crate::model::server::{Asked, Facts, HugePages, LockLimit, Loss, PoolFact, Product, Segment};
 pub use finding::{Finding, Severity, Threat};
-pub use forecast::{Demand, Forecast, Ground, Pending};
+pub use forecast::{Demand, Forecast, Pending, PoolState};
 pub use host::Sizing;
 pub use outlook::Outlook;
 pub use pool_share::Share;

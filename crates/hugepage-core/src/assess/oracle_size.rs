@@ -25,7 +25,7 @@ pub fn rounded(sga: Bytes) -> Bytes {
 
 /// What is known of an instance that is down but configured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Down {
+pub struct StoppedOracle {
     /// What its last start wanted in huge pages of the size at hand.
     pub expected: Option<Pages>,
     /// The size that its parameters ask for.
@@ -36,7 +36,7 @@ pub struct Down {
 
 /// What an instance will take at its next start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum OracleNeed {
     /// So many huge pages.
     Pages(Pages),
     /// None: its SGA will be files in /dev/shm, which are never in huge pages.
@@ -47,14 +47,14 @@ pub enum Need {
 
 /// The need of an instance that is down: the larger of what its last start wanted and what its parameters ask for, and
 /// [`EXTRA`].
-pub fn when_down(down: &Down, page_size: PageSize) -> Need {
+pub fn when_down(down: &StoppedOracle, page_size: PageSize) -> OracleNeed {
     if down.automatic_memory {
-        return Need::AutomaticMemory;
+        return OracleNeed::AutomaticMemory;
     }
     let configured = down.sga_max_size.map(|size| page_size.pages_to_hold(rounded(size)));
     match down.expected.max(configured) {
-        Some(pages) if pages > Pages(0) => Need::Pages(pages.saturating_add(EXTRA)),
-        _ => Need::Unknown,
+        Some(pages) if pages > Pages(0) => OracleNeed::Pages(pages.saturating_add(EXTRA)),
+        _ => OracleNeed::Unknown,
     }
 }
 
@@ -65,7 +65,7 @@ pub fn when_running(segments: impl IntoIterator<Item = Bytes>, page_size: PageSi
 
 /// A System V segment as hugepages_settings.sh sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
+pub struct SgaSegment {
     /// Its size.
     pub size: Bytes,
     /// Whether an Oracle instance is known to use it, which the script does not ask.
@@ -97,10 +97,10 @@ pub const SPARE: Pages = Pages(1);
 ///
 /// It never counts instances that are down, takes whatever is in use for what is needed, and does not look at how much
 /// memory the host has.
-pub fn hugepages_settings(segments: impl IntoIterator<Item = Segment>, default_size: PageSize) -> ScriptCount {
+pub fn hugepages_settings(segments: impl IntoIterator<Item = SgaSegment>, default_size: PageSize) -> ScriptCount {
     const LEAST: Bytes = Bytes(100_000_000);
     let mut count = ScriptCount { pages: SPARE, ..ScriptCount::default() };
-    for Segment { size, of_oracle } in segments {
+    for SgaSegment { size, of_oracle } in segments {
         let needed = default_size.pages_to_hold(size);
         let whole = default_size.pages_within(size);
         let counted = if whole > Pages(0) { whole.saturating_add(Pages(1)) } else { Pages(0) };

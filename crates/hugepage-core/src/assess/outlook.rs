@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::Pages;
-use crate::assess::forecast::Ground;
+use crate::assess::forecast::PoolState;
 use crate::assess::pool_share::Share;
 use crate::model::server::{Asked, HugePages, PoolFact, Product};
 
@@ -27,7 +27,7 @@ impl Outlook {
     pub const ALL: [Self; 5] = [Self::Hugetlb, Self::Mixed, Self::Base, Self::Fails, Self::Unknown];
 
     /// For a server that asks for `needed` pages of the pool and has `own` of it now.
-    pub fn of(asked: &Asked, needed: Option<Pages>, own: Pages, ground: &Ground) -> Self {
+    pub fn of(asked: &Asked, needed: Option<Pages>, own: Pages, ground: &PoolState) -> Self {
         let refused = match asked.huge_pages {
             HugePages::Off => return Self::Base,
             HugePages::Try => Self::Base,

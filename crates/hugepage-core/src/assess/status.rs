@@ -1,7 +1,7 @@
 //! The assessment of one server: everything that `SELECT * FROM hugepage_status` says, before it is put into words.
 
 use crate::assess::{
-    Cause, Demand, Facts, Finding, Forecast, Ground, HugePages, Landing, Outlook, Pending, Severity, Share, Threat,
+    Cause, Demand, Facts, Finding, Forecast, HugePages, Landing, Outlook, Pending, PoolState, Severity, Share, Threat,
     pool_share,
 };
 use crate::{Bytes, PageSize, Pages};
@@ -45,7 +45,7 @@ impl Status {
     /// Works everything out.
     pub fn of(facts: Facts) -> Self {
         let landing = facts.landing();
-        let ground = Ground {
+        let ground = PoolState {
             huge_page_size: facts.huge_page_size,
             pool: facts.pool.clone(),
             limits: facts.limits.clone(),

@@ -50,8 +50,8 @@ const EVENTS: [&str; 5] = ["pgscan_kswapd", "pgscan_direct", "allocstall", "comp
 /// All facts, in a fixed order; what can't be read is a note.
 pub fn facts(root: &Root, notes: &mut Notes) -> Vec<HostFact> {
     let mut facts = Vec::new();
-    type Source = fn(&Root) -> Result<Vec<HostFact>, ReadError>;
-    let sources: [Source; 6] = [memory, transparent_huge_pages, parameters, boot_command_line, next_boot, pressure];
+    type FactReader = fn(&Root) -> Result<Vec<HostFact>, ReadError>;
+    let sources: [FactReader; 6] = [memory, transparent_huge_pages, parameters, boot_command_line, next_boot, pressure];
     for source in sources {
         facts.extend(notes.keep(source(root)).unwrap_or_default());
     }

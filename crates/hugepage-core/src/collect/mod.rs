@@ -12,15 +12,15 @@ pub mod stopped_databases;
 use crate::PageSize;
 use crate::notes::Notes;
 use crate::read::Root;
-use crate::read::cgroup::{Hierarchy, Limits};
+use crate::read::cgroup::{CgroupLimits, Hierarchy};
 
 /// The hugetlb hierarchy as [`Hierarchy::find`] saw it. `None`: it could not be told, and a note says why.
 /// `Some(None)`: there is none, so nothing limits.
 pub type CgroupView<'a> = Option<Option<&'a Hierarchy>>;
 
 /// The cgroup limits on pages of `size`, with a note on what can't be seen of them.
-pub fn limits(root: &Root, view: CgroupView<'_>, size: PageSize, notes: &mut Notes) -> Option<Limits> {
-    let Some(hierarchy) = view? else { return Some(Limits::default()) };
+pub fn limits(root: &Root, view: CgroupView<'_>, size: PageSize, notes: &mut Notes) -> Option<CgroupLimits> {
+    let Some(hierarchy) = view? else { return Some(CgroupLimits::default()) };
     let limits = hierarchy.limits(root, size, notes);
     if limits.hidden_levels {
         notes.add("cgroup limits that can't be seen from here may hold too");

@@ -2,7 +2,7 @@
 
 use crate::collect::{CgroupView, limits};
 use crate::notes::Notes;
-use crate::read::cgroup::Limit;
+use crate::read::cgroup::CgroupLimit;
 use crate::read::meminfo::Meminfo;
 use crate::read::pool::{self, Pool};
 use crate::read::{Root, buddyinfo};
@@ -18,7 +18,7 @@ pub struct PoolRow {
     /// The counters.
     pub pool: Pool,
     /// The cgroup limit with the least room; `None` where there is none or none can be seen, and for a node.
-    pub limit: Option<Limit>,
+    pub limit: Option<CgroupLimit>,
     /// How many more pages the kernel could make of the free memory as it lies, without compaction; `None` for pages
     /// larger than the buddy allocator's largest block.
     pub obtainable_now: Option<Pages>,

@@ -1,6 +1,6 @@
 //! The facts on one PostgreSQL server, seen from one of its own processes.
 
-use crate::assess::{Asked, Facts, Ground, Landing, Pending, PoolFact, Segment};
+use crate::assess::{Asked, Facts, Landing, Pending, PoolFact, PoolState, Segment};
 use crate::collect::{CgroupView, limits};
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
@@ -34,7 +34,7 @@ pub fn facts(
         Some(segment) if segment.landing == Landing::Hugetlb => segment.page_size,
         _ => asked.huge_page_size.or(meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size)),
     };
-    let Ground { pool, limits, .. } = ground(root, huge_page_size, meminfo.as_ref(), view, notes);
+    let PoolState { pool, limits, .. } = ground(root, huge_page_size, meminfo.as_ref(), view, notes);
     Facts {
         asked,
         segment,
@@ -58,10 +58,10 @@ pub fn ground(
     meminfo: Option<&Meminfo>,
     view: CgroupView<'_>,
     notes: &mut Notes,
-) -> Ground {
+) -> PoolState {
     let pool = pool_of_size(root, size, meminfo, notes);
     let limits = size.and_then(|size| limits(root, view, size, notes));
-    Ground { huge_page_size: size, pool, limits, lock_limit: None }
+    PoolState { huge_page_size: size, pool, limits, lock_limit: None }
 }
 
 /// The pool of `size` alone.

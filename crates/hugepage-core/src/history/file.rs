@@ -9,7 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::history::record::{Line, Record};
+use crate::history::record::{HistoryLine, Record};
 
 /// A file this long was not written by us: it is not read, and not written.
 const LONGEST: u64 = 256 << 20;
@@ -83,8 +83,8 @@ impl HistoryFile {
         let mut history = History::default();
         for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
             match Record::from_line(line) {
-                Some(Line::Record(record)) => history.records.push(*record),
-                Some(Line::OtherVersion) => {}
+                Some(HistoryLine::Record(record)) => history.records.push(*record),
+                Some(HistoryLine::OtherVersion) => {}
                 None => history.damaged += 1,
             }
         }
@@ -104,8 +104,8 @@ impl HistoryFile {
             // The first line of a tail may be cut; it is looked at when more is read.
             let skip = if start == 0 { 0 } else { bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len()) };
             let found = bytes[skip..].rsplit(|&byte| byte == b'\n').find_map(|line| match Record::from_line(line)? {
-                Line::Record(record) => Some(*record).filter(|record| wanted(record)),
-                Line::OtherVersion => None,
+                HistoryLine::Record(record) => Some(*record).filter(|record| wanted(record)),
+                HistoryLine::OtherVersion => None,
             });
             if found.is_some() || start == 0 {
                 return Ok(found);

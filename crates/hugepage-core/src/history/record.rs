@@ -42,7 +42,7 @@ impl Event {
 /// Who a record speaks of. A copy of a data directory in another place of the same machine, or on another machine, is
 /// another instance: it does not inherit the past of its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Instance {
+pub struct InstanceIdentity {
     /// A hash of /etc/machine-id, or the host's name where there is none, as in containers.
     pub machine: String,
     /// The data directory.
@@ -53,7 +53,7 @@ pub struct Instance {
     pub server_version_num: u32,
 }
 
-impl Instance {
+impl InstanceIdentity {
     /// Whether `self`'s record is the past of `now`: the same cluster in the same directory of the same machine, or a
     /// cluster that pg_upgrade made from it (another system identifier, a newer major) and that the file was brought
     /// along to.
@@ -84,7 +84,7 @@ pub struct Record {
     /// The kernel's identifier of this boot.
     pub boot_id: Option<String>,
     /// Who this is about.
-    pub instance: Instance,
+    pub instance: InstanceIdentity,
     /// What the kernel calls the segment (the inode of its mapping), where the recorder sees no other sign of a new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<u64>,
@@ -146,7 +146,7 @@ pub struct Origin {
     /// The kernel's identifier of this boot.
     pub boot_id: Option<String>,
     /// Who it is.
-    pub instance: Instance,
+    pub instance: InstanceIdentity,
     /// As in [`Record`].
     pub segment: Option<u64>,
 }
@@ -258,18 +258,18 @@ impl Record {
     }
 
     /// Takes a line without its line feed; `None` if it is damaged.
-    pub fn from_line(line: &[u8]) -> Option<Line> {
+    pub fn from_line(line: &[u8]) -> Option<HistoryLine> {
         match serde_json::from_slice(Self::json_of(line)?) {
-            Ok(record @ Self { v: VERSION, .. }) => Some(Line::Record(Box::new(record))),
+            Ok(record @ Self { v: VERSION, .. }) => Some(HistoryLine::Record(Box::new(record))),
             // Whole, as its checksum says, but of another version of this extension.
-            _ => Some(Line::OtherVersion),
+            _ => Some(HistoryLine::OtherVersion),
         }
     }
 }
 
 /// A line that is whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum HistoryLine {
     /// One that we understand.
     Record(Box<Record>),
     /// One that another version wrote.

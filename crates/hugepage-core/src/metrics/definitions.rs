@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use super::{Family, Instance, Labels, Sample, Snapshot};
+use super::{Family, InstanceMetrics, Labels, MetricsSnapshot, Sample};
 use crate::assess::{Cause, Finding, Landing, Outlook, Severity};
 use crate::collect::pools::PoolRow;
 use crate::read::meminfo::Meminfo;
@@ -29,7 +29,7 @@ enum Value<T> {
 const BYTES: Option<&str> = Some("bytes");
 const HUGEPAGES: Option<&str> = Some("hugepages");
 
-const INSTANCE: &[Metric<Instance>] = &[
+const INSTANCE: &[Metric<InstanceMetrics>] = &[
     Metric {
         name: "hugepage_verdict",
         unit: None,
@@ -238,8 +238,9 @@ const HOST: &[Metric<Meminfo>] = &[
 ];
 
 /// All metrics that have a sample, in the order of the definitions.
-pub(super) fn families(snapshot: &Snapshot) -> Vec<Family> {
-    let of_instance = |instance: &Instance| vec![("kind", instance.kind.clone()), ("name", instance.name.clone())];
+pub(super) fn families(snapshot: &MetricsSnapshot) -> Vec<Family> {
+    let of_instance =
+        |instance: &InstanceMetrics| vec![("kind", instance.kind.clone()), ("name", instance.name.clone())];
     let of_pool = |row: &PoolRow| vec![("page_size", page_size(row.pool.page_size))];
     let of_node =
         |row: &PoolRow| [of_pool(row), row.node.map(|node| ("node", node.to_string())).into_iter().collect()].concat();
@@ -275,7 +276,7 @@ impl<T> Metric<T> {
 }
 
 /// How grave each thing that can be found is.
-fn findings(instance: &Instance) -> Vec<(String, u64)> {
+fn findings(instance: &InstanceMetrics) -> Vec<(String, u64)> {
     Finding::NAMES.iter().map(|name| ((*name).to_owned(), level(instance.status.severity_of(name)))).collect()
 }
 

@@ -18,9 +18,9 @@ use crate::read::meminfo::Meminfo;
 
 /// A host and what runs on it, at one moment.
 #[derive(Clone, Debug)]
-pub struct Snapshot {
+pub struct MetricsSnapshot {
     /// The instances; no two of one kind may have the same name.
-    pub instances: Vec<Instance>,
+    pub instances: Vec<InstanceMetrics>,
     /// The pools of all page sizes, and the nodes' shares of them.
     pub pools: Vec<PoolRow>,
     /// The host's memory; `None` if it could not be read.
@@ -29,7 +29,7 @@ pub struct Snapshot {
 
 /// One instance of a database system.
 #[derive(Clone, Debug)]
-pub struct Instance {
+pub struct InstanceMetrics {
     /// What it is an instance of: `postgresql`, `oracle`.
     pub kind: String,
     /// What tells it from the others of its kind on this host: PostgreSQL's data directory, Oracle's SID.
@@ -63,6 +63,6 @@ pub(crate) struct Sample {
 type Labels = Vec<(&'static str, String)>;
 
 /// The text, as OpenMetrics 1.0 has it, `# EOF` at its end.
-pub fn text(snapshot: &Snapshot) -> String {
+pub fn text(snapshot: &MetricsSnapshot) -> String {
     openmetrics::text(definitions::families(snapshot))
 }

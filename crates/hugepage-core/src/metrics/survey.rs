@@ -1,11 +1,11 @@
 //! The metrics of a host with all its instances, as the sidecar sees it.
 
-use super::{Instance, Snapshot};
+use super::{InstanceMetrics, MetricsSnapshot};
 use crate::collect::instances::{self, Survey};
 
-impl From<&Survey> for Snapshot {
+impl From<&Survey> for MetricsSnapshot {
     fn from(survey: &Survey) -> Self {
-        let instances = survey.instances.iter().map(|instance| Instance {
+        let instances = survey.instances.iter().map(|instance| InstanceMetrics {
             kind: instance.kind.to_string(),
             name: name(instance, &survey.instances),
             status: instance.status.clone(),
@@ -59,7 +59,7 @@ mod tests {
     }
 
     fn names(tree: &tempfile::TempDir) -> Vec<String> {
-        let snapshot = Snapshot::from(&survey(&Root::at(tree.path()), 20));
+        let snapshot = MetricsSnapshot::from(&survey(&Root::at(tree.path()), 20));
         assert_eq!(snapshot.meminfo.and_then(|meminfo| meminfo.page_tables), Some(crate::Bytes(1_024_000)));
         snapshot.instances.into_iter().map(|instance| format!("{} {}", instance.kind, instance.name)).collect()
     }

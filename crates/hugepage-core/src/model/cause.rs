@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::model::landing::Landing;
 use crate::model::server::{Asked, Facts, HugePages, LockLimit, PoolFact, Product};
-use crate::read::cgroup::Limit;
+use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, Pages};
 
 /// Why shared memory is not as asked.
@@ -57,7 +57,7 @@ impl Cause {
             None | Some(Landing::Unknown) => return Some(Self::Unknown),
             Some(Landing::Thp | Landing::PartialThp | Landing::Mixed | Landing::Base) => {}
         }
-        let room = facts.limits.as_ref().and_then(|limits| limits.tightest_reservation()).map(Limit::room);
+        let room = facts.limits.as_ref().and_then(|limits| limits.tightest_reservation()).map(CgroupLimit::room);
         let left = |available: Pages| available.saturating_add(facts.own());
         let has = facts.pool.known().map(|pool| (pool.nr, pool.available().map(left)));
         Some(match Self::of_refusal(&facts.asked, needed, &facts.pool, has, room, facts.lock_limit) {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::assess::{Cause, Landing, Pending};
 use crate::history::Lost;
-use crate::read::cgroup::Limits;
+use crate::read::cgroup::CgroupLimits;
 use crate::read::maps::Mapping;
 use crate::read::meminfo::Meminfo;
 use crate::read::pool::Pool;
@@ -163,7 +163,7 @@ pub struct Facts {
     /// The host's memory.
     pub meminfo: Option<Meminfo>,
     /// cgroup limits on that size.
-    pub limits: Option<Limits>,
+    pub limits: Option<CgroupLimits>,
     /// What the configuration on disk would ask for.
     pub pending: Pending,
     /// The hundredths of memory that the host keeps for base pages.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How something was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum How {
+pub enum AccessKind {
     /// Where a symbolic link points to.
     Link,
     /// The content of a file.
@@ -19,26 +19,26 @@ pub enum How {
 
 /// One look, at an absolute path as the kernel names it, there or not.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Look {
+pub struct FileAccess {
     /// Where.
     pub path: String,
     /// What for.
-    pub how: How,
+    pub how: AccessKind,
 }
 
 /// All looks so far; clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Record(Arc<Mutex<BTreeSet<Look>>>);
+pub struct AccessLog(Arc<Mutex<BTreeSet<FileAccess>>>);
 
-impl Record {
+impl AccessLog {
     /// Notes one.
-    pub(super) fn add(&self, path: &str, how: How) {
-        let look = Look { path: path.to_owned(), how };
+    pub(super) fn add(&self, path: &str, how: AccessKind) {
+        let look = FileAccess { path: path.to_owned(), how };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(look);
     }
 
     /// All of them, by path.
-    pub fn looks(&self) -> Vec<Look> {
+    pub fn looks(&self) -> Vec<FileAccess> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 }

@@ -50,7 +50,7 @@ impl Version {
 
 /// A limit of one level.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limit {
+pub struct CgroupLimit {
     /// The file that sets it.
     pub path: String,
     /// The most bytes that this cgroup may have.
@@ -59,7 +59,7 @@ pub struct Limit {
     pub usage: Bytes,
 }
 
-impl Limit {
+impl CgroupLimit {
     /// What is left.
     pub const fn room(&self) -> Bytes {
         self.room_without(Bytes(0))
@@ -73,33 +73,33 @@ impl Limit {
 
 /// All limits on one page size that could be seen, from the process's own cgroup upwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct CgroupLimits {
     /// Checked when a page is first touched: beyond it SIGBUS or EFAULT.
-    pub fault: Vec<Limit>,
+    pub fault: Vec<CgroupLimit>,
     /// Checked by mmap(2) and shmget(2): beyond it ENOMEM.
-    pub reservation: Vec<Limit>,
+    pub reservation: Vec<CgroupLimit>,
     /// Whether limits may exist that can't be seen from here.
     pub hidden_levels: bool,
 }
 
-impl Limits {
+impl CgroupLimits {
     /// The lowest fault-time limit.
-    pub fn lowest_fault(&self) -> Option<&Limit> {
+    pub fn lowest_fault(&self) -> Option<&CgroupLimit> {
         self.fault.iter().min_by_key(|limit| limit.limit)
     }
 
     /// The reservation limit with the least room.
-    pub fn tightest_reservation(&self) -> Option<&Limit> {
+    pub fn tightest_reservation(&self) -> Option<&CgroupLimit> {
         self.tightest_reservation_without(Bytes(0))
     }
 
     /// The reservation limit with the least room once `own` of the usage is given back.
-    pub fn tightest_reservation_without(&self, own: Bytes) -> Option<&Limit> {
+    pub fn tightest_reservation_without(&self, own: Bytes) -> Option<&CgroupLimit> {
         self.reservation.iter().min_by_key(|limit| limit.room_without(own))
     }
 
     /// The limit of either kind with the least room.
-    pub fn tightest(&self) -> Option<&Limit> {
+    pub fn tightest(&self) -> Option<&CgroupLimit> {
         self.fault.iter().chain(&self.reservation).min_by_key(|limit| limit.room())
     }
 }
@@ -125,12 +125,12 @@ impl Hierarchy {
 
     /// The limits on `page_size` that hold for this process now. What can't be read of them is a note, and counts as
     /// levels that can't be seen.
-    pub fn limits(&self, root: &Root, page_size: PageSize, notes: &mut Notes) -> Limits {
+    pub fn limits(&self, root: &Root, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
         self.limits_on(root, self.own_path(root), page_size, notes)
     }
 
     /// The same for another process, `pid`.
-    pub fn limits_of(&self, root: &Root, pid: i32, page_size: PageSize, notes: &mut Notes) -> Limits {
+    pub fn limits_of(&self, root: &Root, pid: i32, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
         self.limits_on(root, self.path_of(root, &format!("/proc/{pid}/cgroup")), page_size, notes)
     }
 
@@ -140,10 +140,10 @@ impl Hierarchy {
         path: Result<String, ReadError>,
         page_size: PageSize,
         notes: &mut Notes,
-    ) -> Limits {
-        let mut limits = Limits { hidden_levels: self.hidden_levels, ..Limits::default() };
+    ) -> CgroupLimits {
+        let mut limits = CgroupLimits { hidden_levels: self.hidden_levels, ..CgroupLimits::default() };
         let Some(path) = notes.keep(path) else {
-            return Limits { hidden_levels: true, ..limits };
+            return CgroupLimits { hidden_levels: true, ..limits };
         };
         let mut level = path.as_str();
         loop {
@@ -188,7 +188,7 @@ impl Hierarchy {
         }
     }
 
-    fn read_level(&self, root: &Root, level: &str, size: PageSize, limits: &mut Limits) -> Result<(), ReadError> {
+    fn read_level(&self, root: &Root, level: &str, size: PageSize, limits: &mut CgroupLimits) -> Result<(), ReadError> {
         let level = if level.is_empty() { String::new() } else { format!("/{level}") };
         let prefix = format!("{}{level}/hugetlb.{}", self.mount_point, size.cgroup_name());
         let [fault, reservation] = self.version.files();
@@ -200,7 +200,7 @@ impl Hierarchy {
                 number => match number.parse() {
                     Ok(limit) if limit < UNLIMITED => {
                         let usage = Bytes(root.read_number(&format!("{prefix}.{usage_file}"))?);
-                        into.push(Limit { path, limit: Bytes(limit), usage });
+                        into.push(CgroupLimit { path, limit: Bytes(limit), usage });
                     }
                     Ok(_) => {}
                     Err(_) => return Err(root.content(&path, format!("\"{number}\" is not a limit"))),

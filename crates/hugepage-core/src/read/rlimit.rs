@@ -7,14 +7,14 @@ use crate::{Bytes, ReadError};
 
 /// One limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum Rlimit {
     /// No limit (`unlimited`, RLIM_INFINITY).
     Unlimited,
     /// So much.
     At(Bytes),
 }
 
-impl Limit {
+impl Rlimit {
     /// The bytes; `None` for no limit.
     pub const fn bytes(self) -> Option<Bytes> {
         match self {
@@ -28,9 +28,9 @@ impl Limit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockedMemory {
     /// What holds now.
-    pub soft: Option<Limit>,
+    pub soft: Option<Rlimit>,
     /// How far the process may raise it by itself.
-    pub hard: Option<Limit>,
+    pub hard: Option<Rlimit>,
 }
 
 impl LockedMemory {
@@ -39,8 +39,8 @@ impl LockedMemory {
         let values = text.lines().find_map(|line| line.strip_prefix("Max locked memory"));
         let mut words = values.unwrap_or_default().split_ascii_whitespace();
         let mut next = || match words.next()? {
-            "unlimited" => Some(Limit::Unlimited),
-            bytes => bytes.parse().ok().map(|bytes| Limit::At(Bytes(bytes))),
+            "unlimited" => Some(Rlimit::Unlimited),
+            bytes => bytes.parse().ok().map(|bytes| Rlimit::At(Bytes(bytes))),
         };
         Self { soft: next(), hard: next() }
     }
@@ -57,18 +57,18 @@ mod tests {
 
     #[test]
     fn the_line_in_its_forms() {
-        let at = |bytes| Some(Limit::At(Bytes(bytes)));
+        let at = |bytes| Some(Rlimit::At(Bytes(bytes)));
         for (line, soft, hard) in [
             ("Max locked memory         8388608              8388608              bytes", at(8 << 20), at(8 << 20)),
             (
                 "Max locked memory         65536                unlimited            bytes",
                 at(65536),
-                Some(Limit::Unlimited),
+                Some(Rlimit::Unlimited),
             ),
             (
                 "Max locked memory         unlimited            unlimited            bytes",
-                Some(Limit::Unlimited),
-                Some(Limit::Unlimited),
+                Some(Rlimit::Unlimited),
+                Some(Rlimit::Unlimited),
             ),
             ("Max locked memory         -1 x", None, None),
             ("Max locked memory", None, None),
@@ -87,7 +87,7 @@ mod tests {
         let result = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) };
         assert_eq!(result, 0);
         let as_limit =
-            |value| Some(if value == libc::RLIM_INFINITY { Limit::Unlimited } else { Limit::At(Bytes(value)) });
+            |value| Some(if value == libc::RLIM_INFINITY { Rlimit::Unlimited } else { Rlimit::At(Bytes(value)) });
         let expected = LockedMemory { soft: as_limit(limit.rlim_cur), hard: as_limit(limit.rlim_max) };
         let pid = i32::try_from(std::process::id()).unwrap();
         assert_eq!(locked_memory(&Root::live(), pid).unwrap(), Some(expected));

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 
-use crate::read::access_log::{How, Record};
+use crate::read::access_log::{AccessKind, AccessLog};
 use crate::{PageSize, ReadError};
 
 /// In a tree made by a capture: what its host refused to show, a line `ERRNO PATH` each.
@@ -26,7 +26,7 @@ pub struct Root {
     place: PathBuf,
     /// In front of every path that is noted or was refused: where this is below the root that those speak of.
     prefix: String,
-    record: Option<Record>,
+    record: Option<AccessLog>,
     /// By path, the error numbers of what the host that was captured refused to show.
     refused: BTreeMap<String, i32>,
 }
@@ -48,8 +48,8 @@ impl Root {
 
     /// The same place, where every look is noted. It is no longer live: files answer, and no system calls, so that
     /// what is noted is what the same question needs of a tree of files.
-    pub fn recording(&self) -> (Self, Record) {
-        let record = Record::default();
+    pub fn recording(&self) -> (Self, AccessLog) {
+        let record = AccessLog::default();
         (Self { record: Some(record.clone()), ..self.clone() }, record)
     }
 
@@ -66,11 +66,11 @@ impl Root {
     /// Whether `path` is a file of a tree, so that reading it asks nothing of a kernel. Where looks are noted, this is
     /// one.
     pub fn is_captured(&self, path: &str) -> bool {
-        self.note(path, How::Content);
+        self.note(path, AccessKind::Content);
         self.place != Path::new("/")
     }
 
-    fn note(&self, path: &str, how: How) {
+    fn note(&self, path: &str, how: AccessKind) {
         if let Some(record) = &self.record {
             record.add(&format!("{}{path}", self.prefix), how);
         }
@@ -104,7 +104,7 @@ impl Root {
 
     /// Opens `path` for reading. Whatever is in its place, this does not wait for it.
     pub fn open(&self, path: &str) -> Result<File, ReadError> {
-        self.note(path, How::Content);
+        self.note(path, AccessKind::Content);
         self.open_at_once(path, OFlags::empty()).map_err(|source| self.error("open", path, self.refusal(path, source)))
     }
 
@@ -126,7 +126,7 @@ impl Root {
     /// Opens `path` for reading if it is a regular file: a pipe or a device in its place is an error, and does not make
     /// the reader wait.
     pub fn open_regular(&self, path: &str) -> Result<File, ReadError> {
-        self.note(path, How::Content);
+        self.note(path, AccessKind::Content);
         let opened = self.open_at_once(path, OFlags::empty());
         let file = opened.map_err(|source| self.error("open", path, self.refusal(path, source)))?;
         match file.metadata() {
@@ -208,7 +208,7 @@ impl Root {
 
     /// The names in the directory `path`, sorted.
     pub fn list(&self, path: &str) -> Result<Vec<String>, ReadError> {
-        self.note(path, How::Names);
+        self.note(path, AccessKind::Names);
         let directory = match self.prefix.is_empty() {
             true => Ok(None),
             false => self.open_at_once(path, OFlags::DIRECTORY).map(Some),
@@ -228,7 +228,7 @@ impl Root {
 
     /// Where the symbolic link `path` points to.
     pub fn read_link(&self, path: &str) -> Result<String, ReadError> {
-        self.note(path, How::Link);
+        self.note(path, AccessKind::Link);
         let target = fs::read_link(self.path(path));
         let target = target.map_err(|source| self.error("read", path, self.refusal(path, source)))?;
         Ok(target.to_string_lossy().into_owned())
@@ -236,14 +236,14 @@ impl Root {
 
     /// When the regular file `path` was last written to; `None` if there is none that can be seen.
     pub fn modified(&self, path: &str) -> Option<SystemTime> {
-        self.note(path, How::Existence);
+        self.note(path, AccessKind::Existence);
         let metadata = fs::metadata(self.path(path)).ok()?;
         metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
     }
 
     /// Whether something is at `path` that can be seen.
     pub fn exists(&self, path: &str) -> bool {
-        self.note(path, How::Existence);
+        self.note(path, AccessKind::Existence);
         self.path(path).exists()
     }
 
@@ -282,7 +282,7 @@ impl Directory<'_> {
     pub fn read_number(&self, name: &str) -> Result<u64, ReadError> {
         let path = || format!("{}/{name}", self.path);
         if self.root.record.is_some() {
-            self.root.note(&path(), How::Content);
+            self.root.note(&path(), AccessKind::Content);
         }
         match openat(&self.descriptor, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
             Ok(file) => self.root.number(&path(), file.into()),
@@ -329,12 +329,12 @@ mod tests {
         root.exists("/sys/kernel/mm");
         let looks: Vec<_> = record.looks().into_iter().map(|look| (look.path, look.how)).collect();
         let expected = [
-            ("/proc/none", How::Content),
-            ("/proc/self/auxv", How::Content),
-            ("/proc/self/exe", How::Link),
-            ("/proc/self/ns", How::Names),
-            ("/proc/sys/vm/swappiness", How::Content),
-            ("/sys/kernel/mm", How::Existence),
+            ("/proc/none", AccessKind::Content),
+            ("/proc/self/auxv", AccessKind::Content),
+            ("/proc/self/exe", AccessKind::Link),
+            ("/proc/self/ns", AccessKind::Names),
+            ("/proc/sys/vm/swappiness", AccessKind::Content),
+            ("/sys/kernel/mm", AccessKind::Existence),
         ];
         assert_eq!(looks, expected.map(|(path, how)| (path.to_owned(), how)));
     }

@@ -10,7 +10,7 @@ use hugepage_core::assess::page_tables::PageTables;
 use hugepage_core::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Product, Segment, Status};
 use hugepage_core::collect::pools::PoolRow;
 use hugepage_core::read::boot::NextBoot;
-use hugepage_core::read::cgroup::Limits;
+use hugepage_core::read::cgroup::CgroupLimits;
 use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::pool::Pool;
@@ -33,7 +33,7 @@ struct Host {
     gigantic: [u64; 5],
     memory: u64,
     page_tables: u64,
-    limits: Limits,
+    limits: CgroupLimits,
     connections: u64,
     at_boot: Option<u64>,
     dynamic: u64,
@@ -54,7 +54,7 @@ impl Default for Host {
             gigantic: [0; 5],
             memory: 16 * GIB,
             page_tables: 64 * MIB,
-            limits: Limits::default(),
+            limits: CgroupLimits::default(),
             connections: 100,
             at_boot: Some(534),
             dynamic: MIB,

@@ -2,7 +2,7 @@
 
 use hugepage_core::Bytes;
 use hugepage_core::assess::HugePages;
-use hugepage_core::read::cgroup::{Limit, Limits};
+use hugepage_core::read::cgroup::{CgroupLimit, CgroupLimits};
 
 use super::{GIB, Host, MIB, page_size};
 
@@ -135,14 +135,17 @@ fn gigantic_pages() {
 
 #[test]
 fn limits_of_cgroups() {
-    let limit =
-        |megabytes| Limit { path: "/sys/fs/cgroup/a/x".to_owned(), limit: Bytes(megabytes * MIB), usage: Bytes(0) };
-    let fault = Limits { fault: vec![limit(1024)], ..Limits::default() };
+    let limit = |megabytes| CgroupLimit {
+        path: "/sys/fs/cgroup/a/x".to_owned(),
+        limit: Bytes(megabytes * MIB),
+        usage: Bytes(0),
+    };
+    let fault = CgroupLimits { fault: vec![limit(1024)], ..CgroupLimits::default() };
     let host = Host { pool: [534, 534, 534, 0, 9], at_boot: Some(534), ..Host::default() };
     check(&Host { limits: fault, ..host.clone() }, &["critical /sys/fs/cgroup/a/x: 1073741824 -> 1119879168"]);
-    let reserved = Limits { reservation: vec![limit(1024)], ..Limits::default() };
+    let reserved = CgroupLimits { reservation: vec![limit(1024)], ..CgroupLimits::default() };
     check(&Host { limits: reserved, ..host.clone() }, &["warning /sys/fs/cgroup/a/x: 1073741824 -> 1119879168"]);
-    check(&Host { limits: Limits { fault: vec![limit(1068)], ..Limits::default() }, ..host }, &[]);
+    check(&Host { limits: CgroupLimits { fault: vec![limit(1068)], ..CgroupLimits::default() }, ..host }, &[]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use hugepage_core::advise;
 use hugepage_core::assess::{HugePages, Landing, PoolFact};
-use hugepage_core::read::cgroup::Limits;
+use hugepage_core::read::cgroup::CgroupLimits;
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{PageSize, Pages};
 
@@ -14,7 +14,7 @@ fn messages_and_hints() {
     let base = Server::in_base_pages();
     let huge = Server::default();
     let overcommit = Pool { surplus: Some(Pages(512)), overcommit: Some(Pages(512)), ..pool(512, 0, 0) };
-    let both = Limits { fault: vec![limit(GIB / 2, 0)], reservation: vec![limit(3 * GIB / 4, MIB)], ..Limits::default() };
+    let both = CgroupLimits { fault: vec![limit(GIB / 2, 0)], reservation: vec![limit(3 * GIB / 4, MIB)], ..CgroupLimits::default() };
     let cases = [
         (
             Server { size: 15 * GIB, ..base.clone() },
@@ -103,7 +103,7 @@ fn messages_and_hints() {
         ),
         (
             // A limit that is high enough is not to be raised, although others can't be seen.
-            Server { limits: reservation(&[(2 * GIB, GIB)]).map(|limits| Limits { hidden_levels: true, ..limits }), ..huge.clone() },
+            Server { limits: reservation(&[(2 * GIB, GIB)]).map(|limits| CgroupLimits { hidden_levels: true, ..limits }), ..huge.clone() },
             "Shared memory (1 GB) is in 512 huge pages of 2 MB, but whether a restart gets huge pages depends on cgroup limits \
              that can't be seen from here.",
             None,

@@ -6,7 +6,7 @@ mod killed;
 mod places;
 mod regressions;
 
-use hugepage_core::history::record::{Instance, VERSION};
+use hugepage_core::history::record::{InstanceIdentity, VERSION};
 use hugepage_core::history::{Event, HistoryFile, Record};
 
 /// A server in 70 huge pages of 2 MB, as asked and for certain; `number` tells records apart.
@@ -39,8 +39,8 @@ fn record(number: i64) -> Record {
     }
 }
 
-fn instance() -> Instance {
-    Instance {
+fn instance() -> InstanceIdentity {
+    InstanceIdentity {
         machine: "57e36840".to_owned(),
         directory: "/var/lib/postgresql/15/main".to_owned(),
         system_identifier: "7710572194914248055".to_owned(),

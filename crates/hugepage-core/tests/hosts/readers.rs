@@ -228,7 +228,7 @@ fn cgroup_limits() {
         let root = host(name);
         let hierarchy = Hierarchy::find(&root).unwrap().unwrap();
         let limits = hierarchy.limits(&root, page_size(2 * MIB), &mut Notes::default());
-        let flat = |limits: &[hugepage_core::read::cgroup::Limit]| -> Vec<_> {
+        let flat = |limits: &[hugepage_core::read::cgroup::CgroupLimit]| -> Vec<_> {
             limits.iter().map(|limit| (limit.path.clone(), limit.limit.0, limit.usage.0)).collect()
         };
         assert_eq!(flat(&limits.fault), fault, "{name}");

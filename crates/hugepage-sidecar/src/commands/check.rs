@@ -3,7 +3,7 @@
 use clap::Args;
 use hugepage_core::advise::{hint, message};
 use hugepage_core::assess::{Severity, Sizing};
-use hugepage_core::collect::instances::{Instance, Landed, Survey};
+use hugepage_core::collect::instances::{Instance, InstanceLanding, Survey};
 use hugepage_core::collect::pools;
 use hugepage_core::read::Root;
 
@@ -56,7 +56,7 @@ fn sentence(survey: &Survey, wanted: Option<&str>) -> String {
 
 /// Performance data: `name=value[unit]`.
 fn figures(survey: &Survey, sizings: &[Sizing]) -> String {
-    let landed = survey.instances.iter().filter(|instance| instance.landed() == Landed::All).count();
+    let landed = survey.instances.iter().filter(|instance| instance.landed() == InstanceLanding::All).count();
     let mut figures =
         vec![format!("instances={}", survey.instances.len()), format!("instances_in_huge_pages={landed}")];
     let missing: Option<u64> = survey.instances.iter().map(|instance| Some(instance.status.missing?.0)).sum();

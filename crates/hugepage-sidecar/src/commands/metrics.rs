@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
-use hugepage_core::metrics::{Snapshot, text};
+use hugepage_core::metrics::{MetricsSnapshot, text};
 use hugepage_core::read::Root;
 
 use crate::atomic_file;
@@ -24,7 +24,7 @@ pub struct MetricsOptions {
 /// Well if the text was written, whatever it says: the alerts judge that.
 pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
     let survey = survey_with_history(root, &options.survey);
-    let text = text(&Snapshot::from(&survey));
+    let text = text(&MetricsSnapshot::from(&survey));
     match &options.textfile {
         Some(path) => atomic_file::write(path, text.as_bytes(), 0o644).with_context(|| path.display().to_string())?,
         None => print!("{text}"),

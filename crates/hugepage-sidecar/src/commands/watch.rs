@@ -10,7 +10,7 @@ use hugepage_core::advise::events::Volume;
 use hugepage_core::advise::log::Message;
 use hugepage_core::assess::Sizing;
 use hugepage_core::collect::instances::{Survey, survey};
-use hugepage_core::metrics::{Snapshot, text};
+use hugepage_core::metrics::{MetricsSnapshot, text};
 use hugepage_core::read::Root;
 
 use crate::atomic_file;
@@ -102,7 +102,8 @@ fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &Watch
         text.push(b'\n');
         written(path, &text)
     });
-    let metrics = options.textfile.as_deref().map(|path| written(path, text(&Snapshot::from(survey)).as_bytes()));
+    let metrics =
+        options.textfile.as_deref().map(|path| written(path, text(&MetricsSnapshot::from(survey)).as_bytes()));
     let oracle = options.oracle_dir.as_deref().map(|directory| {
         let next = Some(options.interval).filter(|_| !options.once);
         let snapshot = oracle::survey_snapshot::from_survey(root, survey, sizings, next);

@@ -13,7 +13,7 @@ use crate::oracle::account::{Group, User};
 
 /// What a file that Oracle reads may be opened by.
 #[derive(Clone, Copy, Debug)]
-pub struct FileAccess {
+pub struct FilePermissions {
     /// Its owner; `None` leaves the writer.
     pub owner: Option<User>,
     /// Its group.
@@ -67,7 +67,7 @@ impl OracleDirectory {
 
     /// Makes the file `name` anew with `text` and brings it to the disk. What stood under that name is gone, whatever
     /// it was; it is never written through.
-    pub fn create(&self, name: &str, text: &str, access: FileAccess) -> Result<()> {
+    pub fn create(&self, name: &str, text: &str, access: FilePermissions) -> Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let write = || -> io::Result<()> {
             self.remove(name)?;

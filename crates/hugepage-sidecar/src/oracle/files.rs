@@ -11,7 +11,7 @@ use rustix::fs::Mode;
 
 use crate::oracle::account::{Group, User};
 use crate::oracle::columns::{FILES, columns};
-use crate::oracle::directory::{FileAccess, OracleDirectory};
+use crate::oracle::directory::{FilePermissions, OracleDirectory};
 use crate::oracle::record_line::{header, line};
 use crate::oracle::snapshot::{FileContent, SnapshotContent};
 
@@ -34,14 +34,14 @@ pub struct WriterOptions {
 #[derive(Debug)]
 pub struct Writer {
     directory: OracleDirectory,
-    access: FileAccess,
+    access: FilePermissions,
     _lock: File,
 }
 
 impl Writer {
     /// Waits for another writer to be ready.
     pub fn new(directory: OracleDirectory, options: &WriterOptions) -> Result<Self> {
-        let access = FileAccess {
+        let access = FilePermissions {
             owner: options.owner,
             group: options.group.unwrap_or(directory.group()),
             mode: Mode::from_bits_truncate(options.mode.unwrap_or(DEFAULT_MODE)),

@@ -6,9 +6,9 @@ use hugepage_core::advise::host::{self, HostRecommendation};
 use hugepage_core::advise::message::terms::Terms;
 use hugepage_core::advise::{hint, message};
 use hugepage_core::assess::{self, Landing, Product, Segment, Sizing};
-use hugepage_core::collect::instances::{Instance, Landed, Survey};
+use hugepage_core::collect::instances::{Instance, InstanceLanding, Survey};
 use hugepage_core::collect::pools::PoolRow;
-use hugepage_core::read::rlimit::Limit;
+use hugepage_core::read::rlimit::Rlimit;
 use hugepage_core::read::{Root, sysctl};
 use humantime::parse_rfc3339_weak;
 
@@ -94,9 +94,9 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         message: Some(message(status)),
         hint: hint(status),
         sga_in_huge_pages: match landed {
-            Landed::All => Some(true),
-            Landed::Mixed | Landed::Nothing | Landed::Amm => Some(false),
-            Landed::Some | Landed::Unknown => None,
+            InstanceLanding::All => Some(true),
+            InstanceLanding::Mixed | InstanceLanding::Nothing | InstanceLanding::Amm => Some(false),
+            InstanceLanding::Some | InstanceLanding::Unknown => None,
         },
         landed_in: Some(instance.landed_in().to_string()),
         mapping: segment.map(|segment| segment.name.clone()),
@@ -107,8 +107,8 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         base_page_bytes: known.map(Segment::in_base_pages),
         use_large_pages: setting.split_once(" = ").map(|(_, value)| value.to_owned()),
         huge_page_size: facts.huge_page_size.map(|size| size.bytes()),
-        memlock: soft.and_then(Limit::bytes),
-        memlock_unlimited: soft.map(|limit| limit == Limit::Unlimited),
+        memlock: soft.and_then(Rlimit::bytes),
+        memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),
         pages_needed: status.needed,
         pages_missing: status.missing,
         nr_hugepages: pool.map(|pool| pool.nr),

@@ -6,10 +6,10 @@ use std::time::SystemTime;
 use hugepage_core::advise::host::HostRecommendation;
 use hugepage_core::advise::{hint, message};
 use hugepage_core::assess::{Landing, Product, Sizing};
-use hugepage_core::collect::instances::memory::Memory;
-use hugepage_core::collect::instances::{Instance, Kind, Survey};
+use hugepage_core::collect::instances::memory::InstanceMemory;
+use hugepage_core::collect::instances::{Instance, InstanceKind, Survey};
 use hugepage_core::collect::pools::PoolRow;
-use hugepage_core::read::rlimit::Limit;
+use hugepage_core::read::rlimit::Rlimit;
 use hugepage_core::{Bytes, Pages};
 use serde::Serialize;
 
@@ -134,8 +134,8 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         recommended_nr_hugepages: sizing.and_then(|sizing| pages(sizing.recommended)),
         processes: instance.page_tables.processes,
         page_tables: bytes(instance.page_tables.total),
-        memlock: bytes(soft.and_then(Limit::bytes)),
-        memlock_unlimited: soft.map(|limit| limit == Limit::Unlimited),
+        memlock: bytes(soft.and_then(Rlimit::bytes)),
+        memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),
         version: instance.version.clone(),
         oracle_home: instance.home.clone(),
         data_directory: instance.directory.clone(),
@@ -146,7 +146,7 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
     }
 }
 
-fn of_sizes(memory: &Memory) -> Vec<PageSizeShare> {
+fn of_sizes(memory: &InstanceMemory) -> Vec<PageSizeShare> {
     let sizes = memory.by_page_size().into_iter();
     sizes.map(|(page, size)| PageSizeShare { page_size: page.map(|page| page.bytes().0), bytes: size.0 }).collect()
 }
@@ -154,7 +154,7 @@ fn of_sizes(memory: &Memory) -> Vec<PageSizeShare> {
 fn setting(instance: &Instance) -> String {
     let asked = instance.status.facts.asked;
     let text = hugepage_core::advise::message::terms::Terms::of(asked.product).setting(asked.huge_pages);
-    debug_assert!(matches!(asked.product, Product::PostgreSql) == (instance.kind == Kind::PostgreSql));
+    debug_assert!(matches!(asked.product, Product::PostgreSql) == (instance.kind == InstanceKind::PostgreSql));
     text.to_owned()
 }
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use hugepage_core::collect::instances::{Instance, Kind};
-use hugepage_core::history::record::{Instance as Whose, Record};
+use hugepage_core::collect::instances::{Instance, InstanceKind};
+use hugepage_core::history::record::{InstanceIdentity, Record};
 use hugepage_core::history::{HistoryError, HistoryFile};
 use hugepage_core::read::{Root, identity};
 
@@ -30,7 +30,7 @@ pub struct StoredHistory {
 /// Every history of the instance that there is; what could not be read is a note.
 pub fn read(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<StoredHistory>, Vec<String>) {
     let mut files = Vec::new();
-    if let (Kind::PostgreSql, Some(directory)) = (instance.kind, &instance.directory) {
+    if let (InstanceKind::PostgreSql, Some(directory)) = (instance.kind, &instance.directory) {
         let path = Path::new(directory).join(SERVER_FILE).to_string_lossy().into_owned();
         // A postmaster works in its data directory, and the kernel knows the way there also into a container.
         let location = match root.is_live() {
@@ -67,7 +67,7 @@ pub fn read(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<St
 
 /// Whom the records have to speak of: this machine or the container that the server sees; empty if that can't be told,
 /// as of Oracle, identities files hold one instance alone.
-fn identities(root: &Root, instance: &Instance) -> Vec<Whose> {
+fn identities(root: &Root, instance: &Instance) -> Vec<InstanceIdentity> {
     if instance.directory.is_none() || instance.system_identifier.is_none() {
         return Vec::new();
     }

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use crate::PageSize;
 use crate::advise::Recommendation;
 use crate::assess::{Severity, Sizing};
-use crate::collect::instances::{Landed, Survey};
+use crate::collect::instances::{InstanceLanding, Survey};
 
 /// One thing to set, for one server or for the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
     };
     let severity = worst.status.verdict().0;
     let misfits: Vec<_> = sizings.iter().flat_map(|sizing| &sizing.misfits).collect();
-    let landed = survey.instances.iter().filter(|instance| instance.landed() == Landed::All).count();
+    let landed = survey.instances.iter().filter(|instance| instance.landed() == InstanceLanding::All).count();
     let unknown = survey.instances.iter().filter(|instance| instance.landed().is_hidden()).count();
     let mut text = match (count, landed) {
         (1, 1) => "The one instance is in huge pages".to_owned(),

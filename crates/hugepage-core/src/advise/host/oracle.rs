@@ -3,12 +3,12 @@
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::advise::{hint, message};
 use crate::assess::{Cause, Severity};
-use crate::collect::instances::{Instance, Kind, Landed, Survey};
+use crate::collect::instances::{Instance, InstanceKind, InstanceLanding, Survey};
 use crate::read::oracle::Parameters;
-use crate::read::rlimit::Limit;
+use crate::read::rlimit::Rlimit;
 
 pub fn rule(instance: &Instance) -> Vec<Recommendation> {
-    if instance.kind == Kind::PostgreSql {
+    if instance.kind == InstanceKind::PostgreSql {
         return Vec::new();
     }
     let parameters = instance.last_start.as_ref().map(|start| &start.parameters);
@@ -25,7 +25,7 @@ pub fn rule(instance: &Instance) -> Vec<Recommendation> {
 
 /// What the whole host has of it.
 pub fn host_rule(survey: &Survey) -> Vec<Recommendation> {
-    if survey.instances.iter().all(|instance| instance.kind == Kind::PostgreSql) {
+    if survey.instances.iter().all(|instance| instance.kind == InstanceKind::PostgreSql) {
         return Vec::new();
     }
     [large_pools(survey), ramfs(survey)].into_iter().flatten().collect()
@@ -99,13 +99,13 @@ fn automatic_memory(instance: &Instance, parameters: Option<&Parameters>) -> Opt
 /// The limit that the instance really has is below its SGA: huge pages or not, the next start may not lock it.
 fn memlock(instance: &Instance) -> Option<Recommendation> {
     let segment = instance.status.facts.segment.as_ref()?;
-    let Some(Limit::At(limit)) = instance.memlock?.soft else { return None };
-    if limit >= segment.to_reserve || instance.landed() == Landed::Amm {
+    let Some(Rlimit::At(limit)) = instance.memlock?.soft else { return None };
+    if limit >= segment.to_reserve || instance.landed() == InstanceLanding::Amm {
         return None;
     }
     let wanted = segment.to_reserve.0.div_ceil(1024);
     Some(Recommendation {
-        severity: if instance.landed() == Landed::All { Severity::Notice } else { Severity::Warning },
+        severity: if instance.landed() == InstanceLanding::All { Severity::Notice } else { Severity::Warning },
         area: Area::Limits,
         command: Some(format!("echo 'oracle - memlock {wanted}' > /etc/security/limits.d/90-oracle-memlock.conf")),
         ..make(
@@ -120,7 +120,7 @@ fn memlock(instance: &Instance) -> Option<Recommendation> {
 /// On 11.2 with base pages every login touches the whole SGA (a seed's 2.5 s against 0.15 s).
 fn pre_page_sga(instance: &Instance, parameters: &Parameters) -> Option<Recommendation> {
     let is_11_2 = instance.version.as_deref().is_some_and(|version| version.starts_with("11."));
-    let applies = is_11_2 && parameters.flag("pre_page_sga") == Some(true) && instance.landed() != Landed::All;
+    let applies = is_11_2 && parameters.flag("pre_page_sga") == Some(true) && instance.landed() != InstanceLanding::All;
     applies.then(|| Recommendation {
         severity: Severity::Warning,
         command: Some("ALTER SYSTEM SET pre_page_sga = FALSE SCOPE=SPFILE;".to_owned()),

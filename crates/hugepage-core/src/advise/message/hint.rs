@@ -3,7 +3,7 @@
 use crate::advise::command;
 use crate::advise::message::phrases::Words;
 use crate::assess::{Cause, HugePages, LockLimit, PoolFact};
-use crate::read::cgroup::Limit;
+use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, Pages};
 
 /// With a capital letter and a full stop.
@@ -12,7 +12,7 @@ fn sentence(text: &str) -> String {
     characters.next().map(|first| format!("{}{}.", first.to_uppercase(), characters.as_str())).unwrap_or_default()
 }
 
-fn raise(limit: &Limit, to: Bytes) -> String {
+fn raise(limit: &CgroupLimit, to: Bytes) -> String {
     format!("set {} to at least {} bytes", limit.path, to.0)
 }
 
@@ -123,7 +123,7 @@ impl Words<'_> {
     }
 
     /// What a cgroup must allow for the server to start in huge pages beside its other processes.
-    pub(in crate::advise) fn wanted_of(&self, limit: &Limit) -> Option<Bytes> {
+    pub(in crate::advise) fn wanted_of(&self, limit: &CgroupLimit) -> Option<Bytes> {
         Some(limit.usage.saturating_sub(self.own_bytes()).saturating_add(self.needed_bytes()?))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Pages;
 use crate::advise::command;
-use crate::assess::{Cause, Forecast, Ground, Outlook, Pending, PoolFact, Share, Status, pool_share};
+use crate::assess::{Cause, Forecast, Outlook, Pending, PoolFact, PoolState, Share, Status, pool_share};
 
 /// What is so; `None` where the outlook does not speak of another configuration.
 pub fn message(status: &Status) -> Option<String> {
@@ -65,7 +65,7 @@ fn pool(status: &Status) -> Option<String> {
     (wanted <= most).then(|| set_pool(status, ground, wanted)).flatten()
 }
 
-fn set_pool(status: &Status, ground: &Ground, pages: Pages) -> Option<String> {
+fn set_pool(status: &Status, ground: &PoolState, pages: Pages) -> Option<String> {
     let size = ground.huge_page_size?;
     let default = status.facts.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
     Some(format!("Run \"{}\".", command::set_pool(size, default == Some(size), pages)))
@@ -96,7 +96,7 @@ pub fn lack(forecast: &Forecast) -> String {
 
 /// The error with which PostgreSQL would refuse to start for want of huge pages, as the kernel makes it say
 /// (sysv_shmem.c); `None` where the lack is not one of memory.
-pub fn refusal(ground: &Ground, sysv: bool) -> Option<&'static str> {
+pub fn refusal(ground: &PoolState, sysv: bool) -> Option<&'static str> {
     match (&ground.pool, sysv) {
         (_, true) => None,
         // mmap(2) knows no such page size.

@@ -2,7 +2,7 @@
 
 use crate::advise::message::terms::Terms;
 use crate::assess::{Cause, HugePages, Landing, LockLimit, Loss, Outlook, PoolFact, Status};
-use crate::read::cgroup::Limit;
+use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, PageSize, Pages};
 
 /// Phrases on one status.
@@ -66,7 +66,7 @@ impl Words<'_> {
         }
     }
 
-    pub(in crate::advise) fn fault_limit(&self) -> Option<&Limit> {
+    pub(in crate::advise) fn fault_limit(&self) -> Option<&CgroupLimit> {
         self.0.facts.limits.as_ref()?.lowest_fault()
     }
 
@@ -75,7 +75,7 @@ impl Words<'_> {
         self.fault_limit().map_or(Bytes(0), |limit| limit.limit)
     }
 
-    pub(in crate::advise) fn reservation_limit(&self) -> Option<&Limit> {
+    pub(in crate::advise) fn reservation_limit(&self) -> Option<&CgroupLimit> {
         self.0.facts.limits.as_ref()?.tightest_reservation_without(self.own_bytes())
     }
 
@@ -105,7 +105,7 @@ impl Words<'_> {
                 "of the pool's {nr} pages of {size} others leave {left} where {needed} are needed ({missing} missing)"
             ),
             Cause::CgroupLimit => {
-                let room = self.reservation_limit().map_or(Bytes(0), Limit::room);
+                let room = self.reservation_limit().map_or(Bytes(0), CgroupLimit::room);
                 format!("a cgroup leaves room to reserve {room} of the {} needed", self.size())
             }
             Cause::MemlockLimit => {

@@ -5,7 +5,7 @@ use crate::Bytes;
 use crate::advise::context::Situation;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::assess::{HugePages, Severity};
-use crate::read::cgroup::Limit;
+use crate::read::cgroup::CgroupLimit;
 
 pub fn rule(situation: &Situation, _: &mut SizeOf<'_>) -> Vec<Recommendation> {
     if situation.status.facts.asked.huge_pages == HugePages::Off {
@@ -43,7 +43,7 @@ fn limits(situation: &Situation) -> Option<Vec<Recommendation>> {
     Some(found)
 }
 
-fn row(severity: Severity, limit: &Limit, wanted: Bytes, reason: String) -> Recommendation {
+fn row(severity: Severity, limit: &CgroupLimit, wanted: Bytes, reason: String) -> Recommendation {
     Recommendation {
         severity,
         area: Area::Cgroup,

@@ -2,16 +2,16 @@
 
 use std::time::SystemTime;
 
-use super::discover::{Found, Who};
-use super::instance::{Instance, Kind};
-use super::memory::{self, Memory};
+use super::discover::{DiscoveredKind, DiscoveredServer};
+use super::instance::{Instance, InstanceKind};
+use super::memory::{self, InstanceMemory};
 use super::{oracle, postgresql};
 use crate::assess::page_tables::PageTables;
 use crate::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Segment, Status};
 use crate::collect::pools::{self, PoolRow};
 use crate::collect::server::{pool_of_size, thp_in_use};
 use crate::notes::Notes;
-use crate::read::cgroup::{Hierarchy, Limits};
+use crate::read::cgroup::{CgroupLimits, Hierarchy};
 use crate::read::maps::Mapping;
 use crate::read::meminfo::Meminfo;
 use crate::read::oracle::LastStart;
@@ -21,7 +21,7 @@ use crate::read::{Root, process};
 use crate::{Bytes, PageSize, Pages, ReadError};
 
 /// What is the same for all servers.
-pub(super) struct Host<'a> {
+pub(super) struct InspectContext<'a> {
     pub(super) root: &'a Root,
     pub(super) taken_at: SystemTime,
     pub(super) default: Option<PageSize>,
@@ -48,9 +48,9 @@ pub(super) struct Identity {
     pub(super) asked: Asked,
 }
 
-impl Host<'_> {
+impl InspectContext<'_> {
     /// `None`: it is a postgres program without shared memory, as one that initialises or only answers a question.
-    pub(super) fn look(&self, found: Found) -> Option<Instance> {
+    pub(super) fn look(&self, found: DiscoveredServer) -> Option<Instance> {
         let mut notes = Notes::default();
         let (root, pid) = (self.root, found.pid);
         let started = notes.keep(process::age(root, pid)).flatten().and_then(|age| self.taken_at.checked_sub(age));
@@ -60,15 +60,17 @@ impl Host<'_> {
         let container = self.container_of(pid);
         let mut memory = self.memory(&found, container.is_some(), &mut notes);
         let files = container.as_ref().unwrap_or(root);
-        let automatic = memory.as_mut().filter(|_| matches!(found.who, Who::Oracle(_))).map(oracle::keep_sga);
-        if matches!((&found.who, &memory), (Who::PostgreSql(_), Some(memory)) if memory.mappings.is_empty()) {
+        let automatic =
+            memory.as_mut().filter(|_| matches!(found.who, DiscoveredKind::Oracle(_))).map(oracle::keep_sga);
+        if matches!((&found.who, &memory), (DiscoveredKind::PostgreSql(_), Some(memory)) if memory.mappings.is_empty())
+        {
             return None;
         }
         let memory = memory.filter(|memory| !memory.mappings.is_empty());
         let mut evidence: Vec<&'static str> = memory.iter().map(|memory| memory.source.name()).collect();
         let identity = match &found.who {
-            Who::PostgreSql(arguments) => self.postgresql(pid, files, arguments, &mut notes),
-            Who::Oracle(instance) => self.oracle(pid, files, instance, started, automatic, &mut notes),
+            DiscoveredKind::PostgreSql(arguments) => self.postgresql(pid, files, arguments, &mut notes),
+            DiscoveredKind::Oracle(instance) => self.oracle(pid, files, instance, started, automatic, &mut notes),
         };
         let wanted = identity.asked.huge_page_size.or(self.default);
         let seen = memory.as_ref().zip(self.base).and_then(|(memory, base)| memory.segment(base, wanted));
@@ -87,8 +89,8 @@ impl Host<'_> {
         let facts = self.facts(pid, &identity.asked, segment, memlock, &mut notes);
         Some(Instance {
             kind: match &found.who {
-                Who::PostgreSql(_) => Kind::PostgreSql,
-                Who::Oracle(instance) => Kind::Oracle(instance.kind),
+                DiscoveredKind::PostgreSql(_) => InstanceKind::PostgreSql,
+                DiscoveredKind::Oracle(instance) => InstanceKind::Oracle(instance.kind),
             },
             name: identity.name,
             pid,
@@ -116,8 +118,8 @@ impl Host<'_> {
     }
 
     /// The mappings of one process stand for the server's, for all of its processes attach all of it.
-    fn memory(&self, found: &Found, is_contained: bool, notes: &mut Notes) -> Option<Memory> {
-        let is_postgresql = matches!(found.who, Who::PostgreSql(_));
+    fn memory(&self, found: &DiscoveredServer, is_contained: bool, notes: &mut Notes) -> Option<InstanceMemory> {
+        let is_postgresql = matches!(found.who, DiscoveredKind::PostgreSql(_));
         let of_container = (is_contained && !is_postgresql)
             .then(|| notes.keep(self.devices.with_mounts_of(self.root, found.pid)))
             .flatten();
@@ -188,7 +190,7 @@ impl Host<'_> {
         };
         let limits = huge_page_size.map(|size| match &self.hierarchy {
             Some(hierarchy) => hierarchy.limits_of(self.root, pid, size, notes),
-            None => Limits::default(),
+            None => CgroupLimits::default(),
         });
         Facts {
             lock_limit: oracle::lock_limit(self.root, pid, asked, segment.as_ref(), memlock),

@@ -3,22 +3,22 @@
 use std::fmt;
 use std::time::SystemTime;
 
-use super::memory::Memory;
+use super::memory::InstanceMemory;
 use crate::assess::page_tables::PageTables;
 use crate::assess::{Cause, Facts, Landing, Loss, Status};
-use crate::read::oracle::{Kind as OracleKind, LastStart};
+use crate::read::oracle::{LastStart, OracleKind};
 use crate::read::rlimit::LockedMemory;
 
 /// What a server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum InstanceKind {
     /// PostgreSQL.
     PostgreSql,
     /// Oracle.
     Oracle(OracleKind),
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for InstanceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::PostgreSql => "postgresql",
@@ -33,7 +33,7 @@ impl fmt::Display for Kind {
 
 /// Where all of a server's shared memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Landed {
+pub enum InstanceLanding {
     /// In huge pages.
     All,
     /// In huge pages in part.
@@ -48,14 +48,14 @@ pub enum Landed {
     Unknown,
 }
 
-impl Landed {
+impl InstanceLanding {
     /// Whether more can't be seen without privilege.
     pub const fn is_hidden(self) -> bool {
         matches!(self, Self::Some | Self::Unknown)
     }
 }
 
-impl fmt::Display for Landed {
+impl fmt::Display for InstanceLanding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::All => "all",
@@ -72,7 +72,7 @@ impl fmt::Display for Landed {
 #[derive(Clone, Debug)]
 pub struct Instance {
     /// What it is.
-    pub kind: Kind,
+    pub kind: InstanceKind,
     /// Its SID, or its data directory; `process 4711` where that can't be seen.
     pub name: String,
     /// The postmaster, or PMON.
@@ -88,7 +88,7 @@ pub struct Instance {
     /// When that process started.
     pub started: Option<SystemTime>,
     /// Its shared memory; `None` if it may not be seen.
-    pub memory: Option<Memory>,
+    pub memory: Option<InstanceMemory>,
     /// Of all its processes.
     pub page_tables: PageTables,
     /// What it may lock.
@@ -120,20 +120,20 @@ impl Instance {
 
     /// What kind of pages it is in, as far as that can be told by any evidence.
     pub fn landed_in(&self) -> Landing {
-        if self.landed() == Landed::All { Landing::Hugetlb } else { self.status.facts.landing() }
+        if self.landed() == InstanceLanding::All { Landing::Hugetlb } else { self.status.facts.landing() }
     }
 
     /// Where its shared memory is.
-    pub fn landed(&self) -> Landed {
+    pub fn landed(&self) -> InstanceLanding {
         match self.status.facts.landing() {
-            Landing::Hugetlb => Landed::All,
-            Landing::Mixed => Landed::Mixed,
-            Landing::Base if self.status.cause == Some(Cause::MemoryTarget) => Landed::Amm,
-            Landing::Base | Landing::Thp | Landing::PartialThp => Landed::Nothing,
+            Landing::Hugetlb => InstanceLanding::All,
+            Landing::Mixed => InstanceLanding::Mixed,
+            Landing::Base if self.status.cause == Some(Cause::MemoryTarget) => InstanceLanding::Amm,
+            Landing::Base | Landing::Thp | Landing::PartialThp => InstanceLanding::Nothing,
             // PostgreSQL's is in huge pages as a whole, or not at all.
-            Landing::Unknown if self.has_hugetlb_pages && self.kind == Kind::PostgreSql => Landed::All,
-            Landing::Unknown if self.has_hugetlb_pages => Landed::Some,
-            Landing::Unknown => Landed::Unknown,
+            Landing::Unknown if self.has_hugetlb_pages && self.kind == InstanceKind::PostgreSql => InstanceLanding::All,
+            Landing::Unknown if self.has_hugetlb_pages => InstanceLanding::Some,
+            Landing::Unknown => InstanceLanding::Unknown,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::{Bytes, PageSize, ReadError};
 
 /// What told the page sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum PageSizeSource {
     /// The kernel, asked for each mapping (`PROCMAP_QUERY`, Linux 6.11).
     Kernel,
     /// The smaps file of a captured host.
@@ -19,7 +19,7 @@ pub enum Source {
     Names,
 }
 
-impl Source {
+impl PageSizeSource {
     /// For people, behind "evidence:".
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,11 +33,11 @@ impl Source {
 
 /// The shared memory of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Memory {
+pub struct InstanceMemory {
     /// Its mappings, in the order of addresses.
     pub mappings: Vec<Mapping>,
     /// What told their page sizes.
-    pub source: Source,
+    pub source: PageSizeSource,
 }
 
 /// The mappings of `pid` for which `wanted` holds, with their page sizes. `numbered`: whether the kernel's names tell them,
@@ -50,28 +50,28 @@ pub fn of(
     default: Option<PageSize>,
     numbered: bool,
     wanted: impl Fn(&Mapping) -> bool,
-) -> Result<Memory, ReadError> {
+) -> Result<InstanceMemory, ReadError> {
     let mut mappings = maps::read(root, &maps::path(pid), wanted)?;
     let starts: Vec<u64> = mappings.iter().map(|mapping| mapping.start).collect();
     if let Some(sizes) = procmap_query::page_sizes(root, pid, &starts) {
         set(&mut mappings, sizes?);
-        return Ok(Memory { mappings, source: Source::Kernel });
+        return Ok(InstanceMemory { mappings, source: PageSizeSource::Kernel });
     }
     // On a live host the kernel would walk all page tables of the process for this file.
     if let Some(sizes) = smaps::page_sizes(root, pid, &starts)? {
         set(&mut mappings, sizes);
-        return Ok(Memory { mappings, source: Source::Smaps });
+        return Ok(InstanceMemory { mappings, source: PageSizeSource::Smaps });
     }
     let base = root.base_page_size().ok();
     let known: Vec<_> = mappings.iter().map(|mapping| devices.page_size(mapping.device)).collect();
-    let source = if known.iter().any(Option::is_some) { Source::Devices } else { Source::Names };
+    let source = if known.iter().any(Option::is_some) { PageSizeSource::Devices } else { PageSizeSource::Names };
     let old = numbered || mappings.iter().any(is_numbered);
     let sizes = mappings.iter().zip(known).map(|(mapping, known)| {
         known.or_else(|| if is_numbered(mapping) { default } else { base.filter(|_| old || is_of_base_pages(mapping)) })
     });
     let sizes = sizes.collect();
     set(&mut mappings, sizes);
-    Ok(Memory { mappings, source })
+    Ok(InstanceMemory { mappings, source })
 }
 
 fn set(mappings: &mut [Mapping], sizes: Vec<Option<PageSize>>) {
@@ -100,7 +100,7 @@ fn is_of_base_pages(mapping: &Mapping) -> bool {
     mapping.path.starts_with("/dev/zero") || mapping.path.starts_with("/dev/shm/")
 }
 
-impl Memory {
+impl InstanceMemory {
     /// What of it is on pages of each size, ascending; pages of unknown size last, as `None`.
     pub fn by_page_size(&self) -> Vec<(Option<PageSize>, Bytes)> {
         let mut sums: Vec<(Option<PageSize>, Bytes)> = Vec::new();

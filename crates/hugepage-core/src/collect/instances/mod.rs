@@ -24,8 +24,8 @@ use crate::read::root::if_there;
 use crate::read::shm_devices::Devices;
 use crate::read::{Root, identity, thp};
 use crate::{PageSize, ReadError};
-use inspect::{Host, beside_each_other, namespace};
-pub use instance::{Instance, Kind, Landed};
+use inspect::{InspectContext, beside_each_other, namespace};
+pub use instance::{Instance, InstanceKind, InstanceLanding};
 pub use oracle::memlock_counts;
 
 /// A host with its servers.
@@ -75,7 +75,7 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
     let hierarchy = notes.keep(Hierarchy::find(root));
     let view = hierarchy.as_ref().map(Option::as_ref);
     let pools = pools::rows(root, view, &mut notes);
-    let host = Host {
+    let host = InspectContext {
         root,
         taken_at: taken_at(root),
         default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),

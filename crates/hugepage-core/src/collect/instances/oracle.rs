@@ -2,15 +2,15 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::inspect::{Host, Identity};
-use super::memory::Memory;
+use super::inspect::{Identity, InspectContext};
+use super::memory::InstanceMemory;
 use crate::assess::{Asked, HugePages, Landing, LockLimit, Product, Segment};
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
 use crate::read::oracle::locate::Search;
 use crate::read::oracle::process::home_of;
 use crate::read::oracle::{self, LastStart, oratab};
-use crate::read::rlimit::{Limit, LockedMemory};
+use crate::read::rlimit::{LockedMemory, Rlimit};
 use crate::read::shm_devices::Devices;
 use crate::read::{Root, process, sysctl};
 use crate::{Bytes, PageSize};
@@ -32,7 +32,7 @@ pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) 
 
 /// Leaves of such mappings those of the SGA, and tells whether they are files of /dev/shm: under Automatic Memory
 /// Management most of the SGA is, else what is there is the Managed Global Area's.
-pub fn keep_sga(memory: &mut Memory) -> bool {
+pub fn keep_sga(memory: &mut InstanceMemory) -> bool {
     let in_shm = |mapping: &&Mapping| mapping.path.starts_with(SHM_FILES);
     let sum = |mappings: &mut dyn Iterator<Item = &Mapping>| mappings.map(|mapping| mapping.size().0).sum::<u64>();
     let files = sum(&mut memory.mappings.iter().filter(in_shm));
@@ -44,12 +44,12 @@ pub fn keep_sga(memory: &mut Memory) -> bool {
     automatic
 }
 
-impl Host<'_> {
+impl InspectContext<'_> {
     pub(super) fn oracle(
         &self,
         pid: i32,
         files: &Root,
-        instance: &oracle::Instance,
+        instance: &oracle::OracleInstance,
         started: Option<SystemTime>,
         automatic: Option<bool>,
         notes: &mut Notes,
@@ -164,8 +164,8 @@ pub fn lock_limit(
     }
     let release = sysctl::running(root, "kernel.osrelease").ok().flatten()?;
     match (memlock_counts(&release), memlock?.soft?) {
-        (true, Limit::At(limit)) => Some(LockLimit::Memlock(limit)),
-        (true, Limit::Unlimited) => None,
+        (true, Rlimit::At(limit)) => Some(LockLimit::Memlock(limit)),
+        (true, Rlimit::Unlimited) => None,
         // The effective group is the second of four (proc(5)).
         (false, _) => Some(LockLimit::ShmGroup { gid: line("Gid")?.split_ascii_whitespace().nth(1)?.parse().ok()? }),
     }

@@ -2,7 +2,7 @@
 
 use super::inspect::lack;
 use super::{Instance, Survey};
-use crate::assess::host::{Need, Room, Sizing};
+use crate::assess::host::{PoolNeed, Room, Sizing};
 use crate::collect::pools;
 use crate::read::pool::Pool;
 use crate::{PageSize, Pages};
@@ -10,7 +10,7 @@ use crate::{PageSize, Pages};
 impl Survey {
     /// A sizing for each page size that anybody needs or that has pages; `down` are servers that do not run. `None` for a
     /// page size means the host's default.
-    pub fn sizings(&self, down: &[(Option<PageSize>, Need)], reserve_percent: u32) -> Vec<Sizing> {
+    pub fn sizings(&self, down: &[(Option<PageSize>, PoolNeed)], reserve_percent: u32) -> Vec<Sizing> {
         let default = self.default_page_size();
         let sizing = |pool: &Pool| {
             let size = pool.page_size;
@@ -39,9 +39,9 @@ impl Survey {
 
 impl Instance {
     /// What it needs of the pool of its page size.
-    pub fn need(&self) -> Need {
+    pub fn need(&self) -> PoolNeed {
         let facts = &self.status.facts;
-        Need {
+        PoolNeed {
             name: self.name.clone(),
             pages: facts.own().saturating_add(lack(facts)),
             held: facts.own(),

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use crate::Notes;
 use crate::read::Root;
-use crate::read::oracle::{Instance, Kind, LastStart, last_start, read_text};
+use crate::read::oracle::{LastStart, OracleInstance, OracleKind, last_start, read_text};
 use crate::read::root::if_there;
 
 /// More databases than have ever written into one diagnostic destination.
@@ -15,7 +15,7 @@ const MOST: usize = 1000;
 #[derive(Clone, Copy, Debug)]
 pub struct Search<'a> {
     /// Whose files.
-    pub instance: &'a Instance,
+    pub instance: &'a OracleInstance,
     /// Its ORACLE_HOME, from PMON's program or from oratab.
     pub home: Option<&'a str>,
     /// DIAGNOSTIC_DEST, if its parameters set it.
@@ -112,10 +112,10 @@ impl Search<'_> {
     /// What the directory of its kind is named in the ADR.
     fn product(&self) -> &'static str {
         match self.instance.kind {
-            Kind::Database | Kind::ManagementDatabase => "rdbms",
-            Kind::Asm => "asm",
-            Kind::AsmProxy => "apx",
-            Kind::IoServer => "ios",
+            OracleKind::Database | OracleKind::ManagementDatabase => "rdbms",
+            OracleKind::Asm => "asm",
+            OracleKind::AsmProxy => "apx",
+            OracleKind::IoServer => "ios",
         }
     }
 }

@@ -21,7 +21,7 @@ pub mod timestamp;
 pub use alert_log::last_start;
 pub use locate::Search;
 pub use parameters::Parameters;
-pub use process::{Instance, Kind, Process, Role};
+pub use process::{OracleInstance, OracleKind, OracleProcess, OracleRole};
 pub use startup::LastStart;
 pub use startup_parser::START;
 pub use timestamp::Timestamp;

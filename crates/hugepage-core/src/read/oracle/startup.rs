@@ -1,7 +1,7 @@
 //! What an alert log says of one start of an instance.
 
 use crate::read::oracle::{Parameters, Timestamp};
-use crate::read::rlimit::Limit;
+use crate::read::rlimit::Rlimit;
 use crate::{Bytes, PageSize, Pages};
 
 /// The last start in a log: what stands between `Starting ORACLE instance (` and PMON's own start. Whether the instance
@@ -30,7 +30,7 @@ pub struct LastStart {
     /// `Parameter use_large_pages = ONLY` of 11.2's block, or the value that was refused.
     pub use_large_pages: Option<String>,
     /// `Per process system memlock (soft) limit` (since 11.2.0.4).
-    pub memlock: Option<Limit>,
+    pub memlock: Option<Rlimit>,
     /// `Expected per process system memlock (soft) limit` (since 12.1).
     pub memlock_expected: Option<Bytes>,
     /// `Large Pages Information` (11.2.0.2 to 11.2.0.4).
@@ -42,7 +42,7 @@ pub struct LastStart {
     /// `Total Shared Global Region size is`, `Total System Global Area size is`: said only where pages were missing.
     pub sga: Option<Bytes>,
     /// What `RECOMMENDATION` or `ACTION` asks for.
-    pub recommendation: Recommendation,
+    pub recommendation: LoggedRecommendation,
     /// The warning that /dev/shm is too small for MEMORY_TARGET (ORA-00845).
     pub dev_shm: Option<DevShm>,
     /// The size of the segment that shmget(2) refused, where the log tells (ORA-27102, ORA-27125).
@@ -90,7 +90,7 @@ pub struct PageRow {
 
 /// What Oracle itself advises for the next start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Recommendation {
+pub struct LoggedRecommendation {
     /// So many more pages must be unused.
     pub more_pages: Option<Pages>,
     /// So many pages must be unused in all (11.2 with ONLY, where the start failed).
@@ -110,7 +110,7 @@ pub struct DevShm {
 
 /// Where the log says that the SGA landed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Landed {
+pub enum LoggedLanding {
     /// All of it in huge pages.
     All,
     /// Part of it.
@@ -121,11 +121,11 @@ pub enum Landed {
 
 impl LastStart {
     /// Where the SGA landed at that start; `None` if the log does not say, as before 11.2.0.2.
-    pub fn landed(&self) -> Option<Landed> {
+    pub fn landed(&self) -> Option<LoggedLanding> {
         let all = match &self.large_pages {
             Some(pages) if self.page_sizes.is_empty() => {
                 if pages.used? == Pages(0) {
-                    return Some(Landed::Nothing);
+                    return Some(LoggedLanding::Nothing);
                 }
                 pages.percent? >= 100
             }
@@ -134,13 +134,13 @@ impl LastStart {
                 let huge = self.page_sizes.iter().filter(|row| !row.is_base);
                 let huge = huge.map(|row| Some((row.allocated?, row.expected?))).collect::<Option<Vec<_>>>()?;
                 if huge.iter().all(|(allocated, _)| *allocated == Pages(0)) {
-                    return Some(Landed::Nothing);
+                    return Some(LoggedLanding::Nothing);
                 }
                 // Of base pages a few are taken even then.
                 huge.iter().all(|(allocated, expected)| allocated >= expected)
             }
         };
-        Some(if all { Landed::All } else { Landed::Mixed })
+        Some(if all { LoggedLanding::All } else { LoggedLanding::Mixed })
     }
 
     /// The huge pages that Oracle wanted at that start, by their size. Empty if the log does not tell.

@@ -5,7 +5,7 @@ use std::mem;
 
 use crate::read::oracle::parameters::assignment;
 use crate::read::oracle::sentences::{self, number, word};
-use crate::read::oracle::startup::{DevShm, LargePages, LastStart, PageRow, Recommendation};
+use crate::read::oracle::startup::{DevShm, LargePages, LastStart, LoggedRecommendation, PageRow};
 use crate::read::oracle::{Timestamp, size};
 use crate::{PageSize, Pages};
 
@@ -115,7 +115,7 @@ impl Parser {
     fn other(&mut self, line: &str) {
         if line.contains("Large Pages Information") || line.starts_with("Dump of system resources acquired") {
             self.start.page_sizes.clear();
-            self.start.recommendation = Recommendation::default();
+            self.start.recommendation = LoggedRecommendation::default();
             self.start.large_pages = line.contains("Information").then(LargePages::default);
             self.text.clear();
         } else if line.starts_with("PAGESIZE") && line.contains("EXPECTED_PAGES") {

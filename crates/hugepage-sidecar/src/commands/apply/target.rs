@@ -47,14 +47,14 @@ pub fn holders(sizing: Option<&Sizing>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use hugepage_core::Bytes;
-    use hugepage_core::assess::host::{Need, Room};
+    use hugepage_core::assess::host::{PoolNeed, Room};
 
     use super::*;
 
     const SIZE: PageSize = PageSize::from_kib(2048).unwrap();
 
     fn of(needs: &[(&str, u64, u64)], used: u64) -> Sizing {
-        let needs = needs.iter().map(|(name, pages, held)| Need {
+        let needs = needs.iter().map(|(name, pages, held)| PoolNeed {
             name: (*name).to_owned(),
             pages: Pages(*pages),
             held: Pages(*held),

@@ -9,7 +9,7 @@ use super::postgresql;
 
 /// Whether a process with this command line (/proc/PID/cmdline) belongs to a database server; all others stay.
 pub fn is_of_server(command_line: &str) -> bool {
-    is_postgresql(program(command_line)) || oracle::Process::parse(command_line).is_some()
+    is_postgresql(program(command_line)) || oracle::OracleProcess::parse(command_line).is_some()
 }
 
 /// What may be shown of it.
@@ -27,8 +27,8 @@ pub fn command_line(text: &str) -> String {
             .collect();
     }
     // Behind the name of a server process stands where its client is.
-    match oracle::Process::parse(text) {
-        Some(process) if process.role == oracle::Role::Server => format!("{program}\0(LOCAL=)\0"),
+    match oracle::OracleProcess::parse(text) {
+        Some(process) if process.role == oracle::OracleRole::Server => format!("{program}\0(LOCAL=)\0"),
         Some(_) => format!("{program}\0"),
         None => String::new(),
     }

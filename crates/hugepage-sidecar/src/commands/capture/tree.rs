@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, bail};
 use hugepage_core::ReadError;
-use hugepage_core::read::access_log::{How, Look};
+use hugepage_core::read::access_log::{AccessKind, FileAccess};
 use hugepage_core::read::oracle::alert_log;
 use hugepage_core::read::root::REFUSED;
 use hugepage_core::read::{Root, maps, procmap_query};
@@ -33,10 +33,10 @@ pub struct Omitted {
 }
 
 /// Writes what the looks at `root` saw below `into`, an empty directory.
-pub fn write(root: &Root, looks: &[Look], into: &Path, interrupt: &Interrupt) -> anyhow::Result<Omitted> {
+pub fn write(root: &Root, looks: &[FileAccess], into: &Path, interrupt: &Interrupt) -> anyhow::Result<Omitted> {
     let mut tree = Tree { root, into, omitted: Omitted::default(), servers: BTreeMap::new() };
     // Links first: a file below one comes to lie where it points.
-    for how in [How::Link, How::Content, How::Names, How::Existence] {
+    for how in [AccessKind::Link, AccessKind::Content, AccessKind::Names, AccessKind::Existence] {
         for look in looks.iter().filter(|look| look.how == how) {
             if interrupt.is_set() {
                 bail!("interrupted");
@@ -73,10 +73,10 @@ impl Tree<'_> {
         })
     }
 
-    fn take(&mut self, look: &Look) -> anyhow::Result<()> {
-        let Look { path, how } = look;
+    fn take(&mut self, look: &FileAccess) -> anyhow::Result<()> {
+        let FileAccess { path, how } = look;
         match how {
-            How::Link => {
+            AccessKind::Link => {
                 if let Some(target) = self.or_refused(path, self.root.read_link(path)) {
                     let place = self.place(path)?;
                     if is_free(&place) {
@@ -84,13 +84,13 @@ impl Tree<'_> {
                     }
                 }
             }
-            How::Content => self.content(path)?,
-            How::Names => {
+            AccessKind::Content => self.content(path)?,
+            AccessKind::Names => {
                 if let Some(names) = self.or_refused(path, self.root.list(path)) {
                     self.names(path, &names)?;
                 }
             }
-            How::Existence => {
+            AccessKind::Existence => {
                 if self.root.exists(path) {
                     self.placeholder(path)?;
                 }

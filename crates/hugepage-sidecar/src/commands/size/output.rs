@@ -2,9 +2,9 @@
 
 use hugepage_core::advise::command::set_pool;
 use hugepage_core::assess::Sizing;
-use hugepage_core::assess::oracle_size::{Segment, hugepages_settings, script_knows_kernel};
-use hugepage_core::collect::instances::{Instance, Kind, Survey, memlock_counts};
-use hugepage_core::collect::stopped_databases::{Down, Wants};
+use hugepage_core::assess::oracle_size::{SgaSegment, hugepages_settings, script_knows_kernel};
+use hugepage_core::collect::instances::{Instance, InstanceKind, Survey, memlock_counts};
+use hugepage_core::collect::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_core::read::pool::Pool;
 use hugepage_core::read::{Root, sysctl, sysvipc};
 use hugepage_core::{Bytes, PageSize, Pages};
@@ -133,7 +133,7 @@ fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolSizi
     }
 }
 
-fn not_counted(survey: &Survey, down: &[Down]) -> Vec<UncountedServer> {
+fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer> {
     let running = survey.instances.iter().filter_map(|instance| {
         let facts = &instance.status.facts;
         let (why, is_known) = match &facts.segment {
@@ -162,18 +162,21 @@ fn not_counted(survey: &Survey, down: &[Down]) -> Vec<UncountedServer> {
 
 /// What an Oracle instance has to be allowed to lock.
 fn memlock_needed(instance: &Instance) -> Option<Bytes> {
-    (instance.kind != Kind::PostgreSql).then(|| Some(instance.status.facts.segment.as_ref()?.to_reserve)).flatten()
+    (instance.kind != InstanceKind::PostgreSql)
+        .then(|| Some(instance.status.facts.segment.as_ref()?.to_reserve))
+        .flatten()
 }
 
 fn compare_script(root: &Root, survey: &Survey, default: Option<PageSize>, release: &str) -> Option<ScriptComparison> {
     let segments = sysvipc::read(root).ok().flatten()?;
     let of_oracle = |shmid: u64| {
-        let oracles = survey.instances.iter().filter(|instance| instance.kind != Kind::PostgreSql);
+        let oracles = survey.instances.iter().filter(|instance| instance.kind != InstanceKind::PostgreSql);
         oracles
             .flat_map(|instance| instance.memory.iter().flat_map(|memory| &memory.mappings))
             .any(|one| one.inode == shmid)
     };
-    let segments = segments.iter().map(|segment| Segment { size: segment.size, of_oracle: of_oracle(segment.shmid) });
+    let segments =
+        segments.iter().map(|segment| SgaSegment { size: segment.size, of_oracle: of_oracle(segment.shmid) });
     let count = hugepages_settings(segments, default?);
     Some(ScriptComparison {
         pages: count.pages.0,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use hugepage_core::Notes;
 use hugepage_core::assess::Sizing;
 use hugepage_core::collect::instances::Survey;
-use hugepage_core::collect::stopped_databases::{self, Down};
+use hugepage_core::collect::stopped_databases::{self, StoppedDatabase};
 use hugepage_core::read::Root;
 
 use crate::commands::survey::{SurveyOptions, survey_with_history};
@@ -14,7 +14,7 @@ use crate::stopped_clusters;
 /// A host's sizing, with all that it was derived from.
 pub struct HostSizing {
     pub survey: Survey,
-    pub down: Vec<Down>,
+    pub down: Vec<StoppedDatabase>,
     pub sizings: Vec<Sizing>,
     pub notes: Vec<String>,
 }
@@ -33,7 +33,7 @@ pub fn host_sizing(
         down = stopped_databases::oracle(root, &survey, &mut notes);
         down.extend(stopped_clusters::clusters(root, &survey, postgresql_data, &mut notes));
     }
-    let needs: Vec<_> = down.iter().filter_map(Down::need).collect();
+    let needs: Vec<_> = down.iter().filter_map(StoppedDatabase::need).collect();
     let sizings = survey.sizings(&needs, options.reserve_percent);
     HostSizing { survey, down, sizings, notes: notes.into_vec() }
 }
