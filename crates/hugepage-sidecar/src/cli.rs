@@ -8,44 +8,44 @@ use hugepage_core::read::Root;
 use crate::commands::{apply, capture, check, metrics, oracle, report, size, status, watch};
 use crate::exit::Exit;
 
-/// Huge pages of a whole host: every PostgreSQL and Oracle instance on it, what they have and what they need.
+/// Report the huge pages of a host: what every PostgreSQL and Oracle instance has and what it needs.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
 pub struct Cli {
-    /// Read another host's files from DIR, as `capture` wrote them, instead of this host's /proc, /sys and /etc.
+    /// Read the files of another host from DIR, written by `capture`, instead of /proc, /sys and /etc.
     #[arg(long, global = true, value_name = "DIR", value_parser = captured_host)]
     root: Option<PathBuf>,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     command: Command,
 }
 
-/// What to do.
+/// A command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// A row for each instance, the pools, and one verdict
+    /// Show every instance, the pools, and one verdict
     Status(status::StatusOptions),
-    /// The right size of every pool, for what runs and for what is down but configured
+    /// Show the recommended size of every pool, for running and for stopped servers
     Size(size::SizeOptions),
-    /// One line and an exit status, for monitoring systems
+    /// Print one line and set the exit status, for monitoring systems
     Check(check::CheckOptions),
-    /// Look again and again: log what is lost and what would be, keep the history, write files
+    /// Monitor continuously: log losses and risks, keep the history, write files
     Watch(watch::WatchOptions),
-    /// The same as OpenMetrics text, for node_exporter's textfile collector and the like
+    /// Print metrics as OpenMetrics text, for node_exporter's textfile collector
     Metrics(metrics::MetricsOptions),
-    /// Write all of it as one page for a browser, with pictures and the history
+    /// Write an HTML report with charts and the history
     Report(report::ReportOptions),
-    /// Set a pool of huge pages, or leave it as it was if the kernel does not give all of them
+    /// Set the size of a pool; restore it if the kernel does not provide all pages
     Apply(apply::ApplyOptions),
-    /// Copy the files that answers come from, without secrets, to be examined elsewhere with --root
+    /// Copy the files that were read, without secrets, for analysis elsewhere with --root
     Capture(capture::CaptureOptions),
-    /// Files that an Oracle Database reads, and the SQL for it
+    /// Write files for Oracle Database, and print the SQL that reads them
     #[command(subcommand)]
     Oracle(oracle::OracleCommand),
 }
 
 impl Cli {
-    /// Runs the command. An error is one that kept it from its work.
+    /// Runs the command. An error means that the command could not do its work.
     pub fn run(&self) -> anyhow::Result<Exit> {
         let root = self.root.as_ref().map_or_else(Root::live, Root::at);
         match &self.command {
@@ -62,11 +62,11 @@ impl Cli {
     }
 }
 
-/// A directory that a capture may have made.
+/// A directory that looks like a captured host.
 fn captured_host(text: &str) -> Result<PathBuf, String> {
     let directory = PathBuf::from(text);
     match directory.join("proc").is_dir() {
         true => Ok(directory),
-        false => Err("it is no tree of a host's files, for it has no directory proc".to_owned()),
+        false => Err("not a captured host: no proc directory".to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! The past of each instance: a history file for each in one directory, in the extension's format (docs/history.md).
+//! The history of each instance: one file per instance in one directory, in the extension's format (docs/history.md).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,33 +15,33 @@ use humantime::format_rfc3339_micros;
 
 use crate::state;
 
-/// So many records of an instance wait at most for a disk that has room.
+/// Records of an instance that are kept in memory while they cannot be written.
 const MAX_UNWRITTEN_RECORDS: usize = 100;
 
-/// The past of all instances of a host.
+/// The histories of all instances of a host.
 #[derive(Debug)]
 pub struct HostHistory {
     directory: PathBuf,
     machine: String,
-    /// By file, the records that could not be written yet, or are not to be: what was events once is not events again.
+    /// By file: records that are not written, because the disk is full or the history is off. They prevent repetition.
     unwritten: BTreeMap<PathBuf, Vec<Record>>,
-    /// By file, the postmaster or PMON of the last look.
+    /// By file: the process ID of the postmaster or PMON at the last survey.
     processes: BTreeMap<PathBuf, i32>,
 }
 
-/// What one look at an instance has to say.
+/// The messages of one survey about an instance.
 #[derive(Debug)]
 pub struct InstanceEvents {
-    /// Whose it is.
+    /// The instance.
     pub instance: String,
-    /// Its messages.
+    /// The messages.
     pub messages: Vec<(Volume, Message)>,
-    /// What kept it from being recorded.
+    /// Why the record could not be written.
     pub error: Option<HistoryError>,
 }
 
 impl HostHistory {
-    /// That of the host below `root`, in its `directory`.
+    /// The histories of the host below `root`, in its `directory`.
     pub fn open(root: &Root, directory: &Path) -> Self {
         Self {
             directory: root.path(&directory.to_string_lossy()),
@@ -51,7 +51,7 @@ impl HostHistory {
         }
     }
 
-    /// Tells each instance what its last start has lost, if that was seen. A past that can't be read is none.
+    /// Adds to each instance what its last start lost, if that was recorded. A history that cannot be read is skipped.
     pub fn add_regressions_to(&self, survey: &mut Survey) {
         let boot_id = survey.boot_id.clone();
         for instance in &mut survey.instances {
@@ -59,7 +59,7 @@ impl HostHistory {
         }
     }
 
-    /// Holds each instance against its past, and records what is new; keeps `size` records of each, none if 0.
+    /// Compares each instance with its history and records changes. Keeps `size` records per instance; 0 keeps none.
     pub fn record(&mut self, survey: &mut Survey, size: usize) -> Vec<InstanceEvents> {
         let Survey { instances, host_name, boot_id, taken_at, .. } = survey;
         let now = format_rfc3339_micros(*taken_at).to_string();
@@ -80,14 +80,14 @@ impl HostHistory {
     ) -> InstanceEvents {
         let mut events = InstanceEvents { instance: instance.name.clone(), messages: Vec::new(), error: None };
         let before = match self.last(instance) {
-            // Without a history only what this program itself has seen counts.
+            // Without a history, compare only with surveys of this process.
             Ok(before) => before.filter(|_| size > 0 || self.unwritten.contains_key(&self.path(instance))),
             Err(error) => {
                 events.error = Some(error);
                 None
             }
         };
-        // Of a process that was not seen yet only the time of its start tells, which is not exact.
+        // After a start of this program only the start time identifies the process, which is not exact.
         let process = self.processes.insert(self.path(instance), instance.pid);
         let is_same_process =
             |before: &&Record| process.map_or_else(|| is_of_same_process(before, instance), |pid| pid == instance.pid);
@@ -99,7 +99,7 @@ impl HostHistory {
         };
         let generation = allocations.map_or(0, |before| before.generation) + i64::from(event.is_start());
         let origin = Origin {
-            // What was recorded first stays, for the clock may be corrected.
+            // Keep the first recorded value: the clock may be corrected.
             postmaster_start: allocations.map_or_else(|| started(instance), |before| before.postmaster_start.clone()),
             generation,
             server_version: instance.version.clone().unwrap_or_default(),
@@ -122,7 +122,7 @@ impl HostHistory {
         events
     }
 
-    /// Appends the record, after those that could not be written before.
+    /// Appends the record after the pending ones.
     fn write(&mut self, instance: &Instance, record: Option<Record>, size: usize) -> Result<(), HistoryError> {
         let file = self.file(instance);
         let pending = self.unwritten.entry(self.path(instance)).or_default();
@@ -140,7 +140,7 @@ impl HostHistory {
         file.sync()
     }
 
-    /// A regression, and why a start went as it did, are part of the assessment as long as that start lasts.
+    /// Adds the recorded regression and cause of the current start to the assessment.
     fn add_regression(&self, instance: &mut Instance, boot_id: Option<&str>) {
         let identity = state::instance_identity(instance, self.machine.clone());
         let is_its_start = |record: &Record| {
@@ -172,25 +172,24 @@ impl HostHistory {
         state::history_file(&self.directory, &instance.kind.to_string(), &instance.name)
     }
 
-    /// The file of one instance.
+    /// The history file of an instance.
     fn file(&self, instance: &Instance) -> HistoryFile {
         HistoryFile::at(self.path(instance))
     }
 }
 
-/// When the instance started, as its records have it.
+/// When the instance started, in the format of the records; empty if unknown.
 fn started(instance: &Instance) -> String {
     instance.started.map(|at| format_rfc3339_micros(at).to_string()).unwrap_or_default()
 }
 
-/// The inode of its largest mapping: another one after every allocation of shared memory.
+/// The inode of the largest mapping. Every allocation of shared memory gets a new one.
 fn segment(instance: &Instance) -> Option<u64> {
     let mappings = &instance.memory.as_ref()?.mappings;
     mappings.iter().max_by_key(|mapping| mapping.size()).map(|mapping| mapping.inode)
 }
 
-/// Whether a record is of the postmaster, or PMON, that runs now. The kernel counts the age of a process in hundredths of
-/// a second.
+/// Whether a record is of the postmaster or PMON that runs now. The kernel counts process ages in hundredths of a second.
 fn is_of_same_process(record: &Record, instance: &Instance) -> bool {
     const TOLERANCE: Duration = Duration::from_secs(2);
     let recorded = humantime::parse_rfc3339(&record.postmaster_start).ok();
@@ -200,7 +199,7 @@ fn is_of_same_process(record: &Record, instance: &Instance) -> bool {
     })
 }
 
-/// Whether a record is of the shared memory that there is now.
+/// Whether a record is of the current shared memory.
 fn is_of_same_start(record: &Record, instance: &Instance, boot_id: Option<&str>) -> bool {
     match (record.segment, segment(instance)) {
         (Some(recorded), Some(now)) => recorded == now && record.boot_id.as_deref() == boot_id,

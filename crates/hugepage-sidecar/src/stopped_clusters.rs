@@ -1,5 +1,5 @@
-//! PostgreSQL clusters that are configured on this host and do not run: where they are, and what their own program says
-//! that they need.
+//! PostgreSQL clusters that are configured on this host and not running: their locations, and the huge pages that
+//! `postgres -C` reports for them.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -16,10 +16,10 @@ use hugepage_core::collect::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_core::read::postgresql_conf::Configuration;
 use hugepage_core::read::{Root, postmaster_opts};
 
-/// A program that answers takes hundredths of a second.
+/// Timeout of `postgres -C`, which usually takes hundredths of a second.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The clusters of Debian's and Red Hat's candidates, of systemd units, and of `given`, that do not run.
+/// The stopped clusters in the directories of Debian and Red Hat, in systemd units, and in `given`.
 pub fn clusters(root: &Root, survey: &Survey, given: &[PathBuf], notes: &mut Notes) -> Vec<StoppedDatabase> {
     let running: BTreeSet<PathBuf> = survey
         .instances
@@ -32,10 +32,7 @@ pub fn clusters(root: &Root, survey: &Survey, given: &[PathBuf], notes: &mut Not
         let directory = canonical(root, &cluster.data);
         let is_cluster = root.exists(&format!("{}/PG_VERSION", cluster.data.display()));
         if given.contains(&cluster.data) && !is_cluster {
-            notes.add(format!(
-                "\"{}\" is no data directory of PostgreSQL: it has no PG_VERSION",
-                cluster.data.display()
-            ));
+            notes.add(format!("\"{}\" is not a PostgreSQL data directory: no PG_VERSION", cluster.data.display()));
         }
         if is_cluster && !running.contains(&directory) && seen.insert(directory) {
             stopped.push(inspect(root, &cluster, notes));
@@ -44,11 +41,11 @@ pub fn clusters(root: &Root, survey: &Survey, given: &[PathBuf], notes: &mut Not
     stopped
 }
 
-/// A cluster's directories.
+/// The files of a cluster.
 #[derive(Debug)]
 struct ClusterPaths {
     data: PathBuf,
-    /// Where its configuration file is, if that is not in the data directory.
+    /// The configuration file, if it is not in the data directory.
     config: Option<PathBuf>,
 }
 
@@ -87,7 +84,7 @@ fn candidates(root: &Root, notes: &mut Notes) -> Vec<ClusterPaths> {
                 .lines()
                 .filter_map(|line| line.trim().strip_prefix("Environment="))
                 .find_map(|assignment| assignment.trim_matches('"').strip_prefix("PGDATA=").map(str::to_owned));
-            // A template's %i is for its instances to say.
+            // Skip templates: only their instances define %i.
             candidates.extend(
                 data.filter(|data| data.starts_with('/') && !data.contains('%'))
                     .map(|data| ClusterPaths::of(Path::new(&data))),
@@ -124,55 +121,55 @@ fn inspect(root: &Root, cluster: &ClusterPaths, notes: &mut Notes) -> StoppedDat
         return down(asked.huge_page_size, Wants::None("shared_memory_type = sysv"));
     }
     let wants = match shared_memory_pages(root, cluster, &config) {
-        Ok(pages) => Wants::Pages(pages, "its own program"),
+        Ok(pages) => Wants::Pages(pages, "postgres -C"),
         Err(why) => Wants::Unknown(why),
     };
     down(asked.huge_page_size, wants)
 }
 
-/// Asks the cluster's own program as the cluster's owner: `postgres -C shared_memory_size_in_huge_pages`, which since 15
-/// answers for a server that is down, allocates nothing and changes nothing.
+/// Runs `postgres -C shared_memory_size_in_huge_pages` as the owner of the cluster. PostgreSQL 15 and later report it for a
+/// stopped server, without allocating memory or changing files. The error is the reason why it is unknown.
 fn shared_memory_pages(root: &Root, cluster: &ClusterPaths, config: &Path) -> Result<Pages, String> {
     if !root.is_live() {
-        return Err("only the host itself can ask its program".to_owned());
+        return Err("unknown: postgres -C runs only on the host itself".to_owned());
     }
     let version = std::fs::read_to_string(cluster.data.join("PG_VERSION")).map_err(|error| error.to_string())?;
-    let major: u32 = version.trim().parse().map_err(|_| format!("its PG_VERSION is {}", version.trim()))?;
+    let major: u32 = version.trim().parse().map_err(|_| format!("its PG_VERSION is \"{}\"", version.trim()))?;
     if major < 15 {
         return Err(format!(
-            "PostgreSQL {major} does not tell while it is down; start it, or look at its shared_buffers"
+            "PostgreSQL {major} reports its need only while running: start it, or check its shared_buffers"
         ));
     }
     let owner = std::fs::metadata(&cluster.data).map_err(|error| error.to_string())?;
     let me = rustix::process::geteuid();
     if owner.uid() == 0 || !(me.is_root() || me.as_raw() == owner.uid()) {
-        return Err(format!("only root and its owner (uid {}) can ask its program", owner.uid()));
+        return Err(format!("only root and the owner of the cluster (user {}) can run postgres -C", owner.uid()));
     }
     let opts = std::fs::read_to_string(cluster.data.join("postmaster.opts")).unwrap_or_default();
-    let of_last_start = opts.split(" \"").next().filter(|program| program.starts_with('/')).map(PathBuf::from);
-    let usual = ["/usr/lib/postgresql/{}/bin/postgres", "/usr/pgsql-{}/bin/postgres"];
-    let usual = usual.iter().map(|path| PathBuf::from(path.replace("{}", &major.to_string())));
-    let program = of_last_start.into_iter().chain(usual).find(|path| path.is_file());
-    let program = program.ok_or_else(|| format!("the program of PostgreSQL {major} was not stopped"))?;
+    let last_started = opts.split(" \"").next().filter(|program| program.starts_with('/')).map(PathBuf::from);
+    let packaged = ["/usr/lib/postgresql/{}/bin/postgres", "/usr/pgsql-{}/bin/postgres"];
+    let packaged = packaged.iter().map(|path| PathBuf::from(path.replace("{}", &major.to_string())));
+    let program = last_started.into_iter().chain(packaged).find(|path| path.is_file());
+    let program = program.ok_or_else(|| format!("no postgres program of version {major} was found"))?;
 
     let mut command = Command::new(&program);
-    // What the last start was told on its command line, and Debian's separate configuration.
+    // Settings of the last start's command line, and Debian's separate configuration file.
     let arguments: Vec<String> = postmaster_opts::settings(&postmaster_opts::arguments(&opts))
         .into_iter()
         .filter(|(name, _)| name != "data_directory" && name != "config_file")
         .flat_map(|(name, value)| ["-c".to_owned(), format!("{name}={value}")])
         .collect();
     command.arg("-D").arg(&cluster.data).arg("-c").arg(format!("config_file={}", config.display()));
-    // Its keys may be for a group that only a real start has.
+    // The TLS keys may be readable only by a supplementary group, which is not set here.
     command.args(arguments).args(["-c", "ssl=off"]).arg("-C").arg("shared_memory_size_in_huge_pages");
     command.env_clear().env("LC_ALL", "C").current_dir("/").stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     if me.is_root() {
-        // The standard library drops all other groups as well.
+        // The standard library also drops the supplementary groups.
         command.uid(owner.uid()).gid(owner.gid());
     }
     command.process_group(0);
-    let child = command.spawn().map_err(|error| format!("{} could not be run: {error}", program.display()))?;
+    let child = command.spawn().map_err(|error| format!("could not run {}: {error}", program.display()))?;
     wait_for_answer(child)
 }
 
@@ -185,7 +182,7 @@ fn wait_for_answer(mut child: Child) -> Result<Pages, String> {
             Ok(None) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("its program gave no answer in {} s", ANSWER_TIMEOUT.as_secs()));
+                return Err(format!("postgres -C did not end within {} s", ANSWER_TIMEOUT.as_secs()));
             }
             Err(error) => return Err(error.to_string()),
         }
@@ -195,6 +192,6 @@ fn wait_for_answer(mut child: Child) -> Result<Pages, String> {
     let _ = child.stderr.take().map(|mut err| err.read_to_string(&mut errors));
     match (status.success(), answer.trim().parse()) {
         (true, Ok(pages)) => Ok(Pages(pages)),
-        _ => Err(format!("it would not start: {}", errors.lines().next().unwrap_or("its program says nothing"))),
+        _ => Err(format!("postgres -C failed: {}", errors.lines().next().unwrap_or("no message"))),
     }
 }

@@ -1,4 +1,4 @@
-//! `check`: one line and an exit status, as monitoring plugins do (Monitoring Plugins Development Guidelines).
+//! `check`: one line and an exit status for monitoring systems (Monitoring Plugins Development Guidelines).
 
 use clap::Args;
 use hugepage_core::advise::{hint, message};
@@ -15,7 +15,7 @@ use crate::exit::{self, Exit};
 pub struct CheckOptions {
     #[command(flatten)]
     survey: SurveyOptions,
-    /// Look at this instance alone: a SID, or a data directory
+    /// Check only this instance: a SID, or a data directory
     #[arg(long, value_name = "NAME")]
     instance: Option<String>,
 }
@@ -29,33 +29,33 @@ pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
     println!(
         "HUGEPAGES {} - {}{}",
         exit.name(),
-        sentence(&survey, options.instance.as_deref()),
-        figures(&survey, &sizings)
+        worst_message(&survey, options.instance.as_deref()),
+        performance_data(&survey, &sizings)
     );
     Ok(exit)
 }
 
-/// Of the instance that is worst off.
-fn sentence(survey: &Survey, wanted: Option<&str>) -> String {
+/// The message of the instance with the worst verdict.
+fn worst_message(survey: &Survey, wanted: Option<&str>) -> String {
     let severity = |instance: &&Instance| (instance.status.verdict().0, instance.landed().is_hidden());
     let Some(worst) = survey.instances.iter().max_by_key(severity) else {
         return match wanted {
-            Some(name) => format!("no instance {name} runs here"),
-            None => "no PostgreSQL and no Oracle instance runs here".to_owned(),
+            Some(name) => format!("instance {name} is not running on this host"),
+            None => "no PostgreSQL or Oracle instance is running on this host".to_owned(),
         };
     };
     let all_well = worst.status.verdict().0 == Severity::Ok && survey.instances.len() > 1;
     let text = match all_well {
-        true => format!("all {} instances are in huge pages, and restarts keep them.", survey.instances.len()),
+        true => format!("all {} instances are in huge pages, also after a restart.", survey.instances.len()),
         false => format!("{}: {}", worst.name, message(&worst.status)),
     };
     let hint = hint(&worst.status).filter(|_| !all_well).map(|hint| format!(" {hint}")).unwrap_or_default();
-    // A bar begins the figures.
+    // A vertical bar separates the performance data.
     format!("{text}{hint}").replace('|', "/")
 }
 
 /// Performance data: `name=value[unit]`.
-fn figures(survey: &Survey, sizings: &[Sizing]) -> String {
+fn performance_data(survey: &Survey, sizings: &[Sizing]) -> String {
     let landed = survey.instances.iter().filter(|instance| instance.landed() == InstanceLanding::All).count();
     let mut figures =
         vec![format!("instances={}", survey.instances.len()), format!("instances_in_huge_pages={landed}")];

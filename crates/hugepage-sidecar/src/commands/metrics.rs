@@ -16,12 +16,12 @@ use crate::exit::{self, Exit};
 pub struct MetricsOptions {
     #[command(flatten)]
     survey: SurveyOptions,
-    /// Write to FILE instead of the terminal; whoever reads it meanwhile has the old text or the new one
+    /// Write to FILE instead of standard output; the file is replaced atomically
     #[arg(long, value_name = "FILE")]
     textfile: Option<PathBuf>,
 }
 
-/// Well if the text was written, whatever it says: the alerts judge that.
+/// The exit status is OK if the text was written: the alert rules evaluate it.
 pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
     let survey = survey_with_history(root, &options.survey);
     let text = text(&MetricsSnapshot::from(&survey));

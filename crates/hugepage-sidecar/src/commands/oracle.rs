@@ -1,4 +1,4 @@
-//! `oracle`: the files for Oracle Database, and the SQL that reads them.
+//! `oracle`: files for Oracle Database, and the SQL that reads them.
 
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
@@ -16,58 +16,58 @@ use crate::oracle::scripts::{self, Script, ScriptSettings};
 use crate::oracle::snapshot::OracleSnapshot;
 use crate::oracle::{self, json_snapshot, survey_snapshot};
 
-/// What to do for Oracle.
+/// Commands for Oracle Database.
 #[derive(Debug, Subcommand)]
 pub enum OracleCommand {
-    /// Make DIR ready: files without a row, so that the first SELECT works
+    /// Create files without rows in DIR, so that the first SELECT works
     Prepare {
-        /// A directory of root's own, with no symbolic link in its path and not below ORACLE_BASE
+        /// A directory owned by root, without symbolic links in its path and not below ORACLE_BASE
         dir: PathBuf,
         #[command(flatten)]
         access: AccessOptions,
     },
-    /// Write the files once. `watch --oracle-dir DIR` keeps them fresh
+    /// Write the files once; `watch --oracle-dir DIR` updates them continuously
     Write {
-        /// A directory of root's own, with no symbolic link in its path and not below ORACLE_BASE
+        /// A directory owned by root, without symbolic links in its path and not below ORACLE_BASE
         dir: PathBuf,
         #[command(flatten)]
         access: AccessOptions,
         #[command(flatten)]
         survey: SurveyOptions,
-        /// Instead of this host's, write the snapshots that stand in standard input: one JSON object a line
+        /// Write snapshots from standard input instead: one JSON object per line
         #[arg(long, hide = true)]
         records: bool,
     },
-    /// Print one of the files as it would be now, as hp_pool.dat
+    /// Print one of the files, such as hp_pool.dat
     Print {
-        /// Its name
+        /// Name of the file
         file: String,
         #[command(flatten)]
         survey: SurveyOptions,
     },
-    /// Print the SQL*Plus script that creates everything
+    /// Print the SQL*Plus script that creates all objects
     InstallSql(SqlNames),
-    /// Print the SQL*Plus script that brings an older installation to this version
+    /// Print the SQL*Plus script that upgrades an older installation
     UpgradeSql(SqlNames),
-    /// Print the SQL*Plus script that removes everything
+    /// Print the SQL*Plus script that removes all objects
     UninstallSql(SqlNames),
-    /// Print a script for tables that run this program at every SELECT; read its warnings first
+    /// Print the script for tables that run this program at every SELECT; read its warnings first
     LiveSql(SqlNames),
-    /// Print SYS's query that compares the views with x$ksmssinfo
+    /// Print the query for SYS that compares the views with x$ksmssinfo
     CrossCheckSql(SqlNames),
     /// Print the query for a metric extension of Enterprise Manager
     MetricSql(SqlNames),
-    /// Print what every column of every view means, as Markdown
+    /// Print the columns of all views as Markdown
     Columns(SqlNames),
 }
 
-/// Whose the files are.
+/// Owner, group and permissions of the files.
 #[derive(Debug, Args)]
 pub struct AccessOptions {
-    /// Owner of the files, a name or a number [default: the user that writes them]
+    /// Owner of the files, a name or a number [default: the current user]
     #[arg(long, value_name = "USER", value_parser = User::find)]
     owner: Option<User>,
-    /// Group of the files, a name or a number [default: the directory's]
+    /// Group of the files, a name or a number [default: the group of the directory]
     #[arg(long, value_name = "GROUP", value_parser = Group::find)]
     group: Option<Group>,
     /// Permissions of the files, octal [default: 640]
@@ -76,25 +76,25 @@ pub struct AccessOptions {
 }
 
 impl AccessOptions {
-    /// As the writer wants it.
+    /// The same for the writer.
     pub const fn writer_options(&self) -> WriterOptions {
         WriterOptions { owner: self.owner, group: self.group, mode: self.mode }
     }
 }
 
-/// What things are called in the database.
+/// Names of objects in the database.
 #[derive(Debug, Args)]
 pub struct SqlNames {
-    /// The schema that is created for it
+    /// Schema to create
     #[arg(long, default_value = "HUGEPAGE")]
     schema: OracleName,
-    /// The role that may read the views
+    /// Role that may read the views
     #[arg(long, default_value = "HUGEPAGE_READER")]
     role: OracleName,
-    /// The directory object
+    /// Directory object
     #[arg(long, value_name = "NAME", default_value = "HUGEPAGE_DIR")]
     directory: OracleName,
-    /// The directory that the sidecar writes to
+    /// Directory that the sidecar writes to
     #[arg(long, value_name = "PATH", default_value = "/var/lib/hugepage-sidecar/oracle")]
     dir: OraclePath,
     /// Create no public synonyms
@@ -104,11 +104,11 @@ pub struct SqlNames {
 
 fn file_mode(text: &str) -> Result<u32> {
     let mode = u32::from_str_radix(text, 8)?;
-    anyhow::ensure!(mode & !0o664 == 0, "files that Oracle reads are neither executed nor written by everybody");
+    anyhow::ensure!(mode & !0o664 == 0, "the files must not be executable, nor writable by others");
     Ok(mode)
 }
 
-/// Runs it.
+/// Runs the command.
 pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
     match command {
         OracleCommand::Prepare { dir, access } => oracle::prepare(dir, &access.writer_options())?,

@@ -1,4 +1,4 @@
-//! `report`: one page about the host, for people who have only a browser.
+//! `report`: an HTML page about the host.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -14,7 +14,7 @@ use crate::exit::{self, Exit};
 use crate::output::rows::host;
 use crate::report::{self, ReportScope};
 
-/// Who may read the page: everybody, as with other reports; it has no secrets.
+/// The report is readable by all users: it contains no secrets.
 const REPORT_MODE: u32 = 0o644;
 
 /// Options of `report`.
@@ -22,10 +22,10 @@ const REPORT_MODE: u32 = 0o644;
 pub struct ReportOptions {
     #[command(flatten)]
     survey: SurveyOptions,
-    /// Write the page to FILE, or to standard output if that is "-"
+    /// Write the report to FILE, or to standard output if FILE is "-"
     #[arg(long, value_name = "FILE")]
     html: PathBuf,
-    /// Work out page tables for up to so many connections
+    /// Show page tables for up to N connections
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     connections: u64,
 }
@@ -43,9 +43,9 @@ fn write(path: &Path, html: &[u8]) -> anyhow::Result<()> {
     if path == Path::new("-") {
         return Ok(std::io::stdout().write_all(html)?);
     }
-    // Renaming onto a device such as /dev/null, or onto a link that somebody laid, would put a file in its place.
+    // Renaming a file onto a device such as /dev/null, or onto a link, would replace it.
     match fs::symlink_metadata(path) {
-        Ok(found) if !found.is_file() => bail!("it is there, and not a plain file"),
+        Ok(found) if !found.is_file() => bail!("it exists and is not a regular file"),
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
         _ => Ok(atomic_file::write(path, html, REPORT_MODE)?),
     }

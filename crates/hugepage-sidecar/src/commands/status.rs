@@ -1,4 +1,4 @@
-//! `status`: a row for each instance, the pools, and one verdict.
+//! `status`: every instance, the pools, and one verdict.
 
 use clap::Args;
 use hugepage_core::collect::instances::Survey;
@@ -7,7 +7,7 @@ use hugepage_core::read::Root;
 use super::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
 use crate::output::rows::{HostOutput, InstanceRow, PoolOutput, RecommendationOutput, host};
-use crate::output::table::{graded, or_unknown, size, table, wrapped};
+use crate::output::table::{colored, or_unknown, size, table, wrapped};
 use crate::output::{Format, json};
 
 /// Options of `status`.
@@ -15,7 +15,7 @@ use crate::output::{Format, json};
 pub struct StatusOptions {
     #[command(flatten)]
     pub survey: SurveyOptions,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -31,7 +31,7 @@ pub fn run(root: &Root, options: &StatusOptions) -> anyhow::Result<Exit> {
     Ok(exit::of_survey(&survey))
 }
 
-/// A line for each instance; a list is one field, its parts behind semicolons, and of a part with names the values alone.
+/// One line per instance. A list is one field, with semicolons between its parts; of an object only the values are printed.
 fn csv(out: &HostOutput) -> anyhow::Result<()> {
     let mut writer = csv::Writer::from_writer(std::io::stdout());
     for (index, row) in out.instances.iter().enumerate() {
@@ -63,7 +63,7 @@ fn print(out: &HostOutput, survey: &Survey) {
         for (row, instance) in out.instances.iter().zip(&survey.instances) {
             rows.add_row(vec![
                 label(row).into(),
-                graded(&row.landed, instance.status.verdict().0),
+                colored(&row.landed, instance.status.verdict().0),
                 size(row.shared_memory).into(),
                 or_unknown(row.pages_needed).into(),
                 or_unknown(row.pages_used).into(),
@@ -86,7 +86,7 @@ fn print(out: &HostOutput, survey: &Survey) {
         });
     }
     print_pools(&out.pools);
-    // The verdict below has the command for the pool.
+    // The verdict below contains the command for the pool.
     let said = |one: &&RecommendationOutput| one.command.as_ref().is_some_and(|command| out.message.contains(command));
     for one in out.recommendations.iter().filter(|one| one.instance.is_none() && !said(one)) {
         println!();
@@ -108,7 +108,7 @@ fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'
             println!("{}", wrapped(hint, 2, 4));
         }
     }
-    // What the message already speaks of is not said twice.
+    // Skip recommendations that the message already contains.
     for one in recommendations.filter(|one| !one.reason.starts_with(&row.message)) {
         print_recommendation(one, 2);
     }
@@ -144,7 +144,7 @@ fn print_pools(pools: &[PoolOutput]) {
     println!("{rows}");
 }
 
-/// What tells it from all others: the kind and the name, of a long path its end.
+/// The kind and the name of an instance; a long path is cut at its beginning.
 fn label(row: &InstanceRow) -> String {
     const MAX_NAME_CHARS: usize = 21;
     let kind = if row.kind == "postgresql" { "pg" } else { &row.kind };

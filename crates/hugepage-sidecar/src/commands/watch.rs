@@ -1,5 +1,5 @@
-//! `watch`: looks at an interval, says what is new as the PostgreSQL extension's worker does, keeps the history of each
-//! instance, and writes files for others.
+//! `watch`: surveys the host at an interval, logs changes as the worker of the PostgreSQL extension does, keeps the
+//! history of each instance, and writes files for other programs.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -27,27 +27,27 @@ pub struct WatchOptions {
     /// Keep this much of the host's memory for base pages, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=90))]
     reserve_percent: u32,
-    /// How often to look
+    /// Time between two surveys
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = interval)]
     interval: Duration,
-    /// Where to keep the history of each instance
+    /// Directory for the history of each instance
     #[arg(long, value_name = "DIR", default_value = crate::state::DIRECTORY)]
     state_dir: PathBuf,
-    /// How many records to keep of each instance; 0 for none
+    /// Records to keep per instance; 0 keeps none
     #[arg(long, value_name = "RECORDS", default_value_t = 1000)]
     history_size: usize,
-    /// Write the same as `status --format json` to FILE after each look
+    /// Write the output of `status --format json` to FILE after each survey
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the same as `metrics` to FILE after each look, for node_exporter's textfile collector
+    /// Write the output of `metrics` to FILE after each survey, for node_exporter's textfile collector
     #[arg(long, value_name = "FILE")]
     textfile: Option<PathBuf>,
-    /// Write the files that an Oracle Database reads into DIR after each look, see docs/oracle.md
+    /// Write the files for Oracle Database to DIR after each survey, see docs/oracle.md
     #[arg(long, value_name = "DIR")]
     oracle_dir: Option<PathBuf>,
     #[command(flatten)]
     access: AccessOptions,
-    /// Look once, and end with the exit status of `status`
+    /// Survey once and exit with the status of `status`
     #[arg(long)]
     once: bool,
 }
@@ -55,7 +55,7 @@ pub struct WatchOptions {
 fn interval(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(interval) if interval >= Duration::from_secs(1) => Ok(interval),
-        Ok(_) => Err("less than a second".to_owned()),
+        Ok(_) => Err("the interval must be at least 1 s".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -64,9 +64,9 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
     if options.history_size > 0 {
         let directory = &options.state_dir;
         std::fs::create_dir_all(directory)
-            .with_context(|| format!("could not make {}, where --state-dir keeps the history", directory.display()))?;
+            .with_context(|| format!("could not create the directory {} of --state-dir", directory.display()))?;
     }
-    let mut timer = SignalTimer::new().context("could not listen to signals")?;
+    let mut timer = SignalTimer::new().context("could not catch signals")?;
     let mut history = HostHistory::open(root, &options.state_dir);
     let mut reported = ReportedErrors::default();
     loop {
@@ -76,7 +76,7 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
             for (volume, message) in events.messages {
                 log_message(&events.instance, volume, &message);
             }
-            // Its text has that of the error below it.
+            // The message of the error contains its source.
             reported.report(events.error.map(|error| anyhow::Error::msg(error.to_string())));
         }
         let sizings = survey.sizings(&[], options.reserve_percent);
@@ -92,7 +92,7 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
     }
 }
 
-/// All files of one look; one that can't be written keeps back none of the others. Returns what went wrong.
+/// Writes all files of one survey and returns the errors. An error of one file does not stop the others.
 fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &WatchOptions) -> Vec<anyhow::Error> {
     let written = |path: &Path, content: &[u8]| {
         atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
@@ -112,7 +112,7 @@ fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &Watch
     [json, metrics, oracle].into_iter().flatten().filter_map(Result::err).collect()
 }
 
-/// To standard error, for the journal with its priorities (sd-daemon(3)).
+/// Writes a message to standard error, for the journal with priorities (sd-daemon(3)).
 fn log_message(instance: &str, volume: Volume, message: &Message) {
     let level = match volume {
         Volume::Log => "LOG",
@@ -136,7 +136,7 @@ fn write_lines(priority: u8, lines: &[String]) {
     }
 }
 
-/// What went wrong with the sidecar itself: once when it begins, not at every look.
+/// Errors of the sidecar itself. Each is logged once, not at every survey.
 #[derive(Debug, Default)]
 struct ReportedErrors(Vec<String>);
 

@@ -1,8 +1,8 @@
-//! The four files of a snapshot, written so that a reader never sees half of one and always notices a mixture.
+//! The four files of a snapshot. A reader never sees a partial file and can detect files of different snapshots.
 //!
-//! Each file is written whole under another name, brought to the disk, and renamed over the old one; only when all four
-//! are on the disk is the first one renamed. Between the first rename and the last a reader can open files of two
-//! snapshots: their snapshot_id differs, or hp_host.dat, the last one, counts other records than there are.
+//! All four files are written under temporary names and synced; then they are renamed. Between the first rename and the last
+//! a reader can open files of two snapshots. Then their snapshot_id differs, or the record counts in hp_host.dat, which is
+//! renamed last, do not match.
 
 use std::fs::File;
 
@@ -15,22 +15,22 @@ use crate::oracle::directory::{FilePermissions, OracleDirectory};
 use crate::oracle::record_line::{header, line};
 use crate::oracle::snapshot::{FileContent, SnapshotContent};
 
-/// root reads and writes, the group of Oracle's installation reads.
+/// Read and write for root, read for the group of the Oracle installation.
 const DEFAULT_MODE: u32 = 0o640;
 const LOCK_FILE: &str = ".hugepage-sidecar.lock";
 
-/// Whose the files are.
+/// Owner, group and mode of the files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriterOptions {
-    /// Their owner; `None` for the user that writes them.
+    /// The owner; `None` for the current user.
     pub owner: Option<User>,
-    /// Their group; `None` for the directory's.
+    /// The group; `None` for that of the directory.
     pub group: Option<Group>,
-    /// Their permissions; `None` for 0640.
+    /// The permissions; `None` for 0640.
     pub mode: Option<u32>,
 }
 
-/// A directory that no other writer writes to as long as this lives.
+/// Exclusive access to a directory.
 #[derive(Debug)]
 pub struct Writer {
     directory: OracleDirectory,
@@ -39,7 +39,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Waits for another writer to be ready.
+    /// Waits until no other writer has access.
     pub fn new(directory: OracleDirectory, options: &WriterOptions) -> Result<Self> {
         let access = FilePermissions {
             owner: options.owner,
@@ -50,13 +50,13 @@ impl Writer {
         Ok(Self { directory, access, _lock: lock })
     }
 
-    /// Writes one snapshot, and returns its snapshot_id. An error before the first rename leaves all old files.
+    /// Writes one snapshot and returns its snapshot_id. An error before the first rename leaves the old files.
     pub fn write(&self, content: &SnapshotContent) -> Result<String> {
         self.replace_all(&content.files.each_ref().map(|file| (file.definition.name(), text(file))))?;
         Ok(content.snapshot_id().to_owned())
     }
 
-    /// Writes a header line alone where there is no file.
+    /// Writes missing files with a header line only.
     pub fn prepare(&self) -> Result<()> {
         let mut missing = Vec::new();
         for file in FILES {
@@ -71,7 +71,7 @@ impl Writer {
         for (name, text) in files {
             if let Err(error) = self.directory.create(&temporary_name(name), text, self.access) {
                 for (name, _) in files {
-                    // The error to tell of is the first one.
+                    // Report the first error.
                     let _ = self.directory.remove(&temporary_name(name));
                 }
                 return Err(error);
@@ -84,7 +84,7 @@ impl Writer {
     }
 }
 
-/// The name that a file has until it is whole.
+/// The name of a file until it is complete.
 fn temporary_name(name: &str) -> String {
     format!(".{name}.new")
 }

@@ -1,4 +1,4 @@
-//! Values of columns, taken from the members of a JSON object.
+//! Column values from the members of a JSON object.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -6,9 +6,9 @@ use anyhow::{Context, Result, bail};
 use hugepage_core::{Bytes, Pages};
 use serde_json::{Map, Value};
 
-/// A value of the type of a column.
+/// A column value that can be read from JSON.
 pub trait FromJson: Sized {
-    /// `None` for a value of another type.
+    /// `None` if the value has another type.
     fn from_json(value: &Value) -> Option<Self>;
 }
 
@@ -48,15 +48,15 @@ impl FromJson for SystemTime {
     }
 }
 
-/// The member `name`, which is thereby taken out.
+/// Removes the member `name` and returns its value.
 pub fn take<T: FromJson>(object: &mut Map<String, Value>, name: &str) -> Result<Option<T>> {
     match object.remove(name) {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => T::from_json(&value).map(Some).with_context(|| format!("\"{name}\" can't be {value}")),
+        Some(value) => T::from_json(&value).map(Some).with_context(|| format!("\"{name}\" cannot be {value}")),
     }
 }
 
-/// An error that names a member that no column took.
+/// Returns an error that names a remaining member.
 pub fn reject_unknown(object: Map<String, Value>) -> Result<()> {
     match object.keys().next() {
         Some(name) => bail!("there is no column \"{name}\""),

@@ -1,7 +1,7 @@
-//! A snapshot made of JSON instead of a survey, so that tests can have any value written.
+//! A snapshot from JSON instead of a survey, so that tests can write any value.
 //!
 //! `{"host_name": "h", "host": {...}, "pools": [{...}], "instances": [{...}], "findings": [{...}]}`, each object with
-//! the columns that are not NULL: numbers, texts, true and false, and moments as seconds since 1970.
+//! the columns that are not NULL: numbers, texts, true and false, and timestamps as seconds since 1970.
 
 use std::time::SystemTime;
 
@@ -12,7 +12,7 @@ use crate::oracle::json::{reject_unknown, take};
 use crate::oracle::schema::FileRecord;
 use crate::oracle::snapshot::OracleSnapshot;
 
-/// The snapshot that `text` says, as of now.
+/// Parses a snapshot, taken now.
 pub fn parse(text: &str) -> Result<OracleSnapshot> {
     let mut object: Map<String, Value> = serde_json::from_str(text)?;
     let snapshot = OracleSnapshot {
@@ -30,7 +30,7 @@ pub fn parse(text: &str) -> Result<OracleSnapshot> {
 fn records<R: FileRecord>(object: &mut Map<String, Value>, name: &str) -> Result<Vec<R>> {
     let record = |value| match value {
         Value::Object(record) => R::from_json(record),
-        _ => bail!("\"{name}\" is to be of objects"),
+        _ => bail!("\"{name}\" must contain objects"),
     };
     match object.remove(name).unwrap_or_default() {
         Value::Null => Ok(Vec::new()),

@@ -1,8 +1,8 @@
-//! What an Oracle Database on this host can read: four text files, and the SQL that makes views of them.
+//! Four text files for Oracle Database on this host, and the SQL that defines views of them.
 //!
-//! [`columns`] says once what the files hold; the writer and every line of SQL come from there. [`write()`] is the
-//! whole of the way out: [`snapshot`] (typed) to [`record_line`] (text) to [`files`] (renamed into place). Oracle never runs
-//! anything of ours and nothing of ours talks to Oracle: see docs/oracle.md for why.
+//! [`columns`] defines the files; the writer and the SQL are derived from it. [`write()`] converts a [`snapshot`] (typed) to
+//! text with [`record_line`] and replaces the [`files`]. Oracle runs no program of this project, and this program does not
+//! connect to Oracle: see docs/oracle.md for the reasons.
 
 pub mod account;
 pub mod columns;
@@ -27,18 +27,18 @@ use self::directory::OracleDirectory;
 use self::files::{Writer, WriterOptions};
 use self::snapshot::OracleSnapshot;
 
-/// Writes the files of one snapshot into `directory`, and returns its snapshot_id.
-/// An error leaves the files of the snapshot before as they were.
+/// Writes the files of one snapshot into `directory` and returns its snapshot_id. An error before the first rename leaves
+/// the old files.
 pub fn write(directory: &Path, snapshot: &OracleSnapshot, options: &WriterOptions) -> Result<String> {
     Writer::new(OracleDirectory::open(directory)?, options)?.write(&snapshot.content())
 }
 
-/// The text of one of the files, `hp_pool.dat` say; `None` if there is no file of that name.
+/// The text of one file, such as `hp_pool.dat`; `None` if there is no file of that name.
 pub fn text(name: &str, snapshot: &OracleSnapshot) -> Option<String> {
     snapshot.content().files.iter().find(|file| file.definition.name() == name).map(files::text)
 }
 
-/// Writes files of a header line alone for those that are not there yet, so that the first SELECT works.
+/// Writes missing files with a header line only, so that the first SELECT works.
 pub fn prepare(directory: &Path, options: &WriterOptions) -> Result<()> {
     Writer::new(OracleDirectory::open(directory)?, options)?.prepare()
 }

@@ -1,25 +1,25 @@
-//! One record of a file: typed values in, a line of text out.
+//! Formats one record of a file as a line of text.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::oracle::schema::{Column, ColumnType, FieldValue};
 use crate::oracle::text::{sanitised, truncate, truncate_at_word};
 
-/// Between two fields.
+/// The field separator.
 pub const DELIMITER: char = '|';
-/// The most bytes of a record, its newline included: UTL_FILE's default line of 1024 holds it, and 999 is as far as
-/// every reader is known to agree.
+/// The maximum bytes of a record with its newline. The default line size of UTL_FILE is 1024, and all known readers accept
+/// 999.
 pub const MAX_RECORD_BYTES: usize = 999;
-/// The last second that has four digits of the year.
+/// The last second of the year 9999.
 const LAST_SECOND: u64 = 253_402_300_799;
 
-/// The names of the columns.
+/// The header line.
 pub fn header(columns: impl Iterator<Item = &'static Column>) -> String {
     let names: Vec<_> = columns.map(|column| column.name).collect();
     format!("{}\n", names.join("|"))
 }
 
-/// The record of `values`, which stand in the order of `columns`.
+/// The line of `values`, which must be in the order of `columns`.
 pub fn line(columns: impl Iterator<Item = &'static Column>, values: &[Option<FieldValue>]) -> String {
     let columns: Vec<_> = columns.collect();
     assert_eq!(columns.len(), values.len(), "a record has a value for every column");
@@ -53,7 +53,7 @@ fn shortened(column_type: ColumnType, text: &str, width: usize) -> String {
     }
 }
 
-/// `2026-11-21 10:00:00`; `None` for what that can't say.
+/// A timestamp as `2026-11-21 10:00:00`; `None` if it is before 1970 or after 9999.
 fn utc(time: SystemTime) -> Option<String> {
     let seconds = time.duration_since(UNIX_EPOCH).ok()?.as_secs();
     let time = (seconds <= LAST_SECOND).then(|| UNIX_EPOCH + Duration::from_secs(seconds))?;
@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_are_short_ascii_and_whole((file, values) in values()) {
+        fn write_short_ascii_records((file, values) in values()) {
             let line = line(columns(FILES[file]), &values);
             prop_assert!(line.is_ascii() && line.len() <= MAX_RECORD_BYTES);
             prop_assert_eq!(line.find(|c: char| c.is_control()), Some(line.len() - 1));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_first_is_cut_last() {
+    fn shorten_the_last_fields_first() {
         let kinds: [&'static Column; 3] = [
             &Column { name: "a", column_type: ColumnType::Prose(400), comment: &[] },
             &Column { name: "b", column_type: ColumnType::Command(400), comment: &[] },
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn moments() {
+    fn format_timestamps() {
         let at = |seconds| utc(UNIX_EPOCH + Duration::from_secs(seconds));
         assert_eq!(at(0).unwrap(), "1970-01-01 00:00:00");
         assert_eq!(at(1_795_255_199).unwrap(), "2026-11-21 09:59:59");

@@ -1,33 +1,33 @@
-//! One moment of a host, as the files have it.
+//! A snapshot of a host as the files have it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::oracle::columns::{CommonRecord, FORMAT_VERSION, FindingRecord, HostRecord, InstanceRecord, PoolRecord};
 use crate::oracle::schema::{DataFile, FieldValue, FileRecord};
 
-/// What was so on one host at one moment.
+/// A snapshot of a host.
 #[derive(Clone, Debug)]
 pub struct OracleSnapshot {
-    /// When it was so.
+    /// When the snapshot was taken.
     pub taken_at: SystemTime,
-    /// Where it was so.
+    /// The name of the host.
     pub host_name: String,
-    /// The host; its counts of records are filled in by [`OracleSnapshot::content`].
+    /// The host. [`OracleSnapshot::content`] sets its record counts.
     pub host: HostRecord,
-    /// Its pools.
+    /// The pools.
     pub pools: Vec<PoolRecord>,
-    /// Every instance that runs there.
+    /// All running instances.
     pub instances: Vec<InstanceRecord>,
-    /// What to set.
+    /// The recommendations.
     pub findings: Vec<FindingRecord>,
 }
 
-/// A file's records.
+/// The records of a file.
 #[derive(Clone, Debug)]
 pub struct FileContent {
-    /// Which file.
+    /// The file.
     pub definition: &'static DataFile,
-    /// Its records: values in the order of the columns, the common ones first.
+    /// Values in the order of the columns, the common ones first.
     pub records: Vec<Vec<Option<FieldValue>>>,
 }
 
@@ -40,14 +40,14 @@ pub struct SnapshotContent {
 }
 
 impl SnapshotContent {
-    /// What all records of the snapshot carry.
+    /// The ID in all records of the snapshot.
     pub fn snapshot_id(&self) -> &str {
         &self.snapshot_id
     }
 }
 
 impl OracleSnapshot {
-    /// The records, marked as one snapshot's.
+    /// The records with the common columns.
     pub fn content(&self) -> SnapshotContent {
         let snapshot_id = snapshot_id(SystemTime::now());
         let common = CommonRecord {
@@ -78,7 +78,7 @@ fn file_content<R: FileRecord>(common: &[Option<FieldValue>], records: &[R]) -> 
     FileContent { definition: &const { R::FILE }, records: records.iter().map(with_common).collect() }
 }
 
-/// Nanoseconds since 1970 in hexadecimal: another one for every snapshot of a host, and of 16 digits up to the year 2554.
+/// Nanoseconds since 1970 in hexadecimal: unique per snapshot of a host, 16 digits up to the year 2554.
 fn snapshot_id(now: SystemTime) -> String {
     let nanoseconds = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     format!("{:016x}", u64::try_from(nanoseconds).unwrap_or(u64::MAX))

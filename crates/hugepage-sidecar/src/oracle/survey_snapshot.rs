@@ -1,4 +1,4 @@
-//! What a survey of the host says, in the columns that Oracle reads.
+//! Converts a survey of the host to the columns that Oracle reads.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use humantime::parse_rfc3339_weak;
 use crate::oracle::columns::{FindingRecord, HostRecord, InstanceRecord, PoolRecord};
 use crate::oracle::snapshot::OracleSnapshot;
 
-/// The snapshot of a survey. `interval`: until the next one; `None` if none is due.
+/// The snapshot of a survey. `interval` is the time until the next one; `None` if none follows.
 pub fn from_survey(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> OracleSnapshot {
     let recommendations = host::recommendations(survey, sizings);
     OracleSnapshot {
@@ -80,7 +80,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
     let status = &instance.status;
     let facts = &status.facts;
     let segment = facts.segment.as_ref();
-    // Where the kernel did not tell, what is not known to be in huge pages is not known to be in base pages either.
+    // If the page size is unknown, neither the huge page part nor the base page part is known.
     let known = segment.filter(|segment| segment.landing != Landing::Unknown);
     let landed = instance.landed();
     let pool = facts.pool.known();

@@ -1,10 +1,10 @@
-//! Texts of a host, made safe for a file of US-ASCII records without quoting.
+//! Sanitises text for files of US-ASCII records without quoting.
 
-/// Stands where a text was cut.
+/// Marks a truncated text.
 const ELLIPSIS: &str = "...";
 
-/// `text` in printable US-ASCII without the delimiter and without blanks at its ends: a `|` becomes `/`, a control
-/// character a blank, what is not ASCII a `?`. Empty where nothing is left, which Oracle reads as NULL.
+/// `text` in printable US-ASCII without the separator and without blanks at its ends: `|` becomes `/`, a control character a
+/// blank, a character beyond ASCII `?`. Oracle reads an empty text as NULL.
 pub fn sanitised(text: &str) -> String {
     let safe = text.chars().map(|character| match character {
         '|' => '/',
@@ -15,7 +15,7 @@ pub fn sanitised(text: &str) -> String {
     safe.collect::<String>().trim_matches(' ').to_owned()
 }
 
-/// The first `width` bytes of a sanitised text; a cut one ends in `...`.
+/// Truncates a sanitised text to `width` bytes; a truncated text ends in `...`.
 pub fn truncate(text: &str, width: usize) -> String {
     if text.len() <= width {
         return text.to_owned();
@@ -26,7 +26,7 @@ pub fn truncate(text: &str, width: usize) -> String {
     }
 }
 
-/// As [`truncate`], but between two words, so that no number is cut short; empty if not even the first word fits.
+/// As [`truncate`], but between two words, so that no number is truncated; empty if the first word does not fit.
 pub fn truncate_at_word(text: &str, width: usize) -> String {
     if text.len() <= width {
         return text.to_owned();
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hostile_texts() {
+    fn sanitise_hostile_texts() {
         for (text, safe) in [
             ("plain", "plain"),
             ("a|b\nc\td", "a/b c d"),
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn truncation() {
+    fn truncate_texts() {
         assert_eq!(truncate("abcdef", 6), "abcdef");
         assert_eq!(truncate("abcdefg", 6), "abc...");
         assert_eq!(truncate("ab  cdefg", 6), "ab...");

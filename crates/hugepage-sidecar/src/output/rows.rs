@@ -1,5 +1,5 @@
-//! One flat row for each instance and each pool, under the names of `hugepage_status` and `hugepage_pools`. Sizes are
-//! bytes, counters pages; what could not be known is null.
+//! One flat row per instance and pool, with the column names of `hugepage_status` and `hugepage_pools`. Sizes are in bytes,
+//! counters in pages; null means unknown.
 
 use std::time::SystemTime;
 
@@ -30,7 +30,7 @@ pub struct InstanceRow {
     pub shared_memory: Option<u64>,
     pub in_huge_pages: Option<u64>,
     pub in_base_pages: Option<u64>,
-    /// PostgreSQL's `huge_pages` or Oracle's `use_large_pages`, as it would be written.
+    /// PostgreSQL's `huge_pages` or Oracle's `use_large_pages`, as in the configuration file.
     pub setting: String,
     pub huge_page_size: Option<u64>,
     pub pages_needed: Option<u64>,
@@ -40,24 +40,24 @@ pub struct InstanceRow {
     pub recommended_nr_hugepages: Option<u64>,
     pub processes: u64,
     pub page_tables: Option<u64>,
-    /// What it may lock; null if that is unlimited or unknown.
+    /// The memlock limit; null if unlimited or unknown.
     pub memlock: Option<u64>,
     pub memlock_unlimited: Option<bool>,
     pub version: Option<String>,
     pub oracle_home: Option<String>,
     pub data_directory: Option<String>,
     pub started: Option<String>,
-    /// What the landing was seen in.
+    /// The sources of the landing.
     pub evidence: Vec<String>,
     pub notes: Vec<String>,
-    /// The shared memory on pages of each size, ascending; empty if it can't be seen.
+    /// The shared memory by page size, ascending; empty if unknown.
     pub by_page_size: Vec<PageSizeShare>,
 }
 
-/// What is on pages of one size.
+/// The shared memory in pages of one size.
 #[derive(Debug, Serialize)]
 pub struct PageSizeShare {
-    /// Null: the kernel does not tell.
+    /// Null if the kernel does not report it.
     pub page_size: Option<u64>,
     pub bytes: u64,
 }
@@ -77,14 +77,14 @@ pub struct PoolOutput {
     pub cgroup_limit: Option<u64>,
     pub cgroup_usage: Option<u64>,
     pub obtainable_now: Option<u64>,
-    /// Pages that the instances above have; null for a node.
+    /// Pages that the instances hold; null for a node.
     pub held_by_instances: Option<u64>,
-    /// Pages that others have or were promised; null for a node.
+    /// Pages that other processes hold or have reserved; null for a node.
     pub held_by_others: Option<u64>,
     pub recommended_nr_hugepages: Option<u64>,
 }
 
-/// One thing to set.
+/// One recommendation.
 #[derive(Debug, Serialize)]
 pub struct RecommendationOutput {
     pub instance: Option<String>,
@@ -99,7 +99,7 @@ pub struct RecommendationOutput {
     pub saves: Option<u64>,
 }
 
-/// `2026-11-21T10:00:00Z`.
+/// A timestamp: `2026-11-21T10:00:00Z`.
 pub fn time(at: SystemTime) -> String {
     humantime::format_rfc3339_seconds(at).to_string()
 }
@@ -203,13 +203,13 @@ pub struct MemoryOutput {
     pub total: Option<u64>,
     pub free: Option<u64>,
     pub available: Option<u64>,
-    /// Of all processes.
+    /// Page tables of all processes.
     pub page_tables: Option<u64>,
-    /// In huge page pools of every size.
+    /// Memory in huge page pools of all sizes.
     pub hugetlb: Option<u64>,
 }
 
-/// A host with all of it.
+/// A host with its instances, pools and recommendations.
 #[derive(Debug, Serialize)]
 pub struct HostOutput {
     pub host_name: Option<String>,

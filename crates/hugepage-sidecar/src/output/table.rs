@@ -6,10 +6,10 @@ use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets
 use hugepage_core::Bytes;
 use hugepage_core::assess::Severity;
 
-/// How wide output is that does not go to a terminal.
+/// The width of output in columns, unless it goes to a terminal.
 const DEFAULT_WIDTH: u16 = 80;
 
-/// A table without lines, its header above, text left and numbers right.
+/// A table without borders; columns from `numbers_from` on are aligned to the right.
 pub fn table(header: &[&str], numbers_from: usize) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(header).set_content_arrangement(ContentArrangement::Dynamic);
@@ -28,8 +28,8 @@ pub fn table(header: &[&str], numbers_from: usize) -> Table {
     table
 }
 
-/// A text in the colour of its gravity.
-pub fn graded(text: impl ToString, severity: Severity) -> Cell {
+/// A cell in the colour of its severity.
+pub fn colored(text: impl ToString, severity: Severity) -> Cell {
     let cell = Cell::new(text);
     match severity {
         Severity::Ok => cell.fg(Color::Green),
@@ -39,12 +39,12 @@ pub fn graded(text: impl ToString, severity: Severity) -> Cell {
     }
 }
 
-/// A number, or what stands for one that is not known.
+/// A number, or `?` if it is unknown.
 pub fn or_unknown<T: ToString>(value: Option<T>) -> String {
     value.map_or("?".to_owned(), |value| value.to_string())
 }
 
-/// A size, or what stands for one that is not known.
+/// A size, or `?` if it is unknown.
 pub fn size(bytes: Option<u64>) -> String {
     or_unknown(bytes.map(Bytes))
 }
@@ -54,6 +54,6 @@ pub fn wrapped(text: &str, first: usize, rest: usize) -> String {
     let (first, rest) = (" ".repeat(first), " ".repeat(rest));
     let options = textwrap::Options::new(usize::from(DEFAULT_WIDTH)).initial_indent(&first).subsequent_indent(&rest);
     let options = options.break_words(false).word_splitter(textwrap::WordSplitter::NoHyphenation);
-    // A name may have line breaks in it, which would look like lines of this program.
+    // Names may contain line breaks, which would look like lines of this program.
     textwrap::fill(&text.split_ascii_whitespace().collect::<Vec<_>>().join(" "), options)
 }

@@ -1,4 +1,4 @@
-//! Where the host's memory goes: parts that together are all of it.
+//! The use of the host's memory: parts that add up to all of it.
 
 use hugepage_core::Bytes;
 use hugepage_core::collect::instances::Survey;
@@ -6,26 +6,26 @@ use hugepage_core::collect::instances::Survey;
 use super::scale::{percent, percentage};
 use crate::output::rows::{HostOutput, PoolOutput};
 
-/// One part.
+/// One part of the memory.
 #[derive(Debug)]
 pub struct MemoryPart {
-    /// What tells it from the others in the picture.
+    /// The number that identifies it in the chart.
     pub number: usize,
-    /// Its looks.
+    /// The CSS class.
     pub class: &'static str,
     pub label: String,
-    /// What there is to know beside its size.
+    /// A note next to its size.
     pub remark: Option<String>,
     pub bytes: u64,
     pub share: String,
     pub from: String,
     pub width: String,
     pub middle: String,
-    /// Whether its number has room in the picture.
+    /// Whether its number fits into the chart.
     pub is_wide: bool,
 }
 
-/// All parts.
+/// All parts of the memory.
 #[derive(Debug)]
 pub struct MemoryChart {
     /// `MemTotal`.
@@ -33,7 +33,7 @@ pub struct MemoryChart {
     /// `PageTables`.
     pub page_tables: u64,
     pub page_tables_share: String,
-    /// The pools of all sizes.
+    /// The pools of all page sizes.
     pub huge_pages: u64,
     pub huge_pages_share: String,
     pub parts: Vec<MemoryPart>,
@@ -47,7 +47,7 @@ struct MemoryShare {
 }
 
 impl MemoryChart {
-    /// `None` if a line of /proc/meminfo is missing that all others are measured by.
+    /// `None` if /proc/meminfo lacks a required line.
     pub fn new(survey: &Survey, output: &HostOutput) -> Option<Self> {
         let meminfo = survey.meminfo.as_ref()?;
         let (total, free) = (meminfo.mem_total?.0, meminfo.mem_free?.0);
@@ -55,12 +55,11 @@ impl MemoryChart {
         let mut shares = huge_pages(output);
         shares.extend(page_tables(output, tables));
         let in_base: u64 = output.instances.iter().filter_map(|row| row.in_base_pages).sum();
-        let remark = (in_base > 0).then(|| {
-            format!("with what has been touched of {} of shared memory of instances in base pages", Bytes(in_base))
-        });
+        let remark = (in_base > 0)
+            .then(|| format!("includes the used part of {} of shared memory in base pages", Bytes(in_base)));
         let bytes = total.saturating_sub(free).saturating_sub(pools).saturating_sub(tables);
         shares.push(MemoryShare { class: "base", label: "Base pages in use".to_owned(), remark, bytes });
-        let remark = meminfo.mem_available.map(|available| format!("{available} can be had without swapping"));
+        let remark = meminfo.mem_available.map(|available| format!("{available} are available without swapping"));
         shares.push(MemoryShare { class: "free", label: "Free".to_owned(), remark, bytes: free });
         Some(Self {
             total,
@@ -73,7 +72,7 @@ impl MemoryChart {
     }
 }
 
-/// The pools: what each instance has, what others have, what nobody has.
+/// The pools: pages of each instance, pages of other processes, unused pages.
 fn huge_pages(output: &HostOutput) -> Vec<MemoryShare> {
     let of_instances = output.instances.iter().filter_map(|row| {
         let bytes = row.pages_used?.saturating_mul(row.huge_page_size?);
@@ -90,20 +89,20 @@ fn huge_pages(output: &HostOutput) -> Vec<MemoryShare> {
     };
     let others = MemoryShare {
         class: "others",
-        label: "Huge pages of others".to_owned(),
-        remark: Some("touched by, or promised to, processes of no instance above".to_owned()),
+        label: "Huge pages of other processes".to_owned(),
+        remark: Some("used or reserved by processes of no instance above".to_owned()),
         bytes: of_pools(|pool| pool.held_by_others.unwrap_or(0)),
     };
     let unused = MemoryShare {
         class: "idle",
-        label: "Huge pages that nobody uses".to_owned(),
-        remark: Some("in a pool, so that nothing else can use them".to_owned()),
+        label: "Huge pages, unused".to_owned(),
+        remark: Some("reserved in a pool; cannot be used for anything else".to_owned()),
         bytes: of_pools(|pool| pool.available.unwrap_or(pool.free_hugepages)),
     };
     of_instances.chain([others, unused]).filter(|share| share.bytes > 0).collect()
 }
 
-/// The tables of each instance, and those of the rest of the host.
+/// Page tables of each instance, and of the other processes.
 fn page_tables(output: &HostOutput, tables: u64) -> Vec<MemoryShare> {
     let of_instances = output.instances.iter().filter_map(|row| {
         let remark = format!("{} processes", row.processes);
@@ -115,12 +114,12 @@ fn page_tables(output: &HostOutput, tables: u64) -> Vec<MemoryShare> {
         })
     });
     let mut shares: Vec<_> = of_instances.collect();
-    // The kernel counts those of processes (VmPTE) since 4.15 at all levels, those of the host at the lowest alone.
+    // Since Linux 4.15 VmPTE counts page tables of all levels, PageTables only those of the lowest level.
     let by_instances: u64 = shares.iter().map(|share| share.bytes).sum();
     let rest = tables.saturating_sub(by_instances);
     shares.push(MemoryShare {
         class: "tables",
-        label: "Page tables of all others".to_owned(),
+        label: "Page tables of other processes".to_owned(),
         remark: None,
         bytes: rest,
     });
@@ -129,7 +128,7 @@ fn page_tables(output: &HostOutput, tables: u64) -> Vec<MemoryShare> {
 }
 
 fn placed(shares: Vec<MemoryShare>, total: u64) -> Vec<MemoryPart> {
-    // Counters that are read one after the other need not agree to the last page.
+    // The counters are read one after the other, so that their sum may differ from the total.
     let whole = total.max(shares.iter().map(|share| share.bytes).sum());
     let mut from = 0;
     let part = |(index, share): (usize, MemoryShare)| {

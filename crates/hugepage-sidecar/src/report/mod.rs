@@ -1,8 +1,8 @@
-//! The page of `report`: one file of HTML that loads nothing and runs nothing.
+//! The HTML report: one file that loads no other file and runs no script.
 //!
-//! Its figures are those of [`HostOutput`], which is what `status --format json` prints, and of the survey behind it. The
-//! modules here turn them into places in a picture, and the templates put both into words and shapes. Templates escape
-//! whatever they are given (askama, by their ending .html), for directories and titles of processes may be anything.
+//! Its figures are those of [`HostOutput`], which `status --format json` prints, and of the survey. The modules here compute
+//! the charts; the templates render text and charts. Templates escape all values (askama, by the extension .html), because
+//! directories and process titles are not trusted.
 
 mod memory_chart;
 mod page_tables;
@@ -22,12 +22,12 @@ use memory_chart::MemoryChart;
 use page_tables::PageTableChart;
 use timeline::InstanceHistory;
 
-/// How far the page looks.
+/// The scope of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportScope<'a> {
-    /// The connections for which page tables are computed.
+    /// The largest number of connections in the page table charts.
     pub connections: u64,
-    /// Where `watch` keeps histories.
+    /// The directory where `watch` keeps histories.
     pub state_directory: &'a Path,
 }
 
@@ -43,7 +43,7 @@ struct Page<'a> {
     histories: Vec<InstanceHistory>,
 }
 
-/// The page; `output` is made of `survey`.
+/// Renders the report; `output` must be that of `survey`.
 pub fn render(root: &Root, survey: &Survey, output: &HostOutput, scope: &ReportScope<'_>) -> askama::Result<String> {
     let base = root.base_page_size().ok();
     let instances = || survey.instances.iter().zip(&output.instances);
@@ -64,22 +64,22 @@ pub fn render(root: &Root, survey: &Survey, output: &HostOutput, scope: &ReportS
     .map(|page| page + "\n")
 }
 
-/// Sizes for people.
+/// A size with its unit.
 fn size(bytes: &u64) -> String {
     Bytes(*bytes).to_string()
 }
 
-/// A moment for people, of one in RFC 3339.
+/// A timestamp of RFC 3339 for people.
 fn moment(at: &str) -> String {
     at.replacen('T', " ", 1).replace('Z', " UTC")
 }
 
-/// The same without its seconds.
+/// The same without seconds.
 fn day_and_minute(at: &str) -> String {
     moment(at).chars().take("2026-11-21 10:00".len()).collect()
 }
 
-/// What a verdict looks like beside its word.
+/// The symbol of a verdict.
 fn symbol(verdict: &str) -> &'static str {
     match verdict {
         "ok" => "✓",

@@ -1,4 +1,4 @@
-//! What the page tables of an instance cost at other numbers of connections, on base and on huge pages.
+//! The page tables of an instance by number of connections, with base pages and with huge pages.
 
 use hugepage_core::collect::instances::Instance;
 use hugepage_core::{Bytes, PageSize};
@@ -6,10 +6,10 @@ use hugepage_core::{Bytes, PageSize};
 use super::scale::{of_bytes, of_count, percent};
 use crate::output::rows::InstanceRow;
 
-/// How high the axes is, in pixels.
+/// The height of the chart in pixels.
 pub const CHART_HEIGHT: u64 = 180;
 
-/// One instance.
+/// The chart of one instance.
 #[derive(Debug)]
 pub struct PageTableChart {
     pub kind: String,
@@ -17,24 +17,24 @@ pub struct PageTableChart {
     pub processes: u64,
     pub page_tables: Option<u64>,
     pub shared_memory: Option<u64>,
-    /// The connections at the right edge of the axes.
+    /// The number of connections at the right edge.
     pub connections: u64,
     pub on_base: Option<PageTableLine>,
     pub on_huge: Option<PageTableLine>,
     pub axes: Option<Axes>,
 }
 
-/// Page tables on pages of one size; they grow with each connection by as much.
+/// Page tables with one page size; they grow linearly with the connections.
 #[derive(Debug)]
 pub struct PageTableLine {
     pub page_size: u64,
-    /// At the right edge.
+    /// Bytes at the right edge.
     pub at_most: u64,
-    /// Its height there, in pixels from the upper edge.
+    /// Pixels from the upper edge at the right edge.
     pub y: u64,
 }
 
-/// The axes, and what is so now.
+/// The axes, and the current value.
 #[derive(Debug)]
 pub struct Axes {
     pub heights: Vec<(u64, String)>,

@@ -1,4 +1,4 @@
-//! The histories of an instance: the one that PostgreSQL keeps with the extension preloaded, and the one of `watch`.
+//! The stored histories of an instance: that of the preloaded PostgreSQL extension, and that of `watch`.
 
 use std::path::Path;
 
@@ -9,30 +9,30 @@ use hugepage_core::read::{Root, identity};
 
 use crate::state;
 
-/// In the data directory.
+/// The history file in a data directory.
 const SERVER_FILE: &str = "pg_hugepages.history";
 
 /// One history.
 #[derive(Debug)]
 pub struct StoredHistory {
-    /// Who wrote it.
+    /// The writer.
     pub by: &'static str,
-    /// Where it is.
+    /// The path of the file.
     pub path: String,
-    /// The records of this very instance, the oldest first.
+    /// The records of this instance, the oldest first.
     pub records: Vec<Record>,
-    /// How many lines are damaged.
+    /// Number of damaged lines.
     pub damaged: usize,
-    /// How many records are those of other instances, such as the one that this is a copy of.
+    /// Number of records of other instances, such as the original of a copy.
     pub foreign: usize,
 }
 
-/// Every history of the instance that there is; what could not be read is a note.
+/// The histories of the instance, and notes on files that could not be read.
 pub fn read(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<StoredHistory>, Vec<String>) {
     let mut files = Vec::new();
     if let (InstanceKind::PostgreSql, Some(directory)) = (instance.kind, &instance.directory) {
         let path = Path::new(directory).join(SERVER_FILE).to_string_lossy().into_owned();
-        // A postmaster works in its data directory, and the kernel knows the way there also into a container.
+        // The working directory of a postmaster is its data directory. This path also works for a container.
         let location = match root.is_live() {
             true => root.path(&format!("/proc/{}/cwd/{SERVER_FILE}", instance.pid)),
             false => root.path(&path),
@@ -55,9 +55,9 @@ pub fn read(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<St
                 let (records, foreign): (Vec<_>, Vec<_>) = history.records.into_iter().partition(is_of_instance);
                 histories.push(StoredHistory { by, path, records, damaged: history.damaged, foreign: foreign.len() });
             }
-            // Who may not look into a data directory can't know whether there is one.
+            // Without access to a data directory it is unknown whether a history exists.
             Err(HistoryError::Io { source, .. }) if source.kind() == std::io::ErrorKind::PermissionDenied => {
-                notes.push(format!("\"{path}\" may not be read: run this as root"));
+                notes.push(format!("\"{path}\" is not readable: run this as root"));
             }
             Err(error) => notes.push(error.to_string()),
         }
@@ -65,8 +65,8 @@ pub fn read(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<St
     (histories, notes)
 }
 
-/// Whom the records have to speak of: this machine or the container that the server sees; empty if that can't be told,
-/// as of Oracle, identities files hold one instance alone.
+/// The identities that records of the instance may have: on this machine, or in the container of the server. Empty if
+/// unknown, and for Oracle, where a file holds one instance.
 fn identities(root: &Root, instance: &Instance) -> Vec<InstanceIdentity> {
     if instance.directory.is_none() || instance.system_identifier.is_none() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! A history as a line in time: how much of shared memory was in huge pages, and what happened.
+//! A history as a timeline: the pages of shared memory over time, and events.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -12,23 +12,23 @@ use super::scale::percent;
 use super::stored_history::{self, StoredHistory};
 use crate::output::rows::{InstanceRow, time};
 
-/// Records that the page has in words; the picture has all.
+/// Records that are listed as text; the chart has all.
 const MAX_ENTRIES: usize = 25;
 
-/// One instance.
+/// The histories of one instance.
 #[derive(Debug)]
 pub struct InstanceHistory {
     pub kind: String,
     pub name: String,
     /// Histories with records.
     pub timelines: Vec<Timeline>,
-    /// Whether there may be others, which could not be read.
+    /// Whether a history could not be read.
     pub is_hidden: bool,
-    /// What could not be read, or was passed over.
+    /// Notes on files and records that were skipped.
     pub notes: Vec<String>,
 }
 
-/// One history.
+/// The timeline of one history.
 #[derive(Debug)]
 pub struct Timeline {
     pub by: &'static str,
@@ -41,11 +41,11 @@ pub struct Timeline {
     pub marks: Vec<Mark>,
     /// The newest first.
     pub entries: Vec<TimelineEntry>,
-    /// Older ones that are not among the entries.
+    /// Number of older records that are not listed.
     pub omitted: usize,
 }
 
-/// A time without change.
+/// A period without change.
 #[derive(Debug)]
 pub struct Span {
     pub x: String,
@@ -54,12 +54,12 @@ pub struct Span {
     pub level: &'static str,
     pub y: u32,
     pub height: u32,
-    /// Whether the next start would not be in huge pages any more.
+    /// Whether the next start would lose huge pages.
     pub is_at_risk: bool,
     pub title: String,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug)]
 pub struct Mark {
     pub x: String,
@@ -68,7 +68,7 @@ pub struct Mark {
     pub title: String,
 }
 
-/// A record in words.
+/// A record as text.
 #[derive(Debug)]
 pub struct TimelineEntry {
     pub at: String,
@@ -87,10 +87,10 @@ impl InstanceHistory {
         let is_hidden = !notes.is_empty();
         for stored in &stored {
             if stored.foreign > 0 {
-                notes.push(format!("{} records in \"{}\" are of other instances", stored.foreign, stored.path));
+                notes.push(format!("{} records in \"{}\" belong to other instances", stored.foreign, stored.path));
             }
             if stored.damaged > 0 {
-                notes.push(format!("{} timelines in \"{}\" are damaged", stored.damaged, stored.path));
+                notes.push(format!("{} lines in \"{}\" are damaged", stored.damaged, stored.path));
             }
         }
         let timelines = stored.into_iter().filter_map(|stored| Timeline::new(stored, survey.taken_at)).collect();
@@ -102,7 +102,7 @@ impl Timeline {
     fn new(stored: StoredHistory, until: SystemTime) -> Option<Self> {
         let dated: Vec<_> = stored.records.iter().filter_map(|record| Some((moment(record)?, record))).collect();
         let first = dated.iter().map(|(at, _)| *at).min()?;
-        // A capture may be older than the history beside it, and clocks are set back.
+        // A capture may be older than its history, and clocks may be set back.
         let last = dated.iter().map(|(at, _)| *at).max()?.max(until);
         let place = |at: SystemTime| percent(millis(first, at), millis(first, last));
         let ends = dated.iter().skip(1).map(|(at, _)| *at).chain([last]);
@@ -153,12 +153,12 @@ fn moment(record: &Record) -> Option<SystemTime> {
     humantime::parse_rfc3339(&record.recorded_at).ok()
 }
 
-/// Milliseconds between two moments; none if the clock went back.
+/// Milliseconds between two times; 0 if the clock was set back.
 fn millis(from: SystemTime, to: SystemTime) -> u64 {
     u64::try_from(to.duration_since(from).unwrap_or(Duration::ZERO).as_millis()).unwrap_or(u64::MAX)
 }
 
-/// How a landing is drawn, and how high.
+/// The CSS class and the height of a landing in pixels.
 fn level(landed_in: &str) -> (&'static str, u32) {
     match landed_in {
         "hugetlb" => ("huge", 92),

@@ -1,113 +1,113 @@
-//! Whether the pool may become what was asked for: arithmetic on what the kernel said a moment ago.
+//! Decides whether a change of the pool is safe: arithmetic on the state of the host.
 
 use hugepage_core::assess::pool_share::capacity;
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{Bytes, PageSize, Pages};
 
-/// Of all memory this much, in hundredths, stays available when the pool has grown: with nothing left the host would
-/// throw out the page cache of its programs, and swap.
+/// Percentage of memory that must stay available after the pool has grown. With less the host would evict the page cache
+/// of its programs and swap.
 const MIN_AVAILABLE_PERCENT: u32 = 2;
 
-/// The host as it is.
+/// The pool and the memory of the host.
 #[derive(Clone, Debug)]
 pub struct HostState {
-    /// The pool that is to change.
+    /// The pool to change.
     pub pool: Pool,
     /// `MemTotal`.
     pub mem_total: Bytes,
-    /// `MemAvailable`, or `MemFree` on a kernel that has no such line, which is less.
+    /// `MemAvailable`, or the smaller `MemFree` on a kernel without it.
     pub available: Bytes,
-    /// The memory in pools of other sizes.
+    /// Memory in pools of other page sizes.
     pub other_pools: Bytes,
-    /// The hundredths of memory that stay for base pages.
+    /// Percentage of memory that stays for base pages.
     pub reserve_percent: u32,
 }
 
-/// A change that the host can hold.
+/// A change that the host can make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What the pool keeps now: its pages without the surplus ones.
+    /// The current size of the pool without surplus pages.
     pub from: Pages,
-    /// What it is to keep.
+    /// The requested size.
     pub to: Pages,
-    /// Pages that the kernel has to make of base pages for it.
+    /// Pages that the kernel has to allocate.
     pub new_pages: Pages,
 }
 
-/// Why it may not be done; sentences.
+/// Why a change is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The host can't hold it beside its base pages.
+    /// The pool would not leave enough memory for base pages.
     #[error(
-        "{asked} huge pages of {size} are {}, and of this host's {mem_total} {reserve_percent}% stay for base pages{}: at the \
-         maximum {maximum} fit",
+        "{asked} huge pages of {size} ({}) do not fit: {reserve_percent}% of {mem_total} stay for base pages{}; at most \
+         {maximum} fit",
         size.times(*asked), other_pools_text(*other_pools)
     )]
     TooLarge {
-        /// What was asked for.
+        /// The requested size of the pool.
         asked: Pages,
-        /// The size of the pages.
+        /// The page size.
         size: PageSize,
-        /// All memory.
+        /// `MemTotal`.
         mem_total: Bytes,
-        /// The hundredths of it that are min_available.
+        /// Percentage that stays for base pages.
         reserve_percent: u32,
-        /// The memory in pools of other sizes.
+        /// Memory in pools of other page sizes.
         other_pools: Bytes,
-        /// What would fit.
+        /// The largest pool that fits.
         maximum: Pages,
     },
-    /// It would fit if less memory were in use.
+    /// Too much memory is in use now.
     #[error(
-        "{new_pages} more huge pages of {size} take {}, and only {available} of memory can be had without swapping, of which {min_available} \
-         have to stay: at the maximum {maximum} pages fit now",
+        "{new_pages} more huge pages of {size} need {}: only {available} are available without swapping, and {min_available} \
+         must remain; at most {maximum} pages fit now",
         size.times(*new_pages)
     )]
     NotAvailable {
-        /// The pages to be made.
+        /// The pages to allocate.
         new_pages: Pages,
-        /// The size of the pages.
+        /// The page size.
         size: PageSize,
-        /// What is available.
+        /// Available memory.
         available: Bytes,
-        /// What has to be, afterwards.
+        /// Memory that must remain available.
         min_available: Bytes,
-        /// What would fit.
+        /// The largest pool that fits.
         maximum: Pages,
     },
-    /// Somebody has the pages.
+    /// The pages are in use.
     #[error(
-        "{in_use} huge pages of {size} are in use or promised{}: with {asked} their users would keep them only until their \
-         next start; the pool can be lowered to {minimum}",
+        "{in_use} huge pages of {size} are in use or reserved{}: with {asked} their users would lose them at their next \
+         start; the pool can be reduced to {minimum}",
         surplus_text(*surplus)
     )]
     InUse {
-        /// What was asked for.
+        /// The requested size of the pool.
         asked: Pages,
-        /// The size of the pages.
+        /// The page size.
         size: PageSize,
-        /// Pages that are touched or promised.
+        /// Pages that are in use or reserved.
         in_use: Pages,
-        /// Of all pages those above what the pool was set to.
+        /// Surplus pages.
         surplus: Pages,
-        /// How far it may be lowered.
+        /// The smallest safe size.
         minimum: Pages,
     },
     /// A kernel before 2.6.17.
-    #[error("this kernel does not tell how many huge pages are promised, so the pool can't be lowered safely")]
+    #[error("this kernel does not report reserved huge pages, so the pool cannot be reduced safely")]
     PromisesUnknown,
 }
 
 impl HostState {
-    /// The memory that has to stay available.
+    /// The memory that must remain available.
     pub fn min_available(&self) -> Bytes {
         self.mem_total.percent(MIN_AVAILABLE_PERCENT)
     }
 
-    /// The way to a pool that keeps `asked` pages.
+    /// The change to a pool of `asked` pages.
     pub fn plan(&self, asked: Pages) -> Result<Plan, Refusal> {
         let (from, size) = (self.pool.persistent(), self.pool.page_size);
-        // Surplus pages are the first to become lasting ones, and cost nothing.
+        // Surplus pages become persistent first and need no memory.
         let new_pages = asked.saturating_sub(self.pool.nr);
         if asked > from {
             self.check_growth(asked, new_pages, size)?;
@@ -139,13 +139,13 @@ impl HostState {
 }
 
 fn other_pools_text(other_pools: Bytes) -> String {
-    if other_pools == Bytes(0) { String::new() } else { format!(" and {other_pools} are in huge pages of other sizes") }
+    if other_pools == Bytes(0) { String::new() } else { format!(", {other_pools} are in huge pages of other sizes") }
 }
 
 fn surplus_text(surplus: Pages) -> String {
     match surplus {
         Pages(0) => String::new(),
-        surplus => format!(" ({surplus} of the pool's pages are surplus, above what it was set to)"),
+        surplus => format!(" ({surplus} of the pool's pages are surplus)"),
     }
 }
 
@@ -175,22 +175,22 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_done() {
+    fn accept_safe_changes() {
         for (pool, asked, plan) in [
             ([0, 0, 0, 0], 0, (0, 0)),
             ([0, 0, 0, 0], 1000, (0, 1000)),
             ([0, 0, 0, 0], 19660, (0, 19660)),
             ([500, 500, 0, 0], 1000, (500, 500)),
             ([500, 500, 0, 0], 0, (500, 0)),
-            // 300 touched, 100 promised: 400 is the minimum.
+            // 300 in use, 100 reserved: 400 is the minimum.
             ([500, 200, 100, 0], 400, (500, 0)),
-            // 20 of 100 are surplus: they become lasting ones first, and are no memory to be found.
+            // 20 of 100 are surplus: they become persistent first and need no memory.
             ([100, 0, 0, 20], 90, (80, 0)),
             ([100, 0, 0, 20], 100, (80, 0)),
             ([100, 0, 0, 20], 130, (80, 30)),
             ([100, 0, 0, 20], 80, (80, 0)),
             ([100, 60, 0, 20], 50, (80, 0)),
-            // A pool that is too large already may get smaller, and stay too large.
+            // A pool that is too large may be reduced and still be too large.
             ([22000, 22000, 0, 0], 21000, (22000, 0)),
         ] {
             let (from, new_pages) = plan;
@@ -200,9 +200,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_and_how_far_one_may_go() {
+    fn refuse_and_name_the_bound() {
         for (pool, asked, maximum) in [
-            // The seed's host: 36569 pages are 71 GB.
+            // 36569 pages are 71 GB.
             ([0, 0, 0, 0], 36569, 19660),
             ([0, 0, 0, 0], u64::MAX, 19660),
             ([0, 0, 0, 0], 19661, 19660),
@@ -216,7 +216,7 @@ mod tests {
         for (pool, asked, lowest) in [
             ([500, 200, 100, 0], 399, 400),
             ([500, 0, 0, 0], 0, 500),
-            // All 100 are in use, 20 of them surplus: nothing may go.
+            // All 100 are in use, 20 of them surplus: none may be removed.
             ([100, 0, 0, 20], 79, 80),
             ([100, 60, 0, 20], 39, 40),
         ] {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_in_use_is_not_taken() {
+    fn refuse_memory_in_use() {
         let busy = |pool| HostState { available: Bytes(3 * GIB), ..state(pool) };
         // 2% of 48 GB stay: 983 MB of 3 GB, which leaves 2088 MB.
         assert!(busy([100, 0, 0, 0]).plan(Pages(1144)).is_ok());
@@ -237,21 +237,21 @@ mod tests {
             matches!(refusal, Refusal::NotAvailable { maximum: Pages(1144), new_pages: Pages(1045), .. }),
             "{refusal:?}"
         );
-        // What takes no memory is not asked of memory.
+        // A change that allocates nothing needs no available memory.
         let full = HostState { available: Bytes(0), ..state([100, 0, 0, 20]) };
         assert!(full.plan(Pages(100)).is_ok());
         assert!(full.plan(Pages(101)).is_err());
     }
 
     #[test]
-    fn pools_of_other_sizes_count() {
+    fn count_pools_of_other_sizes() {
         let beside = HostState { other_pools: Bytes(30 * GIB), ..state([0, 0, 0, 0]) };
         assert!(beside.plan(Pages(4300)).is_ok());
         let refusal = beside.plan(Pages(5000)).unwrap_err().to_string();
         assert_eq!(
             refusal,
-            "5000 huge pages of 2 MB are 10000 MB, and of this host's 48 GB 20% stay for base pages and 30 GB are in huge pages \
-             of other sizes: at the maximum 4300 fit"
+            "5000 huge pages of 2 MB (10000 MB) do not fit: 20% of 48 GB stay for base pages, 30 GB are in huge pages of other \
+             sizes; at most 4300 fit"
         );
         let unknown = Pool { resv: None, ..state([10, 10, 0, 0]).pool };
         assert_eq!(HostState { pool: unknown, ..state([0; 4]) }.plan(Pages(5)), Err(Refusal::PromisesUnknown));

@@ -1,70 +1,69 @@
-//! The way from one size of the pool to another, in steps so short that the host answers in between, and so that
-//! somebody who changes their mind is heard.
+//! Resizes a pool in short steps, so that the host stays responsive and a signal can stop it between two steps.
 
 use std::time::{Duration, Instant};
 
 use hugepage_core::{Bytes, PageSize, Pages};
 
-/// A step that took less is followed by a longer one, one that took more by a shorter one: while the kernel makes huge
-/// pages it holds the lock of the pool, and one of its processors is busy.
+/// After a step faster than this the next is longer, after a slower one shorter. While the kernel allocates huge pages, it
+/// holds the lock of the pool and uses one CPU.
 const FAST_STEP: Duration = Duration::from_millis(25);
 const SLOW_STEP: Duration = Duration::from_millis(100);
-/// No step is shorter, however slow the kernel is: it would never arrive.
+/// The smallest step, however slow the kernel is.
 const MIN_STEP: Bytes = Bytes(64 << 20);
 
-/// What can be done when the kernel gives fewer pages than asked.
+/// Ways to free memory when the kernel gives fewer pages than requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reclaim {
-    /// Let it move base pages together.
+    /// Compact memory.
     Compact,
-    /// Let it forget files that it has read and that are unchanged on disk, then move the rest together.
+    /// Drop the clean page cache, then compact memory.
     DropCaches,
 }
 
-/// The kernel's side of the pool.
+/// The operations of the kernel on a pool.
 pub trait Kernel {
-    /// What keeps it from its work.
+    /// Why an operation failed.
     type Error;
 
-    /// Asks for a pool of so many pages and returns how many it keeps, which may be fewer.
+    /// Requests a pool of `pages` and returns its size, which may be smaller.
     fn set(&mut self, pages: Pages) -> Result<Pages, Self::Error>;
-    /// Makes room.
+    /// Frees memory.
     fn reclaim(&mut self, method: Reclaim) -> Result<(), Self::Error>;
-    /// Whether enough memory is available that the pool may grow on.
+    /// Whether enough memory is available to grow the pool further.
     fn has_memory(&mut self) -> Result<bool, Self::Error>;
-    /// Pages that are touched or promised.
+    /// Pages that are in use or reserved.
     fn in_use(&mut self) -> Result<Pages, Self::Error>;
 }
 
-/// Where the way outcome.
+/// How a resize ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Where it should.
+    /// The pool has the requested size.
     Reached,
-    /// The kernel gave this many and no more.
+    /// The kernel gave only this many pages.
     Incomplete(Pages),
-    /// At this many pages others had taken so much memory that going on would have made the host swap.
+    /// At this many pages, more would have made the host swap.
     LowMemory(Pages),
-    /// This many pages are in use meanwhile, more than were to be left.
+    /// This many pages are in use now, more than requested.
     InUse(Pages),
-    /// Somebody asked for the end.
+    /// A signal was received.
     Interrupted,
 }
 
-/// From where to where, and by what means.
+/// A resize request.
 #[derive(Clone, Copy, Debug)]
 pub struct Resize<'a> {
-    /// What the pool keeps now.
+    /// The current size without surplus pages.
     pub from: Pages,
-    /// What it is to keep.
+    /// The requested size.
     pub to: Pages,
-    /// The size of its pages.
+    /// The page size.
     pub size: PageSize,
-    /// What to try where the kernel gives fewer, in this order.
+    /// What to try if the kernel gives fewer pages, in this order.
     pub reclaim: &'a [Reclaim],
 }
 
-/// Goes that way. `progress` is told where it is, and `interrupted` is asked.
+/// Resizes the pool. Calls `progress` with the current size, and stops if `interrupted` returns true.
 pub fn resize<K: Kernel>(
     kernel: &mut K,
     request: Resize<'_>,
@@ -88,7 +87,7 @@ pub fn resize<K: Kernel>(
             for method in reclaim {
                 got = reclaim_pages(kernel, next, got, *method, interrupted)?;
             }
-            // A signal makes the kernel stop early, and is no want of memory.
+            // A signal also makes the kernel stop early.
             if got < next && interrupted() {
                 return Ok(Outcome::Interrupted);
             }
@@ -114,7 +113,7 @@ pub fn resize<K: Kernel>(
     Ok(Outcome::Reached)
 }
 
-/// As long as it gets the pool any further.
+/// Frees memory and retries while the pool grows.
 fn reclaim_pages<K: Kernel>(
     kernel: &mut K,
     target: Pages,
@@ -145,7 +144,7 @@ fn next_step(step: Pages, took: Duration) -> Pages {
 mod tests {
     use super::*;
 
-    /// A kernel with so many pages to give; each kind of help frees some, once.
+    /// A kernel with a number of free pages. Each method frees more pages once.
     struct Fake {
         pool: u64,
         ready: u64,
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_the_end() {
+    fn reach_every_outcome() {
         const BOTH: [Reclaim; 2] = [Reclaim::Compact, Reclaim::DropCaches];
         for (mut kernel, to, reclaim, outcome) in [
             (fake(0, 5000, 0, 0), 5000, &[][..], Outcome::Reached),
@@ -219,14 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_compacted_while_pages_come() {
+    fn compact_only_when_needed() {
         let mut kernel = fake(0, 5000, 100, 100);
         go(&mut kernel, 5000, &[Reclaim::Compact]);
         assert_eq!(kernel.reclaim, []);
     }
 
     #[test]
-    fn an_interrupt_is_heard_between_steps() {
+    fn stop_between_steps() {
         let mut kernel = fake(0, 5000, 0, 0);
         let seen = std::cell::Cell::new(Pages(0));
         let stop = || seen.get() > Pages(0);
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_follow_the_kernels_pace() {
+    fn adapt_the_step() {
         for (step, milliseconds, next) in [(32, 1, 64), (32, 50, 32), (32, 200, 16)] {
             assert_eq!(next_step(Pages(step), Duration::from_millis(milliseconds)), Pages(next));
         }

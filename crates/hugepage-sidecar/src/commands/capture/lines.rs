@@ -1,4 +1,4 @@
-//! Parts of a file, line by line.
+//! Selects lines of a file.
 
 /// The lines for which `is_kept` holds.
 pub fn lines(text: &str, is_kept: impl Fn(&str) -> bool) -> String {

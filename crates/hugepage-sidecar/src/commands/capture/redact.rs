@@ -1,13 +1,13 @@
-//! What of a file may leave the host, file by file. A file that no rule knows is left out, whoever reads it.
+//! The redaction rule of every file. A file without a rule is omitted.
 
 use super::lines::lines;
 use super::{oracle, postgresql, process};
 use hugepage_core::read::sysctl;
 
-/// Takes the content of a file and returns what may be shown of it.
+/// Takes the content of a file and returns the redacted content.
 pub type RedactionRule = fn(&str) -> String;
 
-/// The rule for the file at `path`; `None` if nothing of it may leave.
+/// The rule for the file at `path`; `None` if the file must be omitted.
 pub fn rule(path: &str) -> Option<RedactionRule> {
     let path = path_in_container(path);
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -21,27 +21,27 @@ pub fn rule(path: &str) -> Option<RedactionRule> {
     if path.starts_with("/sys/kernel/mm/") || path.starts_with("/sys/devices/system/node/") {
         return Some(unchanged);
     }
-    // Wherever cgroups are mounted: their numbers, not what runs in them.
+    // Limits of cgroups, wherever they are mounted, but not their processes.
     if name.starts_with("hugetlb.") || name == "cgroup.controllers" {
         return Some(unchanged);
     }
     configuration_rule(path, name)
 }
 
-/// A path below /proc/PID/root, which is what a process in a container sees, as that process names it.
+/// A path below /proc/PID/root as a process in that container sees it.
 pub fn path_in_container(path: &str) -> &str {
     let inside = || path.strip_prefix("/proc/")?.split_once('/')?.1.strip_prefix("root");
     inside().filter(|inside| inside.starts_with('/')).unwrap_or(path)
 }
 
-/// Whether the kernel makes the file up when it is read.
+/// Whether the kernel generates the file when it is read.
 pub fn is_of_kernel(path: &str) -> bool {
     let path = path_in_container(path);
     path == "/proc" || path.starts_with("/proc/") || path.starts_with("/sys/")
 }
 
-/// Files that are no text, and how much of them may leave: the auxiliary vector says nothing of the host but its page
-/// size and processor, and a pg_control begins with the cluster's identifier.
+/// The bytes to keep of a binary file: the auxiliary vector with the page size, and the system identifier at the beginning
+/// of pg_control.
 pub fn bytes_shown(path: &str) -> Option<usize> {
     match path {
         path if path.starts_with("/proc/") && path.ends_with("/auxv") => Some(4096),
@@ -110,7 +110,7 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
     if name.ends_with(".service") || path.contains(".service.d/") {
         return Some(unit);
     }
-    // The files of a PostgreSQL configuration can have any name; most end so.
+    // Files of a PostgreSQL configuration can have any name; most end in .conf.
     name.ends_with(".conf").then_some(postgresql::settings as RedactionRule)
 }
 
@@ -118,17 +118,17 @@ fn unchanged(text: &str) -> String {
     text.to_owned()
 }
 
-/// Of the kernel's command line what concerns huge pages: some hosts have keys on it.
+/// The words of the kernel command line about huge pages. Others may contain keys.
 fn boot_parameters(text: &str) -> String {
     let is_kept = |word: &&str| word.contains("huge") || word.starts_with("mem=");
     text.split_ascii_whitespace().filter(is_kept).collect::<Vec<_>>().join(" ") + "\n"
 }
 
-/// The file systems that huge pages, shared memory and control groups are on: the others' lines name servers.
+/// The mounts of huge pages, shared memory and cgroups. Other lines may name servers.
 fn mounts(text: &str) -> String {
     const KEPT_FILE_SYSTEMS: [&str; 5] = ["cgroup", "cgroup2", "hugetlbfs", "tmpfs", "ramfs"];
     lines(text, |line| {
-        // mountinfo has the type behind a dash, mounts as its third word.
+        // mountinfo has the type after a dash, mounts in the third field.
         let file_system = match line.split_once(" - ") {
             Some((_, behind)) => behind.split(' ').next(),
             None => line.split(' ').nth(2),
@@ -137,7 +137,7 @@ fn mounts(text: &str) -> String {
     })
 }
 
-/// vm.* and the limits of System V shared memory.
+/// The settings vm.* and kernel.shm*.
 fn kernel_parameters(text: &str) -> String {
     lines(text, |line| {
         sysctl::parse(line).is_some_and(|(name, _)| name.starts_with("vm.") || name.starts_with("kernel.shm"))
@@ -155,7 +155,7 @@ fn limits(text: &str) -> String {
     lines(text, |line| line.contains("memlock") && !line.trim_start().starts_with('#'))
 }
 
-/// Which data directory a unit is for, and what it may lock.
+/// The data directory and the memlock limit of a unit.
 fn unit(text: &str) -> String {
     lines(text, |line| {
         let line = line.trim();
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_rule_knows_stays() {
+    fn omit_files_without_a_rule() {
         for path in [
             "/etc/shadow",
             "/etc/passwd",
@@ -188,14 +188,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_container_sees_is_treated_as_what_the_host_sees() {
+    fn redact_containers_like_the_host() {
         assert!(rule("/proc/7/root/etc/oratab").is_some());
         assert!(rule("/proc/7/root/etc/shadow").is_none() && rule("/proc/7/rooted").is_none());
         assert_eq!(bytes_shown("/proc/7/root/data/global/pg_control"), Some(8));
     }
 
     #[test]
-    fn what_is_left_of_the_hosts_files() {
+    fn redact_files_of_the_host() {
         for (path, text, left) in [
             (
                 "/proc/cmdline",

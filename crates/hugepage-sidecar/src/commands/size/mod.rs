@@ -1,4 +1,4 @@
-//! `size`: the pools that the host should have, for what runs and for what is only configured.
+//! `size`: the recommended size of every pool, for running and for stopped servers.
 
 mod output;
 mod print;
@@ -21,16 +21,16 @@ use crate::output::{Format, json};
 pub struct SizeOptions {
     #[command(flatten)]
     survey: SurveyOptions,
-    /// A data directory of a PostgreSQL server that is down; more are found where packages put them
+    /// Data directory of a stopped PostgreSQL server, in addition to those in the directories of packages
     #[arg(long, value_name = "DIR")]
     postgresql_data: Vec<PathBuf>,
-    /// Count only what runs
+    /// Count running servers only
     #[arg(long)]
     running_only: bool,
-    /// Show how hugepages_settings.sh (MOS 401749.1) would have counted, and why it differs
+    /// Compare with the result of hugepages_settings.sh (MOS 401749.1)
     #[arg(long)]
     explain: bool,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

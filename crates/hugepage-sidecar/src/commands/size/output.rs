@@ -1,4 +1,4 @@
-//! What `size` says, as JSON has it.
+//! The output of `size` as it is in JSON.
 
 use hugepage_core::advise::command::set_pool;
 use hugepage_core::assess::Sizing;
@@ -12,17 +12,17 @@ use serde::Serialize;
 
 use super::sizing::HostSizing;
 
-/// What is printed.
+/// The output.
 #[derive(Debug, Serialize)]
 pub struct SizeOutput {
     pub pools: Vec<PoolSizing>,
-    /// Servers that count nothing, or whose need is not known, and why.
+    /// Servers that need no huge pages, or whose need is unknown, and why.
     pub not_counted: Vec<UncountedServer>,
-    /// For limits.conf(5), for the owner of the Oracle instance with the largest SGA; null if none runs.
+    /// Memlock in kB for limits.conf(5), for the largest SGA; null if no Oracle instance is running.
     pub memlock_kb: Option<u64>,
-    /// `vm.hugetlb_shm_group` now.
+    /// The current `vm.hugetlb_shm_group`; null if unknown.
     pub hugetlb_shm_group: Option<String>,
-    /// Whether this kernel lets Oracle have huge pages by memlock alone, without that group.
+    /// Whether memlock alone lets Oracle use huge pages on this kernel, without that group; null if unknown.
     pub memlock_is_enough: Option<bool>,
     pub hugepages_settings_sh: Option<ScriptComparison>,
     pub notes: Vec<String>,
@@ -33,7 +33,7 @@ pub struct PoolSizing {
     pub page_size: u64,
     pub is_default: bool,
     pub nr_hugepages: u64,
-    /// Null: somebody's need could not be seen, so any number may be too small.
+    /// Null if the need of an instance is unknown, because any number may be too small.
     pub recommended_nr_hugepages: Option<u64>,
     pub needed_in_all: u64,
     pub capacity: Option<u64>,
@@ -67,7 +67,7 @@ pub struct UncountedServer {
     pub is_known: bool,
 }
 
-/// What the script would have said.
+/// The result of hugepages_settings.sh.
 #[derive(Debug, Serialize)]
 pub struct ScriptComparison {
     pub pages: u64,
@@ -137,10 +137,10 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
     let running = survey.instances.iter().filter_map(|instance| {
         let facts = &instance.status.facts;
         let (why, is_known) = match &facts.segment {
-            None => ("its shared memory can't be seen: run this as root", false),
+            None => ("its shared memory could not be inspected: run this as root", false),
             Some(_) if instance.need().pages > Pages(0) => return None,
-            Some(_) if facts.asked.never_in_huge_pages() => ("its shared memory can't be in huge pages", true),
-            Some(_) => ("it was not asked to use huge pages", true),
+            Some(_) if facts.asked.never_in_huge_pages() => ("its kind of shared memory cannot be in huge pages", true),
+            Some(_) => ("huge pages are turned off in its configuration", true),
         };
         Some(UncountedServer {
             instance: instance.name.clone(),
@@ -160,7 +160,7 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
     running.chain(down).collect()
 }
 
-/// What an Oracle instance has to be allowed to lock.
+/// The memory that an Oracle instance must be allowed to lock; `None` for other instances.
 fn memlock_needed(instance: &Instance) -> Option<Bytes> {
     (instance.kind != InstanceKind::PostgreSql)
         .then(|| Some(instance.status.facts.segment.as_ref()?.to_reserve))

@@ -1,4 +1,4 @@
-//! The same for people, and as CSV.
+//! The output of `size` as a table and as CSV.
 
 use hugepage_core::Bytes;
 
@@ -33,12 +33,12 @@ pub fn print(output: &SizeOutput) {
         println!("{}", wrapped(&format!("not counted: {} {}: {}", one.kind, one.instance, one.why), 0, 2));
     }
     if let Some(memlock) = output.memlock_kb {
-        println!("memlock of Oracle's owner (limits.conf): at least {memlock} kB");
+        println!("memlock of the Oracle owner (limits.conf): at least {memlock} kB");
         let group = or_unknown(output.hugetlb_shm_group.clone());
         let what = match output.memlock_is_enough {
-            Some(true) => "it need not be set where memlock is that high",
-            Some(false) => "this kernel asks for a group of Oracle's owner here, whatever memlock is",
-            None => "from Linux 5.18 on it has to be a group of Oracle's owner",
+            Some(true) => "not needed if memlock is that high",
+            Some(false) => "this kernel requires a group of the Oracle owner here, whatever memlock is",
+            None => "from Linux 5.18 on it must be a group of the Oracle owner",
         };
         println!("{}", wrapped(&format!("vm.hugetlb_shm_group: {group}; {what}"), 0, 2));
     }
@@ -58,7 +58,10 @@ fn print_pool(pool: &PoolSizing) {
         }
         Some(pages) => println!("{pages} pages of {size}   (now {})", pool.nr_hugepages),
         None => {
-            println!("pages of {size}: no number, because somebody's need can't be seen (now {})", pool.nr_hugepages)
+            println!(
+                "pages of {size}: no recommendation, the need of an instance is unknown (now {})",
+                pool.nr_hugepages
+            )
         }
     }
     let mut rows = table(&["  INSTANCE", "STATE", "PAGES", "HELD", "MISSING"], 2);
@@ -81,8 +84,7 @@ fn print_pool(pool: &PoolSizing) {
     for misfit in &pool.does_not_fit {
         let capacity = or_unknown(pool.capacity);
         let text = format!(
-            "{} does not fit: its {} pages are {} more than the {capacity} that this host can hold beside all others and what \
-             it keeps for base pages",
+            "{} does not fit: its {} pages are {} more than this host can provide; the capacity is {capacity} pages",
             misfit.instance, misfit.pages, misfit.over
         );
         println!("{}", wrapped(&text, 2, 4));
@@ -98,20 +100,20 @@ fn print_pool(pool: &PoolSizing) {
 
 fn print_script(script: &ScriptComparison, output: &SizeOutput) {
     let ours = output.pools.iter().find(|pool| pool.is_default).and_then(|pool| pool.recommended_nr_hugepages);
-    println!("hugepages_settings.sh would say {} where this says {}:", script.pages, or_unknown(ours));
+    println!("hugepages_settings.sh would recommend {} pages instead of {}:", script.pages, or_unknown(ours));
     let lines = [
-        (script.one_page_too_many_for_each_segment, "pages too many: it adds one to each segment"),
-        (script.of_segments_that_are_not_oracles, "pages for System V segments that are not Oracle's"),
-        (script.skipped_small_segments, "pages too few: it skips segments smaller than a page"),
+        (script.one_page_too_many_for_each_segment, "pages too many: it adds one page per segment"),
+        (script.of_segments_that_are_not_oracles, "pages for System V segments of other programs"),
+        (script.skipped_small_segments, "pages too few: it skips segments smaller than a huge page"),
     ];
     for (pages, why) in lines.iter().filter(|(pages, _)| *pages > 0) {
         println!("  {pages} {why}");
     }
-    println!("  it sees neither PostgreSQL, nor what is down, nor how much memory the host has");
+    println!("  it ignores PostgreSQL, stopped instances and the memory of the host");
     if !script.knows_this_kernel {
-        println!("  and on this kernel it gives up, because its list of kernels ends with 4.14");
+        println!("  it fails on this kernel: its list of kernels ends with 4.14");
     } else if script.gives_up {
-        println!("  and with so little shared memory in use it gives up");
+        println!("  it fails because too little shared memory is in use");
     }
     println!();
 }

@@ -11,7 +11,7 @@ use hugepage_core::read::Root;
 use crate::commands::survey::{SurveyOptions, survey_with_history};
 use crate::stopped_clusters;
 
-/// A host's sizing, with all that it was derived from.
+/// The recommended pools of a host, and what they were derived from.
 pub struct HostSizing {
     pub survey: Survey,
     pub down: Vec<StoppedDatabase>,
@@ -19,7 +19,7 @@ pub struct HostSizing {
     pub notes: Vec<String>,
 }
 
-/// Derives it.
+/// Surveys the host, with stopped servers unless `running_only`, and sizes its pools.
 pub fn host_sizing(
     root: &Root,
     options: &SurveyOptions,
