@@ -237,7 +237,7 @@ mod tests {
 
     /// Only columns that may be shortened can make a record too long.
     #[test]
-    fn records_fit_without_what_may_be_shortened() {
+    fn fit_records_without_shortened_columns() {
         for file in FILES {
             let fixed = columns(file)
                 .map(|column| if column.column_type.may_be_shortened() { 1 } else { column.column_type.width() + 1 });
