@@ -1,8 +1,9 @@
 //! The assessment of this server: what it and its host are now, beside what the configuration on disk asks for.
 
 use hugepage_core::Notes;
-use hugepage_core::assess::{Pending, Status};
+use hugepage_core::assess::Status;
 use hugepage_core::collect::server::{facts, ground};
+use hugepage_core::model::Pending;
 use hugepage_core::read::Root;
 
 use crate::preflight::Answer;

@@ -5,8 +5,8 @@ use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use hugepage_core::assess::{Asked, HugePages, Product};
 use hugepage_core::collect::CgroupView;
+use hugepage_core::model::{Asked, HugePages, Product};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::cgroup::Hierarchy;
 use hugepage_core::read::maps::Mapping;

@@ -4,8 +4,9 @@ use std::sync::Mutex;
 
 use hugepage_core::advise::events::{self, Volume};
 use hugepage_core::advise::log as words;
-use hugepage_core::assess::{Cause, Loss, Status};
+use hugepage_core::assess::Status;
 use hugepage_core::history::{Event, Record};
+use hugepage_core::model::{Cause, Loss};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
 

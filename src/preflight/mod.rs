@@ -14,7 +14,7 @@ pub mod stub;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use hugepage_core::assess::{Asked, Demand, Product};
+use hugepage_core::model::{Asked, Demand, Product};
 use hugepage_core::read::Root;
 use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::{Bytes, PageSize, Pages};

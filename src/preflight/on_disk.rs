@@ -4,7 +4,7 @@
 use std::ffi::CString;
 use std::path::PathBuf;
 
-use hugepage_core::assess::HugePages;
+use hugepage_core::model::HugePages;
 use hugepage_core::read::postgresql_conf::Configuration;
 use hugepage_core::read::{Root, postmaster_opts};
 use hugepage_core::{Notes, PageSize};

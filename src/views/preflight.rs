@@ -4,7 +4,8 @@
 #![allow(clippy::result_large_err)]
 
 use hugepage_core::assess::page_tables::table;
-use hugepage_core::assess::{Forecast, Outlook, Pending, Status};
+use hugepage_core::assess::{Forecast, Outlook, Status};
+use hugepage_core::model::Pending;
 use hugepage_core::read::Root;
 use hugepage_core::{Bytes, Notes, PageSize};
 use pgrx::pg_sys::panic::ErrorReport;

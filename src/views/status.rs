@@ -1,7 +1,7 @@
 //! `hugepage_status`: the one row that answers the question. It only shows what the core assessed.
 
 use hugepage_core::advise;
-use hugepage_core::assess::Landing;
+use hugepage_core::model::Landing;
 use hugepage_core::notes::Notes;
 use hugepage_core::read::{Root, thp};
 use pgrx::prelude::*;

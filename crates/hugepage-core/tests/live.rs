@@ -2,9 +2,9 @@
 
 use std::{io, ptr};
 
-use hugepage_core::assess::Landing;
 use hugepage_core::collect::segments::{self, SegmentRole};
 use hugepage_core::collect::server::landing;
+use hugepage_core::model::Landing;
 use hugepage_core::read::maps::{self, Mapping};
 use hugepage_core::read::{Root, own_mapping, pool, procmap_query, smaps};
 use hugepage_core::{Bytes, Notes, PageSize, Pages};

@@ -114,7 +114,7 @@ fn inspect(root: &Root, cluster: &ClusterPaths, notes: &mut Notes) -> StoppedDat
         return down(None, Wants::Unknown("its configuration could not be read".to_owned()));
     }
     let asked = asked_of(&configuration, notes);
-    if asked.huge_pages == hugepage_core::assess::HugePages::Off {
+    if asked.huge_pages == hugepage_core::model::HugePages::Off {
         return down(asked.huge_page_size, Wants::None("huge_pages = off"));
     }
     if asked.never_in_huge_pages() {

@@ -2,7 +2,8 @@
 
 use crate::advise::log::{self, Message};
 use crate::assess::{Status, Threat};
-use crate::history::{Lost, Record};
+use crate::history::Record;
+use crate::model::Lost;
 
 /// How loud a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

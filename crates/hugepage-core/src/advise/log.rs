@@ -5,8 +5,8 @@ use crate::Bytes;
 use crate::advise::message::pending;
 use crate::advise::message::phrases::Words;
 use crate::advise::message::terms::Terms;
-use crate::assess::{HugePages, Landing, Outlook, Status, Threat};
-use crate::history::Lost;
+use crate::assess::{Outlook, Status, Threat};
+use crate::model::{HugePages, Landing, Lost};
 
 /// One message of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]

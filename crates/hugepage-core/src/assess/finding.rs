@@ -3,8 +3,7 @@
 use std::fmt;
 
 use crate::Pages;
-use crate::model::cause::Cause;
-use crate::model::server::Loss;
+use crate::model::{Cause, Loss};
 
 /// How grave a finding is; the order is the order of gravity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

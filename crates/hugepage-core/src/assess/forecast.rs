@@ -1,46 +1,9 @@
 //! What a start of the server with given settings would get, to the page.
 
-use crate::assess::{Cause, HugePages, LockLimit, Outlook, Share};
-use crate::model::server::{Asked, PoolFact};
-use crate::read::cgroup::{CgroupLimit, CgroupLimits};
+use crate::assess::{Outlook, Share};
+use crate::model::{Asked, Cause, HugePages, PoolFact, PoolState};
+use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, PageSize, Pages};
-
-/// What a start asks the kernel for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Demand {
-    /// The settings.
-    pub asked: Asked,
-    /// `max_connections`.
-    pub max_connections: u64,
-    /// The main segment, before it is rounded up to whole pages.
-    pub shared_memory: Bytes,
-}
-
-/// What it would find: the pool of the page size that it asks for, and the limits on it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolState {
-    /// The page size; `None` where the kernel has no huge pages and so no default size.
-    pub huge_page_size: Option<PageSize>,
-    /// The pool of that size.
-    pub pool: PoolFact,
-    /// cgroup limits on that size.
-    pub limits: Option<CgroupLimits>,
-    /// As in [`Facts`](crate::assess::Facts).
-    pub lock_limit: Option<LockLimit>,
-}
-
-/// What the configuration on disk comes to, beside that of the running server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pending {
-    /// The next start asks for what the running server has.
-    Unchanged,
-    /// It asks for this.
-    Changed(Demand, PoolState),
-    /// The server would not start at all; its own error text.
-    Refused(String),
-    /// It could not be found out; a note says why.
-    Unknown,
-}
 
 /// The outcome of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,9 +3,8 @@
 use std::fmt;
 
 use crate::Pages;
-use crate::assess::forecast::PoolState;
 use crate::assess::pool_share::Share;
-use crate::model::server::{Asked, HugePages, PoolFact, Product};
+use crate::model::{Asked, HugePages, PoolFact, PoolState};
 
 /// What the next start would get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,17 +60,6 @@ impl Outlook {
             Some(share) if refused == Self::Base && asked.may_mix() && share.guaranteed > Pages(0) => Self::Mixed,
             Some(_) => refused,
         }
-    }
-}
-
-impl Asked {
-    /// Whether these settings rule huge pages out, whatever the pool has.
-    pub const fn never_in_huge_pages(&self) -> bool {
-        self.sysv || matches!(self.product, Product::Oracle { memory_target: true, .. })
-    }
-
-    const fn may_mix(&self) -> bool {
-        matches!(self.product, Product::Oracle { may_mix: true, .. })
     }
 }
 

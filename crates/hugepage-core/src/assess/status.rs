@@ -1,10 +1,8 @@
 //! The assessment of one server: everything that `SELECT * FROM hugepage_status` says, before it is put into words.
 
-use crate::assess::{
-    Cause, Demand, Facts, Finding, Forecast, HugePages, Landing, Outlook, Pending, PoolState, Severity, Share, Threat,
-    pool_share,
-};
-use crate::{Bytes, PageSize, Pages};
+use crate::assess::{Finding, Forecast, Outlook, Severity, Share, Threat, pool_share};
+use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending, PoolState};
+use crate::{Bytes, Pages};
 
 /// Below this much shared memory, base pages are no more than a notice.
 const WORTH_A_WARNING: Bytes = Bytes(1 << 30);
@@ -172,19 +170,6 @@ impl Status {
 }
 
 impl Facts {
-    /// Where the segment landed.
-    pub fn landing(&self) -> Landing {
-        self.segment.as_ref().map_or(Landing::Unknown, |segment| segment.landing)
-    }
-
-    /// The pages of `self.pool` that the server has.
-    pub fn own(&self) -> Pages {
-        match (&self.segment, self.huge_page_size) {
-            (Some(segment), Some(page)) if segment.page_size == Some(page) => page.pages_to_hold(segment.in_huge_pages),
-            _ => Pages(0),
-        }
-    }
-
     /// Whether the running settings, or those on disk, ask for huge pages.
     fn wants_huge_pages(&self) -> bool {
         let pending = match &self.pending {
@@ -260,15 +245,5 @@ impl Facts {
         let tables = meminfo.and_then(|meminfo| meminfo.page_tables);
         let total = meminfo.and_then(|meminfo| meminfo.mem_total);
         matches!((tables, total), (Some(tables), Some(total)) if tables > total.percent(percent))
-    }
-
-    /// The size of the running segment.
-    pub fn segment_size(&self) -> Option<Bytes> {
-        self.segment.as_ref().map(|segment| segment.size)
-    }
-
-    /// The page size of the running segment.
-    pub fn page_size(&self) -> Option<PageSize> {
-        self.segment.as_ref()?.page_size
     }
 }

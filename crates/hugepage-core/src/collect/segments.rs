@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::assess::Landing;
 use crate::collect::server::{landing, thp_in_use};
+use crate::model::Landing;
 use crate::notes::Notes;
 use crate::read::maps::{self, Mapping};
 use crate::read::meminfo::Meminfo;

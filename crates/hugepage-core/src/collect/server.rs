@@ -1,7 +1,7 @@
 //! The facts on one PostgreSQL server, seen from one of its own processes.
 
-use crate::assess::{Asked, Facts, Landing, Pending, PoolFact, PoolState, Segment};
 use crate::collect::{CgroupView, limits};
+use crate::model::{Asked, Facts, Landing, Pending, PoolFact, PoolState, Segment};
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
 use crate::read::meminfo::Meminfo;

@@ -9,4 +9,3 @@ pub mod regression;
 
 pub use file::{HistoryError, HistoryFile};
 pub use record::{Event, Record};
-pub use regression::Lost;

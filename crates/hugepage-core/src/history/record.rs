@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::assess::{Cause, Loss, Status};
-use crate::history::regression::{Lost, regression};
+use crate::assess::Status;
+use crate::history::regression::regression;
+use crate::model::{Cause, Loss, Lost};
 
 /// The version of the format; a line of another version is passed over, not damaged.
 pub const VERSION: u32 = 1;

@@ -2,15 +2,7 @@
 
 use crate::PageSize;
 use crate::history::Record;
-
-/// What was lost.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
-    /// "was in huge pages of 2 MB, is in 4 kB pages".
-    pub what: String,
-    /// Whether only the next start would lose it, so that it can be mended while the server runs.
-    pub only_outlook: bool,
-}
+use crate::model::Lost;
 
 /// What `now` has lost against `before`; `None` if nothing.
 ///

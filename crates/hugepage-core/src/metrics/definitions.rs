@@ -3,8 +3,9 @@
 use std::fmt::Display;
 
 use super::{Family, InstanceMetrics, Labels, MetricsSnapshot, Sample};
-use crate::assess::{Cause, Finding, Landing, Outlook, Severity};
+use crate::assess::{Finding, Outlook, Severity};
 use crate::collect::pools::PoolRow;
+use crate::model::{Cause, Landing};
 use crate::read::meminfo::Meminfo;
 use crate::{Bytes, PageSize, Pages};
 

@@ -6,9 +6,10 @@ mod rules;
 
 use hugepage_core::advise::context::{Server, Situation};
 use hugepage_core::advise::{Recommendation, recommendations};
+use hugepage_core::assess::Status;
 use hugepage_core::assess::page_tables::PageTables;
-use hugepage_core::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Product, Segment, Status};
 use hugepage_core::collect::pools::PoolRow;
+use hugepage_core::model::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Product, Segment};
 use hugepage_core::read::boot::NextBoot;
 use hugepage_core::read::cgroup::CgroupLimits;
 use hugepage_core::read::maps::Mapping;

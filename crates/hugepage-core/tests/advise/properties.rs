@@ -1,7 +1,7 @@
 //! Over all kinds of hosts: no number beyond what the host can hold, none that falls short, and none that shrinks with
 //! more memory to serve.
 
-use hugepage_core::assess::HugePages;
+use hugepage_core::model::HugePages;
 use proptest::prelude::*;
 
 use super::{GIB, Host, MIB, page_size, shared_memory};

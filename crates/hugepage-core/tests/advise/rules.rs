@@ -1,7 +1,7 @@
 //! Each rule, where it speaks and where it is silent.
 
 use hugepage_core::Bytes;
-use hugepage_core::assess::HugePages;
+use hugepage_core::model::HugePages;
 use hugepage_core::read::cgroup::{CgroupLimit, CgroupLimits};
 
 use super::{GIB, Host, MIB, page_size};

@@ -1,6 +1,7 @@
 //! What a start would get: every refusal at its border, and that nothing is promised that is not there.
 
-use hugepage_core::assess::{Asked, Cause, Forecast, HugePages, Outlook, PoolFact, PoolState, Product};
+use hugepage_core::assess::{Forecast, Outlook};
+use hugepage_core::model::{Asked, Cause, HugePages, PoolFact, PoolState, Product};
 use hugepage_core::read::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{Bytes, PageSize, Pages};

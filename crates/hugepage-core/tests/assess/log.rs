@@ -1,8 +1,8 @@
 //! What goes into a server's log, in PostgreSQL's style: the message lower case without a period, the rest sentences.
 
 use hugepage_core::advise::log::{Message, allocated, threat_is_over, threatened};
-use hugepage_core::assess::{Cause, HugePages, Landing, Loss, PoolFact, Severity, Status, Threat};
-use hugepage_core::history::Lost;
+use hugepage_core::assess::{Severity, Status, Threat};
+use hugepage_core::model::{Cause, HugePages, Landing, Loss, Lost, PoolFact};
 
 use super::{GIB, MIB, Server, fault, hidden, known, pool};
 
@@ -114,7 +114,7 @@ fn what_is_uncertain_is_not_called_well() {
 fn verdict_after_a_loss() {
     let verdict = |server: Server, only_outlook: bool| {
         let loss = Loss { at: "2026-11-21 10:00:00 UTC".to_owned(), lost: lost(only_outlook) };
-        let status = Status::of(hugepage_core::assess::Facts { loss: Some(loss), ..server.facts() });
+        let status = Status::of(hugepage_core::model::Facts { loss: Some(loss), ..server.facts() });
         (status.verdict().0, hugepage_core::advise::message(&status))
     };
     let small = Server { size: 100 * MIB, ..Server::in_base_pages() };
@@ -134,7 +134,7 @@ fn verdict_after_a_loss() {
 fn cause_of_the_start() {
     let grown = Server { pool: known(pool(512, 512, 0)), ..Server::in_base_pages() };
     let cause = |cause_at_start| {
-        let facts = hugepage_core::assess::Facts { cause_at_start, ..grown.clone().facts() };
+        let facts = hugepage_core::model::Facts { cause_at_start, ..grown.clone().facts() };
         Status::of(facts).cause
     };
     assert_eq!(cause(None), Some(Cause::Unknown));

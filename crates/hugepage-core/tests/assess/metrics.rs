@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hugepage_core::assess::page_tables::PageTables;
-use hugepage_core::assess::{Finding, HugePages, Landing, Status};
+use hugepage_core::assess::{Finding, Status};
 use hugepage_core::collect::pools::PoolRow;
 use hugepage_core::metrics::{InstanceMetrics, MetricsSnapshot, text};
+use hugepage_core::model::{HugePages, Landing};
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{Bytes, Pages};
 

@@ -1,7 +1,8 @@
 //! An SGA: what is said of it, and what its next start would land in.
 
 use hugepage_core::advise::{hint, message};
-use hugepage_core::assess::{HugePages, Landing, LockLimit, Product, Status};
+use hugepage_core::assess::Status;
+use hugepage_core::model::{HugePages, Landing, LockLimit, Product};
 use hugepage_core::{Bytes, PageSize};
 
 use super::*;

@@ -1,7 +1,8 @@
 //! Who has what of a pool, what a restart would get of it, and what a host can hold.
 
 use hugepage_core::assess::pool_share::capacity;
-use hugepage_core::assess::{HugePages, Landing, Outlook, PoolFact, Share};
+use hugepage_core::assess::{Outlook, Share};
+use hugepage_core::model::{HugePages, Landing, PoolFact};
 use hugepage_core::read::cgroup::CgroupLimits;
 use hugepage_core::read::maps;
 use hugepage_core::read::pool::Pool;

@@ -1,6 +1,7 @@
 //! What must hold whatever the kernel says.
 
-use hugepage_core::assess::{Finding, HugePages, Landing, Outlook, PoolFact, Severity, Status};
+use hugepage_core::assess::{Finding, Outlook, Severity, Status};
+use hugepage_core::model::{HugePages, Landing, PoolFact};
 use hugepage_core::read::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{Bytes, PageSize, Pages, advise};

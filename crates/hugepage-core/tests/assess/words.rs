@@ -1,7 +1,7 @@
 //! Sentences that no host of the fixtures gives occasion to.
 
 use hugepage_core::advise;
-use hugepage_core::assess::{HugePages, Landing, PoolFact};
+use hugepage_core::model::{HugePages, Landing, PoolFact};
 use hugepage_core::read::cgroup::CgroupLimits;
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{PageSize, Pages};

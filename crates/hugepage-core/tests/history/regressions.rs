@@ -1,7 +1,8 @@
 //! What counts as a loss: every pair of states.
 
+use hugepage_core::history::Record;
 use hugepage_core::history::regression::regression;
-use hugepage_core::history::{Lost, Record};
+use hugepage_core::model::Lost;
 
 use super::record;
 

@@ -1,8 +1,9 @@
 //! A plausible server on each machine, from its files to the sentence that a person reads.
 
 use hugepage_core::advise;
-use hugepage_core::assess::{Asked, HugePages, Product, Status};
+use hugepage_core::assess::Status;
 use hugepage_core::collect::server::facts;
+use hugepage_core::model::{Asked, HugePages, Product};
 use hugepage_core::read::cgroup::Hierarchy;
 use hugepage_core::{Bytes, Notes, PageSize};
 

@@ -1,8 +1,8 @@
 //! What several files say together: the pools of a host and the shared memory of a process.
 
-use hugepage_core::assess::Landing;
 use hugepage_core::collect::segments::{self, SegmentRole};
 use hugepage_core::collect::{CgroupView, limits, pools};
+use hugepage_core::model::Landing;
 use hugepage_core::read::cgroup::{CgroupLimits, Hierarchy};
 use hugepage_core::{Notes, PageSize};
 

@@ -5,10 +5,11 @@ use std::time::SystemTime;
 
 use hugepage_core::advise::host::HostRecommendation;
 use hugepage_core::advise::{hint, message};
-use hugepage_core::assess::{Landing, Product, Sizing};
+use hugepage_core::assess::Sizing;
 use hugepage_core::collect::instances::memory::InstanceMemory;
 use hugepage_core::collect::instances::{Instance, InstanceKind, Survey};
 use hugepage_core::collect::pools::PoolRow;
+use hugepage_core::model::{Landing, Product};
 use hugepage_core::read::rlimit::Rlimit;
 use hugepage_core::{Bytes, Pages};
 use serde::Serialize;

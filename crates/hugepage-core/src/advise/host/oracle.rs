@@ -2,8 +2,9 @@
 
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::advise::{hint, message};
-use crate::assess::{Cause, Severity};
+use crate::assess::Severity;
 use crate::collect::instances::{Instance, InstanceKind, InstanceLanding, Survey};
+use crate::model::Cause;
 use crate::read::oracle::Parameters;
 use crate::read::rlimit::Rlimit;
 

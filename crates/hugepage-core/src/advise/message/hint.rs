@@ -2,7 +2,7 @@
 
 use crate::advise::command;
 use crate::advise::message::phrases::Words;
-use crate::assess::{Cause, HugePages, LockLimit, PoolFact};
+use crate::model::{Cause, HugePages, LockLimit, PoolFact};
 use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, Pages};
 

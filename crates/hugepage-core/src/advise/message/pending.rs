@@ -2,7 +2,8 @@
 
 use crate::Pages;
 use crate::advise::command;
-use crate::assess::{Cause, Forecast, Outlook, Pending, PoolFact, PoolState, Share, Status, pool_share};
+use crate::assess::{Forecast, Outlook, Share, Status, pool_share};
+use crate::model::{Cause, Pending, PoolFact, PoolState};
 
 /// What is so; `None` where the outlook does not speak of another configuration.
 pub fn message(status: &Status) -> Option<String> {

@@ -1,7 +1,8 @@
 //! The phrases that several sentences share: what is so.
 
 use crate::advise::message::terms::Terms;
-use crate::assess::{Cause, HugePages, Landing, LockLimit, Loss, Outlook, PoolFact, Status};
+use crate::assess::{Outlook, Status};
+use crate::model::{Cause, HugePages, Landing, LockLimit, Loss, PoolFact};
 use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, PageSize, Pages};
 

@@ -1,6 +1,6 @@
 //! The words in which each product's administrators speak of the same things.
 
-use crate::assess::{HugePages, Product};
+use crate::model::{HugePages, Product};
 
 /// One product's words.
 pub struct Terms {

@@ -5,7 +5,8 @@ use super::pool::{Fragmented, fragmented, setting};
 use crate::advise::command;
 use crate::advise::context::Situation;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
-use crate::assess::{HugePages, Severity};
+use crate::assess::Severity;
+use crate::model::HugePages;
 use crate::{PageSize, Pages};
 
 /// Sorts behind what packages bring, so that it wins.

@@ -4,7 +4,8 @@ use super::SizeOf;
 use crate::Bytes;
 use crate::advise::context::Situation;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
-use crate::assess::{HugePages, Severity};
+use crate::assess::Severity;
+use crate::model::HugePages;
 use crate::read::cgroup::CgroupLimit;
 
 pub fn rule(situation: &Situation, _: &mut SizeOf<'_>) -> Vec<Recommendation> {

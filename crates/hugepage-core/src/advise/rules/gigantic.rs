@@ -4,8 +4,9 @@ use super::SizeOf;
 use crate::advise::context::Situation;
 use crate::advise::recommendation::{Area, Effect, Recommendation, alter_system, setting};
 use crate::advise::shared_buffers;
-use crate::assess::{HugePages, Severity};
+use crate::assess::Severity;
 use crate::collect::pools;
+use crate::model::HugePages;
 use crate::{Bytes, PageSize};
 
 /// What the last page must leave unused, or page tables must shrink by, to be worth a row.

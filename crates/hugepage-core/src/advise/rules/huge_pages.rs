@@ -3,7 +3,8 @@
 use super::SizeOf;
 use crate::advise::context::Situation;
 use crate::advise::recommendation::{Area, Effect, Recommendation, alter_system};
-use crate::assess::{HugePages, Outlook, Severity};
+use crate::assess::{Outlook, Severity};
+use crate::model::HugePages;
 use crate::{Bytes, PageSize};
 
 /// Below this many bytes of page tables huge pages are not worth a restart.

@@ -17,8 +17,9 @@ pub use server::too_large;
 
 use crate::advise::context::Situation;
 use crate::advise::recommendation::Recommendation;
+use crate::assess::Severity;
 use crate::assess::page_tables::table;
-use crate::assess::{Landing, Severity};
+use crate::model::Landing;
 use crate::{Bytes, PageSize, Pages};
 
 /// The shared memory that some shared_buffers come to; asks the server's own program.

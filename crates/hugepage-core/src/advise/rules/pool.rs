@@ -4,8 +4,9 @@ use super::SizeOf;
 use crate::advise::command;
 use crate::advise::context::Situation;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
-use crate::assess::{HugePages, Outlook, Pending, Severity};
+use crate::assess::{Outlook, Severity};
 use crate::collect::pools;
+use crate::model::{HugePages, Pending};
 use crate::{PageSize, Pages};
 
 pub fn rule(situation: &Situation, _: &mut SizeOf<'_>) -> Vec<Recommendation> {

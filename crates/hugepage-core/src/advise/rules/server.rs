@@ -5,7 +5,8 @@ use crate::PageSize;
 use crate::advise::context::Situation;
 use crate::advise::recommendation::{Area, Effect, Recommendation, alter_system, setting};
 use crate::advise::shared_buffers;
-use crate::assess::{Cause, PoolFact, Severity};
+use crate::assess::Severity;
+use crate::model::{Cause, PoolFact};
 
 pub fn rule(situation: &Situation, size_of: &mut SizeOf<'_>) -> Vec<Recommendation> {
     [too_large(situation, size_of), shared_memory_type(situation), huge_page_size(situation)]

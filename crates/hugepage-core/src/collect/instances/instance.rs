@@ -4,8 +4,9 @@ use std::fmt;
 use std::time::SystemTime;
 
 use super::memory::InstanceMemory;
+use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
-use crate::assess::{Cause, Facts, Landing, Loss, Status};
+use crate::model::{Cause, Facts, Landing, Loss};
 use crate::read::oracle::{LastStart, OracleKind};
 use crate::read::rlimit::LockedMemory;
 

@@ -1,6 +1,6 @@
 //! The shared memory of one process of a server, seen from outside, and the kind of its pages.
 
-use crate::assess::{Landing, Segment};
+use crate::model::{Landing, Segment};
 use crate::read::maps::{self, Mapping};
 use crate::read::shm_devices::Devices;
 use crate::read::{Root, procmap_query, smaps, sysctl};

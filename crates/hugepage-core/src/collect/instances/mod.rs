@@ -13,8 +13,8 @@ mod postgresql;
 
 use std::time::SystemTime;
 
-use crate::assess::Asked;
 use crate::collect::pools::{self, PoolRow};
+use crate::model::Asked;
 use crate::notes::Notes;
 use crate::read::cgroup::Hierarchy;
 use crate::read::meminfo::Meminfo;

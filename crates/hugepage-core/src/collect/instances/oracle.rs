@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::inspect::{Identity, InspectContext};
 use super::memory::InstanceMemory;
-use crate::assess::{Asked, HugePages, Landing, LockLimit, Product, Segment};
+use crate::model::{Asked, HugePages, Landing, LockLimit, Product, Segment};
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
 use crate::read::oracle::locate::Search;

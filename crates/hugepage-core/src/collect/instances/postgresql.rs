@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use crate::assess::{Asked, HugePages, Product};
+use crate::model::{Asked, HugePages, Product};
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
 use crate::read::postgresql_conf::Configuration;

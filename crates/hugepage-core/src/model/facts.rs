@@ -1,0 +1,62 @@
+//! What is known of one server and its host: the input of every assessment.
+
+use crate::model::{Asked, Cause, Landing, LockLimit, Loss, Pending, PoolFact, Segment};
+use crate::read::cgroup::CgroupLimits;
+use crate::read::meminfo::Meminfo;
+use crate::{Bytes, PageSize, Pages};
+
+/// All that an assessment needs; `None` for what could not be read.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The settings.
+    pub asked: Asked,
+    /// The running segment.
+    pub segment: Option<Segment>,
+    /// The page size of `pool`: the segment's own in huge pages, else what `huge_page_size` comes to; `None` also where
+    /// the kernel has no huge pages and so no default size.
+    pub huge_page_size: Option<PageSize>,
+    /// The pool of that size.
+    pub pool: PoolFact,
+    /// The host's memory.
+    pub meminfo: Option<Meminfo>,
+    /// cgroup limits on that size.
+    pub limits: Option<CgroupLimits>,
+    /// What the configuration on disk would ask for.
+    pub pending: Pending,
+    /// The hundredths of memory that the host keeps for base pages.
+    pub reserve_percent: u32,
+    /// What the kernel asks of a process for System V segments in huge pages and this server does not have; `None` where
+    /// nothing is missing, or it could not be read.
+    pub lock_limit: Option<LockLimit>,
+    /// The pages of `pool` that other servers known on this host still lack.
+    pub others_lack: Pages,
+    /// Why the segment was not put where it was asked for, as seen at that moment; `None` if nobody looked.
+    pub cause_at_start: Option<Cause>,
+    /// What the last start lost; `None` if nothing, or if nobody looked.
+    pub loss: Option<Loss>,
+}
+
+impl Facts {
+    /// Where the segment landed.
+    pub fn landing(&self) -> Landing {
+        self.segment.as_ref().map_or(Landing::Unknown, |segment| segment.landing)
+    }
+
+    /// The pages of `self.pool` that the server has.
+    pub fn own(&self) -> Pages {
+        match (&self.segment, self.huge_page_size) {
+            (Some(segment), Some(page)) if segment.page_size == Some(page) => page.pages_to_hold(segment.in_huge_pages),
+            _ => Pages(0),
+        }
+    }
+
+    /// The size of the running segment.
+    pub fn segment_size(&self) -> Option<Bytes> {
+        self.segment.as_ref().map(|segment| segment.size)
+    }
+
+    /// The page size of the running segment.
+    pub fn page_size(&self) -> Option<PageSize> {
+        self.segment.as_ref()?.page_size
+    }
+}
