@@ -8,7 +8,7 @@ use hugepage_core::history::record::{InstanceIdentity, Origin};
 use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::{Root, identity};
-use humantime::{format_rfc3339_micros, format_rfc3339_seconds};
+use humantime::format_rfc3339_micros;
 use pgrx::pg_sys;
 
 use crate::{log, server, settings, shmem};
@@ -21,11 +21,6 @@ pub fn file() -> HistoryFile {
 /// A record of `status`, now.
 pub fn record(event: Event, status: &Status, notes: &mut Notes) -> Record {
     Record::new(event, format_rfc3339_micros(SystemTime::now()).to_string(), origin(notes), status)
-}
-
-/// The time now as `2026-11-21 10:00:00 UTC`.
-pub fn now_for_people() -> String {
-    format_rfc3339_seconds(SystemTime::now()).to_string().replace('T', " ").replace('Z', " UTC")
 }
 
 /// The last record of this very instance; none if the history is switched off.

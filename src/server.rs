@@ -157,10 +157,10 @@ pub fn forget_main_mapping() {
 /// Calls `use_it` with the hugetlb hierarchy of cgroups, or without it and with a note on why.
 pub fn with_hierarchy<T>(root: &Root, notes: &mut Notes, use_it: impl FnOnce(CgroupView<'_>, &mut Notes) -> T) -> T {
     HIERARCHY.with(|known| match known.get_or_init(|| Hierarchy::find(root).map_err(|error| error.to_string())) {
-        Ok(hierarchy) => use_it(Some(hierarchy.as_ref()), notes),
+        Ok(hierarchy) => use_it(CgroupView::of(Some(hierarchy)), notes),
         Err(error) => {
             notes.add(error.clone());
-            use_it(None, notes)
+            use_it(CgroupView::Unknown, notes)
         }
     })
 }

@@ -1,6 +1,7 @@
 //! What happens each time the postmaster has allocated shared memory: a block in the log, a record in the history.
 
 use std::sync::Mutex;
+use std::time::SystemTime;
 
 use hugepage_core::advise::events::{self, Volume};
 use hugepage_core::advise::log as words;
@@ -64,7 +65,7 @@ fn announce(status: &Status, mut notes: Notes) {
     let block = words::allocated(status, lost.as_ref(), &notes.into_vec());
     report(&block, lost.is_some());
     history::append(&record);
-    let loss = lost.map(|lost| Loss { at: history::now_for_people(), lost });
+    let loss = lost.map(|lost| Loss { at: SystemTime::now(), lost });
     if let Ok(mut last) = LAST.lock() {
         *last = Some(AtStart { cause: status.cause, loss, block, record });
     }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use hugepage_core::advise::events::{self as worker_events, Volume};
 use hugepage_core::advise::log::Message;
-use hugepage_core::assess::Threat;
 use hugepage_core::collect::instances::{Instance, Survey};
 use hugepage_core::history::record::Origin;
 use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
@@ -113,7 +112,7 @@ impl HostHistory {
         let news = if event.is_start() {
             worker_events::start(status, record, before.as_ref())
         } else {
-            let warned = before.as_ref().map(threats).unwrap_or_default();
+            let warned = before.as_ref().map(|before| before.threats.clone()).unwrap_or_default();
             worker_events::news(status, record, before.as_ref(), &warned, Vec::new())
         };
         events.messages = news.messages;
@@ -149,7 +148,7 @@ impl HostHistory {
                 && is_of_same_start(record, instance, boot_id)
         };
         if let Some(start) = self.last_matching(instance, is_its_start).ok().flatten() {
-            instance.remember(start.cause(), start.loss());
+            instance.remember(start.cause, start.loss());
         }
     }
 
@@ -205,8 +204,4 @@ fn is_of_same_start(record: &Record, instance: &Instance, boot_id: Option<&str>)
         (Some(recorded), Some(now)) => recorded == now && record.boot_id.as_deref() == boot_id,
         _ => is_of_same_process(record, instance),
     }
-}
-
-fn threats(record: &Record) -> Vec<Threat> {
-    Threat::ALL.into_iter().filter(|threat| record.threats.contains(&threat.to_string())).collect()
 }

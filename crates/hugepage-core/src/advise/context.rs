@@ -7,7 +7,7 @@ use crate::collect::CgroupView;
 use crate::collect::pools::{self, PoolRow};
 use crate::notes::Notes;
 use crate::read::boot::NextBoot;
-use crate::read::{Root, sysctl, thp};
+use crate::read::{Root, pressure, sysctl, thp};
 
 /// What only the server itself can tell.
 #[derive(Clone, Debug)]
@@ -71,7 +71,6 @@ pub fn situation(root: &Root, status: Status, server: Server, view: CgroupView<'
 
 /// Kernels built with PSI and booted without it have the file, and refuse to read it.
 fn pressure(root: &Root) -> Option<f64> {
-    let text = root.read("/proc/pressure/memory").ok()?;
-    let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
-    some.split_ascii_whitespace().find_map(|word| word.strip_prefix("avg300="))?.parse().ok()
+    let average = pressure::memory(root).into_iter().find(|one| one.tasks == "some" && one.window == "avg300")?;
+    average.percent.parse().ok()
 }

@@ -67,7 +67,7 @@ fn messages(status: &Status, lost: Option<&Lost>, warned: &[Threat]) -> Vec<(Vol
     let over = warned.iter().filter(|threat| !threats.contains(threat) && !replaced(threat));
     messages.extend(over.map(|threat| (Volume::Log, log::threat_is_over(status, *threat))));
     // What only the outlook has lost is a threat, and has been said.
-    if let Some(lost) = lost.filter(|lost| !lost.only_outlook) {
+    if let Some(lost) = lost.filter(|lost| !lost.only_outlook()) {
         messages.push((Volume::Regression, log::allocated(status, Some(lost), &[])));
     }
     messages

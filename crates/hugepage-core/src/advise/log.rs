@@ -29,7 +29,7 @@ pub fn allocated(status: &Status, lost: Option<&Lost>, notes: &[String]) -> Mess
     let as_asked = landing == Landing::Hugetlb || status.facts.asked.huge_pages == HugePages::Off;
     let memory = words.terms().the_memory;
     let message = match (lost, landing) {
-        (Some(lost), _) => format!("{memory} has lost what it had: it {}", lost.what),
+        (Some(lost), _) => format!("{memory} has lost what it had: it {lost}"),
         (None, Landing::Hugetlb) => format!("{memory} landed in {}", words.huge_pages()),
         (None, Landing::Unknown) => format!("where {memory} landed could not be found out"),
         (None, _) if as_asked => format!("{memory} landed in {}, as {} asks", words.pages_now(), words.asked()),

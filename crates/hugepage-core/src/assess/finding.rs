@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Pages;
 use crate::model::{Cause, Loss};
 
@@ -31,7 +33,8 @@ impl fmt::Display for Severity {
 
 /// What would take huge pages away, or the server down, though nothing has happened yet. Each is a bit of its own, so
 /// that shared memory holds a set of them in a byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Threat {
     /// [`Finding::CgroupBelowSegment`].

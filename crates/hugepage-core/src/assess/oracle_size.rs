@@ -1,5 +1,6 @@
 //! How many huge pages an Oracle instance takes, and how many Oracle's own script would have asked for.
 
+use crate::read::kernel_release::KernelRelease;
 use crate::{Bytes, PageSize, Pages};
 
 /// What an instance takes beyond its SGA: in 12.1 and later a start expects a few pages more than SGA_MAX_SIZE has.
@@ -12,9 +13,9 @@ const GIB: u64 = 1 << 30;
 pub fn granule(sga: Bytes) -> Bytes {
     /// Up to so many GB a granule has so many MB.
     const STEPS: [(u64, u64); 6] = [(1, 4), (8, 16), (16, 32), (32, 64), (64, 128), (128, 256)];
-    const LARGEST: u64 = 512;
+    const MAX_GRANULE_MIB: u64 = 512;
     let step = STEPS.into_iter().find(|(upto, _)| sga.0 <= upto * GIB);
-    Bytes(step.map_or(LARGEST, |(_, granule)| granule) * MIB)
+    Bytes(step.map_or(MAX_GRANULE_MIB, |(_, granule)| granule) * MIB)
 }
 
 /// SGA_MAX_SIZE as the instance rounds it.
@@ -98,7 +99,7 @@ pub const SPARE: Pages = Pages(1);
 /// It never counts instances that are down, takes whatever is in use for what is needed, and does not look at how much
 /// memory the host has.
 pub fn hugepages_settings(segments: impl IntoIterator<Item = SgaSegment>, default_size: PageSize) -> ScriptCount {
-    const LEAST: Bytes = Bytes(100_000_000);
+    const MIN_SCRIPT_MEMORY: Bytes = Bytes(100_000_000);
     let mut count = ScriptCount { pages: SPARE, ..ScriptCount::default() };
     for SgaSegment { size, of_oracle } in segments {
         let needed = default_size.pages_to_hold(size);
@@ -113,14 +114,12 @@ pub fn hugepages_settings(segments: impl IntoIterator<Item = SgaSegment>, defaul
             count.of_others = count.of_others.saturating_add(counted);
         }
     }
-    count.gives_up = default_size.times(count.pages) < LEAST;
+    count.gives_up = default_size.times(count.pages) < MIN_SCRIPT_MEMORY;
     count
 }
 
 /// Whether the script answers on this kernel (`uname -r`): its list ends with 4.14, and on others it stops.
 pub fn script_knows_kernel(release: &str) -> bool {
     const KNOWN: [(u32, u32); 6] = [(2, 4), (2, 6), (3, 8), (3, 10), (4, 1), (4, 14)];
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    let mut next = || numbers.next()?.ok();
-    next().zip(next()).is_some_and(|version| KNOWN.contains(&version))
+    KernelRelease::parse(release).is_some_and(|release| KNOWN.contains(&(release.major, release.minor)))
 }

@@ -2,12 +2,15 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Pages;
 use crate::assess::pool_share::Share;
 use crate::model::{Asked, HugePages, PoolFact, PoolState};
 
 /// What the next start would get.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outlook {
     /// Huge pages, for certain.
     Hugetlb,
@@ -18,6 +21,7 @@ pub enum Outlook {
     /// Nothing: `huge_pages = on`, and they can't be had.
     Fails,
     /// It depends on what can't be seen, or on surplus pages that the kernel may find or not.
+    #[serde(other)]
     Unknown,
 }
 

@@ -5,7 +5,7 @@ use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending, PoolState}
 use crate::{Bytes, Pages};
 
 /// Below this much shared memory, base pages are no more than a notice.
-const WORTH_A_WARNING: Bytes = Bytes(1 << 30);
+const MIN_WARNING_SIZE: Bytes = Bytes(1 << 30);
 
 /// One server's status. `None` is "could not be known".
 #[derive(Clone, Debug)]
@@ -132,13 +132,13 @@ impl Status {
             findings.push((Severity::Critical, Finding::RestartFails));
         }
         if let Some(loss) = &facts.loss
-            && (!loss.lost.only_outlook || matches!(self.outlook, Outlook::Mixed | Outlook::Base))
+            && (!loss.lost.only_outlook() || matches!(self.outlook, Outlook::Mixed | Outlook::Base))
         {
             findings.push((Severity::Warning, Finding::Regressed(loss.clone())));
         }
         match landing {
             Landing::Base | Landing::Mixed | Landing::PartialThp => {
-                let severity = if wants && size >= WORTH_A_WARNING { Severity::Warning } else { Severity::Notice };
+                let severity = if wants && size >= MIN_WARNING_SIZE { Severity::Warning } else { Severity::Notice };
                 findings.push((severity, Finding::BasePages(self.cause.unwrap_or(Cause::Unknown))));
             }
             Landing::Thp if wants => findings.push((Severity::Notice, Finding::TransparentHugePages)),

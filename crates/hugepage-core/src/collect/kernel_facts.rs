@@ -3,7 +3,7 @@
 use crate::notes::Notes;
 use crate::read::root::if_there;
 use crate::read::sysctl::{self, Assignment};
-use crate::read::{Root, thp};
+use crate::read::{Root, pressure, thp};
 use crate::{Bytes, ReadError};
 
 /// One fact. A fact that this kernel does not have has no row.
@@ -51,7 +51,8 @@ const EVENTS: [&str; 5] = ["pgscan_kswapd", "pgscan_direct", "allocstall", "comp
 pub fn facts(root: &Root, notes: &mut Notes) -> Vec<HostFact> {
     let mut facts = Vec::new();
     type FactReader = fn(&Root) -> Result<Vec<HostFact>, ReadError>;
-    let sources: [FactReader; 6] = [memory, transparent_huge_pages, parameters, boot_command_line, next_boot, pressure];
+    let sources: [FactReader; 6] =
+        [memory, transparent_huge_pages, parameters, boot_command_line, next_boot, memory_pressure];
     for source in sources {
         facts.extend(notes.keep(source(root)).unwrap_or_default());
     }
@@ -118,25 +119,14 @@ fn next_boot(root: &Root) -> Result<Vec<HostFact>, ReadError> {
 }
 
 /// The share of time that some, or all, tasks waited for memory (accounting/psi).
-fn pressure(root: &Root) -> Result<Vec<HostFact>, ReadError> {
-    const PATH: &str = "/proc/pressure/memory";
-    // Kernels built with PSI and booted without it have the file, and refuse to read it.
-    let Some(text) = root.read(PATH).ok() else { return Ok(Vec::new()) };
-    let mut facts = Vec::new();
-    for line in text.lines() {
-        let mut words = line.split_ascii_whitespace();
-        let Some(who) = words.next() else { continue };
-        for (span, setting) in words.filter_map(|word| word.split_once('=')).filter(|(span, _)| span.starts_with("avg"))
-        {
-            facts.push(HostFact {
-                name: format!("memory pressure {who} {span}"),
-                setting: setting.to_owned(),
-                unit: Some("%"),
-                source: PATH.to_owned(),
-            });
-        }
-    }
-    Ok(facts)
+fn memory_pressure(root: &Root) -> Result<Vec<HostFact>, ReadError> {
+    let fact = |pressure::Average { tasks, window, percent }| HostFact {
+        name: format!("memory pressure {tasks} {window}"),
+        setting: percent,
+        unit: Some("%"),
+        source: pressure::PATH.to_owned(),
+    };
+    Ok(pressure::memory(root).into_iter().map(fact).collect())
 }
 
 fn events(root: &Root) -> Result<Vec<HostFact>, ReadError> {

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use crate::history::record::{HistoryLine, Record};
 
-/// A file this long was not written by us: it is not read, and not written.
-const LONGEST: u64 = 256 << 20;
-/// What is read at first to find the last records.
-const TAIL: u64 = 64 << 10;
+/// A longer file is neither read nor written: this program did not write it.
+const MAX_FILE_BYTES: u64 = 256 << 20;
+/// How much of the end is read first to find the last records.
+const FIRST_TAIL_BYTES: u64 = 64 << 10;
 
 /// Why the history could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +95,7 @@ impl HistoryFile {
     pub fn last(&self, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
         let Some(mut file) = self.open(OpenOptions::new().read(true))? else { return Ok(None) };
         let length = file.metadata().map_err(|source| self.error("read", source))?.len();
-        let mut tail = TAIL;
+        let mut tail = FIRST_TAIL_BYTES;
         loop {
             let start = length.saturating_sub(tail);
             let mut bytes = Vec::new();
@@ -201,7 +201,7 @@ impl HistoryFile {
         match () {
             () if !metadata.is_file() => Err(self.refused("not a plain file")),
             () if metadata.nlink() > 1 => Err(self.refused("a file of several names")),
-            () if metadata.len() > LONGEST => Err(self.refused("far too long")),
+            () if metadata.len() > MAX_FILE_BYTES => Err(self.refused("far too long")),
             () => Ok(Some(file)),
         }
     }

@@ -1,10 +1,9 @@
 //! One line of the history: a checksum, and what was so, as JSON that a text tool reads.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::assess::Status;
-use crate::history::regression::regression;
-use crate::model::{Cause, Loss, Lost};
+use crate::assess::{Outlook, Status, Threat};
+use crate::model::{Cause, Landing};
 
 /// The version of the format; a line of another version is passed over, not damaged.
 pub const VERSION: u32 = 1;
@@ -90,7 +89,7 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<u64>,
     /// `hugetlb`, `thp`, `partial thp`, `base`, `unknown`.
-    pub landed_in: String,
+    pub landed_in: Landing,
     /// Page size of the mapping.
     pub page_size: Option<u64>,
     /// The main segment.
@@ -108,12 +107,13 @@ pub struct Record {
     /// Page tables of the host.
     pub page_tables: Option<u64>,
     /// `hugetlb`, `base`, `fails`, `unknown`.
-    pub restart_outlook: String,
+    pub restart_outlook: Outlook,
     /// Why it is not as asked.
-    pub cause: Option<String>,
+    pub cause: Option<Cause>,
     /// What would take huge pages away though nothing has happened yet: `cgroup_limit`, `restart_fails`,
     /// `restart_loses`.
-    pub threats: Vec<String>,
+    #[serde(deserialize_with = "known_threats")]
+    pub threats: Vec<Threat>,
     /// What there was before something was lost; `None` if nothing was.
     pub lost: Option<Before>,
     /// What was lost or changed, in words.
@@ -126,11 +126,30 @@ pub struct Before {
     /// When it was last recorded.
     pub recorded_at: String,
     /// As in [`Record`].
-    pub landed_in: String,
+    pub landed_in: Landing,
     /// As in [`Record`].
     pub page_size: Option<u64>,
     /// As in [`Record`].
-    pub restart_outlook: String,
+    pub restart_outlook: Outlook,
+}
+
+impl Before {
+    /// The state that `record` tells.
+    pub fn of(record: &Record) -> Self {
+        Self {
+            recorded_at: record.recorded_at.clone(),
+            landed_in: record.landed_in,
+            page_size: record.page_size,
+            restart_outlook: record.restart_outlook,
+        }
+    }
+}
+
+/// The threats that this version knows: a later one may have more.
+fn known_threats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Threat>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    let known = |name: &String| Threat::ALL.into_iter().find(|threat| threat.to_string() == *name);
+    Ok(names.iter().filter_map(known).collect())
 }
 
 /// Who and when: what a record has beside the assessment.
@@ -168,7 +187,7 @@ impl Record {
             boot_id: origin.boot_id,
             instance: origin.instance,
             segment: origin.segment,
-            landed_in: facts.landing().to_string(),
+            landed_in: facts.landing(),
             page_size: facts.page_size().map(|size| size.bytes().0),
             shared_memory: facts.segment.as_ref().map(|segment| segment.size.0),
             pages_needed: status.needed.map(|pages| pages.0),
@@ -177,9 +196,9 @@ impl Record {
             resv_hugepages: pool.and_then(|pool| pool.resv).map(|pages| pages.0),
             surplus_hugepages: pool.and_then(|pool| pool.surplus).map(|pages| pages.0),
             page_tables: facts.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables).map(|size| size.0),
-            restart_outlook: status.outlook.to_string(),
-            cause: status.cause.map(|cause| cause.to_string()),
-            threats: status.threats().iter().map(ToString::to_string).collect(),
+            restart_outlook: status.outlook,
+            cause: status.cause,
+            threats: status.threats(),
             lost: None,
             detail: None,
         }
@@ -190,44 +209,18 @@ impl Record {
         (&self.postmaster_start, self.generation) == (&other.postmaster_start, other.generation)
     }
 
-    /// Holds the record against the one before of the same instance: notes and returns what was lost.
-    pub fn compare_with(&mut self, before: &Self) -> Option<Lost> {
-        let lost = regression(before, self)?;
-        self.lost = Some(Before {
-            recorded_at: before.recorded_at.clone(),
-            landed_in: before.landed_in.clone(),
-            page_size: before.page_size,
-            restart_outlook: before.restart_outlook.clone(),
-        });
-        self.detail = Some(lost.what.clone());
-        Some(lost)
-    }
-
-    /// What it says was lost, as an assessment takes it; `None` if nothing was.
-    pub fn loss(&self) -> Option<Loss> {
-        let before = self.lost.as_ref()?;
-        let only_outlook = (&before.landed_in, before.page_size) == (&self.landed_in, self.page_size);
-        let what = self.detail.as_deref()?.split("; ").next()?.to_owned();
-        let at = self.recorded_at.split('.').next()?.replace('T', " ");
-        Some(Loss { at: format!("{at} UTC"), lost: Lost { what, only_outlook } })
-    }
-
-    /// Why it was not as asked.
-    pub fn cause(&self) -> Option<Cause> {
-        Cause::ALL.into_iter().find(|cause| self.cause.as_deref() == Some(&cause.to_string()))
-    }
-
     /// What tells another state than `previous`, one phrase each. Counters that move on every busy host don't count.
     pub fn changes_since(&self, previous: &Self) -> Vec<String> {
+        let names = |threats: &[Threat]| threats.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
         let state = |record: &Self| {
             let number = |value: Option<u64>| value.map(|value| value.to_string());
             [
-                ("landed_in", Some(record.landed_in.clone())),
+                ("landed_in", Some(record.landed_in.to_string())),
                 ("page_size", number(record.page_size)),
-                ("restart_outlook", Some(record.restart_outlook.clone())),
-                ("cause", record.cause.clone()),
+                ("restart_outlook", Some(record.restart_outlook.to_string())),
+                ("cause", record.cause.map(|cause| cause.to_string())),
                 ("nr_hugepages", number(record.nr_hugepages)),
-                ("threats", Some(record.threats.join(" and ")).filter(|threats| !threats.is_empty())),
+                ("threats", Some(names(&record.threats)).filter(|threats| !threats.is_empty())),
             ]
         };
         let phrase = |name: &str, was: Option<String>, is: Option<String>| {

@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// Why shared memory is not as asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// `huge_pages = off`.
     Disabled,
@@ -26,6 +29,7 @@ pub enum Cause {
     /// The pool has pages enough, but the kernel lets only a group have them that the server is not in.
     ShmGroup,
     /// Nothing of what can be seen explains it (any more).
+    #[serde(other)]
     Unknown,
 }
 

@@ -1,6 +1,6 @@
 //! What is known of one server and its host: the input of every assessment.
 
-use crate::model::{Asked, Cause, Landing, LockLimit, Loss, Pending, PoolFact, Segment};
+use crate::model::{Asked, Cause, HugePages, Landing, LockLimit, Loss, Pending, PoolFact, Segment};
 use crate::read::cgroup::CgroupLimits;
 use crate::read::meminfo::Meminfo;
 use crate::{Bytes, PageSize, Pages};
@@ -48,6 +48,17 @@ impl Facts {
             (Some(segment), Some(page)) if segment.page_size == Some(page) => page.pages_to_hold(segment.in_huge_pages),
             _ => Pages(0),
         }
+    }
+
+    /// The pages that the server was asked to have and has not; zero where that is unknown.
+    pub fn lack(&self) -> Pages {
+        let wants = self.asked.huge_pages != HugePages::Off && !self.asked.never_in_huge_pages();
+        let (Some(segment), Some(page), PoolFact::Known(_), true) =
+            (&self.segment, self.huge_page_size, &self.pool, wants)
+        else {
+            return Pages(0);
+        };
+        page.pages_to_hold(segment.to_reserve).saturating_sub(self.own())
     }
 
     /// The size of the running segment.

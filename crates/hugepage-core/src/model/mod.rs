@@ -13,7 +13,7 @@ pub use cause::Cause;
 pub use demand::{Demand, Pending};
 pub use facts::Facts;
 pub use landing::Landing;
-pub use loss::{Loss, Lost};
+pub use loss::{Loss, Lost, PageKind};
 pub use pool_state::{LockLimit, PoolFact, PoolState};
 pub use segment::Segment;
 pub use server::{Asked, HugePages, Product};

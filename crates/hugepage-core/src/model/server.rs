@@ -15,6 +15,18 @@ pub enum HugePages {
     Try,
 }
 
+impl HugePages {
+    /// A value of the setting as the server takes it (guc_tables.c, `huge_pages_options`); `None` if it does not.
+    pub fn parse(value: &str) -> Option<Self> {
+        match value.to_ascii_lowercase().as_str() {
+            "try" => Some(Self::Try),
+            "on" | "true" | "yes" | "1" => Some(Self::On),
+            "off" | "false" | "no" | "0" => Some(Self::Off),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for HugePages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

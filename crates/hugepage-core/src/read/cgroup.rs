@@ -15,9 +15,9 @@ use crate::{Bytes, PageSize, ReadError};
 /// The inode of the host's own cgroup namespace, a constant of the kernel since 4.6 (include/linux/proc_ns.h).
 const HOST_NAMESPACE: &str = "cgroup:[4026531835]";
 /// Limits this high are "no limit": v1 has no word for it and shows the largest page counter, rounded to pages.
-const UNLIMITED: u64 = 1 << 62;
+const MIN_UNLIMITED: u64 = 1 << 62;
 /// A process is moved to another cgroup so seldom that asking where it is once a second is enough.
-const FRESH: Duration = Duration::from_secs(1);
+const MAX_PATH_AGE: Duration = Duration::from_secs(1);
 
 /// Where the hugetlb controller is mounted, as this process sees it. It changes so seldom that it may be kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Hierarchy {
     mount_root: String,
     /// Whether there are levels above `mount_point` that hold limits and can't be seen.
     hidden_levels: bool,
-    /// The cgroup of this process as it was at that time, see [`FRESH`].
+    /// The cgroup of this process as it was at that time, see [`MAX_PATH_AGE`].
     own_path: RefCell<Option<(Instant, String)>>,
 }
 
@@ -162,7 +162,7 @@ impl Hierarchy {
     /// The cgroup of this process as a path below the mount point, without a slash at either end.
     fn own_path(&self, root: &Root) -> Result<String, ReadError> {
         if let Some((at, path)) = &*self.own_path.borrow()
-            && at.elapsed() < FRESH
+            && at.elapsed() < MAX_PATH_AGE
         {
             return Ok(path.clone());
         }
@@ -198,7 +198,7 @@ impl Hierarchy {
             match text.trim() {
                 "max" => {}
                 number => match number.parse() {
-                    Ok(limit) if limit < UNLIMITED => {
+                    Ok(limit) if limit < MIN_UNLIMITED => {
                         let usage = Bytes(root.read_number(&format!("{prefix}.{usage_file}"))?);
                         into.push(CgroupLimit { path, limit: Bytes(limit), usage });
                     }

@@ -8,9 +8,9 @@ use crate::read::root::if_there;
 use crate::{Notes, ReadError};
 
 /// As deep as the server follows includes (`CONF_FILE_MAX_DEPTH`).
-const DEEPEST: usize = 10;
-/// No configuration has so many files.
-const MOST: usize = 1000;
+const MAX_INCLUDE_DEPTH: usize = 10;
+/// A configuration of more files is not read on.
+const MAX_FILES: usize = 1000;
 
 /// A configuration with all that it includes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Configuration {
             return;
         }
         self.sources.push(file.to_owned());
-        if depth > DEEPEST || self.sources.len() > MOST {
+        if depth > MAX_INCLUDE_DEPTH || self.sources.len() > MAX_FILES {
             self.is_too_deep = true;
             return;
         }

@@ -1,8 +1,9 @@
 //! What goes into a server's log, in PostgreSQL's style: the message lower case without a period, the rest sentences.
 
+use hugepage_core::PageSize;
 use hugepage_core::advise::log::{Message, allocated, threat_is_over, threatened};
 use hugepage_core::assess::{Severity, Status, Threat};
-use hugepage_core::model::{Cause, HugePages, Landing, Loss, Lost, PoolFact};
+use hugepage_core::model::{Cause, HugePages, Landing, Loss, Lost, PageKind, PoolFact};
 
 use super::{GIB, MIB, Server, fault, hidden, known, pool};
 
@@ -14,7 +15,9 @@ fn assert_style(message: &Message) {
 }
 
 fn lost(only_outlook: bool) -> Lost {
-    Lost { what: "was in huge pages of 2 MB, is in 4 kB pages".to_owned(), only_outlook }
+    let kind = |landing, kib| PageKind { landing, size: PageSize::from_kib(kib) };
+    let was = kind(Landing::Hugetlb, 2048);
+    if only_outlook { Lost::Outlook(was) } else { Lost::Pages { was, is: kind(Landing::Base, 4) } }
 }
 
 #[test]
@@ -113,7 +116,7 @@ fn what_is_uncertain_is_not_called_well() {
 #[test]
 fn verdict_after_a_loss() {
     let verdict = |server: Server, only_outlook: bool| {
-        let loss = Loss { at: "2026-11-21 10:00:00 UTC".to_owned(), lost: lost(only_outlook) };
+        let loss = Loss { at: humantime::parse_rfc3339("2026-11-21T10:00:00Z").unwrap(), lost: lost(only_outlook) };
         let status = Status::of(hugepage_core::model::Facts { loss: Some(loss), ..server.facts() });
         (status.verdict().0, hugepage_core::advise::message(&status))
     };

@@ -2,6 +2,7 @@
 
 use hugepage_core::advise;
 use hugepage_core::assess::Status;
+use hugepage_core::collect::CgroupView;
 use hugepage_core::collect::server::facts;
 use hugepage_core::model::{Asked, HugePages, Product};
 use hugepage_core::read::cgroup::Hierarchy;
@@ -194,7 +195,7 @@ fn from_files_to_sentences() {
         };
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
-        let view = hierarchy.as_ref().map(Option::as_ref);
+        let view = CgroupView::of(hierarchy.as_ref());
         let facts = facts(&root, asked, Some(segment(&root)), view, 20, &mut notes);
         let status = Status::of(facts);
 

@@ -11,7 +11,6 @@ use hugepage_core::collect::pools::PoolRow;
 use hugepage_core::model::{Landing, Product, Segment};
 use hugepage_core::read::rlimit::Rlimit;
 use hugepage_core::read::{Root, sysctl};
-use humantime::parse_rfc3339_weak;
 
 use crate::oracle::columns::{FindingRecord, HostRecord, InstanceRecord, PoolRecord};
 use crate::oracle::snapshot::OracleSnapshot;
@@ -137,8 +136,8 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         },
         version: instance.version.clone(),
         regression: Some(loss.is_some()),
-        regression_utc: loss.and_then(|loss| parse_rfc3339_weak(loss.at.trim_end_matches(" UTC")).ok()),
-        regression_detail: loss.map(|loss| loss.lost.what.clone()),
+        regression_utc: loss.map(|loss| loss.at),
+        regression_detail: loss.map(|loss| loss.lost.to_string()),
     }
 }
 

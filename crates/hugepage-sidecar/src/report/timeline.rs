@@ -4,8 +4,10 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use hugepage_core::Bytes;
+use hugepage_core::assess::Outlook;
 use hugepage_core::collect::instances::{Instance, Survey};
 use hugepage_core::history::{Event, Record};
+use hugepage_core::model::Landing;
 use hugepage_core::read::Root;
 
 use super::scale::percent;
@@ -107,14 +109,15 @@ impl Timeline {
         let place = |at: SystemTime| percent(millis(first, at), millis(first, last));
         let ends = dated.iter().skip(1).map(|(at, _)| *at).chain([last]);
         let span = |((at, record), end): (&(SystemTime, &Record), SystemTime)| {
-            let (level, height) = level(&record.landed_in);
+            let (level, height) = level(record.landed_in);
             Span {
                 x: place(*at),
                 width: percent(millis(*at, end), millis(first, last)),
                 level,
                 y: 96 - height,
                 height,
-                is_at_risk: level == "huge" && matches!(record.restart_outlook.as_str(), "mixed" | "base" | "fails"),
+                is_at_risk: level == "huge"
+                    && matches!(record.restart_outlook, Outlook::Mixed | Outlook::Base | Outlook::Fails),
                 title: format!("{} from {} to {}", state_text(record), time(*at), time(end)),
             }
         };
@@ -139,10 +142,10 @@ impl TimelineEntry {
         Self {
             at: moment(record).map_or_else(|| record.recorded_at.clone(), time),
             event: record.event.name(),
-            landed_in: record.landed_in.clone(),
+            landed_in: record.landed_in.to_string(),
             pages: record.page_size.as_ref().map_or("unknown".to_owned(), |size| Bytes(*size).to_string()),
             pool: record.nr_hugepages,
-            outlook: record.restart_outlook.clone(),
+            outlook: record.restart_outlook.to_string(),
             lost: record.lost.is_some(),
             detail: record.detail.clone(),
         }
@@ -159,19 +162,19 @@ fn millis(from: SystemTime, to: SystemTime) -> u64 {
 }
 
 /// The CSS class and the height of a landing in pixels.
-fn level(landed_in: &str) -> (&'static str, u32) {
+const fn level(landed_in: Landing) -> (&'static str, u32) {
     match landed_in {
-        "hugetlb" => ("huge", 92),
-        "mixed" | "thp" | "partial thp" => ("part", 58),
-        "base" => ("base", 24),
-        _ => ("unknown", 8),
+        Landing::Hugetlb => ("huge", 92),
+        Landing::Mixed | Landing::Thp | Landing::PartialThp => ("part", 58),
+        Landing::Base => ("base", 24),
+        Landing::Unknown => ("unknown", 8),
     }
 }
 
 fn state_text(record: &Record) -> String {
     match &record.page_size {
         Some(page_size) => format!("{} in pages of {}", record.landed_in, Bytes(*page_size)),
-        None => record.landed_in.clone(),
+        None => record.landed_in.to_string(),
     }
 }
 

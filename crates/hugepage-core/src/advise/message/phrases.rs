@@ -222,7 +222,7 @@ impl Words<'_> {
             Some(cause) => self.why(cause),
             None => format!(": {}", self.what_a_restart_lacks()),
         };
-        format!("{} has lost what it had before the start of {}: it {}{why}.", self.memory(), loss.at, loss.lost.what)
+        format!("{} has lost what it had before the start of {}: it {}{why}.", self.memory(), loss.at_utc(), loss.lost)
     }
 
     pub(in crate::advise) fn page_tables(&self) -> String {

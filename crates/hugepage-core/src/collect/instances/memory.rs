@@ -1,9 +1,10 @@
 //! The shared memory of one process of a server, seen from outside, and the kind of its pages.
 
 use crate::model::{Landing, Segment};
+use crate::read::kernel_release::KernelRelease;
 use crate::read::maps::{self, Mapping};
 use crate::read::shm_devices::Devices;
-use crate::read::{Root, procmap_query, smaps, sysctl};
+use crate::read::{Root, procmap_query, smaps};
 use crate::{Bytes, PageSize, ReadError};
 
 /// What told the page sizes.
@@ -83,10 +84,7 @@ fn set(mappings: &mut [Mapping], sizes: Vec<Option<PageSize>>) {
 /// Whether this kernel gives System V segments in huge pages a number for a name, and so tells them from others: those
 /// before 2.6.22 do. Unknown is no.
 pub fn names_by_number(root: &Root) -> bool {
-    let release = sysctl::running(root, "kernel.osrelease").ok().flatten().unwrap_or_default();
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
-    let version: Vec<u32> = numbers.by_ref().take(3).collect();
-    version.len() == 3 && version < vec![2, 6, 22]
+    KernelRelease::running(root).is_some_and(|release| release.is_before(2, 6, 22))
 }
 
 /// `/223 (deleted)`: how kernels around 2.6.18 name a System V segment in huge pages. On such a kernel those that are

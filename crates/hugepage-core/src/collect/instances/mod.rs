@@ -3,6 +3,7 @@
 //! Processes are found by their titles, shared memory by the mappings of one process of each server. Nothing of a server
 //! is stopped, walked or asked. What can't be read without privilege is a note, and what follows from it is unknown.
 
+mod context;
 pub mod discover;
 mod inspect;
 pub mod instance;
@@ -13,6 +14,7 @@ mod postgresql;
 
 use std::time::SystemTime;
 
+use crate::collect::CgroupView;
 use crate::collect::pools::{self, PoolRow};
 use crate::model::Asked;
 use crate::notes::Notes;
@@ -24,9 +26,9 @@ use crate::read::root::if_there;
 use crate::read::shm_devices::Devices;
 use crate::read::{Root, identity, thp};
 use crate::{PageSize, ReadError};
-use inspect::{InspectContext, beside_each_other, namespace};
+use context::{InspectContext, namespace};
+use inspect::beside_each_other;
 pub use instance::{Instance, InstanceKind, InstanceLanding};
-pub use oracle::memlock_counts;
 
 /// A host with its servers.
 #[derive(Clone, Debug)]
@@ -73,7 +75,7 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
     let mut notes = Notes::default();
     let meminfo = notes.keep(Meminfo::read(root));
     let hierarchy = notes.keep(Hierarchy::find(root));
-    let view = hierarchy.as_ref().map(Option::as_ref);
+    let view = CgroupView::of(hierarchy.as_ref());
     let pools = pools::rows(root, view, &mut notes);
     let host = InspectContext {
         root,
@@ -89,7 +91,7 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
         namespace: namespace(root, "self"),
     };
     let found = discover::servers(root, &mut notes);
-    let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.look(found)).collect();
+    let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.inspect(found)).collect();
     beside_each_other(&mut instances);
     Survey {
         host_name: notes.keep(identity::host_name(root)),

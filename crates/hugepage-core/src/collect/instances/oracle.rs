@@ -2,10 +2,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::inspect::{Identity, InspectContext};
+use super::context::{Identity, InspectContext};
 use super::memory::InstanceMemory;
 use crate::model::{Asked, HugePages, Landing, LockLimit, Product, Segment};
 use crate::notes::Notes;
+use crate::read::kernel_release::KernelRelease;
 use crate::read::maps::Mapping;
 use crate::read::oracle::locate::Search;
 use crate::read::oracle::process::home_of;
@@ -162,39 +163,10 @@ pub fn lock_limit(
     if capabilities & CAP_IPC_LOCK != 0 || of_process().any(|gid| gid == group) {
         return None;
     }
-    let release = sysctl::running(root, "kernel.osrelease").ok().flatten()?;
-    match (memlock_counts(&release), memlock?.soft?) {
+    match (KernelRelease::running(root)?.counts_memlock(), memlock?.soft?) {
         (true, Rlimit::At(limit)) => Some(LockLimit::Memlock(limit)),
         (true, Rlimit::Unlimited) => None,
         // The effective group is the second of four (proc(5)).
         (false, _) => Some(LockLimit::ShmGroup { gid: line("Gid")?.split_ascii_whitespace().nth(1)?.parse().ok()? }),
-    }
-}
-
-/// Whether a kernel of this release lets a process have System V segments in huge pages whose limit on locked memory is
-/// high enough; since 5.18 none does.
-pub fn memlock_counts(release: &str) -> bool {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse::<u32>().unwrap_or(0));
-    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    version < (5, 18)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kernels_that_count_memlock() {
-        for (release, counts) in [
-            ("2.6.18-194.el5", true),
-            ("4.18.0-553.el8_10.x86_64", true),
-            ("5.15.0-206.153.7.el9uek.x86_64", true),
-            ("5.17.15", true),
-            ("5.18.0", false),
-            ("6.18.1", false),
-            ("10.0", false),
-        ] {
-            assert_eq!(memlock_counts(release), counts, "{release}");
-        }
     }
 }

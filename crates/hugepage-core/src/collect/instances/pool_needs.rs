@@ -1,6 +1,5 @@
 //! What the pools of a host should be, for all servers that run and those that are only configured.
 
-use super::inspect::lack;
 use super::{Instance, Survey};
 use crate::assess::host::{PoolNeed, Room, Sizing};
 use crate::collect::pools;
@@ -43,7 +42,7 @@ impl Instance {
         let facts = &self.status.facts;
         PoolNeed {
             name: self.name.clone(),
-            pages: facts.own().saturating_add(lack(facts)),
+            pages: facts.own().saturating_add(facts.lack()),
             held: facts.own(),
             is_running: true,
         }

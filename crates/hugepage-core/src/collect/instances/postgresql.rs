@@ -62,12 +62,7 @@ pub fn asked(value: impl Fn(&str) -> Option<String>, notes: &mut Notes) -> Asked
             notes.add(format!("{name} = '{}' is not {kind}", value(name).unwrap_or_default()));
         }
     };
-    let huge_pages = value("huge_pages").map(|text| match text.to_ascii_lowercase().as_str() {
-        "try" => Some(HugePages::Try),
-        "on" | "true" | "yes" | "1" => Some(HugePages::On),
-        "off" | "false" | "no" | "0" => Some(HugePages::Off),
-        _ => None,
-    });
+    let huge_pages = value("huge_pages").map(|text| HugePages::parse(&text));
     understood("huge_pages", "on, off or try", huge_pages.map(|found| found.is_some()));
     let size = |name: &str, unit: u64| value(name).map(|text| memory(&text, unit));
     let (page_size, buffers) = (size("huge_page_size", 1 << 10), size("shared_buffers", 8 << 10));

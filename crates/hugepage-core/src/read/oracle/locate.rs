@@ -8,8 +8,8 @@ use crate::read::Root;
 use crate::read::oracle::{LastStart, OracleInstance, OracleKind, last_start, read_text};
 use crate::read::root::if_there;
 
-/// More databases than have ever written into one diagnostic destination.
-const MOST: usize = 1000;
+/// So many databases of one diagnostic destination are read at most.
+const MAX_DATABASES: usize = 1000;
 
 /// What is known of an instance before its files are.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +93,7 @@ impl Search<'_> {
         let sid = &self.instance.sid;
         let directory = format!("{destination}/diag/{}", self.product());
         let databases = notes.keep(if_there(root.list(&directory))).flatten().unwrap_or_default();
-        let databases = databases.iter().take(MOST).map(|name| format!("{directory}/{name}"));
+        let databases = databases.iter().take(MAX_DATABASES).map(|name| format!("{directory}/{name}"));
         let logs: Vec<_> = databases.filter_map(|database| log_in(root, &format!("{database}/{sid}"), sid)).collect();
         if !logs.is_empty() {
             return logs;
@@ -105,7 +105,7 @@ impl Search<'_> {
             let number = name.strip_prefix(sid.as_str()).map(|number| number.trim_start_matches('_'));
             number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
         };
-        let instances = instances.iter().filter(numbered).take(MOST);
+        let instances = instances.iter().filter(numbered).take(MAX_DATABASES);
         instances.filter_map(|sid| log_in(root, &format!("{database}/{sid}"), sid)).collect()
     }
 
@@ -140,7 +140,7 @@ pub fn bases(root: &Root, home: &str, notes: &mut Notes) -> Vec<String> {
         bases.push(base.to_owned());
     } else if let Some((above, _)) = home.rsplit_once('/').and_then(|(above, _)| above.rsplit_once('/')) {
         let names = root.list(above).unwrap_or_default();
-        let beside = names.iter().take(MOST).map(|name| format!("{above}/{name}"));
+        let beside = names.iter().take(MAX_DATABASES).map(|name| format!("{above}/{name}"));
         bases.extend(beside.filter(|base| root.exists(&format!("{base}/diag"))));
     }
     bases.retain(|base| base.starts_with('/'));

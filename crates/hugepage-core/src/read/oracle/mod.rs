@@ -31,17 +31,17 @@ use std::io::Read;
 use crate::ReadError;
 use crate::read::Root;
 
-/// No oratab, init.ora or spfile is nearly as long.
-const LONGEST: u64 = 1 << 20;
+/// An oratab, init.ora or spfile that is longer is an error.
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The whole of a file that is short by its nature.
 fn read_bytes(root: &Root, path: &str) -> Result<Vec<u8>, ReadError> {
     let mut bytes = Vec::new();
     let file = root.open_regular(path)?;
-    file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|source| root.error("read", path, source))?;
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|source| root.error("read", path, source))?;
     match u64::try_from(bytes.len()) {
-        Ok(..=LONGEST) => Ok(bytes),
-        _ => Err(root.content(path, format!("it is longer than {LONGEST} bytes"))),
+        Ok(..=MAX_FILE_BYTES) => Ok(bytes),
+        _ => Err(root.content(path, format!("it is longer than {MAX_FILE_BYTES} bytes"))),
     }
 }
 

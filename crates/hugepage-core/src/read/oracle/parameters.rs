@@ -6,11 +6,11 @@ use crate::read::oracle::{read_bytes, size, spfile};
 use crate::{Bytes, Notes};
 
 /// As deep as an IFILE may name another one (Database Reference, IFILE).
-const DEEPEST: usize = 3;
-/// And so many files are more than anybody keeps.
-const MOST_FILES: usize = 64;
-/// Oracle has some five hundred, with the hidden ones some five thousand.
-const MOST: usize = 10_000;
+const MAX_INCLUDE_DEPTH: usize = 3;
+/// So many files are read at most.
+const MAX_FILES: usize = 64;
+/// Oracle has about 500 parameters, and about 5000 with the hidden ones.
+const MAX_PARAMETERS: usize = 10_000;
 
 /// Parameters that were set, the rest having Oracle's defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Parameters {
     }
 
     fn add(&mut self, sid: &str, name: &str, value: &str) {
-        if self.0.len() < MOST {
+        if self.0.len() < MAX_PARAMETERS {
             let name = name.to_ascii_lowercase();
             self.0.push(Parameter { sid: sid.to_owned(), name, value: unquoted(value).to_owned() });
         }
@@ -111,14 +111,14 @@ impl Parameters {
 
     /// Adds a file with those that it names, none twice: `read` are the ones so far.
     fn add_file(&mut self, root: &Root, path: &str, read: &mut Vec<String>, depth: usize, notes: &mut Notes) {
-        if read.len() >= MOST_FILES || read.iter().any(|known| known == path) {
+        if read.len() >= MAX_FILES || read.iter().any(|known| known == path) {
             return;
         }
         read.push(path.to_owned());
         let Some(bytes) = notes.keep(read_bytes(root, path)) else { return };
         let before = self.0.len();
         self.add_text(&text_of(&bytes));
-        if depth >= DEEPEST {
+        if depth >= MAX_INCLUDE_DEPTH {
             return;
         }
         let named = |parameter: &&Parameter| matches!(parameter.name.as_str(), "ifile" | "spfile");

@@ -170,16 +170,17 @@ impl LastStart {
     /// zone, so it takes PMON's process id as well, which is another one inside of a container.
     pub fn is_of(&self, pmon: i32, started: i64) -> Option<bool> {
         /// How long a start may take, and how much clocks may differ, in seconds.
-        const SLOWEST: i64 = 3600;
-        const SLACK: i64 = 120;
+        const MAX_START_SECONDS: i64 = 3600;
+        const MAX_CLOCK_SKEW_SECONDS: i64 = 120;
         /// No zone is farther from UTC.
-        const FARTHEST: i64 = 14 * 3600;
+        const MAX_UTC_OFFSET_SECONDS: i64 = 14 * 3600;
         let at = self.at.as_ref()?;
         if let Some(unix) = at.unix() {
-            return Some((unix - SLACK..=unix + SLOWEST).contains(&started));
+            return Some((unix - MAX_CLOCK_SKEW_SECONDS..=unix + MAX_START_SECONDS).contains(&started));
         }
         let ahead = started.saturating_sub(at.local);
-        let possible = (-FARTHEST - SLACK..=FARTHEST + SLOWEST).contains(&ahead);
+        let possible = (-MAX_UTC_OFFSET_SECONDS - MAX_CLOCK_SKEW_SECONDS..=MAX_UTC_OFFSET_SECONDS + MAX_START_SECONDS)
+            .contains(&ahead);
         match (possible, self.pmon == Some(pmon)) {
             (false, _) => Some(false),
             (true, true) => Some(true),

@@ -12,9 +12,9 @@ use crate::{PageSize, Pages};
 /// What a line that starts an instance begins with.
 pub const START: &str = "Starting ORACLE instance (";
 /// Oracle wraps its sentences, so they are searched in one text of this many bytes at most.
-const LONGEST_TEXT: usize = 16 << 10;
-/// No start fails in more ways.
-const MOST_ERRORS: usize = 16;
+const MAX_TEXT_BYTES: usize = 16 << 10;
+/// So many errors of a start are kept.
+const MAX_ERRORS: usize = 16;
 
 /// What the lines so far have said.
 #[derive(Default)]
@@ -177,7 +177,7 @@ impl Parser {
     }
 
     fn add_error(&mut self, message: &str) {
-        if self.start.errors.len() < MOST_ERRORS && self.start.errors.iter().all(|known| known != message) {
+        if self.start.errors.len() < MAX_ERRORS && self.start.errors.iter().all(|known| known != message) {
             self.start.errors.push(message.to_owned());
         }
     }
@@ -251,7 +251,7 @@ impl Parser {
 
     fn remember(&mut self, line: &str) {
         for word in line.split_ascii_whitespace() {
-            if self.text.len() + word.len() >= LONGEST_TEXT {
+            if self.text.len() + word.len() >= MAX_TEXT_BYTES {
                 return;
             }
             self.text.push_str(word);

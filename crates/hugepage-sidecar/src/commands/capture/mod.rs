@@ -49,10 +49,9 @@ pub fn run(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
     let new = tempfile::Builder::new().prefix(".hugepage-sidecar-").permissions(private).tempdir_in(parent);
     let new = new.with_context(|| format!("could not create a directory in {}", parent.display()))?;
 
-    let (recording, record) = root.recording();
+    let (recording, log) = root.recording();
     read_everything(&recording);
-    let looks = record.looks();
-    let omitted = tree::write(root, &looks, new.path(), &interrupt).context("nothing was captured")?;
+    let omitted = tree::write(root, &log.accesses(), new.path(), &interrupt).context("nothing was captured")?;
     fs::write(new.path().join("README"), readme(&omitted)).context("nothing was captured")?;
     // Write all files to the disk before the directory gets its name.
     rustix::fs::syncfs(File::open(new.path())?).context("nothing was captured")?;

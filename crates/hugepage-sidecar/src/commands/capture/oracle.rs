@@ -1,6 +1,8 @@
 //! Redacts Oracle's files: keeps parameters about the SGA, and the lines about memory in the last start of an alert log.
 
-use hugepage_core::read::oracle::START;
+use std::io::Cursor;
+
+use hugepage_core::read::oracle::{START, alert_log};
 
 use super::lines::lines;
 
@@ -74,13 +76,19 @@ const MEMORY_WORDS: [&str; 24] = [
 
 /// The kept lines of the last start, with the timestamp above it.
 pub fn alert_log(text: &str) -> String {
-    let Some(start) = text.rfind(START) else { return String::new() };
+    let Some(start) = last_start(text) else { return String::new() };
     // The timestamp is in one of the lines above, after the previous start.
     let above = &text[..start];
     let above = above.rfind(START).map_or(above, |at| &above[at + START.len()..]);
     let near = above.rmatch_indices('\n').nth(4).map_or(above, |(at, _)| &above[at + 1..]);
     let shown = text[start - near.len()..].lines().filter_map(memory_line);
     shown.flat_map(|line| [line, "\n".to_owned()]).collect()
+}
+
+/// Where the reader of alert logs finds the last start.
+fn last_start(text: &str) -> Option<usize> {
+    let start = alert_log::find_last(&mut Cursor::new(text)).ok()??;
+    usize::try_from(start).ok()
 }
 
 /// The line, if it is about memory or is a timestamp.

@@ -33,16 +33,16 @@ pub struct Omitted {
 }
 
 /// Writes the accessed files of `root` into the empty directory `into`.
-pub fn write(root: &Root, looks: &[FileAccess], into: &Path, interrupt: &Interrupt) -> anyhow::Result<Omitted> {
+pub fn write(root: &Root, accesses: &[FileAccess], into: &Path, interrupt: &Interrupt) -> anyhow::Result<Omitted> {
     let mut tree = Tree { root, into, omitted: Omitted::default(), servers: BTreeMap::new() };
     // Links first: a file below a link is written to its target.
-    for how in [AccessKind::Link, AccessKind::Content, AccessKind::Names, AccessKind::Existence] {
-        for look in looks.iter().filter(|look| look.how == how) {
+    for kind in [AccessKind::Link, AccessKind::Content, AccessKind::Names, AccessKind::Existence] {
+        for access in accesses.iter().filter(|access| access.kind == kind) {
             if interrupt.is_set() {
                 bail!("interrupted");
             }
-            if tree.is_allowed(&look.path) {
-                tree.take(look)?;
+            if tree.is_allowed(&access.path) {
+                tree.take(access)?;
             }
         }
     }
@@ -73,9 +73,9 @@ impl Tree<'_> {
         })
     }
 
-    fn take(&mut self, look: &FileAccess) -> anyhow::Result<()> {
-        let FileAccess { path, how } = look;
-        match how {
+    fn take(&mut self, access: &FileAccess) -> anyhow::Result<()> {
+        let FileAccess { path, kind } = access;
+        match kind {
             AccessKind::Link => {
                 if let Some(target) = self.or_refused(path, self.root.read_link(path)) {
                     let place = self.place(path)?;
@@ -306,7 +306,7 @@ mod tests {
         {
             let _ = root.read(path);
         }
-        let omitted = write(&Root::at(host.path()), &record.looks(), into.path(), &Interrupt::default()).unwrap();
+        let omitted = write(&Root::at(host.path()), &record.accesses(), into.path(), &Interrupt::default()).unwrap();
         assert_eq!(ask(&Root::at(into.path())), answer);
         assert_eq!(omitted.unknown.iter().collect::<Vec<_>>(), ["/data/server.key"]);
         let shown = everything(into.path());

@@ -3,8 +3,9 @@
 use hugepage_core::advise::command::set_pool;
 use hugepage_core::assess::Sizing;
 use hugepage_core::assess::oracle_size::{SgaSegment, hugepages_settings, script_knows_kernel};
-use hugepage_core::collect::instances::{Instance, InstanceKind, Survey, memlock_counts};
+use hugepage_core::collect::instances::{Instance, InstanceKind, Survey};
 use hugepage_core::collect::stopped_databases::{StoppedDatabase, Wants};
+use hugepage_core::read::kernel_release::KernelRelease;
 use hugepage_core::read::pool::Pool;
 use hugepage_core::read::{Root, sysctl, sysvipc};
 use hugepage_core::{Bytes, PageSize, Pages};
@@ -90,7 +91,7 @@ impl SizeOutput {
             pools: sizings.iter().map(|sizing| pool(survey, sizing, default)).collect(),
             not_counted: not_counted(survey, down),
             memlock_kb: survey.instances.iter().filter_map(memlock_needed).max().map(|size| size.0.div_ceil(1024)),
-            memlock_is_enough: release.as_deref().map(memlock_counts),
+            memlock_is_enough: release.as_deref().and_then(KernelRelease::parse).map(KernelRelease::counts_memlock),
             hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
             hugepages_settings_sh: explain
                 .then(|| compare_script(root, survey, default, &release.unwrap_or_default()))
