@@ -22,8 +22,8 @@ pub struct CheckOptions {
 
 pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
     let (mut survey, sizings) = survey_with_sizings(root, &options.survey);
-    if let Some(wanted) = &options.instance {
-        survey.instances.retain(|instance| instance.name == *wanted);
+    if let Some(name) = &options.instance {
+        survey.instances.retain(|instance| instance.name == *name);
     }
     let exit = if survey.instances.is_empty() { exit::UNKNOWN } else { exit::of_survey(&survey) };
     println!(
@@ -36,10 +36,10 @@ pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
 }
 
 /// The message of the instance with the worst verdict.
-fn worst_message(survey: &Survey, wanted: Option<&str>) -> String {
+fn worst_message(survey: &Survey, name: Option<&str>) -> String {
     let severity = |instance: &&Instance| (instance.status.verdict().0, instance.landed().is_hidden());
     let Some(worst) = survey.instances.iter().max_by_key(severity) else {
-        return match wanted {
+        return match name {
             Some(name) => format!("instance {name} is not running on this host"),
             None => "no PostgreSQL or Oracle instance is running on this host".to_owned(),
         };

@@ -87,8 +87,9 @@ fn print(out: &HostOutput, survey: &Survey) {
     }
     print_pools(&out.pools);
     // The verdict below contains the command for the pool.
-    let said = |one: &&RecommendationOutput| one.command.as_ref().is_some_and(|command| out.message.contains(command));
-    for one in out.recommendations.iter().filter(|one| one.instance.is_none() && !said(one)) {
+    let is_in_message =
+        |one: &&RecommendationOutput| one.command.as_ref().is_some_and(|command| out.message.contains(command));
+    for one in out.recommendations.iter().filter(|one| one.instance.is_none() && !is_in_message(one)) {
         println!();
         print_recommendation(one, 0);
     }
@@ -99,9 +100,9 @@ fn print(out: &HostOutput, survey: &Survey) {
 }
 
 fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'a RecommendationOutput>, pieces: &str) {
-    let seen = if row.evidence.is_empty() { "nothing".to_owned() } else { row.evidence.join(", ") };
+    let sources = if row.evidence.is_empty() { "nothing".to_owned() } else { row.evidence.join(", ") };
     let pieces = if pieces.is_empty() { String::new() } else { format!("{pieces}; ") };
-    println!("{}", wrapped(&format!("{}: {pieces}seen in {seen}", label(row)), 0, 2));
+    println!("{}", wrapped(&format!("{}: {pieces}seen in {sources}", label(row)), 0, 2));
     if row.verdict != "ok" {
         println!("{}", wrapped(&format!("{}: {}", row.verdict, row.message), 2, 4));
         if let Some(hint) = &row.hint {

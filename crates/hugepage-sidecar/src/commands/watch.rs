@@ -21,6 +21,9 @@ use crate::oracle;
 use crate::output::rows;
 use crate::signals::SignalTimer;
 
+/// More errors than these are not logged: messages that differ each time would fill the log.
+const MAX_REPORTED_ERRORS: usize = 50;
+
 /// Options of `watch`.
 #[derive(Debug, Args)]
 pub struct WatchOptions {
@@ -143,7 +146,7 @@ struct ReportedErrors(Vec<String>);
 impl ReportedErrors {
     fn report(&mut self, error: Option<anyhow::Error>) {
         let Some(text) = error.map(|error| format!("{error:#}")) else { return };
-        if self.0.len() < 50 && !self.0.contains(&text) {
+        if self.0.len() < MAX_REPORTED_ERRORS && !self.0.contains(&text) {
             write_lines(4, &[format!("WARNING:  {text}")]);
             self.0.push(text);
         }

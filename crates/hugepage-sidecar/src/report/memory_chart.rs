@@ -96,7 +96,7 @@ fn huge_pages(output: &HostOutput) -> Vec<MemoryShare> {
     let unused = MemoryShare {
         class: "idle",
         label: "Huge pages, unused".to_owned(),
-        remark: Some("reserved in a pool; cannot be used for anything else".to_owned()),
+        remark: Some("in a pool; cannot be used for anything else".to_owned()),
         bytes: of_pools(|pool| pool.available.unwrap_or(pool.free_hugepages)),
     };
     of_instances.chain([others, unused]).filter(|share| share.bytes > 0).collect()

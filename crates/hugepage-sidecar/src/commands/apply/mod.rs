@@ -51,7 +51,7 @@ pub struct ApplyOptions {
     dry_run: bool,
 }
 
-/// Runs it.
+/// Runs the command.
 pub fn run(root: &Root, options: &ApplyOptions) -> anyhow::Result<Exit> {
     if !root.is_live() {
         eprintln!("hugepage-sidecar: apply changes this host and cannot be combined with --root");

@@ -80,7 +80,7 @@ impl Tree<'_> {
                 if let Some(target) = self.or_refused(path, self.root.read_link(path)) {
                     let place = self.place(path)?;
                     if is_free(&place) {
-                        symlink(target, &place).with_context(|| context_of("link", &place))?;
+                        symlink(target, &place).with_context(|| could_not("link", &place))?;
                     }
                 }
             }
@@ -104,8 +104,8 @@ impl Tree<'_> {
             return self.keep(path, text.as_bytes());
         }
         let found = self.root.open_regular(path).and_then(|mut file| {
-            let wanted = if is_alert_log(path) { last_start(&mut file) } else { all(&mut file) };
-            wanted.map_err(|source| self.root.error("read", path, source))
+            let content = if is_alert_log(path) { last_start(&mut file) } else { all(&mut file) };
+            content.map_err(|source| self.root.error("read", path, source))
         });
         let Some(bytes) = self.or_refused(path, found) else { return Ok(()) };
         match (redact::bytes_shown(path), redact::rule(path)) {
@@ -131,7 +131,7 @@ impl Tree<'_> {
         }
         let modified = self.root.modified(path);
         let set = modified.map(|at| fs::File::options().write(true).open(&place)?.set_modified(at));
-        set.unwrap_or(Ok(())).with_context(|| context_of("write", &place))
+        set.unwrap_or(Ok(())).with_context(|| could_not("write", &place))
     }
 
     /// Writes placeholders for the names in a directory. Of /proc only accessed files are captured.
@@ -157,7 +157,7 @@ impl Tree<'_> {
 
     fn directory(&self, path: &str) -> anyhow::Result<()> {
         let place = self.place(path)?;
-        fs::create_dir_all(&place).with_context(|| context_of("create", &place))
+        fs::create_dir_all(&place).with_context(|| could_not("create", &place))
     }
 
     /// The value; a refusal is recorded. A missing file is missing in the tree, too.
@@ -189,7 +189,7 @@ impl Tree<'_> {
                 _ => {}
             }
             if components.peek().is_some() && !place.is_dir() {
-                fs::create_dir_all(&place).with_context(|| context_of("create", &place))?;
+                fs::create_dir_all(&place).with_context(|| could_not("create", &place))?;
             }
         }
         Ok(place)
@@ -205,10 +205,10 @@ fn is_free(place: &Path) -> bool {
 }
 
 fn write_file(place: &Path, content: &[u8]) -> anyhow::Result<()> {
-    fs::write(place, content).with_context(|| context_of("write", place))
+    fs::write(place, content).with_context(|| could_not("write", place))
 }
 
-fn context_of(what: &str, place: &Path) -> String {
+fn could_not(what: &str, place: &Path) -> String {
     format!("could not {what} {}", place.display())
 }
 
