@@ -73,7 +73,7 @@ SELECT * FROM hugepage_what_if(shared_buffers => 1);
 SELECT * FROM hugepage_what_if(max_connections => 0);
 SELECT bool_and(priority > 0 AND severity IN ('notice', 'warning', 'critical')
                 AND area IN ('postgresql', 'kernel', 'boot', 'limits', 'cgroup')
-                AND takes_effect IN ('now', 'reload', 'server restart', 'reboot')
+                AND takes_effect IN ('now', 'server restart', 'reboot')
                 AND reason LIKE '%.') IS NOT FALSE AS recommendations
 FROM hugepage_recommendations;
 SELECT hugepage_fix('nonesuch');

@@ -1,6 +1,6 @@
 //! What advice on this server is made of, and the questions that it has: what other shared_buffers would come to.
 
-use hugepage_core::advise::context::{Server, Situation, situation};
+use hugepage_core::advise::context::{AdviceContext, Server};
 use hugepage_core::assess::page_tables::PageTables;
 use hugepage_core::read::Root;
 use hugepage_core::{Bytes, Notes, PageSize};
@@ -11,7 +11,7 @@ use crate::preflight::{self, Answer, Overrides};
 use crate::{assessment, processes, server};
 
 /// This server on its host, now.
-pub fn now(root: &Root, notes: &mut Notes) -> Situation {
+pub fn now(root: &Root, notes: &mut Notes) -> AdviceContext {
     let status = assessment::now(root, notes);
     let processes = processes::all(root, notes);
     let statuses = processes.iter().filter_map(|process| process.status.as_ref());
@@ -22,7 +22,7 @@ pub fn now(root: &Root, notes: &mut Notes) -> Situation {
         parallel_memory: server::parallel_memory(),
         page_tables: PageTables::sum(statuses, PageSize::base()),
     };
-    server::with_hierarchy(root, notes, |view, notes| situation(root, status, server, view, notes))
+    server::with_hierarchy(root, notes, |view, notes| AdviceContext::collect(root, status, server, view, notes))
 }
 
 /// The shared memory that `shared_buffers` would come to with the configuration on disk, by the server's program.

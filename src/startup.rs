@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::SystemTime;
 
-use hugepage_core::advise::events::{self, Volume};
+use hugepage_core::advise::events::{self, LogLevel};
 use hugepage_core::advise::log as words;
 use hugepage_core::assess::Status;
 use hugepage_core::history::{Event, Record};
@@ -24,7 +24,7 @@ pub struct AtStart {
     /// What the start lost against the one before.
     pub loss: Option<Loss>,
     /// The block that was logged.
-    pub block: words::Message,
+    pub block: words::LogMessage,
     /// What was recorded, or would have been if it could be.
     pub record: Record,
 }
@@ -72,9 +72,9 @@ fn announce(status: &Status, mut notes: Notes) {
 }
 
 /// Logs a block at the level that it deserves, or not at all.
-pub fn report(block: &words::Message, is_regression: bool) {
-    let volume = events::volume_of_start(block, is_regression);
-    if volume != Volume::Log || settings::log_startup() {
-        log::report_as(volume, block.clone());
+pub fn report(block: &words::LogMessage, is_regression: bool) {
+    let level = events::level_of_start(block, is_regression);
+    if level != LogLevel::Log || settings::log_startup() {
+        log::report_as(level, block.clone());
     }
 }

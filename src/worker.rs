@@ -85,11 +85,11 @@ impl Watch {
         let record = history::record(event, &status, &mut notes);
         let before = self.last.take().or_else(|| before_first_look(&record));
         let warned = shmem::warn_of(&status.threats());
-        let news = events::news(&status, record, before.as_ref(), &warned, reloaded);
-        for (volume, message) in news.messages {
-            log::report_as(volume, message);
+        let update = events::update(&status, record, before.as_ref(), &warned, reloaded);
+        for (level, message) in update.messages {
+            log::report_as(level, message);
         }
-        match news.record {
+        match update.record {
             Some(record) => self.add(record),
             None => self.last = before,
         }

@@ -24,8 +24,8 @@ fn hugepage_fix(target: &str) -> Result<String, ErrorReport> {
     };
     let root = Root::live();
     let mut notes = Notes::default();
-    let situation = advice::now(&root, &mut notes);
-    let found = fix::text(wanted, &situation, &mut |shared_buffers| advice::size_of(&root, shared_buffers));
+    let context = advice::now(&root, &mut notes);
+    let found = fix::text(wanted, &context, &mut |shared_buffers| advice::size_of(&root, shared_buffers));
     session_notes::keep("hugepage_fix", notes);
     found.map(text).map_err(refuse)
 }

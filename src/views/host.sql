@@ -10,7 +10,7 @@ GRANT SELECT ON hugepage_host TO pg_monitor;
 
 COMMENT ON FUNCTION hugepage_host() IS 'the kernel settings and counters that bear on huge pages';
 COMMENT ON VIEW hugepage_host IS 'the kernel settings and counters that bear on huge pages';
-COMMENT ON COLUMN hugepage_host.name IS 'the kernels name of it';
+COMMENT ON COLUMN hugepage_host.name IS 'the kernel''s name of it';
 COMMENT ON COLUMN hugepage_host.setting IS 'its value';
 COMMENT ON COLUMN hugepage_host.unit IS 'bytes, kB, pages, events, % or NULL';
 COMMENT ON COLUMN hugepage_host.source IS 'the file that says so';

@@ -18,5 +18,5 @@ COMMENT ON COLUMN hugepage_recommendations.current IS 'its value now, NULL if no
 COMMENT ON COLUMN hugepage_recommendations.recommended IS 'the value that it should have, NULL if no value would do';
 COMMENT ON COLUMN hugepage_recommendations.reason IS 'why, with the numbers of this host';
 COMMENT ON COLUMN hugepage_recommendations.command IS 'the command that sets it; SQL for the area postgresql, else for a shell of root';
-COMMENT ON COLUMN hugepage_recommendations.takes_effect IS 'now, reload, server restart or reboot';
+COMMENT ON COLUMN hugepage_recommendations.takes_effect IS 'now, server restart or reboot';
 COMMENT ON COLUMN hugepage_recommendations.saves IS 'memory that it gives back, in bytes; NULL if none or unknown';

@@ -177,7 +177,7 @@ def test_what_the_host_cannot_hold_is_refused(small):
         most = int(re.search(r"at most (\d+) fit", answer.stderr).group(1))
         assert most <= fits
         assert small.numbers() == before
-    # With less kept for base pages the same number is refused for want of available memory, or is fine: never swapped.
+    # With less kept for base pages the same number is refused because too little memory is available, or is fine: never swapped.
     everything = sidecar.run("apply", "--pages", memory["MemTotal"] // (2 * MB), "--reserve-percent", 0)
     assert everything.status == UNKNOWN and "available without swapping" in everything.stderr
     assert small.numbers() == before

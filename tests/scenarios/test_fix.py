@@ -33,7 +33,7 @@ def needs(program: str) -> str:
 
 @pytest.fixture
 def short(new_cluster, pool) -> tuple:
-    """A server in base pages for want of a pool, and the pool."""
+    """A server in base pages because there is no pool, and the pool."""
     borrowed = pool(2 * MB, 0)
     server = create_extension(new_cluster().start())
     [row] = server.sql("SELECT recommended_nr_hugepages AS pages, landed_in FROM hugepage_status")

@@ -41,7 +41,7 @@ def test_copies_have_no_past(new_cluster, stage, pool):
     standby.restart()
     await_worker(standby)
     assert events(standby) == [("start", "base", False)] * 2
-    assert standby.sql("SELECT 1 FROM hugepage_regressions") == [] and said(standby, "has lost") == []
+    assert standby.sql("SELECT 1 FROM hugepage_regressions") == [] and said(standby, "regressed") == []
     assert events(primary) == [("start", "hugetlb", False)]
 
 
@@ -59,7 +59,7 @@ def test_two_clusters_of_one_host(new_cluster, pool):
     assert one.crash()
     assert [row[2] for row in events(one)] == [False, True, True]
     assert not any(row[2] for row in events(other))
-    [start] = [message for message in messages(one.log()) if "has lost" in message.text]
+    [start] = [message for message in messages(one.log()) if "regressed" in message.text]
     assert start.level == "WARNING"
 
 
@@ -90,7 +90,7 @@ def test_damaged(new_cluster):
             create = False
         await_worker(server)
         texts = [message.text for message in messages(server.log()[at:])]
-        assert texts.pop(0) == "shared memory landed in 4 kB pages, as huge_pages = off asks"
+        assert texts.pop(0) == "shared memory landed in 4 kB pages, as requested by huge_pages = off"
         assert len(texts) == (0 if damaged == 0 else 1), texts
         assert all(re.match(rf"dropped {damaged or r'[0-9]+'} damaged lines? of history file", text) for text in texts)
         assert len(history(server)) == survivors + 1

@@ -110,5 +110,5 @@ def test_more_than_the_host_can_hold(new_cluster, pool):
     row = checked_status(server, cause="pool_empty", landed_in="base")
     largest = total * (100 - reserve) // 100 // (2 * MB)
     assert largest - 1 <= row["recommended_nr_hugepages"] <= largest < row["pages_needed"]
-    assert "does not fit" in row["message"]
+    assert "exceeds the" in row["message"]
     assert "nr_hugepages" not in row["hint"]

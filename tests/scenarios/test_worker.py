@@ -15,9 +15,9 @@ from harness.status import assert_hint_is_exact, checked_status, create_extensio
 from harness.trace import traced
 from harness.units import MB
 
-LOSES = "^the next start would lose huge pages, a restart after a crash included$"
-AGAIN = "^the next start would have its huge pages again$"
-CAPPED = "^a cgroup allows fewer huge pages than shared memory has$"
+LOSES = "^the next start would lose huge pages \\(also after a crash\\)$"
+AGAIN = "^the next start would get its huge pages again$"
+CAPPED = "^a cgroup allows fewer huge pages than shared memory uses$"
 UNCAPPED = "^the cgroup allows all huge pages of shared memory again$"
 
 
@@ -39,7 +39,7 @@ def test_pool_shrunk_while_running(new_cluster, pool):
     pid = await_worker(server, other_than=pid)
     looks(server, 3)
     [warning] = said(server, LOSES)
-    assert f"At the next start {needed} pages of 2 MB are needed and 0 are certain." in warning.detail
+    assert f"Next start: only 0 of the {needed} pages of 2 MB needed are guaranteed." in warning.detail
     assert events(server) == [("start", "hugetlb", False), ("change", "hugetlb", True)]
 
     borrowed.resize(needed)
@@ -91,8 +91,8 @@ def test_configuration_changed_on_disk(new_cluster, pool):
     create_extension(server.start())
     await_worker(server)
     for change, warned in (
-        ({"shared_buffers": "256MB"}, "^the next start would lose huge pages with the configuration now on disk$"),
-        ({"huge_pages": True}, "^the next start would fail with the configuration now on disk$"),
+        ({"shared_buffers": "256MB"}, "^the next start would lose huge pages with the configuration on disk$"),
+        ({"huge_pages": True}, "^the next start would fail with the configuration on disk$"),
     ):
         server.conf(**change)
         until("the warning", lambda: said(server, warned, "WARNING"))
@@ -190,7 +190,7 @@ def test_stands_in_nobodys_way(new_cluster):
 
 @pytest.mark.any_major
 def test_history_that_cannot_be_kept(new_cluster, pool):
-    """Nothing is repeated for want of a memory: with a file that can't be written, and without a history."""
+    """Nothing is repeated without a record: with a file that can't be written, and without a history."""
     server = new_cluster(**WATCHED)
     needed = server.pages_needed(2 * MB)
     borrowed = pool(2 * MB, needed)
@@ -207,7 +207,7 @@ def test_history_that_cannot_be_kept(new_cluster, pool):
     await_worker(server, other_than=pid)
     looks(server, 2)
     found = [(message.level, message.text.split(" \"")[0]) for message in messages(server.log()[at:])]
-    assert found == [("WARNING", "shared memory has lost what it had: it was in huge pages of 2 MB, is in 4 kB pages"),
+    assert found == [("WARNING", "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages"),
                      ("LOG", "could not open history file")]
 
     server.conf(**{"pg_hugepages.history_size": 0})

@@ -22,8 +22,10 @@ pub mod metrics;
 pub mod model;
 pub mod notes;
 pub mod read;
+pub mod status_row;
 pub mod units;
 
 pub use error::ReadError;
 pub use notes::Notes;
+pub use status_row::StatusRow;
 pub use units::{Bytes, PageSize, Pages};

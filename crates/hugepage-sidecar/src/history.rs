@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hugepage_core::advise::events::{self as worker_events, Volume};
-use hugepage_core::advise::log::Message;
+use hugepage_core::advise::events::{self as worker_events, LogLevel};
+use hugepage_core::advise::log::LogMessage;
 use hugepage_core::collect::instances::{Instance, Survey};
 use hugepage_core::history::record::Origin;
 use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
@@ -34,7 +34,7 @@ pub struct InstanceEvents {
     /// The instance.
     pub instance: String,
     /// The messages.
-    pub messages: Vec<(Volume, Message)>,
+    pub messages: Vec<(LogLevel, LogMessage)>,
     /// Why the record could not be written.
     pub error: Option<HistoryError>,
 }
@@ -109,14 +109,14 @@ impl HostHistory {
         };
         let status = &instance.status;
         let record = Record::new(event, now.to_owned(), origin, status);
-        let news = if event.is_start() {
+        let report = if event.is_start() {
             worker_events::start(status, record, before.as_ref())
         } else {
             let warned = before.as_ref().map(|before| before.threats.clone()).unwrap_or_default();
-            worker_events::news(status, record, before.as_ref(), &warned, Vec::new())
+            worker_events::update(status, record, before.as_ref(), &warned, Vec::new())
         };
-        events.messages = news.messages;
-        events.error = events.error.or(self.write(instance, news.record, size).err());
+        events.messages = report.messages;
+        events.error = events.error.or(self.write(instance, report.record, size).err());
         self.add_regression(instance, boot_id);
         events
     }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
-use hugepage_core::advise::events::Volume;
-use hugepage_core::advise::log::Message;
+use hugepage_core::advise::events::LogLevel;
+use hugepage_core::advise::log::LogMessage;
 use hugepage_core::assess::Sizing;
 use hugepage_core::collect::instances::{Survey, survey};
 use hugepage_core::metrics::{MetricsSnapshot, text};
@@ -76,8 +76,8 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
         let begun = Instant::now();
         let mut survey = survey(root, options.reserve_percent);
         for events in history.record(&mut survey, options.history_size) {
-            for (volume, message) in events.messages {
-                log_message(&events.instance, volume, &message);
+            for (level, message) in events.messages {
+                log_message(&events.instance, level, &message);
             }
             // The message of the error contains its source.
             reported.report(events.error.map(|error| anyhow::Error::msg(error.to_string())));
@@ -116,10 +116,10 @@ fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &Watch
 }
 
 /// Writes a message to standard error, for the journal with priorities (sd-daemon(3)).
-fn log_message(instance: &str, volume: Volume, message: &Message) {
-    let level = match volume {
-        Volume::Log => "LOG",
-        Volume::Warning | Volume::Regression => "WARNING",
+fn log_message(instance: &str, level: LogLevel, message: &LogMessage) {
+    let level = match level {
+        LogLevel::Log => "LOG",
+        LogLevel::Warning | LogLevel::Regression => "WARNING",
     };
     let parts = [("DETAIL", &message.detail), ("HINT", &message.hint)];
     let mut lines = vec![format!("{level}:  {instance}: {}", message.message)];

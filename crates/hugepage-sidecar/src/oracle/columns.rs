@@ -199,7 +199,7 @@ record! {
         recommended: Text(64),
         /// The complete command; NULL if there is none, or if it exceeds the column.
         command: Command(250),
-        /// When the change takes effect: now, reload, server restart or reboot.
+        /// When the change takes effect: now, server restart or reboot.
         takes_effect: Text(16),
         /// Memory that the change frees, in bytes; NULL if unknown or none.
         saves: Bytes,

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
+use hugepage_core::StatusRow;
 use hugepage_core::advise::host::{self, HostRecommendation};
-use hugepage_core::advise::message::terms::Terms;
-use hugepage_core::advise::{hint, message};
-use hugepage_core::assess::{self, Sizing};
-use hugepage_core::collect::instances::{Instance, InstanceLanding, Survey};
+use hugepage_core::assess::{self, Sizing, Status};
+use hugepage_core::collect::instances::{Instance, Survey};
 use hugepage_core::collect::pools::PoolRow;
-use hugepage_core::model::{Landing, Product, Segment};
+use hugepage_core::model::Product;
 use hugepage_core::read::rlimit::Rlimit;
 use hugepage_core::read::{Root, sysctl};
 
@@ -77,52 +76,39 @@ fn pool_record(row: &PoolRow) -> PoolRecord {
 }
 
 fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> InstanceRecord {
-    let status = &instance.status;
-    let facts = &status.facts;
-    let segment = facts.segment.as_ref();
-    // If the page size is unknown, neither the huge page part nor the base page part is known.
-    let known = segment.filter(|segment| segment.landing != Landing::Unknown);
-    let landed = instance.landed();
-    let pool = facts.pool.known();
+    let row = StatusRow::of_instance(instance, sizings);
     let soft = instance.memlock.and_then(|memlock| memlock.soft);
-    let loss = facts.loss.as_ref().filter(|_| status.findings.iter().any(|(_, finding)| is_regression(finding)));
-    let setting = Terms::of(facts.asked.product).setting(facts.asked.huge_pages);
+    let Status { facts, findings, .. } = &instance.status;
+    let loss = facts.loss.as_ref().filter(|_| findings.iter().any(|(_, finding)| is_regression(finding)));
     InstanceRecord {
         kind: Some(instance.kind.to_string()),
         sid: Some(instance.name.clone()),
-        verdict: Some(status.verdict().0.to_string()),
-        message: Some(message(status)),
-        hint: hint(status),
-        sga_in_huge_pages: match landed {
-            InstanceLanding::All => Some(true),
-            InstanceLanding::Mixed | InstanceLanding::Nothing | InstanceLanding::Amm => Some(false),
-            InstanceLanding::Some | InstanceLanding::Unknown => None,
-        },
-        landed_in: Some(instance.landed_in().to_string()),
-        mapping: segment.map(|segment| segment.name.clone()),
-        page_size: facts.page_size().map(|size| size.bytes()),
-        cause: status.cause.map(|cause| cause.to_string()),
-        shared_memory: segment.map(|segment| segment.size),
-        huge_page_bytes: known.map(|segment| segment.in_huge_pages),
-        base_page_bytes: known.map(Segment::in_base_pages),
-        use_large_pages: setting.split_once(" = ").map(|(_, value)| value.to_owned()),
-        huge_page_size: facts.huge_page_size.map(|size| size.bytes()),
+        verdict: Some(row.verdict.to_string()),
+        message: Some(row.message),
+        hint: row.hint,
+        sga_in_huge_pages: row.in_huge_pages,
+        landed_in: Some(row.landed_in.to_string()),
+        mapping: row.mapping,
+        page_size: row.page_size.map(|size| size.bytes()),
+        cause: row.cause.map(|cause| cause.to_string()),
+        shared_memory: row.shared_memory,
+        huge_page_bytes: row.huge_page_bytes,
+        base_page_bytes: row.base_page_bytes,
+        use_large_pages: row.setting.split_once(" = ").map(|(_, value)| value.to_owned()),
+        huge_page_size: row.huge_page_size.map(|size| size.bytes()),
         memlock: soft.and_then(Rlimit::bytes),
         memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),
-        pages_needed: status.needed,
-        pages_missing: status.missing,
-        nr_hugepages: pool.map(|pool| pool.nr),
-        free_hugepages: pool.map(|pool| pool.free),
-        resv_hugepages: pool.and_then(|pool| pool.resv),
-        surplus_hugepages: pool.and_then(|pool| pool.surplus),
-        available_hugepages: pool.and_then(|pool| pool.available()),
-        page_tables: survey.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables),
+        pages_needed: row.needed,
+        pages_missing: row.missing,
+        nr_hugepages: row.nr,
+        free_hugepages: row.free,
+        resv_hugepages: row.resv,
+        surplus_hugepages: row.surplus,
+        available_hugepages: row.available,
+        page_tables: row.page_tables,
         transparent_hugepage: survey.transparent_hugepage.clone(),
-        restart_outlook: Some(status.outlook.to_string()),
-        recommended_nr_hugepages: facts
-            .huge_page_size
-            .and_then(|size| Sizing::of_size(sizings, size))
-            .and_then(|sizing| sizing.recommended),
+        restart_outlook: Some(row.outlook.to_string()),
+        recommended_nr_hugepages: row.recommended,
         notes: joined(&instance.notes),
         pid: u64::try_from(instance.pid).ok(),
         home: instance.home.clone().or_else(|| instance.directory.clone()),

@@ -4,14 +4,12 @@
 use std::time::SystemTime;
 
 use hugepage_core::advise::host::HostRecommendation;
-use hugepage_core::advise::{hint, message};
 use hugepage_core::assess::Sizing;
 use hugepage_core::collect::instances::memory::InstanceMemory;
-use hugepage_core::collect::instances::{Instance, InstanceKind, Survey};
+use hugepage_core::collect::instances::{Instance, Survey};
 use hugepage_core::collect::pools::PoolRow;
-use hugepage_core::model::{Landing, Product};
 use hugepage_core::read::rlimit::Rlimit;
-use hugepage_core::{Bytes, Pages};
+use hugepage_core::{Bytes, Pages, StatusRow};
 use serde::Serialize;
 
 /// One instance.
@@ -106,33 +104,29 @@ pub fn time(at: SystemTime) -> String {
 }
 
 pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
-    let status = &instance.status;
-    let facts = &status.facts;
-    let segment = facts.segment.as_ref();
-    let sizing = facts.huge_page_size.and_then(|size| Sizing::of_size(sizings, size));
+    let row = StatusRow::of_instance(instance, sizings);
     let soft = instance.memlock.and_then(|memlock| memlock.soft);
-    let known = segment.filter(|segment| segment.landing != Landing::Unknown);
     InstanceRow {
         kind: instance.kind.to_string(),
         name: instance.name.clone(),
         pid: instance.pid,
-        verdict: status.verdict().0.to_string(),
-        message: message(status),
-        hint: hint(status),
+        verdict: row.verdict.to_string(),
+        message: row.message,
+        hint: row.hint,
         landed: instance.landed().to_string(),
-        landed_in: instance.landed_in().to_string(),
-        page_size: facts.page_size().map(|size| size.bytes().0),
-        cause: status.cause.map(|cause| cause.to_string()),
-        shared_memory: segment.map(|segment| segment.size.0),
-        in_huge_pages: known.map(|segment| segment.in_huge_pages.0),
-        in_base_pages: known.map(|segment| segment.in_base_pages().0),
-        setting: setting(instance),
-        huge_page_size: facts.huge_page_size.map(|size| size.bytes().0),
-        pages_needed: pages(status.needed),
-        pages_used: segment.map(|_| status.own.0),
-        pages_missing: pages(status.missing),
-        restart_outlook: status.outlook.to_string(),
-        recommended_nr_hugepages: sizing.and_then(|sizing| pages(sizing.recommended)),
+        landed_in: row.landed_in.to_string(),
+        page_size: row.page_size.map(|size| size.bytes().0),
+        cause: row.cause.map(|cause| cause.to_string()),
+        shared_memory: bytes(row.shared_memory),
+        in_huge_pages: bytes(row.huge_page_bytes),
+        in_base_pages: bytes(row.base_page_bytes),
+        setting: row.setting.to_owned(),
+        huge_page_size: row.huge_page_size.map(|size| size.bytes().0),
+        pages_needed: pages(row.needed),
+        pages_used: pages(row.own),
+        pages_missing: pages(row.missing),
+        restart_outlook: row.outlook.to_string(),
+        recommended_nr_hugepages: pages(row.recommended),
         processes: instance.page_tables.processes,
         page_tables: bytes(instance.page_tables.total),
         memlock: bytes(soft.and_then(Rlimit::bytes)),
@@ -150,13 +144,6 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
 fn of_sizes(memory: &InstanceMemory) -> Vec<PageSizeShare> {
     let sizes = memory.by_page_size().into_iter();
     sizes.map(|(page, size)| PageSizeShare { page_size: page.map(|page| page.bytes().0), bytes: size.0 }).collect()
-}
-
-fn setting(instance: &Instance) -> String {
-    let asked = instance.status.facts.asked;
-    let text = hugepage_core::advise::message::terms::Terms::of(asked.product).setting(asked.huge_pages);
-    debug_assert!(matches!(asked.product, Product::PostgreSql) == (instance.kind == InstanceKind::PostgreSql));
-    text.to_owned()
 }
 
 pub fn pool(row: &PoolRow, sizings: &[Sizing]) -> PoolOutput {
