@@ -14,10 +14,10 @@ use hugepage_core::metrics::{MetricsSnapshot, text};
 use hugepage_core::read::Root;
 
 use crate::atomic_file;
-use crate::commands::oracle::AccessOptions;
 use crate::exit::{self, Exit};
 use crate::history::HostHistory;
-use crate::oracle;
+use crate::oracle::files::WriterOptions;
+use crate::oracle::{self, survey_snapshot};
 use crate::output::rows;
 use crate::signals::SignalTimer;
 
@@ -49,7 +49,7 @@ pub struct WatchOptions {
     #[arg(long, value_name = "DIR")]
     oracle_dir: Option<PathBuf>,
     #[command(flatten)]
-    access: AccessOptions,
+    access: WriterOptions,
     /// Survey once and exit with the status of `status`
     #[arg(long)]
     once: bool,
@@ -109,8 +109,8 @@ fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &Watch
         options.textfile.as_deref().map(|path| written(path, text(&MetricsSnapshot::from(survey)).as_bytes()));
     let oracle = options.oracle_dir.as_deref().map(|directory| {
         let next = Some(options.interval).filter(|_| !options.once);
-        let snapshot = oracle::survey_snapshot::from_survey(root, survey, sizings, next);
-        oracle::write(directory, &snapshot, &options.access.writer_options()).map(|_| ())
+        let snapshot = survey_snapshot::from_survey(root, survey, sizings, next);
+        oracle::write(directory, &snapshot, &options.access).map(|_| ())
     });
     [json, metrics, oracle].into_iter().flatten().filter_map(Result::err).collect()
 }

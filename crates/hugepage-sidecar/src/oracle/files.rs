@@ -6,7 +6,8 @@
 
 use std::fs::File;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use clap::Args;
 use rustix::fs::Mode;
 
 use crate::oracle::account::{Group, User};
@@ -19,15 +20,24 @@ use crate::oracle::snapshot::{FileContent, SnapshotContent};
 const DEFAULT_MODE: u32 = 0o640;
 const LOCK_FILE: &str = ".hugepage-sidecar.lock";
 
-/// Owner, group and mode of the files.
-#[derive(Clone, Copy, Debug, Default)]
+/// Owner, group and permissions of the files.
+#[derive(Clone, Copy, Debug, Args)]
 pub struct WriterOptions {
-    /// The owner; `None` for the current user.
-    pub owner: Option<User>,
-    /// The group; `None` for that of the directory.
-    pub group: Option<Group>,
-    /// The permissions; `None` for 0640.
-    pub mode: Option<u32>,
+    /// Owner of the files, a name or a number [default: the current user]
+    #[arg(long, value_name = "USER", value_parser = User::find)]
+    owner: Option<User>,
+    /// Group of the files, a name or a number [default: the group of the directory]
+    #[arg(long, value_name = "GROUP", value_parser = Group::find)]
+    group: Option<Group>,
+    /// Permissions of the files, octal [default: 640]
+    #[arg(long, value_parser = file_mode)]
+    mode: Option<u32>,
+}
+
+fn file_mode(text: &str) -> Result<u32> {
+    let mode = u32::from_str_radix(text, 8)?;
+    ensure!(mode & !0o664 == 0, "the files must not be executable, nor writable by others");
+    Ok(mode)
 }
 
 /// Exclusive access to a directory.

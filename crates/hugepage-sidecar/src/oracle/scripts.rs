@@ -3,25 +3,31 @@
 use std::fmt::Display;
 
 use askama::Template;
+use clap::Args;
 
 use crate::oracle::columns::{FILES, columns};
 use crate::oracle::names::{OracleName, OraclePath};
 use crate::oracle::schema::DataFile;
 use crate::oracle::views::{self, View, sentence};
 
-/// The names that the administrator may choose.
-#[derive(Clone, Debug)]
+/// Names of objects in the database, and the path of the files.
+#[derive(Debug, Args)]
 pub struct ScriptSettings {
-    /// The schema that owns all objects.
-    pub schema: OracleName,
-    /// The role that may select from the views.
-    pub role: OracleName,
-    /// The directory object.
-    pub directory: OracleName,
-    /// The directory that the sidecar writes to.
-    pub path: OraclePath,
-    /// Whether the views and the package get public synonyms.
-    pub synonyms: bool,
+    /// Schema to create
+    #[arg(long, default_value = "HUGEPAGE")]
+    schema: OracleName,
+    /// Role that may read the views
+    #[arg(long, default_value = "HUGEPAGE_READER")]
+    role: OracleName,
+    /// Directory object
+    #[arg(long, value_name = "NAME", default_value = "HUGEPAGE_DIR")]
+    directory: OracleName,
+    /// Directory that the sidecar writes to
+    #[arg(long, value_name = "PATH", default_value = "/var/lib/hugepage-sidecar/oracle")]
+    dir: OraclePath,
+    /// Create no public synonyms
+    #[arg(long)]
+    no_synonyms: bool,
 }
 
 /// A script.
@@ -79,7 +85,7 @@ struct TableColumn {
 
 /// The text of a script.
 pub fn render(script: Script, settings: &ScriptSettings) -> askama::Result<String> {
-    let ScriptSettings { schema, role, directory, path, synonyms } = settings;
+    let ScriptSettings { schema, role, directory, dir: path, no_synonyms } = settings;
     let tables: Vec<_> = FILES.iter().map(|file| external_table(file)).collect();
     let template = ScriptTemplate {
         script,
@@ -87,7 +93,7 @@ pub fn render(script: Script, settings: &ScriptSettings) -> askama::Result<Strin
         role,
         directory,
         path,
-        synonyms: *synonyms,
+        synonyms: !no_synonyms,
         version: env!("CARGO_PKG_VERSION"),
         tables: &tables,
         views: &views::all(),

@@ -120,13 +120,13 @@ fn change(
     pool: &mut KernelPool<'_>,
     plan: Plan,
     options: &ApplyOptions,
-    interrupt: &Interrupt,
+    signal: &Interrupt,
 ) -> anyhow::Result<Outcome> {
     let reclaim: &[Reclaim] =
         if options.drop_caches { &[Reclaim::Compact, Reclaim::DropCaches] } else { &[Reclaim::Compact] };
     let bar = progress_bar(pool.size(), plan);
     let request = Resize { from: plan.from, to: plan.to, size: pool.size(), reclaim };
-    let outcome = resize(pool, request, &|| interrupt.is_set(), &mut |at| {
+    let outcome = resize(pool, request, &|| signal.is_set(), &mut |at| {
         bar.set_position(at.0.abs_diff(plan.from.0));
     });
     bar.finish_and_clear();
