@@ -388,7 +388,7 @@ def test_history_of_watch_and_of_a_copy(tmp_path: Path, browser: Browser) -> Non
     past = browser.ask("return document.querySelector('section[aria-labelledby=history] article').innerText")
     assert "1 start, 0 losses" in " ".join(past.split())
     assert "recorded by hugepage-sidecar watch" in past
-    assert "4 records in" in past and "are of other instances" in past
+    assert "4 records in" in past and "belong to other instances" in past
 
 
 def test_history_that_cannot_be_read_is_not_called_missing(tmp_path: Path, browser: Browser) -> None:
@@ -399,7 +399,7 @@ def test_history_that_cannot_be_read_is_not_called_missing(tmp_path: Path, brows
     write(page, "--root", host.directory)
     browser.show(page)
     past = browser.ask("return document.querySelector('section[aria-labelledby=history] article').innerText")
-    assert "can't be seen" in past and "is a symbolic link, not a history file" in past
+    assert "could not be determined" in past and "is a symbolic link, not a history file" in past
     assert "no history" not in past
 
 
@@ -444,7 +444,7 @@ def test_every_kind_of_machine(fixture: str, tmp_path: Path, browser: Browser) -
     browser.show(page, 390)
     assert_quiet(browser, page)
     assert browser.ask(LOOKS)["wide"] <= 390
-    assert "No PostgreSQL and no Oracle instance was seen" in browser.ask("return document.body.innerText")
+    assert "No PostgreSQL or Oracle instance was found" in browser.ask("return document.body.innerText")
 
 
 def test_file_is_replaced_whole_or_left_alone(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-//! hugepage-sidecar: huge pages of a whole host, every PostgreSQL and Oracle instance on it.
+//! hugepage-sidecar: the huge pages of a host and of every PostgreSQL and Oracle instance on it.
 //!
-//! One static binary on the core crate, which reads and judges; here is the command line and what it prints. Exit
+//! A static binary on the core crate, which reads and assesses; this crate holds the command line and the output. Exit
 //! statuses are those of monitoring plugins, see [`exit`].
 
 mod atomic_file;
@@ -22,7 +22,7 @@ fn main() -> std::process::ExitCode {
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Nothing can be done about a terminal that is gone.
+            // The terminal may be closed; the exit status still says what happened.
             let _ = error.print();
             return match error.kind() {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => exit::OK,
@@ -31,7 +31,7 @@ fn main() -> std::process::ExitCode {
             .into();
         }
     };
-    match commands::run(&cli) {
+    match cli.run() {
         Ok(status) => status.into(),
         Err(error) => {
             eprintln!("hugepage-sidecar: {error:#}");

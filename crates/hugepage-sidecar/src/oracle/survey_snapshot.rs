@@ -1,37 +1,37 @@
-//! What a survey of the host says, in the columns that Oracle reads.
+//! Converts a survey of the host to the columns that Oracle reads.
 
 use std::time::Duration;
 
 use hugepage_core::StatusRow;
 use hugepage_core::advise::host::{self, HostRecommendation};
 use hugepage_core::assess::{self, Sizing, Status};
-use hugepage_core::collect::instances::{self, Survey};
+use hugepage_core::collect::instances::{Instance, Survey};
 use hugepage_core::collect::pools::PoolRow;
 use hugepage_core::model::Product;
 use hugepage_core::read::rlimit::Rlimit;
 use hugepage_core::read::{Root, sysctl};
 
-use crate::oracle::columns::{Finding, Host, Instance, Pool};
-use crate::oracle::snapshot::Snapshot;
+use crate::oracle::columns::{FindingRecord, HostRecord, InstanceRecord, PoolRecord};
+use crate::oracle::snapshot::OracleSnapshot;
 
-/// The snapshot of a survey. `interval`: until the next one; `None` if none is due.
-pub fn snapshot(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> Snapshot {
+/// The snapshot of a survey. `interval` is the time until the next one; `None` if none follows.
+pub fn from_survey(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> OracleSnapshot {
     let recommendations = host::recommendations(survey, sizings);
-    Snapshot {
+    OracleSnapshot {
         taken_at: survey.taken_at,
         host_name: survey.host_name.clone().unwrap_or_default(),
-        host: of_host(root, survey, sizings, interval),
-        pools: survey.pools.iter().map(of_pool).collect(),
-        instances: survey.instances.iter().map(|instance| of_instance(survey, sizings, instance)).collect(),
-        findings: (1..).zip(&recommendations).map(|(priority, one)| of_finding(survey, priority, one)).collect(),
+        host: host_record(root, survey, sizings, interval),
+        pools: survey.pools.iter().map(pool_record).collect(),
+        instances: survey.instances.iter().map(|instance| instance_record(survey, sizings, instance)).collect(),
+        findings: (1..).zip(&recommendations).map(|(priority, one)| finding_record(survey, priority, one)).collect(),
     }
 }
 
-fn of_host(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> Host {
+fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> HostRecord {
     let meminfo = survey.meminfo.as_ref();
     let default = meminfo.and_then(|meminfo| meminfo.huge_page_size);
     let running = |name| sysctl::running(root, name).ok().flatten();
-    Host {
+    HostRecord {
         interval_seconds: interval.map(|interval| interval.as_secs()),
         sidecar_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         verdict: survey
@@ -39,7 +39,7 @@ fn of_host(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Du
             .iter()
             .map(|instance| instance.status.verdict().0)
             .max()
-            .map(|grave| grave.to_string()),
+            .map(|severity| severity.to_string()),
         memory_total: meminfo.and_then(|meminfo| meminfo.mem_total),
         memory_available: meminfo.and_then(|meminfo| meminfo.mem_available),
         page_tables: meminfo.and_then(|meminfo| meminfo.page_tables),
@@ -53,13 +53,13 @@ fn of_host(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Du
         hugetlb_shm_group: running("vm.hugetlb_shm_group").and_then(|group| group.parse().ok()),
         kernel: running("kernel.osrelease"),
         notes: joined(&survey.notes),
-        ..Host::default()
+        ..HostRecord::default()
     }
 }
 
-fn of_pool(row: &PoolRow) -> Pool {
+fn pool_record(row: &PoolRow) -> PoolRecord {
     let pool = &row.pool;
-    Pool {
+    PoolRecord {
         page_size: Some(pool.page_size.bytes()),
         node: row.node.map(u64::from),
         is_default: Some(row.is_default),
@@ -75,12 +75,12 @@ fn of_pool(row: &PoolRow) -> Pool {
     }
 }
 
-fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &instances::Instance) -> Instance {
+fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> InstanceRecord {
     let row = StatusRow::of_instance(instance, sizings);
     let soft = instance.memlock.and_then(|memlock| memlock.soft);
     let Status { facts, findings, .. } = &instance.status;
     let loss = facts.loss.as_ref().filter(|_| findings.iter().any(|(_, finding)| is_regression(finding)));
-    Instance {
+    InstanceRecord {
         kind: Some(instance.kind.to_string()),
         sid: Some(instance.name.clone()),
         verdict: Some(row.verdict.to_string()),
@@ -127,10 +127,10 @@ fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &instances::Instan
     }
 }
 
-fn of_finding(survey: &Survey, priority: u64, one: &HostRecommendation) -> Finding {
+fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> FindingRecord {
     let recommendation = one.recommendation.clone();
     let of = survey.instances.iter().find(|instance| one.instance.as_deref() == Some(&instance.name));
-    Finding {
+    FindingRecord {
         priority: Some(priority),
         kind: of.map(|instance| instance.kind.to_string()),
         sid: one.instance.clone(),
