@@ -100,7 +100,7 @@ fn print(out: &HostOut, survey: &Survey) {
                 if row.memlock_unlimited == Some(true) { "unlimited".into() } else { size(row.memlock).into() },
             ]);
         }
-        println!("{rows}\n");
+        println!("{}\n", rows.trim_fmt());
         out.instances.iter().zip(&survey.instances).for_each(|(row, instance)| {
             let pieces = instance.memory.iter().flat_map(|memory| memory.by_page_size());
             let pieces: Vec<_> = pieces
@@ -169,7 +169,7 @@ fn print_pools(pools: &[PoolOut]) {
             pool.recommended_nr_hugepages.map_or(String::new(), |pages| pages.to_string()),
         ]);
     }
-    println!("{rows}");
+    println!("{}", rows.trim_fmt());
 }
 
 /// What tells it from all others: the kind and the name, of a long path its end.

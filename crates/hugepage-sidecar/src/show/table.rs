@@ -1,21 +1,19 @@
 //! Tables for a terminal of 80 columns.
 
-use std::io::IsTerminal;
-
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 use hugepage_core::Bytes;
 use hugepage_core::assess::Severity;
 
-/// How wide output is that does not go to a terminal.
+/// How wide output is that goes to no terminal, or to one that reports no width, as a serial console does.
 const WIDTH: u16 = 80;
 
-/// A table without lines, its header above, text left and numbers right.
+/// A table without lines, its header above, text left and numbers right. Print it by `trim_fmt()`: cells are filled up
+/// with blanks to the width of their column.
 pub fn table(header: &[&str], numbers_from: usize) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(header).set_content_arrangement(ContentArrangement::Dynamic);
-    if !std::io::stdout().is_terminal() {
-        table.set_width(WIDTH).force_no_tty();
-    }
+    let width = table.width().filter(|&width| width > 0).unwrap_or(WIDTH);
+    table.set_width(width);
     if std::env::var_os("NO_COLOR").is_some() {
         table.force_no_tty();
     }
