@@ -119,11 +119,12 @@ class Cluster:
                 through: Sequence[str] = (), cwd: Path | None = None) -> str:
         """Run a program of this installation as the server's user and return its stdout.
 
-        `through`: the command of root that it is run by, as unshare(1).
+        `through`: the command of root that it is run by, as unshare(1). `cwd`: the cluster's directory unless told, for
+        the server's user may not enter ours, and PostgreSQL complains of that.
         """
         become = ["runuser", "-u", SUPERUSER, "--"] if os.geteuid() == 0 else []
         return run(*through, *become, self.install.bindir / program, *arguments,
-                   prepare=within.join if within else None, cwd=cwd)
+                   prepare=within.join if within else None, cwd=cwd or self.root)
 
     def conf(self, **settings: Any) -> None:
         """Add or change settings; None takes one back to its default. They count from the next start or reload."""
