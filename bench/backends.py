@@ -3,9 +3,10 @@
 Every session has touched all of shared_buffers, so that base pages cost each of them its own page tables.
 """
 
+import math
 import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -66,14 +67,11 @@ def one(cluster: Cluster, directory: Path, quick: bool, there: list[peers.Peer],
 
     timers = {name: session.timer(name, query) for name, query in QUERIES.items() if name != SLOW}
     missing = dict(missing)
-    for peer in there:
-        try:
-            timers[peer.extension] = session.timer(peer.extension, peer.query)
-        except psycopg2.Error as error:
-            missing[peer.extension] = peers.reason(error)
+    timers |= {peer.extension: of_peer(session, peer, missing) for peer in there}
     times = max(5, (2000 if quick else 10000) // len(pids))
     timers["floor"] = lambda: measure.floor(directory / "floor", "backends", times, *pids)
     turns = measure.in_turns(timers, turns=5 if quick else 15)
+    turns = {name: took for name, took in turns.items() if name not in missing}
     once = {SLOW: [session.once(SLOW, QUERIES[SLOW])]}
     return {
         "missing": missing,
@@ -83,3 +81,20 @@ def one(cluster: Cluster, directory: Path, quick: bool, there: list[peers.Peer],
         "ratio": {view: measure.ratio(turns, view, "floor", "pg_stat_activity")
                   for view in ("hugepage_backends", "hugepage_page_tables")},
     }
+
+
+def of_peer(session: measure.Session, peer: peers.Peer, missing: dict[str, str]) -> Callable[[], float]:
+    """What measures a peer's query; with its first error the peer joins the missing ones."""
+    timer: Callable[[], float] | None = None
+
+    def timed() -> float:
+        nonlocal timer
+        if peer.extension not in missing:
+            try:
+                timer = timer or session.timer(peer.extension, peer.query)
+                return timer()
+            except psycopg2.Error as error:
+                missing[peer.extension] = peers.reason(error)
+        return math.nan
+
+    return timed

@@ -48,8 +48,10 @@ SCRIPTS = {
     "dummy_other_function": "SELECT 1",
     "dummy_later": "CREATE FUNCTION dummy_later() RETURNS bigint LANGUAGE plpgsql AS "
                    "$$ BEGIN ASSERT current_setting('shared_buffers') = '16MB', 'too large'; RETURN 1; END $$",
+    "dummy_tired": "CREATE SEQUENCE calls; CREATE FUNCTION dummy_tired() RETURNS bigint LANGUAGE plpgsql AS "
+                   "$$ BEGIN ASSERT nextval('calls') < 10, 'tired'; RETURN 1; END $$",
 }
-"""Extensions by name, each with a script of one statement."""
+"""Extensions by name, each with its script. The last two fail in the measured server: at once, and after some calls."""
 
 PRELOADED = ("dummy_preload", "dummy_preload_nothing")
 DUMMIES = tuple(peers.Peer(name, f"SELECT count(*) FROM {name}()", preload=name in PRELOADED)
@@ -105,7 +107,7 @@ def test_what_is_said_of_each(dummies):
     """Those that work, and of each other one the server's own words."""
     before = list(Cluster.roots)
     there, missing = peers.present(dummies)
-    assert [peer.extension for peer in there] == ["dummy_right", "dummy_preload", "dummy_later"]
+    assert [peer.extension for peer in there] == ["dummy_right", "dummy_preload", "dummy_later", "dummy_tired"]
     said = {"dummy_not_preloaded": "dummy_preload has to be preloaded",
             "dummy_no_library": 'could not access file "$libdir/dummy_no_library"',
             "dummy_preload_nothing": 'could not access file "dummy_preload_nothing"',
@@ -119,7 +121,7 @@ def test_what_is_said_of_each(dummies):
 
 
 def test_the_table(dummies, root):
-    """Each peer has a row of times, or a line with the reason, also one that fails in the measured server alone."""
+    """Each peer has a row of times, or a line with the reason, also those that fail in the measured server alone."""
     with tempfile.TemporaryDirectory(prefix="pg_hugepages-bench-") as work:
         build.build(dummies, Path(work))
         results = list(backends.rows_of(Path(work), quick=True, sessions=[2]))
