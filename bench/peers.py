@@ -98,9 +98,9 @@ def why_not(cluster: Cluster, peer: Peer, beside: list[Peer]) -> str | None:
 
 
 def reason(error: Exception) -> str:
-    """The line of a server's complaint that says what is wrong."""
+    """The line of a server's complaint that says what is wrong: of a log the last fatal one."""
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return next((line.split("FATAL:")[1] for line in lines if "FATAL:" in line), lines[0]).strip()
+    return next((line.split("FATAL:")[1] for line in reversed(lines) if "FATAL:" in line), lines[0]).strip()
 
 
 def libraries(peers: list[Peer]) -> str:

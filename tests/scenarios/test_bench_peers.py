@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster import Cluster, Install
+from harness.cluster import Cluster, Install, StartFailed
 
 REPOSITORY = Path(__file__).parents[2]
 sys.path.insert(0, str(REPOSITORY / "bench"))
@@ -118,6 +118,13 @@ def test_what_is_said_of_each(dummies):
     for name, words in said.items():
         assert words in missing[name] and "\n" not in missing[name], missing
     assert not any(root.exists() for root in Cluster.roots if root not in before)
+
+
+def test_the_reason_of_a_failed_start():
+    """The log has what ended earlier sessions, too."""
+    log = "1 UTC [1] FATAL:  terminating connection\n2 UTC [2] FATAL:  no such library\n2 UTC [2] LOG:  shut down\n"
+    assert peers.reason(StartFailed(log)) == "no such library"
+    assert peers.reason(StartFailed("")) == "StartFailed"
 
 
 def test_the_table(dummies, root):
