@@ -15,7 +15,7 @@ find_rust() {
     fi
     version=$(rustc --version 2>&1) || fail "Rust does not run: $version"
     version=$(cut -d' ' -f2 <<<"$version")
-    if [ "$(printf '%s\n' "$wanted" "$version" | sort -V | head -n 1)" != "$wanted" ]; then
+    if ! printf '%s\n' "$wanted" "$version" | sort -VC; then
         fail "Rust $version is too old, $wanted or newer is needed. Either: rustup update stable, or:"$'\n\n    '"$RUSTUP"$'\n'
     fi
     mapfile -t RUST_FLAGS < <(scripts/rust-flags)
