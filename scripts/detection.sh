@@ -58,7 +58,10 @@ wanted_major() {
     for major in $(newest_first); do
         has_server "$major" || continue
         first=${first:-$major}
-        ! has_development "$major" && ! has_candidate "postgresql-server-dev-$major" || { echo "$major" && return; }
+        if has_development "$major" || has_candidate "postgresql-server-dev-$major"; then
+            echo "$major"
+            return
+        fi
     done
     [ -z "$first" ] || { echo "$first" && return; }
     for major in $(newest_first); do
@@ -103,6 +106,7 @@ $(lacks "$PG_CONFIG" | sed 's/^/    /')"
     PG_CONFIG=/path/to/pg_config ./dev ..."
 }
 
+# shellcheck disable=SC2034
 # Sets PG_CONFIG and PG_MAJOR.
 find_postgresql() {
     local found

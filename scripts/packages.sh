@@ -7,8 +7,7 @@ packages_for() {
     for need in "$@"; do
         case $need in
             unit) printf '%s\n' gcc libc6-dev python3 python3-pytest ;;
-            build) printf '%s\n' gcc libc6-dev make pkg-config clang libclang-dev libicu-dev \
-                libssl-dev zlib1g-dev ;;
+            build) printf '%s\n' gcc libc6-dev make clang libclang-dev libicu-dev zlib1g-dev ;;
             run) printf '%s\n' python3 python3-psycopg2 procps ;;
             test) printf '%s\n' python3-pytest openssl strace systemd ;;
             # What the scenarios of that marker need besides.
@@ -81,7 +80,7 @@ still_missing() {
     [[ " $* " != *" build "* ]] || mapfile -t -O "${#wanted[@]}" wanted < <(postgresql_packages)
     [[ " $* " != *" oracle "* ]] || compgen -G "$SYSTEM/usr/share/postgresql/*/extension/orafce.control" >/dev/null ||
         mapfile -t -O "${#wanted[@]}" wanted < <(orafce_package)
-    missing "${wanted[@]}" | unless_no_browser
+    missing "${wanted[@]}"
 }
 
 # install_packages NEED...: what is missing, or a word about it where we may not.
@@ -92,7 +91,7 @@ install_packages() {
         say "This is not Debian or Ubuntu. What they call this has to be there: ${absent[*]}"
         return 0
     fi
-    mapfile -t absent < <(still_missing "$@" 2>/dev/null)
+    mapfile -t absent < <(still_missing "$@")
     [ ${#absent[@]} -gt 0 ] || needs_postgresql "$@" || return 0
     if ! have_root; then
         ! needs_postgresql "$@" || explain_postgresql "${absent[@]}"
@@ -102,7 +101,7 @@ Going on with what is there."
         return 0
     fi
     step "Reading the list of Debian packages" as_root apt-get -q -o DPkg::Lock::Timeout=600 update
-    mapfile -t absent < <(still_missing "$@")
+    mapfile -t absent < <(still_missing "$@" | unless_no_browser)
     # What apt does not have is told in words, and before minutes of installing.
     ! needs_postgresql "$@" || can_complete_postgresql || explain_postgresql "${absent[@]}"
     [ ${#absent[@]} -eq 0 ] || step "Installing ${#absent[@]} Debian packages" as_root scripts/apt-install "${absent[@]}"

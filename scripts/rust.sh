@@ -29,9 +29,10 @@ find_cargo_pgrx() {
     [ "$(cargo pgrx --version 2>/dev/null)" != "cargo-pgrx $wanted" ] || return 0
     CARGO_PGRX="$CACHE/cargo-pgrx-$wanted/bin/cargo-pgrx pgrx"
     [ ! -x "${CARGO_PGRX% pgrx}" ] || return 0
-    # Unoptimized: it runs for seconds, and optimizing it takes minutes.
+    # Unoptimized: it runs for seconds, and optimizing it takes minutes. Without features: they are for downloading
+    # PostgreSQL.
     step "Installing cargo-pgrx $wanted" env CARGO_PROFILE_DEV_DEBUG=0 \
-        cargo install cargo-pgrx --version "=$wanted" --locked --debug "${RUST_FLAGS[@]}" \
+        cargo install cargo-pgrx --version "=$wanted" --locked --debug --no-default-features "${RUST_FLAGS[@]}" \
         --root "$CACHE/cargo-pgrx-$wanted" --target-dir "$CACHE/cargo-pgrx-build"
     rm -rf "$CACHE/cargo-pgrx-build"
 }

@@ -51,26 +51,29 @@ for word; do
 done
 """
 
-CLANG = """#!/usr/bin/env python3
-import os, re, sys
-from pathlib import Path
-system, words = Path(os.environ["SYSTEM"]), sys.argv[1:]
-if "-print-resource-dir" in words:
-    print(system / "usr/lib/llvm-14/lib/clang/14.0.6")
-elif "-dumpversion" in words:
-    print("14.0.6")
-else:
-    directories = [Path(word[2:]) for word in words if word.startswith("-I")] + [system / "usr/include"]
-    def read(name):
-        found = [directory / name for directory in directories if (directory / name).exists()]
-        if not found:
-            sys.exit(f"<stdin>:1:10: fatal error: '{name}' file not found")
-        for inner in re.findall(r'#include [<"](.*?)[>"]', found[0].read_text()):
-            read(inner)
-    for header in [words[i + 1] for i, word in enumerate(words) if word == "-include"]:
-        read(header)
-    for header in re.findall("#include <(.*)>", sys.stdin.read()):
-        read(header)
+CLANG = """#!/bin/sh
+directories=$SYSTEM/usr/include headers=
+find_header() {
+    for directory in $directories; do
+        [ ! -f "$directory/$1" ] || { echo "$directory/$1" && return; }
+    done
+    echo "<stdin>:1:10: fatal error: '$1' file not found" >&2
+    return 1
+}
+included() { sed -n 's/^#include [<"]\\(.*\\)[>"]/\\1/p' "$@"; }
+while [ $# -gt 0 ]; do
+    case $1 in
+        -print-resource-dir) echo "$SYSTEM/usr/lib/llvm-14/lib/clang/14.0.6" && exit ;;
+        -dumpversion) echo 14.0.6 && exit ;;
+        -I*) directories="${1#-I} $directories" ;;
+        -include) headers="$headers $2" && shift ;;
+    esac
+    shift
+done
+for header in $headers $(included); do
+    path=$(find_header "$header") || exit
+    for inner in $(included "$path"); do find_header "$inner" >/dev/null || exit; done
+done
 """
 
 PG_CONFIG = """#!/bin/sh
