@@ -5,7 +5,7 @@
 #   bindir       where the sidecar goes (default: where that PostgreSQL's programs are)
 #   WITH_SIDECAR empty: leave it out of make and make install
 #   DESTDIR      where a packager wants the files
-#   PROFILE      cargo's: release, or quick, which compiles in a third of the time (default: release)
+#   PROFILE      cargo's: release, or quick, which is sooner compiled (default: release)
 #   BUILD_DIR    what `make` leaves for `make install` (default: build/pgN; the profile is part of the name, if not release)
 #   CARGO_PGRX   cargo-pgrx of the version in Cargo.toml (default: cargo pgrx)
 
