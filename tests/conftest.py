@@ -80,14 +80,14 @@ def new_cluster(stage: Stage) -> Callable[..., Cluster]:
 def root() -> None:
     """For what changes the host."""
     if os.geteuid() != 0:
-        pytest.skip("changes huge pages of the host or traces a server: needs root")
+        pytest.skip("nothing that changes huge pages of the host or traces a server was tried: run ./dev as root or with sudo")
 
 
 @pytest.fixture(scope="module")
 def rig() -> Iterator[Rig]:
     """One server for all tests of a module, and the host to itself for as long."""
     if os.geteuid() != 0:
-        pytest.skip("changes huge pages of the host: needs root")
+        pytest.skip("nothing that changes huge pages of the host was tried: run ./dev as root or with sudo")
     with Stage() as stage:
         yield Rig(stage)
 

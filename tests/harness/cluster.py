@@ -235,7 +235,7 @@ class Cluster:
                     raise
                 self._page_sizes[bindir] = False
         if not self._page_sizes[bindir]:
-            raise Unsupported(f"the PostgreSQL in {bindir} knows one huge page size alone")
+            raise Unsupported(f"other huge page sizes were not tried: the PostgreSQL in {bindir} knows the default one alone")
 
 
 def rows(connection: Any, statement: str, *arguments: Any) -> list[dict]:

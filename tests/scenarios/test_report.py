@@ -88,7 +88,7 @@ class Browser:
         from selenium.webdriver.chrome.service import Service
         program, driver = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
         if not program or not driver:
-            raise Unsupported("no Chromium and no Google Chrome with its driver is here")
+            raise Unsupported("the report was not looked at in a browser: install chromium and chromium-driver")
         options = webdriver.ChromeOptions()
         options.binary_location = program
         for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
