@@ -14,8 +14,10 @@ from harness.oracle_files import REPOSITORY, public_directory
 from harness.oracle_plsql import PlsqlPackage
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "pg_hugepages"
-# By default Hypothesis writes into the source tree.
+# By default both write into the source tree: failed examples, and character tables.
 hypothesis.configuration.set_hypothesis_home_dir(CACHE / "hypothesis")
+hypothesis.settings.register_profile("no-database", database=None)
+hypothesis.settings.load_profile("no-database")
 
 
 @pytest.fixture(scope="session")

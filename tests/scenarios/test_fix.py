@@ -27,7 +27,7 @@ def fix(server: Cluster, target: str) -> str:
 def needs(program: str) -> str:
     found = shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin:/sbin")
     if not found:
-        pytest.skip(f"{program} is not installed")
+        pytest.skip(f"what hugepage_fix prints was not given to {program}: install it")
     return found
 
 

@@ -15,6 +15,8 @@ mod signals;
 mod state;
 mod stopped_clusters;
 
+use std::io::Write;
+
 use clap::Parser;
 use clap::error::ErrorKind;
 
@@ -23,7 +25,7 @@ fn main() -> std::process::ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             // The terminal may be closed; the exit status still says what happened.
-            let _ = error.print();
+            let _ = print(&error);
             return match error.kind() {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => exit::OK,
                 _ => exit::USAGE,
@@ -37,5 +39,18 @@ fn main() -> std::process::ExitCode {
             eprintln!("hugepage-sidecar: {error:#}");
             exit::UNKNOWN.into()
         }
+    }
+}
+
+/// Prints the help, or what is wrong with the call, without the blanks that clap leaves at line ends.
+fn print(error: &clap::Error) -> std::io::Result<()> {
+    let mut text = String::new();
+    for line in error.render().ansi().to_string().lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    match error.use_stderr() {
+        true => anstream::stderr().write_all(text.as_bytes()),
+        false => anstream::stdout().write_all(text.as_bytes()),
     }
 }

@@ -72,7 +72,7 @@ fn print(out: &HostOutput, survey: &Survey) {
                 if row.memlock_unlimited == Some(true) { "unlimited".into() } else { size(row.memlock).into() },
             ]);
         }
-        println!("{rows}\n");
+        println!("{}\n", rows.trim_fmt());
         out.instances.iter().zip(&survey.instances).for_each(|(row, instance)| {
             let pieces = instance.memory.iter().flat_map(|memory| memory.by_page_size());
             let pieces: Vec<_> = pieces
@@ -142,7 +142,7 @@ fn print_pools(pools: &[PoolOutput]) {
             pool.recommended_nr_hugepages.map_or(String::new(), |pages| pages.to_string()),
         ]);
     }
-    println!("{rows}");
+    println!("{}", rows.trim_fmt());
 }
 
 /// The kind and the name of an instance; a long path is cut at its beginning.

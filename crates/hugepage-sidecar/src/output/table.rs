@@ -1,21 +1,19 @@
 //! Tables for a terminal of 80 columns.
 
-use std::io::IsTerminal;
-
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 use hugepage_core::Bytes;
 use hugepage_core::assess::Severity;
 
-/// The width of output in columns, unless it goes to a terminal.
+/// The width of output in columns, unless it goes to a terminal that reports its width; a serial console does not.
 const DEFAULT_WIDTH: u16 = 80;
 
-/// A table without borders; columns from `numbers_from` on are aligned to the right.
+/// A table without borders; columns from `numbers_from` on are aligned to the right. Print it by `trim_fmt()`: cells are
+/// filled with blanks to the width of their column.
 pub fn table(header: &[&str], numbers_from: usize) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(header).set_content_arrangement(ContentArrangement::Dynamic);
-    if !std::io::stdout().is_terminal() {
-        table.set_width(DEFAULT_WIDTH).force_no_tty();
-    }
+    let width = table.width().filter(|&width| width > 0).unwrap_or(DEFAULT_WIDTH);
+    table.set_width(width);
     if std::env::var_os("NO_COLOR").is_some() {
         table.force_no_tty();
     }

@@ -79,7 +79,7 @@ fn print_pool(pool: &PoolSizing) {
         rows.add_row(vec!["  (others)".to_owned(), String::new(), held.clone(), held, "0".to_owned()]);
     }
     if rows.row_count() > 0 {
-        println!("{rows}");
+        println!("{}", rows.trim_fmt());
     }
     for misfit in &pool.does_not_fit {
         let capacity = or_unknown(pool.capacity);
