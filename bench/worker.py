@@ -24,8 +24,8 @@ from harness.signals import unwind_on_signals
 from harness.status import EXTENSION
 from harness.units import KB, MB
 
-STARTS = 20
-MINUTES = 10.0
+STARTS, QUICK_STARTS = 20, 5
+MINUTES, QUICK_MINUTES = 10.0, 1.0
 BOUNDS = {"start_ms": 10.0, "cpu_percent": 0.01, "memory": 4 * MB}
 """The most that is acceptable: milliseconds, hundredths of one core, bytes."""
 

@@ -1,6 +1,6 @@
 //! The input of advice on this server, and the size of shared memory with other shared_buffers.
 
-use hugepage_core::advise::context::{Server, Situation, situation};
+use hugepage_core::advise::context::{AdviceContext, Server};
 use hugepage_core::assess::page_tables::PageTables;
 use hugepage_core::read::Root;
 use hugepage_core::{Bytes, Notes, PageSize};
@@ -10,8 +10,8 @@ use crate::preflight::on_disk::OnDisk;
 use crate::preflight::{self, Answer, Overrides};
 use crate::{assessment, processes, server};
 
-/// The situation of this server and its host now.
-pub fn now(root: &Root, notes: &mut Notes) -> Situation {
+/// The facts about this server and its host that advice needs, now.
+pub fn now(root: &Root, notes: &mut Notes) -> AdviceContext {
     let status = assessment::now(root, notes);
     let processes = processes::all(root, notes);
     let statuses = processes.iter().filter_map(|process| process.status.as_ref());
@@ -22,7 +22,7 @@ pub fn now(root: &Root, notes: &mut Notes) -> Situation {
         parallel_memory: server::parallel_memory(),
         page_tables: PageTables::sum(statuses, PageSize::base()),
     };
-    server::with_hierarchy(root, notes, |view, notes| situation(root, status, server, view, notes))
+    server::with_hierarchy(root, notes, |view, notes| AdviceContext::collect(root, status, server, view, notes))
 }
 
 /// The size of shared memory with these `shared_buffers` and the configuration on disk, as the server's program

@@ -8,7 +8,7 @@ use hugepage_core::history::record::{InstanceIdentity, Origin};
 use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::{Root, identity};
-use humantime::{format_rfc3339_micros, format_rfc3339_seconds};
+use humantime::format_rfc3339_micros;
 use pgrx::pg_sys;
 
 use crate::{log, memory, server, settings, shmem};
@@ -23,13 +23,8 @@ pub fn record(event: Event, status: &Status, notes: &mut Notes) -> Record {
     Record::new(event, format_rfc3339_micros(SystemTime::now()).to_string(), origin(notes), status)
 }
 
-/// The time now as `2026-11-21 10:00:00 UTC`.
-pub fn now_for_people() -> String {
-    format_rfc3339_seconds(SystemTime::now()).to_string().replace('T', " ").replace('Z', " UTC")
-}
-
-/// The memory that reading all of the history may take, in bytes, with all else that a call does: a record is several
-/// times as large as its line.
+/// The memory that a call needs at most if it reads all of the history, in bytes. A record needs several times the size
+/// of its line.
 pub fn memory() -> usize {
     let bytes = std::fs::metadata(file().path()).map_or(0, |file| file.len());
     memory::USUAL.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX).saturating_mul(10))

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use hugepage_core::advise::events::Volume;
-use hugepage_core::advise::log::Message;
+use hugepage_core::advise::events::LogLevel;
+use hugepage_core::advise::log::LogMessage;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
@@ -16,7 +16,7 @@ static LOGGED_PROBLEMS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 const MAX_LOGGED_PROBLEMS: usize = 50;
 
 /// Reports `message` at `level`, which must be below ERROR.
-pub fn report(level: PgLogLevel, message: Message) {
+pub fn report(level: PgLogLevel, message: LogMessage) {
     let code = match level {
         PgLogLevel::WARNING => PgSqlErrorCode::ERRCODE_WARNING,
         _ => PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
@@ -31,12 +31,12 @@ pub fn report(level: PgLogLevel, message: Message) {
     report.report(level);
 }
 
-/// Reports `message` at the level for its volume.
-pub fn report_as(volume: Volume, message: Message) {
-    let level = match volume {
-        Volume::Log => PgLogLevel::LOG,
-        Volume::Warning => PgLogLevel::WARNING,
-        Volume::Regression => settings::regression_level(),
+/// Reports `message` at PostgreSQL's name of `level`.
+pub fn report_as(level: LogLevel, message: LogMessage) {
+    let level = match level {
+        LogLevel::Log => PgLogLevel::LOG,
+        LogLevel::Warning => PgLogLevel::WARNING,
+        LogLevel::Regression => settings::regression_level(),
     };
     report(level, message);
 }
@@ -46,7 +46,7 @@ pub fn problem(text: String) {
     let Ok(mut logged) = LOGGED_PROBLEMS.lock() else { return };
     if logged.len() < MAX_LOGGED_PROBLEMS && logged.insert(text.clone()) {
         drop(logged);
-        report(PgLogLevel::LOG, Message { is_bad: false, message: text, detail: None, hint: None });
+        report(PgLogLevel::LOG, LogMessage { is_bad: false, message: text, detail: None, hint: None });
     }
 }
 

@@ -166,16 +166,16 @@ pub fn forget_main_mapping() {
 
 /// Calls `use_it` with the hugetlb hierarchy of cgroups; if it could not be read, without it and with a note.
 pub fn with_hierarchy<T>(root: &Root, notes: &mut Notes, use_it: impl FnOnce(CgroupView<'_>, &mut Notes) -> T) -> T {
-    // The postmaster maps the segment, so its cgroup counts and not that of the session that asks.
+    // The postmaster maps the segment, so its cgroup counts and not that of the session.
     let find = || {
         let process = postmaster_in_proc().unwrap_or_else(|| "self".to_owned());
         Hierarchy::find_of(root, &process).map_err(|error| error.to_string())
     };
     HIERARCHY.with(|known| match known.get_or_init(find) {
-        Ok(hierarchy) => use_it(Some(hierarchy.as_ref()), notes),
+        Ok(hierarchy) => use_it(CgroupView::of(Some(hierarchy)), notes),
         Err(error) => {
             notes.add(error.clone());
-            use_it(None, notes)
+            use_it(CgroupView::Unknown, notes)
         }
     })
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use hugepage_core::advise::log::Message;
+use hugepage_core::advise::log::LogMessage;
 use hugepage_core::assess::Threat;
 use hugepage_core::history::Record;
 use hugepage_core::model::{Cause, Loss};
@@ -52,7 +52,7 @@ pub struct LastStart {
     /// The regression against the start before; `None` if there is none.
     pub loss: Option<Loss>,
     /// The message for the log.
-    pub message: Message,
+    pub message: LogMessage,
     /// The record of the history, also if it could not be written.
     pub record: Record,
 }

@@ -1,7 +1,9 @@
 //! Runs in the postmaster each time it has allocated shared memory: one message in the log, one record in the history.
 
-use hugepage_core::advise::events::{self, Volume};
-use hugepage_core::advise::log::{Message, allocated};
+use std::time::SystemTime;
+
+use hugepage_core::advise::events::{self, LogLevel};
+use hugepage_core::advise::log::{LogMessage, allocated};
 use hugepage_core::assess::Status;
 use hugepage_core::history::Event;
 use hugepage_core::model::Loss;
@@ -33,14 +35,14 @@ fn log_and_record(status: &Status, mut notes: Notes) {
     let message = allocated(status, lost.as_ref(), &notes.into_vec());
     report(&message, lost.is_some());
     history::append(&record);
-    let loss = lost.map(|lost| Loss { at: history::now_for_people(), lost });
+    let loss = lost.map(|lost| Loss { at: SystemTime::now(), lost });
     shmem::set_last_start(Some(LastStart { cause: status.cause, loss, message, record }));
 }
 
 /// Logs the message of a start at its level; not at all if it is LOG and `pg_hugepages.log_startup` is off.
-pub fn report(message: &Message, is_regression: bool) {
-    let volume = events::volume_of_start(message, is_regression);
-    if volume != Volume::Log || settings::log_startup() {
-        log::report_as(volume, message.clone());
+pub fn report(message: &LogMessage, is_regression: bool) {
+    let level = events::level_of_start(message, is_regression);
+    if level != LogLevel::Log || settings::log_startup() {
+        log::report_as(level, message.clone());
     }
 }

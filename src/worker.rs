@@ -88,11 +88,11 @@ impl Worker {
         let record = history::record(event, &status, &mut notes);
         let before = self.last.take().or_else(|| before_first_sample(&record));
         let warned = shmem::replace_warned_threats(&status.threats());
-        let news = events::news(&status, record, before.as_ref(), &warned, reloaded);
-        for (volume, message) in news.messages {
-            log::report_as(volume, message);
+        let update = events::update(&status, record, before.as_ref(), &warned, reloaded);
+        for (level, message) in update.messages {
+            log::report_as(level, message);
         }
-        match news.record {
+        match update.record {
             Some(record) => self.append(record),
             None => self.last = before,
         }

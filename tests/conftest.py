@@ -80,14 +80,14 @@ def new_cluster(reserved_host: ReservedHost) -> Callable[..., Cluster]:
 def root() -> None:
     """For tests that change the host."""
     if os.geteuid() != 0:
-        pytest.skip("changes huge pages of the host or traces a server: needs root")
+        pytest.skip("nothing that changes huge pages of the host or traces a server was tried: run ./dev as root or with sudo")
 
 
 @pytest.fixture(scope="module")
 def shared_server() -> Iterator[SharedServer]:
     """One server for all tests of a module, which reserves the host for as long."""
     if os.geteuid() != 0:
-        pytest.skip("changes huge pages of the host: needs root")
+        pytest.skip("nothing that changes huge pages of the host was tried: run ./dev as root or with sudo")
     with ReservedHost() as reserved_host:
         yield SharedServer(reserved_host)
 

@@ -32,19 +32,14 @@ pub fn overrides(
 /// The number of blocks in `bytes`, within the bounds of `shared_buffers` (guc_tables.c).
 fn blocks(bytes: i64) -> Result<i32, InvalidArgument> {
     const BLOCK: i64 = pg_sys::BLCKSZ as i64;
-    const MIN_BLOCKS: i64 = 16;
-    const MAX_BLOCKS: i64 = (i32::MAX / 2) as i64;
-    let blocks = bytes / BLOCK;
-    match i32::try_from(blocks) {
-        Ok(whole) if bytes % BLOCK == 0 && (MIN_BLOCKS..=MAX_BLOCKS).contains(&blocks) => Ok(whole),
+    const MIN_BYTES: i64 = 16 * BLOCK;
+    const MAX_BYTES: i64 = (i32::MAX / 2) as i64 * BLOCK;
+    match i32::try_from(bytes / BLOCK) {
+        Ok(blocks) if bytes % BLOCK == 0 && (MIN_BYTES..=MAX_BYTES).contains(&bytes) => Ok(blocks),
         _ => Err(InvalidArgument {
             argument: "shared_buffers",
             value: bytes,
-            allowed: format!(
-                "It must be a multiple of {BLOCK} bytes from {} to {}.",
-                MIN_BLOCKS * BLOCK,
-                MAX_BLOCKS * BLOCK
-            ),
+            allowed: format!("It must be a multiple of {BLOCK} bytes from {MIN_BYTES} to {MAX_BYTES}."),
         }),
     }
 }

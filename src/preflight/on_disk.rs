@@ -114,13 +114,9 @@ impl OnDisk {
         &self.files.sources
     }
 
-    /// `huge_pages` (guc_tables.c: `huge_pages_options`).
+    /// `huge_pages`, its default where the value is not valid.
     pub fn huge_pages(&self) -> HugePages {
-        match self.get("huge_pages").unwrap_or_default().to_ascii_lowercase().as_str() {
-            "off" | "false" | "no" | "0" => HugePages::Off,
-            "on" | "true" | "yes" | "1" => HugePages::On,
-            _ => HugePages::Try,
-        }
+        self.get("huge_pages").and_then(HugePages::parse).unwrap_or(HugePages::Try)
     }
 
     /// `huge_page_size`; `None` for 0, the kernel's default size.

@@ -3,7 +3,6 @@
 use std::time::SystemTime;
 
 use hugepage_core::history::Record;
-use hugepage_core::history::record::Before;
 use hugepage_core::notes::Notes;
 use humantime::parse_rfc3339;
 use pgrx::datum::TimestampWithTimeZone;
@@ -48,7 +47,6 @@ fn hugepage_history() -> TableIterator<
     let _reserve = memory::reserve(history::memory());
     TableIterator::new(records().into_iter().map(|record| {
         let before = record.lost.as_ref();
-        let was = |field: fn(&Before) -> &String| before.map(|before| text(field(before).clone()));
         (
             time(&record.recorded_at),
             record.event.name(),
@@ -57,7 +55,7 @@ fn hugepage_history() -> TableIterator<
             text(record.server_version.clone()),
             text(record.host.clone()),
             record.boot_id.clone().map(text),
-            text(record.landed_in.clone()),
+            record.landed_in.to_string(),
             number(record.page_size),
             number(record.shared_memory),
             number(record.pages_needed),
@@ -66,14 +64,14 @@ fn hugepage_history() -> TableIterator<
             number(record.resv_hugepages),
             number(record.surplus_hugepages),
             number(record.page_tables),
-            text(record.restart_outlook.clone()),
-            record.cause.clone().map(text),
+            record.restart_outlook.to_string(),
+            record.cause.map(|cause| cause.to_string()),
             before.is_some(),
             record.detail.clone().map(text),
             before.and_then(|before| time(&before.recorded_at)),
-            was(|before| &before.landed_in),
+            before.map(|before| before.landed_in.to_string()),
             before.and_then(|before| number(before.page_size)),
-            was(|before| &before.restart_outlook),
+            before.map(|before| before.restart_outlook.to_string()),
         )
     }))
 }

@@ -30,8 +30,8 @@ fn hugepage_recommendations() -> TableIterator<
     let _reserve = memory::reserve(memory::USUAL);
     let root = Root::live();
     let mut notes = Notes::default();
-    let situation = advice::now(&root, &mut notes);
-    let found = recommendations(&situation, &mut |shared_buffers| advice::size_of(&root, shared_buffers));
+    let context = advice::now(&root, &mut notes);
+    let found = recommendations(&context, &mut |shared_buffers| advice::size_of(&root, shared_buffers));
     session_notes::replace("hugepage_recommendations", notes);
     TableIterator::new((1..).zip(found).map(|(priority, row)| {
         (

@@ -18,5 +18,5 @@ COMMENT ON COLUMN hugepage_recommendations.current IS 'its current value, NULL i
 COMMENT ON COLUMN hugepage_recommendations.recommended IS 'the recommended value, NULL if no value would help';
 COMMENT ON COLUMN hugepage_recommendations.reason IS 'the reason, with the numbers of this host';
 COMMENT ON COLUMN hugepage_recommendations.command IS 'the command that sets it: SQL for the area postgresql, else for a root shell';
-COMMENT ON COLUMN hugepage_recommendations.takes_effect IS 'when the change takes effect: now, reload, server restart or reboot';
+COMMENT ON COLUMN hugepage_recommendations.takes_effect IS 'when the change takes effect: now, server restart or reboot';
 COMMENT ON COLUMN hugepage_recommendations.saves IS 'memory that it frees, in bytes; NULL if none or unknown';

@@ -119,11 +119,12 @@ class Cluster:
                 through: Sequence[str] = (), cwd: Path | None = None) -> str:
         """Run a program of this installation as the server's user and return its stdout.
 
-        `through`: a command of root that runs it, such as unshare(1).
+        `through`: a command of root that runs it, such as unshare(1). `cwd`: by default the cluster's directory, because the
+        server's user may lack access to the current one.
         """
         become = ["runuser", "-u", SUPERUSER, "--"] if os.geteuid() == 0 else []
         return run(*through, *become, self.install.bindir / program, *arguments,
-                   prepare=within.join if within else None, cwd=cwd)
+                   prepare=within.join if within else None, cwd=cwd or self.root)
 
     def conf(self, **settings: Any) -> None:
         """Change settings on disk; None restores the default. They take effect at the next start or reload."""
@@ -234,7 +235,7 @@ class Cluster:
                     raise
                 self._page_sizes[bindir] = False
         if not self._page_sizes[bindir]:
-            raise Unsupported(f"the PostgreSQL in {bindir} cannot set huge_page_size")
+            raise Unsupported(f"other huge page sizes were not tried: the PostgreSQL in {bindir} has the default size only")
 
 
 def rows(connection: Any, statement: str, *arguments: Any) -> list[dict]:

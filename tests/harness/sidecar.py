@@ -63,7 +63,9 @@ def binary_for_everybody() -> Path:
     directory = Path(tempfile.mkdtemp(prefix="pg_hugepages-sidecar-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     directory.chmod(0o755)
-    return Path(shutil.copy(binary(), directory))
+    copy = Path(shutil.copy(binary(), directory))
+    copy.chmod(0o755)
+    return copy
 
 
 def command(*arguments: str | Path, user: str | None = None, through: Sequence[str | Path] = ()) -> list[str]:

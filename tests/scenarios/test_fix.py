@@ -27,13 +27,13 @@ def fix(server: Cluster, target: str) -> str:
 def needs(program: str) -> str:
     found = shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin:/sbin")
     if not found:
-        pytest.skip(f"{program} is not installed")
+        pytest.skip(f"what hugepage_fix prints was not given to {program}: install it")
     return found
 
 
 @pytest.fixture
 def short(new_cluster, pool) -> tuple:
-    """A server in base pages for want of a pool, and the pool."""
+    """A server in base pages because there is no pool, and the pool."""
     borrowed = pool(2 * MB, 0)
     server = create_extension(new_cluster().start())
     [row] = server.sql("SELECT recommended_nr_hugepages AS pages, landed_in FROM hugepage_status")

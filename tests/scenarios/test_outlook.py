@@ -140,7 +140,7 @@ def test_of_the_configuration_on_disk(new_cluster, pool, settings, said):
     checked_status(server, session, verdict="ok", restart_outlook="hugetlb")
     server.conf(**settings)
     row = checked_status(server, session, restart_outlook=said)
-    assert ("configuration now on disk" in row["message"]) == (said != "hugetlb")
+    assert ("configuration on disk" in row["message"]) == (said != "hugetlb")
     assert_comes_true(server, said)
 
 

@@ -84,7 +84,7 @@ def assert_foretold(shared_server: SharedServer, server: Cluster, page_size: int
 def test_pages_foretold_are_the_pages_mapped(shared_server, settings):
     server = shared_server.server
     if "pg_stat_statements" in settings.get("shared_preload_libraries", "") and not server.install.has_extension("pg_stat_statements"):
-        raise Unsupported("this PostgreSQL has no contrib modules")
+        raise Unsupported("preflight with pg_stat_statements was not tried: this PostgreSQL has no contrib modules")
     shared_server.empty_pools()
     if main_mapping(server.postmaster).landed_in == "hugetlb":
         # Out of its pages, so that the whole pool is known to be free.
@@ -120,7 +120,7 @@ def test_altered_by_alter_system(shared_server, server):
 
 def test_ssl_with_its_certificate_in_the_data_directory(shared_server, server):
     if not re.search("--with-(openssl|ssl=)", server.install.ask("configure")):
-        raise Unsupported("this PostgreSQL was built without SSL")
+        raise Unsupported("preflight with SSL was not tried: this PostgreSQL was built without it")
     subprocess.run(["openssl", "req", "-new", "-x509", "-nodes", "-subj", "/CN=test", "-days", "2", "-out",
                     server.data / "server.crt", "-keyout", server.data / "server.key"], check=True, capture_output=True)
     for name in ("server.crt", "server.key"):

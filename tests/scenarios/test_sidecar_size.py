@@ -188,8 +188,8 @@ def test_explain_counts_as_the_script_does(oracle, pool, new_cluster, sized, tmp
     release = re.match(r"(\d+)\.(\d+)", Path("/proc/sys/kernel/osrelease").read_text()).groups()
     assert script["knows_this_kernel"] == (".".join(release) in ("2.4", "2.6", "3.8", "3.10", "4.1", "4.14"))
     text = " ".join(sidecar.run("size", "--explain", "--running-only", "--state-dir", tmp_path).stdout.split())
-    assert f"hugepages_settings.sh would say {script['pages']} where this says" in text
-    assert "10 pages too many: it adds one to each segment" in text
+    assert f"hugepages_settings.sh would recommend {script['pages']} pages instead of" in text
+    assert "10 pages too many: it adds one page per segment" in text
 
 
 def test_formats(oracle, pool, tmp_path):

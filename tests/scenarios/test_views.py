@@ -1,4 +1,4 @@
-"""hugepage_pools, hugepage_segments and its detail, beside sysfs and smaps read by hand."""
+"""hugepage_pools, hugepage_segments and its detail, compared with sysfs and smaps."""
 
 from pathlib import Path
 
@@ -67,7 +67,7 @@ def test_segments(new_cluster, pool, landed_in):
 
 
 def test_dynamic_segments(new_cluster):
-    """Every backend has the control segment of dynamic shared memory mapped, at least."""
+    """Every backend maps at least the control segment of dynamic shared memory."""
     server = create_extension(new_cluster(dynamic_shared_memory_type="posix").start())
     session = server.connect()
     maps = Path(f"/proc/{session.info.backend_pid}/maps").read_text().splitlines()

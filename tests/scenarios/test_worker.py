@@ -1,4 +1,4 @@
-"""The worker: it warns before the loss, says a thing once, and is no burden."""
+"""The worker: it warns before a loss, logs each event once, and blocks nothing."""
 
 import os
 import signal
@@ -16,14 +16,14 @@ from harness.status import assert_hint_is_exact, checked_status, create_extensio
 from harness.strace import traced
 from harness.units import MB
 
-LOSES = "^the next start would lose huge pages, a restart after a crash included$"
-AGAIN = "^the next start would have its huge pages again$"
-CAPPED = "^a cgroup allows fewer huge pages than shared memory has$"
+LOSES = "^the next start would lose huge pages \\(also after a crash\\)$"
+AGAIN = "^the next start would get its huge pages again$"
+CAPPED = "^a cgroup allows fewer huge pages than shared memory uses$"
 UNCAPPED = "^the cgroup allows all huge pages of shared memory again$"
 
 
-def test_pool_shrunk_while_running(new_cluster, pool):
-    """Warned of at the next look, once, whatever becomes of the worker; the end of it is said once; the hint is exact."""
+def test_warn_once_when_the_pool_shrinks(new_cluster, pool):
+    """The next sample warns, once, also if the worker is replaced; recovery is logged once; the hint is exact."""
     server = new_cluster(**WATCHED)
     needed = server.pages_needed(2 * MB)
     borrowed = pool(2 * MB, needed)
@@ -40,7 +40,7 @@ def test_pool_shrunk_while_running(new_cluster, pool):
     pid = await_worker(server, other_than=pid)
     await_samples(server, 3)
     [warning] = logged(server, LOSES)
-    assert f"At the next start {needed} pages of 2 MB are needed and 0 are certain." in warning.detail
+    assert f"Next start: only 0 of the {needed} pages of 2 MB needed are guaranteed." in warning.detail
     assert events(server) == [("start", "hugetlb", False), ("change", "hugetlb", True)]
 
     borrowed.resize(needed)
@@ -51,8 +51,8 @@ def test_pool_shrunk_while_running(new_cluster, pool):
     assert_hint_is_exact(server, warning.hint, borrowed)
 
 
-def test_cgroup_limit_lowered_while_running(new_cluster, pool, cgroup):
-    """Both kinds: on what may be reserved, which the next start needs, and on what may be touched, which kills now."""
+def test_warn_when_a_cgroup_limit_is_lowered(new_cluster, pool, cgroup):
+    """Both kinds: rsvd.max, which the next start needs, and max, which kills processes now."""
     server, wide, narrow = new_cluster(**WATCHED), cgroup(), cgroup()
     needed = server.pages_needed(2 * MB)
     pool(2 * MB, needed)
@@ -85,15 +85,15 @@ def test_cgroup_limit_lowered_while_running(new_cluster, pool, cgroup):
     assert history(server)[-2]["detail"] == "threats from none to cgroup_limit"
 
 
-def test_configuration_changed_on_disk(new_cluster, pool):
-    """What the next start would lose or refuse is warned of without a reload."""
+def test_warn_when_the_configuration_on_disk_changes(new_cluster, pool):
+    """Warns without a reload if the next start would lose huge pages or fail."""
     server = new_cluster(**WATCHED)
     pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start())
     await_worker(server)
     for change, warned in (
-        ({"shared_buffers": "256MB"}, "^the next start would lose huge pages with the configuration now on disk$"),
-        ({"huge_pages": True}, "^the next start would fail with the configuration now on disk$"),
+        ({"shared_buffers": "256MB"}, "^the next start would lose huge pages with the configuration on disk$"),
+        ({"huge_pages": True}, "^the next start would fail with the configuration on disk$"),
     ):
         server.conf(**change)
         until("the warning", lambda: logged(server, warned, "WARNING"))
@@ -107,8 +107,8 @@ def test_configuration_changed_on_disk(new_cluster, pool):
     checked_status(server, verdict="ok", restart_outlook="hugetlb")
 
 
-def test_killed(new_cluster, pool):
-    """With TERM it comes back and repeats nothing; with KILL the server restarts, as for any of its processes."""
+def test_restart_the_worker(new_cluster, pool):
+    """After TERM it starts again and repeats no warning; after KILL the server restarts, as for any of its processes."""
     server = new_cluster(**WATCHED)
     pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start())
@@ -126,8 +126,8 @@ def test_killed(new_cluster, pool):
     assert [message.level for message in messages(server.log())] == ["LOG", "LOG"]
 
 
-def test_reload(new_cluster):
-    """A reload that changes a setting is recorded, another one is not; with sample_interval 0 as well."""
+def test_record_a_reload(new_cluster):
+    """A reload is recorded only if it changes a setting of the extension; also with sample_interval = 0."""
     server = create_extension(new_cluster(**PRELOADED, huge_pages=False).start())
     await_worker(server)
 
@@ -167,9 +167,9 @@ def test_reload(new_cluster):
         await_worker(server)
 
 
-def test_stands_in_nobodys_way(new_cluster):
-    """Seen in pg_stat_activity, in no database; it lets databases be dropped, also while it does not look, and a server
-    stop; nothing of it is left behind when the postmaster is killed."""
+def test_block_nothing(new_cluster):
+    """pg_stat_activity shows it without a database. DROP DATABASE and a stop of the server do not wait for it, and it
+    ends when the postmaster is killed."""
     server = new_cluster(**PRELOADED).start()
     pid = await_worker(server)
     [row] = server.sql("SELECT datname, backend_type FROM pg_stat_activity WHERE pid = %s", pid)
@@ -190,8 +190,8 @@ def test_stands_in_nobodys_way(new_cluster):
 
 
 @pytest.mark.any_major
-def test_history_that_cannot_be_kept(new_cluster, pool):
-    """Nothing is repeated for want of a memory: with a file that can't be written, and without a history."""
+def test_warn_once_without_a_history(new_cluster, pool):
+    """No warning is repeated if the history file is not writable or the history is off."""
     server = new_cluster(**WATCHED)
     needed = server.pages_needed(2 * MB)
     borrowed = pool(2 * MB, needed)
@@ -208,7 +208,7 @@ def test_history_that_cannot_be_kept(new_cluster, pool):
     await_worker(server, other_than=pid)
     await_samples(server, 2)
     found = [(message.level, message.text.split(" \"")[0]) for message in messages(server.log()[at:])]
-    assert found == [("WARNING", "shared memory has lost what it had: it was in huge pages of 2 MB, is in 4 kB pages"),
+    assert found == [("WARNING", "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages"),
                      ("LOG", "could not open history file")]
 
     server.conf(**{"pg_hugepages.history_size": 0})

@@ -1,4 +1,4 @@
-//! Pure arithmetic on facts: where shared memory landed, why, what a restart would get, and how grave that is.
+//! Pure arithmetic on facts: where shared memory landed, why, what a restart would get, and how severe that is.
 
 mod cause;
 pub mod finding;

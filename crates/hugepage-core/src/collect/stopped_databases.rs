@@ -1,4 +1,4 @@
-//! Oracle instances that are configured on a host and do not run, and what they will need.
+//! Oracle instances that are configured on a host and do not run, and the pages that they will need.
 
 use crate::assess::host::PoolNeed;
 use crate::assess::oracle_size::{self, when_down};
@@ -12,7 +12,7 @@ use crate::{PageSize, Pages};
 /// A server that does not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoppedDatabase {
-    /// What it is: `oracle`, `asm`, `postgresql`.
+    /// Its kind: `oracle`, `asm`, `postgresql`.
     pub kind: &'static str,
     /// Its SID, or its data directory.
     pub name: String,
@@ -25,23 +25,23 @@ pub struct StoppedDatabase {
 /// What a server that does not run will ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wants {
-    /// So many huge pages, and what says so.
+    /// This number of huge pages, and the source of the number.
     Pages(Pages, &'static str),
     /// None, and why.
     None(&'static str),
-    /// It could not be found out, and why.
+    /// It could not be determined, and why.
     Unknown(String),
 }
 
 impl StoppedDatabase {
-    /// As a part of a pool; `None` where no number is known.
+    /// Its need of a pool; `None` if the number is unknown.
     pub fn need(&self) -> Option<(Option<PageSize>, PoolNeed)> {
         let Wants::Pages(pages, _) = self.wants else { return None };
         Some((self.page_size, PoolNeed { name: self.name.clone(), pages, held: Pages(0), is_running: false }))
     }
 }
 
-/// Those of oratab that do not run.
+/// The instances of oratab that do not run.
 pub fn oracle(root: &Root, survey: &Survey, notes: &mut Notes) -> Vec<StoppedDatabase> {
     let default = survey.default_page_size();
     let runs = |sid: &str| survey.instances.iter().any(|instance| instance.name == sid);
@@ -68,7 +68,7 @@ fn wants(root: &Root, instance: &OracleInstance, home: &str, page_size: PageSize
     let destination = parameters.as_ref().and_then(|parameters| parameters.get("diagnostic_dest"));
     let start = Search { diagnostic_dest: destination, ..search }.last_start(root, notes).map(|(_, start)| start);
     let known = [parameters.as_ref(), start.as_ref().map(|start| &start.parameters)];
-    // The parameter file is what the next start reads; the log tells of the last one.
+    // The next start reads the parameter file; the log shows the last start.
     let setting = known.iter().flatten().find_map(|parameters| parameters.get("use_large_pages"));
     if setting.is_some_and(|setting| setting.eq_ignore_ascii_case("false")) {
         return Wants::None("use_large_pages = FALSE");
@@ -88,7 +88,7 @@ fn wants(root: &Root, instance: &OracleInstance, home: &str, page_size: PageSize
         oracle_size::OracleNeed::Pages(pages) => Wants::Pages(pages, "its parameters"),
         oracle_size::OracleNeed::AutomaticMemory => Wants::None("MEMORY_TARGET: its SGA is files in /dev/shm"),
         oracle_size::OracleNeed::Unknown => Wants::Unknown(format!(
-            "neither a parameter file with SGA_MAX_SIZE or SGA_TARGET nor an alert log that tells was found for {home}"
+            "neither a parameter file with SGA_MAX_SIZE or SGA_TARGET nor an alert log with the size was found for {home}"
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! The metrics of a host with all its instances, as the sidecar sees it.
+//! The metrics of a surveyed host with all its instances.
 
 use super::{InstanceMetrics, MetricsSnapshot};
 use crate::collect::instances::{self, Survey};
@@ -17,8 +17,8 @@ impl From<&Survey> for MetricsSnapshot {
     }
 }
 
-/// Its name, and what tells it from another one of that name: containers often have one data directory each at the same
-/// path. A series that occurs twice would make all of the text unreadable.
+/// The name, made unique: containers often have their data directories at the same path, and a duplicate series makes the
+/// whole text invalid.
 fn name(instance: &instances::Instance, all: &[instances::Instance]) -> String {
     let same: Vec<_> =
         all.iter().filter(|other| (other.kind, &other.name) == (instance.kind, &instance.name)).collect();

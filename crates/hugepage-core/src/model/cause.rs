@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// Why shared memory is not as asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// `huge_pages = off`.
     Disabled,
@@ -17,15 +20,16 @@ pub enum Cause {
     PoolEmpty,
     /// The pool has pages, but fewer than needed.
     PoolTooSmall,
-    /// The pool has pages enough, but others have them.
+    /// The pool has enough pages, but other processes use them.
     PoolTaken,
-    /// The pool has pages enough, but a cgroup may not reserve them.
+    /// The pool has enough pages, but a cgroup may not reserve them.
     CgroupLimit,
-    /// The pool has pages enough, but the server may not lock that much memory.
+    /// The pool has enough pages, but the server may not lock that much memory.
     MemlockLimit,
-    /// The pool has pages enough, but the kernel lets only a group have them that the server is not in.
+    /// The pool has enough pages, but the kernel reserves them to a group that the server is not in.
     ShmGroup,
-    /// Nothing of what can be seen explains it (any more).
+    /// No visible fact explains it, or no longer does.
+    #[serde(other)]
     Unknown,
 }
 

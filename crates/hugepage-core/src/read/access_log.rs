@@ -1,10 +1,9 @@
-//! What of a root was looked at: the exact list of files that an answer came from, so that a capture needs no list of
-//! its own that could miss one.
+//! Which files of a root were read. A capture copies exactly these, so it needs no list of its own.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How something was looked at.
+/// What was asked of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccessKind {
     /// Where a symbolic link points to.
@@ -13,32 +12,51 @@ pub enum AccessKind {
     Content,
     /// The names in a directory.
     Names,
-    /// Whether there is anything.
+    /// Whether it exists.
     Existence,
 }
 
-/// One look, at an absolute path as the kernel names it, there or not.
+/// An access to an absolute path as the kernel names it, whether it exists or not.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileAccess {
-    /// Where.
+    /// The path.
     pub path: String,
-    /// What for.
-    pub how: AccessKind,
+    /// What was asked of it.
+    pub kind: AccessKind,
 }
 
-/// All looks so far; clones share them.
+/// All accesses so far; clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct AccessLog(Arc<Mutex<BTreeSet<FileAccess>>>);
 
 impl AccessLog {
-    /// Notes one.
-    pub(super) fn add(&self, path: &str, how: AccessKind) {
-        let look = FileAccess { path: path.to_owned(), how };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(look);
+    /// Every access so far, by path.
+    pub fn accesses(&self) -> Vec<FileAccess> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
+
+/// Adds to a log, or does nothing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recorder(Option<AccessLog>);
+
+impl Recorder {
+    /// One with an empty log.
+    pub(super) fn with_log() -> (Self, AccessLog) {
+        let log = AccessLog::default();
+        (Self(Some(log.clone())), log)
     }
 
-    /// All of them, by path.
-    pub fn looks(&self) -> Vec<FileAccess> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    /// Whether accesses are recorded.
+    pub(super) const fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Records an access to `path` below `prefix`.
+    pub(super) fn add(&self, prefix: &str, path: &str, kind: AccessKind) {
+        if let Some(AccessLog(accesses)) = &self.0 {
+            let access = FileAccess { path: format!("{prefix}{path}"), kind };
+            accesses.lock().unwrap_or_else(PoisonError::into_inner).insert(access);
+        }
     }
 }

@@ -1,12 +1,14 @@
-//! Readers: each takes the text of one kernel file, and an edge that opens it below an injected [`Root`].
+//! Readers: each module parses one file format, and opens the file below an injected [`Root`].
 //!
-//! Readers know nothing of advice. A field the kernel at hand does not have is `None`.
+//! Readers decide nothing. A field that the running kernel does not have is `None`.
 
 pub mod access_log;
+mod auxv;
 pub mod boot;
 pub mod buddyinfo;
 pub mod cgroup;
 pub mod identity;
+pub mod kernel_release;
 pub mod maps;
 pub mod meminfo;
 #[cfg(feature = "oracle")]
@@ -15,6 +17,7 @@ pub mod own_mapping;
 pub mod pool;
 pub mod postgresql_conf;
 pub mod postmaster_opts;
+pub mod pressure;
 pub mod process;
 pub mod procmap_query;
 pub mod rlimit;

@@ -10,15 +10,15 @@ use std::time::SystemTime;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 
-use crate::read::access_log::{AccessKind, AccessLog};
-use crate::{PageSize, ReadError};
+use crate::ReadError;
+use crate::read::access_log::{AccessKind, AccessLog, Recorder};
 
 /// In a tree made by a capture: what its host refused to show, a line `ERRNO PATH` each.
 pub const REFUSED: &str = "refused";
 /// No file read here is anywhere near this long; a longer one is refused instead of filling memory.
-const LONGEST: usize = 16 << 20;
+const MAX_FILE_BYTES: usize = 16 << 20;
 /// Holds /proc/meminfo and /proc/PID/status of today's kernels twice over.
-const BUFFER: usize = 4096;
+const BUFFER_BYTES: usize = 4096;
 
 /// Where `/` is.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub struct Root {
     place: PathBuf,
     /// In front of every path that is noted or was refused: where this is below the root that those speak of.
     prefix: String,
-    record: Option<AccessLog>,
+    recorder: Recorder,
     /// By path, the error numbers of what the host that was captured refused to show.
     refused: BTreeMap<String, i32>,
 }
@@ -34,7 +34,12 @@ pub struct Root {
 impl Root {
     /// The machine this runs on.
     pub fn live() -> Self {
-        Self { place: PathBuf::from("/"), prefix: String::new(), record: None, refused: BTreeMap::new() }
+        Self {
+            place: PathBuf::from("/"),
+            prefix: String::new(),
+            recorder: Recorder::default(),
+            refused: BTreeMap::new(),
+        }
     }
 
     /// A tree of files that stands for a machine.
@@ -43,14 +48,19 @@ impl Root {
         let text = fs::read_to_string(place.join(REFUSED)).unwrap_or_default();
         let refusal =
             |line: &str| line.split_once(' ').and_then(|(errno, path)| Some((path.to_owned(), errno.parse().ok()?)));
-        Self { place, prefix: String::new(), record: None, refused: text.lines().filter_map(refusal).collect() }
+        Self {
+            place,
+            prefix: String::new(),
+            recorder: Recorder::default(),
+            refused: text.lines().filter_map(refusal).collect(),
+        }
     }
 
-    /// The same place, where every look is noted. It is no longer live: files answer, and no system calls, so that
-    /// what is noted is what the same question needs of a tree of files.
+    /// The same place, where every access is recorded. It is no longer live: files answer, and no system calls, so that
+    /// the log has what the same question needs of a tree of files.
     pub fn recording(&self) -> (Self, AccessLog) {
-        let record = AccessLog::default();
-        (Self { record: Some(record.clone()), ..self.clone() }, record)
+        let (recorder, log) = Recorder::with_log();
+        (Self { recorder, ..self.clone() }, log)
     }
 
     /// The tree below `path`, such as the files that a process in a container sees (`/proc/PID/root`, proc(5)).
@@ -60,7 +70,7 @@ impl Root {
 
     /// Whether this is the running machine, so that system calls may answer instead of files.
     pub fn is_live(&self) -> bool {
-        self.place == Path::new("/") && self.record.is_none()
+        self.place == Path::new("/") && !self.recorder.is_on()
     }
 
     /// Whether `path` is a file of a tree, so that reading it asks nothing of a kernel. Where looks are noted, this is
@@ -70,10 +80,8 @@ impl Root {
         self.place != Path::new("/")
     }
 
-    fn note(&self, path: &str, how: AccessKind) {
-        if let Some(record) = &self.record {
-            record.add(&format!("{}{path}", self.prefix), how);
-        }
+    fn note(&self, path: &str, kind: AccessKind) {
+        self.recorder.add(&self.prefix, path, kind);
     }
 
     /// The refusal of the host that was captured, instead of the error that its tree has nothing there.
@@ -82,19 +90,6 @@ impl Root {
             Some(errno) if error.kind() == io::ErrorKind::NotFound => io::Error::from_raw_os_error(*errno),
             _ => error,
         }
-    }
-
-    /// The base page size of the machine that the tree stands for: of another one, what its kernel put into the
-    /// auxiliary vector of every process, where sysconf(3) has it from as well (getauxval(3), `AT_PAGESZ`).
-    pub fn base_page_size(&self) -> Result<PageSize, ReadError> {
-        const PATH: &str = "/proc/self/auxv";
-        if self.is_live() {
-            return Ok(PageSize::base());
-        }
-        let mut bytes = Vec::new();
-        let mut file = self.open(PATH)?;
-        file.read_to_end(&mut bytes).map_err(|source| self.error("read", PATH, source))?;
-        page_size_in(&bytes).ok_or_else(|| self.content(PATH, "it has no AT_PAGESZ"))
     }
 
     /// The real place of `path`, which is absolute as the kernel names it.
@@ -148,15 +143,15 @@ impl Root {
     /// The whole text of `path`; bytes that are not UTF-8 are replaced.
     pub fn read(&self, path: &str) -> Result<String, ReadError> {
         let mut file = self.open(path)?;
-        let mut bytes = vec![0; BUFFER];
+        let mut bytes = vec![0; BUFFER_BYTES];
         let mut filled = 0;
         loop {
             match self.read_some(path, &mut file, &mut bytes[filled..])? {
                 0 => break,
                 count => filled += count,
             }
-            if filled > LONGEST {
-                return Err(self.content(path, format!("it is longer than {LONGEST} bytes")));
+            if filled > MAX_FILE_BYTES {
+                return Err(self.content(path, format!("it is longer than {MAX_FILE_BYTES} bytes")));
             }
             if filled == bytes.len() {
                 bytes.resize(filled * 2, 0);
@@ -178,7 +173,7 @@ impl Root {
     }
 
     fn take_short<T>(&self, path: &str, mut file: File, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
-        let mut bytes = [0; BUFFER];
+        let mut bytes = [0; BUFFER_BYTES];
         let count = self.read_some(path, &mut file, &mut bytes)?;
         if count == bytes.len() {
             return Ok(take(&self.read(path)?));
@@ -258,17 +253,6 @@ impl Root {
     }
 }
 
-/// Takes an auxiliary vector: pairs of 64-bit words, in the byte order of the machine that it comes from.
-fn page_size_in(auxv: &[u8]) -> Option<PageSize> {
-    const AT_PAGESZ: u64 = 6;
-    let (words, _) = auxv.as_chunks::<8>();
-    [u64::from_le_bytes, u64::from_be_bytes].into_iter().find_map(|word| {
-        let (pairs, _) = words.as_chunks::<2>();
-        let &[_, size] = pairs.iter().find(|[key, _]| word(*key) == AT_PAGESZ)?;
-        PageSize::new(word(size))
-    })
-}
-
 /// A directory that is open, so that its files are near.
 #[derive(Debug)]
 pub struct Directory<'a> {
@@ -281,7 +265,7 @@ impl Directory<'_> {
     /// The one number that its file `name` holds.
     pub fn read_number(&self, name: &str) -> Result<u64, ReadError> {
         let path = || format!("{}/{name}", self.path);
-        if self.root.record.is_some() {
+        if self.root.recorder.is_on() {
             self.root.note(&path(), AccessKind::Content);
         }
         match openat(&self.descriptor, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
@@ -305,29 +289,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_auxiliary_vector_of_either_byte_order_has_the_page_size() {
-        let vector = [(33u64, 0x7ffd_0000_0000u64), (16, 0x1f8b_fbff), (6, 65536), (17, 100), (0, 0)];
-        let little: Vec<u8> =
-            vector.iter().flat_map(|(key, value)| [key.to_le_bytes(), value.to_le_bytes()]).flatten().collect();
-        let big: Vec<u8> =
-            vector.iter().flat_map(|(key, value)| [key.to_be_bytes(), value.to_be_bytes()]).flatten().collect();
-        assert_eq!(page_size_in(&little), PageSize::from_kib(64));
-        assert_eq!(page_size_in(&big), PageSize::from_kib(64));
-        assert_eq!(page_size_in(&little[..40]), None);
-        assert_eq!(page_size_in(b"text, not a vector"), None);
-    }
-
-    #[test]
     fn every_look_is_noted_and_files_answer() {
         let (root, record) = Root::live().recording();
         assert!(!root.is_live());
-        assert_eq!(root.base_page_size().unwrap(), PageSize::base());
+        assert_eq!(root.base_page_size().unwrap(), crate::PageSize::base());
         let _ = root.clone().read("/proc/none");
         let _ = root.list("/proc/self/ns");
         let _ = root.read_link("/proc/self/exe");
         let _ = root.directory("/proc/sys/vm").unwrap().read_number("swappiness");
         root.exists("/sys/kernel/mm");
-        let looks: Vec<_> = record.looks().into_iter().map(|look| (look.path, look.how)).collect();
+        let looks: Vec<_> = record.accesses().into_iter().map(|access| (access.path, access.kind)).collect();
         let expected = [
             ("/proc/none", AccessKind::Content),
             ("/proc/self/auxv", AccessKind::Content),
@@ -373,12 +344,5 @@ mod tests {
         assert_eq!(root.list("/etc").unwrap(), ["above", "conf.d", "inside", "outside", "plain"]);
         std::os::unix::fs::symlink("/etc", of("proc/7/root/etc/all")).unwrap();
         assert_eq!(root.list("/etc/all").unwrap().len(), 6);
-    }
-
-    /// What a tree would say of this machine is what sysconf(3) says.
-    #[test]
-    fn the_auxiliary_vector_agrees_with_sysconf() {
-        let auxv = fs::read("/proc/self/auxv").unwrap();
-        assert_eq!(page_size_in(&auxv), Some(PageSize::base()));
     }
 }

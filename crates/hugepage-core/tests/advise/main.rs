@@ -4,7 +4,7 @@ mod fix;
 mod properties;
 mod rules;
 
-use hugepage_core::advise::context::{Server, Situation};
+use hugepage_core::advise::context::{AdviceContext, Server};
 use hugepage_core::advise::{Recommendation, recommendations};
 use hugepage_core::assess::Status;
 use hugepage_core::assess::page_tables::PageTables;
@@ -87,7 +87,7 @@ fn pool(page_size: PageSize, [nr, free, resv, surplus, overcommit]: [u64; 5]) ->
 }
 
 impl Host {
-    fn situation(&self) -> Situation {
+    fn context(&self) -> AdviceContext {
         let size = shared_memory(self.shared_buffers);
         let size = if self.huge { size.next_multiple_of(self.page_size.bytes().0) } else { size };
         let start = 0x7f00_0000_0000;
@@ -133,7 +133,7 @@ impl Host {
             loss: None,
         };
         let command_line = self.at_boot.map(|pages| (Some(self.page_size), Pages(pages))).into_iter().collect();
-        Situation {
+        AdviceContext {
             status: Status::of(facts),
             server: Server {
                 major: 17,
@@ -162,6 +162,6 @@ impl Host {
     }
 
     fn recommendations(&self) -> Vec<Recommendation> {
-        recommendations(&self.situation(), &mut |buffers| Some(Bytes(shared_memory(buffers.0))))
+        recommendations(&self.context(), &mut |buffers| Some(Bytes(shared_memory(buffers.0))))
     }
 }

@@ -35,7 +35,7 @@ fn hosts() -> impl Strategy<Value = Host> {
 proptest! {
     #[test]
     fn never_more_than_the_host_holds_and_never_fewer_than_needed(host in hosts()) {
-        let status = host.situation().status;
+        let status = host.context().status;
         let capacity = status.capacity.unwrap().0;
         let share = status.share.unwrap();
         for row in host.recommendations() {
@@ -66,7 +66,7 @@ proptest! {
     fn monotonic_in_shared_buffers(host in hosts(), more in 1u64..4096) {
         let larger = Host { shared_buffers: host.shared_buffers + more * MIB, huge: false, ..host.clone() };
         let host = Host { huge: false, ..host };
-        let (before, after) = (host.situation().status, larger.situation().status);
+        let (before, after) = (host.context().status, larger.context().status);
         prop_assert!(after.to_land >= before.to_land && after.recommended >= before.recommended);
     }
 }

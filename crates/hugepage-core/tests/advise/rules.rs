@@ -55,10 +55,10 @@ fn the_pool() {
 fn fragmented_memory_is_told() {
     let host = Host { huge: false, pool: [0; 5], ready: Some(10), ..Host::default() };
     let rows = host.recommendations();
-    assert!(rows[0].reason.contains("only 10 of the 534 more stand ready"), "{rows:?}");
+    assert!(rows[0].reason.contains("only 10 of 534 more pages can be allocated"), "{rows:?}");
     let at_boot = rows.iter().find(|row| row.setting == "hugepages").unwrap();
     assert_eq!(at_boot.recommended.as_deref(), Some("534"));
-    assert!(at_boot.reason.contains("only 10 stand ready"), "{at_boot:?}");
+    assert!(at_boot.reason.contains("only 10 of the 534 missing pages"), "{at_boot:?}");
     assert!(at_boot.command.as_ref().unwrap().contains("hugepagesz=2M hugepages=534"), "{at_boot:?}");
     // Enough lies ready: nothing has to wait for a boot.
     let rows = Host { ready: Some(534), ..host }.recommendations();

@@ -14,7 +14,7 @@ type PoolCase = (u64, Option<u32>, bool, u64, Option<u64>, Option<u64>, Option<u
 #[test]
 fn pools_with_what_is_obtainable() {
     let missing = "could not list \"/sys/kernel/mm/hugepages\": No such file or directory";
-    let hidden = "cgroup limits that can't be seen from here may hold too";
+    let hidden = "cgroup limits that are not visible from here may apply too";
     let mounts =
         "could not understand \"/proc/self/mountinfo\": no cgroup file system with the hugetlb controller is mounted";
     let cases: [(&str, &[PoolCase], &[&str]); 8] = [
@@ -84,7 +84,7 @@ fn pools_with_what_is_obtainable() {
         let root = host(name);
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
-        let view: CgroupView<'_> = hierarchy.as_ref().map(Option::as_ref);
+        let view = CgroupView::of(hierarchy.as_ref());
         let rows = pools::rows(&root, view, &mut notes);
         let found: Vec<PoolCase> = rows
             .iter()
@@ -138,7 +138,7 @@ fn no_cgroups_and_unknown_ones() {
         let root = host(name);
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
-        let found = limits(&root, hierarchy.as_ref().map(Option::as_ref), page_size(2 * MIB), &mut notes);
+        let found = limits(&root, CgroupView::of(hierarchy.as_ref()), page_size(2 * MIB), &mut notes);
         assert_eq!(found, expected, "{name}");
         assert_eq!(notes.into_vec().is_empty(), expected.is_some(), "{name}: what is unknown has a note");
     }

@@ -1,4 +1,4 @@
-//! Settings of Oracle, and of its owner's limits, that keep an SGA from huge pages or make base pages hurt.
+//! Settings of Oracle and limits of its owner that prevent huge pages for the SGA, or make base pages slow.
 
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::advise::{hint, message};
@@ -24,7 +24,7 @@ pub fn rule(instance: &Instance) -> Vec<Recommendation> {
     .collect()
 }
 
-/// What the whole host has of it.
+/// Oracle's recommendations for the whole host.
 pub fn host_rule(survey: &Survey) -> Vec<Recommendation> {
     if survey.instances.iter().all(|instance| instance.kind == InstanceKind::PostgreSql) {
         return Vec::new();
@@ -43,8 +43,8 @@ fn large_pools(survey: &Survey) -> Option<Recommendation> {
             None,
             None,
             format!(
-                "The pools take {pools} of the host's {total}: more than the 70% that Oracle recommends at most, which leaves \
-                 little for PGA and the operating system."
+                "The pools take {pools} of the host's {total}, more than Oracle's maximum of 70%; the rest is too small for PGA \
+                 and the operating system."
             ),
         )
     })
@@ -59,8 +59,8 @@ fn ramfs(survey: &Survey) -> Option<Recommendation> {
             "/dev/shm",
             Some("ramfs".to_owned()),
             Some("tmpfs".to_owned()),
-            "A ramfs on /dev/shm is obsolete: it was for indirect buffers on 32-bit Linux, has no limit on its size, and is \
-             never in huge pages."
+            "A ramfs on /dev/shm is obsolete: it was for indirect buffers on 32-bit Linux, has no size limit, and cannot use \
+             huge pages."
                 .to_owned(),
         )
     })
@@ -97,7 +97,7 @@ fn automatic_memory(instance: &Instance, parameters: Option<&Parameters>) -> Opt
     })
 }
 
-/// The limit that the instance really has is below its SGA: huge pages or not, the next start may not lock it.
+/// The memlock limit of the instance is below its SGA.
 fn memlock(instance: &Instance) -> Option<Recommendation> {
     let segment = instance.status.facts.segment.as_ref()?;
     let Some(Rlimit::At(limit)) = instance.memlock?.soft else { return None };
@@ -113,12 +113,15 @@ fn memlock(instance: &Instance) -> Option<Recommendation> {
             "memlock",
             Some(limit.0.to_string()),
             Some((wanted * 1024).to_string()),
-            format!("{} may lock {limit} where its SGA takes {} (MOS 2049901.1).", instance.name, segment.to_reserve),
+            format!(
+                "The memlock limit of {} is {limit}, and its SGA takes {} (MOS 2049901.1).",
+                instance.name, segment.to_reserve
+            ),
         )
     })
 }
 
-/// On 11.2 with base pages every login touches the whole SGA (a seed's 2.5 s against 0.15 s).
+/// On 11.2 with base pages every login touches the whole SGA (2.5 s in place of 0.15 s in one case).
 fn pre_page_sga(instance: &Instance, parameters: &Parameters) -> Option<Recommendation> {
     let is_11_2 = instance.version.as_deref().is_some_and(|version| version.starts_with("11."));
     let applies = is_11_2 && parameters.flag("pre_page_sga") == Some(true) && instance.landed() != InstanceLanding::All;
@@ -129,14 +132,13 @@ fn pre_page_sga(instance: &Instance, parameters: &Parameters) -> Option<Recommen
             "pre_page_sga",
             Some("TRUE".to_owned()),
             Some("FALSE".to_owned()),
-            "In base pages 11.2 touches every page of the SGA at every login with pre_page_sga = TRUE, which makes logins take \
-             seconds."
+            "With pre_page_sga = TRUE and base pages, 11.2 touches every page of the SGA at each login, which takes seconds."
                 .to_owned(),
         )
     })
 }
 
-/// Windows of 32-bit Linux on a RAM disk, as papers of 2002 advise.
+/// A buffer cache on a RAM disk, recommended in 2002 for 32-bit Linux.
 fn indirect_buffers(parameters: &Parameters) -> Option<Recommendation> {
     (parameters.flag("use_indirect_data_buffers") == Some(true)).then(|| Recommendation {
         command: Some("ALTER SYSTEM RESET use_indirect_data_buffers SCOPE=SPFILE;".to_owned()),
@@ -144,8 +146,8 @@ fn indirect_buffers(parameters: &Parameters) -> Option<Recommendation> {
             "use_indirect_data_buffers",
             Some("TRUE".to_owned()),
             Some("FALSE".to_owned()),
-            "Indirect buffers on /dev/shm or ramfs are obsolete: they were for 32-bit Linux, and keep the buffer cache out of \
-             huge pages."
+            "Indirect buffers on /dev/shm or ramfs are obsolete: they were for 32-bit Linux and prevent huge pages for the \
+             buffer cache."
                 .to_owned(),
         )
     })

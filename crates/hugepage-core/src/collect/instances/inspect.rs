@@ -1,57 +1,25 @@
-//! Looks at one server after the other, and assesses each beside the others.
+//! Inspects one server after the other, and assesses each beside the others.
 
-use std::time::SystemTime;
-
+use super::context::{Identity, InspectContext};
 use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::instance::{Instance, InstanceKind};
 use super::memory::{self, InstanceMemory};
 use super::{oracle, postgresql};
 use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
-use crate::collect::pools::{self, PoolRow};
+use crate::collect::pools;
 use crate::collect::server::{pool_of_size, thp_in_use};
-use crate::model::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Segment};
+use crate::model::{Asked, Facts, Landing, Pending, PoolFact, Segment};
 use crate::notes::Notes;
-use crate::read::cgroup::{CgroupLimits, Hierarchy};
+use crate::read::cgroup::CgroupLimits;
 use crate::read::maps::Mapping;
-use crate::read::meminfo::Meminfo;
-use crate::read::oracle::LastStart;
 use crate::read::rlimit::{self, LockedMemory};
-use crate::read::shm_devices::Devices;
 use crate::read::{Root, process};
 use crate::{Bytes, PageSize, Pages, ReadError};
 
-/// What is the same for all servers.
-pub(super) struct InspectContext<'a> {
-    pub(super) root: &'a Root,
-    pub(super) taken_at: SystemTime,
-    pub(super) default: Option<PageSize>,
-    pub(super) base: Option<PageSize>,
-    pub(super) devices: Devices,
-    pub(super) hierarchy: Option<Hierarchy>,
-    pub(super) meminfo: Option<Meminfo>,
-    pub(super) pools: Vec<PoolRow>,
-    pub(super) reserve_percent: u32,
-    /// Whether names of mappings tell huge pages.
-    pub(super) numbered: bool,
-    /// The mount namespace that this program is in.
-    pub(super) namespace: Option<String>,
-}
-
-/// What the files of a server say of it.
-pub(super) struct Identity {
-    pub(super) name: String,
-    pub(super) home: Option<String>,
-    pub(super) directory: Option<String>,
-    pub(super) version: Option<String>,
-    pub(super) system_identifier: Option<String>,
-    pub(super) last_start: Option<LastStart>,
-    pub(super) asked: Asked,
-}
-
 impl InspectContext<'_> {
-    /// `None`: it is a postgres program without shared memory, as one that initialises or only answers a question.
-    pub(super) fn look(&self, found: DiscoveredServer) -> Option<Instance> {
+    /// `None` for a postgres program without shared memory, such as one that initialises or only answers a question.
+    pub(super) fn inspect(&self, found: DiscoveredServer) -> Option<Instance> {
         let mut notes = Notes::default();
         let (root, pid) = (self.root, found.pid);
         let started = notes.keep(process::age(root, pid)).flatten().and_then(|age| self.taken_at.checked_sub(age));
@@ -111,14 +79,7 @@ impl InspectContext<'_> {
         })
     }
 
-    /// The files that `pid` sees, where those are not this program's: those of its container.
-    fn container_of(&self, pid: i32) -> Option<Root> {
-        let its = namespace(self.root, &pid.to_string())?;
-        let elsewhere = self.namespace.as_ref().is_some_and(|own| *own != its);
-        elsewhere.then(|| self.root.below(&format!("/proc/{pid}/root")))
-    }
-
-    /// The mappings of one process stand for the server's, for all of its processes attach all of it.
+    /// The mappings of one process stand for the whole server, because each of its processes attaches all of it.
     fn memory(&self, found: &DiscoveredServer, is_contained: bool, notes: &mut Notes) -> Option<InstanceMemory> {
         let is_postgresql = matches!(found.who, DiscoveredKind::PostgreSql(_));
         let of_container = (is_contained && !is_postgresql)
@@ -162,14 +123,14 @@ impl InspectContext<'_> {
         }
     }
 
-    /// Whether base pages were put together into transparent huge pages only a walk of the server's page tables could
-    /// tell, which the server itself may do and nobody else should.
+    /// Only a walk of the server's page tables could show whether base pages were collapsed into transparent huge
+    /// pages. The server itself may do that; no other process should.
     fn unless_transparent(&self, mut segment: Segment, pid: i32, notes: &mut Notes) -> Segment {
         if segment.landing == Landing::Base && thp_in_use(self.meminfo.as_ref()) {
             segment.landing = Landing::Unknown;
             notes.add(format!(
-                "some shared memory of this host is in transparent huge pages; whether that of process {pid} is can't be \
-                 told without walking its page tables"
+                "some shared memory of this host is in transparent huge pages; only a walk of its page tables could tell \
+                 whether that of process {pid} is"
             ));
         }
         segment
@@ -210,10 +171,10 @@ impl InspectContext<'_> {
     }
 }
 
-/// Assesses each again beside what the others lack, so that one number for the pool serves all.
+/// Assesses each server again with what the others lack, so that one size of the pool serves all.
 pub(super) fn beside_each_other(instances: &mut [Instance]) {
     let lacks: Vec<_> =
-        instances.iter().map(|instance| (instance.status.facts.huge_page_size, lack(&instance.status.facts))).collect();
+        instances.iter().map(|instance| (instance.status.facts.huge_page_size, instance.status.facts.lack())).collect();
     for (index, instance) in instances.iter_mut().enumerate() {
         let size = instance.status.facts.huge_page_size;
         let others = lacks.iter().enumerate().filter(|(other, (of, _))| *other != index && *of == size);
@@ -222,20 +183,4 @@ pub(super) fn beside_each_other(instances: &mut [Instance]) {
             instance.assess_with(|facts| facts.others_lack = others_lack);
         }
     }
-}
-
-/// The pages that a server was asked to have and has not.
-pub(super) fn lack(facts: &Facts) -> Pages {
-    let wants = facts.asked.huge_pages != HugePages::Off && !facts.asked.never_in_huge_pages();
-    let (Some(segment), Some(page), PoolFact::Known(_), true) =
-        (&facts.segment, facts.huge_page_size, &facts.pool, wants)
-    else {
-        return Pages(0);
-    };
-    page.pages_to_hold(segment.to_reserve).saturating_sub(facts.own())
-}
-
-/// What tells one mount namespace from another (namespaces(7)); `None` if that may not be seen.
-pub(super) fn namespace(root: &Root, process: &str) -> Option<String> {
-    root.read_link(&format!("/proc/{process}/ns/mnt")).ok()
 }

@@ -1,8 +1,8 @@
 //! What an Oracle instance shows to the operating system: the titles of its processes, oratab, parameter files, and the
-//! alert log. No Oracle library and no connection is needed; formats are those that Oracle's manuals describe, or that
-//! published logs have.
+//! alert log. No Oracle library and no connection is needed. The formats are those of Oracle's manuals and of published
+//! logs.
 //!
-//! Everything here may be anything: a log of a terabyte, a pipe, a directory that points to itself. Readers are bounded
+//! A file here can be of any kind: a log of a terabyte, a pipe, a directory that links to itself. Readers are bounded
 //! in time and memory, and never wait for a file.
 
 pub mod alert_log;
@@ -31,17 +31,17 @@ use std::io::Read;
 use crate::ReadError;
 use crate::read::Root;
 
-/// No oratab, init.ora or spfile is nearly as long.
-const LONGEST: u64 = 1 << 20;
+/// An oratab, init.ora or spfile that is longer is an error.
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// The whole of a file that is short by its nature.
+/// The whole of a file that is normally short.
 fn read_bytes(root: &Root, path: &str) -> Result<Vec<u8>, ReadError> {
     let mut bytes = Vec::new();
     let file = root.open_regular(path)?;
-    file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|source| root.error("read", path, source))?;
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|source| root.error("read", path, source))?;
     match u64::try_from(bytes.len()) {
-        Ok(..=LONGEST) => Ok(bytes),
-        _ => Err(root.content(path, format!("it is longer than {LONGEST} bytes"))),
+        Ok(..=MAX_FILE_BYTES) => Ok(bytes),
+        _ => Err(root.content(path, format!("it is longer than {MAX_FILE_BYTES} bytes"))),
     }
 }
 

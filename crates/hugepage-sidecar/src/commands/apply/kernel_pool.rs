@@ -1,4 +1,4 @@
-//! This host's kernel: the pool's file in /sys, compaction and the page cache in /proc/sys/vm (admin-guide/sysctl/vm).
+//! The pool of this host's kernel: its file in /sys, compaction and the page cache in /proc/sys/vm (admin-guide/sysctl/vm).
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -9,18 +9,18 @@ use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::{Root, pool};
 use hugepage_core::{Bytes, PageSize, Pages};
 
-use super::plan::Ground;
-use super::steps::{Help, Kernel};
+use super::plan::HostState;
+use super::steps::{Kernel, Reclaim};
 
-/// The pool of one size.
-pub struct Host<'a> {
+/// The pool of one page size.
+pub struct KernelPool<'a> {
     root: &'a Root,
     size: PageSize,
     reserve_percent: u32,
 }
 
-impl<'a> Host<'a> {
-    /// The pool of `size`, or of the kernel's default size. An error names the sizes that there are.
+impl<'a> KernelPool<'a> {
+    /// The pool of `size`, or of the default size. The error names the supported sizes.
     pub fn new(root: &'a Root, size: Option<PageSize>, reserve_percent: u32) -> anyhow::Result<Self> {
         let sizes = pool::sizes(root)?;
         let size = match size {
@@ -29,7 +29,7 @@ impl<'a> Host<'a> {
         };
         if !sizes.contains(&size) {
             let names: Vec<_> = sizes.iter().map(|size| size.setting()).collect();
-            bail!("this kernel has no huge pages of {size}, but of {}", names.join(", "));
+            bail!("this kernel has no huge pages of {size}; it supports {}", names.join(", "));
         }
         Ok(Self { root, size, reserve_percent })
     }
@@ -39,34 +39,37 @@ impl<'a> Host<'a> {
         self.size
     }
 
-    /// What the kernel says now.
-    pub fn ground(&self) -> anyhow::Result<Ground> {
+    /// The current state of the pool and of the host's memory.
+    pub fn state(&self) -> anyhow::Result<HostState> {
         let meminfo = Meminfo::read(self.root)?;
         let pool = pool::pool(self.root, self.size)?;
         let all = pool::memory(self.root)?;
-        Ok(Ground {
+        Ok(HostState {
             mem_total: meminfo.mem_total.unwrap_or_default(),
-            available: meminfo.mem_available.or(meminfo.mem_free).ok_or_else(|| anyhow!("no memory is told of"))?,
-            elsewhere: all.saturating_sub(self.size.times(pool.nr)),
+            available: meminfo
+                .mem_available
+                .or(meminfo.mem_free)
+                .ok_or_else(|| anyhow!("MemAvailable and MemFree are missing in /proc/meminfo"))?,
+            other_pools: all.saturating_sub(self.size.times(pool.nr)),
             reserve_percent: self.reserve_percent,
             pool,
         })
     }
 
-    /// Whether the pool may be changed from here at all; the error says what to do about it.
+    /// Checks that the pool can be changed. The error says what to do.
     pub fn check_writable(&self) -> anyhow::Result<()> {
         let path = self.file();
         let Err(error) = OpenOptions::new().write(true).open(&path) else { return Ok(()) };
         let advice = match error.kind() {
             io::ErrorKind::ReadOnlyFilesystem => {
-                "it is mounted read-only, as in containers: run this on the host itself, which the pool belongs to"
+                "it is mounted read-only, as in containers: run this on the host itself"
             }
             _ if rustix::process::geteuid().is_root() => {
-                "this root is not the host's, as in a user namespace: run this on the host itself"
+                "root of a user namespace cannot change the pool: run this on the host itself"
             }
             _ => "run this as root",
         };
-        Err(error).with_context(|| format!("{} can't be written: {advice}", path.display()))
+        Err(error).with_context(|| format!("{} is not writable: {advice}", path.display()))
     }
 
     fn file(&self) -> PathBuf {
@@ -79,17 +82,17 @@ impl<'a> Host<'a> {
     }
 }
 
-impl Kernel for Host<'_> {
+impl Kernel for KernelPool<'_> {
     type Error = anyhow::Error;
 
     fn set(&mut self, pages: Pages) -> anyhow::Result<Pages> {
         self.write(self.file(), &pages.to_string())?;
-        Ok(self.ground()?.pool.persistent())
+        Ok(self.state()?.pool.persistent())
     }
 
-    fn help(&mut self, help: Help) -> anyhow::Result<()> {
-        if help == Help::DropCaches {
-            // 1: the page cache, not dentries and inodes. Pages that are not on disk yet stay.
+    fn reclaim(&mut self, method: Reclaim) -> anyhow::Result<()> {
+        if method == Reclaim::DropCaches {
+            // 1: the page cache, not dentries and inodes. Dirty pages stay.
             self.write(self.root.path("/proc/sys/vm/drop_caches"), "1")?;
         }
         match self.write(self.root.path("/proc/sys/vm/compact_memory"), "1") {
@@ -99,15 +102,15 @@ impl Kernel for Host<'_> {
         }
     }
 
-    fn has_room(&mut self) -> anyhow::Result<bool> {
-        let ground = self.ground()?;
-        let one_more = ground.available.saturating_sub(Bytes(self.size.bytes().0));
-        // Surplus pages become lasting ones without any memory.
-        Ok(ground.pool.surplus.is_some_and(|surplus| surplus > Pages(0)) || one_more >= ground.kept_available())
+    fn has_memory(&mut self) -> anyhow::Result<bool> {
+        let state = self.state()?;
+        let one_more = state.available.saturating_sub(Bytes(self.size.bytes().0));
+        // Surplus pages become persistent without using more memory.
+        Ok(state.pool.surplus.is_some_and(|surplus| surplus > Pages(0)) || one_more >= state.min_available())
     }
 
     fn in_use(&mut self) -> anyhow::Result<Pages> {
-        Ok(self.ground()?.pool.in_use().unwrap_or_default())
+        Ok(self.state()?.pool.in_use().unwrap_or_default())
     }
 }
 

@@ -1,47 +1,47 @@
-//! The words in which each product's administrators speak of the same things.
+//! The terms of each product for the same things.
 
 use crate::model::{HugePages, Product};
 
-/// One product's words.
-pub struct Terms {
+/// The terms of one product.
+pub struct ProductTerms {
     /// Shared memory, at the beginning of a sentence.
     pub memory: &'static str,
-    /// Shared memory, inside of a sentence.
+    /// Shared memory, within a sentence.
     pub the_memory: &'static str,
-    /// What is restarted.
+    /// The server.
     pub server: &'static str,
-    /// What allocates shared memory anew.
+    /// The event that allocates shared memory again.
     pub restart: &'static str,
-    /// The same, behind "the next start".
+    /// Behind a clause on the next start.
     pub next_start: &'static str,
-    /// Settings of base pages by choice, of huge pages or none, and of huge pages where they can be had.
+    /// The settings for base pages, for huge pages or no start, and for huge pages if available.
     settings: [&'static str; 3],
-    /// What to reduce so that less shared memory is needed.
+    /// The setting to reduce, before the largest size of shared memory that fits.
     pub reduce: &'static str,
 }
 
-const POSTGRESQL: Terms = Terms {
+const POSTGRESQL: ProductTerms = ProductTerms {
     memory: "Shared memory",
     the_memory: "shared memory",
     server: "server",
     restart: "a restart, or a crash of one backend,",
-    next_start: ", a restart after a crash included",
+    next_start: " (also after a crash)",
     settings: ["huge_pages = off", "huge_pages = on", "huge_pages = try"],
-    reduce: "shared_buffers so that all of shared memory needs",
+    reduce: "shared_buffers until shared memory takes",
 };
 
-const ORACLE: Terms = Terms {
+const ORACLE: ProductTerms = ProductTerms {
     memory: "The SGA",
     the_memory: "the SGA",
     server: "instance",
     restart: "a restart",
     next_start: "",
     settings: ["use_large_pages = FALSE", "use_large_pages = ONLY", "use_large_pages = TRUE"],
-    reduce: "SGA_MAX_SIZE so that the SGA needs",
+    reduce: "SGA_MAX_SIZE until the SGA takes",
 };
 
-impl Terms {
-    /// Those of `product`.
+impl ProductTerms {
+    /// The terms of `product`.
     pub const fn of(product: Product) -> &'static Self {
         match product {
             Product::PostgreSql => &POSTGRESQL,
@@ -49,7 +49,7 @@ impl Terms {
         }
     }
 
-    /// The setting, as it is written.
+    /// The setting, as written in the configuration.
     pub const fn setting(&self, huge_pages: HugePages) -> &'static str {
         match huge_pages {
             HugePages::Off => self.settings[0],

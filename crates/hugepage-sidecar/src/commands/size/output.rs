@@ -1,51 +1,52 @@
-//! What `size` says, as JSON has it.
+//! The output of `size` as it is in JSON.
 
 use hugepage_core::advise::command::set_pool;
 use hugepage_core::assess::Sizing;
 use hugepage_core::assess::oracle_size::{SgaSegment, hugepages_settings, script_knows_kernel};
-use hugepage_core::collect::instances::{Instance, InstanceKind, Survey, memlock_counts};
+use hugepage_core::collect::instances::{Instance, InstanceKind, Survey};
 use hugepage_core::collect::stopped_databases::{StoppedDatabase, Wants};
+use hugepage_core::read::kernel_release::KernelRelease;
 use hugepage_core::read::pool::Pool;
 use hugepage_core::read::{Root, sysctl, sysvipc};
 use hugepage_core::{Bytes, PageSize, Pages};
 use serde::Serialize;
 
-use super::{Options, Sized};
+use super::sizing::HostSizing;
 
-/// What is printed.
+/// The output.
 #[derive(Debug, Serialize)]
-pub struct Out {
-    pub pools: Vec<PoolOut>,
-    /// Servers that count nothing, or whose need is not known, and why.
-    pub not_counted: Vec<NotCounted>,
-    /// For limits.conf(5), for the owner of the Oracle instance with the largest SGA; null if none runs.
+pub struct SizeOutput {
+    pub pools: Vec<PoolSizing>,
+    /// Servers that need no huge pages, or whose need is unknown, and why.
+    pub not_counted: Vec<UncountedServer>,
+    /// Memlock in kB for limits.conf(5), for the largest SGA; null if no Oracle instance is running.
     pub memlock_kb: Option<u64>,
-    /// `vm.hugetlb_shm_group` now.
+    /// The current `vm.hugetlb_shm_group`; null if unknown.
     pub hugetlb_shm_group: Option<String>,
-    /// Whether this kernel lets Oracle have huge pages by memlock alone, without that group.
+    /// Whether memlock alone lets Oracle use huge pages on this kernel, without that group; null if unknown.
     pub memlock_is_enough: Option<bool>,
-    pub hugepages_settings_sh: Option<Script>,
+    pub hugepages_settings_sh: Option<ScriptComparison>,
     pub notes: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
-pub struct PoolOut {
+pub struct PoolSizing {
     pub page_size: u64,
     pub is_default: bool,
     pub nr_hugepages: u64,
-    /// Null: somebody's need could not be seen, so any number may be too small.
+    /// Null if the need of an instance is unknown, because any number may be too small.
     pub recommended_nr_hugepages: Option<u64>,
     pub needed_in_all: u64,
     pub capacity: Option<u64>,
     pub remains_for_base_pages: Option<u64>,
     pub held_by_others: u64,
-    pub needs: Vec<NeedOut>,
-    pub does_not_fit: Vec<MisfitOut>,
+    pub needs: Vec<NeedOutput>,
+    pub does_not_fit: Vec<MisfitOutput>,
     pub command: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
-pub struct NeedOut {
+pub struct NeedOutput {
     pub instance: String,
     pub is_running: bool,
     pub pages: u64,
@@ -53,23 +54,23 @@ pub struct NeedOut {
 }
 
 #[derive(Debug, Serialize)]
-pub struct MisfitOut {
+pub struct MisfitOutput {
     pub instance: String,
     pub pages: u64,
     pub over: u64,
 }
 
 #[derive(Debug, Serialize)]
-pub struct NotCounted {
+pub struct UncountedServer {
     pub instance: String,
     pub kind: String,
     pub why: String,
     pub is_known: bool,
 }
 
-/// What the script would have said.
+/// The result of hugepages_settings.sh.
 #[derive(Debug, Serialize)]
-pub struct Script {
+pub struct ScriptComparison {
     pub pages: u64,
     pub knows_this_kernel: bool,
     pub gives_up: bool,
@@ -78,35 +79,34 @@ pub struct Script {
     pub skipped_small_segments: u64,
 }
 
-impl Out {
-    pub fn of(root: &Root, sized: &Sized, options: &Options) -> Self {
-        let Sized { survey, down, sizings, .. } = sized;
+impl SizeOutput {
+    pub fn new(root: &Root, host: &HostSizing, explain: bool) -> Self {
+        let HostSizing { survey, down, sizings, .. } = host;
         let default = survey.default_page_size();
         let release = sysctl::running(root, "kernel.osrelease").ok().flatten();
-        let mut notes = sized.notes.clone();
+        let mut notes = host.notes.clone();
         notes.extend(survey.notes.iter().cloned());
         notes.extend(survey.instances.iter().flat_map(|instance| instance.notes.iter().cloned()));
         Self {
             pools: sizings.iter().map(|sizing| pool(survey, sizing, default)).collect(),
             not_counted: not_counted(survey, down),
-            memlock_kb: survey.instances.iter().filter_map(sga).max().map(|size| size.0.div_ceil(1024)),
-            memlock_is_enough: release.as_deref().map(memlock_counts),
+            memlock_kb: survey.instances.iter().filter_map(memlock_needed).max().map(|size| size.0.div_ceil(1024)),
+            memlock_is_enough: release.as_deref().and_then(KernelRelease::parse).map(KernelRelease::counts_memlock),
             hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
-            hugepages_settings_sh: options
-                .explain
-                .then(|| script(root, survey, default, &release.unwrap_or_default()))
+            hugepages_settings_sh: explain
+                .then(|| compare_script(root, survey, default, &release.unwrap_or_default()))
                 .flatten(),
             notes,
         }
     }
 }
 
-fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolOut {
+fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolSizing {
     let size = sizing.page_size;
     let is_default = default == Some(size);
     let pool = survey.pool(size);
     let now = pool.map_or(Pages(0), Pool::persistent);
-    PoolOut {
+    PoolSizing {
         page_size: size.bytes().0,
         is_default,
         nr_hugepages: pool.map_or(0, |pool| pool.nr.0),
@@ -118,7 +118,7 @@ fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolOut 
         needs: sizing
             .needs
             .iter()
-            .map(|need| NeedOut {
+            .map(|need| NeedOutput {
                 instance: need.name.clone(),
                 is_running: need.is_running,
                 pages: need.pages.0,
@@ -128,22 +128,22 @@ fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolOut 
         does_not_fit: sizing
             .misfits
             .iter()
-            .map(|misfit| MisfitOut { instance: misfit.name.clone(), pages: misfit.pages.0, over: misfit.over.0 })
+            .map(|misfit| MisfitOutput { instance: misfit.name.clone(), pages: misfit.pages.0, over: misfit.over.0 })
             .collect(),
-        command: sizing.recommended.filter(|wanted| *wanted != now).map(|wanted| set_pool(size, is_default, wanted)),
+        command: sizing.recommended.filter(|pages| *pages != now).map(|pages| set_pool(size, is_default, pages)),
     }
 }
 
-fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<NotCounted> {
+fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer> {
     let running = survey.instances.iter().filter_map(|instance| {
         let facts = &instance.status.facts;
         let (why, is_known) = match &facts.segment {
-            None => ("its shared memory can't be seen: run this as root", false),
+            None => ("its shared memory could not be inspected: run this as root", false),
             Some(_) if instance.need().pages > Pages(0) => return None,
-            Some(_) if facts.asked.never_in_huge_pages() => ("its shared memory can't be in huge pages", true),
-            Some(_) => ("it was not asked to use huge pages", true),
+            Some(_) if facts.asked.never_in_huge_pages() => ("its kind of shared memory cannot be in huge pages", true),
+            Some(_) => ("huge pages are turned off in its configuration", true),
         };
-        Some(NotCounted {
+        Some(UncountedServer {
             instance: instance.name.clone(),
             kind: instance.kind.to_string(),
             why: why.to_owned(),
@@ -156,19 +156,19 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<NotCounted> {
             Wants::None(why) => ((*why).to_owned(), true),
             Wants::Unknown(why) => (why.clone(), false),
         };
-        Some(NotCounted { instance: down.name.clone(), kind: down.kind.to_owned(), why, is_known })
+        Some(UncountedServer { instance: down.name.clone(), kind: down.kind.to_owned(), why, is_known })
     });
     running.chain(down).collect()
 }
 
-/// What an Oracle instance has to be allowed to lock.
-fn sga(instance: &Instance) -> Option<Bytes> {
+/// The memory that an Oracle instance must be allowed to lock; `None` for other instances.
+fn memlock_needed(instance: &Instance) -> Option<Bytes> {
     (instance.kind != InstanceKind::PostgreSql)
         .then(|| Some(instance.status.facts.segment.as_ref()?.to_reserve))
         .flatten()
 }
 
-fn script(root: &Root, survey: &Survey, default: Option<PageSize>, release: &str) -> Option<Script> {
+fn compare_script(root: &Root, survey: &Survey, default: Option<PageSize>, release: &str) -> Option<ScriptComparison> {
     let segments = sysvipc::read(root).ok().flatten()?;
     let of_oracle = |shmid: u64| {
         let oracles = survey.instances.iter().filter(|instance| instance.kind != InstanceKind::PostgreSql);
@@ -179,7 +179,7 @@ fn script(root: &Root, survey: &Survey, default: Option<PageSize>, release: &str
     let segments =
         segments.iter().map(|segment| SgaSegment { size: segment.size, of_oracle: of_oracle(segment.shmid) });
     let count = hugepages_settings(segments, default?);
-    Some(Script {
+    Some(ScriptComparison {
         pages: count.pages.0,
         knows_this_kernel: script_knows_kernel(release),
         gives_up: count.gives_up,

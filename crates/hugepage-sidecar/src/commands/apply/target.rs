@@ -1,47 +1,48 @@
-//! The number of pages: as given, or what the servers of this host need; and who has pages that are to go.
+//! The recommended number of pages, and the instances that use pages of the pool.
 
 use anyhow::{anyhow, bail};
 use hugepage_core::assess::Sizing;
 use hugepage_core::read::Root;
 use hugepage_core::{PageSize, Pages};
 
-use crate::commands::size;
-use crate::commands::status::Look;
+use crate::commands::size::sizing::host_sizing;
+use crate::commands::survey::SurveyOptions;
 use crate::state::DIRECTORY;
 
-/// What the servers of this host, running or only configured, need of the pool of `size`; `None` if that is nobody's.
+/// The need of all servers of this host, running or stopped, for pages of `size`; `None` if there is none.
 pub fn sizing(root: &Root, size: PageSize, reserve_percent: u32) -> Option<Sizing> {
-    let look = Look { reserve_percent, state_dir: DIRECTORY.into() };
-    size::of(root, &look, &[], false).sizings.into_iter().find(|sizing| sizing.page_size == size)
+    let options = SurveyOptions { reserve_percent, state_dir: DIRECTORY.into() };
+    host_sizing(root, &options, &[], false).sizings.into_iter().find(|sizing| sizing.page_size == size)
 }
 
-/// The recommended number, for a pool that keeps `now`. It never takes pages away: who is down for an hour would not
-/// find them again.
+/// The recommended number for a pool that keeps `now`. It never reduces the pool: a server that is stopped for an hour
+/// would not get its pages back.
 pub fn recommended(sizing: Option<&Sizing>, size: PageSize, now: Pages) -> anyhow::Result<Pages> {
-    let Some(sizing) = sizing else { bail!("nothing on this host needs huge pages of {size}") };
+    let Some(sizing) = sizing else { bail!("no server on this host needs huge pages of {size}") };
     if let Some(misfit) = sizing.misfits.first() {
         bail!(
-            "{} needs {} pages of {size}, {} more than this host can hold beside all others: \"size\" tells who needs what; to \
-             set the pool for the others, give --pages",
+            "{} needs {} pages of {size}, {} more than this host can provide. Run \"size\" to see all needs; use --pages to \
+             set the pool for the others",
             misfit.name,
             misfit.pages,
             misfit.over
         );
     }
-    let pages =
-        sizing.recommended.ok_or_else(|| anyhow!("what servers need could not be found out: \"status\" tells why"))?;
+    let pages = sizing
+        .recommended
+        .ok_or_else(|| anyhow!("the need of an instance is unknown: run \"status\" for the reason"))?;
     Ok(pages.max(now))
 }
 
-/// A sentence on who has pages of the pool; `None` if that is not known.
+/// A sentence about the instances that hold pages of the pool; `None` if unknown.
 pub fn holders(sizing: Option<&Sizing>) -> Option<String> {
     let sizing = sizing?;
     let held = sizing.needs.iter().filter(|need| need.held > Pages(0));
     let mut holders: Vec<_> = held.map(|need| format!("{} has {}", need.name, need.held)).collect();
     if sizing.others > Pages(0) && !holders.is_empty() {
-        holders.push(format!("others have {}", sizing.others));
+        holders.push(format!("other processes have {}", sizing.others));
     }
-    (!holders.is_empty()).then(|| format!("Of these pages {}.", holders.join(", ")))
+    (!holders.is_empty()).then(|| format!("Of these pages, {}.", holders.join(", ")))
 }
 
 #[cfg(test)]
@@ -65,11 +66,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_recommended() {
+    fn recommend_the_need() {
         for (needs, used, now, recommended) in [
             (&[("a", 100, 0), ("b", 200, 200)][..], 200, 200, Some(300)),
             (&[("a", 100, 100)], 150, 150, Some(150)),
-            // A pool that is larger than it need be stays.
+            // A pool that is too large is not reduced.
             (&[("a", 100, 100)], 100, 500, Some(500)),
             (&[], 0, 0, Some(0)),
             // 8 GB are 4096 pages.
@@ -82,9 +83,9 @@ mod tests {
     }
 
     #[test]
-    fn who_has_what() {
+    fn name_the_holders() {
         let sizing = of(&[("a", 100, 60), ("b", 200, 0)], 70);
-        assert_eq!(holders(Some(&sizing)).unwrap(), "Of these pages a has 60, others have 10.");
+        assert_eq!(holders(Some(&sizing)).unwrap(), "Of these pages, a has 60, other processes have 10.");
         assert_eq!(holders(Some(&of(&[], 70))), None);
     }
 }

@@ -1,39 +1,37 @@
-//! What a survey of the host says, in the columns that Oracle reads.
+//! Converts a survey of the host to the columns that Oracle reads.
 
 use std::time::Duration;
 
+use hugepage_core::StatusRow;
 use hugepage_core::advise::host::{self, HostRecommendation};
-use hugepage_core::advise::message::terms::Terms;
-use hugepage_core::advise::{hint, message};
-use hugepage_core::assess::{self, Sizing};
-use hugepage_core::collect::instances::{self, InstanceLanding, Survey};
+use hugepage_core::assess::{self, Sizing, Status};
+use hugepage_core::collect::instances::{Instance, Survey};
 use hugepage_core::collect::pools::PoolRow;
-use hugepage_core::model::{Landing, Product, Segment};
+use hugepage_core::model::Product;
 use hugepage_core::read::rlimit::Rlimit;
 use hugepage_core::read::{Root, sysctl};
-use humantime::parse_rfc3339_weak;
 
-use crate::oracle::columns::{Finding, Host, Instance, Pool};
-use crate::oracle::snapshot::Snapshot;
+use crate::oracle::columns::{FindingRecord, HostRecord, InstanceRecord, PoolRecord};
+use crate::oracle::snapshot::OracleSnapshot;
 
-/// The snapshot of a survey. `interval`: until the next one; `None` if none is due.
-pub fn snapshot(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> Snapshot {
+/// The snapshot of a survey. `interval` is the time until the next one; `None` if none follows.
+pub fn from_survey(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> OracleSnapshot {
     let recommendations = host::recommendations(survey, sizings);
-    Snapshot {
+    OracleSnapshot {
         taken_at: survey.taken_at,
         host_name: survey.host_name.clone().unwrap_or_default(),
-        host: of_host(root, survey, sizings, interval),
-        pools: survey.pools.iter().map(of_pool).collect(),
-        instances: survey.instances.iter().map(|instance| of_instance(survey, sizings, instance)).collect(),
-        findings: (1..).zip(&recommendations).map(|(priority, one)| of_finding(survey, priority, one)).collect(),
+        host: host_record(root, survey, sizings, interval),
+        pools: survey.pools.iter().map(pool_record).collect(),
+        instances: survey.instances.iter().map(|instance| instance_record(survey, sizings, instance)).collect(),
+        findings: (1..).zip(&recommendations).map(|(priority, one)| finding_record(survey, priority, one)).collect(),
     }
 }
 
-fn of_host(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> Host {
+fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> HostRecord {
     let meminfo = survey.meminfo.as_ref();
     let default = meminfo.and_then(|meminfo| meminfo.huge_page_size);
     let running = |name| sysctl::running(root, name).ok().flatten();
-    Host {
+    HostRecord {
         interval_seconds: interval.map(|interval| interval.as_secs()),
         sidecar_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         verdict: survey
@@ -41,7 +39,7 @@ fn of_host(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Du
             .iter()
             .map(|instance| instance.status.verdict().0)
             .max()
-            .map(|grave| grave.to_string()),
+            .map(|severity| severity.to_string()),
         memory_total: meminfo.and_then(|meminfo| meminfo.mem_total),
         memory_available: meminfo.and_then(|meminfo| meminfo.mem_available),
         page_tables: meminfo.and_then(|meminfo| meminfo.page_tables),
@@ -55,13 +53,13 @@ fn of_host(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Du
         hugetlb_shm_group: running("vm.hugetlb_shm_group").and_then(|group| group.parse().ok()),
         kernel: running("kernel.osrelease"),
         notes: joined(&survey.notes),
-        ..Host::default()
+        ..HostRecord::default()
     }
 }
 
-fn of_pool(row: &PoolRow) -> Pool {
+fn pool_record(row: &PoolRow) -> PoolRecord {
     let pool = &row.pool;
-    Pool {
+    PoolRecord {
         page_size: Some(pool.page_size.bytes()),
         node: row.node.map(u64::from),
         is_default: Some(row.is_default),
@@ -77,53 +75,40 @@ fn of_pool(row: &PoolRow) -> Pool {
     }
 }
 
-fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &instances::Instance) -> Instance {
-    let status = &instance.status;
-    let facts = &status.facts;
-    let segment = facts.segment.as_ref();
-    // Where the kernel did not tell, what is not known to be in huge pages is not known to be in base pages either.
-    let known = segment.filter(|segment| segment.landing != Landing::Unknown);
-    let landed = instance.landed();
-    let pool = facts.pool.known();
+fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> InstanceRecord {
+    let row = StatusRow::of_instance(instance, sizings);
     let soft = instance.memlock.and_then(|memlock| memlock.soft);
-    let loss = facts.loss.as_ref().filter(|_| status.findings.iter().any(|(_, finding)| is_regression(finding)));
-    let setting = Terms::of(facts.asked.product).setting(facts.asked.huge_pages);
-    Instance {
+    let Status { facts, findings, .. } = &instance.status;
+    let loss = facts.loss.as_ref().filter(|_| findings.iter().any(|(_, finding)| is_regression(finding)));
+    InstanceRecord {
         kind: Some(instance.kind.to_string()),
         sid: Some(instance.name.clone()),
-        verdict: Some(status.verdict().0.to_string()),
-        message: Some(message(status)),
-        hint: hint(status),
-        sga_in_huge_pages: match landed {
-            InstanceLanding::All => Some(true),
-            InstanceLanding::Mixed | InstanceLanding::Nothing | InstanceLanding::Amm => Some(false),
-            InstanceLanding::Some | InstanceLanding::Unknown => None,
-        },
-        landed_in: Some(instance.landed_in().to_string()),
-        mapping: segment.map(|segment| segment.name.clone()),
-        page_size: facts.page_size().map(|size| size.bytes()),
-        cause: status.cause.map(|cause| cause.to_string()),
-        shared_memory: segment.map(|segment| segment.size),
-        huge_page_bytes: known.map(|segment| segment.in_huge_pages),
-        base_page_bytes: known.map(Segment::in_base_pages),
-        use_large_pages: setting.split_once(" = ").map(|(_, value)| value.to_owned()),
-        huge_page_size: facts.huge_page_size.map(|size| size.bytes()),
+        verdict: Some(row.verdict.to_string()),
+        message: Some(row.message),
+        hint: row.hint,
+        sga_in_huge_pages: row.in_huge_pages,
+        landed_in: Some(row.landed_in.to_string()),
+        mapping: row.mapping,
+        page_size: row.page_size.map(|size| size.bytes()),
+        cause: row.cause.map(|cause| cause.to_string()),
+        shared_memory: row.shared_memory,
+        huge_page_bytes: row.huge_page_bytes,
+        base_page_bytes: row.base_page_bytes,
+        use_large_pages: row.setting.split_once(" = ").map(|(_, value)| value.to_owned()),
+        huge_page_size: row.huge_page_size.map(|size| size.bytes()),
         memlock: soft.and_then(Rlimit::bytes),
         memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),
-        pages_needed: status.needed,
-        pages_missing: status.missing,
-        nr_hugepages: pool.map(|pool| pool.nr),
-        free_hugepages: pool.map(|pool| pool.free),
-        resv_hugepages: pool.and_then(|pool| pool.resv),
-        surplus_hugepages: pool.and_then(|pool| pool.surplus),
-        available_hugepages: pool.and_then(|pool| pool.available()),
-        page_tables: survey.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables),
+        pages_needed: row.needed,
+        pages_missing: row.missing,
+        nr_hugepages: row.nr,
+        free_hugepages: row.free,
+        resv_hugepages: row.resv,
+        surplus_hugepages: row.surplus,
+        available_hugepages: row.available,
+        page_tables: row.page_tables,
         transparent_hugepage: survey.transparent_hugepage.clone(),
-        restart_outlook: Some(status.outlook.to_string()),
-        recommended_nr_hugepages: facts
-            .huge_page_size
-            .and_then(|size| Sizing::of_size(sizings, size))
-            .and_then(|sizing| sizing.recommended),
+        restart_outlook: Some(row.outlook.to_string()),
+        recommended_nr_hugepages: row.recommended,
         notes: joined(&instance.notes),
         pid: u64::try_from(instance.pid).ok(),
         home: instance.home.clone().or_else(|| instance.directory.clone()),
@@ -137,15 +122,15 @@ fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &instances::Instan
         },
         version: instance.version.clone(),
         regression: Some(loss.is_some()),
-        regression_utc: loss.and_then(|loss| parse_rfc3339_weak(loss.at.trim_end_matches(" UTC")).ok()),
-        regression_detail: loss.map(|loss| loss.lost.what.clone()),
+        regression_utc: loss.map(|loss| loss.at),
+        regression_detail: loss.map(|loss| loss.lost.to_string()),
     }
 }
 
-fn of_finding(survey: &Survey, priority: u64, one: &HostRecommendation) -> Finding {
+fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> FindingRecord {
     let recommendation = one.recommendation.clone();
     let of = survey.instances.iter().find(|instance| one.instance.as_deref() == Some(&instance.name));
-    Finding {
+    FindingRecord {
         priority: Some(priority),
         kind: of.map(|instance| instance.kind.to_string()),
         sid: one.instance.clone(),
