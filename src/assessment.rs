@@ -31,6 +31,8 @@ pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, note
             let size = demand.asked.huge_page_size.or(default);
             Pending::Changed(demand, ground(root, size, facts.meminfo.as_ref(), view, notes))
         };
+        facts.kept_at_crash =
+            facts.huge_page_size.zip(server::rings(root)).map(|(size, rings)| rings.pages(size)).unwrap_or_default();
         facts.pending = match answer {
             None => Pending::Unchanged,
             Some(Answer::Starts(demand)) if or_unchanged && facts.is_met_by(&demand) => Pending::Unchanged,
@@ -62,8 +64,8 @@ fn of_both(facts: &mut Facts, starts: [Pending; 2]) -> Option<Pending> {
         Some((facts.forecast_of_pending(own)?, start))
     });
     let (with_options, files_alone) = (with_options?, files_alone?);
-    let is_same =
-        with_options.0.outlook == files_alone.0.outlook && with_options.0.huge_page_size == files_alone.0.huge_page_size;
+    let is_same = with_options.0.outlook == files_alone.0.outlook
+        && with_options.0.huge_page_size == files_alone.0.huge_page_size;
     let more = if files_alone.0.needed > with_options.0.needed { files_alone } else { with_options };
     is_same.then_some(more.1)
 }

@@ -44,7 +44,12 @@ struct Arena {
 
 impl Arena {
     const fn empty() -> Self {
-        Self { start: AtomicUsize::new(0), size: AtomicUsize::new(0), used: AtomicUsize::new(0), live: AtomicUsize::new(0) }
+        Self {
+            start: AtomicUsize::new(0),
+            size: AtomicUsize::new(0),
+            used: AtomicUsize::new(0),
+            live: AtomicUsize::new(0),
+        }
     }
 
     fn allocate(&self, layout: Layout) -> *mut u8 {
@@ -84,7 +89,11 @@ impl MallocOrReserve {
             ALWAYS.size.store(size_of::<StaticBytes>(), Relaxed);
             ALWAYS.start.store(ALWAYS_BYTES.0.get().expose_provenance(), Relaxed);
         }
-        [&CALL, &ALWAYS].into_iter().map(|arena| arena.allocate(layout)).find(|found| !found.is_null()).unwrap_or_default()
+        [&CALL, &ALWAYS]
+            .into_iter()
+            .map(|arena| arena.allocate(layout))
+            .find(|found| !found.is_null())
+            .unwrap_or_default()
     }
 
     fn owner(pointer: *mut u8) -> Option<&'static Arena> {

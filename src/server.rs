@@ -5,6 +5,7 @@ use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use hugepage_core::assess::io_uring::Rings;
 use hugepage_core::collect::CgroupView;
 use hugepage_core::model::{Asked, HugePages, Product};
 use hugepage_core::notes::Notes;
@@ -14,7 +15,11 @@ use hugepage_core::read::{Root, own_mapping, process, procmap_query};
 use hugepage_core::{Bytes, PageSize};
 use pgrx::pg_sys;
 
+use crate::majors;
+
 thread_local! {
+    /// Whether rings are mappings of the kernel. They are inherited from the postmaster, so it is read once.
+    static RINGS_ARE_MAPPED: OnceCell<bool> = const { OnceCell::new() };
     /// Read once in a backend: mounts seldom change, and reading them costs more than all else.
     static HIERARCHY: OnceCell<Result<Option<Hierarchy>, String>> = const { OnceCell::new() };
     /// Read once in a backend, where the kernel lacks PROCMAP_QUERY: a backend inherits the main segment from the
@@ -157,6 +162,20 @@ pub fn main_mapping(root: &Root, notes: &mut Notes) -> Option<Mapping> {
         notes.add("no mapping of this process holds the buffer pool");
     }
     mapping
+}
+
+/// The io_uring rings that the postmaster has in its main segment and keeps over a crash; `None` without io_uring, or
+/// where the kernel holds their memory: before Linux 6.5, and with an old liburing, each is a mapping of its own.
+pub fn rings(root: &Root) -> Option<Rings> {
+    let entries = majors::io_uring_entries()?;
+    let are_mapped = RINGS_ARE_MAPPED.with(|known| {
+        *known.get_or_init(|| root.read("/proc/self/maps").is_ok_and(|maps| maps.contains("[io_uring]")))
+    });
+    // SAFETY: set before the first backend exists and never after.
+    #[allow(unsafe_code)]
+    let backends = unsafe { pg_sys::MaxBackends };
+    let count = u64::from(backends.unsigned_abs()) + majors::PROCESSES_WITH_RING;
+    (!are_mapped).then_some(Rings { count, entries })
 }
 
 /// For the postmaster, which maps a new segment after a crash.

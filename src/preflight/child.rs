@@ -89,7 +89,11 @@ pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: I
     let mut text = Vec::new();
     errors.take(MAX_OUTPUT_BYTES).read_to_end(&mut text)?;
     let text = String::from_utf8_lossy(&text).trim().to_owned();
-    Ok(if status.signal().is_some() || text.is_empty() { Ending::Died(status.to_string()) } else { Ending::Failure(text) })
+    Ok(if status.signal().is_some() || text.is_empty() {
+        Ending::Died(status.to_string())
+    } else {
+        Ending::Failure(text)
+    })
 }
 
 /// A file in memory, so that a full disk loses no error text; before Linux 3.17 a file in `directory`.

@@ -66,10 +66,10 @@ impl OnDisk {
     pub fn files_alone(&self) -> Option<WithoutOptions> {
         let differs = |name: &str| {
             let has_effect = !WITHOUT_EFFECT.contains(&name) && !name.starts_with("log_") && !name.starts_with("ssl");
-            has_effect && self.get(name).map(str::to_ascii_lowercase) != self.files.get(name).map(str::to_ascii_lowercase)
+            has_effect
+                && self.get(name).map(str::to_ascii_lowercase) != self.files.get(name).map(str::to_ascii_lowercase)
         };
-        let (left_out, options): (Vec<_>, Vec<_>) =
-            self.options.iter().cloned().partition(|(name, _)| differs(name));
+        let (left_out, options): (Vec<_>, Vec<_>) = self.options.iter().cloned().partition(|(name, _)| differs(name));
         if left_out.is_empty() {
             return None;
         }

@@ -40,6 +40,7 @@ fn hugepage_status() -> TableIterator<
         name!(recommended_nr_hugepages, Option<i64>),
         name!(generation, Option<i64>),
         name!(notes, Vec<String>),
+        name!(crash_outlook, Option<String>),
     ),
 > {
     let _reserve = memory::reserve(memory::USUAL);
@@ -76,5 +77,6 @@ fn hugepage_status() -> TableIterator<
         bigint(row.recommended),
         shmem::generation(),
         notes.into_vec().into_iter().map(text).collect(),
+        row.crash_outlook.map(|outlook| outlook.to_string()),
     ))
 }
