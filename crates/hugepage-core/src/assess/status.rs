@@ -1,7 +1,7 @@
 //! The assessment of one server: everything that `SELECT * FROM hugepage_status` says, before it is put into words.
 
-use crate::assess::{Finding, Forecast, Outlook, Severity, Share, Threat, pool_share};
-use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending, PoolState};
+use crate::assess::{Capacity, Finding, Forecast, Outlook, Severity, Share, Threat};
+use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending};
 use crate::{Bytes, Pages};
 
 /// Below this much shared memory, base pages are no more than a notice.
@@ -27,12 +27,13 @@ pub struct Status {
     pub forecast: Forecast,
     /// Whether that is a start with other settings than the running ones.
     pub of_pending: bool,
-    /// The pool the host should have, capped at what it can hold.
+    /// The pool the host should have, capped at what it can hold, and never less than is in use or promised. Where other
+    /// servers can't be seen, their needs are not in it.
     pub recommended: Option<Pages>,
     /// The pool with which this server lands in huge pages beside all others, whether it fits the host or not.
     pub to_land: Option<Pages>,
     /// The largest pool that the host can hold.
-    pub capacity: Option<Pages>,
+    pub capacity: Option<Capacity>,
     /// Who has what of the pool.
     pub share: Option<Share>,
     /// The gravest finding first.
@@ -43,12 +44,7 @@ impl Status {
     /// Works everything out.
     pub fn of(facts: Facts) -> Self {
         let landing = facts.landing();
-        let ground = PoolState {
-            huge_page_size: facts.huge_page_size,
-            pool: facts.pool.clone(),
-            limits: facts.limits.clone(),
-            lock_limit: facts.lock_limit,
-        };
+        let ground = facts.ground();
         let own = facts.own();
         let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
         let after_a_crash = Forecast::of(&facts.asked, to_reserve, &ground, own);
@@ -67,17 +63,18 @@ impl Status {
         };
 
         let share = facts.pool.known().and_then(|pool| Share::of(pool, own));
-        let by_others = share.map(|share| share.others.saturating_add(facts.others_lack));
+        let by_others = share.map(|share| share.others.saturating_add(facts.others_lack.unwrap_or_default()));
         let to_land = by_others.zip(most).map(|(by_others, most)| by_others.saturating_add(most));
         let needed_by_all = if wants { to_land } else { by_others };
-        let capacity = facts.capacity();
+        let capacity = facts.pool.known().and_then(|pool| facts.capacity(pool));
+        let in_use = facts.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
         let mut status = Self {
             missing: needed.and_then(|needed| facts.missing(needed)),
             cause: Cause::of(&facts, needed),
             outlook: forecast.outlook,
             forecast,
             of_pending,
-            recommended: needed_by_all.zip(capacity).map(|(needed, capacity)| needed.min(capacity)),
+            recommended: needed_by_all.zip(capacity).map(|(needed, capacity)| needed.min(capacity.most).max(in_use)),
             capacity,
             to_land,
             share,
@@ -114,7 +111,12 @@ impl Status {
 
     /// Whether the pool that this server needs beside all others is more than the host can hold.
     pub fn does_not_fit(&self) -> bool {
-        matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if to_land > capacity)
+        matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if to_land > capacity.most)
+    }
+
+    /// Whether that pool would leave less to base pages than `reserve_percent` of memory.
+    pub fn is_beyond_reserve(&self) -> bool {
+        matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if capacity.is_beyond_reserve(to_land))
     }
 
     fn find(&self, needed_by_all: Option<Pages>) -> Vec<(Severity, Finding)> {
@@ -132,13 +134,16 @@ impl Status {
             findings.push((Severity::Critical, Finding::RestartFails));
         }
         if let Some(loss) = &facts.loss
+            && self.cause != Some(Cause::Disabled)
             && (!loss.lost.only_outlook() || matches!(self.outlook, Outlook::Mixed | Outlook::Base))
         {
             findings.push((Severity::Warning, Finding::Regressed(loss.clone())));
         }
         match landing {
             Landing::Base | Landing::Mixed | Landing::PartialThp => {
-                let severity = if wants && size >= MIN_WARNING_SIZE { Severity::Warning } else { Severity::Notice };
+                // Off by choice until a restart, whatever the configuration on disk asks for.
+                let asked = facts.asked.huge_pages != HugePages::Off;
+                let severity = if asked && size >= MIN_WARNING_SIZE { Severity::Warning } else { Severity::Notice };
                 findings.push((severity, Finding::BasePages(self.cause.unwrap_or(Cause::Unknown))));
             }
             Landing::Thp if wants => findings.push((Severity::Notice, Finding::TransparentHugePages)),
@@ -158,7 +163,9 @@ impl Status {
             && share.persistent > Pages(0)
             && share.persistent.0 >= needed.0.saturating_mul(2)
         {
-            findings.push((Severity::Warning, Finding::PoolWasted { needed }));
+            // A server in base pages that can't be seen may need them.
+            let severity = if facts.others_lack.is_some() { Severity::Warning } else { Severity::Notice };
+            findings.push((severity, Finding::PoolWasted { needed }));
         }
         if wants && self.outlook == Outlook::Unknown {
             findings.push((Severity::Notice, Finding::OutlookUnknown));
@@ -212,15 +219,6 @@ impl Facts {
             }
             _ => None,
         }
-    }
-
-    /// The pages of `page_size` that this host can hold at most.
-    fn capacity(&self) -> Option<Pages> {
-        let pool = self.pool.known()?;
-        let meminfo = self.meminfo.as_ref()?;
-        let in_pool = pool.page_size.times(pool.nr);
-        let elsewhere = meminfo.hugetlb.map_or(Bytes(0), |hugetlb| hugetlb.saturating_sub(in_pool));
-        Some(pool_share::capacity(meminfo.mem_total?, self.reserve_percent, elsewhere, pool.page_size))
     }
 
     /// How many of `needed` pages could not be mapped now.

@@ -1,6 +1,6 @@
 //! What is known of one server and its host: the input of every assessment.
 
-use crate::model::{Asked, Cause, HugePages, Landing, LockLimit, Loss, Pending, PoolFact, Segment};
+use crate::model::{Asked, Cause, HugePages, Landing, LockLimit, Loss, Pending, PoolFact, PoolState, Segment};
 use crate::read::cgroup::CgroupLimits;
 use crate::read::meminfo::Meminfo;
 use crate::{Bytes, PageSize, Pages};
@@ -28,8 +28,8 @@ pub struct Facts {
     /// What the kernel asks of a process for System V segments in huge pages and this server does not have; `None` where
     /// nothing is missing, or it could not be read.
     pub lock_limit: Option<LockLimit>,
-    /// The pages of `pool` that other servers known on this host still lack.
-    pub others_lack: Pages,
+    /// The pages of `pool` that other servers on this host still lack; `None` where other servers can't be seen.
+    pub others_lack: Option<Pages>,
     /// Why the segment was not put where it was asked for, as seen at that moment; `None` if nobody looked.
     pub cause_at_start: Option<Cause>,
     /// What the last start lost; `None` if nothing, or if nobody looked.
@@ -47,6 +47,16 @@ impl Facts {
         match (&self.segment, self.huge_page_size) {
             (Some(segment), Some(page)) if segment.page_size == Some(page) => page.pages_to_hold(segment.in_huge_pages),
             _ => Pages(0),
+        }
+    }
+
+    /// What a start with the running settings finds.
+    pub fn ground(&self) -> PoolState {
+        PoolState {
+            huge_page_size: self.huge_page_size,
+            pool: self.pool.clone(),
+            limits: self.limits.clone(),
+            lock_limit: self.lock_limit,
         }
     }
 

@@ -128,7 +128,7 @@ impl Host {
             pending: Pending::Unchanged,
             reserve_percent: 20,
             lock_limit: None,
-            others_lack: Pages(0),
+            others_lack: Some(Pages(0)),
             cause_at_start: None,
             loss: None,
         };

@@ -36,7 +36,7 @@ proptest! {
     #[test]
     fn never_more_than_the_host_holds_and_never_fewer_than_needed(host in hosts()) {
         let status = host.context().status;
-        let capacity = status.capacity.unwrap().0;
+        let capacity = status.capacity.unwrap().most.0;
         let share = status.share.unwrap();
         for row in host.recommendations() {
             let Some(recommended) = &row.recommended else {

@@ -1,12 +1,9 @@
 //! Whether the pool may become what was asked for: arithmetic on what the kernel said a moment ago.
 
-use hugepage_core::assess::pool_share::capacity;
+use hugepage_core::assess::Capacity;
+use hugepage_core::assess::capacity::{HostMemory, KEPT_AVAILABLE};
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{Bytes, PageSize, Pages};
-
-/// Of all memory this much, in hundredths, stays available when the pool has grown: with nothing left the host would
-/// throw out the page cache of its programs, and swap.
-const KEPT_AVAILABLE: u32 = 2;
 
 /// The host as it is.
 #[derive(Clone, Debug)]
@@ -40,7 +37,7 @@ pub enum Refusal {
     /// The host can't hold it beside its base pages.
     #[error(
         "{asked} huge pages of {size} are {}, and of this host's {mem_total} {reserve_percent}% stay for base pages{}: at the \
-         most {most} fit",
+         most {most} fit; --reserve-percent allows more",
         size.times(*asked), others(*elsewhere)
     )]
     TooLarge {
@@ -104,6 +101,14 @@ impl Ground {
         self.mem_total.percent(KEPT_AVAILABLE)
     }
 
+    /// How many pages the host can hold. Its servers run on, so nothing of theirs moves.
+    fn capacity(&self) -> Capacity {
+        let Self { mem_total, available, elsewhere, reserve_percent, .. } = *self;
+        let memory =
+            HostMemory { mem_total, available: Some(available), movable: Bytes(0), reserve_percent, elsewhere };
+        Capacity::of(&memory, &self.pool)
+    }
+
     /// The way to a pool that keeps `asked` pages.
     pub fn plan(&self, asked: Pages) -> Result<Plan, Refusal> {
         let (from, size) = (self.pool.persistent(), self.pool.page_size);
@@ -123,15 +128,16 @@ impl Ground {
     }
 
     fn may_grow(&self, asked: Pages, fresh: Pages, size: PageSize) -> Result<(), Refusal> {
-        let capacity = capacity(self.mem_total, self.reserve_percent, self.elsewhere, size);
         let kept = self.kept_available();
-        let within = self.pool.nr.saturating_add(size.pages_within(self.available.saturating_sub(kept)));
-        let most = capacity.min(within);
-        if asked > capacity {
+        let Capacity { within_reserve, now, .. } = self.capacity();
+        // What the pool has it keeps, surplus pages as well: that takes no memory.
+        let allowed = within_reserve.max(self.pool.nr);
+        let most = allowed.min(now);
+        if asked > allowed {
             let Self { mem_total, elsewhere, reserve_percent, .. } = *self;
             return Err(Refusal::TooLarge { asked, size, mem_total, reserve_percent, elsewhere, most });
         }
-        if fresh > Pages(0) && asked > within {
+        if fresh > Pages(0) && asked > now {
             return Err(Refusal::NotAvailable { fresh, size, available: self.available, kept, most });
         }
         Ok(())
@@ -190,6 +196,8 @@ mod tests {
             ([100, 0, 0, 20], 130, (80, 30)),
             ([100, 0, 0, 20], 80, (80, 0)),
             ([100, 60, 0, 20], 50, (80, 0)),
+            // All surplus and in use: keeping them takes no memory, however many they are.
+            ([22000, 0, 0, 22000], 22000, (0, 0)),
             // A pool that is too large already may get smaller, and stay too large.
             ([22000, 22000, 0, 0], 21000, (22000, 0)),
         ] {
@@ -206,7 +214,7 @@ mod tests {
             ([0, 0, 0, 0], 36569, 19660),
             ([0, 0, 0, 0], u64::MAX, 19660),
             ([0, 0, 0, 0], 19661, 19660),
-            ([22000, 22000, 0, 0], 22001, 19660),
+            ([22000, 22000, 0, 0], 22001, 22000),
         ] {
             match ground(pool).plan(Pages(asked)) {
                 Err(Refusal::TooLarge { most: found, .. }) => assert_eq!(found, Pages(most), "{pool:?} {asked}"),
@@ -248,7 +256,7 @@ mod tests {
         assert_eq!(
             refusal,
             "5000 huge pages of 2 MB are 10000 MB, and of this host's 48 GB 20% stay for base pages and 30 GB are in huge pages \
-             of other sizes: at the most 4300 fit"
+             of other sizes: at the most 4300 fit; --reserve-percent allows more"
         );
         let unknown = Pool { resv: None, ..ground([10, 10, 0, 0]).pool };
         assert_eq!(Ground { pool: unknown, ..ground([0; 4]) }.plan(Pages(5)), Err(Refusal::PromisesUnknown));

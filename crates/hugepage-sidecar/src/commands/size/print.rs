@@ -81,14 +81,17 @@ fn print_pool(pool: &PoolOut) {
     for misfit in &pool.does_not_fit {
         let capacity = or_unknown(pool.capacity);
         let text = format!(
-            "{} does not fit: its {} pages are {} more than the {capacity} that this host can hold beside all others and what \
-             it keeps for base pages",
+            "{} does not fit: its {} pages are {} more than the {capacity} that this host can hold beside all others and the \
+             memory in use",
             misfit.instance, misfit.pages, misfit.over
         );
         println!("{}", wrapped(&text, 2, 4));
     }
     if let Some(remains) = pool.remains_for_base_pages {
         println!("  {} remain for base pages", Bytes(remains));
+    }
+    if let Some(caution) = &pool.caution {
+        println!("  caution: {caution}");
     }
     if let Some(command) = &pool.command {
         println!("  {command}");
