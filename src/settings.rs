@@ -54,7 +54,7 @@ pub fn regression_level() -> PgLogLevel {
     }
 }
 
-/// `pg_hugepages.reserve_percent`: the hundredths of memory that no recommendation takes from base pages.
+/// `pg_hugepages.reserve_percent`: the hundredths of memory that are to stay for base pages.
 pub fn reserve_percent() -> u32 {
     RESERVE_PERCENT.get().unsigned_abs()
 }
@@ -124,7 +124,7 @@ pub fn define() {
     GucRegistry::define_int_guc(
         c"pg_hugepages.reserve_percent",
         c"Percentage of memory that the host keeps for base pages.",
-        c"Huge pages are never recommended beyond the rest.",
+        c"A recommendation that leaves less comes with a caution.",
         &RESERVE_PERCENT,
         0,
         90,

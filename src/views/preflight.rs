@@ -69,9 +69,7 @@ fn hugepage_what_if(
     let start = Start::with(overrides, "hugepage_what_if");
     let (will_start, lands_in, page, memory, needed, guaranteed, missing, cause, detail) = start.row();
     let at_connections = |page: Option<PageSize>| match &start.status.facts.pending {
-        Pending::Changed(demand, _) => {
-            Some(tables(demand.max_connections, demand.shared_memory, page?))
-        }
+        Pending::Changed(demand, _) => Some(tables(demand.max_connections, demand.shared_memory, page?)),
         _ => None,
     };
     let tables =

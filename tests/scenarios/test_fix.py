@@ -10,7 +10,7 @@ import psycopg2
 import pytest
 
 from harness.cluster import Cluster
-from harness.kernel import main_mapping
+from harness.kernel import main_mapping, meminfo
 from harness.processes import CommandFailed, run
 from harness.status import create_extension
 from harness.units import GB, MB
@@ -206,7 +206,7 @@ def test_unknown_target(new_cluster):
 
 def test_what_does_not_fit_has_no_text(new_cluster, pool):
     pool(2 * MB, 0)
-    server = create_extension(new_cluster(shared_buffers="3GB", **{"pg_hugepages.reserve_percent": 90}).start())
+    server = create_extension(new_cluster(shared_buffers=f"{meminfo()['MemTotal'] * 96 // 100 // MB}MB").start())
     for target in TARGETS:
         if target == "postgresql":
             assert "ALTER SYSTEM SET shared_buffers = '" in fix(server, target)

@@ -25,10 +25,9 @@ pub fn held(capacity: Capacity) -> String {
     let most = capacity.most;
     match capacity.memory.available {
         Some(available) => format!("{most} that this host can hold: {available} of memory is available"),
-        None => format!(
-            "{most} that this host can hold with {}% of memory in base pages",
-            capacity.memory.reserve_percent
-        ),
+        None => {
+            format!("{most} that this host can hold with {}% of memory in base pages", capacity.memory.reserve_percent)
+        }
     }
 }
 

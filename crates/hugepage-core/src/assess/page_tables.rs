@@ -16,8 +16,7 @@ const ENTRY: u64 = 8;
 const PMD_TABLE: u64 = 4 << 10;
 const PMD_RANGE: u64 = 1 << 30;
 /// Whether kernels of this machine share them (`CONFIG_ARCH_WANT_HUGE_PMD_SHARE`).
-const SHARES_PMD_TABLES: bool =
-    cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
+const SHARES_PMD_TABLES: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
 
 /// The sum over a server's processes. `None`: none of them could be read, or this kernel lacks what is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Who has what of a pool, and what would be left for a server that stops and starts again.
 
-use crate::read::pool::Pool;
 use crate::Pages;
+use crate::read::pool::Pool;
 
 /// A pool divided between one server and everybody else. Verified on real servers in both directions: a server gets
 /// its pages after a restart exactly if `guaranteed` reaches its need.
@@ -27,11 +27,6 @@ impl Share {
         // Pages that the server gives back are surplus pages first.
         let surplus_of_others = pool.surplus.unwrap_or_default().saturating_sub(own);
         let new_surplus = pool.overcommit.unwrap_or_default().saturating_sub(surplus_of_others);
-        Some(Self {
-            persistent,
-            others,
-            guaranteed,
-            hopeful: guaranteed.saturating_add(new_surplus),
-        })
+        Some(Self { persistent, others, guaranteed, hopeful: guaranteed.saturating_add(new_surplus) })
     }
 }

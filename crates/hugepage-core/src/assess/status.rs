@@ -163,9 +163,7 @@ impl Status {
             && share.persistent > Pages(0)
             && share.persistent.0 >= needed.0.saturating_mul(2)
         {
-            // A server in base pages that can't be seen may need them.
-            let severity = if facts.others_lack.is_some() { Severity::Warning } else { Severity::Notice };
-            findings.push((severity, Finding::PoolWasted { needed }));
+            findings.push((Severity::Warning, Finding::PoolWasted { needed }));
         }
         if wants && self.outlook == Outlook::Unknown {
             findings.push((Severity::Notice, Finding::OutlookUnknown));

@@ -52,6 +52,28 @@ fn the_pool() {
 }
 
 #[test]
+fn nothing_is_taken_from_servers_that_are_not_seen() {
+    let alone = Host { sees_others: false, ..Host::default() };
+    check(&Host { pool: [1068, 1068, 534, 0, 9], ..alone.clone() }, &["notice vm.nr_hugepages: 1068 -> -"]);
+    check(&Host { gigantic: [3, 2, 0, 0, 0], ..alone }, &["notice hugepages-1048576kB/nr_hugepages: 3 -> -"]);
+}
+
+#[test]
+fn beyond_the_reserve_the_number_has_a_caution() {
+    let host =
+        Host { huge: false, pool: [0; 5], shared_buffers: 14 * GIB, available: Some(16 * GIB), ..Host::default() };
+    let rows = host.recommendations();
+    assert_eq!(rows[0].recommended.as_deref(), Some("7339"));
+    assert!(
+        rows[0].reason.ends_with("; a pool of 7339 pages leaves 1706 MB to base pages, less than 20%."),
+        "{rows:?}"
+    );
+    // As measured, the host can't hold it.
+    let rows = Host { available: Some(0), huge: true, pool: [10; 5], ..host }.recommendations();
+    assert!(rows.iter().all(|row| row.recommended.as_deref() != Some("7339")), "{rows:?}");
+}
+
+#[test]
 fn fragmented_memory_is_told() {
     let host = Host { huge: false, pool: [0; 5], ready: Some(10), ..Host::default() };
     let rows = host.recommendations();

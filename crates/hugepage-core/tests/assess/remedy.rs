@@ -1,7 +1,7 @@
 //! Hints name every obstacle in order, and are proved: the assessment after their steps is better than before.
 
-use hugepage_core::advise::remedy::{Remedy, Step, gravity};
 use hugepage_core::advise;
+use hugepage_core::advise::remedy::{Remedy, Step, gravity};
 use hugepage_core::assess::{Finding, Outlook, Severity, Status};
 use hugepage_core::model::{Cause, Demand, Facts, HugePages, Landing, Pending, PoolFact};
 use hugepage_core::read::cgroup::CgroupLimits;
@@ -35,15 +35,19 @@ fn every_obstacle_in_order() {
         (
             "an empty pool and rsvd.max = 0",
             Server { limits: reservation(&[(0, 0)]), ..base.clone() },
-            Some("Set /sys/fs/cgroup/limit_0 to at least 1073741824 bytes, run \"sysctl -w vm.nr_hugepages=512\" and restart \
-                  the server."),
+            Some(
+                "Set /sys/fs/cgroup/limit_0 to at least 1073741824 bytes, run \"sysctl -w vm.nr_hugepages=512\" and restart \
+                  the server.",
+            ),
         ),
         (
             "three limits",
             Server { limits: Some(closed), ..base.clone() },
-            Some("Set /sys/fs/cgroup/limit_1048576 to at least 1073741824 bytes, set /sys/fs/cgroup/limit_0 to at least \
+            Some(
+                "Set /sys/fs/cgroup/limit_1048576 to at least 1073741824 bytes, set /sys/fs/cgroup/limit_0 to at least \
                   1073741824 bytes, set /sys/fs/cgroup/limit_536870912 to at least 1342177280 bytes, run \"sysctl -w \
-                  vm.nr_hugepages=512\" and restart the server."),
+                  vm.nr_hugepages=512\" and restart the server.",
+            ),
         ),
         (
             "the pool was raised since, and the fault limit is below the segment",
@@ -75,7 +79,7 @@ fn a_pool_for_servers_that_are_not_seen() {
     let seen = raised.clone().status();
     assert_eq!(seen.verdict(), (Severity::Warning, &Finding::PoolWasted { needed: Pages(512) }));
     let status = Server { sees_others: false, ..raised }.status();
-    assert_eq!(status.verdict(), (Severity::Notice, &Finding::PoolWasted { needed: Pages(512) }));
+    assert_eq!(status.verdict(), (Severity::Warning, &Finding::PoolWasted { needed: Pages(512) }));
     assert_eq!(
         advise::message(&status),
         "The pool has 1024 pages of 2 MB, this server and current users of the pool need 512, and whether other servers need \
@@ -120,7 +124,9 @@ fn of_the_configuration_on_disk() {
     let limited = Server { limits: reservation(&[(GIB, GIB)]), ..Server::default() };
     assert_eq!(
         advise::hint(&Status::of(pending(limited, HugePages::Try, 2 * GIB))).as_deref(),
-        Some("Set /sys/fs/cgroup/limit_1073741824 to at least 2147483648 bytes and run \"sysctl -w vm.nr_hugepages=1024\".")
+        Some(
+            "Set /sys/fs/cgroup/limit_1073741824 to at least 2147483648 bytes and run \"sysctl -w vm.nr_hugepages=1024\"."
+        )
     );
     let off = Status::of(pending(Server::default(), HugePages::Off, GIB));
     assert_eq!(

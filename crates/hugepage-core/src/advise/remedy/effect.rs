@@ -25,7 +25,9 @@ impl Step {
             }
             Self::SetPool { size, pages, .. } => {
                 let default = facts.meminfo.as_mut().filter(|meminfo| meminfo.huge_page_size == Some(*size));
-                if let Some((meminfo, mut pool)) = default.and_then(|meminfo| from_meminfo(meminfo).map(|pool| (meminfo, pool))) {
+                if let Some((meminfo, mut pool)) =
+                    default.and_then(|meminfo| from_meminfo(meminfo).map(|pool| (meminfo, pool)))
+                {
                     set_pool(&mut pool, *pages);
                     (meminfo.huge_pages_total, meminfo.huge_pages_free) = (Some(pool.nr), Some(pool.free));
                     (meminfo.huge_pages_rsvd, meminfo.huge_pages_surp) = (pool.resv, pool.surplus);

@@ -48,7 +48,8 @@ fn own(context: &AdviceContext) -> Option<Recommendation> {
     }
     if share.persistent > wanted && status.facts.others_lack.is_none() {
         let reason = format!("{}.", pool::unused(share.persistent, wanted, size));
-        return Some(unknown_users(pool::set(of_size, pages, Severity::Notice, Effect::Now, reason, None)));
+        let unused = size.times(share.persistent.saturating_sub(wanted));
+        return Some(unknown_users(pool::set(of_size, pages, Severity::Notice, Effect::Now, reason, Some(unused))));
     }
     if share.persistent > wanted {
         let unused = size.times(share.persistent.saturating_sub(wanted));

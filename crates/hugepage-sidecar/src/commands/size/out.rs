@@ -139,7 +139,10 @@ fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolOut 
             .map(|misfit| MisfitOut { instance: misfit.name.clone(), pages: misfit.pages.0, over: misfit.over.0 })
             .collect(),
         // Whoever does not run and is not found may need what nobody has: no command takes all pages away.
-        command: sizing.recommended.filter(|wanted| *wanted != now && *wanted > Pages(0)).map(|wanted| set_pool(size, is_default, wanted)),
+        command: sizing
+            .recommended
+            .filter(|wanted| *wanted != now && *wanted > Pages(0))
+            .map(|wanted| set_pool(size, is_default, wanted)),
     }
 }
 
