@@ -1,7 +1,7 @@
 //! The sentences on a start with the configuration on disk, if it differs from the running one.
 
 use crate::advise::message::reason::Shortfall;
-use crate::assess::{Forecast, Outlook, Status};
+use crate::assess::{Outlook, Status};
 use crate::model::{Pending, PoolFact, PoolState};
 
 /// The state; `None` where the outlook is that of the running configuration.
@@ -12,7 +12,7 @@ pub fn message(status: &Status) -> Option<String> {
     if let Pending::Refused(error) = &status.facts.pending {
         return Some(format!("The next start with the configuration on disk would fail: {}.", first_line(error)));
     }
-    let shortfall = shortfall(status);
+    let shortfall = Shortfall::of_pending(status);
     Some(match status.outlook {
         Outlook::Fails => {
             format!("The next start with the configuration on disk would fail: huge_pages = on, and {shortfall}.")
@@ -28,23 +28,6 @@ pub fn message(status: &Status) -> Option<String> {
             status.facts.segment_size().unwrap_or_default()
         ),
     })
-}
-
-/// What a start with the configuration on disk lacks.
-pub(super) fn shortfall(status: &Status) -> Shortfall<'_> {
-    let Forecast { cause, huge_page_size, needed, guaranteed, .. } = status.forecast;
-    let ground = match &status.facts.pending {
-        Pending::Changed(_, ground) => Some(ground),
-        _ => None,
-    };
-    Shortfall {
-        cause,
-        page_size: huge_page_size,
-        needed: needed.unwrap_or_default(),
-        guaranteed: guaranteed.unwrap_or_default(),
-        pool: ground.map(|ground| &ground.pool),
-        lock_limit: ground.and_then(|ground| ground.lock_limit),
-    }
 }
 
 /// The first line of the server's error text, without its level.

@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use crate::advise::message::pending;
 use crate::advise::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::advise::pool;
-use crate::assess::Outlook;
-use crate::model::{Cause, LockLimit, Loss, PoolFact};
+use crate::assess::{Forecast, Outlook, Status};
+use crate::model::{Cause, LockLimit, Loss, Pending, PoolFact};
 use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, PageSize, Pages};
 
@@ -18,6 +17,25 @@ pub(super) struct Shortfall<'a> {
     pub guaranteed: Pages,
     pub pool: Option<&'a PoolFact>,
     pub lock_limit: Option<LockLimit>,
+}
+
+impl<'a> Shortfall<'a> {
+    /// What a start with the configuration on disk lacks.
+    pub(super) fn of_pending(status: &'a Status) -> Self {
+        let Forecast { cause, huge_page_size, needed, guaranteed, .. } = status.forecast;
+        let ground = match &status.facts.pending {
+            Pending::Changed(_, ground) => Some(ground),
+            _ => None,
+        };
+        Self {
+            cause,
+            page_size: huge_page_size,
+            needed: needed.unwrap_or_default(),
+            guaranteed: guaranteed.unwrap_or_default(),
+            pool: ground.map(|ground| &ground.pool),
+            lock_limit: ground.and_then(|ground| ground.lock_limit),
+        }
+    }
 }
 
 impl fmt::Display for Shortfall<'_> {
@@ -138,7 +156,7 @@ impl StatusText<'_> {
                 "; a restart with the configuration on disk would land in huge pages".to_owned()
             }
             (_, Outlook::Unknown, None) => "; what the configuration on disk asks for is unknown".to_owned(),
-            _ => format!("; the configuration on disk asks for huge pages, but {}", pending::shortfall(self.0)),
+            _ => format!("; the configuration on disk asks for huge pages, but {}", Shortfall::of_pending(self.0)),
         }
     }
 
