@@ -15,7 +15,7 @@ use crate::{assessment, history, log, server, settings};
 
 /// Assesses, logs and records an allocation. Any error ends in the log, none reaches the postmaster.
 pub fn shared_memory_allocated() {
-    log::catch_errors("assess shared memory", || {
+    log::catch_errors("assess shared memory", history::memory(), || {
         // Results of an earlier allocation are outdated.
         server::forget_main_mapping();
         shmem::set_last_start(None);

@@ -51,6 +51,8 @@ pub struct InstanceRow {
     pub notes: Vec<String>,
     /// The shared memory by page size, ascending; empty if unknown.
     pub by_page_size: Vec<PageSizeShare>,
+    /// Null for Oracle.
+    pub crash_outlook: Option<String>,
 }
 
 /// The shared memory in pages of one size.
@@ -138,6 +140,7 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         evidence: instance.evidence.iter().map(|&evidence| evidence.to_owned()).collect(),
         notes: instance.notes.clone(),
         by_page_size: instance.memory.iter().flat_map(of_sizes).collect(),
+        crash_outlook: row.crash_outlook.map(|outlook| outlook.to_string()),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
 use crate::collect::pools;
 use crate::collect::server::{pool_of_size, thp_in_use};
-use crate::model::{Asked, Facts, Landing, Pending, PoolFact, Segment};
+use crate::model::{Asked, Facts, KeptPages, Landing, Pending, PoolFact, Segment};
 use crate::notes::Notes;
 use crate::read::cgroup::CgroupLimits;
 use crate::read::maps::Mapping;
@@ -167,6 +167,7 @@ impl InspectContext<'_> {
             others_lack: Pages(0),
             cause_at_start: None,
             loss: None,
+            kept_at_crash: KeptPages::default(),
         }
     }
 }
