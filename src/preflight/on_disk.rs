@@ -5,8 +5,9 @@ use std::ffi::CString;
 use std::path::PathBuf;
 
 use hugepage_core::assess::HugePages;
+use hugepage_core::read::instance_files::limit;
 use hugepage_core::read::postgresql_conf::Configuration;
-use hugepage_core::read::{Root, postmaster_opts};
+use hugepage_core::read::{InstanceFiles, Root, postmaster_opts};
 use hugepage_core::{Notes, PageSize};
 use pgrx::pg_sys;
 
@@ -26,10 +27,12 @@ impl OnDisk {
     pub fn read(root: &Root, notes: &mut Notes) -> Self {
         let data = server::data_directory();
         let mut configuration = Configuration::default();
-        configuration.add(root, &server::config_file(), notes);
-        configuration.add(root, &data.join("postgresql.auto.conf"), notes);
+        // This is the server's own process, and the kernel holds it to what the server may read.
+        let files = InstanceFiles::own(root);
+        configuration.add(&files, &server::config_file(), notes);
+        configuration.add(&files, &data.join("postgresql.auto.conf"), notes);
         let opts = data.join("postmaster.opts");
-        let text = notes.keep(root.read(&opts.to_string_lossy())).unwrap_or_default();
+        let text = notes.keep(files.read_text(&opts.to_string_lossy(), limit::POSTMASTER_OPTS)).unwrap_or_default();
         let arguments = postmaster_opts::arguments(&text);
         configuration.settings.extend(postmaster_opts::settings(&arguments));
         Self { arguments, configuration }

@@ -16,6 +16,14 @@ pub enum ReadError {
         /// The operating system's reason.
         source: io::Error,
     },
+    /// It was not opened, for a reason of this program's own: it is no plain file, or not the server's.
+    #[error("refused to read \"{}\": {why}", path.display())]
+    Refused {
+        /// Which file.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
     /// The file was read, and does not say what it should.
     #[error("could not understand \"{}\": {problem}", path.display())]
     Content {

@@ -21,15 +21,15 @@ pub const UNKNOWN: Exit = Exit(3);
 /// A wrong call (`EX_USAGE`).
 pub const USAGE: Exit = Exit(64);
 
-/// Of what was seen: the gravest verdict; unknown if that is the worst and something could not be seen.
+/// Of the instances that count: the gravest verdict; unknown if that is the worst and something could not be seen.
 pub fn of(survey: &Survey) -> Exit {
-    let gravest = survey.instances.iter().map(|instance| instance.status.verdict().0).max();
+    let gravest = survey.counted().map(|instance| instance.status.verdict().0).max();
     let hidden = |instance: &Instance| instance.landed().is_hidden();
     match gravest {
         Some(Severity::Critical) => CRITICAL,
         Some(Severity::Warning) => WARNING,
         // Without /proc nothing is seen at all.
-        _ if survey.meminfo.is_none() || survey.instances.iter().any(hidden) => UNKNOWN,
+        _ if survey.meminfo.is_none() || survey.counted().any(hidden) => UNKNOWN,
         _ => OK,
     }
 }

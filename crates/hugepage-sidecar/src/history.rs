@@ -10,7 +10,7 @@ use hugepage_core::assess::Threat;
 use hugepage_core::collect::instances::{Instance, Survey};
 use hugepage_core::history::record::Origin;
 use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
-use hugepage_core::read::{Root, identity};
+use hugepage_core::read::{InstanceFiles, Root, identity};
 use humantime::format_rfc3339_micros;
 
 use crate::state;
@@ -43,8 +43,12 @@ pub struct Said {
 impl Past {
     /// That of the host below `root`, in its `directory`.
     pub fn of(root: &Root, directory: &Path) -> Self {
+        let directory = directory.to_string_lossy();
+        // Of a tree no link leads elsewhere.
+        let in_tree = || InstanceFiles::own(root).canonical(&directory);
+        let real = if root.is_tree() { in_tree() } else { None };
         Self {
-            directory: root.path(&directory.to_string_lossy()),
+            directory: root.path(&real.unwrap_or_else(|| directory.into_owned())),
             machine: identity::machine(root).unwrap_or_default(),
             unwritten: BTreeMap::new(),
             processes: BTreeMap::new(),
@@ -64,7 +68,9 @@ impl Past {
         let Survey { instances, host_name, boot_id, taken_at, .. } = survey;
         let now = format_rfc3339_micros(*taken_at).to_string();
         let host = host_name.clone().unwrap_or_default();
-        instances.iter_mut().map(|instance| self.add_one(instance, &now, &host, boot_id.as_deref(), size)).collect()
+        // Of those that do not count nothing is said and nothing is kept: any user could fill the disk.
+        let counted = instances.iter_mut().filter(|instance| instance.counts());
+        counted.map(|instance| self.add_one(instance, &now, &host, boot_id.as_deref(), size)).collect()
     }
 
     fn add_one(&mut self, instance: &mut Instance, now: &str, host: &str, boot_id: Option<&str>, size: usize) -> Said {

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,24 +12,23 @@ use hugepage_core::Notes;
 use hugepage_core::Pages;
 use hugepage_core::collect::instances::{Survey, asked_of};
 use hugepage_core::collect::stopped_databases::{Down, Wants};
+use hugepage_core::read::instance_files::limit;
 use hugepage_core::read::postgresql_conf::Configuration;
-use hugepage_core::read::{Root, postmaster_opts};
+use hugepage_core::read::{InstanceFiles, Root, postmaster_opts};
 
 /// A program that answers takes hundredths of a second.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// The clusters of Debian's and Red Hat's places, of systemd units, and of `given`, that do not run.
 pub fn clusters(root: &Root, survey: &Survey, given: &[PathBuf], notes: &mut Notes) -> Vec<Down> {
-    let running: BTreeSet<PathBuf> = survey
-        .instances
-        .iter()
-        .filter_map(|instance| Some(real(root, Path::new(instance.directory.as_deref()?))))
-        .collect();
+    let running: BTreeSet<String> =
+        survey.instances.iter().filter_map(|instance| Some(real(root, instance.directory.as_deref()?))).collect();
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
     for place in given.iter().map(|directory| Place::of(directory)).chain(places(root, notes)) {
-        let directory = real(root, &place.data);
-        let is_cluster = root.exists(&format!("{}/PG_VERSION", place.data.display()));
+        let data = place.data.to_string_lossy();
+        let directory = real(root, &data);
+        let is_cluster = InstanceFiles::of_owner(root, &data).exists(&format!("{data}/PG_VERSION"));
         if given.contains(&place.data) && !is_cluster {
             notes.add(format!("\"{}\" is no data directory of PostgreSQL: it has no PG_VERSION", place.data.display()));
         }
@@ -55,8 +53,8 @@ impl Place {
     }
 }
 
-fn real(root: &Root, directory: &Path) -> PathBuf {
-    std::fs::canonicalize(root.path(&directory.to_string_lossy())).unwrap_or_else(|_| directory.to_owned())
+fn real(root: &Root, directory: &str) -> String {
+    InstanceFiles::of_owner(root, directory).canonical(directory).unwrap_or_else(|| directory.to_owned())
 }
 
 fn places(root: &Root, notes: &mut Notes) -> Vec<Place> {
@@ -65,7 +63,12 @@ fn places(root: &Root, notes: &mut Notes) -> Vec<Place> {
         for cluster in list(root, &format!("/etc/postgresql/{version}")) {
             let config = PathBuf::from(format!("/etc/postgresql/{version}/{cluster}/postgresql.conf"));
             let mut configuration = Configuration::default();
-            configuration.add(root, &config, notes);
+            let directory = format!("/etc/postgresql/{version}/{cluster}");
+            let mut files = InstanceFiles::of_owner(root, &directory);
+            if files.owner(&directory).is_ok_and(|owner| owner.uid == 0) {
+                files = InstanceFiles::of_account(root, "postgres");
+            }
+            configuration.add(&files, &config, notes);
             if let Some(data) = configuration.get("data_directory") {
                 places.push(Place { data: data.into(), config: Some(config) });
             }
@@ -102,8 +105,9 @@ fn look(root: &Root, place: &Place, notes: &mut Notes) -> Down {
     let down = |page_size, wants| Down { kind: "postgresql", name: place.data.display().to_string(), page_size, wants };
     let config = place.config.clone().unwrap_or_else(|| place.data.join("postgresql.conf"));
     let mut configuration = Configuration::default();
+    let files = InstanceFiles::of_owner(root, &place.data.to_string_lossy());
     for file in [&config, &place.data.join("postgresql.auto.conf")] {
-        configuration.add(root, file, notes);
+        configuration.add(&files, file, notes);
     }
     if configuration.settings.is_empty() {
         return down(None, Wants::Unknown("its configuration could not be read".to_owned()));
@@ -115,7 +119,7 @@ fn look(root: &Root, place: &Place, notes: &mut Notes) -> Down {
     if asked.never_in_huge_pages() {
         return down(asked.huge_page_size, Wants::None("shared_memory_type = sysv"));
     }
-    let wants = match ask(root, place, &config) {
+    let wants = match ask(root, &files, place, &config) {
         Ok(pages) => Wants::Pages(pages, "its own program"),
         Err(why) => Wants::Unknown(why),
     };
@@ -124,23 +128,24 @@ fn look(root: &Root, place: &Place, notes: &mut Notes) -> Down {
 
 /// Asks the cluster's own program as the cluster's owner: `postgres -C shared_memory_size_in_huge_pages`, which since 15
 /// answers for a server that is down, allocates nothing and changes nothing.
-fn ask(root: &Root, place: &Place, config: &Path) -> Result<Pages, String> {
+fn ask(root: &Root, files: &InstanceFiles, place: &Place, config: &Path) -> Result<Pages, String> {
     if !root.is_live() {
         return Err("only the host itself can ask its program".to_owned());
     }
-    let version = std::fs::read_to_string(place.data.join("PG_VERSION")).map_err(|error| error.to_string())?;
-    let major: u32 = version.trim().parse().map_err(|_| format!("its PG_VERSION is {}", version.trim()))?;
+    let inside = |name: &str| place.data.join(name).to_string_lossy().into_owned();
+    let version = files.version(&inside("PG_VERSION")).map_err(|error| error.to_string())?;
+    let major: u32 = version.parse().map_err(|_| format!("its PG_VERSION is {version}"))?;
     if major < 15 {
         return Err(format!(
             "PostgreSQL {major} does not tell while it is down; start it, or look at its shared_buffers"
         ));
     }
-    let owner = std::fs::metadata(&place.data).map_err(|error| error.to_string())?;
+    let owner = files.owner(&place.data.to_string_lossy()).map_err(|error| error.to_string())?;
     let me = rustix::process::geteuid();
-    if owner.uid() == 0 || !(me.is_root() || me.as_raw() == owner.uid()) {
-        return Err(format!("only root and its owner (uid {}) can ask its program", owner.uid()));
+    if owner.uid == 0 || !(me.is_root() || me.as_raw() == owner.uid) {
+        return Err(format!("only root and its owner (uid {}) can ask its program", owner.uid));
     }
-    let opts = std::fs::read_to_string(place.data.join("postmaster.opts")).unwrap_or_default();
+    let opts = files.read_text(&inside("postmaster.opts"), limit::POSTMASTER_OPTS).unwrap_or_default();
     let of_last_start = opts.split(" \"").next().filter(|program| program.starts_with('/')).map(PathBuf::from);
     let usual = ["/usr/lib/postgresql/{}/bin/postgres", "/usr/pgsql-{}/bin/postgres"];
     let usual = usual.iter().map(|path| PathBuf::from(path.replace("{}", &major.to_string())));
@@ -161,7 +166,7 @@ fn ask(root: &Root, place: &Place, config: &Path) -> Result<Pages, String> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     if me.is_root() {
         // The standard library drops all other groups as well.
-        command.uid(owner.uid()).gid(owner.gid());
+        command.uid(owner.uid).gid(owner.gid);
     }
     command.process_group(0);
     let child = command.spawn().map_err(|error| format!("{} could not be run: {error}", program.display()))?;

@@ -4,9 +4,9 @@ use crate::assess::host::Need;
 use crate::assess::oracle_size::{self, when_down};
 use crate::collect::instances::Survey;
 use crate::notes::Notes;
-use crate::read::Root;
 use crate::read::oracle::locate::Search;
 use crate::read::oracle::{Instance, Kind, Parameters, oratab};
+use crate::read::{InstanceFiles, Root};
 use crate::{PageSize, Pages};
 
 /// A server that does not run.
@@ -44,7 +44,8 @@ impl Down {
 /// Those of oratab that do not run.
 pub fn oracle(root: &Root, survey: &Survey, notes: &mut Notes) -> Vec<Down> {
     let default = survey.default_page_size();
-    let runs = |sid: &str| survey.instances.iter().any(|instance| instance.name == sid);
+    // A process that only bears the name does not stand for it.
+    let runs = |sid: &str| survey.counted().any(|instance| instance.name == sid);
     let down = oratab::read(root, notes).into_iter().filter(|entry| !runs(&entry.sid));
     down.map(|entry| {
         let kind = if entry.sid.starts_with('+') { Kind::Asm } else { Kind::Database };
@@ -60,13 +61,15 @@ pub fn oracle(root: &Root, survey: &Survey, notes: &mut Notes) -> Vec<Down> {
 }
 
 fn wants(root: &Root, instance: &Instance, home: &str, page_size: PageSize, notes: &mut Notes) -> Wants {
+    // Of Grid Infrastructure's home the directory is root's, and the program its user's.
+    let files = &InstanceFiles::of_owner(root, &format!("{home}/bin/oracle"));
     let search = Search { instance, home: Some(home), diagnostic_dest: None, pmon: None };
     let parameters = search
-        .parameter_file(root, notes)
-        .map(|path| Parameters::read(root, &path, &instance.sid, notes))
+        .parameter_file(files, notes)
+        .map(|path| Parameters::read(files, &path, &instance.sid, notes))
         .filter(|parameters| !parameters.is_empty());
     let destination = parameters.as_ref().and_then(|parameters| parameters.get("diagnostic_dest"));
-    let start = Search { diagnostic_dest: destination, ..search }.last_start(root, notes).map(|(_, start)| start);
+    let start = Search { diagnostic_dest: destination, ..search }.last_start(files, notes).map(|(_, start)| start);
     let known = [parameters.as_ref(), start.as_ref().map(|start| &start.parameters)];
     // The parameter file is what the next start reads; the log tells of the last one.
     let setting = known.iter().flatten().find_map(|parameters| parameters.get("use_large_pages"));

@@ -5,9 +5,11 @@ use crate::collect::instances::{self, Survey};
 
 impl From<&Survey> for Snapshot {
     fn from(survey: &Survey) -> Self {
-        let instances = survey.instances.iter().map(|instance| Instance {
+        // An alert must not be any user's to raise.
+        let counted: Vec<_> = survey.counted().collect();
+        let instances = counted.iter().map(|instance| Instance {
             kind: instance.kind.to_string(),
-            name: name(instance, &survey.instances),
+            name: name(instance, &counted),
             status: instance.status.clone(),
             page_tables: Some(instance.page_tables),
             page_tables_at_max: None,
@@ -19,7 +21,7 @@ impl From<&Survey> for Snapshot {
 
 /// Its name, and what tells it from another one of that name: containers often have one data directory each at the same
 /// path. A series that occurs twice would make all of the text unreadable.
-fn name(instance: &instances::Instance, all: &[instances::Instance]) -> String {
+fn name(instance: &instances::Instance, all: &[&instances::Instance]) -> String {
     let same: Vec<_> =
         all.iter().filter(|other| (other.kind, &other.name) == (instance.kind, &instance.name)).collect();
     let name = &instance.name;

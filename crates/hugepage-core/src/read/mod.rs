@@ -3,12 +3,17 @@
 //! Readers know nothing of advice. A field the kernel at hand does not have is `None`.
 
 pub mod access_log;
+pub mod accounts;
+mod beneath;
 pub mod boot;
 pub mod buddyinfo;
 pub mod cgroup;
+pub mod credentials;
 pub mod identity;
+pub mod instance_files;
 pub mod maps;
 pub mod meminfo;
+pub mod namespace;
 #[cfg(feature = "oracle")]
 pub mod oracle;
 pub mod own_mapping;
@@ -25,4 +30,5 @@ pub mod sysctl;
 pub mod sysvipc;
 pub mod thp;
 
+pub use instance_files::InstanceFiles;
 pub use root::Root;

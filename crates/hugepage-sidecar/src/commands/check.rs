@@ -22,8 +22,13 @@ pub struct Options {
 
 pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
     let (mut survey, sizings) = look(root, &options.look);
-    if let Some(wanted) = &options.instance {
-        survey.instances.retain(|instance| instance.name == *wanted);
+    match &options.instance {
+        Some(wanted) => {
+            survey.instances.retain(|instance| instance.name == *wanted);
+            // Who names an instance asks for that one, whoever runs it.
+            survey.instances.iter_mut().for_each(|instance| instance.not_counted = None);
+        }
+        None => survey.instances.retain(Instance::counts),
     }
     let exit = if survey.instances.is_empty() { exit::UNKNOWN } else { exit::of(&survey) };
     println!(

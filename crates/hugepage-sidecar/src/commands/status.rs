@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hugepage_core::assess::Sizing;
-use hugepage_core::collect::instances::{Survey, survey};
+use hugepage_core::collect::instances::{Survey, survey_for};
 use hugepage_core::read::Root;
 
 use crate::exit::{self, Exit};
@@ -22,6 +22,16 @@ pub struct Look {
     /// Where `watch` keeps the history of each instance
     #[arg(long, value_name = "DIR", default_value = crate::state::DIRECTORY)]
     pub state_dir: PathBuf,
+    #[command(flatten)]
+    pub accounts: Accounts,
+}
+
+/// Whose servers count beside those of system users and of accounts with the usual names.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Accounts {
+    /// Count the servers of this user too, by its name or uid; more can be in /etc/hugepage-sidecar/service-accounts
+    #[arg(long, value_name = "USER")]
+    pub service_account: Vec<String>,
 }
 
 /// Options of `status`.
@@ -36,7 +46,7 @@ pub struct Options {
 
 /// Looks at the host and at its instances' past.
 pub fn look_at(root: &Root, look: &Look) -> Survey {
-    let mut survey = survey(root, look.reserve_percent);
+    let mut survey = survey_for(root, look.reserve_percent, &look.accounts.service_account);
     Past::of(root, &look.state_dir).tell(&mut survey);
     survey
 }
@@ -130,6 +140,9 @@ fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'
     let seen = if row.evidence.is_empty() { "nothing".to_owned() } else { row.evidence.join(", ") };
     let pieces = if pieces.is_empty() { String::new() } else { format!("{pieces}; ") };
     println!("{}", wrapped(&format!("{}: {pieces}seen in {seen}", label(row)), 0, 2));
+    if let Some(why) = &row.not_counted_because {
+        println!("{}", wrapped(&format!("not counted: {why}"), 2, 4));
+    }
     if row.verdict != "ok" {
         println!("{}", wrapped(&format!("{}: {}", row.verdict, row.message), 2, 4));
         if let Some(hint) = &row.hint {

@@ -9,12 +9,13 @@ use clap::Args;
 use hugepage_core::advise::events::Volume;
 use hugepage_core::advise::log::Message;
 use hugepage_core::assess::Sizing;
-use hugepage_core::collect::instances::{Survey, survey};
+use hugepage_core::collect::instances::{Survey, survey_for};
 use hugepage_core::metrics::{Snapshot, text};
 use hugepage_core::read::Root;
 
 use crate::atomic_file;
 use crate::commands::oracle::Access;
+use crate::commands::status::Accounts;
 use crate::exit::{self, Exit};
 use crate::history::Past;
 use crate::oracle;
@@ -33,6 +34,8 @@ pub struct Options {
     /// Where to keep the history of each instance
     #[arg(long, value_name = "DIR", default_value = crate::state::DIRECTORY)]
     state_dir: PathBuf,
+    #[command(flatten)]
+    accounts: Accounts,
     /// How many records to keep of each instance; 0 for none
     #[arg(long, value_name = "RECORDS", default_value_t = 1000)]
     history_size: usize,
@@ -71,7 +74,7 @@ pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
     let mut said = Troubles::default();
     loop {
         let begun = Instant::now();
-        let mut survey = survey(root, options.reserve_percent);
+        let mut survey = survey_for(root, options.reserve_percent, &options.accounts.service_account);
         for said_of in past.add(&mut survey, options.history_size) {
             for (volume, message) in said_of.messages {
                 say(&said_of.instance, volume, &message);

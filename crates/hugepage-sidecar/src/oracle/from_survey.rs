@@ -23,7 +23,7 @@ pub fn snapshot(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Opti
         host_name: survey.host_name.clone().unwrap_or_default(),
         host: of_host(root, survey, sizings, interval),
         pools: survey.pools.iter().map(of_pool).collect(),
-        instances: survey.instances.iter().map(|instance| of_instance(survey, sizings, instance)).collect(),
+        instances: survey.counted().map(|instance| of_instance(survey, sizings, instance)).collect(),
         findings: (1..).zip(&recommendations).map(|(priority, one)| of_finding(survey, priority, one)).collect(),
     }
 }
@@ -35,12 +35,7 @@ fn of_host(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Du
     Host {
         interval_seconds: interval.map(|interval| interval.as_secs()),
         sidecar_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-        verdict: survey
-            .instances
-            .iter()
-            .map(|instance| instance.status.verdict().0)
-            .max()
-            .map(|grave| grave.to_string()),
+        verdict: survey.counted().map(|instance| instance.status.verdict().0).max().map(|grave| grave.to_string()),
         memory_total: meminfo.and_then(|meminfo| meminfo.mem_total),
         memory_available: meminfo.and_then(|meminfo| meminfo.mem_available),
         page_tables: meminfo.and_then(|meminfo| meminfo.page_tables),
@@ -143,7 +138,7 @@ fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &instances::Instan
 
 fn of_finding(survey: &Survey, priority: u64, one: &HostRecommendation) -> Finding {
     let recommendation = one.recommendation.clone();
-    let of = survey.instances.iter().find(|instance| one.instance.as_deref() == Some(&instance.name));
+    let of = survey.counted().find(|instance| one.instance.as_deref() == Some(&instance.name));
     Finding {
         priority: Some(priority),
         kind: of.map(|instance| instance.kind.to_string()),

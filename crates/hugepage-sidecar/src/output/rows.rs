@@ -21,6 +21,7 @@ pub struct InstanceRow {
     pub pid: i32,
     pub verdict: String,
     pub message: String,
+    /// What to do; null also for one that does not count, for nothing is to be set for it.
     pub hint: Option<String>,
     /// `all`, `mixed`, `some`, `none`, `AMM`, `unknown`.
     pub landed: String,
@@ -49,6 +50,10 @@ pub struct InstanceRow {
     pub started: Option<String>,
     /// What the landing was seen in.
     pub evidence: Vec<String>,
+    /// Whether it counts for the host's verdict and pools.
+    pub counted: bool,
+    /// Why it does not, as `runs as alice`; null if it does.
+    pub not_counted_because: Option<String>,
     pub notes: Vec<String>,
     /// The shared memory on pages of each size, ascending; empty if it can't be seen.
     pub by_page_size: Vec<OfSize>,
@@ -117,7 +122,7 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         pid: instance.pid,
         verdict: status.verdict().0.to_string(),
         message: message(status),
-        hint: hint(status),
+        hint: hint(status).filter(|_| instance.counts()),
         landed: instance.landed().to_string(),
         landed_in: instance.landed_in().to_string(),
         page_size: facts.page_size().map(|size| size.bytes().0),
@@ -141,6 +146,8 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         data_directory: instance.directory.clone(),
         started: instance.started.map(time),
         evidence: instance.evidence.iter().map(|&evidence| evidence.to_owned()).collect(),
+        counted: instance.counts(),
+        not_counted_because: instance.not_counted.clone(),
         notes: instance.notes.clone(),
         by_page_size: instance.memory.iter().flat_map(of_sizes).collect(),
     }

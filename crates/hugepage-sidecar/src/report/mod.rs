@@ -51,7 +51,7 @@ pub fn page(root: &Root, survey: &Survey, out: &HostOut, extent: &Extent<'_>) ->
         host: out,
         name: out.host_name.as_deref().unwrap_or("an unknown host"),
         version: env!("CARGO_PKG_VERSION"),
-        in_huge_pages: out.instances.iter().filter(|row| row.landed == "all").count(),
+        in_huge_pages: out.instances.iter().filter(|row| row.counted && row.landed == "all").count(),
         memory: Memory::of(survey, out),
         costs: instances().map(|(instance, row)| Cost::of(instance, row, base, extent.connections)).collect(),
         pasts: instances().map(|(instance, row)| Past::of(root, survey, instance, row, extent)).collect(),

@@ -25,7 +25,7 @@ pub fn rule(instance: &Instance) -> Vec<Recommendation> {
 
 /// What the whole host has of it.
 pub fn host_rule(survey: &Survey) -> Vec<Recommendation> {
-    if survey.instances.iter().all(|instance| instance.kind == Kind::PostgreSql) {
+    if survey.counted().all(|instance| instance.kind == Kind::PostgreSql) {
         return Vec::new();
     }
     [large_pools(survey), ramfs(survey)].into_iter().flatten().collect()

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use super::discover::{Found, Who};
 use super::instance::{Instance, Kind};
 use super::memory::{self, Memory};
+use super::service_accounts::ServiceAccounts;
 use super::{oracle, postgresql};
 use crate::assess::page_tables::PageTables;
 use crate::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Segment, Status};
@@ -17,7 +18,7 @@ use crate::read::meminfo::Meminfo;
 use crate::read::oracle::LastStart;
 use crate::read::rlimit::{self, LockedMemory};
 use crate::read::shm_devices::Devices;
-use crate::read::{Root, process};
+use crate::read::{InstanceFiles, Root, namespace, process};
 use crate::{Bytes, PageSize, Pages, ReadError};
 
 /// What is the same for all servers.
@@ -27,14 +28,13 @@ pub(super) struct Host<'a> {
     pub(super) default: Option<PageSize>,
     pub(super) base: Option<PageSize>,
     pub(super) devices: Devices,
+    pub(super) accounts: ServiceAccounts,
     pub(super) hierarchy: Option<Hierarchy>,
     pub(super) meminfo: Option<Meminfo>,
     pub(super) pools: Vec<PoolRow>,
     pub(super) reserve_percent: u32,
     /// Whether names of mappings tell huge pages.
     pub(super) numbered: bool,
-    /// The mount namespace that this program is in.
-    pub(super) namespace: Option<String>,
 }
 
 /// What the files of a server say of it.
@@ -57,9 +57,10 @@ impl Host<'_> {
         let memlock = notes.keep(rlimit::locked_memory(root, pid)).flatten();
         let mut has_hugetlb_pages =
             found.processes.iter().any(|status| status.hugetlb_pages.is_some_and(|size| size.0 > 0));
-        let container = self.container_of(pid);
+        let container = namespace::container(root, pid);
         let mut memory = self.memory(&found, container.is_some(), &mut notes);
-        let files = container.as_ref().unwrap_or(root);
+        let its_root = container.as_ref().unwrap_or(root);
+        let files = &InstanceFiles::of_process(root, pid);
         let automatic = memory.as_mut().filter(|_| matches!(found.who, Who::Oracle(_))).map(oracle::keep_sga);
         if matches!((&found.who, &memory), (Who::PostgreSql(_), Some(memory)) if memory.mappings.is_empty()) {
             return None;
@@ -68,7 +69,7 @@ impl Host<'_> {
         let mut evidence: Vec<&'static str> = memory.iter().map(|memory| memory.source.name()).collect();
         let identity = match &found.who {
             Who::PostgreSql(arguments) => self.postgresql(pid, files, arguments, &mut notes),
-            Who::Oracle(instance) => self.oracle(pid, files, instance, started, automatic, &mut notes),
+            Who::Oracle(instance) => self.oracle(pid, its_root, files, instance, started, automatic, &mut notes),
         };
         let wanted = identity.asked.huge_page_size.or(self.default);
         let seen = memory.as_ref().zip(self.base).and_then(|(memory, base)| memory.segment(base, wanted));
@@ -104,15 +105,9 @@ impl Host<'_> {
             last_start: identity.last_start,
             status: Status::of(facts),
             evidence,
+            not_counted: self.accounts.why_not(root, pid),
             notes: notes.into_vec(),
         })
-    }
-
-    /// The files that `pid` sees, where those are not this program's: those of its container.
-    fn container_of(&self, pid: i32) -> Option<Root> {
-        let its = namespace(self.root, &pid.to_string())?;
-        let elsewhere = self.namespace.as_ref().is_some_and(|own| *own != its);
-        elsewhere.then(|| self.root.below(&format!("/proc/{pid}/root")))
     }
 
     /// The mappings of one process stand for the server's, for all of its processes attach all of it.
@@ -146,7 +141,7 @@ impl Host<'_> {
         }
     }
 
-    fn postgresql(&self, pid: i32, files: &Root, arguments: &[String], notes: &mut Notes) -> Identity {
+    fn postgresql(&self, pid: i32, files: &InstanceFiles, arguments: &[String], notes: &mut Notes) -> Identity {
         let files = postgresql::files(self.root, files, pid, arguments, notes);
         Identity {
             name: files.directory.clone().unwrap_or_else(|| format!("process {pid}")),
@@ -207,10 +202,11 @@ impl Host<'_> {
     }
 }
 
-/// Assesses each again beside what the others lack, so that one number for the pool serves all.
+/// Assesses each again beside what the others lack, so that one number for the pool serves all that count.
 pub(super) fn beside_each_other(instances: &mut [Instance]) {
+    let lack = |instance: &Instance| if instance.counts() { lack(&instance.status.facts) } else { Pages(0) };
     let lacks: Vec<_> =
-        instances.iter().map(|instance| (instance.status.facts.huge_page_size, lack(&instance.status.facts))).collect();
+        instances.iter().map(|instance| (instance.status.facts.huge_page_size, lack(instance))).collect();
     for (index, instance) in instances.iter_mut().enumerate() {
         let size = instance.status.facts.huge_page_size;
         let others = lacks.iter().enumerate().filter(|(other, (of, _))| *other != index && *of == size);
@@ -230,9 +226,4 @@ pub(super) fn lack(facts: &Facts) -> Pages {
         return Pages(0);
     };
     page.pages_to_hold(segment.to_reserve).saturating_sub(facts.own())
-}
-
-/// What tells one mount namespace from another (namespaces(7)); `None` if that may not be seen.
-pub(super) fn namespace(root: &Root, process: &str) -> Option<String> {
-    root.read_link(&format!("/proc/{process}/ns/mnt")).ok()
 }

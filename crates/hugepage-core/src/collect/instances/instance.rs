@@ -101,11 +101,18 @@ pub struct Instance {
     pub status: Status,
     /// What its landing was seen in, the best first.
     pub evidence: Vec<&'static str>,
+    /// Why it does not count for the host's verdict and pools, as `runs as alice`; `None` if it does.
+    pub not_counted: Option<String>,
     /// What could not be seen of it.
     pub notes: Vec<String>,
 }
 
 impl Instance {
+    /// Whether it counts for what is said of the whole host, and for the sizes of its pools.
+    pub const fn counts(&self) -> bool {
+        self.not_counted.is_none()
+    }
+
     /// Takes into the assessment what was seen when it started.
     pub fn remember(&mut self, cause_at_start: Option<Cause>, loss: Option<Loss>) {
         self.assess_with(|facts| (facts.cause_at_start, facts.loss) = (cause_at_start, loss));

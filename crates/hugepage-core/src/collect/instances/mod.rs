@@ -10,6 +10,7 @@ pub mod memory;
 mod oracle;
 mod pool_needs;
 mod postgresql;
+mod service_accounts;
 
 use std::time::SystemTime;
 
@@ -24,9 +25,11 @@ use crate::read::root::if_there;
 use crate::read::shm_devices::Devices;
 use crate::read::{Root, identity, thp};
 use crate::{PageSize, ReadError};
-use inspect::{Host, beside_each_other, namespace};
+use inspect::{Host, beside_each_other};
 pub use instance::{Instance, Kind, Landed};
 pub use oracle::memlock_counts;
+pub use service_accounts::FILE as SERVICE_ACCOUNTS;
+use service_accounts::ServiceAccounts;
 
 /// A host with its servers.
 #[derive(Clone, Debug)]
@@ -57,6 +60,11 @@ impl Survey {
         self.meminfo.as_ref()?.huge_page_size
     }
 
+    /// The servers that count for what is said of the whole host.
+    pub fn counted(&self) -> impl Iterator<Item = &Instance> {
+        self.instances.iter().filter(|instance| instance.counts())
+    }
+
     /// The host's pool of `size`.
     pub fn pool(&self, size: PageSize) -> Option<&Pool> {
         pools::of_size(&self.pools, size).map(|row| &row.pool)
@@ -70,6 +78,11 @@ pub fn asked_of(configuration: &Configuration, notes: &mut Notes) -> Asked {
 
 /// Looks at the host. `reserve_percent`: the hundredths of memory that it keeps for base pages.
 pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
+    survey_for(root, reserve_percent, &[])
+}
+
+/// The same where the accounts with these names or uids are service accounts too, whose servers count.
+pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]) -> Survey {
     let mut notes = Notes::default();
     let meminfo = notes.keep(Meminfo::read(root));
     let hierarchy = notes.keep(Hierarchy::find(root));
@@ -80,13 +93,13 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
         taken_at: taken_at(root),
         default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
         base: notes.keep(root.base_page_size()),
+        accounts: ServiceAccounts::read(root, service_accounts, &mut notes),
         devices: notes.keep(Devices::find(root)).unwrap_or_default(),
         hierarchy: hierarchy.flatten(),
         meminfo: with_hugetlb(meminfo, &pools),
         pools,
         reserve_percent,
         numbered: memory::names_by_number(root),
-        namespace: namespace(root, "self"),
     };
     let found = discover::servers(root, &mut notes);
     let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.look(found)).collect();
@@ -120,6 +133,6 @@ fn shm_is_ramfs(root: &Root) -> Result<bool, ReadError> {
 }
 
 fn taken_at(root: &Root) -> SystemTime {
-    let written = || std::fs::metadata(root.path("/proc/uptime")).and_then(|metadata| metadata.modified()).ok();
+    let written = || root.modified("/proc/uptime");
     if root.is_live() { SystemTime::now() } else { written().unwrap_or_else(SystemTime::now) }
 }

@@ -12,7 +12,7 @@ use crate::read::oracle::process::home_of;
 use crate::read::oracle::{self, LastStart, oratab};
 use crate::read::rlimit::{Limit, LockedMemory};
 use crate::read::shm_devices::Devices;
-use crate::read::{Root, process, sysctl};
+use crate::read::{InstanceFiles, Root, process, sysctl};
 use crate::{Bytes, PageSize};
 
 /// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
@@ -48,7 +48,8 @@ impl Host<'_> {
     pub(super) fn oracle(
         &self,
         pid: i32,
-        files: &Root,
+        its_root: &Root,
+        files: &InstanceFiles,
         instance: &oracle::Instance,
         started: Option<SystemTime>,
         automatic: Option<bool>,
@@ -56,11 +57,11 @@ impl Host<'_> {
     ) -> Identity {
         let exe = process::link(self.root, pid, "exe").ok().flatten();
         let of_oratab = || {
-            let entries = oratab::read(files, notes);
+            let entries = oratab::read(its_root, notes);
             entries.into_iter().find(|entry| entry.sid == instance.sid).map(|entry| entry.home)
         };
         let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);
-        let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some(pid) };
+        let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some((self.root, pid)) };
         let last_start = search.last_start(files, notes).map(|(_, start)| start).filter(|start| {
             let seconds = started.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
             let started = seconds.and_then(|seconds| i64::try_from(seconds.as_secs()).ok());

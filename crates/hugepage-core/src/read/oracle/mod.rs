@@ -25,27 +25,3 @@ pub use process::{Instance, Kind, Process, Role};
 pub use startup::LastStart;
 pub use startup_parser::START;
 pub use timestamp::Timestamp;
-
-use std::io::Read;
-
-use crate::ReadError;
-use crate::read::Root;
-
-/// No oratab, init.ora or spfile is nearly as long.
-const LONGEST: u64 = 1 << 20;
-
-/// The whole of a file that is short by its nature.
-fn read_bytes(root: &Root, path: &str) -> Result<Vec<u8>, ReadError> {
-    let mut bytes = Vec::new();
-    let file = root.open_regular(path)?;
-    file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|source| root.error("read", path, source))?;
-    match u64::try_from(bytes.len()) {
-        Ok(..=LONGEST) => Ok(bytes),
-        _ => Err(root.content(path, format!("it is longer than {LONGEST} bytes"))),
-    }
-}
-
-/// The same as text; bytes that are not UTF-8 are replaced.
-fn read_text(root: &Root, path: &str) -> Result<String, ReadError> {
-    Ok(String::from_utf8_lossy(&read_bytes(root, path)?).into_owned())
-}

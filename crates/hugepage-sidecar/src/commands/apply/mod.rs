@@ -22,6 +22,7 @@ use self::lock::Lock;
 use self::persist::Setting;
 use self::plan::{Ground, Plan, Refusal};
 use self::steps::{Ended, Help, Way, walk};
+use crate::commands::status::Accounts;
 use crate::exit::{self, Exit};
 use crate::signals::Interrupt;
 
@@ -40,6 +41,8 @@ pub struct Apply {
     /// How much of the host's memory stays for base pages, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=100))]
     reserve_percent: u32,
+    #[command(flatten)]
+    accounts: Accounts,
     /// Let the kernel forget unchanged files that it has read, where compaction alone does not give the pages
     #[arg(long)]
     drop_caches: bool,
@@ -61,7 +64,7 @@ pub fn run(args: &Apply, root: &Root) -> anyhow::Result<Exit> {
     let pages = match args.pages {
         Some(pages) => Pages(pages),
         None => {
-            let sizing = wanted::sizing(root, host.size(), args.reserve_percent);
+            let sizing = wanted::sizing(root, host.size(), args.reserve_percent, &args.accounts);
             wanted::recommended(sizing.as_ref(), host.size(), host.ground()?.pool.persistent())?
         }
     };
@@ -108,7 +111,7 @@ fn plan(args: &Apply, root: &Root, ground: &Ground, pages: Pages) -> anyhow::Res
     ground.plan(pages).map_err(|refusal| {
         let in_use = matches!(refusal, Refusal::InUse { .. });
         let size = ground.pool.page_size;
-        let holders = || wanted::holders(wanted::sizing(root, size, args.reserve_percent).as_ref());
+        let holders = || wanted::holders(wanted::sizing(root, size, args.reserve_percent, &args.accounts).as_ref());
         match in_use.then(holders).flatten() {
             Some(holders) => anyhow!("{refusal}. {holders}"),
             None => refusal.into(),

@@ -6,12 +6,12 @@ use hugepage_core::read::Root;
 use hugepage_core::{PageSize, Pages};
 
 use crate::commands::size;
-use crate::commands::status::Look;
+use crate::commands::status::{Accounts, Look};
 use crate::state::DIRECTORY;
 
 /// What the servers of this host, running or only configured, need of the pool of `size`; `None` if that is nobody's.
-pub fn sizing(root: &Root, size: PageSize, reserve_percent: u32) -> Option<Sizing> {
-    let look = Look { reserve_percent, state_dir: DIRECTORY.into() };
+pub fn sizing(root: &Root, size: PageSize, reserve_percent: u32, accounts: &Accounts) -> Option<Sizing> {
+    let look = Look { reserve_percent, state_dir: DIRECTORY.into(), accounts: accounts.clone() };
     size::of(root, &look, &[], false).sizings.into_iter().find(|sizing| sizing.page_size == size)
 }
 

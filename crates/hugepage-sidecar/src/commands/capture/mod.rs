@@ -23,7 +23,7 @@ use hugepage_core::read::{Root, identity, sysctl};
 
 use self::tree::Left;
 use crate::commands::size;
-use crate::commands::status::Look;
+use crate::commands::status::{Accounts, Look};
 use crate::exit::{self, Exit};
 use crate::signals::Interrupt;
 use crate::state::DIRECTORY;
@@ -50,8 +50,7 @@ pub fn run(args: &Capture, root: &Root) -> anyhow::Result<Exit> {
 
     let (recording, record) = root.recording();
     look_at_everything(&recording);
-    let looks = record.looks();
-    let left = tree::write(root, &looks, new.path(), &interrupt).context("nothing was captured")?;
+    let left = tree::write(root, &record, new.path(), &interrupt).context("nothing was captured")?;
     fs::write(new.path().join("README"), readme(&left)).context("nothing was captured")?;
     // All of it is on the disk before it has its name.
     rustix::fs::syncfs(File::open(new.path())?).context("nothing was captured")?;
@@ -64,7 +63,12 @@ pub fn run(args: &Capture, root: &Root) -> anyhow::Result<Exit> {
 fn look_at_everything(root: &Root) {
     let mut notes = Notes::default();
     // What percentage is kept changes no look.
-    size::of(root, &Look { reserve_percent: 20, state_dir: DIRECTORY.into() }, &[], false);
+    size::of(
+        root,
+        &Look { reserve_percent: 20, state_dir: DIRECTORY.into(), accounts: Accounts::default() },
+        &[],
+        false,
+    );
     kernel_facts::facts(root, &mut notes);
     notes.keep(NextBoot::read(root));
     notes.keep(identity::host_name(root));

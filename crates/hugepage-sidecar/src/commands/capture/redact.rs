@@ -1,6 +1,7 @@
 //! What of a file may leave the host, file by file. A file that no rule knows is left out, whoever reads it.
 
 use super::{oracle, postgresql, process};
+use hugepage_core::collect::instances::SERVICE_ACCOUNTS;
 use hugepage_core::read::sysctl;
 
 /// Takes the content of a file and returns what may be shown of it.
@@ -75,7 +76,7 @@ fn of_parameter(file: &str) -> Option<Rule> {
 
 fn of_process(file: &str) -> Option<Rule> {
     match file {
-        "cgroup" | "limits" | "stat" | "statm" | "status" => Some(as_it_is),
+        "cgroup" | "limits" | "stat" | "statm" | "status" | "uid_map" => Some(as_it_is),
         "cmdline" => Some(process::command_line),
         "comm" => Some(as_it_is),
         "maps" | "smaps" => Some(process::shared_mappings),
@@ -92,6 +93,12 @@ fn of_configuration(path: &str, name: &str) -> Option<Rule> {
         "postmaster.opts" => return Some(postgresql::options),
         "tuned-main.conf" | "tuned.conf" => return Some(tuned),
         "log.xml" => return Some(oracle::alert_log),
+        _ => {}
+    }
+    match path {
+        "/etc/passwd" => return Some(accounts),
+        "/etc/login.defs" => return Some(first_uid_of_people),
+        SERVICE_ACCOUNTS => return Some(as_it_is),
         _ => {}
     }
     if path.starts_with("/etc/security/limits") {
@@ -111,6 +118,20 @@ fn of_configuration(path: &str, name: &str) -> Option<Rule> {
     }
     // The files of a PostgreSQL configuration can have any name; most end so.
     name.ends_with(".conf").then_some(postgresql::settings as Rule)
+}
+
+/// Of accounts the names and numbers, which everybody on the host may read.
+fn accounts(text: &str) -> String {
+    let shown = |line: &str| {
+        let mut fields = line.split(':');
+        let (name, _, uid, gid) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+        Some(format!("{name}::{uid}:{gid}:::\n"))
+    };
+    text.lines().filter_map(shown).collect()
+}
+
+fn first_uid_of_people(text: &str) -> String {
+    lines(text, |line| line.trim_start().starts_with("UID_MIN"))
 }
 
 fn as_it_is(text: &str) -> String {

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, bail};
 use hugepage_core::ReadError;
-use hugepage_core::read::access_log::{How, Look};
+use hugepage_core::read::access_log::{Again, How, Look, Record};
 use hugepage_core::read::oracle::alert_log;
 use hugepage_core::read::root::REFUSED;
 use hugepage_core::read::{Root, maps, procmap_query};
@@ -33,8 +33,9 @@ pub struct Left {
 }
 
 /// Writes what the looks at `root` saw below `into`, an empty directory.
-pub fn write(root: &Root, looks: &[Look], into: &Path, interrupt: &Interrupt) -> anyhow::Result<Left> {
-    let mut tree = Tree { root, into, left: Left::default(), servers: BTreeMap::new() };
+pub fn write(root: &Root, record: &Record, into: &Path, interrupt: &Interrupt) -> anyhow::Result<Left> {
+    let looks = record.looks();
+    let mut tree = Tree { root, record, into, left: Left::default(), servers: BTreeMap::new() };
     // Links first: a file below one comes to lie where it points.
     for how in [How::Link, How::Content, How::Names, How::Existence] {
         for look in looks.iter().filter(|look| look.how == how) {
@@ -53,6 +54,7 @@ pub fn write(root: &Root, looks: &[Look], into: &Path, interrupt: &Interrupt) ->
 
 struct Tree<'a> {
     root: &'a Root,
+    record: &'a Record,
     into: &'a Path,
     left: Left,
     /// Whether a process is one of a database server.
@@ -75,42 +77,44 @@ impl Tree<'_> {
 
     fn take(&mut self, look: &Look) -> anyhow::Result<()> {
         let Look { path, how } = look;
+        // A server's file is looked at again as the same user.
+        let again = self.record.again(self.root, look);
         match how {
             How::Link => {
-                if let Some(target) = self.seen(path, self.root.read_link(path)) {
+                if let Some(target) = self.seen(path, again.read_link()) {
                     let place = self.place(path)?;
                     if is_free(&place) {
                         symlink(target, &place).with_context(|| could_not("link", &place))?;
                     }
                 }
             }
-            How::Content => self.content(path)?,
+            How::Content => self.content(path, &again)?,
             How::Names => {
-                if let Some(names) = self.seen(path, self.root.list(path)) {
-                    self.names(path, &names)?;
+                if let Some(names) = self.seen(path, again.list()) {
+                    self.names(path, &names, &again)?;
                 }
             }
             How::Existence => {
-                if self.root.exists(path) {
-                    self.stand_in(path)?;
+                if again.exists() {
+                    self.stand_in(path, &again)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn content(&mut self, path: &str) -> anyhow::Result<()> {
+    fn content(&mut self, path: &str, again: &Again) -> anyhow::Result<()> {
         if let Some(text) = smaps(self.root, path) {
-            return self.keep(path, text.as_bytes());
+            return self.keep(path, text.as_bytes(), again);
         }
-        let found = self.root.open_regular(path).and_then(|mut file| {
+        let found = again.open().and_then(|mut file| {
             let wanted = if is_alert_log(path) { last_start(&mut file) } else { all(&mut file) };
             wanted.map_err(|source| self.root.error("read", path, source))
         });
         let Some(bytes) = self.seen(path, found) else { return Ok(()) };
         match (redact::bytes_shown(path), redact::rule(path)) {
-            (Some(shown), _) => self.keep(path, &bytes[..shown.min(bytes.len())]),
-            (None, Some(rule)) => self.keep(path, rule(&String::from_utf8_lossy(&bytes)).as_bytes()),
+            (Some(shown), _) => self.keep(path, &bytes[..shown.min(bytes.len())], again),
+            (None, Some(rule)) => self.keep(path, rule(&String::from_utf8_lossy(&bytes)).as_bytes(), again),
             (None, None) => {
                 self.left.unknown.insert(path.to_owned());
                 Ok(())
@@ -119,7 +123,7 @@ impl Tree<'_> {
     }
 
     /// Puts a file into the tree, as old as the one that it stands for.
-    fn keep(&self, path: &str, content: &[u8]) -> anyhow::Result<()> {
+    fn keep(&self, path: &str, content: &[u8], again: &Again) -> anyhow::Result<()> {
         let place = self.place(path)?;
         if !is_free(&place) {
             return Ok(());
@@ -129,30 +133,30 @@ impl Tree<'_> {
         if self.root.is_live() && redact::is_of_kernel(path) {
             return Ok(());
         }
-        let modified = self.root.modified(path);
+        let modified = again.modified();
         let set = modified.map(|at| fs::File::options().write(true).open(&place)?.set_modified(at));
         set.unwrap_or(Ok(())).with_context(|| could_not("write", &place))
     }
 
     /// A name counts even if nobody looked at what it is. Of /proc only what was looked at is shown.
-    fn names(&mut self, path: &str, names: &[String]) -> anyhow::Result<()> {
+    fn names(&mut self, path: &str, names: &[String], again: &Again) -> anyhow::Result<()> {
         self.directory(path)?;
         if redact::is_of_kernel(path) && !path.starts_with("/sys/") {
             return Ok(());
         }
         for name in names {
-            self.stand_in(&format!("{path}/{name}"))?;
+            self.stand_in(&format!("{path}/{name}"), &again.at(name))?;
         }
         Ok(())
     }
 
     /// An empty file or directory where nothing is yet.
-    fn stand_in(&mut self, path: &str) -> anyhow::Result<()> {
+    fn stand_in(&mut self, path: &str, again: &Again) -> anyhow::Result<()> {
         let place = self.place(path)?;
         if !is_free(&place) {
             return Ok(());
         }
-        if self.root.path(path).is_dir() { self.directory(path) } else { self.keep(path, b"") }
+        if again.is_directory() { self.directory(path) } else { self.keep(path, b"", again) }
     }
 
     fn directory(&self, path: &str) -> anyhow::Result<()> {
@@ -169,7 +173,7 @@ impl Tree<'_> {
                 self.left.refused.extend(errno.map(|errno| (path.to_owned(), errno)));
                 None
             }
-            Err(ReadError::Content { .. }) => {
+            Err(ReadError::Content { .. } | ReadError::Refused { .. }) => {
                 self.left.unknown.insert(path.to_owned());
                 None
             }
@@ -233,7 +237,7 @@ fn all(file: &mut fs::File) -> io::Result<Vec<u8>> {
 }
 
 /// Of an alert log, which may be of any length, a piece that begins above its last start; nothing if it has none.
-fn last_start(file: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
+fn last_start(file: &mut impl alert_log::Log) -> io::Result<Vec<u8>> {
     match alert_log::find_last(file)? {
         Some(start) => piece(file, start.saturating_sub(4 << 10), BLOCK),
         None => Ok(Vec::new()),
@@ -306,7 +310,7 @@ mod tests {
         {
             let _ = root.read(path);
         }
-        let left = write(&Root::at(host.path()), &record.looks(), into.path(), &Interrupt::default()).unwrap();
+        let left = write(&Root::at(host.path()), &record, into.path(), &Interrupt::default()).unwrap();
         assert_eq!(ask(&Root::at(into.path())), answer);
         assert_eq!(left.unknown.iter().collect::<Vec<_>>(), ["/data/server.key"]);
         let shown = everything(into.path());
@@ -318,7 +322,9 @@ mod tests {
     fn nothing_is_written_outside() {
         let into = tempfile::tempdir().unwrap();
         let root = Root::live();
-        let tree = Tree { root: &root, into: into.path(), left: Left::default(), servers: BTreeMap::new() };
+        let record = Record::default();
+        let tree =
+            Tree { root: &root, record: &record, into: into.path(), left: Left::default(), servers: BTreeMap::new() };
         for path in ["/../../etc/x", "/a/../../../b", "/a/b/../c"] {
             assert!(tree.place(path).unwrap().starts_with(into.path()), "{path}");
         }

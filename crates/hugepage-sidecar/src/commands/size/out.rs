@@ -89,7 +89,7 @@ impl Out {
         Self {
             pools: sizings.iter().map(|sizing| pool(survey, sizing, default)).collect(),
             not_counted: not_counted(survey, down),
-            memlock_kb: survey.instances.iter().filter_map(sga).max().map(|size| size.0.div_ceil(1024)),
+            memlock_kb: survey.counted().filter_map(sga).max().map(|size| size.0.div_ceil(1024)),
             memlock_is_enough: release.as_deref().map(memlock_counts),
             hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
             hugepages_settings_sh: options
@@ -137,18 +137,20 @@ fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolOut 
 fn not_counted(survey: &Survey, down: &[Down]) -> Vec<NotCounted> {
     let running = survey.instances.iter().filter_map(|instance| {
         let facts = &instance.status.facts;
+        let not_counted = |why: &str, is_known| {
+            let (instance, kind) = (instance.name.clone(), instance.kind.to_string());
+            Some(NotCounted { instance, kind, why: why.to_owned(), is_known })
+        };
+        if let Some(why) = &instance.not_counted {
+            return not_counted(why, true);
+        }
         let (why, is_known) = match &facts.segment {
             None => ("its shared memory can't be seen: run this as root", false),
             Some(_) if instance.need().pages > Pages(0) => return None,
             Some(_) if facts.asked.never_in_huge_pages() => ("its shared memory can't be in huge pages", true),
             Some(_) => ("it was not asked to use huge pages", true),
         };
-        Some(NotCounted {
-            instance: instance.name.clone(),
-            kind: instance.kind.to_string(),
-            why: why.to_owned(),
-            is_known,
-        })
+        not_counted(why, is_known)
     });
     let down = down.iter().filter_map(|down| {
         let (why, is_known) = match &down.wants {
