@@ -46,8 +46,8 @@ pub fn groups(root: &Root, uid: u32) -> Result<Vec<u32>, ReadError> {
 /// `UID_MIN`: accounts below it are the system's.
 pub fn first_uid_of_people(root: &Root) -> Result<u32, ReadError> {
     let text = if_there(root.read("/etc/login.defs"))?.unwrap_or_default();
-    let value = text.lines().filter_map(|line| line.trim_start().strip_prefix("UID_MIN")?.trim().parse().ok()).last();
-    Ok(value.unwrap_or(UID_MIN))
+    let value = |line: &str| line.trim_start().strip_prefix("UID_MIN")?.trim().parse().ok();
+    Ok(text.lines().rev().find_map(value).unwrap_or(UID_MIN))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
-use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
+use rustix::fs::{CWD, Mode, OFlags, StatFs, openat, readlinkat, statfs};
 use rustix::io::Errno;
 
 /// As many symbolic links as the kernel follows (path_resolution(7)).
@@ -114,6 +114,16 @@ impl Found {
     /// The text of a symbolic link that was not followed.
     pub fn target(&self) -> io::Result<Vec<u8>> {
         if self.metadata.is_symlink() { target(&self.descriptor) } else { Err(Errno::INVAL.into()) }
+    }
+
+    /// Whether the kernel makes the file up when it is read, as those of /proc: some are a user's own, and reading some of
+    /// them costs the process much that they tell of, or takes away what is read.
+    pub fn is_of_kernel(&self) -> bool {
+        /// PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC (magic.h).
+        const KERNEL: [u64; 6] = [0x9fa0, 0x6265_6572, 0x0027_e0eb, 0x6367_7270, 0x6462_6720, 0x7472_6163];
+        let kind = |system: StatFs| u64::try_from(system.f_type).unwrap_or(0);
+        // What can't be told is not opened.
+        statfs(self.place()).map_or(true, |system| KERNEL.contains(&kind(system)))
     }
 
     /// A path to it for as long as this lives (proc(5), /proc/PID/fd).

@@ -11,7 +11,6 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::time::SystemTime;
 
-use rustix::fs::statfs;
 use rustix::process::geteuid;
 
 use crate::ReadError;
@@ -126,6 +125,11 @@ impl InstanceFiles {
             Some(uid) if is_this(uid) && !me.is_root() => Self::own(root),
             _ => Self { root: root.clone(), reader: Reader::User(user) },
         }
+    }
+
+    /// Where they are: the host's files, those of a container, or a tree.
+    pub const fn root(&self) -> &Root {
+        &self.root
     }
 
     /// The user that the files are read for; `None` if that is unknown, or the kernel sees to it.
@@ -291,7 +295,7 @@ impl InstanceFiles {
                 Ok(why) => why.map(str::to_owned),
                 Err(error) => Some(error.to_string()),
             },
-            _ if is_of_kernel(found) => Some("it is the kernel's".to_owned()),
+            _ if found.is_of_kernel() => Some("it is the kernel's".to_owned()),
             Reader::This => None,
             Reader::User(user) => user.refusal(found),
         }
@@ -362,17 +366,6 @@ impl User {
 fn is_null(metadata: &Metadata) -> bool {
     const CHARACTER_DEVICE: u32 = 0o020_000;
     metadata.mode() & 0o170_000 == CHARACTER_DEVICE && metadata.rdev() == rustix::fs::makedev(1, 3)
-}
-
-/// Whether the kernel makes the file up when it is read, as those of /proc: some are a user's own, and reading some of
-/// them costs the process much that they tell of, or takes away what is read.
-fn is_of_kernel(found: &Found) -> bool {
-    /// PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC (magic.h).
-    const KERNEL: [u64; 6] = [0x9fa0, 0x6265_6572, 0x0027_e0eb, 0x6367_7270, 0x6462_6720, 0x7472_6163];
-    let kind = |system: rustix::fs::StatFs| u64::try_from(system.f_type).unwrap_or(0);
-    let system: io::Result<_> = statfs(found.place()).map_err(io::Error::from);
-    // What can't be told is not opened.
-    system.map_or(true, |system| KERNEL.contains(&kind(system)))
 }
 
 #[cfg(test)]

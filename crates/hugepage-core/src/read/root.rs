@@ -177,6 +177,10 @@ impl Root {
         if !found.metadata.is_file() {
             return Err(self.refuses(path, "it is not a regular file"));
         }
+        // A container has the kernel's files too, and may have laid a link to them.
+        if !self.is_tree() && found.is_of_kernel() {
+            return Err(self.refuses(path, "it is the kernel's"));
+        }
         if self.is_tree()
             && let Some(why) = self.of_another(&found).map_err(failed)?
         {

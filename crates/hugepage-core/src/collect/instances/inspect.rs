@@ -59,7 +59,6 @@ impl Host<'_> {
             found.processes.iter().any(|status| status.hugetlb_pages.is_some_and(|size| size.0 > 0));
         let container = namespace::container(root, pid);
         let mut memory = self.memory(&found, container.is_some(), &mut notes);
-        let its_root = container.as_ref().unwrap_or(root);
         let files = &InstanceFiles::of_process(root, pid);
         let automatic = memory.as_mut().filter(|_| matches!(found.who, Who::Oracle(_))).map(oracle::keep_sga);
         if matches!((&found.who, &memory), (Who::PostgreSql(_), Some(memory)) if memory.mappings.is_empty()) {
@@ -69,7 +68,7 @@ impl Host<'_> {
         let mut evidence: Vec<&'static str> = memory.iter().map(|memory| memory.source.name()).collect();
         let identity = match &found.who {
             Who::PostgreSql(arguments) => self.postgresql(pid, files, arguments, &mut notes),
-            Who::Oracle(instance) => self.oracle(pid, its_root, files, instance, started, automatic, &mut notes),
+            Who::Oracle(instance) => self.oracle(pid, files, instance, started, automatic, &mut notes),
         };
         let wanted = identity.asked.huge_page_size.or(self.default);
         let seen = memory.as_ref().zip(self.base).and_then(|(memory, base)| memory.segment(base, wanted));

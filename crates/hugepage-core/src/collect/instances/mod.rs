@@ -28,8 +28,8 @@ use crate::{PageSize, ReadError};
 use inspect::{Host, beside_each_other};
 pub use instance::{Instance, Kind, Landed};
 pub use oracle::memlock_counts;
-pub use service_accounts::FILE as SERVICE_ACCOUNTS;
 use service_accounts::ServiceAccounts;
+pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
 
 /// A host with its servers.
 #[derive(Clone, Debug)]

@@ -48,7 +48,6 @@ impl Host<'_> {
     pub(super) fn oracle(
         &self,
         pid: i32,
-        its_root: &Root,
         files: &InstanceFiles,
         instance: &oracle::Instance,
         started: Option<SystemTime>,
@@ -57,7 +56,7 @@ impl Host<'_> {
     ) -> Identity {
         let exe = process::link(self.root, pid, "exe").ok().flatten();
         let of_oratab = || {
-            let entries = oratab::read(its_root, notes);
+            let entries = oratab::read(files.root(), notes);
             entries.into_iter().find(|entry| entry.sid == instance.sid).map(|entry| entry.home)
         };
         let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);

@@ -23,6 +23,11 @@ pub const FILE: &str = "/etc/hugepage-sidecar/service-accounts";
 /// Accounts of packages and manuals whose uid may be one of people's: Oracle's preinstallation makes `oracle` 54321.
 const USUAL: [&str; 4] = ["enterprisedb", "grid", "oracle", "postgres"];
 
+/// Whether an account of this name is, or with others may be, a service account on every host.
+pub fn is_usual(name: &str) -> bool {
+    USUAL.contains(&name) || (name.len() == 6 && (name.starts_with("ora") || name.ends_with("adm")))
+}
+
 /// The host's service accounts.
 pub(super) struct ServiceAccounts {
     first_uid_of_people: u32,

@@ -1,7 +1,7 @@
 //! What of a file may leave the host, file by file. A file that no rule knows is left out, whoever reads it.
 
 use super::{oracle, postgresql, process};
-use hugepage_core::collect::instances::SERVICE_ACCOUNTS;
+use hugepage_core::collect::instances::{SERVICE_ACCOUNTS, is_usual_service_account};
 use hugepage_core::read::sysctl;
 
 /// Takes the content of a file and returns what may be shown of it.
@@ -120,12 +120,12 @@ fn of_configuration(path: &str, name: &str) -> Option<Rule> {
     name.ends_with(".conf").then_some(postgresql::settings as Rule)
 }
 
-/// Of accounts the names and numbers, which everybody on the host may read.
+/// The names and numbers of accounts that servers usually have; those of people stay.
 fn accounts(text: &str) -> String {
     let shown = |line: &str| {
         let mut fields = line.split(':');
         let (name, _, uid, gid) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
-        Some(format!("{name}::{uid}:{gid}:::\n"))
+        is_usual_service_account(name).then(|| format!("{name}::{uid}:{gid}:::\n"))
     };
     text.lines().filter_map(shown).collect()
 }
@@ -193,10 +193,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_of_people_stay() {
+        let text = "root:x:0:0:root:/root:/bin/sh\noracle:secret:54321:54321:Oracle:/home/oracle:/bin/sh\nalice:x:1000:1000:A:/:\n";
+        assert_eq!(rule("/etc/passwd").unwrap()(text), "oracle::54321:54321:::\n");
+        assert_eq!(rule("/etc/login.defs").unwrap()("ENV_PATH x\nUID_MIN 500\n"), "UID_MIN 500\n");
+    }
+
+    #[test]
     fn what_no_rule_knows_stays() {
         for path in [
             "/etc/shadow",
-            "/etc/passwd",
+            "/etc/shadow",
             "/etc/machine-id",
             "/proc/1/environ",
             "/proc/1/mem",
