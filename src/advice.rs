@@ -1,6 +1,6 @@
-//! What advice on this server is made of, and the questions that it has: what other shared_buffers would come to.
+//! The input of advice on this server, and the size of shared memory with other shared_buffers.
 
-use hugepage_core::advise::context::{Server, Situation, situation};
+use hugepage_core::advise::context::{AdviceContext, Server};
 use hugepage_core::assess::page_tables::PageTables;
 use hugepage_core::read::Root;
 use hugepage_core::{Bytes, Notes, PageSize};
@@ -10,8 +10,8 @@ use crate::preflight::on_disk::OnDisk;
 use crate::preflight::{self, Answer, Overrides};
 use crate::{assessment, processes, server};
 
-/// This server on its host, now.
-pub fn now(root: &Root, notes: &mut Notes) -> Situation {
+/// The facts about this server and its host that advice needs, now.
+pub fn now(root: &Root, notes: &mut Notes) -> AdviceContext {
     let status = assessment::now(root, notes);
     let processes = processes::all(root, notes);
     let statuses = processes.iter().filter_map(|process| process.status.as_ref());
@@ -22,10 +22,11 @@ pub fn now(root: &Root, notes: &mut Notes) -> Situation {
         parallel_memory: server::parallel_memory(),
         page_tables: PageTables::sum(statuses, PageSize::base()),
     };
-    server::with_hierarchy(root, notes, |view, notes| situation(root, status, server, view, notes))
+    server::with_hierarchy(root, notes, |view, notes| AdviceContext::collect(root, status, server, view, notes))
 }
 
-/// The shared memory that `shared_buffers` would come to with the configuration on disk, by the server's program.
+/// The size of shared memory with these `shared_buffers` and the configuration on disk, as the server's program
+/// calculates it; `None` if that would not start or could not be asked.
 pub fn size_of(root: &Root, shared_buffers: Bytes) -> Option<Bytes> {
     let blocks = i32::try_from(shared_buffers.0 / u64::from(pg_sys::BLCKSZ)).ok()?;
     let on_disk = OnDisk::read(root, &mut Notes::default());

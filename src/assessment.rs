@@ -1,26 +1,27 @@
-//! The assessment of this server: what it and its host are now, beside what the configuration on disk asks for.
+//! The assessment of this server: the state of it and of its host, and what the configuration on disk asks for.
 
 use hugepage_core::Notes;
-use hugepage_core::assess::{Pending, Status};
+use hugepage_core::assess::Status;
 use hugepage_core::collect::server::{facts, ground};
+use hugepage_core::model::Pending;
 use hugepage_core::read::Root;
 
 use crate::preflight::Answer;
-use crate::{preflight::cache, server, settings, startup};
+use crate::{preflight::cache, server, settings, shmem};
 
-/// Now, at a price that does not depend on the number of processes or the size of memory.
+/// The status now. Its cost depends neither on the number of processes nor on the size of memory.
 pub fn now(root: &Root, notes: &mut Notes) -> Status {
     let answer = cache::answer(root, notes);
     with_answer(root, answer, true, notes)
 }
 
-/// What the postmaster sees when it has allocated shared memory, which it did for the configuration on disk.
+/// The status in the postmaster after it has allocated shared memory, for the configuration that is on disk.
 pub fn at_allocation(root: &Root, notes: &mut Notes) -> Status {
     with_answer(root, None, false, notes)
 }
 
-/// With what the server's program said of the configuration on disk. With `or_unchanged`, an answer that comes to what
-/// the running server has counts as no change.
+/// The status with the answer of the server's program about the configuration on disk. With `or_unchanged`, an answer
+/// that the running server meets counts as no change.
 pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, notes: &mut Notes) -> Status {
     let mapping = server::main_mapping(root, notes);
     let facts = server::with_hierarchy(root, notes, |view, notes| {
@@ -39,7 +40,7 @@ pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, note
                 Pending::Unknown
             }
         };
-        (facts.cause_at_start, facts.loss) = startup::cause_and_loss();
+        (facts.cause_at_start, facts.loss) = shmem::cause_and_loss();
         facts
     });
     Status::of(facts)

@@ -1,70 +1,65 @@
-//! This server's history: where the file is, who writes it, and when.
+//! The history file of this server: its path, and the records that are written to it.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use hugepage_core::assess::Status;
-use hugepage_core::history::record::{Instance, Origin};
+use hugepage_core::history::record::{InstanceIdentity, Origin};
 use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::{Root, identity};
-use humantime::{format_rfc3339_micros, format_rfc3339_seconds};
+use humantime::format_rfc3339_micros;
 use pgrx::pg_sys;
 
 use crate::{log, server, settings, shmem};
 
-/// The file in the data directory.
+/// The history file, in the data directory.
 pub fn file() -> HistoryFile {
     HistoryFile::at(data_directory().join("pg_hugepages.history"))
 }
 
-/// A record of `status`, now.
+/// A record of `status`, with the time now.
 pub fn record(event: Event, status: &Status, notes: &mut Notes) -> Record {
     Record::new(event, format_rfc3339_micros(SystemTime::now()).to_string(), origin(notes), status)
 }
 
-/// The time now as `2026-11-21 10:00:00 UTC`.
-pub fn now_for_people() -> String {
-    format_rfc3339_seconds(SystemTime::now()).to_string().replace('T', " ").replace('Z', " UTC")
-}
-
-/// The last record of this very instance; none if the history is switched off.
-pub fn last(instance: &Instance) -> Option<Record> {
+/// The last record of this instance; `None` if there is none or the history is off.
+pub fn last(instance: &InstanceIdentity) -> Option<Record> {
     let is_ours = |record: &Record| record.instance.is_past_of(instance);
-    (settings::history_size() > 0).then(|| keep(file().last(is_ours)))?.flatten()
+    (settings::history_size() > 0).then(|| ok_or_log(file().last(is_ours)))?.flatten()
 }
 
-/// Adds a record, unless the history is switched off.
+/// Appends a record, unless the history is off.
 pub fn append(record: &Record) {
     if settings::history_size() > 0 {
-        keep(file().append(record));
+        ok_or_log(file().append(record));
     }
 }
 
-/// Cuts the file to `pg_hugepages.history_size`, drops what is damaged, and makes it safe against a crash of the machine.
-pub fn tidy() {
+/// Cuts the file to `pg_hugepages.history_size` records, drops damaged lines, and flushes it to disk.
+pub fn trim() {
     if settings::history_size() == 0 {
         return;
     }
     let file = file();
-    if let Some(damaged @ 1..) = keep(file.trim(settings::history_size())) {
+    if let Some(damaged @ 1..) = ok_or_log(file.trim(settings::history_size())) {
         let lines = if damaged == 1 { "line" } else { "lines" };
-        log::trouble(format!("dropped {damaged} damaged {lines} of history file \"{}\"", file.path().display()));
+        log::problem(format!("dropped {damaged} damaged {lines} of history file \"{}\"", file.path().display()));
     }
-    keep(file.sync());
+    ok_or_log(file.sync());
 }
 
-/// The value, or one line in the log.
-pub fn keep<T>(result: Result<T, HistoryError>) -> Option<T> {
-    result.map_err(|error| log::trouble(error.to_string())).ok()
+/// The value; an error is one line in the log.
+fn ok_or_log<T>(result: Result<T, HistoryError>) -> Option<T> {
+    result.map_err(|error| log::problem(error.to_string())).ok()
 }
 
-/// Who this server is.
+/// The identity of this server, by which its records are told from others.
 #[allow(unsafe_code)]
-pub fn instance(notes: &mut Notes) -> Instance {
+pub fn instance(notes: &mut Notes) -> InstanceIdentity {
     // SAFETY: read from the control file before shared memory is allocated.
     let identifier = unsafe { pg_sys::GetSystemIdentifier() };
-    Instance {
+    InstanceIdentity {
         machine: notes.keep(identity::machine(&Root::live())).unwrap_or_default(),
         directory: data_directory().to_string_lossy().into_owned(),
         system_identifier: identifier.to_string(),
@@ -85,7 +80,7 @@ fn origin(notes: &mut Notes) -> Origin {
     }
 }
 
-/// The data directory, its symbolic links resolved.
+/// The data directory, with symbolic links resolved.
 fn data_directory() -> PathBuf {
     let path = server::data_directory();
     std::fs::canonicalize(&path).unwrap_or(path)

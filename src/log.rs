@@ -1,22 +1,22 @@
-//! From the core's messages to the server's log.
+//! Writes messages of the core to the server's log.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use hugepage_core::advise::events::Volume;
-use hugepage_core::advise::log::Message;
+use hugepage_core::advise::events::LogLevel;
+use hugepage_core::advise::log::LogMessage;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
 use crate::settings;
 
-/// What [`trouble`] has said; inherited from the postmaster by every process of the server.
-static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-/// More different troubles than this are no news any more.
-const MOST_TROUBLES: usize = 50;
+/// The problems that [`problem`] has logged; every process inherits those of the postmaster.
+static LOGGED_PROBLEMS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+/// A process logs no more different problems than this.
+const MAX_LOGGED_PROBLEMS: usize = 50;
 
 /// Reports `message` at `level`, which must be below ERROR.
-pub fn report(level: PgLogLevel, message: Message) {
+pub fn report(level: PgLogLevel, message: LogMessage) {
     let code = match level {
         PgLogLevel::WARNING => PgSqlErrorCode::ERRCODE_WARNING,
         _ => PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
@@ -31,37 +31,37 @@ pub fn report(level: PgLogLevel, message: Message) {
     report.report(level);
 }
 
-/// Reports `message` at the level that its volume has here.
-pub fn report_as(volume: Volume, message: Message) {
-    let level = match volume {
-        Volume::Log => PgLogLevel::LOG,
-        Volume::Warning => PgLogLevel::WARNING,
-        Volume::Regression => settings::regression_level(),
+/// Reports `message` at PostgreSQL's name of `level`.
+pub fn report_as(level: LogLevel, message: LogMessage) {
+    let level = match level {
+        LogLevel::Log => PgLogLevel::LOG,
+        LogLevel::Warning => PgLogLevel::WARNING,
+        LogLevel::Regression => settings::regression_level(),
     };
     report(level, message);
 }
 
-/// Says in the log what went wrong with the extension itself; each but once in this process.
-pub fn trouble(text: String) {
-    let Ok(mut said) = SAID.lock() else { return };
-    if said.len() < MOST_TROUBLES && said.insert(text.clone()) {
-        drop(said);
-        report(PgLogLevel::LOG, Message { is_bad: false, message: text, detail: None, hint: None });
+/// Logs a problem of the extension itself, each once in a process.
+pub fn problem(text: String) {
+    let Ok(mut logged) = LOGGED_PROBLEMS.lock() else { return };
+    if logged.len() < MAX_LOGGED_PROBLEMS && logged.insert(text.clone()) {
+        drop(logged);
+        report(PgLogLevel::LOG, LogMessage { is_bad: false, message: text, detail: None, hint: None });
     }
 }
 
-/// Says again what was said where the logging collector did not hear it.
-pub fn repeat_troubles() {
-    let said = SAID.lock().map(|mut said| std::mem::take(&mut *said));
-    said.into_iter().flatten().for_each(trouble);
+/// Logs the problems again that were logged before the logging collector ran.
+pub fn repeat_problems() {
+    let logged = LOGGED_PROBLEMS.lock().map(|mut logged| std::mem::take(&mut *logged));
+    logged.into_iter().flatten().for_each(problem);
 }
 
-/// Runs `work`; whatever it raises, an error of PostgreSQL or a panic, is one line in the log and never more.
-pub fn shielded(what: &str, work: impl FnOnce()) {
+/// Runs `work`. An error of PostgreSQL or a panic is one line in the log; it goes no further.
+pub fn catch_errors(what: &str, work: impl FnOnce()) {
     let what = std::panic::AssertUnwindSafe(what);
     let work = std::panic::AssertUnwindSafe(work);
     PgTryBuilder::new(|| { work }.0())
-        .catch_others(|error| trouble(format!("could not {}: {error:?}", *what)))
-        .catch_rust_panic(|error| trouble(format!("could not {}: {error:?}", *what)))
+        .catch_others(|error| problem(format!("could not {}: {error:?}", *what)))
+        .catch_rust_panic(|error| problem(format!("could not {}: {error:?}", *what)))
         .execute();
 }

@@ -1,12 +1,12 @@
-//! Where PostgreSQL's majors differ. Nothing else in the extension asks for the version.
+//! The differences between PostgreSQL's majors. No other file of the extension has code for one major only.
 
 use pgrx::pg_sys;
 
-/// Whether shared_memory_size_in_huge_pages is one more than needed where pages are filled exactly (ipci.c,
+/// Whether shared_memory_size_in_huge_pages is one page too many if the segment fills its pages exactly (ipci.c,
 /// `InitializeShmemGUCs`).
 pub const COUNTS_ONE_PAGE_TOO_MANY: bool = cfg!(not(feature = "pg19"));
 
-/// How the server refuses `huge_pages = on` with System V shared memory (sysv_shmem.c, `PGSharedMemoryCreate`).
+/// The server's error for `huge_pages = on` with System V shared memory (sysv_shmem.c, `PGSharedMemoryCreate`).
 pub const NO_HUGE_PAGES_IN_SYSV: &str = if cfg!(any(feature = "pg15", feature = "pg16")) {
     "huge pages not supported with the current shared_memory_type setting"
 } else {
@@ -16,10 +16,10 @@ pub const NO_HUGE_PAGES_IN_SYSV: &str = if cfg!(any(feature = "pg15", feature = 
 /// The entry of the backend status snapshot at `index`, from 1 (backend_status.c).
 ///
 /// # Safety
-/// `index` must be between 1 and `pgstat_fetch_stat_numbackends()` of the snapshot at hand.
+/// `index` must be between 1 and `pgstat_fetch_stat_numbackends()` of the current snapshot.
 #[allow(unsafe_code)]
 pub unsafe fn backend_status(index: i32) -> *const pg_sys::LocalPgBackendStatus {
-    // SAFETY: the caller keeps the bounds; the entry lives as long as the snapshot.
+    // SAFETY: the caller checks the bounds; the entry lives as long as the snapshot.
     unsafe {
         #[cfg(feature = "pg15")]
         return pg_sys::pgstat_fetch_stat_local_beentry(index);
@@ -28,7 +28,7 @@ pub unsafe fn backend_status(index: i32) -> *const pg_sys::LocalPgBackendStatus 
     }
 }
 
-/// `pg_stat_activity.state` of a backend; `None` for a process that has none.
+/// `pg_stat_activity.state` of a backend; `None` for a process without a state.
 pub fn state(state: pg_sys::BackendState::Type) -> Option<&'static str> {
     use pg_sys::BackendState::*;
     Some(match state {

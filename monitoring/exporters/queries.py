@@ -46,13 +46,13 @@ SELECT {INSTANCE},
 FROM hugepage_status
 """, ("kind", "name"), {
         "verdict": "Gravest finding: 0 ok, 1 notice, 2 warning, 3 critical.",
-        "shared_buffers_bytes": "The buffer pool.",
-        "shared_memory_bytes": "The whole main segment.",
+        "shared_buffers_bytes": "Size of the buffer pool.",
+        "shared_memory_bytes": "Size of the main shared memory segment.",
         "page_size_bytes": "Page size of the main segment.",
-        "pages_needed": "Huge pages that the running segment has or would take.",
-        "pages_missing": "Of these, how many could not be had now; 0 in huge pages.",
-        "recommended_nr_hugepages": "The pool that the whole host should have, of the page size of this instance.",
-        "generation": "Allocations of shared memory by this postmaster; none unless the library is preloaded.",
+        "pages_needed": "Huge pages that the running segment has or would need.",
+        "pages_missing": "Of these, pages that are unavailable now; 0 in huge pages.",
+        "recommended_nr_hugepages": "Recommended pool of the whole host, in pages of the size that this instance uses.",
+        "generation": "Allocations of shared memory by this postmaster; no sample unless the library is preloaded.",
     }),
     Query("hugepage_instance", f"""\
 SELECT {INSTANCE},
@@ -69,7 +69,7 @@ SELECT {INSTANCE},
        {LEVEL.format('severity', 'severity')}
 FROM hugepage_findings
 """, ("kind", "name", "finding"), {
-        "severity": "Each thing that can be found, and how grave it is: 0 not so, 1 notice, 2 warning, 3 critical.",
+        "severity": "Severity of each possible finding: 0 not found, 1 notice, 2 warning, 3 critical.",
     }),
     Query("hugepage_landed", f"""\
 SELECT {INSTANCE},
@@ -78,7 +78,7 @@ SELECT {INSTANCE},
 FROM hugepage_status,
      {each_of(LANDINGS)}
 """, ("kind", "name", "landed_in"), {
-        "in": "Where shared memory is: 1 for the one that holds.",
+        "in": "Pages that shared memory is in: 1 for the present state, else 0.",
     }),
     Query("hugepage_fallback", f"""\
 SELECT {INSTANCE},
@@ -87,7 +87,7 @@ SELECT {INSTANCE},
 FROM hugepage_status,
      {each_of(CAUSES)}
 """, ("kind", "name", "reason"), {
-        "cause": "Why it is not in huge pages: 1 for the reason that holds, all 0 if it is.",
+        "cause": "Why shared memory is not in huge pages: 1 for the cause; all 0 in huge pages.",
     }),
     Query("hugepage_restart", f"""\
 SELECT {INSTANCE},
@@ -96,7 +96,7 @@ SELECT {INSTANCE},
 FROM hugepage_status,
      {each_of(OUTLOOKS)}
 """, ("kind", "name", "lands_in"), {
-        "outlook": "What the next start would land in, a crash restart included: 1 for the one that holds.",
+        "outlook": "Pages that the next start would get, also after a crash: 1 for the expected state, else 0.",
     }),
     Query("hugepage_cgroup", f"""\
 SELECT {INSTANCE},
@@ -106,8 +106,8 @@ FROM hugepage_pools p
 JOIN hugepage_status s ON p.page_size = s.huge_page_size
 WHERE p.node IS NULL AND cgroup_limit IS NOT NULL
 """, ("kind", "name"), {
-        "limit_bytes": "The hugetlb cgroup limit of the instance with the least room; none if there is none.",
-        "usage_bytes": "What counts against that limit.",
+        "limit_bytes": "The hugetlb cgroup limit of the instance with the least room; no sample without a limit.",
+        "usage_bytes": "Usage that counts against that limit.",
     }),
     Query("hugepage_page_tables", f"""\
 SELECT {INSTANCE},
@@ -119,11 +119,11 @@ SELECT {INSTANCE},
 FROM hugepage_page_tables
 """, ("kind", "name"), {
         "processes": "Processes of the instance.",
-        "total_bytes": "Their page tables together.",
-        "max_bytes": "The largest of them.",
-        "saving_bytes": "What would certainly go of them if shared memory were in huge pages.",
+        "total_bytes": "Page tables of all processes of the instance.",
+        "max_bytes": "Page tables of the process with the most.",
+        "saving_bytes": "Lower bound of what huge pages would free of the instance's page tables.",
         "at_max_connections_bytes":
-            "Page tables of as many backends as may connect, once each has touched all of shared memory.",
+            "Page tables of max_connections backends that have each touched all of shared memory.",
     }, each_backend=True),
     Query("hugepage_pool", """\
 SELECT page_size::text AS page_size,
@@ -138,12 +138,12 @@ FROM hugepage_pools
 WHERE node IS NULL
 """, ("page_size",), {
         "nr_hugepages": "Pages in the pool of the host, surplus included.",
-        "free_hugepages": "Of these, not yet touched, though perhaps reserved.",
-        "resv_hugepages": "Of the free ones, promised to a mapping.",
-        "surplus_hugepages": "Pages above what the pool was set to, which go with their user.",
-        "nr_overcommit_hugepages": "Surplus pages that the kernel may try to add.",
-        "available_hugepages": "Free and promised to nobody.",
-        "obtainable_hugepages": "Pages that the free memory as it lies could still give, without compaction.",
+        "free_hugepages": "Of these, pages not yet touched; they may be reserved.",
+        "resv_hugepages": "Of the free pages, those reserved by a mapping.",
+        "surplus_hugepages": "Pages above the configured pool size; they are freed when their user stops.",
+        "nr_overcommit_hugepages": "Maximum of surplus pages that the kernel may add.",
+        "available_hugepages": "Pages that are free and not reserved.",
+        "obtainable_hugepages": "Pages that free memory can still provide without compaction.",
     }),
     Query("hugepage_node", """\
 SELECT page_size::text AS page_size,
@@ -155,8 +155,8 @@ FROM hugepage_pools
 WHERE node IS NOT NULL
 """, ("page_size", "node"), {
         "nr_hugepages": "Pages of the pool on this NUMA node.",
-        "free_hugepages": "Of these, not yet touched.",
-        "surplus_hugepages": "Pages of this node above what the pool was set to.",
+        "free_hugepages": "Of these, pages not yet touched.",
+        "surplus_hugepages": "Pages of this node above the configured pool size.",
     }),
     Query("hugepage_host", """\
 SELECT max(setting::bigint) FILTER (WHERE name = 'PageTables') AS page_tables_bytes,

@@ -1,10 +1,10 @@
-//! The configuration that a start would read: its files, the postmaster's arguments, and the few settings of it that
-//! the size of shared memory does not tell. Whether it is valid is for the server's program to say.
+//! The configuration that a start would read: its files, the postmaster's arguments, and the few settings that the size
+//! of shared memory does not show. The server's program decides whether it is valid.
 
 use std::ffi::CString;
 use std::path::PathBuf;
 
-use hugepage_core::assess::HugePages;
+use hugepage_core::model::HugePages;
 use hugepage_core::read::instance_files::limit;
 use hugepage_core::read::postgresql_conf::Configuration;
 use hugepage_core::read::{InstanceFiles, Root, postmaster_opts};
@@ -13,17 +13,17 @@ use pgrx::pg_sys;
 
 use crate::server;
 
-/// What is on disk now.
+/// The configuration on disk now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnDisk {
     /// The arguments of the postmaster.
     pub arguments: Vec<String>,
-    /// The files, with what the arguments set behind them.
+    /// The settings of the files, then those of the arguments.
     configuration: Configuration,
 }
 
 impl OnDisk {
-    /// Reads it, in the server's order: the main file, what ALTER SYSTEM wrote, the command line.
+    /// Reads it in the server's order: the main file, the file of ALTER SYSTEM, the command line.
     pub fn read(root: &Root, notes: &mut Notes) -> Self {
         let data = server::data_directory();
         let mut configuration = Configuration::default();
@@ -38,18 +38,14 @@ impl OnDisk {
         Self { arguments, configuration }
     }
 
-    /// The files and directories that it was read from, without `postmaster.opts`, which every start writes anew.
+    /// The files and directories that it was read from, without `postmaster.opts`, which every start rewrites.
     pub fn sources(&self) -> &[PathBuf] {
         &self.configuration.sources
     }
 
-    /// `huge_pages` (guc_tables.c: `huge_pages_options`).
+    /// `huge_pages`, its default where the value is not valid.
     pub fn huge_pages(&self) -> HugePages {
-        match self.configuration.get("huge_pages").unwrap_or_default().to_ascii_lowercase().as_str() {
-            "off" | "false" | "no" | "0" => HugePages::Off,
-            "on" | "true" | "yes" | "1" => HugePages::On,
-            _ => HugePages::Try,
-        }
+        self.configuration.get("huge_pages").and_then(HugePages::parse).unwrap_or(HugePages::Try)
     }
 
     /// `huge_page_size`; `None` for 0, the kernel's default size.
@@ -73,14 +69,14 @@ impl OnDisk {
         self.integer("max_connections", 0).unwrap_or(100)
     }
 
-    /// A number with its unit, as the server reads it.
+    /// A number with its unit, parsed by the server's function.
     fn integer(&self, name: &str, unit: u32) -> Option<i32> {
         let value = CString::new(self.configuration.get(name)?).ok()?;
         let mut number = 0;
         let unit = i32::try_from(unit).ok()?;
-        // SAFETY: the text ends in a zero byte, the number is ours, and a null hint asks for none.
+        // SAFETY: the text ends in a zero byte, the number is a local variable, and the hint may be null.
         #[allow(unsafe_code)]
-        let understood = unsafe { pg_sys::parse_int(value.as_ptr(), &mut number, unit, std::ptr::null_mut()) };
-        understood.then_some(number)
+        let is_valid = unsafe { pg_sys::parse_int(value.as_ptr(), &mut number, unit, std::ptr::null_mut()) };
+        is_valid.then_some(number)
     }
 }

@@ -1,4 +1,4 @@
-//! `hugepage_backends`: a row for each process of this server, with what it costs in memory.
+//! `hugepage_backends`: one row for each process of this server, with its memory.
 
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
@@ -32,7 +32,7 @@ fn hugepage_backends() -> TableIterator<
 > {
     let mut notes = Notes::default();
     let processes = processes::all(&Root::live(), &mut notes);
-    session_notes::keep("hugepage_backends", notes);
+    session_notes::replace("hugepage_backends", notes);
     TableIterator::new(processes.into_iter().map(|process| {
         let session = process.session.as_ref();
         let status = process.status.unwrap_or_default();

@@ -1,9 +1,8 @@
-//! `hugepage_history` and `hugepage_regressions`: what the history file of this data directory says.
+//! `hugepage_history` and `hugepage_regressions`: the records of the history file.
 
 use std::time::SystemTime;
 
 use hugepage_core::history::Record;
-use hugepage_core::history::record::Before;
 use hugepage_core::notes::Notes;
 use humantime::parse_rfc3339;
 use pgrx::datum::TimestampWithTimeZone;
@@ -47,7 +46,6 @@ fn hugepage_history() -> TableIterator<
 > {
     TableIterator::new(records().into_iter().map(|record| {
         let before = record.lost.as_ref();
-        let was = |field: fn(&Before) -> &String| before.map(|before| text(field(before).clone()));
         (
             time(&record.recorded_at),
             record.event.name(),
@@ -56,7 +54,7 @@ fn hugepage_history() -> TableIterator<
             text(record.server_version.clone()),
             text(record.host.clone()),
             record.boot_id.clone().map(text),
-            text(record.landed_in.clone()),
+            record.landed_in.to_string(),
             number(record.page_size),
             number(record.shared_memory),
             number(record.pages_needed),
@@ -65,26 +63,26 @@ fn hugepage_history() -> TableIterator<
             number(record.resv_hugepages),
             number(record.surplus_hugepages),
             number(record.page_tables),
-            text(record.restart_outlook.clone()),
-            record.cause.clone().map(text),
+            record.restart_outlook.to_string(),
+            record.cause.map(|cause| cause.to_string()),
             before.is_some(),
             record.detail.clone().map(text),
             before.and_then(|before| time(&before.recorded_at)),
-            was(|before| &before.landed_in),
+            before.map(|before| before.landed_in.to_string()),
             before.and_then(|before| number(before.page_size)),
-            was(|before| &before.restart_outlook),
+            before.map(|before| before.restart_outlook.to_string()),
         )
     }))
 }
 
-/// The records of this cluster on this machine that are kept, the oldest first.
+/// The records of this cluster on this machine, the oldest first.
 fn records() -> Vec<Record> {
     let mut notes = Notes::default();
     let instance = history::instance(&mut notes);
     let mut records = match history::file().read() {
         Ok(history) => {
             if history.damaged > 0 {
-                notes.add(format!("{} lines of the history file are damaged", history.damaged));
+                notes.add(format!("damaged lines in the history file: {}", history.damaged));
             }
             history.records.into_iter().filter(|record| record.instance.is_past_of(&instance)).collect()
         }
@@ -93,8 +91,8 @@ fn records() -> Vec<Record> {
             Vec::<Record>::new()
         }
     };
-    session_notes::keep("hugepage_history", notes);
-    // Between two cuts the file has some more than asked for.
+    session_notes::replace("hugepage_history", notes);
+    // The file may have more records than the setting until the worker trims it.
     let surplus = records.len().saturating_sub(settings::history_size());
     records.drain(..surplus);
     records
@@ -104,7 +102,7 @@ fn number(value: Option<u64>) -> Option<i64> {
     value.map(|value| i64::try_from(value).unwrap_or(i64::MAX))
 }
 
-/// From RFC 3339 to microseconds since 2000; NULL for a time that is none.
+/// From RFC 3339 to microseconds since 2000; NULL if it is not a valid time.
 fn time(text: &str) -> Option<TimestampWithTimeZone> {
     const YEAR_2000: i64 = 946_684_800_000_000;
     let since_1970 = parse_rfc3339(text).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;

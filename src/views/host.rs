@@ -1,4 +1,4 @@
-//! `hugepage_host`: the kernel's side, a row for each fact with the file that says it.
+//! `hugepage_host`: the kernel's settings and counters, one row for each, with the file that it was read from.
 
 use hugepage_core::collect::kernel_facts;
 use hugepage_core::notes::Notes;
@@ -17,7 +17,7 @@ fn hugepage_host() -> TableIterator<
 > {
     let mut notes = Notes::default();
     let facts = kernel_facts::facts(&Root::live(), &mut notes);
-    session_notes::keep("hugepage_host", notes);
+    session_notes::replace("hugepage_host", notes);
     TableIterator::new(
         facts.into_iter().map(|fact| (text(fact.name), text(fact.setting), fact.unit, text(fact.source))),
     )

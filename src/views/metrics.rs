@@ -3,7 +3,7 @@
 use hugepage_core::PageSize;
 use hugepage_core::assess::page_tables::PageTables;
 use hugepage_core::collect::pools;
-use hugepage_core::metrics::{self, Instance, Snapshot};
+use hugepage_core::metrics::{self, InstanceMetrics, MetricsSnapshot};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
 use pgrx::prelude::*;
@@ -20,15 +20,15 @@ fn hugepage_metrics() -> String {
     let status = assessment::now(&root, &mut notes);
     let pools = server::with_hierarchy(&root, &mut notes, |view, notes| pools::rows(&root, view, notes));
     let processes = processes::all(&root, &mut notes);
-    session_notes::keep("hugepage_metrics", notes);
+    session_notes::replace("hugepage_metrics", notes);
 
     let facts = &status.facts;
     let sum = PageTables::sum(processes.iter().filter_map(|process| process.status.as_ref()), PageSize::base());
     let segment = facts.segment_size().zip(facts.page_size());
-    let snapshot = Snapshot {
+    let snapshot = MetricsSnapshot {
         pools,
         meminfo: facts.meminfo.clone(),
-        instances: vec![Instance {
+        instances: vec![InstanceMetrics {
             kind: "postgresql".to_owned(),
             name: server::data_directory().to_string_lossy().into_owned(),
             page_tables_at_max: segment.and_then(|(size, page)| sum.at(server::max_connections(), size, page)),

@@ -1,4 +1,4 @@
-//! `hugepage_page_tables`: one row on what base pages cost this server.
+//! `hugepage_page_tables`: one row with the page tables of this server, and an estimate on huge pages.
 
 use hugepage_core::PageSize;
 use hugepage_core::assess::page_tables::PageTables;
@@ -33,7 +33,7 @@ fn hugepage_page_tables() -> TableIterator<
     let processes = processes::all(&root, &mut notes);
     let meminfo = notes.keep(Meminfo::read(&root));
     let mapping = server::main_mapping(&root, &mut notes);
-    session_notes::keep("hugepage_page_tables", notes);
+    session_notes::replace("hugepage_page_tables", notes);
 
     let sum = PageTables::sum(processes.iter().filter_map(|process| process.status.as_ref()), PageSize::base());
     let memory_total = meminfo.as_ref().and_then(|meminfo| meminfo.mem_total);

@@ -1,4 +1,4 @@
-//! `hugepage_recommendations`: what to set, the gravest first.
+//! `hugepage_recommendations`: settings to change, the most severe first.
 
 use hugepage_core::advise::recommendations;
 use hugepage_core::notes::Notes;
@@ -29,9 +29,9 @@ fn hugepage_recommendations() -> TableIterator<
 > {
     let root = Root::live();
     let mut notes = Notes::default();
-    let situation = advice::now(&root, &mut notes);
-    let found = recommendations(&situation, &mut |shared_buffers| advice::size_of(&root, shared_buffers));
-    session_notes::keep("hugepage_recommendations", notes);
+    let context = advice::now(&root, &mut notes);
+    let found = recommendations(&context, &mut |shared_buffers| advice::size_of(&root, shared_buffers));
+    session_notes::replace("hugepage_recommendations", notes);
     TableIterator::new((1..).zip(found).map(|(priority, row)| {
         (
             priority,

@@ -1,7 +1,6 @@
-//! `hugepage_status`: the one row that answers the question. It only shows what the core assessed.
+//! `hugepage_status`: one row with the core's assessment.
 
-use hugepage_core::advise;
-use hugepage_core::assess::Landing;
+use hugepage_core::StatusRow;
 use hugepage_core::notes::Notes;
 use hugepage_core::read::{Root, thp};
 use pgrx::prelude::*;
@@ -49,34 +48,31 @@ fn hugepage_status() -> TableIterator<
     session_notes::add_to(&mut notes);
     let transparent_hugepage = notes.keep(thp::choice(&root, "enabled")).flatten();
 
-    let facts = &status.facts;
-    let landing = facts.landing();
-    let segment = facts.segment.as_ref();
-    let pool = facts.pool.known();
+    let row = StatusRow::from(&status);
     TableIterator::once((
-        status.verdict().0.to_string(),
-        text(advise::message(&status)),
-        advise::hint(&status).map(text),
-        (landing != Landing::Unknown).then_some(landing == Landing::Hugetlb),
-        landing.to_string(),
-        segment.map(|segment| text(segment.name.clone())),
-        bigint(facts.page_size()),
-        status.cause.map(|cause| cause.to_string()),
-        facts.asked.shared_buffers.bigint(),
-        bigint(segment.map(|segment| segment.size)),
-        facts.asked.huge_pages.to_string(),
-        bigint(facts.huge_page_size),
-        bigint(status.needed),
-        bigint(status.missing),
-        bigint(pool.map(|pool| pool.nr)),
-        bigint(pool.map(|pool| pool.free)),
-        bigint(pool.and_then(|pool| pool.resv)),
-        bigint(pool.and_then(|pool| pool.surplus)),
-        bigint(pool.and_then(|pool| pool.available())),
-        bigint(facts.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables)),
+        row.verdict.to_string(),
+        text(row.message),
+        row.hint.map(text),
+        row.in_huge_pages,
+        row.landed_in.to_string(),
+        row.mapping.map(text),
+        bigint(row.page_size),
+        row.cause.map(|cause| cause.to_string()),
+        row.shared_buffers.bigint(),
+        bigint(row.shared_memory),
+        status.facts.asked.huge_pages.to_string(),
+        bigint(row.huge_page_size),
+        bigint(row.needed),
+        bigint(row.missing),
+        bigint(row.nr),
+        bigint(row.free),
+        bigint(row.resv),
+        bigint(row.surplus),
+        bigint(row.available),
+        bigint(row.page_tables),
         transparent_hugepage,
-        status.outlook.to_string(),
-        bigint(status.recommended),
+        row.outlook.to_string(),
+        bigint(row.recommended),
         shmem::generation(),
         notes.into_vec().into_iter().map(text).collect(),
     ))

@@ -1,4 +1,4 @@
-"""Hugetlb limits of a control group: one makes the server fall back, the other kills it later."""
+"""Hugetlb limits of a control group: rsvd.max makes the server fall back, max kills its processes later."""
 
 from harness.status import checked_status, create_extension
 from harness.units import MB
@@ -52,8 +52,8 @@ def test_limit_of_an_outer_group(new_cluster, pool, cgroup):
     checked_status(server, verdict="critical", landed_in="hugetlb")
 
 
-def test_limit_that_cannot_be_read(new_cluster, pool, cgroup):
-    """Not seen is not unlimited: a note says so, and the next start is unknown."""
+def test_unreadable_limit(new_cluster, pool, cgroup):
+    """An unreadable limit is not unlimited: there is a note, and the outlook is unknown."""
     server, group = new_cluster(), cgroup()
     pool(2 * MB, server.pages_needed(2 * MB))
     group.show(False)

@@ -5,10 +5,10 @@ import os
 import pytest
 
 from harness.cluster import Cluster, StartFailed, rows
-from harness.kernel import main_mapping
 from harness.poll import until
+from harness.smaps import main_mapping
 from harness.status import checked_status, create_extension
-from harness.trace import traced
+from harness.strace import traced
 from harness.units import GB, MB
 
 
@@ -140,7 +140,7 @@ def test_of_the_configuration_on_disk(new_cluster, pool, settings, said):
     checked_status(server, session, verdict="ok", restart_outlook="hugetlb")
     server.conf(**settings)
     row = checked_status(server, session, restart_outlook=said)
-    assert ("configuration now on disk" in row["message"]) == (said != "hugetlb")
+    assert ("configuration on disk" in row["message"]) == (said != "hugetlb")
     assert_comes_true(server, said)
 
 

@@ -15,10 +15,10 @@ from harness.processes import alive, same_open_file, status
 
 
 @pytest.fixture
-def server(rig) -> Iterator[Cluster]:
-    """The server of the rig, in working order again after the test."""
-    yield rig.server
-    rig.restore()
+def server(shared_server) -> Iterator[Cluster]:
+    """The shared server, in working order again after the test."""
+    yield shared_server.server
+    shared_server.restore()
 
 
 def foretold(server: Cluster) -> dict:
@@ -27,12 +27,12 @@ def foretold(server: Cluster) -> dict:
 
 
 @pytest.fixture
-def stuck(rig, server) -> Iterator[Path]:
+def stuck(shared_server, server) -> Iterator[Path]:
     """A library whose loading never ends, so that the child does not."""
     library = server.root / "stuck.so"
     os.mkfifo(library)
     library.chmod(0o644)
-    rig.settle(shared_preload_libraries=str(library))
+    shared_server.configure(shared_preload_libraries=str(library))
     yield library
     library.unlink()
 
@@ -106,7 +106,7 @@ def test_terminated_backend_leaves_nothing(server, stuck):
     assert not stubs(server)
 
 
-def test_killed_backend_takes_the_child_along(rig, server, stuck):
+def test_killed_backend_takes_the_child_along(shared_server, server, stuck):
     asking = Asking(server)
     os.kill(asking.backend, 9)
     assert asking.end() is not None
@@ -115,12 +115,12 @@ def test_killed_backend_takes_the_child_along(rig, server, stuck):
     assert not stubs(server)
 
 
-def test_stop_of_the_server_takes_the_child_along(rig, server, stuck):
+def test_stop_of_the_server_takes_the_child_along(shared_server, server, stuck):
     asking = Asking(server)
     server.stop("immediate")
     assert asking.end() is not None
     until("the child to end", lambda: not alive(asking.child))
-    rig.settle()
+    shared_server.configure()
     server.start()
     assert not stubs(server)
 

@@ -5,8 +5,9 @@ import math
 import pytest
 
 from harness.cluster import Cluster, rows
-from harness.kernel import main_mapping, meminfo, pool_numbers
+from harness.kernel import meminfo, pool_numbers
 from harness.processes import run
+from harness.smaps import main_mapping
 from harness.status import create_extension
 from harness.units import GB, KB, MB, pages
 
@@ -36,7 +37,7 @@ def test_rows_are_complete_and_in_order(new_cluster, pool):
     assert [gravity[row["severity"]] for row in found] == sorted(gravity[row["severity"]] for row in found)
     for row in found:
         assert row["reason"].endswith(".") and row["area"] in ("postgresql", "kernel", "boot", "limits", "cgroup")
-        assert row["takes_effect"] in ("now", "reload", "server restart", "reboot")
+        assert row["takes_effect"] in ("now", "server restart", "reboot")
         assert (row["command"] is None) == (row["recommended"] is None)
 
 

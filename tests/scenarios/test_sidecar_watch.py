@@ -14,9 +14,9 @@ import pytest
 
 from harness import sidecar
 from harness.cluster import Cluster
-from harness.news import PRELOADED, await_worker
 from harness.oracle import SysV
 from harness.poll import until
+from harness.preloaded import PRELOADED, await_worker
 from harness.processes import run
 from harness.sidecar import CRITICAL, OK, UNKNOWN, USAGE, WARNING
 from harness.status import create_extension
@@ -123,9 +123,9 @@ def test_postgresql_before_at_and_after_a_loss(server, tmp_path):
         levels, texts = zip(*watch.said(server.data))
         assert levels == ("LOG", "WARNING", "LOG", "WARNING", "WARNING")
         assert "landed in" in texts[0] and "huge pages of 2 MB" in texts[0]
-        assert texts[1] == texts[3] == "the next start would lose huge pages, a restart after a crash included"
-        assert texts[2] == "the next start would have its huge pages again"
-        assert "has lost what it had" in texts[4] and "is in 4 kB pages" in texts[4]
+        assert texts[1] == texts[3] == "the next start would lose huge pages (also after a crash)"
+        assert texts[2] == "the next start would get its huge pages again"
+        assert "regressed: it" in texts[4] and "is in 4 kB pages" in texts[4]
         # Small as it is, what it has lost is a warning as long as this start lasts.
         assert check(watch, server.data) == WARNING
         records = watch.history(server.data, "postgresql")
@@ -153,7 +153,7 @@ def test_a_crash_restart(server, tmp_path):
             ("crash_restart", "base", 3)]
         assert len({record["postmaster_start"] for record in records}) == 1
         level, text = watch.said(server.data)[-1]
-        assert level == "WARNING" and "has lost what it had" in text
+        assert level == "WARNING" and "regressed: it" in text
 
 
 def test_an_sga_that_comes_back_mixed(oracle, pool, tmp_path):
@@ -167,7 +167,7 @@ def test_an_sga_that_comes_back_mixed(oracle, pool, tmp_path):
         until("the regression", lambda: len(watch.said("ORCL")) == 2)
         watch.looks()
         level, text = watch.said("ORCL")[-1]
-        assert level == "WARNING" and "has lost what it had" in text
+        assert level == "WARNING" and "regressed: it" in text
         assert check(watch, "ORCL") == WARNING
         records = watch.history("ORCL", "oracle")
         assert [(record["event"], record["landed_in"], record["generation"]) for record in records] == [

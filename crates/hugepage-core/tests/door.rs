@@ -40,7 +40,7 @@ const ALLOWED: [(&str, &str); 18] = [
     ("crates/hugepage-core/src/history/file.rs", "the writer's own history"),
     ("crates/hugepage-sidecar/src/atomic_file.rs", "output that the command line names"),
     ("crates/hugepage-sidecar/src/cli.rs", "the directory of --root"),
-    ("crates/hugepage-sidecar/src/commands/apply/host.rs", "/proc/sys and /sys"),
+    ("crates/hugepage-sidecar/src/commands/apply/kernel_pool.rs", "/proc/sys and /sys"),
     ("crates/hugepage-sidecar/src/commands/apply/lock.rs", "the sidecar's own lock"),
     ("crates/hugepage-sidecar/src/commands/capture/mod.rs", "the captured tree"),
     ("crates/hugepage-sidecar/src/commands/capture/tree.rs", "the captured tree"),

@@ -8,7 +8,7 @@ use std::path::Path;
 use hugepage_core::advise::{hint, host, message};
 use hugepage_core::assess::{Severity, Sizing};
 use hugepage_core::collect::instances::{Survey, survey};
-use hugepage_core::metrics::Snapshot;
+use hugepage_core::metrics::MetricsSnapshot;
 use hugepage_core::read::Root;
 use hugepage_core::{PageSize, Pages};
 
@@ -141,7 +141,7 @@ fn the_farm_of_9216_pages() {
     assert_eq!(
         message(&survey.instances[1].status),
         "The SGA (4002 MB) is in huge pages for 4000 MB, in base pages for the other 2 MB although huge pages were asked \
-         for: of the pool's 9216 pages of 2 MB others leave 2000 where 2001 are needed (1 missing)."
+         for: only 2000 of the pool's 9216 pages of 2 MB are available; 2001 are needed (1 missing)."
     );
 }
 
@@ -159,7 +159,7 @@ fn thirty_six_thousand_pages_on_48_gb() {
         sizing.misfits.iter().map(|misfit| (misfit.name.as_str(), misfit.pages.0, misfit.over.0)).collect();
     assert_eq!(misfits, [("LARGE", 36569, 36569 + 265 - 19660)]);
     let (_, text) = host::verdict(&survey, &sizings);
-    assert!(text.contains("LARGE does not fit this host, by 17174 pages"), "{text}");
+    assert!(text.contains("LARGE does not fit this host: 17174 pages too many"), "{text}");
     for one in host::recommendations(&survey, &sizings) {
         let command = one.recommendation.command.unwrap_or_default();
         assert!(!command.contains("36569") && !command.contains("36834"), "{command}");
@@ -180,7 +180,7 @@ fn who_does_not_count_changes_nothing() {
     let said = |survey: &Survey, sizings: &[Sizing]| {
         let recommended: Vec<_> =
             host::recommendations(survey, sizings).into_iter().map(|one| one.recommendation.command).collect();
-        (recommended, Snapshot::from(survey).instances.len(), host::verdict(survey, sizings).0)
+        (recommended, MetricsSnapshot::from(survey).instances.len(), host::verdict(survey, sizings).0)
     };
     farm.runs(400, "FAKE", LARGE);
     for pid in [400, 401] {

@@ -2,9 +2,9 @@
 
 use std::{io, ptr};
 
-use hugepage_core::assess::Landing;
-use hugepage_core::collect::segments::{self, Role};
+use hugepage_core::collect::segments::{self, SegmentRole};
 use hugepage_core::collect::server::landing;
+use hugepage_core::model::Landing;
 use hugepage_core::read::maps::{self, Mapping};
 use hugepage_core::read::{Root, own_mapping, pool, procmap_query, smaps};
 use hugepage_core::{Bytes, Notes, PageSize, Pages};
@@ -175,7 +175,7 @@ fn a_process_finds_its_own_segments() {
     let interlock = Shared::sysv(length, None).unwrap();
     let mut notes = Notes::default();
     let rows = segments::rows(&Root::live(), main.address(), interlock.address(), &mut notes);
-    for (role, memory) in [(Role::Main, &main), (Role::Interlock, &interlock)] {
+    for (role, memory) in [(SegmentRole::Main, &main), (SegmentRole::Interlock, &interlock)] {
         let row = rows.iter().find(|row| row.role == role).unwrap();
         assert_eq!((row.mapping.start, row.landing), (memory.address(), Landing::Base));
     }

@@ -1,4 +1,4 @@
-//! Commands of the administrator, complete as they stand.
+//! Complete commands for the administrator.
 
 use crate::{PageSize, Pages};
 
@@ -16,7 +16,7 @@ pub fn set_overcommit(size: PageSize, is_default: bool, pages: Pages) -> String 
     set_pool(size, is_default, pages).replace("nr_hugepages", "nr_overcommit_hugepages")
 }
 
-/// Puts a reservation on the kernel's command line, by the tool of Red Hat's family or of Debian's.
+/// Adds a reservation to the kernel's command line, with grubby (Red Hat) or update-grub (Debian).
 pub fn reserve_at_boot(size: PageSize, pages: Pages) -> String {
     let size = size.kernel_parameter();
     format!(

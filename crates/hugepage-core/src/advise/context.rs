@@ -1,4 +1,4 @@
-//! All that advice is made of: the status of one server, and what its host has beside it.
+//! The input of the recommendations: the status of one server, its settings, and its host.
 
 use crate::Bytes;
 use crate::assess::Status;
@@ -7,9 +7,9 @@ use crate::collect::CgroupView;
 use crate::collect::pools::{self, PoolRow};
 use crate::notes::Notes;
 use crate::read::boot::NextBoot;
-use crate::read::{Root, sysctl, thp};
+use crate::read::{Root, pressure, sysctl, thp};
 
-/// What only the server itself can tell.
+/// Facts that only the server itself knows.
 #[derive(Clone, Debug)]
 pub struct Server {
     /// Its major version.
@@ -18,7 +18,7 @@ pub struct Server {
     pub max_connections: u64,
     /// `min_dynamic_shared_memory`.
     pub min_dynamic_shared_memory: Bytes,
-    /// The most that parallel workers may share: `max_parallel_workers` of `work_mem` times `hash_mem_multiplier` each.
+    /// The maximum that parallel workers can share: `max_parallel_workers` of `work_mem` times `hash_mem_multiplier` each.
     pub parallel_memory: Bytes,
     /// The page tables of its processes.
     pub page_tables: PageTables,
@@ -26,7 +26,7 @@ pub struct Server {
 
 /// One server on its host.
 #[derive(Clone, Debug)]
-pub struct Situation {
+pub struct AdviceContext {
     /// The assessment.
     pub status: Status,
     /// From the server.
@@ -43,35 +43,36 @@ pub struct Situation {
     pub min_free: Option<Bytes>,
     /// `vm.overcommit_memory`.
     pub overcommit_memory: Option<u64>,
-    /// The hundredths of the last five minutes in which some task waited for memory.
+    /// Percentage of the last five minutes in which at least one task waited for memory.
     pub pressure: Option<f64>,
 }
 
-/// Adds the host's side to what is known of the server.
-pub fn situation(root: &Root, status: Status, server: Server, view: CgroupView<'_>, notes: &mut Notes) -> Situation {
-    let mut number = |name: &str| {
-        let text = notes.keep(sysctl::running(root, name)).flatten()?;
-        text.parse::<u64>().ok()
-    };
-    let swappiness = number("vm.swappiness");
-    let min_free = number("vm.min_free_kbytes").map(Bytes::from_kib);
-    let overcommit_memory = number("vm.overcommit_memory");
-    Situation {
-        status,
-        server,
-        pools: pools::rows(root, view, notes),
-        next_boot: notes.keep(NextBoot::read(root)),
-        thp_enabled: notes.keep(thp::choice(root, "enabled")).flatten(),
-        swappiness,
-        min_free,
-        overcommit_memory,
-        pressure: pressure(root),
+impl AdviceContext {
+    /// Adds what the host has to what is known of the server.
+    pub fn collect(root: &Root, status: Status, server: Server, view: CgroupView<'_>, notes: &mut Notes) -> Self {
+        let mut number = |name: &str| {
+            let text = notes.keep(sysctl::running(root, name)).flatten()?;
+            text.parse::<u64>().ok()
+        };
+        let swappiness = number("vm.swappiness");
+        let min_free = number("vm.min_free_kbytes").map(Bytes::from_kib);
+        let overcommit_memory = number("vm.overcommit_memory");
+        Self {
+            status,
+            server,
+            pools: pools::rows(root, view, notes),
+            next_boot: notes.keep(NextBoot::read(root)),
+            thp_enabled: notes.keep(thp::choice(root, "enabled")).flatten(),
+            swappiness,
+            min_free,
+            overcommit_memory,
+            pressure: pressure(root),
+        }
     }
 }
 
-/// Kernels built with PSI and booted without it have the file, and refuse to read it.
+/// `some avg300` of /proc/pressure/memory. Kernels that were booted without PSI have the file but refuse to read it.
 fn pressure(root: &Root) -> Option<f64> {
-    let text = root.read("/proc/pressure/memory").ok()?;
-    let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
-    some.split_ascii_whitespace().find_map(|word| word.strip_prefix("avg300="))?.parse().ok()
+    let average = pressure::memory(root).into_iter().find(|one| one.tasks == "some" && one.window == "avg300")?;
+    average.percent.parse().ok()
 }

@@ -1,73 +1,80 @@
-//! What is news about a server: what has changed since its last record, what to say about that, and what to record.
+//! Events of a server since its last record: what to log and what to record.
 
-use crate::advise::log::{self, Message};
+use crate::advise::log::{self, LogMessage};
 use crate::assess::{Status, Threat};
-use crate::history::{Lost, Record};
+use crate::history::Record;
+use crate::model::Lost;
 
-/// How loud a message is.
+/// The level of a log entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Volume {
-    /// For the record.
+pub enum LogLevel {
+    /// Information.
     Log,
-    /// Something is lost, or will be.
+    /// Something is lost, or will be at the next start.
     Warning,
-    /// A regression, which administrators may set a level for.
+    /// A regression, whose level administrators can set.
     Regression,
 }
 
-/// One look at a running server, held against its last record.
+/// The difference between a server and its last record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct News {
-    /// What to say, in this order.
-    pub messages: Vec<(Volume, Message)>,
-    /// What to record; `None` if nothing has changed.
+pub struct EventReport {
+    /// What to log, in this order.
+    pub messages: Vec<(LogLevel, LogMessage)>,
+    /// What to record; `None` if nothing changed.
     pub record: Option<Record>,
 }
 
-/// How loud the block is that tells where shared memory landed at a start.
-pub const fn volume_of_start(block: &Message, is_regression: bool) -> Volume {
+/// The level of the entry on an allocation of shared memory.
+pub const fn level_of_start(block: &LogMessage, is_regression: bool) -> LogLevel {
     match (is_regression, block.is_bad) {
-        (true, _) => Volume::Regression,
-        (false, true) => Volume::Warning,
-        (false, false) => Volume::Log,
+        (true, _) => LogLevel::Regression,
+        (false, true) => LogLevel::Warning,
+        (false, false) => LogLevel::Log,
     }
 }
 
-/// A start that nobody has told of yet: where shared memory landed, and what threatens it already. `now`: the record of
-/// `status`. `before`: the last record of the same instance.
-pub fn start(status: &Status, mut now: Record, before: Option<&Record>) -> News {
+/// For a start that is not yet recorded: where shared memory landed, and what threatens it. `now`: the record of `status`.
+/// `before`: the last record of the same instance.
+pub fn start(status: &Status, mut now: Record, before: Option<&Record>) -> EventReport {
     let lost = before.and_then(|before| now.compare_with(before));
     let block = log::allocated(status, lost.as_ref(), &[]);
-    let mut said = vec![(volume_of_start(&block, lost.is_some()), block)];
-    said.extend(messages(status, None, &[]));
-    News { messages: said, record: Some(now) }
+    let mut all = vec![(level_of_start(&block, lost.is_some()), block)];
+    all.extend(entries(status, None, &[]));
+    EventReport { messages: all, record: Some(now) }
 }
 
-/// `now`: the record of `status` as it is. `before`: the last record of the same instance, or what it would have been.
-/// `warned`: the threats that have been warned of and are not over. `also`: what else has changed, such as settings.
-pub fn news(status: &Status, mut now: Record, before: Option<&Record>, warned: &[Threat], also: Vec<String>) -> News {
+/// For a running server. `now`: the record of `status`. `before`: the last record of the same instance. `warned`: the
+/// threats that were logged and are not over. `also`: other changes, such as settings.
+pub fn update(
+    status: &Status,
+    mut now: Record,
+    before: Option<&Record>,
+    warned: &[Threat],
+    also: Vec<String>,
+) -> EventReport {
     let mut changes = before.map(|before| now.changes_since(before)).unwrap_or_default();
     let lost = before.filter(|_| !changes.is_empty()).and_then(|before| now.compare_with(before));
-    let messages = messages(status, lost.as_ref(), warned);
+    let messages = entries(status, lost.as_ref(), warned);
     changes.splice(0..0, also);
     if before.is_some() && changes.is_empty() {
-        return News { messages, record: None };
+        return EventReport { messages, record: None };
     }
     now.add_detail(&changes);
-    News { messages, record: Some(now) }
+    EventReport { messages, record: Some(now) }
 }
 
-/// One message when a threat comes up, one when it is over, one for what was lost otherwise.
-fn messages(status: &Status, lost: Option<&Lost>, warned: &[Threat]) -> Vec<(Volume, Message)> {
+/// One entry for each new threat, for each that is over, and for another loss.
+fn entries(status: &Status, lost: Option<&Lost>, warned: &[Threat]) -> Vec<(LogLevel, LogMessage)> {
     let threats = status.threats();
     let new = threats.iter().filter(|threat| !warned.contains(threat));
-    let mut messages: Vec<_> = new.map(|threat| (Volume::Warning, log::threatened(status, *threat))).collect();
+    let mut messages: Vec<_> = new.map(|threat| (LogLevel::Warning, log::threatened(status, *threat))).collect();
     let replaced = |over: &Threat| over.is_of_restart() && threats.iter().any(|threat| threat.is_of_restart());
     let over = warned.iter().filter(|threat| !threats.contains(threat) && !replaced(threat));
-    messages.extend(over.map(|threat| (Volume::Log, log::threat_is_over(status, *threat))));
-    // What only the outlook has lost is a threat, and has been said.
-    if let Some(lost) = lost.filter(|lost| !lost.only_outlook) {
-        messages.push((Volume::Regression, log::allocated(status, Some(lost), &[])));
+    messages.extend(over.map(|threat| (LogLevel::Log, log::threat_is_over(status, *threat))));
+    // A loss of the outlook alone is a threat, which has its entry above.
+    if let Some(lost) = lost.filter(|lost| !lost.only_outlook()) {
+        messages.push((LogLevel::Regression, log::allocated(status, Some(lost), &[])));
     }
     messages
 }

@@ -1,4 +1,4 @@
-//! What is so and what to do about it, in words that can be shown as they are, and in commands that can be run.
+//! Messages, log entries, recommendations and commands, ready to be shown and run.
 
 pub mod command;
 pub mod context;
@@ -8,6 +8,7 @@ pub mod fix;
 pub mod host;
 pub mod log;
 pub mod message;
+pub mod pool;
 pub mod recommendation;
 pub mod rules;
 pub mod shared_buffers;

@@ -1,18 +1,18 @@
-//! One thing to set: what, to what, why, by which command, when it counts, and what it saves.
+//! A recommendation: the setting, its value, the reason, the command, when it takes effect, and what it saves.
 
 use std::fmt;
 
 use crate::Bytes;
 use crate::assess::Severity;
 
-/// Whose setting it is.
+/// Where the setting belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Area {
     /// The server's configuration.
     Postgresql,
     /// A parameter of the running kernel.
     Kernel,
-    /// What is done at boot.
+    /// A setting for the boot.
     Boot,
     /// A control group.
     Cgroup,
@@ -35,14 +35,14 @@ impl fmt::Display for Area {
     }
 }
 
-/// When it counts.
+/// When it takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// At once.
+    /// Immediately.
     Now,
-    /// When the server starts again.
+    /// At the next start of the server.
     ServerRestart,
-    /// When the machine boots again.
+    /// At the next boot.
     Reboot,
 }
 
@@ -59,32 +59,51 @@ impl fmt::Display for Effect {
 /// One recommendation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recommendation {
-    /// How grave it is that it is not so yet.
+    /// How grave the present value is.
     pub severity: Severity,
-    /// Whose setting it is.
+    /// Where the setting belongs.
     pub area: Area,
     /// Its name, as in the file or command that sets it.
     pub setting: String,
     /// Its value now; `None` if unknown.
     pub current: Option<String>,
-    /// What to set; `None` where no value that the host can hold would do.
+    /// The value to set; `None` if the host cannot hold any sufficient value.
     pub recommended: Option<String>,
-    /// Why, one sentence with this host's numbers.
+    /// The reason, one sentence with this host's numbers.
     pub reason: String,
-    /// The command, as it stands.
+    /// The complete command.
     pub command: Option<String>,
-    /// When it counts.
+    /// When it takes effect.
     pub takes_effect: Effect,
-    /// Memory that it gives back.
+    /// Memory that it frees.
     pub saves: Option<Bytes>,
 }
 
-/// `ALTER SYSTEM SET name = 'value'`.
-pub fn alter_system(name: &str, value: &str) -> String {
-    format!("ALTER SYSTEM SET {name} = '{value}';")
+impl Recommendation {
+    /// For a setting of PostgreSQL, which takes effect when the server starts again.
+    pub fn of_server(
+        severity: Severity,
+        setting: &str,
+        current: String,
+        recommended: Option<String>,
+        reason: String,
+        saves: Option<Bytes>,
+    ) -> Self {
+        Self {
+            severity,
+            area: Area::Postgresql,
+            setting: setting.to_owned(),
+            current: Some(current),
+            command: recommended.as_ref().map(|value| format!("ALTER SYSTEM SET {setting} = '{value}';")),
+            recommended,
+            reason,
+            takes_effect: Effect::ServerRestart,
+            saves,
+        }
+    }
 }
 
-/// A size as PostgreSQL takes it: in MB if that divides it, else in kB.
+/// A size as PostgreSQL accepts it: in MB if it is a multiple of 1 MB, else in kB.
 pub fn setting(size: Bytes) -> String {
     match size.0 {
         n if n.is_multiple_of(1 << 20) => format!("{}MB", n >> 20),

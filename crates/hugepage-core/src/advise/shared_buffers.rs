@@ -1,14 +1,14 @@
-//! The largest shared_buffers with which all of shared memory stays within a budget, by asking and never by a formula.
+//! The largest shared_buffers with which shared memory stays within a budget, found by asking the server's program.
 
 use crate::Bytes;
 
-/// Results are multiples of this, so that they can be typed.
+/// Results are multiples of 1 MB.
 const STEP: u64 = 1 << 20;
-/// Each question costs a run of the server's program.
-const QUESTIONS: usize = 12;
+/// The maximum of runs of the server's program.
+const MAX_QUESTIONS: usize = 12;
 
-/// `now`: shared_buffers and the shared memory that it comes to. `size_of` tells that of other values. `None` if
-/// nothing fits, or the questions were not answered.
+/// `now`: shared_buffers and the size of shared memory with it. `size_of`: that size for other values. `None` if no
+/// value fits, or `size_of` gave no answer.
 pub fn shared_buffers(
     budget: Bytes,
     now: (Bytes, Bytes),
@@ -20,14 +20,14 @@ pub fn shared_buffers(
     // A buffer costs 8372 to 8380 bytes; the rest of shared memory hardly depends on their number.
     let rest = size.saturating_sub(buffers.saturating_mul(8380) / 8192);
     let mut guess = budget.0.saturating_sub(rest) / 8380 * 8192 / STEP;
-    for _ in 0..QUESTIONS {
+    for _ in 0..MAX_QUESTIONS {
         let low: u64 = fits.unwrap_or(0);
         if above - low <= 1 {
             break;
         }
         let asked = guess.clamp(low + 1, above - 1);
         let size = size_of(Bytes(asked * STEP))?.0;
-        // The next guess is as far off as this one was, and never the same.
+        // Corrects the guess by its error, at least by one step.
         if size <= budget.0 {
             fits = Some(asked);
             guess = asked + ((budget.0 - size) / 8380 * 8192 / STEP).max(1);
@@ -60,13 +60,13 @@ mod tests {
                 questions += 1;
                 Some(Bytes(size_of(buffers.0, rest)))
             });
-            prop_assert!(questions <= QUESTIONS);
+            prop_assert!(questions <= MAX_QUESTIONS);
             match found {
                 Some(found) => {
                     prop_assert!(size_of(found.0, rest) <= budget);
-                    prop_assert!(size_of(found.0 + STEP, rest) > budget || questions == QUESTIONS);
+                    prop_assert!(size_of(found.0 + STEP, rest) > budget || questions == MAX_QUESTIONS);
                 }
-                None => prop_assert!(size_of(STEP, rest) > budget || questions == QUESTIONS),
+                None => prop_assert!(size_of(STEP, rest) > budget || questions == MAX_QUESTIONS),
             }
         }
     }

@@ -1,68 +1,32 @@
-//! What a start of the server with given settings would get, to the page.
+//! What a start of the server with given settings would get, exact to the page.
 
-use crate::assess::{Cause, HugePages, LockLimit, Outlook, Share};
-use crate::model::server::{Asked, PoolFact};
-use crate::read::cgroup::{Limit, Limits};
+use crate::assess::{Outlook, Share};
+use crate::model::{Asked, Cause, HugePages, PoolFact, PoolState};
+use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, PageSize, Pages};
-
-/// What a start asks the kernel for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Demand {
-    /// The settings.
-    pub asked: Asked,
-    /// `max_connections`.
-    pub max_connections: u64,
-    /// The main segment, before it is rounded up to whole pages.
-    pub shared_memory: Bytes,
-}
-
-/// What it would find: the pool of the page size that it asks for, and the limits on it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ground {
-    /// The page size; `None` where the kernel has no huge pages and so no default size.
-    pub huge_page_size: Option<PageSize>,
-    /// The pool of that size.
-    pub pool: PoolFact,
-    /// cgroup limits on that size.
-    pub limits: Option<Limits>,
-    /// As in [`Facts`](crate::assess::Facts).
-    pub lock_limit: Option<LockLimit>,
-}
-
-/// What the configuration on disk comes to, beside that of the running server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pending {
-    /// The next start asks for what the running server has.
-    Unchanged,
-    /// It asks for this.
-    Changed(Demand, Ground),
-    /// The server would not start at all; its own error text.
-    Refused(String),
-    /// It could not be found out; a note says why.
-    Unknown,
-}
 
 /// The outcome of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forecast {
-    /// What it would land in.
+    /// Where the segment would land.
     pub outlook: Outlook,
-    /// The huge page size that it asks for.
+    /// The huge page size that the start asks for.
     pub huge_page_size: Option<PageSize>,
     /// Pages of that size that the segment takes.
     pub needed: Option<Pages>,
-    /// Pages that are certain once the server has stopped, cgroup limits counted.
+    /// Pages that are certainly available once the server has stopped, after cgroup limits.
     pub guaranteed: Option<Pages>,
-    /// What is missing of those needed.
+    /// The needed pages that are missing.
     pub missing: Option<Pages>,
-    /// Why it would not be as asked; `None` if it would.
+    /// Why the start would not get what it asks for; `None` if it would.
     pub cause: Option<Cause>,
 }
 
 impl Forecast {
-    /// For a start that asks `asked` and has a segment of `size`, of a server that has `own` pages of that pool now.
-    pub fn of(asked: &Asked, size: Option<Bytes>, ground: &Ground, own: Pages) -> Self {
-        let Ground { huge_page_size, pool, limits, lock_limit } = ground;
+    /// Forecasts a start that asks for `asked` and a segment of `size`, of a server that has `own` pages of that pool
+    /// now.
+    pub fn of(asked: &Asked, size: Option<Bytes>, ground: &PoolState, own: Pages) -> Self {
+        let PoolState { huge_page_size, pool, limits, lock_limit } = ground;
         let supported = !matches!(pool, PoolFact::Unsupported(..));
         let needed = huge_page_size.filter(|_| supported).zip(size).map(|(page, size)| page.pages_to_hold(size));
         let outlook = Outlook::of(asked, needed, own, ground);
@@ -76,8 +40,9 @@ impl Forecast {
         let allowed = room.zip(*huge_page_size).map_or(Pages(u64::MAX), |(room, page)| page.pages_within(room));
         let guaranteed = share.map(|share| share.guaranteed.min(allowed));
 
-        let below_segment =
-            |limit: &Limit| needed.zip(*huge_page_size).is_some_and(|(needed, page)| limit.limit < page.times(needed));
+        let below_segment = |limit: &CgroupLimit| {
+            needed.zip(*huge_page_size).is_some_and(|(needed, page)| limit.limit < page.times(needed))
+        };
         let cause = match outlook {
             Outlook::Hugetlb => limits
                 .as_ref()
@@ -93,12 +58,12 @@ impl Forecast {
         Self { outlook, huge_page_size: *huge_page_size, needed, guaranteed, missing, cause }
     }
 
-    /// Of a server that refuses its own configuration.
+    /// For a server that refuses its own configuration.
     pub const fn refused() -> Self {
         Self::nothing_but(Outlook::Fails)
     }
 
-    /// Where the configuration could not be found out.
+    /// For a configuration that could not be determined.
     pub const fn unknown() -> Self {
         Self::nothing_but(Outlook::Unknown)
     }
@@ -107,7 +72,7 @@ impl Forecast {
         Self { outlook, huge_page_size: None, needed: None, guaranteed: None, missing: None, cause: None }
     }
 
-    /// Whether the server would start; `None` where that depends on what can't be known.
+    /// Whether the server would start; `None` if that could not be determined.
     pub fn will_start(&self, huge_pages: HugePages) -> Option<bool> {
         match self.outlook {
             Outlook::Hugetlb | Outlook::Mixed | Outlook::Base => Some(true),

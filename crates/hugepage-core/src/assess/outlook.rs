@@ -1,24 +1,27 @@
-//! What the next start of a server would land in, a restart after a crash included.
+//! Where the next start of a server would land, including a restart after a crash.
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Pages;
-use crate::assess::forecast::Ground;
 use crate::assess::pool_share::Share;
-use crate::model::server::{Asked, HugePages, PoolFact, Product};
+use crate::model::{Asked, HugePages, PoolFact, PoolState};
 
 /// What the next start would get.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outlook {
-    /// Huge pages, for certain.
+    /// Huge pages, certainly.
     Hugetlb,
     /// Huge pages for a part, base pages for the rest (Oracle).
     Mixed,
-    /// Base pages, without a word from the server.
+    /// Base pages, without a message of the server.
     Base,
-    /// Nothing: `huge_pages = on`, and they can't be had.
+    /// Nothing: `huge_pages = on`, and huge pages are not available.
     Fails,
-    /// It depends on what can't be seen, or on surplus pages that the kernel may find or not.
+    /// It depends on facts that are not visible, or on surplus pages that the kernel may or may not find.
+    #[serde(other)]
     Unknown,
 }
 
@@ -27,7 +30,7 @@ impl Outlook {
     pub const ALL: [Self; 5] = [Self::Hugetlb, Self::Mixed, Self::Base, Self::Fails, Self::Unknown];
 
     /// For a server that asks for `needed` pages of the pool and has `own` of it now.
-    pub fn of(asked: &Asked, needed: Option<Pages>, own: Pages, ground: &Ground) -> Self {
+    pub fn of(asked: &Asked, needed: Option<Pages>, own: Pages, ground: &PoolState) -> Self {
         let refused = match asked.huge_pages {
             HugePages::Off => return Self::Base,
             HugePages::Try => Self::Base,
@@ -64,19 +67,8 @@ impl Outlook {
     }
 }
 
-impl Asked {
-    /// Whether these settings rule huge pages out, whatever the pool has.
-    pub const fn never_in_huge_pages(&self) -> bool {
-        self.sysv || matches!(self.product, Product::Oracle { memory_target: true, .. })
-    }
-
-    const fn may_mix(&self) -> bool {
-        matches!(self.product, Product::Oracle { may_mix: true, .. })
-    }
-}
-
 impl Outlook {
-    /// How much is lost, for comparing two outlooks.
+    /// How much is lost, to compare two outlooks.
     pub const fn gravity(self) -> u8 {
         match self {
             Self::Hugetlb => 0,
@@ -90,12 +82,6 @@ impl Outlook {
 
 impl fmt::Display for Outlook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Hugetlb => "hugetlb",
-            Self::Mixed => "mixed",
-            Self::Base => "base",
-            Self::Fails => "fails",
-            Self::Unknown => "unknown",
-        })
+        self.serialize(f)
     }
 }

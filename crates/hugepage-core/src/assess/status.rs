@@ -1,51 +1,49 @@
-//! The assessment of one server: everything that `SELECT * FROM hugepage_status` says, before it is put into words.
+//! The assessment of one server: all that `SELECT * FROM hugepage_status` shows, before messages are made of it.
 
-use crate::assess::{
-    Cause, Demand, Facts, Finding, Forecast, Ground, HugePages, Landing, Outlook, Pending, Severity, Share, Threat,
-    pool_share,
-};
-use crate::{Bytes, PageSize, Pages};
+use crate::assess::{Finding, Forecast, Outlook, Severity, Share, Threat, pool_share};
+use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending, PoolState};
+use crate::{Bytes, Pages};
 
-/// Below this much shared memory, base pages are no more than a notice.
-const WORTH_A_WARNING: Bytes = Bytes(1 << 30);
+/// Below this much shared memory, base pages are only a notice.
+const MIN_WARNING_SIZE: Bytes = Bytes(1 << 30);
 
-/// One server's status. `None` is "could not be known".
+/// One server's status. `None` is unknown.
 #[derive(Clone, Debug)]
 pub struct Status {
-    /// What it was worked out from.
+    /// The facts that it was calculated from.
     pub facts: Facts,
     /// Pages of `facts.huge_page_size` that the running segment has or would take.
     pub needed: Option<Pages>,
     /// Pages of the pool that this server has now.
     pub own: Pages,
-    /// Of those needed, how many could not be had now; zero in huge pages.
+    /// The needed pages that are not available now; zero in huge pages.
     pub missing: Option<Pages>,
-    /// Why it is not as asked; `None` if it is.
+    /// Why the segment is not as asked; `None` if it is.
     pub cause: Option<Cause>,
-    /// What the next start would get: with the configuration on disk, or after a crash with the running one, if that
-    /// loses more.
+    /// What the next start would get with the configuration on disk. If a restart after a crash with the running
+    /// settings would lose more, what that would get.
     pub outlook: Outlook,
-    /// The start that `outlook` speaks of.
+    /// The start that `outlook` is about.
     pub forecast: Forecast,
-    /// Whether that is a start with other settings than the running ones.
+    /// Whether that start has other settings than the running server.
     pub of_pending: bool,
-    /// The pool the host should have, capped at what it can hold.
+    /// The pool that the host should have, limited to what the host can hold.
     pub recommended: Option<Pages>,
-    /// The pool with which this server lands in huge pages beside all others, whether it fits the host or not.
+    /// The pool with which this server lands in huge pages beside all others, even if it does not fit into the host.
     pub to_land: Option<Pages>,
     /// The largest pool that the host can hold.
     pub capacity: Option<Pages>,
-    /// Who has what of the pool.
+    /// How the pool is divided.
     pub share: Option<Share>,
-    /// The gravest finding first.
+    /// The most severe finding first.
     pub findings: Vec<(Severity, Finding)>,
 }
 
 impl Status {
-    /// Works everything out.
+    /// Calculates everything.
     pub fn of(facts: Facts) -> Self {
         let landing = facts.landing();
-        let ground = Ground {
+        let ground = PoolState {
             huge_page_size: facts.huge_page_size,
             pool: facts.pool.clone(),
             limits: facts.limits.clone(),
@@ -57,11 +55,11 @@ impl Status {
         let needed = after_a_crash.needed;
         let pending = facts.forecast_of_pending(own);
         let wants = facts.wants_huge_pages();
-        // Without huge pages now, a crash has nothing to lose.
+        // Without huge pages now, a crash can lose nothing.
         let crash_counts = |pending: &Forecast| {
             landing == Landing::Hugetlb && after_a_crash.outlook.gravity() > pending.outlook.gravity()
         };
-        // The pool has to serve a crash before the restart as well as the restart.
+        // The pool must be large enough for a crash before the restart as well as for the restart.
         let most = [needed, facts.needed_pending()].into_iter().flatten().max();
         let (forecast, of_pending) = match pending {
             Some(pending) if !crash_counts(&pending) => (pending, true),
@@ -92,18 +90,18 @@ impl Status {
         status
     }
 
-    /// The gravest severity and the finding that the message speaks of.
+    /// The highest severity, and the finding that the message reports.
     pub fn verdict(&self) -> (Severity, &Finding) {
         self.findings.first().map_or((Severity::Ok, &Finding::AsAsked), |(severity, finding)| (*severity, finding))
     }
 
-    /// How grave the finding of that name is, one of [`Finding::NAMES`]; `Ok` if it was not found.
+    /// The severity of the finding with that name, one of [`Finding::NAMES`]; `Ok` if it was not found.
     pub fn severity_of(&self, name: &str) -> Severity {
         let found = self.findings.iter().find(|(_, finding)| finding.name() == name);
         found.map_or(Severity::Ok, |(severity, _)| *severity)
     }
 
-    /// What would take huge pages away, or the server down, though nothing has happened yet; the gravest first.
+    /// What will take huge pages away or make a start fail, although nothing has happened yet; the most severe first.
     pub fn threats(&self) -> Vec<Threat> {
         let threat = |finding: &Finding| match finding {
             Finding::CgroupBelowSegment => Some(Threat::CgroupLimit),
@@ -134,13 +132,13 @@ impl Status {
             findings.push((Severity::Critical, Finding::RestartFails));
         }
         if let Some(loss) = &facts.loss
-            && (!loss.lost.only_outlook || matches!(self.outlook, Outlook::Mixed | Outlook::Base))
+            && (!loss.lost.only_outlook() || matches!(self.outlook, Outlook::Mixed | Outlook::Base))
         {
             findings.push((Severity::Warning, Finding::Regressed(loss.clone())));
         }
         match landing {
             Landing::Base | Landing::Mixed | Landing::PartialThp => {
-                let severity = if wants && size >= WORTH_A_WARNING { Severity::Warning } else { Severity::Notice };
+                let severity = if wants && size >= MIN_WARNING_SIZE { Severity::Warning } else { Severity::Notice };
                 findings.push((severity, Finding::BasePages(self.cause.unwrap_or(Cause::Unknown))));
             }
             Landing::Thp if wants => findings.push((Severity::Notice, Finding::TransparentHugePages)),
@@ -165,26 +163,13 @@ impl Status {
         if wants && self.outlook == Outlook::Unknown {
             findings.push((Severity::Notice, Finding::OutlookUnknown));
         }
-        // The sort is stable, so among equals the order above holds.
+        // The sort is stable, so findings of one severity keep the order above.
         findings.sort_by_key(|(severity, _)| std::cmp::Reverse(*severity));
         findings
     }
 }
 
 impl Facts {
-    /// Where the segment landed.
-    pub fn landing(&self) -> Landing {
-        self.segment.as_ref().map_or(Landing::Unknown, |segment| segment.landing)
-    }
-
-    /// The pages of `self.pool` that the server has.
-    pub fn own(&self) -> Pages {
-        match (&self.segment, self.huge_page_size) {
-            (Some(segment), Some(page)) if segment.page_size == Some(page) => page.pages_to_hold(segment.in_huge_pages),
-            _ => Pages(0),
-        }
-    }
-
     /// Whether the running settings, or those on disk, ask for huge pages.
     fn wants_huge_pages(&self) -> bool {
         let pending = match &self.pending {
@@ -194,7 +179,7 @@ impl Facts {
         self.asked.huge_pages != HugePages::Off || pending != HugePages::Off
     }
 
-    /// Whether a start that asks for `demand` asks for what the running server has.
+    /// Whether the running server already has what a start with `demand` would ask for.
     pub fn is_met_by(&self, demand: &Demand) -> bool {
         let Some(segment) = &self.segment else { return false };
         let size = match (segment.landing, segment.page_size) {
@@ -204,7 +189,7 @@ impl Facts {
         demand.asked == self.asked && size == segment.size
     }
 
-    /// What a start with the configuration on disk would get; `None` if that is the running one.
+    /// What a start with the configuration on disk would get; `None` if that is the running configuration.
     pub fn forecast_of_pending(&self, own: Pages) -> Option<Forecast> {
         Some(match &self.pending {
             Pending::Unchanged => return None,
@@ -229,7 +214,7 @@ impl Facts {
         }
     }
 
-    /// The pages of `page_size` that this host can hold at most.
+    /// The largest number of pages of `page_size` that this host can hold.
     fn capacity(&self) -> Option<Pages> {
         let pool = self.pool.known()?;
         let meminfo = self.meminfo.as_ref()?;
@@ -238,7 +223,7 @@ impl Facts {
         Some(pool_share::capacity(meminfo.mem_total?, self.reserve_percent, elsewhere, pool.page_size))
     }
 
-    /// How many of `needed` pages could not be mapped now.
+    /// How many of `needed` pages are not available now.
     fn missing(&self, needed: Pages) -> Option<Pages> {
         if self.landing() == Landing::Hugetlb {
             return Some(Pages(0));
@@ -250,25 +235,15 @@ impl Facts {
         let had = self.own().saturating_add(pool.available()?.min(allowed));
         let missing = needed.saturating_sub(had);
         let all_seen = limits.is_some_and(|limits| !limits.hidden_levels);
-        // Limits that can't be seen can only make it more: a number is known to be short, none is not known to do.
+        // Hidden limits can only increase the number: a positive number is certain, zero is not.
         (missing > Pages(0) || all_seen).then_some(missing)
     }
 
-    /// Whether the host's page tables take more than `percent` hundredths of its memory.
+    /// Whether the host's page tables exceed `percent` of its memory.
     fn page_tables_exceed(&self, percent: u32) -> bool {
         let meminfo = self.meminfo.as_ref();
         let tables = meminfo.and_then(|meminfo| meminfo.page_tables);
         let total = meminfo.and_then(|meminfo| meminfo.mem_total);
         matches!((tables, total), (Some(tables), Some(total)) if tables > total.percent(percent))
-    }
-
-    /// The size of the running segment.
-    pub fn segment_size(&self) -> Option<Bytes> {
-        self.segment.as_ref().map(|segment| segment.size)
-    }
-
-    /// The page size of the running segment.
-    pub fn page_size(&self) -> Option<PageSize> {
-        self.segment.as_ref()?.page_size
     }
 }

@@ -1,4 +1,4 @@
-//! Gathers facts from several files into one answer: every file is read once, and what can't be read is a note.
+//! Gathers facts from several files into one answer. Each file is read once, and what cannot be read is a note.
 
 #[cfg(feature = "oracle")]
 pub mod instances;
@@ -12,18 +12,40 @@ pub mod stopped_databases;
 use crate::PageSize;
 use crate::notes::Notes;
 use crate::read::Root;
-use crate::read::cgroup::{Hierarchy, Limits};
+use crate::read::cgroup::{CgroupLimits, Hierarchy};
 
-/// The hugetlb hierarchy as [`Hierarchy::find`] saw it. `None`: it could not be told, and a note says why.
-/// `Some(None)`: there is none, so nothing limits.
-pub type CgroupView<'a> = Option<Option<&'a Hierarchy>>;
+/// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it.
+#[derive(Clone, Copy, Debug)]
+pub enum CgroupView<'a> {
+    /// It could not be determined; a note says why.
+    Unknown,
+    /// There is none, so nothing limits.
+    Absent,
+    /// This one limits.
+    Present(&'a Hierarchy),
+}
 
-/// The cgroup limits on pages of `size`, with a note on what can't be seen of them.
-pub fn limits(root: &Root, view: CgroupView<'_>, size: PageSize, notes: &mut Notes) -> Option<Limits> {
-    let Some(hierarchy) = view? else { return Some(Limits::default()) };
+impl<'a> CgroupView<'a> {
+    /// The view of what was found; `None` stands for a failure that a note explains.
+    pub const fn of(found: Option<&'a Option<Hierarchy>>) -> Self {
+        match found {
+            None => Self::Unknown,
+            Some(None) => Self::Absent,
+            Some(Some(hierarchy)) => Self::Present(hierarchy),
+        }
+    }
+}
+
+/// The cgroup limits on pages of `size`; `None` if unknown. A note tells of limits that are not visible.
+pub fn limits(root: &Root, view: CgroupView<'_>, size: PageSize, notes: &mut Notes) -> Option<CgroupLimits> {
+    let hierarchy = match view {
+        CgroupView::Unknown => return None,
+        CgroupView::Absent => return Some(CgroupLimits::default()),
+        CgroupView::Present(hierarchy) => hierarchy,
+    };
     let limits = hierarchy.limits(root, size, notes);
     if limits.hidden_levels {
-        notes.add("cgroup limits that can't be seen from here may hold too");
+        notes.add("cgroup limits that are not visible from here may apply too");
     }
     Some(limits)
 }

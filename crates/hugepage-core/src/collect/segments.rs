@@ -2,68 +2,66 @@
 
 use std::fmt;
 
-use crate::assess::Landing;
+use serde::Serialize;
+
 use crate::collect::server::{landing, thp_in_use};
+use crate::model::Landing;
 use crate::notes::Notes;
 use crate::read::maps::{self, Mapping};
 use crate::read::meminfo::Meminfo;
 use crate::read::{Root, own_mapping, smaps};
 
-/// What a mapping is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+/// The purpose of a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SegmentRole {
     /// The segment with the buffer pool.
     Main,
-    /// The few bytes of System V memory that keep two postmasters from one data directory (sysv_shmem.c).
+    /// The few bytes of System V memory that prevent two postmasters in one data directory (sysv_shmem.c).
     Interlock,
     /// Dynamic shared memory, as for parallel query (dsm_impl.c).
     Dynamic,
-    /// Shared memory that something else in the process mapped.
+    /// Shared memory that other code in the process mapped.
     Other,
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for SegmentRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Main => "main",
-            Self::Interlock => "interlock",
-            Self::Dynamic => "dynamic",
-            Self::Other => "other",
-        })
+        self.serialize(f)
     }
 }
 
 /// One piece of shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SharedMemory {
-    /// What it is for.
-    pub role: Role,
-    /// Where it is, with its page size.
+pub struct MappedSegment {
+    /// Its purpose.
+    pub role: SegmentRole,
+    /// Its place and its page size.
     pub mapping: Mapping,
     /// What kind of pages it has.
     pub landing: Landing,
 }
 
 /// All shared memory that this process maps. `main` and `interlock` are addresses inside those segments.
-pub fn rows(root: &Root, main: u64, interlock: u64, notes: &mut Notes) -> Vec<SharedMemory> {
+pub fn rows(root: &Root, main: u64, interlock: u64, notes: &mut Notes) -> Vec<MappedSegment> {
     let thp_in_use = thp_in_use(notes.keep(Meminfo::read(root)).as_ref());
     let mappings = notes.keep(maps::read(root, maps::SELF, is_shared_memory)).unwrap_or_default();
     let mut rows = Vec::with_capacity(mappings.len());
     for mapping in mappings {
         let role = role(&mapping, main, interlock);
-        // A segment that went while we looked is simply absent.
+        // A segment that was removed meanwhile is absent.
         if let Some(mapping) = notes.keep(own_mapping::at(root, mapping.start)).flatten() {
             let landing = notes.keep(landing(root, &mapping, thp_in_use)).unwrap_or(Landing::Unknown);
-            rows.push(SharedMemory { role, mapping, landing });
+            rows.push(MappedSegment { role, mapping, landing });
         }
     }
     rows
 }
 
-/// What of these is really there, in their order; `pulse` is called often enough to look for a cancel.
+/// The resident memory of each of these, in their order. `pulse` is called often enough to check for a cancel request.
 pub fn usage(
     root: &Root,
-    rows: &[SharedMemory],
+    rows: &[MappedSegment],
     pulse: &mut dyn FnMut(),
     notes: &mut Notes,
 ) -> Vec<Option<smaps::Usage>> {
@@ -72,7 +70,7 @@ pub fn usage(
     usage.unwrap_or_else(|| vec![None; rows.len()])
 }
 
-/// Shared mappings of ordinary files, as of a library's cache, are not shared memory.
+/// Shared mappings of ordinary files, such as a library's cache, are not shared memory.
 fn is_shared_memory(mapping: &Mapping) -> bool {
     const PLACES: [&str; 5] = ["/dev/zero", "/anon_hugepage", "/SYSV", "/dev/shm/", "/memfd:"];
     mapping.shared && (PLACES.iter().any(|place| mapping.path.starts_with(place)) || is_dsm_file(mapping))
@@ -83,18 +81,18 @@ fn is_dsm_file(mapping: &Mapping) -> bool {
     mapping.path.contains("/pg_dynshmem/mmap.")
 }
 
-fn role(mapping: &Mapping, main: u64, interlock: u64) -> Role {
+fn role(mapping: &Mapping, main: u64, interlock: u64) -> SegmentRole {
     if mapping.holds(main) {
-        Role::Main
+        SegmentRole::Main
     } else if mapping.holds(interlock) {
-        Role::Interlock
+        SegmentRole::Interlock
     } else if mapping.path.starts_with("/dev/shm/PostgreSQL.")
         || mapping.path.starts_with("/SYSV")
         || is_dsm_file(mapping)
     {
-        Role::Dynamic
+        SegmentRole::Dynamic
     } else {
-        Role::Other
+        SegmentRole::Other
     }
 }
 
@@ -105,12 +103,12 @@ mod tests {
     #[test]
     fn roles_and_what_is_shared_memory() {
         for (line, role_expected) in [
-            ("1000-2000 rw-s 00000000 00:01 1 /dev/zero (deleted)", Some(Role::Main)),
-            ("3000-4000 rw-s 00000000 00:01 2 /SYSV009b2220 (deleted)", Some(Role::Interlock)),
-            ("5000-6000 rw-s 00000000 00:01 3 /SYSV00000001 (deleted)", Some(Role::Dynamic)),
-            ("5000-6000 rw-s 00000000 00:19 3 /dev/shm/PostgreSQL.1234", Some(Role::Dynamic)),
-            ("5000-6000 rw-s 00000000 08:01 3 /srv/data/pg_dynshmem/mmap.77", Some(Role::Dynamic)),
-            ("5000-6000 rw-s 00000000 00:10 3 /anon_hugepage (deleted)", Some(Role::Other)),
+            ("1000-2000 rw-s 00000000 00:01 1 /dev/zero (deleted)", Some(SegmentRole::Main)),
+            ("3000-4000 rw-s 00000000 00:01 2 /SYSV009b2220 (deleted)", Some(SegmentRole::Interlock)),
+            ("5000-6000 rw-s 00000000 00:01 3 /SYSV00000001 (deleted)", Some(SegmentRole::Dynamic)),
+            ("5000-6000 rw-s 00000000 00:19 3 /dev/shm/PostgreSQL.1234", Some(SegmentRole::Dynamic)),
+            ("5000-6000 rw-s 00000000 08:01 3 /srv/data/pg_dynshmem/mmap.77", Some(SegmentRole::Dynamic)),
+            ("5000-6000 rw-s 00000000 00:10 3 /anon_hugepage (deleted)", Some(SegmentRole::Other)),
             ("5000-6000 rw-p 00000000 00:01 3 /dev/zero (deleted)", None),
             ("5000-6000 r--s 00000000 08:01 3 /usr/lib/gconv/gconv-modules.cache", None),
         ] {

@@ -1,11 +1,11 @@
-//! One line of the history: a checksum, and what was so, as JSON that a text tool reads.
+//! One line of the history: a checksum, and the state as JSON that text tools can read.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::assess::{Cause, Loss, Status};
-use crate::history::regression::{Lost, regression};
+use crate::assess::{Outlook, Status, Threat};
+use crate::model::{Cause, Landing};
 
-/// The version of the format; a line of another version is passed over, not damaged.
+/// The version of the format. A line of another version is skipped, not damaged.
 pub const VERSION: u32 = 1;
 
 /// What happened.
@@ -18,12 +18,12 @@ pub enum Event {
     CrashRestart,
     /// The state changed while the server ran.
     Change,
-    /// The configuration was reloaded, and that changed something that matters here.
+    /// The configuration was reloaded, and that changed a setting or the state.
     Reload,
 }
 
 impl Event {
-    /// As users see it.
+    /// The name that users see.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -39,11 +39,11 @@ impl Event {
     }
 }
 
-/// Who a record speaks of. A copy of a data directory in another place of the same machine, or on another machine, is
-/// another instance: it does not inherit the past of its origin.
+/// The instance of a record. A copy of a data directory in another place or on another machine is another instance: it
+/// does not inherit the history of its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Instance {
-    /// A hash of /etc/machine-id, or the host's name where there is none, as in containers.
+pub struct InstanceIdentity {
+    /// A hash of /etc/machine-id, or the host's name where that file is missing, as in containers.
     pub machine: String,
     /// The data directory.
     pub directory: String,
@@ -53,10 +53,10 @@ pub struct Instance {
     pub server_version_num: u32,
 }
 
-impl Instance {
-    /// Whether `self`'s record is the past of `now`: the same cluster in the same directory of the same machine, or a
-    /// cluster that pg_upgrade made from it (another system identifier, a newer major) and that the file was brought
-    /// along to.
+impl InstanceIdentity {
+    /// Whether a record of `self` belongs to the history of `now`. That holds for the same cluster in the same
+    /// directory of the same machine, and for a cluster that pg_upgrade made from it (another system identifier, a
+    /// newer major) if the file was copied to it.
     pub fn is_past_of(&self, now: &Self) -> bool {
         let same_cluster = self.system_identifier == now.system_identifier;
         let upgraded = !same_cluster && self.server_version_num / 10_000 < now.server_version_num / 10_000;
@@ -64,7 +64,7 @@ impl Instance {
     }
 }
 
-/// What was so at one moment. Sizes are bytes, the counters pages; `None` is what could not be known.
+/// The state at one moment. Sizes are in bytes, counters in pages; `None` is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// [`VERSION`].
@@ -83,13 +83,13 @@ pub struct Record {
     pub host: String,
     /// The kernel's identifier of this boot.
     pub boot_id: Option<String>,
-    /// Who this is about.
-    pub instance: Instance,
-    /// What the kernel calls the segment (the inode of its mapping), where the recorder sees no other sign of a new one.
+    /// The instance.
+    pub instance: InstanceIdentity,
+    /// The inode of the segment's mapping, if the recorder has no other sign of a new segment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<u64>,
     /// `hugetlb`, `thp`, `partial thp`, `base`, `unknown`.
-    pub landed_in: String,
+    pub landed_in: Landing,
     /// Page size of the mapping.
     pub page_size: Option<u64>,
     /// The main segment.
@@ -98,24 +98,25 @@ pub struct Record {
     pub pages_needed: Option<u64>,
     /// The pool's pages, surplus included.
     pub nr_hugepages: Option<u64>,
-    /// Of these, untouched.
+    /// The untouched pages of the pool.
     pub free_hugepages: Option<u64>,
-    /// Of the free ones, promised.
+    /// The free pages that are reserved.
     pub resv_hugepages: Option<u64>,
-    /// Above what the pool was set to.
+    /// The pages above the size that the pool was set to.
     pub surplus_hugepages: Option<u64>,
     /// Page tables of the host.
     pub page_tables: Option<u64>,
     /// `hugetlb`, `base`, `fails`, `unknown`.
-    pub restart_outlook: String,
-    /// Why it is not as asked.
-    pub cause: Option<String>,
-    /// What would take huge pages away though nothing has happened yet: `cgroup_limit`, `restart_fails`,
+    pub restart_outlook: Outlook,
+    /// Why the segment is not as asked.
+    pub cause: Option<Cause>,
+    /// What will take huge pages away although nothing has happened yet: `cgroup_limit`, `restart_fails`,
     /// `restart_loses`.
-    pub threats: Vec<String>,
-    /// What there was before something was lost; `None` if nothing was.
+    #[serde(deserialize_with = "known_threats")]
+    pub threats: Vec<Threat>,
+    /// The state before something was lost; `None` if nothing was.
     pub lost: Option<Before>,
-    /// What was lost or changed, in words.
+    /// What was lost or changed, as text.
     pub detail: Option<String>,
 }
 
@@ -125,14 +126,33 @@ pub struct Before {
     /// When it was last recorded.
     pub recorded_at: String,
     /// As in [`Record`].
-    pub landed_in: String,
+    pub landed_in: Landing,
     /// As in [`Record`].
     pub page_size: Option<u64>,
     /// As in [`Record`].
-    pub restart_outlook: String,
+    pub restart_outlook: Outlook,
 }
 
-/// Who and when: what a record has beside the assessment.
+impl Before {
+    /// The state of `record`.
+    pub fn of(record: &Record) -> Self {
+        Self {
+            recorded_at: record.recorded_at.clone(),
+            landed_in: record.landed_in,
+            page_size: record.page_size,
+            restart_outlook: record.restart_outlook,
+        }
+    }
+}
+
+/// Only the threats that this version knows; a later version may have more.
+fn known_threats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Threat>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    let known = |name: &String| Threat::ALL.into_iter().find(|threat| threat.to_string() == *name);
+    Ok(names.iter().filter_map(known).collect())
+}
+
+/// What a record has beside the assessment.
 #[derive(Clone, Debug)]
 pub struct Origin {
     /// When the postmaster process started.
@@ -145,8 +165,8 @@ pub struct Origin {
     pub host: String,
     /// The kernel's identifier of this boot.
     pub boot_id: Option<String>,
-    /// Who it is.
-    pub instance: Instance,
+    /// The instance.
+    pub instance: InstanceIdentity,
     /// As in [`Record`].
     pub segment: Option<u64>,
 }
@@ -167,7 +187,7 @@ impl Record {
             boot_id: origin.boot_id,
             instance: origin.instance,
             segment: origin.segment,
-            landed_in: facts.landing().to_string(),
+            landed_in: facts.landing(),
             page_size: facts.page_size().map(|size| size.bytes().0),
             shared_memory: facts.segment.as_ref().map(|segment| segment.size.0),
             pages_needed: status.needed.map(|pages| pages.0),
@@ -176,57 +196,31 @@ impl Record {
             resv_hugepages: pool.and_then(|pool| pool.resv).map(|pages| pages.0),
             surplus_hugepages: pool.and_then(|pool| pool.surplus).map(|pages| pages.0),
             page_tables: facts.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables).map(|size| size.0),
-            restart_outlook: status.outlook.to_string(),
-            cause: status.cause.map(|cause| cause.to_string()),
-            threats: status.threats().iter().map(ToString::to_string).collect(),
+            restart_outlook: status.outlook,
+            cause: status.cause,
+            threats: status.threats(),
             lost: None,
             detail: None,
         }
     }
 
-    /// Whether both tell of the same allocation of shared memory.
+    /// Whether both records are of the same allocation of shared memory.
     pub fn is_of_same_start_as(&self, other: &Self) -> bool {
         (&self.postmaster_start, self.generation) == (&other.postmaster_start, other.generation)
     }
 
-    /// Holds the record against the one before of the same instance: notes and returns what was lost.
-    pub fn compare_with(&mut self, before: &Self) -> Option<Lost> {
-        let lost = regression(before, self)?;
-        self.lost = Some(Before {
-            recorded_at: before.recorded_at.clone(),
-            landed_in: before.landed_in.clone(),
-            page_size: before.page_size,
-            restart_outlook: before.restart_outlook.clone(),
-        });
-        self.detail = Some(lost.what.clone());
-        Some(lost)
-    }
-
-    /// What it says was lost, as an assessment takes it; `None` if nothing was.
-    pub fn loss(&self) -> Option<Loss> {
-        let before = self.lost.as_ref()?;
-        let only_outlook = (&before.landed_in, before.page_size) == (&self.landed_in, self.page_size);
-        let what = self.detail.as_deref()?.split("; ").next()?.to_owned();
-        let at = self.recorded_at.split('.').next()?.replace('T', " ");
-        Some(Loss { at: format!("{at} UTC"), lost: Lost { what, only_outlook } })
-    }
-
-    /// Why it was not as asked.
-    pub fn cause(&self) -> Option<Cause> {
-        Cause::ALL.into_iter().find(|cause| self.cause.as_deref() == Some(&cause.to_string()))
-    }
-
-    /// What tells another state than `previous`, one phrase each. Counters that move on every busy host don't count.
+    /// The changes since `previous`, one phrase each. Counters that change on every busy host do not count.
     pub fn changes_since(&self, previous: &Self) -> Vec<String> {
+        let names = |threats: &[Threat]| threats.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
         let state = |record: &Self| {
             let number = |value: Option<u64>| value.map(|value| value.to_string());
             [
-                ("landed_in", Some(record.landed_in.clone())),
+                ("landed_in", Some(record.landed_in.to_string())),
                 ("page_size", number(record.page_size)),
-                ("restart_outlook", Some(record.restart_outlook.clone())),
-                ("cause", record.cause.clone()),
+                ("restart_outlook", Some(record.restart_outlook.to_string())),
+                ("cause", record.cause.map(|cause| cause.to_string())),
                 ("nr_hugepages", number(record.nr_hugepages)),
-                ("threats", Some(record.threats.join(" and ")).filter(|threats| !threats.is_empty())),
+                ("threats", Some(names(&record.threats)).filter(|threats| !threats.is_empty())),
             ]
         };
         let phrase = |name: &str, was: Option<String>, is: Option<String>| {
@@ -237,7 +231,7 @@ impl Record {
         pairs.filter(|(was, is)| was != is).map(|((name, was), (_, is))| phrase(name, was, is)).collect()
     }
 
-    /// Adds what changed to what was lost.
+    /// Appends the changes to what was lost.
     pub fn add_detail(&mut self, changes: &[String]) {
         let lost = self.detail.take();
         let parts: Vec<_> = lost.iter().chain(changes).map(String::as_str).collect();
@@ -258,20 +252,20 @@ impl Record {
     }
 
     /// Takes a line without its line feed; `None` if it is damaged.
-    pub fn from_line(line: &[u8]) -> Option<Line> {
+    pub fn from_line(line: &[u8]) -> Option<HistoryLine> {
         match serde_json::from_slice(Self::json_of(line)?) {
-            Ok(record @ Self { v: VERSION, .. }) => Some(Line::Record(Box::new(record))),
-            // Whole, as its checksum says, but of another version of this extension.
-            _ => Some(Line::OtherVersion),
+            Ok(record @ Self { v: VERSION, .. }) => Some(HistoryLine::Record(Box::new(record))),
+            // The line is whole, as its checksum shows, but of another version of this program.
+            _ => Some(HistoryLine::OtherVersion),
         }
     }
 }
 
-/// A line that is whole.
+/// A line that is not damaged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Line {
-    /// One that we understand.
+pub enum HistoryLine {
+    /// One of this version.
     Record(Box<Record>),
-    /// One that another version wrote.
+    /// One of another version.
     OtherVersion,
 }

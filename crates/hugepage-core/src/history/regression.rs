@@ -1,66 +1,54 @@
 //! What was lost between two records of one instance.
 
-use crate::PageSize;
-use crate::history::Record;
+use humantime::parse_rfc3339;
 
-/// What was lost.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
-    /// "was in huge pages of 2 MB, is in 4 kB pages".
-    pub what: String,
-    /// Whether only the next start would lose it, so that it can be mended while the server runs.
-    pub only_outlook: bool,
-}
+use crate::PageSize;
+use crate::assess::Outlook;
+use crate::history::record::{Before, Record};
+use crate::model::{Landing, Loss, Lost, PageKind};
 
 /// What `now` has lost against `before`; `None` if nothing.
 ///
-/// From huge to base pages, from whole to partly transparent, from larger to smaller huge pages, from a state that a
-/// restart keeps to one that it does not.
-pub fn regression(before: &Record, now: &Record) -> Option<Lost> {
-    let (was, is) = (rank(before)?, rank(now)?);
-    let smaller = was == is && is == Rank::Hugetlb && now.page_size < before.page_size;
+/// A loss is: huge to base pages, whole to partly transparent, larger to smaller huge pages, or an outlook of huge pages
+/// to another one.
+pub fn regression(before: &Before, now: &Record) -> Option<Lost> {
+    let (was, is) = (rank(before.landed_in)?, rank(now.landed_in)?);
+    let smaller = was == is && now.landed_in == Landing::Hugetlb && now.page_size < before.page_size;
+    let kind = |landing, size: Option<u64>| PageKind { landing, size: size.and_then(PageSize::new) };
+    let had = kind(before.landed_in, before.page_size);
     if was > is || smaller {
-        let what = format!("was in {}, is in {}", pages(before), pages(now));
-        return Some(Lost { what, only_outlook: false });
+        return Some(Lost::Pages { was: had, is: kind(now.landed_in, now.page_size) });
     }
-    let unsafe_now = matches!(now.restart_outlook.as_str(), "mixed" | "base" | "fails");
-    let was_safe = was == Rank::Hugetlb && before.restart_outlook == "hugetlb";
-    (is == Rank::Hugetlb && was_safe && unsafe_now).then(|| Lost {
-        what: format!("would have kept {} at a restart, and would lose them now", pages(before)),
-        only_outlook: true,
-    })
+    let is_unsafe = matches!(now.restart_outlook, Outlook::Mixed | Outlook::Base | Outlook::Fails);
+    let was_safe = before.landed_in == Landing::Hugetlb && before.restart_outlook == Outlook::Hugetlb;
+    (now.landed_in == Landing::Hugetlb && was_safe && is_unsafe).then_some(Lost::Outlook(had))
 }
 
-/// How good a landing is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
-    Base,
-    PartialThp,
-    Thp,
-    Mixed,
-    Hugetlb,
-}
+impl Record {
+    /// Compares the record with the previous one of the same instance. Stores and returns what was lost.
+    pub fn compare_with(&mut self, before: &Self) -> Option<Lost> {
+        let before = Before::of(before);
+        let lost = regression(&before, self)?;
+        self.lost = Some(before);
+        self.detail = Some(lost.to_string());
+        Some(lost)
+    }
 
-/// `None` for a landing that could not be known: it is neither better nor worse than another.
-fn rank(record: &Record) -> Option<Rank> {
-    match record.landed_in.as_str() {
-        "hugetlb" => Some(Rank::Hugetlb),
-        "mixed" => Some(Rank::Mixed),
-        "thp" => Some(Rank::Thp),
-        "partial thp" => Some(Rank::PartialThp),
-        "base" => Some(Rank::Base),
-        _ => None,
+    /// The loss that the record has, as an assessment takes it; `None` if nothing was lost.
+    pub fn loss(&self) -> Option<Loss> {
+        let lost = regression(self.lost.as_ref()?, self)?;
+        Some(Loss { at: parse_rfc3339(&self.recorded_at).ok()?, lost })
     }
 }
 
-/// "huge pages of 2 MB", "4 kB pages", "transparent huge pages".
-fn pages(record: &Record) -> String {
-    let size = record.page_size.and_then(PageSize::new).map_or("unknown size".to_owned(), |size| size.to_string());
-    match record.landed_in.as_str() {
-        "hugetlb" => format!("huge pages of {size}"),
-        "mixed" => "huge pages only in part".to_owned(),
-        "thp" => "transparent huge pages".to_owned(),
-        "partial thp" => "partly transparent huge pages".to_owned(),
-        _ => format!("{size} pages"),
+/// How good a landing is; `None` for an unknown one, which is neither better nor worse than another.
+const fn rank(landing: Landing) -> Option<u8> {
+    match landing {
+        Landing::Hugetlb => Some(4),
+        Landing::Mixed => Some(3),
+        Landing::Thp => Some(2),
+        Landing::PartialThp => Some(1),
+        Landing::Base => Some(0),
+        Landing::Unknown => None,
     }
 }

@@ -2,13 +2,14 @@
 
 use std::fmt::Display;
 
-use super::{Family, Instance, Labels, Sample, Snapshot};
-use crate::assess::{Cause, Finding, Landing, Outlook, Severity};
+use super::{Family, InstanceMetrics, Labels, MetricsSnapshot, Sample};
+use crate::assess::{Finding, Outlook, Severity};
 use crate::collect::pools::PoolRow;
+use crate::model::{Cause, Landing};
 use crate::read::meminfo::Meminfo;
 use crate::{Bytes, PageSize, Pages};
 
-/// A metric of a `T`. The unit is the end of its full name.
+/// A metric of a `T`. Its full name ends with the unit.
 struct Metric<T> {
     name: &'static str,
     unit: Option<&'static str>,
@@ -20,16 +21,16 @@ struct Metric<T> {
 enum Value<T> {
     /// One number; `None` is unknown.
     Number(fn(&T) -> Option<u64>),
-    /// Of the texts that the label can have, a number for each.
+    /// A number for each text that the label can have.
     Each(&'static str, fn(&T) -> Vec<(String, u64)>),
-    /// 1, with what does not change while the server runs as labels.
+    /// 1, with facts that do not change while the server runs as labels.
     Info(fn(&T) -> Labels),
 }
 
 const BYTES: Option<&str> = Some("bytes");
 const HUGEPAGES: Option<&str> = Some("hugepages");
 
-const INSTANCE: &[Metric<Instance>] = &[
+const INSTANCE: &[Metric<InstanceMetrics>] = &[
     Metric {
         name: "hugepage_verdict",
         unit: None,
@@ -39,25 +40,25 @@ const INSTANCE: &[Metric<Instance>] = &[
     Metric {
         name: "hugepage_finding_severity",
         unit: None,
-        help: "Each thing that can be found, and how grave it is: 0 not so, 1 notice, 2 warning, 3 critical.",
+        help: "Severity of each possible finding: 0 not found, 1 notice, 2 warning, 3 critical.",
         value: Value::Each("finding", findings),
     },
     Metric {
         name: "hugepage_landed_in",
         unit: None,
-        help: "Where shared memory is: 1 for the one that holds.",
+        help: "Pages that shared memory is in: 1 for the present state, else 0.",
         value: Value::Each("landed_in", |instance| states(&Landing::ALL, Some(instance.status.facts.landing()))),
     },
     Metric {
         name: "hugepage_fallback_cause",
         unit: None,
-        help: "Why it is not in huge pages: 1 for the reason that holds, all 0 if it is.",
+        help: "Why shared memory is not in huge pages: 1 for the cause; all 0 in huge pages.",
         value: Value::Each("reason", |instance| states(&Cause::ALL, instance.status.cause)),
     },
     Metric {
         name: "hugepage_restart_outlook",
         unit: None,
-        help: "What the next start would land in, a crash restart included: 1 for the one that holds.",
+        help: "Pages that the next start would get, also after a crash: 1 for the expected state, else 0.",
         value: Value::Each("lands_in", |instance| states(&Outlook::ALL, Some(instance.status.outlook))),
     },
     Metric {
@@ -73,13 +74,13 @@ const INSTANCE: &[Metric<Instance>] = &[
     Metric {
         name: "hugepage_shared_buffers",
         unit: BYTES,
-        help: "The buffer pool.",
+        help: "Size of the buffer pool.",
         value: Value::Number(|instance| bytes(Some(instance.status.facts.asked.shared_buffers))),
     },
     Metric {
         name: "hugepage_shared_memory",
         unit: BYTES,
-        help: "The whole main segment.",
+        help: "Size of the main shared memory segment.",
         value: Value::Number(|instance| bytes(instance.status.facts.segment_size())),
     },
     Metric {
@@ -91,37 +92,37 @@ const INSTANCE: &[Metric<Instance>] = &[
     Metric {
         name: "hugepage_pages_needed",
         unit: None,
-        help: "Huge pages that the running segment has or would take.",
+        help: "Huge pages that the running segment has or would need.",
         value: Value::Number(|instance| pages(instance.status.needed)),
     },
     Metric {
         name: "hugepage_pages_missing",
         unit: None,
-        help: "Of these, how many could not be had now; 0 in huge pages.",
+        help: "Of these, pages that are unavailable now; 0 in huge pages.",
         value: Value::Number(|instance| pages(instance.status.missing)),
     },
     Metric {
         name: "hugepage_recommended_nr",
         unit: HUGEPAGES,
-        help: "The pool that the whole host should have, of the page size of this instance.",
+        help: "Recommended pool of the whole host, in pages of the size that this instance uses.",
         value: Value::Number(|instance| pages(instance.status.recommended)),
     },
     Metric {
         name: "hugepage_cgroup_limit",
         unit: BYTES,
-        help: "The hugetlb cgroup limit of the instance with the least room; none if there is none.",
+        help: "The hugetlb cgroup limit of the instance with the least room; no sample without a limit.",
         value: Value::Number(|instance| bytes(instance.status.facts.limits.as_ref()?.tightest().map(|l| l.limit))),
     },
     Metric {
         name: "hugepage_cgroup_usage",
         unit: BYTES,
-        help: "What counts against that limit.",
+        help: "Usage that counts against that limit.",
         value: Value::Number(|instance| bytes(instance.status.facts.limits.as_ref()?.tightest().map(|l| l.usage))),
     },
     Metric {
         name: "hugepage_generation",
         unit: None,
-        help: "Allocations of shared memory by this postmaster; none unless the library is preloaded.",
+        help: "Allocations of shared memory by this postmaster; no sample unless the library is preloaded.",
         value: Value::Number(|instance| instance.generation),
     },
     Metric {
@@ -133,25 +134,25 @@ const INSTANCE: &[Metric<Instance>] = &[
     Metric {
         name: "hugepage_page_tables_total",
         unit: BYTES,
-        help: "Their page tables together.",
+        help: "Page tables of all processes of the instance.",
         value: Value::Number(|instance| bytes(instance.page_tables.as_ref()?.total)),
     },
     Metric {
         name: "hugepage_page_tables_max",
         unit: BYTES,
-        help: "The largest of them.",
+        help: "Page tables of the process with the most.",
         value: Value::Number(|instance| bytes(instance.page_tables.as_ref()?.max)),
     },
     Metric {
         name: "hugepage_page_tables_saving",
         unit: BYTES,
-        help: "What would certainly go of them if shared memory were in huge pages.",
+        help: "Lower bound of what huge pages would free of the instance's page tables.",
         value: Value::Number(|instance| bytes(instance.page_tables.as_ref()?.of_shared_memory)),
     },
     Metric {
         name: "hugepage_page_tables_at_max_connections",
         unit: BYTES,
-        help: "Page tables of as many backends as may connect, once each has touched all of shared memory.",
+        help: "Page tables of max_connections backends that have each touched all of shared memory.",
         value: Value::Number(|instance| bytes(instance.page_tables_at_max)),
     },
 ];
@@ -166,37 +167,37 @@ const POOL: &[Metric<PoolRow>] = &[
     Metric {
         name: "hugepage_pool_free",
         unit: HUGEPAGES,
-        help: "Of these, not yet touched, though perhaps reserved.",
+        help: "Of these, pages not yet touched; they may be reserved.",
         value: Value::Number(|row| pages(Some(row.pool.free))),
     },
     Metric {
         name: "hugepage_pool_resv",
         unit: HUGEPAGES,
-        help: "Of the free ones, promised to a mapping.",
+        help: "Of the free pages, those reserved by a mapping.",
         value: Value::Number(|row| pages(row.pool.resv)),
     },
     Metric {
         name: "hugepage_pool_surplus",
         unit: HUGEPAGES,
-        help: "Pages above what the pool was set to, which go with their user.",
+        help: "Pages above the configured pool size; they are freed when their user stops.",
         value: Value::Number(|row| pages(row.pool.surplus)),
     },
     Metric {
         name: "hugepage_pool_nr_overcommit",
         unit: HUGEPAGES,
-        help: "Surplus pages that the kernel may try to add.",
+        help: "Maximum of surplus pages that the kernel may add.",
         value: Value::Number(|row| pages(row.pool.overcommit)),
     },
     Metric {
         name: "hugepage_pool_available",
         unit: HUGEPAGES,
-        help: "Free and promised to nobody.",
+        help: "Pages that are free and not reserved.",
         value: Value::Number(|row| pages(row.pool.available())),
     },
     Metric {
         name: "hugepage_pool_obtainable",
         unit: HUGEPAGES,
-        help: "Pages that the free memory as it lies could still give, without compaction.",
+        help: "Pages that free memory can still provide without compaction.",
         value: Value::Number(|row| pages(row.obtainable_now)),
     },
 ];
@@ -211,13 +212,13 @@ const NODE: &[Metric<PoolRow>] = &[
     Metric {
         name: "hugepage_node_free",
         unit: HUGEPAGES,
-        help: "Of these, not yet touched.",
+        help: "Of these, pages not yet touched.",
         value: Value::Number(|row| pages(Some(row.pool.free))),
     },
     Metric {
         name: "hugepage_node_surplus",
         unit: HUGEPAGES,
-        help: "Pages of this node above what the pool was set to.",
+        help: "Pages of this node above the configured pool size.",
         value: Value::Number(|row| pages(row.pool.surplus)),
     },
 ];
@@ -238,8 +239,9 @@ const HOST: &[Metric<Meminfo>] = &[
 ];
 
 /// All metrics that have a sample, in the order of the definitions.
-pub(super) fn families(snapshot: &Snapshot) -> Vec<Family> {
-    let of_instance = |instance: &Instance| vec![("kind", instance.kind.clone()), ("name", instance.name.clone())];
+pub(super) fn families(snapshot: &MetricsSnapshot) -> Vec<Family> {
+    let of_instance =
+        |instance: &InstanceMetrics| vec![("kind", instance.kind.clone()), ("name", instance.name.clone())];
     let of_pool = |row: &PoolRow| vec![("page_size", page_size(row.pool.page_size))];
     let of_node =
         |row: &PoolRow| [of_pool(row), row.node.map(|node| ("node", node.to_string())).into_iter().collect()].concat();
@@ -256,7 +258,7 @@ pub(super) fn families(snapshot: &Snapshot) -> Vec<Family> {
 }
 
 impl<T> Metric<T> {
-    /// The samples of all `things`, each with the labels that tell it from the others.
+    /// The samples of all `things`, each with its labels.
     fn family(&self, things: &[&T], labels: impl Fn(&T) -> Labels) -> Family {
         let samples = things.iter().flat_map(|thing| self.samples(thing, labels(thing))).collect();
         Family { name: self.name, unit: self.unit, help: self.help, samples }
@@ -274,14 +276,14 @@ impl<T> Metric<T> {
     }
 }
 
-/// How grave each thing that can be found is.
-fn findings(instance: &Instance) -> Vec<(String, u64)> {
+/// The severity of each possible finding.
+fn findings(instance: &InstanceMetrics) -> Vec<(String, u64)> {
     Finding::NAMES.iter().map(|name| ((*name).to_owned(), level(instance.status.severity_of(name)))).collect()
 }
 
-/// A number for each of `all`: 1 for the one that holds.
-fn states<S: Display + PartialEq + Copy>(all: &[S], holds: Option<S>) -> Vec<(String, u64)> {
-    all.iter().map(|state| (state.to_string(), u64::from(holds == Some(*state)))).collect()
+/// A number for each of `all`: 1 for `present`, else 0.
+fn states<S: Display + PartialEq + Copy>(all: &[S], present: Option<S>) -> Vec<(String, u64)> {
+    all.iter().map(|state| (state.to_string(), u64::from(present == Some(*state)))).collect()
 }
 
 const fn level(severity: Severity) -> u64 {

@@ -1,9 +1,8 @@
-//! What monitoring sees: the metrics of a host and of the instances on it, the same from every face of ours.
+//! The metrics of a host and of its instances, the same from the extension and the sidecar.
 //!
-//! Each metric is defined once, in [`definitions`]: its name, its unit, its HELP, and where its value comes from. All
-//! are gauges, and those for texts have a series for each text that there can be, 1 for the one that holds: so the
-//! result is OpenMetrics, and node_exporter's textfile collector, which knows only the older text format, reads it too.
-//! What is unknown has no sample.
+//! Each metric is defined once, in [`definitions`]: its name, its unit, its HELP, and the source of its value. All are
+//! gauges. A metric of a state has a series for each possible state, 1 for the present one. The result is OpenMetrics that
+//! node_exporter's textfile collector, which knows only the older text format, can also read. Unknown values have no sample.
 
 mod definitions;
 mod openmetrics;
@@ -16,11 +15,11 @@ use crate::assess::page_tables::PageTables;
 use crate::collect::pools::PoolRow;
 use crate::read::meminfo::Meminfo;
 
-/// A host and what runs on it, at one moment.
+/// A host and its instances at one moment.
 #[derive(Clone, Debug)]
-pub struct Snapshot {
+pub struct MetricsSnapshot {
     /// The instances; no two of one kind may have the same name.
-    pub instances: Vec<Instance>,
+    pub instances: Vec<InstanceMetrics>,
     /// The pools of all page sizes, and the nodes' shares of them.
     pub pools: Vec<PoolRow>,
     /// The host's memory; `None` if it could not be read.
@@ -29,16 +28,16 @@ pub struct Snapshot {
 
 /// One instance of a database system.
 #[derive(Clone, Debug)]
-pub struct Instance {
-    /// What it is an instance of: `postgresql`, `oracle`.
+pub struct InstanceMetrics {
+    /// The product: `postgresql`, `oracle`.
     pub kind: String,
-    /// What tells it from the others of its kind on this host: PostgreSQL's data directory, Oracle's SID.
+    /// Unique on this host among its kind: PostgreSQL's data directory, Oracle's SID.
     pub name: String,
     /// Its assessment.
     pub status: Status,
-    /// The page tables of its processes; `None` if nobody has looked.
+    /// The page tables of its processes; `None` if they were not read.
     pub page_tables: Option<PageTables>,
-    /// What they would be if every connection that it allows had touched all of shared memory.
+    /// Page tables of max_connections backends that have each touched all of shared memory; `None` if unknown.
     pub page_tables_at_max: Option<Bytes>,
     /// Allocations of shared memory by its postmaster; `None` if that is not counted.
     pub generation: Option<u64>,
@@ -53,7 +52,7 @@ pub(crate) struct Family {
     samples: Vec<Sample>,
 }
 
-/// One value; the labels have names of ours and values of the kernel's or the server's.
+/// One value with its labels.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
     labels: Labels,
@@ -62,7 +61,7 @@ pub(crate) struct Sample {
 
 type Labels = Vec<(&'static str, String)>;
 
-/// The text, as OpenMetrics 1.0 has it, `# EOF` at its end.
-pub fn text(snapshot: &Snapshot) -> String {
+/// The text in OpenMetrics 1.0, with `# EOF` at its end.
+pub fn text(snapshot: &MetricsSnapshot) -> String {
     openmetrics::text(definitions::families(snapshot))
 }

@@ -1,13 +1,13 @@
-//! The metrics of a host with all its instances, as the sidecar sees it.
+//! The metrics of a surveyed host with all its instances.
 
-use super::{Instance, Snapshot};
+use super::{InstanceMetrics, MetricsSnapshot};
 use crate::collect::instances::{self, Survey};
 
-impl From<&Survey> for Snapshot {
+impl From<&Survey> for MetricsSnapshot {
     fn from(survey: &Survey) -> Self {
-        // An alert must not be any user's to raise.
+        // No user may raise an alert with a server of its own.
         let counted: Vec<_> = survey.counted().collect();
-        let instances = counted.iter().map(|instance| Instance {
+        let instances = counted.iter().map(|instance| InstanceMetrics {
             kind: instance.kind.to_string(),
             name: name(instance, &counted),
             status: instance.status.clone(),
@@ -19,8 +19,8 @@ impl From<&Survey> for Snapshot {
     }
 }
 
-/// Its name, and what tells it from another one of that name: containers often have one data directory each at the same
-/// path. A series that occurs twice would make all of the text unreadable.
+/// The name, made unique: containers often have their data directories at the same path, and a duplicate series makes the
+/// whole text invalid.
 fn name(instance: &instances::Instance, all: &[&instances::Instance]) -> String {
     let same: Vec<_> =
         all.iter().filter(|other| (other.kind, &other.name) == (instance.kind, &instance.name)).collect();
@@ -61,7 +61,7 @@ mod tests {
     }
 
     fn names(tree: &tempfile::TempDir) -> Vec<String> {
-        let snapshot = Snapshot::from(&survey(&Root::at(tree.path()), 20));
+        let snapshot = MetricsSnapshot::from(&survey(&Root::at(tree.path()), 20));
         assert_eq!(snapshot.meminfo.and_then(|meminfo| meminfo.page_tables), Some(crate::Bytes(1_024_000)));
         snapshot.instances.into_iter().map(|instance| format!("{} {}", instance.kind, instance.name)).collect()
     }

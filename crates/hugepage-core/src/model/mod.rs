@@ -1,5 +1,19 @@
-//! The facts about a server and its host as types: what assessments take and what collectors fill in.
+//! The facts about a server and its host as types. Collectors fill them in, and assessments take them.
 
-pub mod cause;
-pub mod landing;
-pub mod server;
+mod cause;
+mod demand;
+mod facts;
+mod landing;
+mod loss;
+mod pool_state;
+mod segment;
+mod server;
+
+pub use cause::Cause;
+pub use demand::{Demand, Pending};
+pub use facts::Facts;
+pub use landing::Landing;
+pub use loss::{Loss, Lost, PageKind};
+pub use pool_state::{LockLimit, PoolFact, PoolState};
+pub use segment::Segment;
+pub use server::{Asked, HugePages, Product};

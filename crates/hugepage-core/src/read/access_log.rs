@@ -1,144 +1,90 @@
-//! What of a root was looked at: the exact list of files that an answer came from, so that a capture needs no list of
-//! its own that could miss one.
+//! Which files of a root were read. A capture copies exactly these, so it needs no list of its own.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
-use crate::ReadError;
-use crate::read::{InstanceFiles, Root};
+use crate::read::reader::Reader;
 
-/// How something was looked at.
+/// What was asked of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum How {
+pub enum AccessKind {
     /// Where a symbolic link points to.
     Link,
     /// The content of a file.
     Content,
     /// The names in a directory.
     Names,
-    /// Whether there is anything.
+    /// Whether it exists.
     Existence,
 }
 
-/// One look, at an absolute path as the kernel names it, there or not.
+/// An access to an absolute path as the kernel names it, whether it exists or not.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Look {
-    /// Where.
+pub struct FileAccess {
+    /// The path.
     pub path: String,
-    /// What for.
-    pub how: How,
+    /// What was asked of it.
+    pub kind: AccessKind,
 }
 
-/// The servers whose files a look was at, each with the path as that server has it; none for the kernel's files.
-type Servers = Vec<(InstanceFiles, String)>;
+/// An access to a server's file, at the path that follows `prefix`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ServerAccess {
+    pub prefix: String,
+    pub reader: Reader,
+}
 
-/// All looks so far; clones share them.
+/// All accesses so far; clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Record(Arc<Mutex<BTreeMap<Look, Servers>>>);
+pub struct AccessLog(Arc<Mutex<BTreeMap<FileAccess, Vec<ServerAccess>>>>);
 
-impl Record {
-    /// Notes one at a file of the kernel's or the administrator's.
-    pub(super) fn add(&self, path: &str, how: How) {
-        self.change(path, how, |_| ());
+impl AccessLog {
+    /// Every access so far, by path.
+    pub fn accesses(&self) -> Vec<FileAccess> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 
-    /// Notes one at a server's file, which that server names `inside`.
-    pub(super) fn add_of_instance(&self, path: &str, how: How, files: InstanceFiles, inside: &str) {
-        self.change(path, how, |servers| {
-            // A path in full is one path inside of one root.
-            if !servers.iter().any(|(known, _)| known.is_same(&files)) {
-                servers.push((files, inside.to_owned()));
+    /// The servers for which that file was read; none for the kernel's files.
+    pub(super) fn servers(&self, access: &FileAccess) -> Vec<ServerAccess> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(access).cloned().unwrap_or_default()
+    }
+}
+
+/// Adds to a log, or does nothing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recorder(Option<AccessLog>);
+
+impl Recorder {
+    /// One with an empty log.
+    pub(super) fn with_log() -> (Self, AccessLog) {
+        let log = AccessLog::default();
+        (Self(Some(log.clone())), log)
+    }
+
+    /// Whether accesses are recorded.
+    pub(super) const fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Records an access to `path` below `prefix`, a file of the kernel's or the administrator's.
+    pub(super) fn add(&self, prefix: &str, path: &str, kind: AccessKind) {
+        self.change(prefix, path, kind, |_| ());
+    }
+
+    /// Records an access to a server's file.
+    pub(super) fn add_of_server(&self, prefix: &str, path: &str, kind: AccessKind, reader: &Reader) {
+        self.change(prefix, path, kind, |servers| {
+            let server = ServerAccess { prefix: prefix.to_owned(), reader: reader.clone() };
+            if !servers.contains(&server) {
+                servers.push(server);
             }
         });
     }
 
-    fn change(&self, path: &str, how: How, change: impl FnOnce(&mut Servers)) {
-        let look = Look { path: path.to_owned(), how };
-        change(self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(look).or_default());
-    }
-
-    /// All of them, by path.
-    pub fn looks(&self) -> Vec<Look> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
-    }
-
-    /// For looking again at the same: through the door that was taken then.
-    pub fn again(&self, root: &Root, look: &Look) -> Again {
-        let servers = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(look).cloned().unwrap_or_default();
-        Again { root: root.clone(), path: look.path.clone(), servers }
-    }
-}
-
-/// Looks again at what was looked at before: at a server's file as the same user.
-#[derive(Clone, Debug)]
-pub struct Again {
-    root: Root,
-    path: String,
-    servers: Servers,
-}
-
-impl Again {
-    /// Opens the file, which is a plain one.
-    pub fn open(&self) -> Result<File, ReadError> {
-        self.first(|root, path| root.open(path), InstanceFiles::open)
-    }
-
-    /// The names in the directory.
-    pub fn list(&self) -> Result<Vec<String>, ReadError> {
-        self.first(|root, path| root.list(path), InstanceFiles::list)
-    }
-
-    /// The target of the link.
-    pub fn read_link(&self) -> Result<String, ReadError> {
-        self.first(|root, path| root.read_link(path), InstanceFiles::read_link)
-    }
-
-    /// When the plain file was last written to.
-    pub fn modified(&self) -> Option<SystemTime> {
-        match self.servers.as_slice() {
-            [] => self.root.modified(&self.path),
-            servers => servers.iter().find_map(|(files, path)| files.modified(path)),
+    fn change(&self, prefix: &str, path: &str, kind: AccessKind, change: impl FnOnce(&mut Vec<ServerAccess>)) {
+        if let Some(AccessLog(accesses)) = &self.0 {
+            let access = FileAccess { path: format!("{prefix}{path}"), kind };
+            change(accesses.lock().unwrap_or_else(PoisonError::into_inner).entry(access).or_default());
         }
-    }
-
-    /// Whether something is there.
-    pub fn exists(&self) -> bool {
-        match self.servers.as_slice() {
-            [] => self.root.exists(&self.path),
-            servers => servers.iter().any(|(files, path)| files.exists(path)),
-        }
-    }
-
-    /// Whether a directory is there.
-    pub fn is_directory(&self) -> bool {
-        match self.servers.as_slice() {
-            [] => self.root.is_directory(&self.path),
-            servers => servers.iter().any(|(files, path)| files.is_directory(path)),
-        }
-    }
-
-    /// The same door, to what is called `name` in the directory that was looked at.
-    pub fn at(&self, name: &str) -> Self {
-        let within = |path: &str| format!("{path}/{name}");
-        let servers = self.servers.iter().map(|(files, path)| (files.clone(), within(path))).collect();
-        Self { root: self.root.clone(), path: within(&self.path), servers }
-    }
-
-    /// The first answer; if nobody has one, the last reason.
-    fn first<T>(
-        &self,
-        of_kernel: impl FnOnce(&Root, &str) -> Result<T, ReadError>,
-        of_server: impl Fn(&InstanceFiles, &str) -> Result<T, ReadError>,
-    ) -> Result<T, ReadError> {
-        let mut answer = None;
-        for (files, path) in &self.servers {
-            match of_server(files, path) {
-                Ok(found) => return Ok(found),
-                refused => answer = Some(refused),
-            }
-        }
-        answer.unwrap_or_else(|| of_kernel(&self.root, &self.path))
     }
 }

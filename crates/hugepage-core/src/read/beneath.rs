@@ -22,7 +22,7 @@ const DEEPEST: usize = 100;
 
 /// What a path names.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct BeneathFile {
     /// Opened with O_PATH.
     descriptor: File,
     /// What fstat(2) says of it.
@@ -41,7 +41,7 @@ pub(super) fn directory(path: &std::path::Path) -> io::Result<File> {
 }
 
 /// What `path` names below `top`, where absolute links begin as well; with `follow` what a link at its end points to.
-pub(super) fn find(top: File, path: &str, follow: bool) -> io::Result<Found> {
+pub(super) fn find(top: File, path: &str, follow: bool) -> io::Result<BeneathFile> {
     let metadata = top.metadata()?;
     let mut way = Way { levels: vec![Level { name: Vec::new(), descriptor: top, metadata }], steps: 0 };
     let (mut searched, mut link_owners) = (Vec::new(), Vec::new());
@@ -80,7 +80,7 @@ pub(super) fn find(top: File, path: &str, follow: bool) -> io::Result<Found> {
     }
     let path = way.path();
     let Level { descriptor, metadata, .. } = way.levels.pop().ok_or(Errno::NOENT)?;
-    Ok(Found { descriptor, metadata, searched, link_owners, path })
+    Ok(BeneathFile { descriptor, metadata, searched, link_owners, path })
 }
 
 /// The text of the symbolic link that `link` is. What the kernel's own links below /proc stand for is never followed:
@@ -97,7 +97,7 @@ fn push_parts(rest: &mut Vec<Vec<u8>>, path: &[u8]) {
     }
 }
 
-impl Found {
+impl BeneathFile {
     /// Opens it for reading. It is what was looked at: the descriptor leads there whatever has been renamed since.
     /// Nothing waits: neither for the other end of a pipe nor for the end of a lease (fcntl(2)).
     pub fn open(&self) -> io::Result<File> {
@@ -188,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    fn found(top: &Path, path: &str) -> io::Result<Found> {
+    fn found(top: &Path, path: &str) -> io::Result<BeneathFile> {
         find(directory(top).unwrap(), path, true)
     }
 

@@ -14,9 +14,10 @@ use std::time::SystemTime;
 use rustix::process::geteuid;
 
 use crate::ReadError;
-use crate::read::access_log::How;
-use crate::read::beneath::Found;
+use crate::read::access_log::AccessKind;
+use crate::read::beneath::BeneathFile;
 use crate::read::credentials::{self, Credentials};
+use crate::read::reader::{Reader, User};
 use crate::read::{Root, accounts, namespace};
 
 /// The most that is read of each kind of file, in bytes.
@@ -56,27 +57,6 @@ pub struct Owner {
     pub gid: u32,
 }
 
-/// Whose permissions count.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Reader {
-    /// This program's own, which the kernel holds it to: it runs as the server's user.
-    This,
-    /// Those of a tree's owner, which [`Root`] holds it to.
-    Tree,
-    /// Those of the server's user, which this program has to hold itself to.
-    User(User),
-}
-
-/// The server's user, as far as it may lend this program its eyes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct User {
-    /// `None`: unknown, so nothing counts as its own.
-    uid: Option<u32>,
-    groups: Vec<u32>,
-    /// Root, in the server's container too.
-    roots: Vec<u32>,
-}
-
 impl InstanceFiles {
     /// Those of the server with the process `pid`, as that process sees them from within its container.
     pub fn of_process(root: &Root, pid: i32) -> Self {
@@ -98,7 +78,7 @@ impl InstanceFiles {
     pub fn of_owner(root: &Root, path: &str) -> Self {
         Self::with(root, || {
             let owner = root.find(path, true).ok().map(|found| found.metadata.uid());
-            User::known(root, owner.filter(|uid| *uid != 0))
+            known_user(root, owner.filter(|uid| *uid != 0))
         })
     }
 
@@ -106,8 +86,13 @@ impl InstanceFiles {
     pub fn of_account(root: &Root, name: &str) -> Self {
         Self::with(root, || {
             let all = accounts::accounts(&root.unrecorded()).unwrap_or_default();
-            User::known(root, all.iter().find(|account| account.name == name).map(|account| account.uid))
+            known_user(root, all.iter().find(|account| account.name == name).map(|account| account.uid))
         })
+    }
+
+    /// Those below `root` that were read for `reader` before.
+    pub(super) fn again(root: Root, reader: Reader) -> Self {
+        Self { root, reader }
     }
 
     /// Those of the server that this program runs in, or as the user of.
@@ -142,7 +127,7 @@ impl InstanceFiles {
 
     /// Opens the plain file `path` for reading.
     pub fn open(&self, path: &str) -> Result<File, ReadError> {
-        self.note(path, How::Content);
+        self.note(path, AccessKind::Content);
         match self.open_found(path)? {
             Some(file) => Ok(file),
             None => Err(self.root.refuses(path, "it is not a regular file")),
@@ -151,7 +136,7 @@ impl InstanceFiles {
 
     /// All of `path`, which is an error if it has more than `most` bytes.
     pub fn read(&self, path: &str, most: u64) -> Result<Vec<u8>, ReadError> {
-        self.note(path, How::Content);
+        self.note(path, AccessKind::Content);
         let Some(file) = self.open_found(path)? else { return Ok(Vec::new()) };
         let length = file.metadata().map_err(|source| self.root.error("read", path, source))?.len();
         let too_long = || self.root.content(path, format!("it is longer than {most} bytes"));
@@ -200,7 +185,7 @@ impl InstanceFiles {
 
     /// The names in the directory `path`, sorted.
     pub fn list(&self, path: &str) -> Result<Vec<String>, ReadError> {
-        self.note(path, How::Names);
+        self.note(path, AccessKind::Names);
         let failed = |source| self.root.error("list", path, source);
         let found = self.root.find(path, true).map_err(failed)?;
         if let Reader::User(user) = &self.reader
@@ -222,7 +207,7 @@ impl InstanceFiles {
 
     /// Where the symbolic link `path` points to.
     pub fn read_link(&self, path: &str) -> Result<String, ReadError> {
-        self.note(path, How::Link);
+        self.note(path, AccessKind::Link);
         let target = self.root.find(path, false).and_then(|found| found.target());
         let target = target.map_err(|source| self.root.error("read", path, source))?;
         Ok(String::from_utf8_lossy(&target).into_owned())
@@ -230,33 +215,33 @@ impl InstanceFiles {
 
     /// When the plain file `path` was last written to; `None` if there is none that can be seen.
     pub fn modified(&self, path: &str) -> Option<SystemTime> {
-        self.note(path, How::Existence);
+        self.note(path, AccessKind::Existence);
         let metadata = self.root.find(path, true).ok()?.metadata;
         metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
     }
 
     /// Whether something is at `path` that can be seen.
     pub fn exists(&self, path: &str) -> bool {
-        self.note(path, How::Existence);
+        self.note(path, AccessKind::Existence);
         self.root.find(path, true).is_ok()
     }
 
     /// Whether a directory is at `path` that can be seen.
     pub fn is_directory(&self, path: &str) -> bool {
-        self.note(path, How::Existence);
+        self.note(path, AccessKind::Existence);
         self.root.find(path, true).is_ok_and(|found| found.metadata.is_dir())
     }
 
     /// Who owns the file or directory `path`.
     pub fn owner(&self, path: &str) -> Result<Owner, ReadError> {
-        self.note(path, How::Existence);
+        self.note(path, AccessKind::Existence);
         let found = self.root.find(path, true).map_err(|source| self.root.error("open", path, source))?;
         Ok(Owner { uid: found.metadata.uid(), gid: found.metadata.gid() })
     }
 
     /// The path without links of what `path` names; `None` if that is nothing.
     pub fn canonical(&self, path: &str) -> Option<String> {
-        self.note(path, How::Existence);
+        self.note(path, AccessKind::Existence);
         Some(self.root.find(path, true).ok()?.path)
     }
 
@@ -286,7 +271,7 @@ impl InstanceFiles {
     }
 
     /// Why this is not to be opened; `None` if it is.
-    fn refusal(&self, found: &Found) -> Option<String> {
+    fn refusal(&self, found: &BeneathFile) -> Option<String> {
         if !found.metadata.is_file() {
             return Some("it is not a regular file".to_owned());
         }
@@ -307,59 +292,15 @@ impl InstanceFiles {
         Ok(bytes)
     }
 
-    /// Whether these are the same files, for the same user.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.reader == other.reader && self.root.full("") == other.root.full("")
-    }
-
-    fn note(&self, path: &str, how: How) {
-        if let Some(record) = self.root.record() {
-            let again = Self { root: self.root.unrecorded(), reader: self.reader.clone() };
-            record.add_of_instance(&self.root.full(path), how, again, path);
-        }
+    fn note(&self, path: &str, kind: AccessKind) {
+        self.root.note_of_server(path, kind, &self.reader);
     }
 }
 
-impl User {
-    /// With the groups that it has on this host.
-    fn known(root: &Root, uid: Option<u32>) -> Self {
-        let groups = uid.and_then(|uid| accounts::groups(&root.unrecorded(), uid).ok());
-        Self { uid, groups: groups.unwrap_or_default(), roots: vec![0] }
-    }
-
-    fn refusal(&self, found: &Found) -> Option<String> {
-        let owner = found.metadata.uid();
-        let is_ours = |uid: &u32| self.uid == Some(*uid) || self.roots.contains(uid);
-        if let Some(other) = found.link_owners.iter().find(|uid| !is_ours(uid)) {
-            return Some(format!("a link of uid {other} leads to it"));
-        }
-        match owner {
-            _ if self.uid == Some(owner) && found.metadata.nlink() > 1 && owner != 0 => {
-                Some("it is a file of several names".to_owned())
-            }
-            _ if self.uid == Some(owner) => None,
-            _ if !self.roots.contains(&owner) => Some(format!("its owner is uid {owner}, not the server's user")),
-            _ if !self.may_read(found) => Some("it is root's, and the server's user may not read it".to_owned()),
-            _ => None,
-        }
-    }
-
-    /// Whether the modes on the way and of the thing itself let the user read it (path_resolution(7)).
-    fn may_read(&self, found: &Found) -> bool {
-        const READ: u32 = 4;
-        const SEARCH: u32 = 1;
-        self.may(&found.metadata, READ) && found.searched.iter().all(|directory| self.may(directory, SEARCH))
-    }
-
-    fn may(&self, of: &Metadata, what: u32) -> bool {
-        let shift = match () {
-            () if self.uid == Some(0) => return true,
-            () if self.uid == Some(of.uid()) => 6,
-            () if self.groups.contains(&of.gid()) => 3,
-            () => 0,
-        };
-        of.mode() >> shift & what != 0
-    }
+/// A user with the groups that it has on this host.
+fn known_user(root: &Root, uid: Option<u32>) -> User {
+    let groups = uid.and_then(|uid| accounts::groups(&root.unrecorded(), uid).ok());
+    User { uid, groups: groups.unwrap_or_default(), roots: vec![0] }
 }
 
 /// The null device (null(4)).

@@ -1,9 +1,11 @@
-//! Readers: each takes the text of one kernel file, and an edge that opens it below an injected [`Root`].
+//! Readers: each module parses one file format, and opens the file below an injected [`Root`].
 //!
-//! Readers know nothing of advice. A field the kernel at hand does not have is `None`.
+//! Readers decide nothing. A field that the running kernel does not have is `None`.
 
+pub mod access_again;
 pub mod access_log;
 pub mod accounts;
+mod auxv;
 mod beneath;
 pub mod boot;
 pub mod buddyinfo;
@@ -11,6 +13,7 @@ pub mod cgroup;
 pub mod credentials;
 pub mod identity;
 pub mod instance_files;
+pub mod kernel_release;
 pub mod maps;
 pub mod meminfo;
 pub mod namespace;
@@ -20,8 +23,10 @@ pub mod own_mapping;
 pub mod pool;
 pub mod postgresql_conf;
 pub mod postmaster_opts;
+pub mod pressure;
 pub mod process;
 pub mod procmap_query;
+mod reader;
 pub mod rlimit;
 pub mod root;
 pub mod shm_devices;

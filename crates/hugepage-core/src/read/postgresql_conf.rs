@@ -1,5 +1,5 @@
-//! postgresql.conf and what it includes, by the rules of the server's own scanner (guc-file.l), for two questions: which
-//! files a configuration is made of, and what it sets. Whether a value is valid is for the server to say.
+//! postgresql.conf and its includes, by the rules of the server's own scanner (guc-file.l): which files a configuration
+//! has, and what it sets. The server decides whether a value is valid.
 
 use std::path::{Path, PathBuf};
 
@@ -8,17 +8,17 @@ use crate::read::InstanceFiles;
 use crate::read::instance_files::limit;
 use crate::read::root::if_there;
 
-/// As deep as the server follows includes (`CONF_FILE_MAX_DEPTH`).
-const DEEPEST: usize = 10;
-/// No configuration has so many files.
-const MOST: usize = 1000;
-/// Nor so many settings: the server has some four hundred.
-const MOST_SETTINGS: usize = 50_000;
+/// The depth to which the server follows includes (`CONF_FILE_MAX_DEPTH`).
+const MAX_INCLUDE_DEPTH: usize = 10;
+/// A configuration of more files is not read further.
+const MAX_FILES: usize = 1000;
+/// Nor is one of more settings; the server has about 400.
+const MAX_SETTINGS: usize = 50_000;
 
 /// A configuration with all that it includes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Configuration {
-    /// Every file and directory that was looked at, in that order, missing ones too.
+    /// Every file and directory that was read, in that order, missing ones too.
     pub sources: Vec<PathBuf>,
     /// Names in lower case with their values; of several with one name the last counts.
     pub settings: Vec<(String, String)>,
@@ -29,24 +29,24 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// The value that counts.
+    /// The effective value.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.settings.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 
-    /// Adds `file`, an absolute path, with its includes. What can't be read is a note.
+    /// Adds `file`, an absolute path, with its includes. What cannot be read is a note.
     pub fn add(&mut self, files: &InstanceFiles, file: &Path, notes: &mut Notes) {
         self.add_file(files, file, 0, notes);
     }
 
     fn add_file(&mut self, files: &InstanceFiles, file: &Path, depth: usize, notes: &mut Notes) {
-        // The server ends at the first that is too deep, and so does this: files that include each other twice would
-        // else be read two to the tenth times.
+        // The server stops at the first file that is too deep, and so does this. Files that include each other twice
+        // would else be read 2^10 times.
         if self.is_over {
             return;
         }
         self.sources.push(file.to_owned());
-        if depth > DEEPEST || self.sources.len() > MOST {
+        if depth > MAX_INCLUDE_DEPTH || self.sources.len() > MAX_FILES {
             self.is_over = true;
             return;
         }
@@ -60,12 +60,12 @@ impl Configuration {
         let below = file.parent().unwrap_or(Path::new("/"));
         for (name, value) in text.lines().filter_map(parse) {
             match name.as_str() {
-                // Which the server refuses.
+                // The server refuses these.
                 "include" | "include_if_exists" | "include_dir" if value.is_empty() => {}
                 "include" | "include_if_exists" => self.add_file(files, &below.join(value), depth + 1, notes),
                 "include_dir" => self.add_directory(files, &below.join(value), depth + 1, notes),
-                _ if self.settings.len() >= MOST_SETTINGS => {
-                    self.end(format!("more than {MOST_SETTINGS} settings"), file, notes);
+                _ if self.settings.len() >= MAX_SETTINGS => {
+                    self.end(format!("more than {MAX_SETTINGS} settings"), file, notes);
                     return;
                 }
                 _ => self.settings.push((name, value)),
@@ -88,7 +88,7 @@ impl Configuration {
     }
 }
 
-/// `name = value`, `name value`, `Name = 'it''s' # comment`; comments, empty lines and nonsense are `None`.
+/// `name = value`, `name value`, `Name = 'it''s' # comment`; `None` for comments, empty lines and invalid text.
 pub fn parse(line: &str) -> Option<(String, String)> {
     let line = line.trim_start();
     let end = line.find(|c: char| !is_name(c)).unwrap_or(line.len());

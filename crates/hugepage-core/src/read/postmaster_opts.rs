@@ -1,20 +1,20 @@
-//! The command line that a postmaster was started with, from `postmaster.opts` in its data directory, which is where
-//! `pg_ctl restart` takes it from (pg_ctl.c, CreateOptsFile in postmaster.c).
+//! The command line that a postmaster was started with, from `postmaster.opts` in its data directory. `pg_ctl restart`
+//! reads it there too (pg_ctl.c, CreateOptsFile in postmaster.c).
 
 /// The letters of PostmasterMain that take a value.
 const WITH_VALUE: &str = "BCcDdfhkNprStW";
 
-/// The arguments behind the program in the text of `postmaster.opts`: `/bin/postgres "-D" "/data"`.
+/// The arguments after the program in the text of `postmaster.opts`: `/bin/postgres "-D" "/data"`.
 ///
-/// The server writes each in quotes and escapes nothing, so a quote inside of an argument stays what it is, and only
-/// `" "` within one could not be told from the end of one.
+/// The server quotes each argument and escapes nothing. A quote inside an argument is kept; only `" "` inside an
+/// argument looks like the end of one.
 pub fn arguments(text: &str) -> Vec<String> {
     let line = text.lines().next().unwrap_or_default();
     let Some((_program, quoted)) = line.split_once(" \"") else { return Vec::new() };
     quoted.strip_suffix('"').unwrap_or(quoted).split("\" \"").map(str::to_owned).collect()
 }
 
-/// What the arguments set, names in lower case: `-c name=value`, `--some-name=value`, and the letters that bear on
+/// What the arguments set, names in lower case: `-c name=value`, `--some-name=value`, and the letters that affect
 /// shared memory (postmaster.c, `PostmasterMain`). Of several with one name the last counts.
 pub fn settings(arguments: &[String]) -> Vec<(String, String)> {
     let mut found = Vec::new();
@@ -43,8 +43,8 @@ pub fn settings(arguments: &[String]) -> Vec<(String, String)> {
     found
 }
 
-/// Whether a postgres program with these arguments serves connections, and does not only answer a question, repair or
-/// initialise (main.c).
+/// Whether a postgres program with these arguments serves connections. Others answer a question, repair or initialise
+/// (main.c).
 pub fn serves(arguments: &[String]) -> bool {
     const OTHERS: [&str; 9] =
         ["--single", "--boot", "--check", "--describe-config", "--help", "--version", "-?", "-V", "-C"];

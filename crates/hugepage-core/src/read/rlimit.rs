@@ -1,5 +1,5 @@
-//! /proc/PID/limits: the resource limits that a process really has, whatever limits.conf or a unit says. Everybody may
-//! read it, also of a process that is not dumpable (proc(5), getrlimit(2)).
+//! /proc/PID/limits: the resource limits that apply to a process, whatever limits.conf or a unit says. Every user may
+//! read it, also that of a process that is not dumpable (proc(5), getrlimit(2)).
 
 use crate::read::Root;
 use crate::read::process::unless_gone;
@@ -7,14 +7,14 @@ use crate::{Bytes, ReadError};
 
 /// One limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum Rlimit {
     /// No limit (`unlimited`, RLIM_INFINITY).
     Unlimited,
-    /// So much.
+    /// This number of bytes.
     At(Bytes),
 }
 
-impl Limit {
+impl Rlimit {
     /// The bytes; `None` for no limit.
     pub const fn bytes(self) -> Option<Bytes> {
         match self {
@@ -24,29 +24,29 @@ impl Limit {
     }
 }
 
-/// `Max locked memory` (RLIMIT_MEMLOCK) of a process; `None` where the line is missing or makes no sense.
+/// `Max locked memory` (RLIMIT_MEMLOCK) of a process; `None` where the line is missing or invalid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockedMemory {
-    /// What holds now.
-    pub soft: Option<Limit>,
-    /// How far the process may raise it by itself.
-    pub hard: Option<Limit>,
+    /// The limit that applies.
+    pub soft: Option<Rlimit>,
+    /// The limit up to which the process may raise it.
+    pub hard: Option<Rlimit>,
 }
 
 impl LockedMemory {
-    /// Takes the text of /proc/PID/limits.
+    /// Parses the text of /proc/PID/limits.
     pub fn parse(text: &str) -> Self {
         let values = text.lines().find_map(|line| line.strip_prefix("Max locked memory"));
         let mut words = values.unwrap_or_default().split_ascii_whitespace();
         let mut next = || match words.next()? {
-            "unlimited" => Some(Limit::Unlimited),
-            bytes => bytes.parse().ok().map(|bytes| Limit::At(Bytes(bytes))),
+            "unlimited" => Some(Rlimit::Unlimited),
+            bytes => bytes.parse().ok().map(|bytes| Rlimit::At(Bytes(bytes))),
         };
         Self { soft: next(), hard: next() }
     }
 }
 
-/// The limits of `pid` on locked memory; `Ok(None)` if there is no such process (any more).
+/// The limits of `pid` on locked memory; `Ok(None)` if the process does not exist (any more).
 pub fn locked_memory(root: &Root, pid: i32) -> Result<Option<LockedMemory>, ReadError> {
     unless_gone(root.read_short(&format!("/proc/{pid}/limits"), LockedMemory::parse))
 }
@@ -57,18 +57,18 @@ mod tests {
 
     #[test]
     fn the_line_in_its_forms() {
-        let at = |bytes| Some(Limit::At(Bytes(bytes)));
+        let at = |bytes| Some(Rlimit::At(Bytes(bytes)));
         for (line, soft, hard) in [
             ("Max locked memory         8388608              8388608              bytes", at(8 << 20), at(8 << 20)),
             (
                 "Max locked memory         65536                unlimited            bytes",
                 at(65536),
-                Some(Limit::Unlimited),
+                Some(Rlimit::Unlimited),
             ),
             (
                 "Max locked memory         unlimited            unlimited            bytes",
-                Some(Limit::Unlimited),
-                Some(Limit::Unlimited),
+                Some(Rlimit::Unlimited),
+                Some(Rlimit::Unlimited),
             ),
             ("Max locked memory         -1 x", None, None),
             ("Max locked memory", None, None),
@@ -82,12 +82,12 @@ mod tests {
     #[test]
     fn own_limits_are_what_getrlimit_says() {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: getrlimit writes one struct, which we own.
+        // SAFETY: getrlimit writes one struct, which belongs to this function.
         #[allow(unsafe_code)]
         let result = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) };
         assert_eq!(result, 0);
         let as_limit =
-            |value| Some(if value == libc::RLIM_INFINITY { Limit::Unlimited } else { Limit::At(Bytes(value)) });
+            |value| Some(if value == libc::RLIM_INFINITY { Rlimit::Unlimited } else { Rlimit::At(Bytes(value)) });
         let expected = LockedMemory { soft: as_limit(limit.rlim_cur), hard: as_limit(limit.rlim_max) };
         let pid = i32::try_from(std::process::id()).unwrap();
         assert_eq!(locked_memory(&Root::live(), pid).unwrap(), Some(expected));

@@ -15,16 +15,17 @@ use std::time::SystemTime;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::geteuid;
 
-use crate::read::access_log::{How, Record};
-use crate::read::beneath::{self, Found};
-use crate::{PageSize, ReadError};
+use crate::ReadError;
+use crate::read::access_log::{AccessKind, AccessLog, Recorder};
+use crate::read::beneath::{self, BeneathFile};
+use crate::read::reader::Reader;
 
 /// In a tree made by a capture: what its host refused to show, a line `ERRNO PATH` each.
 pub const REFUSED: &str = "refused";
 /// No file read here is anywhere near this long; a longer one is refused instead of filling memory.
-const LONGEST: usize = 16 << 20;
+const MAX_FILE_BYTES: usize = 16 << 20;
 /// Holds /proc/meminfo and /proc/PID/status of today's kernels twice over.
-const BUFFER: usize = 4096;
+const BUFFER_BYTES: usize = 4096;
 
 /// Where `/` is.
 #[derive(Clone, Debug)]
@@ -33,7 +34,7 @@ pub struct Root {
     top: PathBuf,
     /// In front of every path that is noted or was refused: where this is below the root that those speak of.
     prefix: String,
-    record: Option<Record>,
+    recorder: Recorder,
     /// By path, the error numbers of what the host that was captured refused to show.
     refused: BTreeMap<String, i32>,
 }
@@ -41,12 +42,12 @@ pub struct Root {
 impl Root {
     /// The machine this runs on.
     pub fn live() -> Self {
-        Self { top: PathBuf::from("/"), prefix: String::new(), record: None, refused: BTreeMap::new() }
+        Self { top: PathBuf::from("/"), prefix: String::new(), recorder: Recorder::default(), refused: BTreeMap::new() }
     }
 
     /// A tree of files that stands for a machine.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
-        let mut tree = Self { top: directory.into(), prefix: String::new(), record: None, refused: BTreeMap::new() };
+        let mut tree = Self { top: directory.into(), ..Self::live() };
         let text = tree.read(&format!("/{REFUSED}")).unwrap_or_default();
         let refusal =
             |line: &str| line.split_once(' ').and_then(|(errno, path)| Some((path.to_owned(), errno.parse().ok()?)));
@@ -54,11 +55,11 @@ impl Root {
         tree
     }
 
-    /// The same place, where every look is noted. It is no longer live: files answer, and no system calls, so that
-    /// what is noted is what the same question needs of a tree of files.
-    pub fn recording(&self) -> (Self, Record) {
-        let record = Record::default();
-        (Self { record: Some(record.clone()), ..self.clone() }, record)
+    /// The same place, where every access is recorded. It is no longer live: files answer, and no system calls, so that
+    /// the log has what the same question needs of a tree of files.
+    pub fn recording(&self) -> (Self, AccessLog) {
+        let (recorder, log) = Recorder::with_log();
+        (Self { recorder, ..self.clone() }, log)
     }
 
     /// The tree below `path`, such as the files that a process in a container sees (`/proc/PID/root`, proc(5)).
@@ -68,7 +69,7 @@ impl Root {
 
     /// Whether this is the running machine, so that system calls may answer instead of files.
     pub fn is_live(&self) -> bool {
-        !self.is_tree() && self.prefix.is_empty() && self.record.is_none()
+        !self.is_tree() && self.prefix.is_empty() && !self.recorder.is_on()
     }
 
     /// Whether it is a tree of files that stands for a machine.
@@ -79,17 +80,18 @@ impl Root {
     /// Whether `path` is a file of a tree, so that reading it asks nothing of a kernel. Where looks are noted, this is
     /// one.
     pub fn is_captured(&self, path: &str) -> bool {
-        self.note(path, How::Content);
+        self.note(path, AccessKind::Content);
         self.is_tree()
     }
 
     /// The same where nothing is noted any more.
     pub(super) fn unrecorded(&self) -> Self {
-        Self { record: None, ..self.clone() }
+        Self { recorder: Recorder::default(), ..self.clone() }
     }
 
-    pub(super) fn record(&self) -> Option<&Record> {
-        self.record.as_ref()
+    /// Records an access to a server's file.
+    pub(super) fn note_of_server(&self, path: &str, kind: AccessKind, reader: &Reader) {
+        self.recorder.add_of_server(&self.prefix, path, kind, reader);
     }
 
     /// `path` as the root knows it that this is below of.
@@ -103,7 +105,7 @@ impl Root {
     }
 
     /// What `path` names, which nothing leads out of.
-    pub(super) fn find(&self, path: &str, follow: bool) -> io::Result<Found> {
+    pub(super) fn find(&self, path: &str, follow: bool) -> io::Result<BeneathFile> {
         let found = match (self.is_tree(), self.prefix.is_empty()) {
             (true, false) => {
                 let top = beneath::find(beneath::directory(&self.top)?, &self.prefix, true)?;
@@ -118,7 +120,7 @@ impl Root {
 
     /// Why a file of a tree may not be read; `None` if it may. Whoever gives root a tree must not have it read what only
     /// root may, by another name of the same file.
-    pub(super) fn of_another(&self, found: &Found) -> io::Result<Option<&'static str>> {
+    pub(super) fn of_another(&self, found: &BeneathFile) -> io::Result<Option<&'static str>> {
         if !geteuid().is_root() {
             return Ok(None);
         }
@@ -128,10 +130,8 @@ impl Root {
         Ok(is_foreign.then_some("it is another user's than the tree"))
     }
 
-    fn note(&self, path: &str, how: How) {
-        if let Some(record) = &self.record {
-            record.add(&self.full(path), how);
-        }
+    fn note(&self, path: &str, kind: AccessKind) {
+        self.recorder.add(&self.prefix, path, kind);
     }
 
     /// The refusal of the host that was captured, instead of the error that its tree has nothing there.
@@ -142,19 +142,6 @@ impl Root {
         }
     }
 
-    /// The base page size of the machine that the tree stands for: of another one, what its kernel put into the
-    /// auxiliary vector of every process, where sysconf(3) has it from as well (getauxval(3), `AT_PAGESZ`).
-    pub fn base_page_size(&self) -> Result<PageSize, ReadError> {
-        const PATH: &str = "/proc/self/auxv";
-        if self.is_live() {
-            return Ok(PageSize::base());
-        }
-        let mut bytes = Vec::new();
-        let mut file = self.open(PATH)?;
-        file.read_to_end(&mut bytes).map_err(|source| self.error("read", PATH, source))?;
-        page_size_in(&bytes).ok_or_else(|| self.content(PATH, "it has no AT_PAGESZ"))
-    }
-
     /// The real place of `path`, which is absolute as the kernel names it.
     pub fn path(&self, path: &str) -> PathBuf {
         self.top.join(self.full(path).trim_start_matches('/'))
@@ -162,7 +149,7 @@ impl Root {
 
     /// Opens `path` for reading. Whatever is in its place, this does not wait for it.
     pub fn open(&self, path: &str) -> Result<File, ReadError> {
-        self.note(path, How::Content);
+        self.note(path, AccessKind::Content);
         if self.is_confined() {
             return self.open_confined(path);
         }
@@ -201,15 +188,15 @@ impl Root {
     /// The whole text of `path`; bytes that are not UTF-8 are replaced.
     pub fn read(&self, path: &str) -> Result<String, ReadError> {
         let mut file = self.open(path)?;
-        let mut bytes = vec![0; BUFFER];
+        let mut bytes = vec![0; BUFFER_BYTES];
         let mut filled = 0;
         loop {
             match self.read_some(path, &mut file, &mut bytes[filled..])? {
                 0 => break,
                 count => filled += count,
             }
-            if filled > LONGEST {
-                return Err(self.content(path, format!("it is longer than {LONGEST} bytes")));
+            if filled > MAX_FILE_BYTES {
+                return Err(self.content(path, format!("it is longer than {MAX_FILE_BYTES} bytes")));
             }
             if filled == bytes.len() {
                 bytes.resize(filled * 2, 0);
@@ -231,7 +218,7 @@ impl Root {
     }
 
     fn take_short<T>(&self, path: &str, mut file: File, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
-        let mut bytes = [0; BUFFER];
+        let mut bytes = [0; BUFFER_BYTES];
         let count = self.read_some(path, &mut file, &mut bytes)?;
         if count == bytes.len() {
             return Ok(take(&self.read(path)?));
@@ -261,7 +248,7 @@ impl Root {
 
     /// The names in the directory `path`, sorted.
     pub fn list(&self, path: &str) -> Result<Vec<String>, ReadError> {
-        self.note(path, How::Names);
+        self.note(path, AccessKind::Names);
         let entries = match self.is_confined() {
             true => self.find(path, true).and_then(|found| fs::read_dir(found.place())),
             false => fs::read_dir(self.path(path)).map_err(|source| self.refusal(path, source)),
@@ -277,7 +264,7 @@ impl Root {
 
     /// Where the symbolic link `path` points to.
     pub fn read_link(&self, path: &str) -> Result<String, ReadError> {
-        self.note(path, How::Link);
+        self.note(path, AccessKind::Link);
         let target = match self.is_confined() {
             true => self.find(path, false).and_then(|found| found.target()),
             false => fs::read_link(self.path(path)).map(|target| target.into_os_string().into_encoded_bytes()),
@@ -288,20 +275,20 @@ impl Root {
 
     /// When the regular file `path` was last written to; `None` if there is none that can be seen.
     pub fn modified(&self, path: &str) -> Option<SystemTime> {
-        self.note(path, How::Existence);
+        self.note(path, AccessKind::Existence);
         let metadata = self.metadata(path).ok()?;
         metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
     }
 
     /// Whether something is at `path` that can be seen.
     pub fn exists(&self, path: &str) -> bool {
-        self.note(path, How::Existence);
+        self.note(path, AccessKind::Existence);
         self.metadata(path).is_ok()
     }
 
     /// Whether a directory is at `path` that can be seen.
     pub fn is_directory(&self, path: &str) -> bool {
-        self.note(path, How::Existence);
+        self.note(path, AccessKind::Existence);
         self.metadata(path).is_ok_and(|metadata| metadata.is_dir())
     }
 
@@ -328,17 +315,6 @@ impl Root {
     }
 }
 
-/// Takes an auxiliary vector: pairs of 64-bit words, in the byte order of the machine that it comes from.
-fn page_size_in(auxv: &[u8]) -> Option<PageSize> {
-    const AT_PAGESZ: u64 = 6;
-    let (words, _) = auxv.as_chunks::<8>();
-    [u64::from_le_bytes, u64::from_be_bytes].into_iter().find_map(|word| {
-        let (pairs, _) = words.as_chunks::<2>();
-        let &[_, size] = pairs.iter().find(|[key, _]| word(*key) == AT_PAGESZ)?;
-        PageSize::new(word(size))
-    })
-}
-
 /// A directory that is open, so that its files are near.
 #[derive(Debug)]
 pub struct Directory<'a> {
@@ -351,7 +327,7 @@ impl Directory<'_> {
     /// The one number that its file `name` holds.
     pub fn read_number(&self, name: &str) -> Result<u64, ReadError> {
         let path = || format!("{}/{name}", self.path);
-        if self.root.is_confined() || self.root.record.is_some() {
+        if self.root.is_confined() || self.root.recorder.is_on() {
             return self.root.read_number(&path());
         }
         match openat(&self.descriptor, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
@@ -375,36 +351,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_auxiliary_vector_of_either_byte_order_has_the_page_size() {
-        let vector = [(33u64, 0x7ffd_0000_0000u64), (16, 0x1f8b_fbff), (6, 65536), (17, 100), (0, 0)];
-        let little: Vec<u8> =
-            vector.iter().flat_map(|(key, value)| [key.to_le_bytes(), value.to_le_bytes()]).flatten().collect();
-        let big: Vec<u8> =
-            vector.iter().flat_map(|(key, value)| [key.to_be_bytes(), value.to_be_bytes()]).flatten().collect();
-        assert_eq!(page_size_in(&little), PageSize::from_kib(64));
-        assert_eq!(page_size_in(&big), PageSize::from_kib(64));
-        assert_eq!(page_size_in(&little[..40]), None);
-        assert_eq!(page_size_in(b"text, not a vector"), None);
-    }
-
-    #[test]
     fn every_look_is_noted_and_files_answer() {
         let (root, record) = Root::live().recording();
         assert!(!root.is_live());
-        assert_eq!(root.base_page_size().unwrap(), PageSize::base());
+        assert_eq!(root.base_page_size().unwrap(), crate::PageSize::base());
         let _ = root.clone().read("/proc/none");
         let _ = root.list("/proc/self/ns");
         let _ = root.read_link("/proc/self/exe");
         let _ = root.directory("/proc/sys/vm").unwrap().read_number("swappiness");
         root.exists("/sys/kernel/mm");
-        let looks: Vec<_> = record.looks().into_iter().map(|look| (look.path, look.how)).collect();
+        let looks: Vec<_> = record.accesses().into_iter().map(|access| (access.path, access.kind)).collect();
         let expected = [
-            ("/proc/none", How::Content),
-            ("/proc/self/auxv", How::Content),
-            ("/proc/self/exe", How::Link),
-            ("/proc/self/ns", How::Names),
-            ("/proc/sys/vm/swappiness", How::Content),
-            ("/sys/kernel/mm", How::Existence),
+            ("/proc/none", AccessKind::Content),
+            ("/proc/self/auxv", AccessKind::Content),
+            ("/proc/self/exe", AccessKind::Link),
+            ("/proc/self/ns", AccessKind::Names),
+            ("/proc/sys/vm/swappiness", AccessKind::Content),
+            ("/sys/kernel/mm", AccessKind::Existence),
         ];
         assert_eq!(looks, expected.map(|(path, how)| (path.to_owned(), how)));
     }
@@ -443,12 +406,5 @@ mod tests {
         assert_eq!(root.list("/etc").unwrap(), ["above", "conf.d", "inside", "outside", "plain"]);
         std::os::unix::fs::symlink("/etc", of("proc/7/root/etc/all")).unwrap();
         assert_eq!(root.list("/etc/all").unwrap().len(), 6);
-    }
-
-    /// What a tree would say of this machine is what sysconf(3) says.
-    #[test]
-    fn the_auxiliary_vector_agrees_with_sysconf() {
-        let auxv = fs::read("/proc/self/auxv").unwrap();
-        assert_eq!(page_size_in(&auxv), Some(PageSize::base()));
     }
 }

@@ -1,7 +1,7 @@
 //! /proc/sysvipc/shm: the System V shared memory segments of the IPC namespace that /proc was read in (proc(5)).
 //!
-//! It does not tell which of them are in huge pages. Its column `rss` is left out on purpose: for a segment in huge
-//! pages kernels print the number of base pages that one huge page has too much.
+//! It does not show which of them are in huge pages. Its column `rss` is not read: for a segment in huge pages the
+//! kernel prints too large a number.
 
 use crate::read::Root;
 use crate::{Bytes, ReadError};
@@ -10,14 +10,14 @@ const PATH: &str = "/proc/sysvipc/shm";
 
 /// One segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SharedMemory {
+pub struct SysvSegment {
     /// `key` of shmget(2), which names the mapping `/SYSV` with eight hexadecimal digits; 0 for IPC_PRIVATE.
     pub key: u32,
     /// `shmid`, the inode of its mappings in /proc/PID/maps.
     pub shmid: u64,
-    /// `size`, as it was asked for and not rounded to pages.
+    /// `size`, as it was requested, not rounded to pages.
     pub size: Bytes,
-    /// `cpid`: who made it, in the PID namespace of the reader; may have ended long ago.
+    /// `cpid`: the process that created it, in the PID namespace of the reader; it may have ended.
     pub creator: i32,
     /// `nattch`: how many times it is attached now.
     pub attached: u64,
@@ -26,7 +26,7 @@ pub struct SharedMemory {
 }
 
 /// Every segment; `Ok(None)` if the kernel has no System V shared memory.
-pub fn read(root: &Root) -> Result<Option<Vec<SharedMemory>>, ReadError> {
+pub fn read(root: &Root) -> Result<Option<Vec<SysvSegment>>, ReadError> {
     match root.read(PATH) {
         Ok(text) => parse(&text).map(Some).map_err(|problem| root.content(PATH, problem)),
         Err(error) if error.is_not_found() => Ok(None),
@@ -34,8 +34,8 @@ pub fn read(root: &Root) -> Result<Option<Vec<SharedMemory>>, ReadError> {
     }
 }
 
-/// Takes the text; columns go by the names in its first line, because later kernels have more.
-pub fn parse(text: &str) -> Result<Vec<SharedMemory>, String> {
+/// Parses the text. Columns are found by the names in the first line, because later kernels have more.
+pub fn parse(text: &str) -> Result<Vec<SysvSegment>, String> {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap_or_default().split_ascii_whitespace().collect();
     let column =
@@ -48,10 +48,10 @@ pub fn parse(text: &str) -> Result<Vec<SharedMemory>, String> {
         .collect()
 }
 
-fn segment(line: &str, columns: [usize; 6]) -> Option<SharedMemory> {
+fn segment(line: &str, columns: [usize; 6]) -> Option<SysvSegment> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let [key, shmid, size, cpid, nattch, uid] = columns.map(|column| words.get(column));
-    Some(SharedMemory {
+    Some(SysvSegment {
         // Printed as a signed number.
         key: key?.parse::<i32>().ok()?.cast_unsigned(),
         shmid: shmid?.parse().ok()?,
@@ -73,7 +73,7 @@ mod tests {
     fn kernels_with_and_without_the_last_columns() {
         let line = "-291814688   81068066   640               2097152  4103  9120     22   500   501   500   501 \
                     1328000000 1328000001 1327000000";
-        let expected = SharedMemory {
+        let expected = SysvSegment {
             key: 0xee9b_42e0,
             shmid: 81_068_066,
             size: Bytes(2 << 20),

@@ -6,7 +6,7 @@ use hugepage_core::advise::fix::{NoFix, Target, text};
 use super::{GIB, Host, page_size, shared_memory};
 
 fn made(host: &Host, target: Target) -> Result<String, NoFix> {
-    text(target, &host.situation(), &mut |buffers| Some(Bytes(shared_memory(buffers.0))))
+    text(target, &host.context(), &mut |buffers| Some(Bytes(shared_memory(buffers.0))))
 }
 
 #[test]

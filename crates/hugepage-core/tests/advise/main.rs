@@ -4,13 +4,14 @@ mod fix;
 mod properties;
 mod rules;
 
-use hugepage_core::advise::context::{Server, Situation};
+use hugepage_core::advise::context::{AdviceContext, Server};
 use hugepage_core::advise::{Recommendation, recommendations};
+use hugepage_core::assess::Status;
 use hugepage_core::assess::page_tables::PageTables;
-use hugepage_core::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Product, Segment, Status};
 use hugepage_core::collect::pools::PoolRow;
+use hugepage_core::model::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Product, Segment};
 use hugepage_core::read::boot::NextBoot;
-use hugepage_core::read::cgroup::Limits;
+use hugepage_core::read::cgroup::CgroupLimits;
 use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::pool::Pool;
@@ -33,7 +34,7 @@ struct Host {
     gigantic: [u64; 5],
     memory: u64,
     page_tables: u64,
-    limits: Limits,
+    limits: CgroupLimits,
     connections: u64,
     at_boot: Option<u64>,
     dynamic: u64,
@@ -54,7 +55,7 @@ impl Default for Host {
             gigantic: [0; 5],
             memory: 16 * GIB,
             page_tables: 64 * MIB,
-            limits: Limits::default(),
+            limits: CgroupLimits::default(),
             connections: 100,
             at_boot: Some(534),
             dynamic: MIB,
@@ -86,7 +87,7 @@ fn pool(page_size: PageSize, [nr, free, resv, surplus, overcommit]: [u64; 5]) ->
 }
 
 impl Host {
-    fn situation(&self) -> Situation {
+    fn context(&self) -> AdviceContext {
         let size = shared_memory(self.shared_buffers);
         let size = if self.huge { size.next_multiple_of(self.page_size.bytes().0) } else { size };
         let start = 0x7f00_0000_0000;
@@ -132,7 +133,7 @@ impl Host {
             loss: None,
         };
         let command_line = self.at_boot.map(|pages| (Some(self.page_size), Pages(pages))).into_iter().collect();
-        Situation {
+        AdviceContext {
             status: Status::of(facts),
             server: Server {
                 major: 17,
@@ -161,6 +162,6 @@ impl Host {
     }
 
     fn recommendations(&self) -> Vec<Recommendation> {
-        recommendations(&self.situation(), &mut |buffers| Some(Bytes(shared_memory(buffers.0))))
+        recommendations(&self.context(), &mut |buffers| Some(Bytes(shared_memory(buffers.0))))
     }
 }

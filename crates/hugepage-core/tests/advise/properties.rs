@@ -1,7 +1,7 @@
 //! Over all kinds of hosts: no number beyond what the host can hold, none that falls short, and none that shrinks with
 //! more memory to serve.
 
-use hugepage_core::assess::HugePages;
+use hugepage_core::model::HugePages;
 use proptest::prelude::*;
 
 use super::{GIB, Host, MIB, page_size, shared_memory};
@@ -35,7 +35,7 @@ fn hosts() -> impl Strategy<Value = Host> {
 proptest! {
     #[test]
     fn never_more_than_the_host_holds_and_never_fewer_than_needed(host in hosts()) {
-        let status = host.situation().status;
+        let status = host.context().status;
         let capacity = status.capacity.unwrap().0;
         let share = status.share.unwrap();
         for row in host.recommendations() {
@@ -66,7 +66,7 @@ proptest! {
     fn monotonic_in_shared_buffers(host in hosts(), more in 1u64..4096) {
         let larger = Host { shared_buffers: host.shared_buffers + more * MIB, huge: false, ..host.clone() };
         let host = Host { huge: false, ..host };
-        let (before, after) = (host.situation().status, larger.situation().status);
+        let (before, after) = (host.context().status, larger.context().status);
         prop_assert!(after.to_land >= before.to_land && after.recommended >= before.recommended);
     }
 }

@@ -1,8 +1,8 @@
 //! Each rule, where it speaks and where it is silent.
 
 use hugepage_core::Bytes;
-use hugepage_core::assess::HugePages;
-use hugepage_core::read::cgroup::{Limit, Limits};
+use hugepage_core::model::HugePages;
+use hugepage_core::read::cgroup::{CgroupLimit, CgroupLimits};
 
 use super::{GIB, Host, MIB, page_size};
 
@@ -55,10 +55,10 @@ fn the_pool() {
 fn fragmented_memory_is_told() {
     let host = Host { huge: false, pool: [0; 5], ready: Some(10), ..Host::default() };
     let rows = host.recommendations();
-    assert!(rows[0].reason.contains("only 10 of the 534 more stand ready"), "{rows:?}");
+    assert!(rows[0].reason.contains("only 10 of 534 more pages can be allocated"), "{rows:?}");
     let at_boot = rows.iter().find(|row| row.setting == "hugepages").unwrap();
     assert_eq!(at_boot.recommended.as_deref(), Some("534"));
-    assert!(at_boot.reason.contains("only 10 stand ready"), "{at_boot:?}");
+    assert!(at_boot.reason.contains("only 10 of the 534 missing pages"), "{at_boot:?}");
     assert!(at_boot.command.as_ref().unwrap().contains("hugepagesz=2M hugepages=534"), "{at_boot:?}");
     // Enough lies ready: nothing has to wait for a boot.
     let rows = Host { ready: Some(534), ..host }.recommendations();
@@ -135,14 +135,17 @@ fn gigantic_pages() {
 
 #[test]
 fn limits_of_cgroups() {
-    let limit =
-        |megabytes| Limit { path: "/sys/fs/cgroup/a/x".to_owned(), limit: Bytes(megabytes * MIB), usage: Bytes(0) };
-    let fault = Limits { fault: vec![limit(1024)], ..Limits::default() };
+    let limit = |megabytes| CgroupLimit {
+        path: "/sys/fs/cgroup/a/x".to_owned(),
+        limit: Bytes(megabytes * MIB),
+        usage: Bytes(0),
+    };
+    let fault = CgroupLimits { fault: vec![limit(1024)], ..CgroupLimits::default() };
     let host = Host { pool: [534, 534, 534, 0, 9], at_boot: Some(534), ..Host::default() };
     check(&Host { limits: fault, ..host.clone() }, &["critical /sys/fs/cgroup/a/x: 1073741824 -> 1119879168"]);
-    let reserved = Limits { reservation: vec![limit(1024)], ..Limits::default() };
+    let reserved = CgroupLimits { reservation: vec![limit(1024)], ..CgroupLimits::default() };
     check(&Host { limits: reserved, ..host.clone() }, &["warning /sys/fs/cgroup/a/x: 1073741824 -> 1119879168"]);
-    check(&Host { limits: Limits { fault: vec![limit(1068)], ..Limits::default() }, ..host }, &[]);
+    check(&Host { limits: CgroupLimits { fault: vec![limit(1068)], ..CgroupLimits::default() }, ..host }, &[]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Why a segment is in base pages, and how many pages were missing.
 
 use hugepage_core::Pages;
-use hugepage_core::assess::{Cause, HugePages, Landing, PoolFact};
+use hugepage_core::model::{Cause, HugePages, Landing, PoolFact};
 use hugepage_core::read::pool::Pool;
 
 use super::{GIB, Server, hidden, known, page_size, pool, reservation};

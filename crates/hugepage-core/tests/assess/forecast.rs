@@ -1,7 +1,8 @@
 //! What a start would get: every refusal at its border, and that nothing is promised that is not there.
 
-use hugepage_core::assess::{Asked, Cause, Forecast, Ground, HugePages, Outlook, PoolFact, Product};
-use hugepage_core::read::cgroup::{Limit, Limits};
+use hugepage_core::assess::{Forecast, Outlook};
+use hugepage_core::model::{Asked, Cause, HugePages, PoolFact, PoolState, Product};
+use hugepage_core::read::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{Bytes, PageSize, Pages};
 use proptest::prelude::*;
@@ -17,7 +18,7 @@ fn asked(huge_pages: HugePages, sysv: bool) -> Asked {
 }
 
 /// nr, free, resv, surplus, overcommit.
-fn ground(counters: [u64; 5], limits: Limits) -> Ground {
+fn ground(counters: [u64; 5], limits: CgroupLimits) -> PoolState {
     let [nr, free, resv, surplus, overcommit] = counters;
     let pool = Pool {
         page_size: page(),
@@ -27,20 +28,21 @@ fn ground(counters: [u64; 5], limits: Limits) -> Ground {
         surplus: Some(Pages(surplus)),
         overcommit: Some(Pages(overcommit)),
     };
-    Ground { huge_page_size: Some(page()), pool: PoolFact::Known(pool), limits: Some(limits), lock_limit: None }
+    PoolState { huge_page_size: Some(page()), pool: PoolFact::Known(pool), limits: Some(limits), lock_limit: None }
 }
 
-fn limit(megabytes: u64, usage: u64) -> Limit {
-    Limit { path: "/limit".to_owned(), limit: Bytes(megabytes * MIB), usage: Bytes(usage * MIB) }
+fn limit(megabytes: u64, usage: u64) -> CgroupLimit {
+    CgroupLimit { path: "/limit".to_owned(), limit: Bytes(megabytes * MIB), usage: Bytes(usage * MIB) }
 }
 
 #[test]
 fn table_of_starts() {
     use HugePages::{Off, On, Try};
-    let reserved = |megabytes, usage| Limits { reservation: vec![limit(megabytes, usage)], ..Limits::default() };
-    let fault = |megabytes| Limits { fault: vec![limit(megabytes, 0)], ..Limits::default() };
-    let hidden = Limits { hidden_levels: true, ..Limits::default() };
-    let none = Limits::default();
+    let reserved =
+        |megabytes, usage| CgroupLimits { reservation: vec![limit(megabytes, usage)], ..CgroupLimits::default() };
+    let fault = |megabytes| CgroupLimits { fault: vec![limit(megabytes, 0)], ..CgroupLimits::default() };
+    let hidden = CgroupLimits { hidden_levels: true, ..CgroupLimits::default() };
+    let none = CgroupLimits::default();
     // Needs 70 pages. What is asked, own pages, pool, limits: outlook, guaranteed, missing, cause.
     for (huge_pages, own, counters, limits, outlook, guaranteed, missing, cause) in [
         (Try, 0, [70, 70, 0, 0, 0], none.clone(), "hugetlb", 70, 0, ""),
@@ -82,10 +84,10 @@ fn table_of_starts() {
 
 #[test]
 fn what_no_pool_could_mend() {
-    let enough = ground([700, 700, 0, 0, 0], Limits::default());
+    let enough = ground([700, 700, 0, 0, 0], CgroupLimits::default());
     let sysv = Forecast::of(&asked(HugePages::On, true), Some(Bytes(MIB)), &enough, Pages(0));
     assert_eq!((sysv.outlook, sysv.cause), (Outlook::Fails, Some(Cause::SysvSharedMemory)));
-    let nowhere = Ground { pool: PoolFact::Unsupported(vec![page()]), ..enough };
+    let nowhere = PoolState { pool: PoolFact::Unsupported(vec![page()]), ..enough };
     let forecast = Forecast::of(&asked(HugePages::Try, false), Some(Bytes(MIB)), &nowhere, Pages(0));
     assert_eq!((forecast.outlook, forecast.needed), (Outlook::Base, None));
     assert_eq!(forecast.cause, Some(Cause::PageSizeUnsupported));
@@ -105,7 +107,7 @@ proptest! {
         let used = touched.min(own + others);
         let counters = [nr, nr - used, own + others - used, surplus, 0];
         let huge_pages = if on { HugePages::On } else { HugePages::Try };
-        let ground = ground(counters, Limits::default());
+        let ground = ground(counters, CgroupLimits::default());
         let forecast = Forecast::of(&asked(huge_pages, false), Some(Bytes(size)), &ground, Pages(own));
         let needed = size.div_ceil(2 * MIB);
         let certain = (nr - surplus).saturating_sub(others);

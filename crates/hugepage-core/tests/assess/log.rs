@@ -1,12 +1,13 @@
 //! What goes into a server's log, in PostgreSQL's style: the message lower case without a period, the rest sentences.
 
-use hugepage_core::advise::log::{Message, allocated, threat_is_over, threatened};
-use hugepage_core::assess::{Cause, HugePages, Landing, Loss, PoolFact, Severity, Status, Threat};
-use hugepage_core::history::Lost;
+use hugepage_core::PageSize;
+use hugepage_core::advise::log::{LogMessage, allocated, threat_is_over, threatened};
+use hugepage_core::assess::{Severity, Status, Threat};
+use hugepage_core::model::{Cause, HugePages, Landing, Loss, Lost, PageKind, PoolFact};
 
 use super::{GIB, MIB, Server, fault, hidden, known, pool};
 
-fn assert_style(message: &Message) {
+fn assert_style(message: &LogMessage) {
     let is_sentence = |line: &str| line.ends_with('.') && line.starts_with(char::is_uppercase);
     assert!(message.message.starts_with(char::is_lowercase) && !message.message.ends_with('.'), "{message:?}");
     assert!(message.detail.iter().flat_map(|detail| detail.lines()).all(is_sentence), "{message:?}");
@@ -14,7 +15,9 @@ fn assert_style(message: &Message) {
 }
 
 fn lost(only_outlook: bool) -> Lost {
-    Lost { what: "was in huge pages of 2 MB, is in 4 kB pages".to_owned(), only_outlook }
+    let kind = |landing, kib| PageKind { landing, size: PageSize::from_kib(kib) };
+    let was = kind(Landing::Hugetlb, 2048);
+    if only_outlook { Lost::Outlook(was) } else { Lost::Pages { was, is: kind(Landing::Base, 4) } }
 }
 
 #[test]
@@ -29,21 +32,21 @@ fn blocks() {
             base.clone(),
             Some(lost(false)),
             true,
-            "shared memory has lost what it had: it was in huge pages of 2 MB, is in 4 kB pages",
+            "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages",
             Some(run),
         ),
         (
             Server { huge_pages: HugePages::Off, ..base.clone() },
             None,
             false,
-            "shared memory landed in 4 kB pages, as huge_pages = off asks",
+            "shared memory landed in 4 kB pages, as requested by huge_pages = off",
             None,
         ),
         (
             Server { landing: Some(Landing::Unknown), ..huge.clone() },
             None,
             true,
-            "where shared memory landed could not be found out",
+            "the pages of shared memory could not be determined",
             None,
         ),
         (Server { pool: PoolFact::Unknown, ..base }, None, true, "shared memory did not land in huge pages", None),
@@ -61,9 +64,8 @@ fn figures() {
     let detail = |server: Server| allocated(&server.status(), None, &[]).detail.unwrap();
     assert_eq!(
         detail(Server { pool: known(pool(600, 588, 500)), ..Server::default() }),
-        "Shared memory in huge pages: 1 GB of 1 GB (100%).\n\
-         Huge pages of 2 MB: 512 needed, 0 missing, 88 available; the pool has 600, of them 588 free, 500 reserved, 0 surplus.\n\
-         As asked (huge_pages = try)."
+        "Shared memory in huge pages: 1 GB of 1 GB (100%).\nHuge pages of 2 MB: 512 needed, 0 missing, 88 available; the \
+         pool has 600, of them 588 free, 500 reserved, 0 surplus.\nAs asked (huge_pages = try)."
     );
     assert_eq!(
         detail(Server { page_size: None, pool: PoolFact::Unsupported(Vec::new()), ..Server::in_base_pages() }),
@@ -104,17 +106,17 @@ fn threats() {
 #[test]
 fn what_is_uncertain_is_not_called_well() {
     let uncertain = Server { limits: hidden(), ..Server::default() }.status();
-    assert!(threat_is_over(&uncertain, Threat::RestartLoses).message.ends_with("but that is not certain"));
+    assert!(threat_is_over(&uncertain, Threat::RestartLoses).message.ends_with("but this is not guaranteed"));
     let well = Server::default().status();
-    assert!(threat_is_over(&well, Threat::RestartLoses).message.ends_with("would have its huge pages again"));
+    assert!(threat_is_over(&well, Threat::RestartLoses).message.ends_with("would get its huge pages again"));
 }
 
 /// A loss is a warning whatever the size; one of the outlook alone as long as it is so.
 #[test]
 fn verdict_after_a_loss() {
     let verdict = |server: Server, only_outlook: bool| {
-        let loss = Loss { at: "2026-11-21 10:00:00 UTC".to_owned(), lost: lost(only_outlook) };
-        let status = Status::of(hugepage_core::assess::Facts { loss: Some(loss), ..server.facts() });
+        let loss = Loss { at: humantime::parse_rfc3339("2026-11-21T10:00:00Z").unwrap(), lost: lost(only_outlook) };
+        let status = Status::of(hugepage_core::model::Facts { loss: Some(loss), ..server.facts() });
         (status.verdict().0, hugepage_core::advise::message(&status))
     };
     let small = Server { size: 100 * MIB, ..Server::in_base_pages() };
@@ -122,8 +124,8 @@ fn verdict_after_a_loss() {
     assert_eq!(severity, Severity::Warning);
     assert_eq!(
         message,
-        "Shared memory (100 MB) has lost what it had before the start of 2026-11-21 10:00:00 UTC: it was in huge pages of \
-         2 MB, is in 4 kB pages: the pool of 2 MB pages is empty where 50 are needed."
+        "Shared memory (100 MB) regressed at the start of 2026-11-21 10:00:00 UTC: it was in huge pages of 2 MB, is in 4 kB \
+         pages: the pool of 2 MB pages is empty; 50 are needed."
     );
     assert_eq!(verdict(Server::default(), true).0, Severity::Ok);
     assert_eq!(verdict(Server { pool: known(pool(100, 100, 0)), ..Server::default() }, true).0, Severity::Warning);
@@ -134,7 +136,7 @@ fn verdict_after_a_loss() {
 fn cause_of_the_start() {
     let grown = Server { pool: known(pool(512, 512, 0)), ..Server::in_base_pages() };
     let cause = |cause_at_start| {
-        let facts = hugepage_core::assess::Facts { cause_at_start, ..grown.clone().facts() };
+        let facts = hugepage_core::model::Facts { cause_at_start, ..grown.clone().facts() };
         Status::of(facts).cause
     };
     assert_eq!(cause(None), Some(Cause::Unknown));

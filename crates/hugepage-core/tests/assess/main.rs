@@ -11,8 +11,9 @@ mod properties;
 mod verdict;
 mod words;
 
-use hugepage_core::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Product, Segment, Status};
-use hugepage_core::read::cgroup::{Limit, Limits};
+use hugepage_core::assess::Status;
+use hugepage_core::model::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Product, Segment};
+use hugepage_core::read::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::pool::Pool;
@@ -34,7 +35,7 @@ struct Server {
     memory: u64,
     page_tables: u64,
     hugetlb: Option<u64>,
-    limits: Option<Limits>,
+    limits: Option<CgroupLimits>,
     reserve_percent: u32,
 }
 
@@ -50,7 +51,7 @@ impl Default for Server {
             memory: 16 * GIB,
             page_tables: 64 * MIB,
             hugetlb: None,
-            limits: Some(Limits::default()),
+            limits: Some(CgroupLimits::default()),
             reserve_percent: 20,
         }
     }
@@ -129,22 +130,25 @@ fn known(pool: Pool) -> PoolFact {
     PoolFact::Known(pool)
 }
 
-fn limit(limit: u64, usage: u64) -> Limit {
-    Limit { path: format!("/sys/fs/cgroup/limit_{limit}"), limit: Bytes(limit), usage: Bytes(usage) }
+fn limit(limit: u64, usage: u64) -> CgroupLimit {
+    CgroupLimit { path: format!("/sys/fs/cgroup/limit_{limit}"), limit: Bytes(limit), usage: Bytes(usage) }
 }
 
 /// Limits checked by mmap(2), all levels seen.
-fn reservation(limits: &[(u64, u64)]) -> Option<Limits> {
+fn reservation(limits: &[(u64, u64)]) -> Option<CgroupLimits> {
     let reservation = limits.iter().map(|&(bytes, usage)| limit(bytes, usage)).collect();
-    Some(Limits { reservation, ..Limits::default() })
+    Some(CgroupLimits { reservation, ..CgroupLimits::default() })
 }
 
 /// Limits checked at the first touch, all levels seen.
-fn fault(limits: &[(u64, u64)]) -> Option<Limits> {
-    Some(Limits { fault: limits.iter().map(|&(bytes, usage)| limit(bytes, usage)).collect(), ..Limits::default() })
+fn fault(limits: &[(u64, u64)]) -> Option<CgroupLimits> {
+    Some(CgroupLimits {
+        fault: limits.iter().map(|&(bytes, usage)| limit(bytes, usage)).collect(),
+        ..CgroupLimits::default()
+    })
 }
 
 /// No limits seen, and some levels can't be seen.
-fn hidden() -> Option<Limits> {
-    Some(Limits { hidden_levels: true, ..Limits::default() })
+fn hidden() -> Option<CgroupLimits> {
+    Some(CgroupLimits { hidden_levels: true, ..CgroupLimits::default() })
 }

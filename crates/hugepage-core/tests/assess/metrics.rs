@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hugepage_core::assess::page_tables::PageTables;
-use hugepage_core::assess::{Finding, HugePages, Landing, Status};
+use hugepage_core::assess::{Finding, Status};
 use hugepage_core::collect::pools::PoolRow;
-use hugepage_core::metrics::{Instance, Snapshot, text};
+use hugepage_core::metrics::{InstanceMetrics, MetricsSnapshot, text};
+use hugepage_core::model::{HugePages, Landing};
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{Bytes, Pages};
 
 use super::{GIB, MIB, Server, fault, known, pool, reservation};
 
-fn instance(name: &str, status: Status) -> Instance {
-    Instance {
+fn instance(name: &str, status: Status) -> InstanceMetrics {
+    InstanceMetrics {
         kind: "postgresql".to_owned(),
         name: name.to_owned(),
         status,
@@ -26,9 +27,13 @@ fn row(node: Option<u32>, pool: Pool) -> PoolRow {
     PoolRow { node, is_default: true, pool, limit: None, obtainable_now: None }
 }
 
-fn host(instances: Vec<Instance>) -> String {
+fn host(instances: Vec<InstanceMetrics>) -> String {
     let meminfo = instances.first().and_then(|instance| instance.status.facts.meminfo.clone());
-    text(&Snapshot { instances, pools: vec![row(None, pool(512, 12, 2)), row(Some(0), pool(512, 12, 0))], meminfo })
+    text(&MetricsSnapshot {
+        instances,
+        pools: vec![row(None, pool(512, 12, 2)), row(Some(0), pool(512, 12, 0))],
+        meminfo,
+    })
 }
 
 /// The samples as `name{labels}`, each once.
@@ -119,7 +124,7 @@ fn unknown_has_no_sample() {
     }
     assert_eq!(of(&samples, "hugepage_landed_in", ",landed_in=\"unknown\""), Some("1"));
 
-    let nothing = Snapshot { instances: Vec::new(), pools: Vec::new(), meminfo: None };
+    let nothing = MetricsSnapshot { instances: Vec::new(), pools: Vec::new(), meminfo: None };
     assert_eq!(hugepage_core::metrics::text(&nothing), "# EOF\n");
 }
 
@@ -133,7 +138,7 @@ fn what_is_counted_elsewhere() {
         of_shared_memory: Some(Bytes(600)),
     };
     let limited = Server { limits: reservation(&[(2 * GIB, GIB)]), ..Server::default() };
-    let counted = Instance {
+    let counted = InstanceMetrics {
         page_tables: Some(sum),
         page_tables_at_max: Some(Bytes(9000)),
         generation: Some(3),
@@ -159,7 +164,7 @@ fn what_is_counted_elsewhere() {
 #[test]
 fn several_instances_and_odd_names() {
     let other = instance("/var/lib/a \"b\"\\c\nd", Server::in_base_pages().status());
-    let oracle = Instance { kind: "oracle".to_owned(), ..instance("/pg", Server::default().status()) };
+    let oracle = InstanceMetrics { kind: "oracle".to_owned(), ..instance("/pg", Server::default().status()) };
     let text = host(vec![instance("/pg", Server::default().status()), other, oracle]);
     assert!(text.contains(r#"hugepage_verdict{kind="postgresql",name="/var/lib/a \"b\"\\c\nd"} 2"#), "{text}");
     assert!(text.contains(r#"hugepage_verdict{kind="oracle",name="/pg"} 0"#), "{text}");

@@ -1,7 +1,8 @@
 //! An SGA: what is said of it, and what its next start would land in.
 
 use hugepage_core::advise::{hint, message};
-use hugepage_core::assess::{HugePages, Landing, LockLimit, Product, Status};
+use hugepage_core::assess::Status;
+use hugepage_core::model::{HugePages, Landing, LockLimit, Product};
 use hugepage_core::{Bytes, PageSize};
 
 use super::*;
@@ -49,74 +50,71 @@ fn words_and_outlook_of_an_sga() {
         ),
         (
             "the pool shrunk under it", Sga { pool: (256, 0), ..SGA }, "warning", "mixed",
-            "The SGA (1 GB) is in huge pages, but a restart would lose a part of them: 512 pages of 2 MB are needed \
-             and 256 are certain.",
+            "The SGA (1 GB) is in huge pages, but a restart would lose a part of them: only 256 of the 512 pages of 2 MB \
+             needed are guaranteed.",
             Some("Run \"sysctl -w vm.nr_hugepages=512\"."),
         ),
         (
             "mixed", Sga { huge: 511, pool: (511, 0), ..SGA }, "warning", "mixed",
-            "The SGA (1 GB) is in huge pages for 1022 MB, in base pages for the other 2 MB although huge pages were \
-             asked for: the pool has 511 pages of 2 MB where 512 are needed (1 missing).",
+            "The SGA (1 GB) is in huge pages for 1022 MB, in base pages for the other 2 MB although huge pages were asked \
+             for: the pool has 511 pages of 2 MB; 512 are needed (1 missing).",
             Some("Run \"sysctl -w vm.nr_hugepages=512\" and restart the instance."),
         ),
         (
             "mixed, and ONLY at the next start", Sga { huge: 511, pool: (511, 0), asked: HugePages::On, ..SGA }, "critical", "fails",
-            "The next start would fail, because use_large_pages = ONLY and 512 pages of 2 MB are needed and 511 are \
-             certain.",
+            "The next start would fail: use_large_pages = ONLY, and only 511 of the 512 pages of 2 MB needed are guaranteed.",
             Some("Run \"sysctl -w vm.nr_hugepages=512\"."),
         ),
         (
             "none, an empty pool", Sga { pool: (0, 0), ..none }, "warning", "base",
-            "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: the pool of 2 MB pages is empty \
-             where 512 are needed.",
+            "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: the pool of 2 MB pages is empty; 512 are \
+             needed.",
             Some("Run \"sysctl -w vm.nr_hugepages=512\" and restart the instance."),
         ),
         (
             "none, a pool for a part", Sga { pool: (100, 100), ..none }, "warning", "mixed",
-            "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: the pool has 100 pages of 2 MB \
-             where 512 are needed (412 missing).",
+            "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: the pool has 100 pages of 2 MB; 512 are \
+             needed (412 missing).",
             Some("Run \"sysctl -w vm.nr_hugepages=512\" and restart the instance."),
         ),
         (
             "the same on 11.2.0.2", Sga { pool: (100, 100), may_mix: false, ..none }, "warning", "base",
-            "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: the pool has 100 pages of 2 MB \
-             where 512 are needed (412 missing).",
+            "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: the pool has 100 pages of 2 MB; 512 are \
+             needed (412 missing).",
             Some("Run \"sysctl -w vm.nr_hugepages=512\" and restart the instance."),
         ),
         (
             "none, and enough by now", Sga { pool: (512, 512), ..none }, "warning", "hugetlb",
-            "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: they were missing when the \
-             instance started, and all 512 pages of 2 MB needed could be had now.",
+            "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: they were unavailable when the instance \
+             started; all 512 pages of 2 MB needed are available now.",
             Some("Restart the instance."),
         ),
         (
             "memlock", Sga { pool: (512, 512), lock_limit: Some(LockLimit::Memlock(Bytes(64 * KIB))), ..none }, "warning", "base",
-            "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: the instance may lock 64 kB of the \
-             1 GB needed.",
-            Some("Set memlock of the instance's owner in limits.conf to at least 1048576 kB and restart the instance \
-             (MOS 2049901.1)."),
+            "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: its memlock limit is 64 kB; 1 GB is needed.",
+            Some("Set memlock of the instance's owner in limits.conf to at least 1048576 kB and restart the instance (MOS \
+                  2049901.1)."),
         ),
         (
             "the group", Sga { pool: (512, 512), lock_limit: Some(LockLimit::ShmGroup { gid: 54321 }), ..none }, "warning", "base",
-            "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: the kernel lets only processes of \
-             the group vm.hugetlb_shm_group have them, and it is none.",
+            "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: its owner is not in the group of \
+             vm.hugetlb_shm_group.",
             Some("Run \"sysctl -w vm.hugetlb_shm_group=54321\" and restart the instance."),
         ),
         (
             "MEMORY_TARGET", Sga { pool: (512, 512), memory_target: true, ..none }, "warning", "base",
-            "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: with MEMORY_TARGET it is files in \
-             /dev/shm, which never have them.",
+            "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: MEMORY_TARGET puts the SGA into files in \
+             /dev/shm, which cannot use huge pages.",
             Some("Set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET and restart the instance."),
         ),
         (
             "FALSE beside a pool for it", Sga { pool: (512, 512), asked: HugePages::Off, ..none }, "warning", "base",
-            "The pool has 512 huge pages of 2 MB, but 0 are all that anybody running needs: 1 GB lie idle.",
-            Some("If nothing else is to start that uses them, run \"sysctl -w vm.nr_hugepages=0\"."),
+            "The pool has 512 pages of 2 MB, running servers need 0, and 1 GB is unused.",
+            Some("Run \"sysctl -w vm.nr_hugepages=0\", unless a stopped server needs these pages."),
         ),
         (
             "ONLY, and nothing is left", Sga { pool: (0, 0), asked: HugePages::On, ..none }, "critical", "fails",
-            "The next start would fail, because use_large_pages = ONLY and 512 pages of 2 MB are needed and 0 are \
-             certain.",
+            "The next start would fail: use_large_pages = ONLY, and only 0 of the 512 pages of 2 MB needed are guaranteed.",
             Some("Run \"sysctl -w vm.nr_hugepages=512\"."),
         ),
     ];

@@ -1,8 +1,9 @@
 //! Who has what of a pool, what a restart would get of it, and what a host can hold.
 
 use hugepage_core::assess::pool_share::capacity;
-use hugepage_core::assess::{HugePages, Landing, Outlook, PoolFact, Share};
-use hugepage_core::read::cgroup::Limits;
+use hugepage_core::assess::{Outlook, Share};
+use hugepage_core::model::{HugePages, Landing, PoolFact};
+use hugepage_core::read::cgroup::CgroupLimits;
 use hugepage_core::read::maps;
 use hugepage_core::read::pool::Pool;
 use hugepage_core::read::smaps::Usage;
@@ -46,8 +47,10 @@ fn shares() {
 fn outlooks() {
     let huge = Server::default();
     let base = Server::in_base_pages();
-    let two_levels =
-        Limits { reservation: vec![limit(900 * MIB, 0), limit(4 * GIB, 3 * GIB + 200 * MIB)], ..Limits::default() };
+    let two_levels = CgroupLimits {
+        reservation: vec![limit(900 * MIB, 0), limit(4 * GIB, 3 * GIB + 200 * MIB)],
+        ..CgroupLimits::default()
+    };
     let cases = [
         ("all own", huge.clone(), Outlook::Hugetlb),
         ("a pool one page short", Server { pool: known(pool(511, 0, 0)), ..huge.clone() }, Outlook::Base),
@@ -105,7 +108,7 @@ fn outlooks() {
         (
             "levels that can't be seen, but one that refuses",
             Server {
-                limits: reservation(&[(0, 0)]).map(|limits| Limits { hidden_levels: true, ..limits }),
+                limits: reservation(&[(0, 0)]).map(|limits| CgroupLimits { hidden_levels: true, ..limits }),
                 ..huge.clone()
             },
             Outlook::Base,

@@ -1,7 +1,8 @@
 //! What must hold whatever the kernel says.
 
-use hugepage_core::assess::{Finding, HugePages, Landing, Outlook, PoolFact, Severity, Status};
-use hugepage_core::read::cgroup::{Limit, Limits};
+use hugepage_core::assess::{Finding, Outlook, Severity, Status};
+use hugepage_core::model::{HugePages, Landing, PoolFact};
+use hugepage_core::read::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{Bytes, PageSize, Pages, advise};
 use proptest::prelude::*;
@@ -31,7 +32,7 @@ fn pools() -> impl Strategy<Value = Pool> {
     )
 }
 
-fn limits() -> impl Strategy<Value = Vec<Limit>> {
+fn limits() -> impl Strategy<Value = Vec<CgroupLimit>> {
     let bytes = || prop_oneof![0..4 * GIB, any::<u64>()];
     prop::collection::vec((bytes(), bytes()).prop_map(|(bytes, usage)| limit(bytes, usage)), 0..4)
 }
@@ -58,7 +59,8 @@ fn servers() -> impl Strategy<Value = Server> {
             (memory, page_tables, hugetlb, reserve_percent),
         )| {
             let page_size = pool.known().map_or(other, |pool| pool.page_size);
-            let limits = levels.map(|(fault, reservation, hidden_levels)| Limits { fault, reservation, hidden_levels });
+            let limits =
+                levels.map(|(fault, reservation, hidden_levels)| CgroupLimits { fault, reservation, hidden_levels });
             // The server that asks for none has none.
             let none = huge_pages == HugePages::Off && landing == Some(Hugetlb);
             Server {

@@ -1,7 +1,8 @@
 //! The rules of the verdict, each at its border, and which of several speaks.
 
 use hugepage_core::Pages;
-use hugepage_core::assess::{Cause, Finding, HugePages, Landing, PoolFact, Severity};
+use hugepage_core::assess::{Finding, Severity};
+use hugepage_core::model::{Cause, HugePages, Landing, PoolFact};
 use hugepage_core::read::pool::Pool;
 
 use super::{GIB, KIB, MIB, Server, fault, hidden, known, pool, reservation};

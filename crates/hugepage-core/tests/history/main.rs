@@ -6,8 +6,10 @@ mod killed;
 mod places;
 mod regressions;
 
-use hugepage_core::history::record::{Instance, VERSION};
+use hugepage_core::assess::Outlook;
+use hugepage_core::history::record::{InstanceIdentity, VERSION};
 use hugepage_core::history::{Event, HistoryFile, Record};
+use hugepage_core::model::Landing;
 
 /// A server in 70 huge pages of 2 MB, as asked and for certain; `number` tells records apart.
 fn record(number: i64) -> Record {
@@ -22,7 +24,7 @@ fn record(number: i64) -> Record {
         boot_id: None,
         instance: instance(),
         segment: None,
-        landed_in: "hugetlb".to_owned(),
+        landed_in: Landing::Hugetlb,
         page_size: Some(2 << 20),
         shared_memory: Some(140 << 20),
         pages_needed: Some(70),
@@ -31,7 +33,7 @@ fn record(number: i64) -> Record {
         resv_hugepages: Some(63),
         surplus_hugepages: Some(0),
         page_tables: Some(8 << 20),
-        restart_outlook: "hugetlb".to_owned(),
+        restart_outlook: Outlook::Hugetlb,
         cause: None,
         threats: Vec::new(),
         lost: None,
@@ -39,8 +41,8 @@ fn record(number: i64) -> Record {
     }
 }
 
-fn instance() -> Instance {
-    Instance {
+fn instance() -> InstanceIdentity {
+    InstanceIdentity {
         machine: "57e36840".to_owned(),
         directory: "/var/lib/postgresql/15/main".to_owned(),
         system_identifier: "7710572194914248055".to_owned(),

@@ -1,8 +1,10 @@
 //! A plausible server on each machine, from its files to the sentence that a person reads.
 
 use hugepage_core::advise;
-use hugepage_core::assess::{Asked, HugePages, Product, Status};
+use hugepage_core::assess::Status;
+use hugepage_core::collect::CgroupView;
 use hugepage_core::collect::server::facts;
+use hugepage_core::model::{Asked, HugePages, Product};
 use hugepage_core::read::cgroup::Hierarchy;
 use hugepage_core::{Bytes, Notes, PageSize};
 
@@ -22,7 +24,7 @@ struct Case {
     notes: &'static [&'static str],
 }
 
-const HIDDEN: &str = "cgroup limits that can't be seen from here may hold too";
+const HIDDEN: &str = "cgroup limits that are not visible from here may apply too";
 
 #[rustfmt::skip]
 const CASES: &[Case] = &[
@@ -31,7 +33,7 @@ const CASES: &[Case] = &[
         words: ["base", "warning", "pool_empty", "base"],
         pages: [Some(132), Some(132), Some(132), Some(407)],
         message: "Shared memory (65.5 GB) is in 64 kB pages although huge pages were asked for: the pool of 512 MB pages is \
-                  empty where 132 are needed.",
+                  empty; 132 are needed.",
         hint: Some("Run \"sysctl -w vm.nr_hugepages=132\" and restart the server."),
         notes: &[],
     },
@@ -39,8 +41,8 @@ const CASES: &[Case] = &[
         host: "aarch64-64k", huge_pages: HugePages::Try, huge_page_size: Some(2 * MIB),
         words: ["base", "warning", "pool_too_small", "base"],
         pages: [Some(33_566), Some(33_550), Some(33_566), Some(104_422)],
-        message: "Shared memory (65.5 GB) is in 64 kB pages although huge pages were asked for: the pool has 16 pages of \
-                  2 MB where 33566 are needed (33550 missing).",
+        message: "Shared memory (65.5 GB) is in 64 kB pages although huge pages were asked for: the pool has 16 pages of 2 \
+                  MB; 33566 are needed (33550 missing).",
         hint: Some("Run \"echo 33566 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages\" and restart the server."),
         notes: &[],
     },
@@ -57,8 +59,8 @@ const CASES: &[Case] = &[
         host: "cgroup1-container", huge_pages: HugePages::Try, huge_page_size: None,
         words: ["hugetlb", "critical", "", "unknown"],
         pages: [Some(1060), Some(0), Some(1060), Some(12_842)],
-        message: "Shared memory (2120 MB) is in huge pages, but a cgroup allows only 1 GB of them: what touches more is \
-                  killed by SIGBUS, or fails to read as if its files were damaged.",
+        message: "Shared memory (2120 MB) is in huge pages, but a cgroup allows only 1 GB of them: a process that touches \
+                  more is killed by SIGBUS, or its reads fail.",
         hint: Some("Set /sys/fs/cgroup/hugetlb/hugetlb.2MB.limit_in_bytes to at least 2222981120 bytes."),
         notes: &[HIDDEN],
     },
@@ -66,8 +68,8 @@ const CASES: &[Case] = &[
         host: "cgroup2-container", huge_pages: HugePages::Try, huge_page_size: None,
         words: ["base", "warning", "cgroup_limit", "base"],
         pages: [Some(1060), Some(548), Some(1060), Some(12_842)],
-        message: "Shared memory (2118 MB) is in 4 kB pages although huge pages were asked for: a cgroup leaves room to \
-                  reserve 1 GB of the 2118 MB needed.",
+        message: "Shared memory (2118 MB) is in 4 kB pages although huge pages were asked for: a cgroup allows only 1 GB of \
+                  the 2118 MB needed.",
         hint: Some("Set /sys/fs/cgroup/hugetlb.2MB.rsvd.max to at least 2222981120 bytes and restart the server."),
         notes: &[HIDDEN],
     },
@@ -83,8 +85,8 @@ const CASES: &[Case] = &[
         host: "default-1g", huge_pages: HugePages::Try, huge_page_size: None,
         words: ["hugetlb", "warning", "", "base"],
         pages: [Some(33), Some(0), Some(33), Some(100)],
-        message: "Shared memory (33 GB) is in huge pages, but a restart, or a crash of one backend, would lose them: 33 \
-                  pages of 1 GB are needed and 20 are certain.",
+        message: "Shared memory (33 GB) is in huge pages, but a restart, or a crash of one backend, would lose them: only \
+                  20 of the 33 pages of 1 GB needed are guaranteed.",
         hint: Some("Run \"sysctl -w vm.nr_hugepages=33\"."),
         notes: &[],
     },
@@ -92,7 +94,7 @@ const CASES: &[Case] = &[
         host: "default-1g", huge_pages: HugePages::On, huge_page_size: None,
         words: ["hugetlb", "critical", "", "fails"],
         pages: [Some(33), Some(0), Some(33), Some(100)],
-        message: "The next start would fail, because huge_pages = on and 33 pages of 1 GB are needed and 20 are certain.",
+        message: "The next start would fail: huge_pages = on, and only 20 of the 33 pages of 1 GB needed are guaranteed.",
         hint: Some("Run \"sysctl -w vm.nr_hugepages=33\"."),
         notes: &[],
     },
@@ -134,7 +136,7 @@ const CASES: &[Case] = &[
         words: ["hugetlb", "notice", "", "unknown"],
         pages: [Some(537), Some(0), Some(537), Some(3182)],
         message: "Shared memory (1074 MB) is in 537 huge pages of 2 MB, but whether a restart gets huge pages depends on \
-                  cgroup limits that can't be seen from here.",
+                  cgroup limits that are not visible from here.",
         hint: None,
         notes: &[
             "could not understand \"/proc/self/mountinfo\": no cgroup file system with the hugetlb controller is mounted",
@@ -154,8 +156,8 @@ const CASES: &[Case] = &[
         host: "rhel7", huge_pages: HugePages::Try, huge_page_size: None,
         words: ["base", "warning", "pool_too_small", "base"],
         pages: [Some(1060), Some(1), Some(1060), Some(2258)],
-        message: "Shared memory (2118 MB) is in 4 kB pages although huge pages were asked for: the pool has 1059 pages of \
-                  2 MB where 1060 are needed (1 missing).",
+        message: "Shared memory (2118 MB) is in 4 kB pages although huge pages were asked for: the pool has 1059 pages of 2 \
+                  MB; 1060 are needed (1 missing).",
         hint: Some("Run \"sysctl -w vm.nr_hugepages=1060\" and restart the server."),
         notes: &[],
     },
@@ -164,7 +166,7 @@ const CASES: &[Case] = &[
         words: ["partial thp", "warning", "pool_empty", "base"],
         pages: [Some(537), Some(537), Some(537), Some(3182)],
         message: "Shared memory (1074 MB) is in 4 kB pages although huge pages were asked for: the pool of 2 MB pages is \
-                  empty where 537 are needed.",
+                  empty; 537 are needed.",
         hint: Some("Run \"sysctl -w vm.nr_hugepages=537\" and restart the server."),
         notes: &[],
     },
@@ -172,8 +174,8 @@ const CASES: &[Case] = &[
         host: "two-nodes", huge_pages: HugePages::Try, huge_page_size: None,
         words: ["base", "warning", "pool_taken", "base"],
         pages: [Some(16_758), Some(4758), Some(24_758), Some(49_475)],
-        message: "Shared memory (32.7 GB) is in 4 kB pages although huge pages were asked for: of the pool's 20000 pages of \
-                  2 MB others leave 12000 where 16758 are needed (4758 missing).",
+        message: "Shared memory (32.7 GB) is in 4 kB pages although huge pages were asked for: only 12000 of the pool's \
+                  20000 pages of 2 MB are available; 16758 are needed (4758 missing).",
         hint: Some("Run \"sysctl -w vm.nr_hugepages=24758\" and restart the server."),
         notes: &[],
     },
@@ -193,7 +195,7 @@ fn from_files_to_sentences() {
         };
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
-        let view = hierarchy.as_ref().map(Option::as_ref);
+        let view = CgroupView::of(hierarchy.as_ref());
         let facts = facts(&root, asked, Some(segment(&root)), view, 20, &mut notes);
         let status = Status::of(facts);
 

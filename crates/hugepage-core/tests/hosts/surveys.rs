@@ -1,9 +1,9 @@
 //! What several files say together: the pools of a host and the shared memory of a process.
 
-use hugepage_core::assess::Landing;
-use hugepage_core::collect::segments::{self, Role};
+use hugepage_core::collect::segments::{self, SegmentRole};
 use hugepage_core::collect::{CgroupView, limits, pools};
-use hugepage_core::read::cgroup::{Hierarchy, Limits};
+use hugepage_core::model::Landing;
+use hugepage_core::read::cgroup::{CgroupLimits, Hierarchy};
 use hugepage_core::{Notes, PageSize};
 
 use super::{GIB, KIB, MIB, host, notes_of, page_size, segment};
@@ -14,7 +14,7 @@ type PoolCase = (u64, Option<u32>, bool, u64, Option<u64>, Option<u64>, Option<u
 #[test]
 fn pools_with_what_is_obtainable() {
     let missing = "could not list \"/sys/kernel/mm/hugepages\": No such file or directory";
-    let hidden = "cgroup limits that can't be seen from here may hold too";
+    let hidden = "cgroup limits that are not visible from here may apply too";
     let mounts =
         "could not understand \"/proc/self/mountinfo\": no cgroup file system with the hugetlb controller is mounted";
     let cases: [(&str, &[PoolCase], &[&str]); 8] = [
@@ -84,7 +84,7 @@ fn pools_with_what_is_obtainable() {
         let root = host(name);
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
-        let view: CgroupView<'_> = hierarchy.as_ref().map(Option::as_ref);
+        let view = CgroupView::of(hierarchy.as_ref());
         let rows = pools::rows(&root, view, &mut notes);
         let found: Vec<PoolCase> = rows
             .iter()
@@ -117,9 +117,9 @@ fn shared_memory_of_a_server() {
         let found: Vec<_> =
             rows.iter().map(|row| (row.role, row.mapping.name(), row.mapping.page_size, row.landing)).collect();
         let expected = [
-            (Role::Main, mapping, main.page_size, landing),
-            (Role::Dynamic, "PostgreSQL.3391048166", PageSize::new(base), Landing::Base),
-            (Role::Interlock, "SYSV0052e2c1", PageSize::new(base), Landing::Base),
+            (SegmentRole::Main, mapping, main.page_size, landing),
+            (SegmentRole::Dynamic, "PostgreSQL.3391048166", PageSize::new(base), Landing::Base),
+            (SegmentRole::Interlock, "SYSV0052e2c1", PageSize::new(base), Landing::Base),
         ];
         assert_eq!(found, expected, "{name}");
 
@@ -134,11 +134,11 @@ fn shared_memory_of_a_server() {
 /// No hierarchy limits nothing; one that could not be found may limit all.
 #[test]
 fn no_cgroups_and_unknown_ones() {
-    for (name, expected) in [("linux-2.6.9", Some(Limits::default())), ("no-sys", None)] {
+    for (name, expected) in [("linux-2.6.9", Some(CgroupLimits::default())), ("no-sys", None)] {
         let root = host(name);
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
-        let found = limits(&root, hierarchy.as_ref().map(Option::as_ref), page_size(2 * MIB), &mut notes);
+        let found = limits(&root, CgroupView::of(hierarchy.as_ref()), page_size(2 * MIB), &mut notes);
         assert_eq!(found, expected, "{name}");
         assert_eq!(notes.into_vec().is_empty(), expected.is_some(), "{name}: what is unknown has a note");
     }

@@ -3,7 +3,9 @@
 use std::os::unix::fs::symlink;
 
 use hugepage_core::read::oracle::oratab;
-use hugepage_core::read::oracle::{self, Instance, Kind, Parameters, Process, Role, Search, locate};
+use hugepage_core::read::oracle::{
+    self, OracleInstance, OracleKind, OracleProcess, OracleRole, Parameters, Search, locate,
+};
 use hugepage_core::{Bytes, Notes};
 
 use super::*;
@@ -11,11 +13,11 @@ use super::*;
 const BASE: &str = "u01/app/oracle";
 const HOME: &str = "/u01/app/oracle/product/19.0.0/dbhome_1";
 
-fn instance(kind: Kind, sid: &str) -> Instance {
-    Instance { kind, sid: sid.to_owned() }
+fn instance(kind: OracleKind, sid: &str) -> OracleInstance {
+    OracleInstance { kind, sid: sid.to_owned() }
 }
 
-fn search<'a>(instance: &'a Instance, home: &'a str) -> Search<'a> {
+fn search<'a>(instance: &'a OracleInstance, home: &'a str) -> Search<'a> {
     Search { instance, home: Some(home), diagnostic_dest: None, pmon: None }
 }
 
@@ -44,24 +46,24 @@ fn alert_logs_of_all_kinds() {
     files.push(("opt/oracle/install/orabasetab", "#comment\n/opt/oracle:/listed/base:OraHome1:N:\n"));
     let (_directory, root) = tree(&files);
     for (kind, sid, home, place) in [
-        (Kind::Database, "orcl1", HOME, Some(0)),
+        (OracleKind::Database, "orcl1", HOME, Some(0)),
         // In a cluster oratab says orcl.
-        (Kind::Database, "orcl", HOME, Some(0)),
-        (Kind::Database, "my_db", HOME, Some(2)),
-        (Kind::Asm, "+ASM1", grid, Some(3)),
-        (Kind::ManagementDatabase, "-MGMTDB", grid, Some(4)),
-        (Kind::AsmProxy, "+APX1", grid, Some(5)),
-        (Kind::Database, "lone", "/home", Some(6)),
-        (Kind::Database, "tab", "/opt/oracle", Some(8)),
-        (Kind::Database, "none", HOME, None),
-        (Kind::Database, "orcl1", "/nowhere", None),
+        (OracleKind::Database, "orcl", HOME, Some(0)),
+        (OracleKind::Database, "my_db", HOME, Some(2)),
+        (OracleKind::Asm, "+ASM1", grid, Some(3)),
+        (OracleKind::ManagementDatabase, "-MGMTDB", grid, Some(4)),
+        (OracleKind::AsmProxy, "+APX1", grid, Some(5)),
+        (OracleKind::Database, "lone", "/home", Some(6)),
+        (OracleKind::Database, "tab", "/opt/oracle", Some(8)),
+        (OracleKind::Database, "none", HOME, None),
+        (OracleKind::Database, "orcl1", "/nowhere", None),
     ] {
         let instance = instance(kind, sid);
         let (found, notes) = alert_log_of(&root, &search(&instance, home));
         assert_eq!(found, place.map(|place: usize| format!("/{}", paths[place])), "{sid}");
         assert_eq!(notes, [""; 0], "{sid}");
     }
-    let far = instance(Kind::Database, "far");
+    let far = instance(OracleKind::Database, "far");
     let (found, _) = alert_log_of(&root, &Search { diagnostic_dest: Some("/u02"), ..search(&far, HOME) });
     assert_eq!(found.unwrap(), format!("/{}", paths[7]));
 }
@@ -83,7 +85,7 @@ fn a_log_that_was_cut_is_made_up_for_by_the_other() {
     ] {
         let files = [(text.as_str(), content), (xml.as_str(), other.as_str())];
         let (_directory, root) = tree(&files[..1 + usize::from(with_other)]);
-        let instance = instance(Kind::Database, "x");
+        let instance = instance(OracleKind::Database, "x");
         let start = search(&instance, HOME).last_start(&InstanceFiles::own(&root), &mut Notes::default());
         let start = start.map(|(log, start)| (log, start.at.is_some()));
         assert_eq!(start, found.map(|(log, whole)| (format!("/{log}"), whole)), "{with_other} {content}");
@@ -98,7 +100,7 @@ fn of_two_logs_of_one_sid_the_later_counts() {
         let (directory, root) = tree(&[(&format!("{BASE}/{old}"), ""), (&format!("{BASE}/{new}"), "")]);
         let file = fs::File::open(directory.path().join(BASE).join(old)).unwrap();
         file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
-        let instance = instance(Kind::Database, "x");
+        let instance = instance(OracleKind::Database, "x");
         assert_eq!(alert_log_of(&root, &search(&instance, HOME)).0.unwrap(), format!("/{BASE}/{new}"));
     }
 }
@@ -114,13 +116,13 @@ fn an_open_file_leads_to_a_log_anywhere() {
     for (name, target) in [("0", "/dev/null"), ("5", "/odd/place/diag/rdbms/q/my_db/trace/my_db_pmon_77.trc")] {
         symlink(target, directory.path().join("proc/77/fd").join(name)).unwrap();
     }
-    let process = Process::read(&root, 77).unwrap().unwrap();
-    assert_eq!(process.role, Role::Pmon);
+    let process = OracleProcess::read(&root, 77).unwrap().unwrap();
+    assert_eq!(process.role, OracleRole::Pmon);
     let search = Search { instance: &process.instance, home: None, diagnostic_dest: None, pmon: Some((&root, 77)) };
     let (found, notes) = alert_log_of(&root, &search);
     assert_eq!(found.unwrap(), "/odd/place/diag/rdbms/q/my_db/trace/alert_my_db.log");
     assert_eq!(notes, [""; 0]);
-    assert_eq!(Process::read(&root, 78).unwrap(), None);
+    assert_eq!(OracleProcess::read(&root, 78).unwrap(), None);
 }
 
 #[test]
@@ -134,7 +136,7 @@ fn what_stands_in_the_way_is_passed_by_and_never_waited_for() {
     let log = below.join("a/x/trace/alert_x.log");
     let status = std::process::Command::new("mkfifo").arg(&log).status().unwrap();
     assert!(status.success());
-    let database = instance(Kind::Database, "x");
+    let database = instance(OracleKind::Database, "x");
     assert_eq!(alert_log_of(&root, &search(&database, HOME)), (None, Vec::new()));
     // Asked for all the same, it is refused.
     let error =
@@ -142,7 +144,7 @@ fn what_stands_in_the_way_is_passed_by_and_never_waited_for() {
     assert!(error.to_string().ends_with("alert_x.log\": it is not a regular file"), "{error}");
     let error = oracle::last_start(&InstanceFiles::own(&root), "/u01/app/oracle/diag/rdbms/loop").unwrap_err();
     assert!(error.to_string().contains("Too many levels of symbolic links"), "{error}");
-    let asm = instance(Kind::Asm, "+ASM");
+    let asm = instance(OracleKind::Asm, "+ASM");
     let (found, notes) = alert_log_of(&root, &search(&asm, HOME));
     assert_eq!((found, notes.len()), (None, 1), "{notes:?}");
     assert!(notes[0].contains("could not list"), "{notes:?}");
@@ -150,7 +152,7 @@ fn what_stands_in_the_way_is_passed_by_and_never_waited_for() {
 
 #[test]
 fn parameter_files_in_the_order_of_a_start() {
-    let instance = instance(Kind::Database, "T1");
+    let instance = instance(OracleKind::Database, "T1");
     let files = ["spfileT1.ora", "spfile.ora", "initT1.ora"].map(|name| format!("{HOME}/dbs/{name}"));
     let base = format!("/{BASE}/dbs/spfileT1.ora");
     for present in 0..16_usize {

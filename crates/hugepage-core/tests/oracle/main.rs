@@ -12,7 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use hugepage_core::read::oracle::{LastStart, alert_log};
-use hugepage_core::read::rlimit::Limit;
+use hugepage_core::read::rlimit::Rlimit;
 use hugepage_core::read::{InstanceFiles, Root};
 
 const MIB: u64 = 1 << 20;
@@ -107,9 +107,9 @@ fn facts(start: &LastStart) -> Vec<String> {
     facts
 }
 
-fn limit(limit: Limit) -> String {
+fn limit(limit: Rlimit) -> String {
     match limit {
-        Limit::Unlimited => "unlimited".to_owned(),
-        Limit::At(size) => size.to_string(),
+        Rlimit::Unlimited => "unlimited".to_owned(),
+        Rlimit::At(size) => size.to_string(),
     }
 }

@@ -1,7 +1,8 @@
 //! What instances need, and what Oracle's script makes of it.
 
 use hugepage_core::assess::oracle_size::{
-    self, Down, EXTRA, Need, SPARE, ScriptCount, Segment, granule, hugepages_settings, script_knows_kernel, when_down,
+    self, EXTRA, OracleNeed, SPARE, ScriptCount, SgaSegment, StoppedOracle, granule, hugepages_settings,
+    script_knows_kernel, when_down,
 };
 use hugepage_core::{Bytes, PageSize, Pages};
 use proptest::prelude::*;
@@ -33,7 +34,7 @@ fn granules_at_their_borders() {
 
 #[test]
 fn an_instance_that_is_down() {
-    let pages = |count| Need::Pages(Pages(count));
+    let pages = |count| OracleNeed::Pages(Pages(count));
     for (expected, sga_max_size, automatic_memory, need) in [
         (Some(1537), None, false, pages(1541)),
         (None, Some(3 * GIB), false, pages(1540)),
@@ -42,18 +43,19 @@ fn an_instance_that_is_down() {
         (None, Some(1201 * MIB), false, pages(612)),
         (Some(1537), Some(3 * GIB), false, pages(1541)),
         (Some(769), Some(3 * GIB), false, pages(1540)),
-        (Some(0), None, false, Need::Unknown),
-        (None, None, false, Need::Unknown),
-        (Some(1537), Some(3 * GIB), true, Need::AutomaticMemory),
+        (Some(0), None, false, OracleNeed::Unknown),
+        (None, None, false, OracleNeed::Unknown),
+        (Some(1537), Some(3 * GIB), true, OracleNeed::AutomaticMemory),
     ] {
-        let down = Down { expected: expected.map(Pages), sga_max_size: sga_max_size.map(Bytes), automatic_memory };
+        let down =
+            StoppedOracle { expected: expected.map(Pages), sga_max_size: sga_max_size.map(Bytes), automatic_memory };
         assert_eq!(when_down(&down, huge()), need, "{down:?}");
     }
     assert_eq!(EXTRA, Pages(4));
 }
 
-fn segments(sizes: &[u64], of_oracle: bool) -> Vec<Segment> {
-    sizes.iter().map(|&size| Segment { size: Bytes(size), of_oracle }).collect()
+fn segments(sizes: &[u64], of_oracle: bool) -> Vec<SgaSegment> {
+    sizes.iter().map(|&size| SgaSegment { size: Bytes(size), of_oracle }).collect()
 }
 
 /// An SGA in segments of 4 MB comes out half as large again.
@@ -104,7 +106,7 @@ proptest! {
     /// The parts add up to what the script says, whatever the segments are.
     #[test]
     fn the_explanation_is_complete(sizes in prop::collection::vec((0..u64::MAX >> 12, any::<bool>()), 0..50)) {
-        let all = sizes.iter().map(|&(size, of_oracle)| Segment { size: Bytes(size), of_oracle });
+        let all = sizes.iter().map(|&(size, of_oracle)| SgaSegment { size: Bytes(size), of_oracle });
         let count = hugepages_settings(all.clone(), huge());
         let ours = all.filter(|segment| segment.of_oracle).map(|segment| segment.size);
         prop_assert_eq!(count.needed, oracle_size::when_running(ours, huge()));

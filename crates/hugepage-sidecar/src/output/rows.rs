@@ -1,16 +1,15 @@
-//! One flat row for each instance and each pool, under the names of `hugepage_status` and `hugepage_pools`. Sizes are
-//! bytes, counters pages; what could not be known is null.
+//! One flat row per instance and pool, with the column names of `hugepage_status` and `hugepage_pools`. Sizes are in bytes,
+//! counters in pages; null means unknown.
 
 use std::time::SystemTime;
 
 use hugepage_core::advise::host::HostRecommendation;
-use hugepage_core::advise::{hint, message};
-use hugepage_core::assess::{Landing, Product, Sizing};
-use hugepage_core::collect::instances::memory::Memory;
-use hugepage_core::collect::instances::{Instance, Kind, Survey};
+use hugepage_core::assess::Sizing;
+use hugepage_core::collect::instances::memory::InstanceMemory;
+use hugepage_core::collect::instances::{Instance, Survey};
 use hugepage_core::collect::pools::PoolRow;
-use hugepage_core::read::rlimit::Limit;
-use hugepage_core::{Bytes, Pages};
+use hugepage_core::read::rlimit::Rlimit;
+use hugepage_core::{Bytes, Pages, StatusRow};
 use serde::Serialize;
 
 /// One instance.
@@ -31,7 +30,7 @@ pub struct InstanceRow {
     pub shared_memory: Option<u64>,
     pub in_huge_pages: Option<u64>,
     pub in_base_pages: Option<u64>,
-    /// PostgreSQL's `huge_pages` or Oracle's `use_large_pages`, as it would be written.
+    /// PostgreSQL's `huge_pages` or Oracle's `use_large_pages`, as in the configuration file.
     pub setting: String,
     pub huge_page_size: Option<u64>,
     pub pages_needed: Option<u64>,
@@ -41,35 +40,35 @@ pub struct InstanceRow {
     pub recommended_nr_hugepages: Option<u64>,
     pub processes: u64,
     pub page_tables: Option<u64>,
-    /// What it may lock; null if that is unlimited or unknown.
+    /// The memlock limit; null if unlimited or unknown.
     pub memlock: Option<u64>,
     pub memlock_unlimited: Option<bool>,
     pub version: Option<String>,
     pub oracle_home: Option<String>,
     pub data_directory: Option<String>,
     pub started: Option<String>,
-    /// What the landing was seen in.
+    /// The sources of the landing.
     pub evidence: Vec<String>,
     /// Whether it counts for the host's verdict and pools.
     pub counted: bool,
     /// Why it does not, as `runs as alice`; null if it does.
     pub not_counted_because: Option<String>,
     pub notes: Vec<String>,
-    /// The shared memory on pages of each size, ascending; empty if it can't be seen.
-    pub by_page_size: Vec<OfSize>,
+    /// The shared memory by page size, ascending; empty if unknown.
+    pub by_page_size: Vec<PageSizeShare>,
 }
 
-/// What is on pages of one size.
+/// The shared memory in pages of one size.
 #[derive(Debug, Serialize)]
-pub struct OfSize {
-    /// Null: the kernel does not tell.
+pub struct PageSizeShare {
+    /// Null if the kernel does not report it.
     pub page_size: Option<u64>,
     pub bytes: u64,
 }
 
 /// One pool.
 #[derive(Debug, Serialize)]
-pub struct PoolOut {
+pub struct PoolOutput {
     pub page_size: u64,
     pub node: Option<u32>,
     pub is_default: bool,
@@ -82,16 +81,16 @@ pub struct PoolOut {
     pub cgroup_limit: Option<u64>,
     pub cgroup_usage: Option<u64>,
     pub obtainable_now: Option<u64>,
-    /// Pages that the instances above have; null for a node.
+    /// Pages that the instances hold; null for a node.
     pub held_by_instances: Option<u64>,
-    /// Pages that others have or were promised; null for a node.
+    /// Pages that other processes hold or have reserved; null for a node.
     pub held_by_others: Option<u64>,
     pub recommended_nr_hugepages: Option<u64>,
 }
 
-/// One thing to set.
+/// One recommendation.
 #[derive(Debug, Serialize)]
-pub struct RecommendationOut {
+pub struct RecommendationOutput {
     pub instance: Option<String>,
     pub severity: String,
     pub area: String,
@@ -104,43 +103,39 @@ pub struct RecommendationOut {
     pub saves: Option<u64>,
 }
 
-/// `2026-11-21T10:00:00Z`.
+/// A timestamp: `2026-11-21T10:00:00Z`.
 pub fn time(at: SystemTime) -> String {
     humantime::format_rfc3339_seconds(at).to_string()
 }
 
 pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
-    let status = &instance.status;
-    let facts = &status.facts;
-    let segment = facts.segment.as_ref();
-    let sizing = facts.huge_page_size.and_then(|size| Sizing::of_size(sizings, size));
+    let row = StatusRow::of_instance(instance, sizings);
     let soft = instance.memlock.and_then(|memlock| memlock.soft);
-    let known = segment.filter(|segment| segment.landing != Landing::Unknown);
     InstanceRow {
         kind: instance.kind.to_string(),
         name: instance.name.clone(),
         pid: instance.pid,
-        verdict: status.verdict().0.to_string(),
-        message: message(status),
-        hint: hint(status).filter(|_| instance.counts()),
+        verdict: row.verdict.to_string(),
+        message: row.message,
+        hint: row.hint.filter(|_| instance.counts()),
         landed: instance.landed().to_string(),
-        landed_in: instance.landed_in().to_string(),
-        page_size: facts.page_size().map(|size| size.bytes().0),
-        cause: status.cause.map(|cause| cause.to_string()),
-        shared_memory: segment.map(|segment| segment.size.0),
-        in_huge_pages: known.map(|segment| segment.in_huge_pages.0),
-        in_base_pages: known.map(|segment| segment.in_base_pages().0),
-        setting: setting(instance),
-        huge_page_size: facts.huge_page_size.map(|size| size.bytes().0),
-        pages_needed: pages(status.needed),
-        pages_used: segment.map(|_| status.own.0),
-        pages_missing: pages(status.missing),
-        restart_outlook: status.outlook.to_string(),
-        recommended_nr_hugepages: sizing.and_then(|sizing| pages(sizing.recommended)),
+        landed_in: row.landed_in.to_string(),
+        page_size: row.page_size.map(|size| size.bytes().0),
+        cause: row.cause.map(|cause| cause.to_string()),
+        shared_memory: bytes(row.shared_memory),
+        in_huge_pages: bytes(row.huge_page_bytes),
+        in_base_pages: bytes(row.base_page_bytes),
+        setting: row.setting.to_owned(),
+        huge_page_size: row.huge_page_size.map(|size| size.bytes().0),
+        pages_needed: pages(row.needed),
+        pages_used: pages(row.own),
+        pages_missing: pages(row.missing),
+        restart_outlook: row.outlook.to_string(),
+        recommended_nr_hugepages: pages(row.recommended),
         processes: instance.page_tables.processes,
         page_tables: bytes(instance.page_tables.total),
-        memlock: bytes(soft.and_then(Limit::bytes)),
-        memlock_unlimited: soft.map(|limit| limit == Limit::Unlimited),
+        memlock: bytes(soft.and_then(Rlimit::bytes)),
+        memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),
         version: instance.version.clone(),
         oracle_home: instance.home.clone(),
         data_directory: instance.directory.clone(),
@@ -153,23 +148,16 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
     }
 }
 
-fn of_sizes(memory: &Memory) -> Vec<OfSize> {
+fn of_sizes(memory: &InstanceMemory) -> Vec<PageSizeShare> {
     let sizes = memory.by_page_size().into_iter();
-    sizes.map(|(page, size)| OfSize { page_size: page.map(|page| page.bytes().0), bytes: size.0 }).collect()
+    sizes.map(|(page, size)| PageSizeShare { page_size: page.map(|page| page.bytes().0), bytes: size.0 }).collect()
 }
 
-fn setting(instance: &Instance) -> String {
-    let asked = instance.status.facts.asked;
-    let text = hugepage_core::advise::message::terms::Terms::of(asked.product).setting(asked.huge_pages);
-    debug_assert!(matches!(asked.product, Product::PostgreSql) == (instance.kind == Kind::PostgreSql));
-    text.to_owned()
-}
-
-pub fn pool(row: &PoolRow, sizings: &[Sizing]) -> PoolOut {
+pub fn pool(row: &PoolRow, sizings: &[Sizing]) -> PoolOutput {
     let pool = &row.pool;
     let sizing = Sizing::of_size(sizings, pool.page_size).filter(|_| row.node.is_none());
     let held = |sizing: &Sizing| sizing.needs.iter().map(|need| need.held.0).sum();
-    PoolOut {
+    PoolOutput {
         page_size: pool.page_size.bytes().0,
         node: row.node,
         is_default: row.is_default,
@@ -188,9 +176,9 @@ pub fn pool(row: &PoolRow, sizings: &[Sizing]) -> PoolOut {
     }
 }
 
-pub fn recommendation(one: &HostRecommendation) -> RecommendationOut {
+pub fn recommendation(one: &HostRecommendation) -> RecommendationOutput {
     let recommendation = one.recommendation.clone();
-    RecommendationOut {
+    RecommendationOutput {
         instance: one.instance.clone(),
         severity: recommendation.severity.to_string(),
         area: recommendation.area.to_string(),
@@ -206,39 +194,39 @@ pub fn recommendation(one: &HostRecommendation) -> RecommendationOut {
 
 /// The host's memory (/proc/meminfo).
 #[derive(Debug, Serialize)]
-pub struct MemoryOut {
+pub struct MemoryOutput {
     pub total: Option<u64>,
     pub free: Option<u64>,
     pub available: Option<u64>,
-    /// Of all processes.
+    /// Page tables of all processes.
     pub page_tables: Option<u64>,
-    /// In huge page pools of every size.
+    /// Memory in huge page pools of all sizes.
     pub hugetlb: Option<u64>,
 }
 
-/// A host with all of it.
+/// A host with its instances, pools and recommendations.
 #[derive(Debug, Serialize)]
-pub struct HostOut {
+pub struct HostOutput {
     pub host_name: Option<String>,
     pub taken_at: String,
     pub verdict: String,
     pub message: String,
-    pub memory: Option<MemoryOut>,
+    pub memory: Option<MemoryOutput>,
     pub instances: Vec<InstanceRow>,
-    pub pools: Vec<PoolOut>,
-    pub recommendations: Vec<RecommendationOut>,
+    pub pools: Vec<PoolOutput>,
+    pub recommendations: Vec<RecommendationOutput>,
     pub notes: Vec<String>,
 }
 
-pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOut {
+pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
     let (severity, message) = hugepage_core::advise::host::verdict(survey, sizings);
     let recommendations = hugepage_core::advise::host::recommendations(survey, sizings);
-    HostOut {
+    HostOutput {
         host_name: survey.host_name.clone(),
         taken_at: time(survey.taken_at),
         verdict: severity.to_string(),
         message,
-        memory: survey.meminfo.as_ref().map(|meminfo| MemoryOut {
+        memory: survey.meminfo.as_ref().map(|meminfo| MemoryOutput {
             total: bytes(meminfo.mem_total),
             free: bytes(meminfo.mem_free),
             available: bytes(meminfo.mem_available),

@@ -1,13 +1,13 @@
-//! The change as text that runs as it is: one template for each target, with the numbers of this host in it.
+//! The change as a complete text: one template for each target, filled with the numbers of this host.
 
 use std::str::FromStr;
 
-use crate::advise::context::Situation;
+use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Area, setting};
 use crate::advise::rules::{self, SizeOf};
 use crate::{Bytes, PageSize, Pages};
 
-/// Whom the text is for.
+/// The kind of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A file of sysctl.d.
@@ -44,28 +44,28 @@ impl FromStr for Target {
     }
 }
 
-/// Why there is no text; sentences.
+/// Why there is no text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoFix {
-    /// What is needed could not be found out, or there is nothing that pages would mend.
-    #[error("the pages that shared memory needs are not known")]
+    /// The need could not be determined, or the server cannot use huge pages.
+    #[error("the number of pages that shared memory needs is unknown")]
     Unknown,
-    /// The host can't hold what is needed; why and what would fit.
+    /// The host cannot hold the pages needed; the reason, and what would fit.
     #[error("the host cannot hold the huge pages that shared memory needs")]
     DoesNotFit(String),
-    /// sysctl knows the default size alone.
+    /// sysctl sets the pool of the default size only.
     #[error("sysctl cannot set the pool of huge pages of {0}")]
     NotTheDefaultSize(PageSize),
 }
 
 /// The text for `target`.
-pub fn text(target: Target, situation: &Situation, size_of: &mut SizeOf<'_>) -> Result<String, NoFix> {
+pub fn text(target: Target, context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Result<String, NoFix> {
     if target == Target::Postgresql {
-        return Ok(statements(situation, size_of));
+        return Ok(statements(context, size_of));
     }
-    let status = &situation.status;
+    let status = &context.status;
     if status.does_not_fit() {
-        let reason = rules::too_large(situation, size_of).map(|row| row.reason).unwrap_or_default();
+        let reason = rules::too_large(context, size_of).map(|row| row.reason).unwrap_or_default();
         return Err(NoFix::DoesNotFit(reason));
     }
     let (size, needed, pages) = match (status.facts.huge_page_size, status.needed, status.to_land, status.capacity) {
@@ -74,7 +74,7 @@ pub fn text(target: Target, situation: &Situation, size_of: &mut SizeOf<'_>) -> 
         }
         _ => return Err(NoFix::Unknown),
     };
-    let is_default = situation.is_default(size);
+    let is_default = status.facts.is_default(size);
     let template = match target {
         Target::Sysctl if !is_default => return Err(NoFix::NotTheDefaultSize(size)),
         Target::Sysctl => include_str!("sysctl.conf.in"),
@@ -85,27 +85,27 @@ pub fn text(target: Target, situation: &Situation, size_of: &mut SizeOf<'_>) -> 
         Target::Kubernetes => include_str!("pod.yml.in"),
         Target::Postgresql => return Err(NoFix::Unknown),
     };
-    Ok(fill(template, situation, size, needed, pages))
+    Ok(fill(template, context, size, needed, pages))
 }
 
-/// All that is recommended of the server's own settings.
-fn statements(situation: &Situation, size_of: &mut SizeOf<'_>) -> String {
-    let all = rules::recommendations(situation, size_of);
+/// All recommendations on the server's own settings.
+fn statements(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> String {
+    let all = rules::recommendations(context, size_of);
     let of_server = all.iter().filter(|row| row.area == Area::Postgresql);
-    let mut text = String::from("-- Run it with psql as a superuser, then restart the server.\n");
+    let mut text = String::from("-- Run this with psql as a superuser, then restart the server.\n");
     for row in of_server {
         if let Some(command) = &row.command {
             text += &format!("-- {}\n{command}\n", row.reason);
         }
     }
     if !text.contains("ALTER SYSTEM") {
-        text += "-- No setting of the server has to be changed.\n";
+        text += "-- No setting of the server needs to be changed.\n";
     }
     text
 }
 
-fn fill(template: &str, situation: &Situation, size: PageSize, needed: Pages, pages: Pages) -> String {
-    let asked = &situation.status.facts.asked;
+fn fill(template: &str, context: &AdviceContext, size: PageSize, needed: Pages, pages: Pages) -> String {
+    let asked = &context.status.facts.asked;
     let places = [
         ("@PAGES@", pages.to_string()),
         ("@PAGE_SIZE@", size.to_string()),
@@ -114,16 +114,16 @@ fn fill(template: &str, situation: &Situation, size: PageSize, needed: Pages, pa
         ("@SIZE_SETTING@", size.setting()),
         ("@SEGMENT_PAGES@", needed.to_string()),
         ("@SHARED_BUFFERS@", setting(asked.shared_buffers)),
-        ("@MAX_CONNECTIONS@", situation.server.max_connections.to_string()),
+        ("@MAX_CONNECTIONS@", context.server.max_connections.to_string()),
         ("@RESOURCE_SIZE@", format!("{}i", size.kernel_parameter())),
         ("@RESOURCE_LIMIT@", quantity(size.times(needed))),
-        ("@MAJOR@", situation.server.major.to_string()),
-        ("@DYNAMIC_LIMIT@", quantity(Bytes(situation.server.parallel_memory.0.div_ceil(1 << 20).max(64) << 20))),
+        ("@MAJOR@", context.server.major.to_string()),
+        ("@DYNAMIC_LIMIT@", quantity(Bytes(context.server.parallel_memory.0.div_ceil(1 << 20).max(64) << 20))),
     ];
     places.iter().fold(template.to_owned(), |text, (place, value)| text.replace(place, value))
 }
 
-/// A size as Kubernetes takes it.
+/// A size as Kubernetes accepts it.
 fn quantity(size: Bytes) -> String {
     if size.0.is_multiple_of(1 << 20) { format!("{}Mi", size.0 >> 20) } else { format!("{}Ki", size.0 >> 10) }
 }

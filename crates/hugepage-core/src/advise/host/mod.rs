@@ -1,4 +1,4 @@
-//! What to set on a host with several servers, and the one sentence on all of it.
+//! The recommendations for a host with several servers, and one sentence on its state.
 
 mod oracle;
 mod pool;
@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 use crate::PageSize;
 use crate::advise::Recommendation;
 use crate::assess::{Severity, Sizing};
-use crate::collect::instances::{Landed, Survey};
+use crate::collect::instances::{InstanceLanding, Survey};
 
-/// One thing to set, for one server or for the host.
+/// A recommendation for one server or for the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostRecommendation {
     /// The server's name; `None` for the host.
@@ -19,7 +19,7 @@ pub struct HostRecommendation {
     pub recommendation: Recommendation,
 }
 
-/// All that is worth doing, the gravest first.
+/// All recommendations, the gravest first.
 pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommendation> {
     let of_host = |recommendation| HostRecommendation { instance: None, recommendation };
     let mut all: Vec<_> = sizings.iter().flat_map(|sizing| pool::rule(survey, sizing)).map(of_host).collect();
@@ -33,7 +33,7 @@ pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommend
     all
 }
 
-/// How grave it is, and one sentence: the gravest of all servers' verdicts.
+/// The gravest of all servers' verdicts, and one sentence on the host.
 pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
     let count = survey.counted().count();
     let others = survey.instances.len() - count;
@@ -42,39 +42,39 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
         let text = match survey.meminfo {
             Some(_) if others > 0 => "No PostgreSQL and no Oracle instance of a service account runs here.",
             Some(_) => "No PostgreSQL and no Oracle instance runs here.",
-            None => "This host's /proc can't be read, so nothing is known of it.",
+            None => "/proc of this host could not be read.",
         };
         return (Severity::Notice, text.to_owned());
     };
     let severity = worst.status.verdict().0;
     let misfits: Vec<_> = sizings.iter().flat_map(|sizing| &sizing.misfits).collect();
-    let landed = survey.counted().filter(|instance| instance.landed() == Landed::All).count();
+    let landed = survey.counted().filter(|instance| instance.landed() == InstanceLanding::All).count();
     let unknown = survey.counted().filter(|instance| instance.landed().is_hidden()).count();
     let mut text = match (count, landed) {
         (1, 1) => "The one instance is in huge pages".to_owned(),
-        (1, _) if unknown == 1 => "Whether the one instance is in huge pages can't be seen".to_owned(),
-        (1, _) => "The one instance is not in huge pages as a whole".to_owned(),
+        (1, _) if unknown == 1 => "The one instance could not be inspected".to_owned(),
+        (1, _) => "The one instance is not completely in huge pages".to_owned(),
         _ if landed == count => format!("All {count} instances are in huge pages"),
         _ => format!("{landed} of {count} instances are in huge pages"),
     };
     if unknown > 0 && count > 1 {
-        text += &format!(", of {unknown} it can't be seen");
+        text += &format!(", {unknown} could not be inspected");
     }
     if others > 0 {
         text += &format!(" ({others} more not counted)");
     }
     if let Some(misfit) = misfits.first() {
-        text += &format!("; {} does not fit this host, by {} pages", misfit.name, misfit.over);
+        text += &format!("; {} does not fit this host: {} pages too many", misfit.name, misfit.over);
     } else if severity > Severity::Ok
         && let Some(change) = sizings.iter().find_map(|sizing| pool::change(survey, sizing))
     {
-        text += &format!("; \"{change}\" is enough for all that runs");
+        text += &format!("; \"{change}\" covers every running instance");
     }
     (severity, text + ".")
 }
 
 impl Survey {
-    /// Whether it is the size that mappings get which ask for none.
+    /// Whether mappings that request no size get huge pages of `size`.
     fn is_default(&self, size: PageSize) -> bool {
         self.default_page_size() == Some(size)
     }

@@ -1,14 +1,15 @@
-//! Settings of Oracle, and of its owner's limits, that keep an SGA from huge pages or make base pages hurt.
+//! Settings of Oracle and limits of its owner that prevent huge pages for the SGA, or make base pages slow.
 
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::advise::{hint, message};
-use crate::assess::{Cause, Severity};
-use crate::collect::instances::{Instance, Kind, Landed, Survey};
+use crate::assess::Severity;
+use crate::collect::instances::{Instance, InstanceKind, InstanceLanding, Survey};
+use crate::model::Cause;
 use crate::read::oracle::Parameters;
-use crate::read::rlimit::Limit;
+use crate::read::rlimit::Rlimit;
 
 pub fn rule(instance: &Instance) -> Vec<Recommendation> {
-    if instance.kind == Kind::PostgreSql {
+    if instance.kind == InstanceKind::PostgreSql {
         return Vec::new();
     }
     let parameters = instance.last_start.as_ref().map(|start| &start.parameters);
@@ -23,9 +24,9 @@ pub fn rule(instance: &Instance) -> Vec<Recommendation> {
     .collect()
 }
 
-/// What the whole host has of it.
+/// Oracle's recommendations for the whole host.
 pub fn host_rule(survey: &Survey) -> Vec<Recommendation> {
-    if survey.counted().all(|instance| instance.kind == Kind::PostgreSql) {
+    if survey.counted().all(|instance| instance.kind == InstanceKind::PostgreSql) {
         return Vec::new();
     }
     [large_pools(survey), ramfs(survey)].into_iter().flatten().collect()
@@ -42,8 +43,8 @@ fn large_pools(survey: &Survey) -> Option<Recommendation> {
             None,
             None,
             format!(
-                "The pools take {pools} of the host's {total}: more than the 70% that Oracle recommends at most, which leaves \
-                 little for PGA and the operating system."
+                "The pools take {pools} of the host's {total}, more than Oracle's maximum of 70%; the rest is too small for PGA \
+                 and the operating system."
             ),
         )
     })
@@ -58,8 +59,8 @@ fn ramfs(survey: &Survey) -> Option<Recommendation> {
             "/dev/shm",
             Some("ramfs".to_owned()),
             Some("tmpfs".to_owned()),
-            "A ramfs on /dev/shm is obsolete: it was for indirect buffers on 32-bit Linux, has no limit on its size, and is \
-             never in huge pages."
+            "A ramfs on /dev/shm is obsolete: it was for indirect buffers on 32-bit Linux, has no size limit, and cannot use \
+             huge pages."
                 .to_owned(),
         )
     })
@@ -96,31 +97,34 @@ fn automatic_memory(instance: &Instance, parameters: Option<&Parameters>) -> Opt
     })
 }
 
-/// The limit that the instance really has is below its SGA: huge pages or not, the next start may not lock it.
+/// The memlock limit of the instance is below its SGA.
 fn memlock(instance: &Instance) -> Option<Recommendation> {
     let segment = instance.status.facts.segment.as_ref()?;
-    let Some(Limit::At(limit)) = instance.memlock?.soft else { return None };
-    if limit >= segment.to_reserve || instance.landed() == Landed::Amm {
+    let Some(Rlimit::At(limit)) = instance.memlock?.soft else { return None };
+    if limit >= segment.to_reserve || instance.landed() == InstanceLanding::Amm {
         return None;
     }
     let wanted = segment.to_reserve.0.div_ceil(1024);
     Some(Recommendation {
-        severity: if instance.landed() == Landed::All { Severity::Notice } else { Severity::Warning },
+        severity: if instance.landed() == InstanceLanding::All { Severity::Notice } else { Severity::Warning },
         area: Area::Limits,
         command: Some(format!("echo 'oracle - memlock {wanted}' > /etc/security/limits.d/90-oracle-memlock.conf")),
         ..make(
             "memlock",
             Some(limit.0.to_string()),
             Some((wanted * 1024).to_string()),
-            format!("{} may lock {limit} where its SGA takes {} (MOS 2049901.1).", instance.name, segment.to_reserve),
+            format!(
+                "The memlock limit of {} is {limit}, and its SGA takes {} (MOS 2049901.1).",
+                instance.name, segment.to_reserve
+            ),
         )
     })
 }
 
-/// On 11.2 with base pages every login touches the whole SGA (a seed's 2.5 s against 0.15 s).
+/// On 11.2 with base pages every login touches the whole SGA (2.5 s in place of 0.15 s in one case).
 fn pre_page_sga(instance: &Instance, parameters: &Parameters) -> Option<Recommendation> {
     let is_11_2 = instance.version.as_deref().is_some_and(|version| version.starts_with("11."));
-    let applies = is_11_2 && parameters.flag("pre_page_sga") == Some(true) && instance.landed() != Landed::All;
+    let applies = is_11_2 && parameters.flag("pre_page_sga") == Some(true) && instance.landed() != InstanceLanding::All;
     applies.then(|| Recommendation {
         severity: Severity::Warning,
         command: Some("ALTER SYSTEM SET pre_page_sga = FALSE SCOPE=SPFILE;".to_owned()),
@@ -128,14 +132,13 @@ fn pre_page_sga(instance: &Instance, parameters: &Parameters) -> Option<Recommen
             "pre_page_sga",
             Some("TRUE".to_owned()),
             Some("FALSE".to_owned()),
-            "In base pages 11.2 touches every page of the SGA at every login with pre_page_sga = TRUE, which makes logins take \
-             seconds."
+            "With pre_page_sga = TRUE and base pages, 11.2 touches every page of the SGA at each login, which takes seconds."
                 .to_owned(),
         )
     })
 }
 
-/// Windows of 32-bit Linux on a RAM disk, as papers of 2002 advise.
+/// A buffer cache on a RAM disk, recommended in 2002 for 32-bit Linux.
 fn indirect_buffers(parameters: &Parameters) -> Option<Recommendation> {
     (parameters.flag("use_indirect_data_buffers") == Some(true)).then(|| Recommendation {
         command: Some("ALTER SYSTEM RESET use_indirect_data_buffers SCOPE=SPFILE;".to_owned()),
@@ -143,8 +146,8 @@ fn indirect_buffers(parameters: &Parameters) -> Option<Recommendation> {
             "use_indirect_data_buffers",
             Some("TRUE".to_owned()),
             Some("FALSE".to_owned()),
-            "Indirect buffers on /dev/shm or ramfs are obsolete: they were for 32-bit Linux, and keep the buffer cache out of \
-             huge pages."
+            "Indirect buffers on /dev/shm or ramfs are obsolete: they were for 32-bit Linux and prevent huge pages for the \
+             buffer cache."
                 .to_owned(),
         )
     })

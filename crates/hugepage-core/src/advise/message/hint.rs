@@ -1,9 +1,9 @@
-//! The phrases that several sentences share: what to do.
+//! Instructions: how to get huge pages, or keep them.
 
 use crate::advise::command;
-use crate::advise::message::phrases::Words;
-use crate::assess::{Cause, HugePages, LockLimit, PoolFact};
-use crate::read::cgroup::Limit;
+use crate::advise::message::status_text::StatusText;
+use crate::model::{Cause, HugePages, LockLimit, PoolFact};
+use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, Pages};
 
 /// With a capital letter and a full stop.
@@ -12,23 +12,19 @@ fn sentence(text: &str) -> String {
     characters.next().map(|first| format!("{}{}.", first.to_uppercase(), characters.as_str())).unwrap_or_default()
 }
 
-fn raise(limit: &Limit, to: Bytes) -> String {
+fn raise(limit: &CgroupLimit, to: Bytes) -> String {
     format!("set {} to at least {} bytes", limit.path, to.0)
 }
 
-impl Words<'_> {
-    /// Whether a larger pool is what mends `cause`.
-    pub(in crate::advise) fn mended_by_pool(&self, cause: Cause) -> bool {
-        matches!(cause, Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken)
-    }
-
-    pub(in crate::advise) fn mend(&self, cause: Cause) -> Option<String> {
+impl StatusText<'_> {
+    /// How to remove `cause`.
+    pub(in crate::advise) fn hint_on(&self, cause: Cause) -> Option<String> {
         let terms = self.terms();
         let server = terms.server;
         let off = terms.setting(HugePages::Off);
         let restart = format!("restart the {server}");
         match cause {
-            _ if self.could_land_now() => Some(format!("Restart the {server}.")),
+            _ if self.could_land_now() => Some(sentence(&restart)),
             Cause::MemoryTarget => Some(format!(
                 "Set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET and restart the {server}."
             )),
@@ -52,21 +48,19 @@ impl Words<'_> {
             },
             Cause::CgroupLimit => {
                 let limit = self.reservation_limit()?;
-                let wanted = self.wanted_of(limit)?;
-                Some(sentence(&self.steps(&[raise(limit, wanted), restart])))
+                let to = self.limit_needed(limit)?;
+                Some(sentence(&self.steps(&[raise(limit, to), restart])))
             }
             Cause::Unknown => None,
             Cause::Disabled if self.0.does_not_fit() => None,
-            _ if self.0.does_not_fit() => Some(match self.0.facts.huge_page_size?.times(self.room_for_this_server()) {
-                Bytes(0) => {
-                    format!("Set {off}, because others have all huge pages that this host can hold.")
-                }
-                largest => format!("Reduce {} no more than {largest}, or set {off}.", terms.reduce),
+            _ if self.0.does_not_fit() => Some(match self.0.facts.huge_page_size?.times(self.free_capacity()) {
+                Bytes(0) => format!("Set {off}: other processes hold all huge pages that this host can hold."),
+                largest => format!("Reduce {} at most {largest}, or set {off}.", terms.reduce),
             }),
             Cause::Disabled => {
                 let run = format!("run \"{}\"", self.set_pool(self.0.to_land?)?);
                 let steps = self.steps(&[run, format!("set {}", terms.setting(HugePages::Try)), restart]);
-                Some(format!("To have huge pages, {steps}."))
+                Some(sentence(&format!("{steps} to use huge pages")))
             }
             Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken => {
                 let run = format!("run \"{}\"", self.set_pool(self.0.to_land?)?);
@@ -75,8 +69,8 @@ impl Words<'_> {
         }
     }
 
-    /// The steps to huge pages, the first of them to raise the fault-time limit that would kill the server there.
-    pub(in crate::advise) fn steps(&self, steps: &[String]) -> String {
+    /// `steps` in one phrase, after a fault-time limit that would kill the server in huge pages is raised.
+    fn steps(&self, steps: &[String]) -> String {
         let (limit, needed) = (self.fault_limit(), self.needed_bytes().unwrap_or_default());
         let limit = limit.filter(|limit| limit.limit < needed).map(|limit| raise(limit, needed));
         let steps: Vec<_> = limit.iter().chain(steps).map(String::as_str).collect();
@@ -87,43 +81,39 @@ impl Words<'_> {
         }
     }
 
-    pub(in crate::advise) fn room_for_this_server(&self) -> Pages {
+    /// The pages that this host can hold for this server.
+    fn free_capacity(&self) -> Pages {
         let others = self.0.share.map(|share| share.others).unwrap_or_default();
         self.0.capacity.unwrap_or_default().saturating_sub(others)
     }
 
-    pub(in crate::advise) fn needed_bytes(&self) -> Option<Bytes> {
-        Some(self.0.facts.huge_page_size?.times(self.0.needed?))
-    }
-
     pub(in crate::advise) fn set_pool(&self, pages: Pages) -> Option<String> {
         let size = self.0.facts.huge_page_size?;
-        let default = self.0.facts.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
-        Some(command::set_pool(size, default == Some(size), pages))
+        Some(command::set_pool(size, self.0.facts.is_default(size), pages))
     }
 
-    /// So that a restart keeps, or gets, huge pages.
-    pub(in crate::advise) fn keep(&self) -> Option<String> {
-        if let Some(cause) = self.may_not_lock() {
-            return self.mend(cause);
+    /// How to make sure that a restart keeps, or gets, huge pages.
+    pub(in crate::advise) fn hint_on_restart(&self) -> Option<String> {
+        if let Some(cause) = self.lock_refusal() {
+            return self.hint_on(cause);
         }
         if self.pool_falls_short() {
             if self.0.does_not_fit() {
-                return self.mend(Cause::PoolTooSmall);
+                return self.hint_on(Cause::PoolTooSmall);
             }
             return Some(format!("Run \"{}\".", self.set_pool(self.0.to_land?)?));
         }
         let (limit, needed) = (self.reservation_limit()?, self.needed_bytes()?);
-        let short = limit.room_without(self.own_bytes()) < needed;
-        short.then_some(format!("Set {} to at least {} bytes.", limit.path, self.wanted_of(limit)?.0))
+        let is_short = limit.room_without(self.own_bytes()) < needed;
+        is_short.then_some(sentence(&raise(limit, self.limit_needed(limit)?)))
     }
 
     pub(in crate::advise) fn raise_fault_limit(&self) -> Option<String> {
-        Some(format!("Set {} to at least {} bytes.", self.fault_limit()?.path, self.size().0))
+        Some(sentence(&raise(self.fault_limit()?, self.size())))
     }
 
     /// What a cgroup must allow for the server to start in huge pages beside its other processes.
-    pub(in crate::advise) fn wanted_of(&self, limit: &Limit) -> Option<Bytes> {
+    fn limit_needed(&self, limit: &CgroupLimit) -> Option<Bytes> {
         Some(limit.usage.saturating_sub(self.own_bytes()).saturating_add(self.needed_bytes()?))
     }
 }

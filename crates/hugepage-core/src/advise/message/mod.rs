@@ -1,72 +1,80 @@
-//! One sentence on what is so, one on what to do, for the finding that a verdict speaks of.
+//! One sentence on the state of a server and one on what to do, for its gravest finding.
 
 mod hint;
 pub mod pending;
-pub(super) mod phrases;
-pub mod terms;
+pub mod product;
+mod reason;
+pub(super) mod status_text;
 
-use crate::advise::message::phrases::Words;
+use crate::advise::message::status_text::StatusText;
+use crate::advise::pool;
 use crate::assess::{Finding, Status};
 
-/// What is so.
+/// The state.
 pub fn message(status: &Status) -> String {
-    let words = Words(status);
+    let text = StatusText(status);
     match status.verdict().1 {
-        Finding::AsAsked => format!("{} is in {}, and a restart keeps them.", words.memory(), words.huge_pages()),
+        Finding::AsAsked => format!("{} is in {}, and a restart keeps them.", text.memory(), text.huge_pages()),
         Finding::CgroupBelowSegment => format!(
-            "{} is in huge pages, but a cgroup allows only {} of them: what touches more is killed by SIGBUS, or \
-             fails to read as if its files were damaged.",
-            words.memory(),
-            words.allowed(),
+            "{} is in huge pages, but a cgroup allows only {} of them: a process that touches more is killed by SIGBUS, \
+             or its reads fail.",
+            text.memory(),
+            text.fault_limit_bytes(),
         ),
         Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown if status.of_pending => {
             pending::message(status).unwrap_or_default()
         }
         Finding::RestartFails => {
-            format!("The next start would fail, because {} and {}.", words.asked(), words.what_a_restart_lacks())
+            format!("The next start would fail: {}, and {}.", text.setting(), text.shortfall())
         }
         Finding::RestartLoses => format!(
             "{} is in huge pages, but {} would lose {}: {}.",
-            words.memory(),
-            words.terms().restart,
-            words.what_would_go(),
-            words.what_a_restart_lacks()
+            text.memory(),
+            text.terms().restart,
+            text.lost_pages(),
+            text.shortfall()
         ),
-        Finding::Regressed(loss) => words.regressed(loss),
-        Finding::BasePages(cause) => format!("{} is in {}{}.", words.memory(), words.base_pages(), words.why(*cause)),
+        Finding::Regressed(loss) => text.regressed(loss),
+        Finding::BasePages(cause) => format!("{} is in {}{}.", text.memory(), text.base_pages(), text.reason(*cause)),
         Finding::TransparentHugePages => format!(
-            "{} is in transparent huge pages, which nothing reserves: they can be split and swapped, and a restart \
-             may not get them.",
-            words.memory()
+            "{} is in transparent huge pages, which are not reserved: they can be split and swapped, and a restart may \
+             not get them.",
+            text.memory()
         ),
-        Finding::PageTables => words.page_tables(),
-        Finding::PoolWasted { needed } => words.waste(*needed),
-        Finding::LandingUnknown => "Which pages shared memory is in could not be found out; notes say why.".to_owned(),
+        Finding::PageTables => text.page_tables(),
+        Finding::PoolWasted { needed } => {
+            let now = status.share.map(|share| share.persistent).unwrap_or_default();
+            status
+                .facts
+                .huge_page_size
+                .map_or_else(String::new, |size| format!("{}.", pool::excess(now, *needed, size)))
+        }
+        Finding::LandingUnknown => "The pages of shared memory could not be determined; see notes.".to_owned(),
         Finding::OutlookUnknown => {
-            format!("{} is in {}, but {}.", words.memory(), words.pages_now(), words.what_is_unknown())
+            format!("{} is in {}, but {}.", text.memory(), text.current_pages(), text.uncertainty())
         }
     }
 }
 
-/// What to do; `None` where nothing is to be done.
+/// What to do; `None` if nothing needs to be done.
 pub fn hint(status: &Status) -> Option<String> {
-    let words = Words(status);
+    let text = StatusText(status);
     match status.verdict().1 {
         Finding::AsAsked | Finding::LandingUnknown => None,
-        Finding::CgroupBelowSegment => words.raise_fault_limit(),
+        Finding::CgroupBelowSegment => text.raise_fault_limit(),
         Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown => match status.of_pending {
             true => Some(pending::hint(status)),
-            false => words.keep(),
+            false => text.hint_on_restart(),
         },
-        Finding::Regressed(_) => status.cause.map_or_else(|| words.keep(), |cause| words.mend(cause)),
-        Finding::BasePages(cause) => words.mend(*cause),
-        Finding::TransparentHugePages => words.mend(status.cause?),
+        Finding::Regressed(_) => status.cause.map_or_else(|| text.hint_on_restart(), |cause| text.hint_on(cause)),
+        Finding::BasePages(cause) => text.hint_on(*cause),
+        Finding::TransparentHugePages => text.hint_on(status.cause?),
         Finding::PageTables => match status.cause {
-            Some(cause) => words.mend(cause),
+            Some(cause) => text.hint_on(cause),
             None => Some("Reduce the number of processes, for example with a connection pooler.".to_owned()),
         },
         Finding::PoolWasted { needed } => {
-            Some(format!("If nothing else is to start that uses them, run \"{}\".", words.set_pool(*needed)?))
+            Some(format!("Run \"{}\", unless a stopped server needs these pages.", text.set_pool(*needed)?))
         }
     }
 }

@@ -1,25 +1,26 @@
-//! Whether the pool survives a reboot, and whether it takes one to have it.
+//! Whether the pool survives a reboot, and whether only a reboot provides it.
 
 use super::SizeOf;
-use super::pool::{Fragmented, fragmented, setting};
-use crate::advise::command;
-use crate::advise::context::Situation;
+use super::pool::{Fragmented, fragmented};
+use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
-use crate::assess::{HugePages, Severity};
+use crate::advise::{command, pool};
+use crate::assess::Severity;
+use crate::model::HugePages;
 use crate::{PageSize, Pages};
 
-/// Sorts behind what packages bring, so that it wins.
+/// Sorts after the files of distributions and packages, so that its value is the one in effect.
 pub const SYSCTL_FILE: &str = "/etc/sysctl.d/90-postgresql-hugepages.conf";
 
-pub fn rule(situation: &Situation, _: &mut SizeOf<'_>) -> Vec<Recommendation> {
-    survives(situation).into_iter().chain(reserve(situation)).collect()
+pub fn rule(context: &AdviceContext, _: &mut SizeOf<'_>) -> Vec<Recommendation> {
+    survives(context).into_iter().chain(reserve(context)).collect()
 }
 
-/// Where memory is fragmented, only a reservation at boot is certain to get all pages.
-fn reserve(situation: &Situation) -> Option<Recommendation> {
-    let status = &situation.status;
+/// If memory is fragmented, only a reservation at boot is guaranteed to get all pages.
+fn reserve(context: &AdviceContext) -> Option<Recommendation> {
+    let status = &context.status;
     let (size, wanted) = (status.facts.pool.known()?.page_size, status.recommended?);
-    let Fragmented { more, ready } = fragmented(situation)?;
+    let Fragmented { more, ready } = fragmented(context)?;
     if status.facts.asked.huge_pages == HugePages::Off || status.does_not_fit() {
         return None;
     }
@@ -30,8 +31,8 @@ fn reserve(situation: &Situation) -> Option<Recommendation> {
         current: None,
         recommended: Some(wanted.to_string()),
         reason: format!(
-            "Of the {more} pages of {size} that the pool lacks only {ready} stand ready in free memory; reserved on the \
-             kernel's command line, before anything can fragment memory, all of them are certain."
+            "Free memory holds only {ready} of the {more} missing pages of {size} without compaction; the kernel's command \
+             line reserves them before memory is fragmented."
         ),
         command: Some(command::reserve_at_boot(size, wanted)),
         takes_effect: Effect::Reboot,
@@ -39,14 +40,14 @@ fn reserve(situation: &Situation) -> Option<Recommendation> {
     })
 }
 
-fn survives(situation: &Situation) -> Option<Recommendation> {
-    let status = &situation.status;
-    let boot = situation.next_boot.as_ref()?;
+fn survives(context: &AdviceContext) -> Option<Recommendation> {
+    let status = &context.status;
+    let boot = context.next_boot.as_ref()?;
     let (size, wanted) = (status.facts.pool.known()?.page_size, status.recommended?);
     if status.facts.asked.huge_pages == HugePages::Off || status.does_not_fit() || wanted == Pages(0) {
         return None;
     }
-    let is_default = situation.is_default(size);
+    let is_default = status.facts.is_default(size);
     let set = boot.pages(size, is_default);
     let (pages, source) = match &set {
         Some((pages, source)) => (*pages, source.as_str()),
@@ -58,11 +59,10 @@ fn survives(situation: &Situation) -> Option<Recommendation> {
     }
     let reason = match &set {
         None => {
-            format!("Nothing sets the pool of {size} pages at boot, so the next one leaves this server in base pages.")
+            format!("No setting reserves pages of {size} at boot, so this server is in base pages after the next boot.")
         }
         Some(_) if too_many => format!(
-            "{source} sets {pages} pages of {size} at boot, more than the {} that this host can hold beside the {}% of memory \
-             kept for base pages.",
+            "{source} sets {pages} pages of {size} at boot; this host can hold {} with {}% of memory in base pages.",
             status.capacity.unwrap_or_default(),
             status.facts.reserve_percent
         ),
@@ -71,25 +71,21 @@ fn survives(situation: &Situation) -> Option<Recommendation> {
             wanted.saturating_sub(pages)
         ),
     };
+    let severity = context.severity_of_base_pages().max(if too_many { Severity::Warning } else { Severity::Notice });
     Some(Recommendation {
-        severity: situation.severity_of_base_pages().max(if too_many { Severity::Warning } else { Severity::Notice }),
         area: Area::Boot,
-        setting: setting(size, is_default),
         current: set.as_ref().map(|(pages, _)| pages.to_string()),
-        recommended: Some(wanted.to_string()),
-        reason,
         command: Some(persist(size, is_default, wanted, source)),
-        takes_effect: Effect::Reboot,
-        saves: None,
+        ..pool::set((size, is_default), (pages, wanted), severity, Effect::Reboot, reason, None)
     })
 }
 
-/// For the default size a file of sysctl.d, which sysctl.d's own order must not undo; for others there is none.
+/// A file of sysctl.d for the default size, the kernel's command line for others.
 fn persist(size: PageSize, is_default: bool, pages: Pages, source: &str) -> String {
     if !is_default {
         return command::reserve_at_boot(size, pages);
     }
-    // What stands in a later file of /etc has to be changed there.
+    // A later file of /etc takes precedence, so it has to be changed itself.
     let file = match source {
         source if source.starts_with("/etc/sysctl") && source.rsplit('/').next() > SYSCTL_FILE.rsplit('/').next() => {
             return format!("sed -i -E 's|^[- ]*vm[./]nr_hugepages *=.*|vm.nr_hugepages = {pages}|' {source}");

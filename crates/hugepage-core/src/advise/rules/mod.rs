@@ -1,4 +1,4 @@
-//! What to set, rule by rule: each is a function of the situation, and silent where all is well.
+//! The recommendations for one server, a function for each rule; it returns nothing if nothing needs to change.
 
 mod boot;
 mod cgroup;
@@ -12,22 +12,22 @@ mod server;
 use std::cmp::Reverse;
 
 pub use boot::SYSCTL_FILE;
-pub use pool::setting as pool_setting;
 pub use server::too_large;
 
-use crate::advise::context::Situation;
+use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::Recommendation;
+use crate::assess::Severity;
 use crate::assess::page_tables::table;
-use crate::assess::{Landing, Severity};
+use crate::model::Landing;
 use crate::{Bytes, PageSize, Pages};
 
-/// The shared memory that some shared_buffers come to; asks the server's own program.
+/// The size of shared memory with some shared_buffers, as the server's own program computes it; `None` if unknown.
 pub type SizeOf<'a> = dyn FnMut(Bytes) -> Option<Bytes> + 'a;
 
-type Rule = fn(&Situation, &mut SizeOf<'_>) -> Vec<Recommendation>;
+type Rule = fn(&AdviceContext, &mut SizeOf<'_>) -> Vec<Recommendation>;
 
-/// All that is worth doing, the gravest first.
-pub fn recommendations(situation: &Situation, size_of: &mut SizeOf<'_>) -> Vec<Recommendation> {
+/// All recommendations, the gravest first.
+pub fn recommendations(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Vec<Recommendation> {
     const RULES: [Rule; 8] = [
         pool::rule,
         server::rule,
@@ -38,14 +38,14 @@ pub fn recommendations(situation: &Situation, size_of: &mut SizeOf<'_>) -> Vec<R
         parallel::rule,
         kernel::rule,
     ];
-    let mut all: Vec<_> = RULES.iter().flat_map(|rule| rule(situation, size_of)).collect();
+    let mut all: Vec<_> = RULES.iter().flat_map(|rule| rule(context, size_of)).collect();
     // The sort is stable, so among equals the order above holds.
     all.sort_by_key(|recommendation| Reverse(recommendation.severity));
     all
 }
 
-/// What several rules ask.
-impl Situation {
+/// Facts that several rules use.
+impl AdviceContext {
     fn segment(&self) -> Bytes {
         self.status.facts.segment_size().unwrap_or_default()
     }
@@ -54,28 +54,22 @@ impl Situation {
         self.status.facts.landing() == Landing::Hugetlb
     }
 
-    /// Whether it is the size that mappings get which ask for none.
-    pub fn is_default(&self, size: PageSize) -> bool {
-        let meminfo = self.status.facts.meminfo.as_ref();
-        meminfo.and_then(|meminfo| meminfo.huge_page_size) == Some(size)
-    }
-
-    /// From a gigabyte of shared memory on, base pages where huge ones were asked for are a warning.
+    /// The severity of base pages that were not asked for: a warning from 1 GB of shared memory on.
     fn severity_of_base_pages(&self) -> Severity {
         if self.segment() >= Bytes(1 << 30) { Severity::Warning } else { Severity::Notice }
     }
 
-    /// Page tables that huge pages would save now; `None` if the server has them, or it can't be known.
+    /// Page tables that huge pages would save now; `None` if the server has huge pages, or if unknown.
     fn saving(&self) -> Option<Bytes> {
         self.server.page_tables.of_shared_memory.filter(|_| !self.in_huge_pages())
     }
 
-    /// Page tables of all connections that the server allows, had each touched all of shared memory.
+    /// Page tables of max_connections backends that have each touched all of shared memory.
     fn tables_at_most(&self, size: PageSize) -> Bytes {
         Bytes(table(self.segment(), size).0.saturating_mul(self.server.max_connections))
     }
 
-    /// The pages that the pool has for good.
+    /// The pages of the pool without surplus pages.
     fn persistent(&self) -> Pages {
         self.status.share.map(|share| share.persistent).unwrap_or_default()
     }

@@ -1,161 +1,121 @@
-//! vm.nr_hugepages: what everything on this host that is known needs, no more and no less.
+//! vm.nr_hugepages: the exact need of all known users of this host's pools.
 
 use super::SizeOf;
-use crate::advise::command;
-use crate::advise::context::Situation;
-use crate::advise::recommendation::{Area, Effect, Recommendation};
-use crate::assess::{HugePages, Outlook, Pending, Severity};
+use crate::Pages;
+use crate::advise::context::AdviceContext;
+use crate::advise::recommendation::{Effect, Recommendation};
+use crate::advise::{command, pool};
+use crate::assess::{Outlook, Severity};
 use crate::collect::pools;
-use crate::{PageSize, Pages};
+use crate::model::{HugePages, Pending};
 
-pub fn rule(situation: &Situation, _: &mut SizeOf<'_>) -> Vec<Recommendation> {
-    let mut found: Vec<_> = own(situation).into_iter().collect();
-    found.extend(insurance(situation));
-    found.extend(others(situation));
+pub fn rule(context: &AdviceContext, _: &mut SizeOf<'_>) -> Vec<Recommendation> {
+    let mut found: Vec<_> = own(context).into_iter().collect();
+    found.extend(overcommit(context));
+    found.extend(others(context));
     found
 }
 
-/// The name of a pool's setting.
-pub fn setting(size: PageSize, is_default: bool) -> String {
-    if is_default { "vm.nr_hugepages".to_owned() } else { format!("{}/nr_hugepages", size.sysfs_name()) }
-}
-
 /// The pool that this server is in, or would be in.
-fn own(situation: &Situation) -> Option<Recommendation> {
-    let status = &situation.status;
+fn own(context: &AdviceContext) -> Option<Recommendation> {
+    let status = &context.status;
     let pool = status.facts.pool.known()?;
     let (share, size) = (status.share?, pool.page_size);
     if status.does_not_fit() {
         return None;
     }
     let wanted = status.recommended?;
-    let is_default = situation.is_default(size);
-    let make = |severity, reason, takes_effect, saves| Recommendation {
-        severity,
-        area: Area::Kernel,
-        setting: setting(size, is_default),
-        current: Some(share.persistent.to_string()),
-        recommended: Some(wanted.to_string()),
-        reason,
-        command: Some(command::set_pool(size, is_default, wanted)),
-        takes_effect,
-        saves,
-    };
+    let of_size = (size, status.facts.is_default(size));
+    let pages = (share.persistent, wanted);
     if share.persistent < wanted && status.facts.asked.huge_pages != HugePages::Off {
         let needs = wanted.saturating_sub(share.others);
         let surplus = pool.surplus.unwrap_or_default();
-        let mut reason = format!(
-            "This server needs {needs} pages of {size} and others hold {}, which is {} more than the {} that the pool keeps",
-            share.others,
-            wanted.saturating_sub(share.persistent),
-            share.persistent,
-        );
+        let mut reason = pool::shortfall("This server needs", needs, share.others, pages, size);
         if surplus > Pages(0) {
-            reason += &format!(": {surplus} of its pages are surplus, and go when their user stops");
+            reason += &format!("; its {surplus} surplus pages are freed when their user stops");
         }
-        if let Some(Fragmented { more, ready }) = fragmented(situation) {
-            reason += &format!(
-                "; only {ready} of the {more} more stand ready in free memory, so the kernel has to compact it first"
-            );
+        if let Some(Fragmented { more, ready }) = fragmented(context) {
+            reason += &format!("; only {ready} of {more} more pages can be allocated without compacting memory");
         }
         let severity = match status.outlook {
             Outlook::Fails => Severity::Critical,
-            _ if situation.in_huge_pages() => Severity::Warning,
-            _ => situation.severity_of_base_pages(),
+            _ if context.in_huge_pages() => Severity::Warning,
+            _ => context.severity_of_base_pages(),
         };
-        let effect = if situation.in_huge_pages() { Effect::Now } else { Effect::ServerRestart };
-        return Some(make(severity, reason + ".", effect, situation.saving()));
+        let effect = if context.in_huge_pages() { Effect::Now } else { Effect::ServerRestart };
+        return Some(pool::set(of_size, pages, severity, effect, reason + ".", context.saving()));
     }
     if share.persistent > wanted {
-        let idle = share.persistent.saturating_sub(wanted);
+        let unused = size.times(share.persistent.saturating_sub(wanted));
         let severity =
             if share.persistent.0 >= wanted.0.saturating_mul(2) { Severity::Warning } else { Severity::Notice };
-        let reason = format!(
-            "Of the pool's {} pages of {size}, {wanted} are all that anybody running needs: the other {idle} are kept from \
-             everything else.",
-            share.persistent
-        );
-        return Some(make(severity, reason, Effect::Now, Some(size.times(idle))));
+        let reason = format!("{} and cannot be used for anything else.", pool::excess(share.persistent, wanted, size));
+        return Some(pool::set(of_size, pages, severity, Effect::Now, reason, Some(unused)));
     }
     None
 }
 
-/// Free memory as it lies does not hold the pages that the pool lacks.
+/// Free memory is too fragmented for the pages that the pool lacks.
 pub struct Fragmented {
     /// How many it lacks.
     pub more: Pages,
-    /// How many of these stand ready.
+    /// How many of these can be allocated without compaction.
     pub ready: Pages,
 }
 
-/// Whether the pool that is wanted can't be had without compacting memory.
-pub fn fragmented(situation: &Situation) -> Option<Fragmented> {
-    let pool = situation.status.facts.pool.known()?;
-    let row = pools::of_size(&situation.pools, pool.page_size)?;
-    let more = situation.status.recommended?.saturating_sub(pool.nr);
+/// `None` if the recommended pool can be allocated without compaction, or that is unknown.
+pub fn fragmented(context: &AdviceContext) -> Option<Fragmented> {
+    let pool = context.status.facts.pool.known()?;
+    let row = pools::of_size(&context.pools, pool.page_size)?;
+    let more = context.status.recommended?.saturating_sub(pool.nr);
     Some(Fragmented { more, ready: row.obtainable_now? }).filter(|found| found.ready < found.more)
 }
 
-/// Surplus pages are not certain, but cost nothing until they are needed: with them a pool that falls short by a little
-/// still serves a start. Gigantic pages have none.
-fn insurance(situation: &Situation) -> Option<Recommendation> {
-    let status = &situation.status;
+/// Surplus pages are not guaranteed, but cost nothing until they are used: with them a slightly too small pool can
+/// still serve a start. Gigantic pages have none.
+fn overcommit(context: &AdviceContext) -> Option<Recommendation> {
+    let status = &context.status;
     let pool = status.facts.pool.known()?;
     let size = pool.page_size;
-    let applies = situation.in_huge_pages()
+    let applies = context.in_huge_pages()
         && pool.overcommit == Some(Pages(0))
         && size.bytes().0 < 1 << 30
         && status.facts.asked.huge_pages == HugePages::Try
-        && status.to_land.is_some_and(|to_land| situation.persistent() >= to_land);
-    let spare = status.capacity?.saturating_sub(situation.persistent());
+        && status.to_land.is_some_and(|to_land| context.persistent() >= to_land);
+    let spare = status.capacity?.saturating_sub(context.persistent());
     let wanted = status.needed?.min(spare);
     if !applies || wanted == Pages(0) {
         return None;
     }
-    let is_default = situation.is_default(size);
+    let is_default = status.facts.is_default(size);
+    let reason = format!(
+        "With {wanted} surplus pages allowed, a start can use free memory if the pool has too few pages; until then they take \
+         no memory."
+    );
     Some(Recommendation {
-        severity: Severity::Notice,
-        area: Area::Kernel,
-        setting: setting(size, is_default).replace("nr_hugepages", "nr_overcommit_hugepages"),
-        current: Some("0".to_owned()),
-        recommended: Some(wanted.to_string()),
-        reason: format!(
-            "With {wanted} surplus pages allowed, a start that the pool falls short for may still find its pages, and they \
-             are taken from memory only then."
-        ),
+        setting: pool::setting(size, is_default).replace("nr_hugepages", "nr_overcommit_hugepages"),
         command: Some(command::set_overcommit(size, is_default, wanted)),
-        takes_effect: Effect::Now,
-        saves: None,
+        ..pool::set((size, is_default), (Pages(0), wanted), Severity::Notice, Effect::Now, reason, None)
     })
 }
 
-/// Pools of other sizes whose pages nobody has.
-fn others(situation: &Situation) -> Vec<Recommendation> {
-    let own = situation.status.facts.huge_page_size;
-    let pending = match &situation.status.facts.pending {
+/// Pools of other sizes with unused pages.
+fn others(context: &AdviceContext) -> Vec<Recommendation> {
+    let own = context.status.facts.huge_page_size;
+    let pending = match &context.status.facts.pending {
         Pending::Changed(_, ground) => ground.huge_page_size,
         _ => None,
     };
-    pools::of_host(&situation.pools)
+    pools::of_host(&context.pools)
         .filter(|row| ![own, pending].contains(&Some(row.pool.page_size)))
         .filter_map(|row| {
-            let pool = &row.pool;
-            let used = pool.in_use()?;
-            let persistent = pool.persistent();
-            let idle = persistent.saturating_sub(used);
-            let size = pool.page_size;
-            (idle > Pages(0)).then(|| Recommendation {
-                severity: Severity::Notice,
-                area: Area::Kernel,
-                setting: setting(size, row.is_default),
-                current: Some(persistent.to_string()),
-                recommended: Some(used.min(persistent).to_string()),
-                reason: format!(
-                    "Nobody has {idle} of the {persistent} pages of {size}, and this server would not use them."
-                ),
-                command: Some(command::set_pool(size, row.is_default, used.min(persistent))),
-                takes_effect: Effect::Now,
-                saves: Some(size.times(idle)),
+            let (size, now) = (row.pool.page_size, row.pool.persistent());
+            let used = row.pool.in_use()?.min(now);
+            let unused = now.saturating_sub(used);
+            let reason = format!("{unused} of the {now} pages of {size} are unused, and this server cannot use them.");
+            let of_size = (size, row.is_default);
+            (unused > Pages(0)).then(|| {
+                pool::set(of_size, (now, used), Severity::Notice, Effect::Now, reason, Some(size.times(unused)))
             })
         })
         .collect()

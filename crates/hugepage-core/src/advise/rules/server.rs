@@ -1,83 +1,61 @@
-//! Settings of the server that keep it from huge pages, and shared memory that the host can't hold in them.
+//! Settings that prevent huge pages, and shared memory that exceeds what the host can hold in huge pages.
 
 use super::SizeOf;
 use crate::PageSize;
-use crate::advise::context::Situation;
-use crate::advise::recommendation::{Area, Effect, Recommendation, alter_system, setting};
+use crate::advise::context::AdviceContext;
+use crate::advise::recommendation::{Recommendation, setting};
 use crate::advise::shared_buffers;
-use crate::assess::{Cause, PoolFact, Severity};
+use crate::model::{Cause, PoolFact};
 
-pub fn rule(situation: &Situation, size_of: &mut SizeOf<'_>) -> Vec<Recommendation> {
-    [too_large(situation, size_of), shared_memory_type(situation), huge_page_size(situation)]
-        .into_iter()
-        .flatten()
-        .collect()
+pub fn rule(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Vec<Recommendation> {
+    [too_large(context, size_of), shared_memory_type(context), huge_page_size(context)].into_iter().flatten().collect()
 }
 
-/// More than the host can hold beside what it keeps for base pages: by how much, and the most that would fit.
-pub fn too_large(situation: &Situation, size_of: &mut SizeOf<'_>) -> Option<Recommendation> {
-    let status = &situation.status;
+/// Shared memory exceeds what the host can hold in huge pages: by how much, and the largest that fits.
+pub fn too_large(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Option<Recommendation> {
+    let status = &context.status;
     if !status.does_not_fit() {
         return None;
     }
     let (size, capacity, to_land) = (status.facts.huge_page_size?, status.capacity?, status.to_land?);
     let room = capacity.saturating_sub(status.share?.others);
     let buffers = status.facts.asked.shared_buffers;
-    let fits = shared_buffers::shared_buffers(size.times(room), (buffers, situation.segment()), size_of);
+    let fits = shared_buffers::shared_buffers(size.times(room), (buffers, context.segment()), size_of);
     let over = to_land.saturating_sub(capacity);
     let most = match fits {
         Some(fits) => format!("shared_buffers = {fits} is the largest that fits"),
-        None => "no shared_buffers fit beside what others hold".to_owned(),
+        None => "no shared_buffers fits beside the pages that other processes hold".to_owned(),
     };
-    Some(Recommendation {
-        severity: situation.severity_of_base_pages(),
-        area: Area::Postgresql,
-        setting: "shared_buffers".to_owned(),
-        current: Some(setting(buffers)),
-        recommended: fits.map(setting),
-        reason: format!(
-            "In huge pages the host would need {to_land} pages of {size}, {over} more than the {capacity} it can hold beside \
-             the {}% of memory kept for base pages; {most}.",
-            status.facts.reserve_percent
-        ),
-        command: fits.map(|fits| alter_system("shared_buffers", &setting(fits))),
-        takes_effect: Effect::ServerRestart,
-        saves: None,
-    })
+    let reason = format!(
+        "The host would need {to_land} pages of {size}, {over} more than the {capacity} it can hold with {}% of memory in \
+         base pages; {most}.",
+        status.facts.reserve_percent
+    );
+    let severity = context.severity_of_base_pages();
+    Some(Recommendation::of_server(severity, "shared_buffers", setting(buffers), fits.map(setting), reason, None))
 }
 
-fn shared_memory_type(situation: &Situation) -> Option<Recommendation> {
-    (situation.status.cause == Some(Cause::SysvSharedMemory)).then(|| Recommendation {
-        severity: situation.severity_of_base_pages(),
-        area: Area::Postgresql,
-        setting: "shared_memory_type".to_owned(),
-        current: Some("sysv".to_owned()),
-        recommended: Some("mmap".to_owned()),
-        reason: format!(
-            "PostgreSQL never asks for huge pages with System V shared memory, so its {} are in base pages whatever the pool \
-             has, and neither vm.hugetlb_shm_group nor memlock would change that.",
-            situation.segment()
-        ),
-        command: Some(alter_system("shared_memory_type", "mmap")),
-        takes_effect: Effect::ServerRestart,
-        saves: situation.saving(),
-    })
+fn shared_memory_type(context: &AdviceContext) -> Option<Recommendation> {
+    if context.status.cause != Some(Cause::SysvSharedMemory) {
+        return None;
+    }
+    let reason = format!(
+        "PostgreSQL does not use huge pages for System V shared memory ({}); neither vm.hugetlb_shm_group nor memlock \
+         changes that.",
+        context.segment()
+    );
+    let (severity, recommended) = (context.severity_of_base_pages(), Some("mmap".to_owned()));
+    let current = "sysv".to_owned();
+    Some(Recommendation::of_server(severity, "shared_memory_type", current, recommended, reason, context.saving()))
 }
 
-fn huge_page_size(situation: &Situation) -> Option<Recommendation> {
-    let facts = &situation.status.facts;
+fn huge_page_size(context: &AdviceContext) -> Option<Recommendation> {
+    let facts = &context.status.facts;
     let PoolFact::Unsupported(sizes) = &facts.pool else { return None };
-    let asked = facts.asked.huge_page_size?;
+    let asked = facts.asked.huge_page_size.filter(|_| !sizes.is_empty())?;
     let there: Vec<_> = sizes.iter().map(PageSize::to_string).collect();
-    (!sizes.is_empty()).then(|| Recommendation {
-        severity: situation.severity_of_base_pages().max(Severity::Notice),
-        area: Area::Postgresql,
-        setting: "huge_page_size".to_owned(),
-        current: Some(asked.setting()),
-        recommended: Some("0".to_owned()),
-        reason: format!("This machine has no pages of {asked}, only of {}.", there.join(", ")),
-        command: Some(alter_system("huge_page_size", "0")),
-        takes_effect: Effect::ServerRestart,
-        saves: situation.saving(),
-    })
+    let reason = format!("This machine has no pages of {asked}, only of {}.", there.join(", "));
+    let (severity, recommended) = (context.severity_of_base_pages(), Some("0".to_owned()));
+    let current = asked.setting();
+    Some(Recommendation::of_server(severity, "huge_page_size", current, recommended, reason, context.saving()))
 }

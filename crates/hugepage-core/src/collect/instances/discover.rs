@@ -1,66 +1,73 @@
-//! Which processes on a host are database servers, and which belong to them: from the titles of all processes, which
-//! everybody may read.
+//! Which processes of a host are database servers, and which processes belong to them. The titles of all processes
+//! tell, and every user may read them.
 
 use std::collections::BTreeMap;
 
 use crate::notes::Notes;
-use crate::read::oracle::{self, Role};
+use crate::read::oracle::{self, OracleRole};
 use crate::read::process::{self, ProcessStatus};
 use crate::read::{Root, postmaster_opts};
 
-/// What a server is.
+/// The kind of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum DiscoveredKind {
     /// A postmaster, with the arguments of its command line.
     PostgreSql(Vec<String>),
     /// An instance of Oracle.
-    Oracle(oracle::Instance),
+    Oracle(oracle::OracleInstance),
 }
 
 /// A server with its processes.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct DiscoveredServer {
     /// What it is.
-    pub who: Who,
+    pub who: DiscoveredKind,
     /// The postmaster, or PMON.
     pub pid: i32,
-    /// The status of each of its processes, that one first.
+    /// The status of each of its processes, the process `pid` first.
     pub processes: Vec<ProcessStatus>,
 }
 
-/// Every server whose processes can be seen, in the order of their process ids.
-pub fn servers(root: &Root, notes: &mut Notes) -> Vec<Found> {
+/// Every server whose processes are visible, in the order of their process ids.
+pub fn servers(root: &Root, notes: &mut Notes) -> Vec<DiscoveredServer> {
     let pids = notes.keep(process::pids(root)).unwrap_or_default();
-    let mut found: Vec<Found> = Vec::new();
-    let mut members: Vec<(oracle::Instance, ProcessStatus)> = Vec::new();
+    let mut found: Vec<DiscoveredServer> = Vec::new();
+    let mut members: Vec<(oracle::OracleInstance, ProcessStatus)> = Vec::new();
     let mut children: BTreeMap<i32, Vec<ProcessStatus>> = BTreeMap::new();
     for pid in pids {
-        // A process that ends while we look, or hides, is nobody's.
+        // A process that ends meanwhile, or is hidden, belongs to no server.
         let Ok(Some(seen)) = root.read_short(&format!("/proc/{pid}/cmdline"), Seen::parse) else { continue };
         let Ok(Some(status)) = process::status(root, pid) else { continue };
         match seen {
-            Seen::Oracle(oracle::Process { instance, role: Role::Pmon }) => {
-                found.push(Found { who: Who::Oracle(instance), pid, processes: vec![status] });
+            Seen::Oracle(oracle::OracleProcess { instance, role: OracleRole::Pmon }) => {
+                found.push(DiscoveredServer { who: DiscoveredKind::Oracle(instance), pid, processes: vec![status] });
             }
             Seen::Oracle(process) => members.push((process.instance, status)),
             Seen::Postmaster(arguments) => {
                 children.entry(status.parent.unwrap_or(0)).or_default().push(status);
-                found.push(Found { who: Who::PostgreSql(arguments), pid, processes: vec![status] });
+                found.push(DiscoveredServer {
+                    who: DiscoveredKind::PostgreSql(arguments),
+                    pid,
+                    processes: vec![status],
+                });
             }
             Seen::Backend => children.entry(status.parent.unwrap_or(0)).or_default().push(status),
         }
     }
-    // A child that has no title of its own yet looks like its postmaster.
-    let postmasters: Vec<i32> =
-        found.iter().filter(|found| matches!(found.who, Who::PostgreSql(_))).map(|found| found.pid).collect();
+    // A child that has not set its own title yet has that of its postmaster.
+    let postmasters: Vec<i32> = found
+        .iter()
+        .filter(|found| matches!(found.who, DiscoveredKind::PostgreSql(_)))
+        .map(|found| found.pid)
+        .collect();
     found.retain(|found| match found.who {
-        Who::PostgreSql(_) => !found.processes[0].parent.is_some_and(|parent| postmasters.contains(&parent)),
-        Who::Oracle(_) => true,
+        DiscoveredKind::PostgreSql(_) => !found.processes[0].parent.is_some_and(|parent| postmasters.contains(&parent)),
+        DiscoveredKind::Oracle(_) => true,
     });
     for found in &mut found {
         match &found.who {
-            Who::PostgreSql(_) => found.processes.extend(children.remove(&found.pid).unwrap_or_default()),
-            Who::Oracle(instance) => {
+            DiscoveredKind::PostgreSql(_) => found.processes.extend(children.remove(&found.pid).unwrap_or_default()),
+            DiscoveredKind::Oracle(instance) => {
                 found.processes.extend(members.iter().filter(|(whose, _)| whose == instance).map(|(_, status)| status));
             }
         }
@@ -68,16 +75,16 @@ pub fn servers(root: &Root, notes: &mut Notes) -> Vec<Found> {
     found
 }
 
-/// What a command line tells.
+/// What a command line shows.
 enum Seen {
-    Oracle(oracle::Process),
+    Oracle(oracle::OracleProcess),
     Postmaster(Vec<String>),
     Backend,
 }
 
 impl Seen {
     fn parse(cmdline: &str) -> Option<Self> {
-        if let Some(process) = oracle::Process::parse(cmdline) {
+        if let Some(process) = oracle::OracleProcess::parse(cmdline) {
             return Some(Self::Oracle(process));
         }
         if cmdline.starts_with("postgres: ") {
@@ -132,11 +139,12 @@ mod tests {
         ]);
         let mut notes = Notes::default();
         let found = servers(&Root::at(tree.path()), &mut notes);
-        let tables =
-            |found: &Found| -> u64 { found.processes.iter().map(|status| status.page_tables.unwrap().0 >> 10).sum() };
+        let tables = |found: &DiscoveredServer| -> u64 {
+            found.processes.iter().map(|status| status.page_tables.unwrap().0 >> 10).sum()
+        };
         let shown: Vec<_> = found.iter().map(|found| (found.pid, found.processes.len(), tables(found))).collect();
         assert_eq!(shown, [(10, 4, 15), (20, 1, 16), (30, 3, 7), (40, 1, 8)]);
-        assert_eq!(found[0].who, Who::PostgreSql(vec!["-D".to_owned(), "/data".to_owned()]));
+        assert_eq!(found[0].who, DiscoveredKind::PostgreSql(vec!["-D".to_owned(), "/data".to_owned()]));
         assert!(notes.into_vec().is_empty());
     }
 }

@@ -1,56 +1,25 @@
-//! Looks at one server after the other, and assesses each beside the others.
+//! Inspects one server after the other, and assesses each beside the others.
 
-use std::time::SystemTime;
-
-use super::discover::{Found, Who};
-use super::instance::{Instance, Kind};
-use super::memory::{self, Memory};
-use super::service_accounts::ServiceAccounts;
+use super::context::{Identity, InspectContext};
+use super::discover::{DiscoveredKind, DiscoveredServer};
+use super::instance::{Instance, InstanceKind};
+use super::memory::{self, InstanceMemory};
 use super::{oracle, postgresql};
+use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
-use crate::assess::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Segment, Status};
-use crate::collect::pools::{self, PoolRow};
+use crate::collect::pools;
 use crate::collect::server::{pool_of_size, thp_in_use};
+use crate::model::{Asked, Facts, Landing, Pending, PoolFact, Segment};
 use crate::notes::Notes;
-use crate::read::cgroup::{Hierarchy, Limits};
+use crate::read::cgroup::CgroupLimits;
 use crate::read::maps::Mapping;
-use crate::read::meminfo::Meminfo;
-use crate::read::oracle::LastStart;
 use crate::read::rlimit::{self, LockedMemory};
-use crate::read::shm_devices::Devices;
-use crate::read::{InstanceFiles, Root, namespace, process};
+use crate::read::{InstanceFiles, namespace, process};
 use crate::{Bytes, PageSize, Pages, ReadError};
 
-/// What is the same for all servers.
-pub(super) struct Host<'a> {
-    pub(super) root: &'a Root,
-    pub(super) taken_at: SystemTime,
-    pub(super) default: Option<PageSize>,
-    pub(super) base: Option<PageSize>,
-    pub(super) devices: Devices,
-    pub(super) accounts: ServiceAccounts,
-    pub(super) hierarchy: Option<Hierarchy>,
-    pub(super) meminfo: Option<Meminfo>,
-    pub(super) pools: Vec<PoolRow>,
-    pub(super) reserve_percent: u32,
-    /// Whether names of mappings tell huge pages.
-    pub(super) numbered: bool,
-}
-
-/// What the files of a server say of it.
-pub(super) struct Identity {
-    pub(super) name: String,
-    pub(super) home: Option<String>,
-    pub(super) directory: Option<String>,
-    pub(super) version: Option<String>,
-    pub(super) system_identifier: Option<String>,
-    pub(super) last_start: Option<LastStart>,
-    pub(super) asked: Asked,
-}
-
-impl Host<'_> {
-    /// `None`: it is a postgres program without shared memory, as one that initialises or only answers a question.
-    pub(super) fn look(&self, found: Found) -> Option<Instance> {
+impl InspectContext<'_> {
+    /// `None` for a postgres program without shared memory, such as one that initialises or only answers a question.
+    pub(super) fn inspect(&self, found: DiscoveredServer) -> Option<Instance> {
         let mut notes = Notes::default();
         let (root, pid) = (self.root, found.pid);
         let started = notes.keep(process::age(root, pid)).flatten().and_then(|age| self.taken_at.checked_sub(age));
@@ -60,15 +29,17 @@ impl Host<'_> {
         let container = namespace::container(root, pid);
         let mut memory = self.memory(&found, container.is_some(), &mut notes);
         let files = &InstanceFiles::of_process(root, pid);
-        let automatic = memory.as_mut().filter(|_| matches!(found.who, Who::Oracle(_))).map(oracle::keep_sga);
-        if matches!((&found.who, &memory), (Who::PostgreSql(_), Some(memory)) if memory.mappings.is_empty()) {
+        let automatic =
+            memory.as_mut().filter(|_| matches!(found.who, DiscoveredKind::Oracle(_))).map(oracle::keep_sga);
+        if matches!((&found.who, &memory), (DiscoveredKind::PostgreSql(_), Some(memory)) if memory.mappings.is_empty())
+        {
             return None;
         }
         let memory = memory.filter(|memory| !memory.mappings.is_empty());
         let mut evidence: Vec<&'static str> = memory.iter().map(|memory| memory.source.name()).collect();
         let identity = match &found.who {
-            Who::PostgreSql(arguments) => self.postgresql(pid, files, arguments, &mut notes),
-            Who::Oracle(instance) => self.oracle(pid, files, instance, started, automatic, &mut notes),
+            DiscoveredKind::PostgreSql(arguments) => self.postgresql(pid, files, arguments, &mut notes),
+            DiscoveredKind::Oracle(instance) => self.oracle(pid, files, instance, started, automatic, &mut notes),
         };
         let wanted = identity.asked.huge_page_size.or(self.default);
         let seen = memory.as_ref().zip(self.base).and_then(|(memory, base)| memory.segment(base, wanted));
@@ -87,8 +58,8 @@ impl Host<'_> {
         let facts = self.facts(pid, &identity.asked, segment, memlock, &mut notes);
         Some(Instance {
             kind: match &found.who {
-                Who::PostgreSql(_) => Kind::PostgreSql,
-                Who::Oracle(instance) => Kind::Oracle(instance.kind),
+                DiscoveredKind::PostgreSql(_) => InstanceKind::PostgreSql,
+                DiscoveredKind::Oracle(instance) => InstanceKind::Oracle(instance.kind),
             },
             name: identity.name,
             pid,
@@ -109,9 +80,9 @@ impl Host<'_> {
         })
     }
 
-    /// The mappings of one process stand for the server's, for all of its processes attach all of it.
-    fn memory(&self, found: &Found, is_contained: bool, notes: &mut Notes) -> Option<Memory> {
-        let is_postgresql = matches!(found.who, Who::PostgreSql(_));
+    /// The mappings of one process stand for the whole server, because each of its processes attaches all of it.
+    fn memory(&self, found: &DiscoveredServer, is_contained: bool, notes: &mut Notes) -> Option<InstanceMemory> {
+        let is_postgresql = matches!(found.who, DiscoveredKind::PostgreSql(_));
         let of_container = (is_contained && !is_postgresql)
             .then(|| notes.keep(self.devices.with_mounts_of(self.root, found.pid)))
             .flatten();
@@ -153,14 +124,14 @@ impl Host<'_> {
         }
     }
 
-    /// Whether base pages were put together into transparent huge pages only a walk of the server's page tables could
-    /// tell, which the server itself may do and nobody else should.
+    /// Only a walk of the server's page tables could show whether base pages were collapsed into transparent huge
+    /// pages. The server itself may do that; no other process should.
     fn unless_transparent(&self, mut segment: Segment, pid: i32, notes: &mut Notes) -> Segment {
         if segment.landing == Landing::Base && thp_in_use(self.meminfo.as_ref()) {
             segment.landing = Landing::Unknown;
             notes.add(format!(
-                "some shared memory of this host is in transparent huge pages; whether that of process {pid} is can't be \
-                 told without walking its page tables"
+                "some shared memory of this host is in transparent huge pages; only a walk of its page tables could tell \
+                 whether that of process {pid} is"
             ));
         }
         segment
@@ -182,7 +153,7 @@ impl Host<'_> {
         };
         let limits = huge_page_size.map(|size| match &self.hierarchy {
             Some(hierarchy) => hierarchy.limits_of(self.root, pid, size, notes),
-            None => Limits::default(),
+            None => CgroupLimits::default(),
         });
         Facts {
             lock_limit: oracle::lock_limit(self.root, pid, asked, segment.as_ref(), memlock),
@@ -201,9 +172,9 @@ impl Host<'_> {
     }
 }
 
-/// Assesses each again beside what the others lack, so that one number for the pool serves all that count.
+/// Assesses each server again with what the others lack, so that one size of the pool serves all that count.
 pub(super) fn beside_each_other(instances: &mut [Instance]) {
-    let lack = |instance: &Instance| if instance.counts() { lack(&instance.status.facts) } else { Pages(0) };
+    let lack = |instance: &Instance| if instance.counts() { instance.status.facts.lack() } else { Pages(0) };
     let lacks: Vec<_> =
         instances.iter().map(|instance| (instance.status.facts.huge_page_size, lack(instance))).collect();
     for (index, instance) in instances.iter_mut().enumerate() {
@@ -214,15 +185,4 @@ pub(super) fn beside_each_other(instances: &mut [Instance]) {
             instance.assess_with(|facts| facts.others_lack = others_lack);
         }
     }
-}
-
-/// The pages that a server was asked to have and has not.
-pub(super) fn lack(facts: &Facts) -> Pages {
-    let wants = facts.asked.huge_pages != HugePages::Off && !facts.asked.never_in_huge_pages();
-    let (Some(segment), Some(page), PoolFact::Known(_), true) =
-        (&facts.segment, facts.huge_page_size, &facts.pool, wants)
-    else {
-        return Pages(0);
-    };
-    page.pages_to_hold(segment.to_reserve).saturating_sub(facts.own())
 }

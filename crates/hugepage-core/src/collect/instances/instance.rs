@@ -3,22 +3,23 @@
 use std::fmt;
 use std::time::SystemTime;
 
-use super::memory::Memory;
+use super::memory::InstanceMemory;
+use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
-use crate::assess::{Cause, Facts, Landing, Loss, Status};
-use crate::read::oracle::{Kind as OracleKind, LastStart};
+use crate::model::{Cause, Facts, Landing, Loss};
+use crate::read::oracle::{LastStart, OracleKind};
 use crate::read::rlimit::LockedMemory;
 
-/// What a server is.
+/// The kind of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum InstanceKind {
     /// PostgreSQL.
     PostgreSql,
     /// Oracle.
     Oracle(OracleKind),
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for InstanceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::PostgreSql => "postgresql",
@@ -33,29 +34,29 @@ impl fmt::Display for Kind {
 
 /// Where all of a server's shared memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Landed {
+pub enum InstanceLanding {
     /// In huge pages.
     All,
     /// In huge pages in part.
     Mixed,
-    /// In huge pages, at least in part: more can't be seen without privilege.
+    /// In huge pages, at least in part: more is not visible without privilege.
     Some,
     /// In base pages.
     Nothing,
     /// In files of /dev/shm, because of MEMORY_TARGET.
     Amm,
-    /// Not to be seen.
+    /// Not visible.
     Unknown,
 }
 
-impl Landed {
-    /// Whether more can't be seen without privilege.
+impl InstanceLanding {
+    /// Whether more would be visible with privilege.
     pub const fn is_hidden(self) -> bool {
         matches!(self, Self::Some | Self::Unknown)
     }
 }
 
-impl fmt::Display for Landed {
+impl fmt::Display for InstanceLanding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::All => "all",
@@ -72,8 +73,8 @@ impl fmt::Display for Landed {
 #[derive(Clone, Debug)]
 pub struct Instance {
     /// What it is.
-    pub kind: Kind,
-    /// Its SID, or its data directory; `process 4711` where that can't be seen.
+    pub kind: InstanceKind,
+    /// Its SID, or its data directory; `process 4711` where that is not visible.
     pub name: String,
     /// The postmaster, or PMON.
     pub pid: i32,
@@ -87,33 +88,33 @@ pub struct Instance {
     pub system_identifier: Option<String>,
     /// When that process started.
     pub started: Option<SystemTime>,
-    /// Its shared memory; `None` if it may not be seen.
-    pub memory: Option<Memory>,
-    /// Of all its processes.
+    /// Its shared memory; `None` if it may not be read.
+    pub memory: Option<InstanceMemory>,
+    /// The page tables of all its processes.
     pub page_tables: PageTables,
-    /// What it may lock.
+    /// The memory that it may lock.
     pub memlock: Option<LockedMemory>,
-    /// Whether a process of it certainly has huge pages (`HugetlbPages` in its status).
+    /// Whether one of its processes certainly has huge pages (`HugetlbPages` in its status).
     pub has_hugetlb_pages: bool,
-    /// What the alert log says of the start of this very instance.
+    /// What the alert log shows of the start of this instance.
     pub last_start: Option<LastStart>,
     /// The assessment.
     pub status: Status,
-    /// What its landing was seen in, the best first.
+    /// The sources that show where it landed, the best first.
     pub evidence: Vec<&'static str>,
-    /// Why it does not count for the host's verdict and pools, as `runs as alice`; `None` if it does.
+    /// Why it does not count for the host's verdict and pools, as `runs as alice`; `None` if it counts.
     pub not_counted: Option<String>,
-    /// What could not be seen of it.
+    /// What could not be read of it.
     pub notes: Vec<String>,
 }
 
 impl Instance {
-    /// Whether it counts for what is said of the whole host, and for the sizes of its pools.
+    /// Whether it counts for the host's verdict and for the sizes of its pools.
     pub const fn counts(&self) -> bool {
         self.not_counted.is_none()
     }
 
-    /// Takes into the assessment what was seen when it started.
+    /// Adds to the assessment what was recorded when the server started.
     pub fn remember(&mut self, cause_at_start: Option<Cause>, loss: Option<Loss>) {
         self.assess_with(|facts| (facts.cause_at_start, facts.loss) = (cause_at_start, loss));
     }
@@ -125,22 +126,22 @@ impl Instance {
         self.status = Status::of(facts);
     }
 
-    /// What kind of pages it is in, as far as that can be told by any evidence.
+    /// The kind of pages it is in, by all evidence.
     pub fn landed_in(&self) -> Landing {
-        if self.landed() == Landed::All { Landing::Hugetlb } else { self.status.facts.landing() }
+        if self.landed() == InstanceLanding::All { Landing::Hugetlb } else { self.status.facts.landing() }
     }
 
     /// Where its shared memory is.
-    pub fn landed(&self) -> Landed {
+    pub fn landed(&self) -> InstanceLanding {
         match self.status.facts.landing() {
-            Landing::Hugetlb => Landed::All,
-            Landing::Mixed => Landed::Mixed,
-            Landing::Base if self.status.cause == Some(Cause::MemoryTarget) => Landed::Amm,
-            Landing::Base | Landing::Thp | Landing::PartialThp => Landed::Nothing,
+            Landing::Hugetlb => InstanceLanding::All,
+            Landing::Mixed => InstanceLanding::Mixed,
+            Landing::Base if self.status.cause == Some(Cause::MemoryTarget) => InstanceLanding::Amm,
+            Landing::Base | Landing::Thp | Landing::PartialThp => InstanceLanding::Nothing,
             // PostgreSQL's is in huge pages as a whole, or not at all.
-            Landing::Unknown if self.has_hugetlb_pages && self.kind == Kind::PostgreSql => Landed::All,
-            Landing::Unknown if self.has_hugetlb_pages => Landed::Some,
-            Landing::Unknown => Landed::Unknown,
+            Landing::Unknown if self.has_hugetlb_pages && self.kind == InstanceKind::PostgreSql => InstanceLanding::All,
+            Landing::Unknown if self.has_hugetlb_pages => InstanceLanding::Some,
+            Landing::Unknown => InstanceLanding::Unknown,
         }
     }
 }

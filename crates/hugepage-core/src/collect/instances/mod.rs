@@ -1,8 +1,10 @@
-//! Every database server on a host, seen from outside: what it has, what it was asked for, and what that comes to.
+//! Every database server on a host, seen from another process: what it has, what it was asked for, and its assessment.
 //!
-//! Processes are found by their titles, shared memory by the mappings of one process of each server. Nothing of a server
-//! is stopped, walked or asked. What can't be read without privilege is a note, and what follows from it is unknown.
+//! Servers are found by the titles of their processes, and shared memory by the mappings of one process of each server.
+//! No server is stopped or queried, and no page table is walked. What cannot be read without privilege is a note, and
+//! what depends on it is unknown.
 
+mod context;
 pub mod discover;
 mod inspect;
 pub mod instance;
@@ -14,8 +16,9 @@ mod service_accounts;
 
 use std::time::SystemTime;
 
-use crate::assess::Asked;
+use crate::collect::CgroupView;
 use crate::collect::pools::{self, PoolRow};
+use crate::model::Asked;
 use crate::notes::Notes;
 use crate::read::cgroup::Hierarchy;
 use crate::read::meminfo::Meminfo;
@@ -25,9 +28,9 @@ use crate::read::root::if_there;
 use crate::read::shm_devices::Devices;
 use crate::read::{Root, identity, thp};
 use crate::{PageSize, ReadError};
-use inspect::{Host, beside_each_other};
-pub use instance::{Instance, Kind, Landed};
-pub use oracle::memlock_counts;
+use context::InspectContext;
+use inspect::beside_each_other;
+pub use instance::{Instance, InstanceKind, InstanceLanding};
 use service_accounts::ServiceAccounts;
 pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
 
@@ -36,7 +39,7 @@ pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_servic
 pub struct Survey {
     /// The host's name.
     pub host_name: Option<String>,
-    /// When this was seen; of captured files when they were written.
+    /// When this was read; for captured files when they were written.
     pub taken_at: SystemTime,
     /// The kernel's identifier of this boot.
     pub boot_id: Option<String>,
@@ -46,16 +49,16 @@ pub struct Survey {
     pub pools: Vec<PoolRow>,
     /// `transparent_hugepage/enabled`.
     pub transparent_hugepage: Option<String>,
-    /// Whether /dev/shm is a ramfs, as papers of 2002 had it for 32-bit Oracle: nothing limits what is in it.
+    /// Whether /dev/shm is a ramfs, as papers of 2002 recommended for 32-bit Oracle: its size has no limit.
     pub shm_is_ramfs: bool,
     /// The servers that run.
     pub instances: Vec<Instance>,
-    /// What could not be seen of the host.
+    /// What could not be read of the host.
     pub notes: Vec<String>,
 }
 
 impl Survey {
-    /// The size of huge pages that mappings get which ask for none; `None` if there is none, or it is unknown.
+    /// The size of huge pages for mappings that ask for no size; `None` if there is none, or it is unknown.
     pub fn default_page_size(&self) -> Option<PageSize> {
         self.meminfo.as_ref()?.huge_page_size
     }
@@ -76,7 +79,7 @@ pub fn asked_of(configuration: &Configuration, notes: &mut Notes) -> Asked {
     postgresql::asked(|name| configuration.get(name).map(str::to_owned), notes)
 }
 
-/// Looks at the host. `reserve_percent`: the hundredths of memory that it keeps for base pages.
+/// Surveys the host. `reserve_percent`: the percentage of memory that it keeps for base pages.
 pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
     survey_for(root, reserve_percent, &[])
 }
@@ -86,9 +89,9 @@ pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]
     let mut notes = Notes::default();
     let meminfo = notes.keep(Meminfo::read(root));
     let hierarchy = notes.keep(Hierarchy::find(root));
-    let view = hierarchy.as_ref().map(Option::as_ref);
+    let view = CgroupView::of(hierarchy.as_ref());
     let pools = pools::rows(root, view, &mut notes);
-    let host = Host {
+    let host = InspectContext {
         root,
         taken_at: taken_at(root),
         default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
@@ -102,7 +105,7 @@ pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]
         numbered: memory::names_by_number(root),
     };
     let found = discover::servers(root, &mut notes);
-    let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.look(found)).collect();
+    let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.inspect(found)).collect();
     beside_each_other(&mut instances);
     Survey {
         host_name: notes.keep(identity::host_name(root)),
@@ -117,14 +120,14 @@ pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]
     }
 }
 
-/// Kernels before 4.19 have no sum of all pools in meminfo.
+/// Kernels before 4.19 do not show the sum of all pools in meminfo.
 fn with_hugetlb(meminfo: Option<Meminfo>, pools: &[PoolRow]) -> Option<Meminfo> {
     let mut meminfo = meminfo?;
     meminfo.hugetlb = meminfo.hugetlb.or_else(|| Some(pools::memory(pools::of_host(pools))));
     Some(meminfo)
 }
 
-/// From /proc/self/mountinfo (proc(5)); of several mounts on one place the last is seen.
+/// From /proc/self/mountinfo (proc(5)); of several mounts on one directory the last is visible.
 fn shm_is_ramfs(root: &Root) -> Result<bool, ReadError> {
     let mounts = if_there(root.read("/proc/self/mountinfo"))?.unwrap_or_default();
     let on_shm = |line: &&str| line.split(' ').nth(4) == Some("/dev/shm");

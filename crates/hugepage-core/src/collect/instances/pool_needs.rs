@@ -1,16 +1,15 @@
-//! What the pools of a host should be, for all servers that run and those that are only configured.
+//! The pools that a host needs, for all servers that run and those that are only configured.
 
-use super::inspect::lack;
 use super::{Instance, Survey};
-use crate::assess::host::{Need, Room, Sizing};
+use crate::assess::host::{PoolNeed, Room, Sizing};
 use crate::collect::pools;
 use crate::read::pool::Pool;
 use crate::{PageSize, Pages};
 
 impl Survey {
-    /// A sizing for each page size that anybody needs or that has pages; `down` are servers that do not run. `None` for a
+    /// A sizing for each page size that a server needs or that has pages. `down`: servers that do not run; `None` for a
     /// page size means the host's default.
-    pub fn sizings(&self, down: &[(Option<PageSize>, Need)], reserve_percent: u32) -> Vec<Sizing> {
+    pub fn sizings(&self, down: &[(Option<PageSize>, PoolNeed)], reserve_percent: u32) -> Vec<Sizing> {
         let default = self.default_page_size();
         let sizing = |pool: &Pool| {
             let size = pool.page_size;
@@ -21,7 +20,7 @@ impl Survey {
             let room = self.room(size, reserve_percent);
             let mut sizing = Sizing::of(size, running.chain(down).collect(), used, room);
             if self.counted().filter(of_size).any(|instance| instance.status.needed.is_none()) {
-                // It has, or wants, pages that can't be seen.
+                // It has, or wants, pages that are not visible.
                 sizing.recommended = None;
             }
             sizing
@@ -39,11 +38,11 @@ impl Survey {
 
 impl Instance {
     /// What it needs of the pool of its page size.
-    pub fn need(&self) -> Need {
+    pub fn need(&self) -> PoolNeed {
         let facts = &self.status.facts;
-        Need {
+        PoolNeed {
             name: self.name.clone(),
-            pages: facts.own().saturating_add(lack(facts)),
+            pages: facts.own().saturating_add(facts.lack()),
             held: facts.own(),
             is_running: true,
         }

@@ -1,16 +1,16 @@
-//! What a PostgreSQL server was asked for, from its command line and its files. Whoever may not read the files knows
-//! only the defaults, and says so.
+//! What a PostgreSQL server was asked for, from its command line and its files. If the files may not be read, the
+//! defaults are assumed, and a note says so.
 
 use std::path::Path;
 
-use crate::assess::{Asked, HugePages, Product};
+use crate::model::{Asked, HugePages, Product};
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
 use crate::read::postgresql_conf::Configuration;
 use crate::read::{InstanceFiles, Root, postmaster_opts, process};
 use crate::{Bytes, PageSize, ReadError};
 
-/// The server's own files say this of it.
+/// What the server's own files show.
 #[derive(Clone, Debug)]
 pub struct Files {
     /// The data directory, as the server itself sees it.
@@ -23,12 +23,12 @@ pub struct Files {
     pub asked: Asked,
 }
 
-/// Looks at the files of the postmaster `pid`, which are `its_files`.
+/// Reads the files of the postmaster `pid`, which are `its_files`.
 pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[String], notes: &mut Notes) -> Files {
     let set = postmaster_opts::settings(arguments);
     let of_command_line =
         |name: &str| set.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value.clone());
-    // A postmaster works in its data directory; who may not see that takes what it was told.
+    // A postmaster works in its data directory. If that link may not be read, the command line tells the directory.
     let told = of_command_line("data_directory")
         .or_else(|| postmaster_opts::letter(arguments, 'D').map(str::to_owned))
         .filter(|path| path.starts_with('/'));
@@ -61,19 +61,14 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
     Files { version, system_identifier, asked, directory }
 }
 
-/// What `value` says, which gives a setting as it is written; the server's defaults where it says nothing.
+/// The settings that `value` returns as they are written, and the server's defaults for those that it does not have.
 pub fn asked(value: impl Fn(&str) -> Option<String>, notes: &mut Notes) -> Asked {
     let mut understood = |name: &str, kind: &str, found: Option<bool>| {
         if found == Some(false) {
             notes.add(format!("{name} = '{}' is not {kind}", value(name).unwrap_or_default()));
         }
     };
-    let huge_pages = value("huge_pages").map(|text| match text.to_ascii_lowercase().as_str() {
-        "try" => Some(HugePages::Try),
-        "on" | "true" | "yes" | "1" => Some(HugePages::On),
-        "off" | "false" | "no" | "0" => Some(HugePages::Off),
-        _ => None,
-    });
+    let huge_pages = value("huge_pages").map(|text| HugePages::parse(&text));
     understood("huge_pages", "on, off or try", huge_pages.map(|found| found.is_some()));
     let size = |name: &str, unit: u64| value(name).map(|text| memory(&text, unit));
     let (page_size, buffers) = (size("huge_page_size", 1 << 10), size("shared_buffers", 8 << 10));
@@ -88,7 +83,7 @@ pub fn asked(value: impl Fn(&str) -> Option<String>, notes: &mut Notes) -> Asked
     }
 }
 
-/// A size as the server takes it: a number with `B`, `kB`, `MB`, `GB` or `TB`, or of units of `unit` bytes (guc.c).
+/// A size as the server parses it: a number with `B`, `kB`, `MB`, `GB` or `TB`, or in units of `unit` bytes (guc.c).
 fn memory(text: &str, unit: u64) -> Option<Bytes> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -104,7 +99,7 @@ fn memory(text: &str, unit: u64) -> Option<Bytes> {
     };
     match number.parse::<u64>() {
         Ok(number) => number.checked_mul(unit).map(Bytes),
-        // The server takes fractions too, and rounds them to its units.
+        // The server accepts fractions too, and rounds them to its units.
         Err(_) => {
             let (whole, fraction) = number.split_once('.')?;
             let digits = fraction.get(..fraction.len().min(9))?;
@@ -115,7 +110,7 @@ fn memory(text: &str, unit: u64) -> Option<Bytes> {
     }
 }
 
-/// Whether a mapping may be the main segment; of several the largest one is (sysv_shmem.c).
+/// Whether a mapping may be the main segment. If there are several, the largest one is (sysv_shmem.c).
 pub fn is_shared_memory(mapping: &Mapping) -> bool {
     const NAMES: [&str; 3] = ["/anon_hugepage", "/dev/zero", "/SYSV"];
     mapping.shared && NAMES.iter().any(|name| mapping.path.starts_with(name))

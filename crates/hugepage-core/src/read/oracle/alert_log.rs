@@ -1,6 +1,6 @@
-//! The last start in an alert log, whatever the log's length. It is searched from its end, a block at a time, for the
-//! line that begins a start; from there on so much is read as the longest start takes. Holes are passed over, and of what
-//! holds data the last 64 MB are searched.
+//! The last start in an alert log of any length. The log is searched from its end, block by block, for the line that
+//! begins a start. From there on, as much is read as the longest start needs. Holes are skipped, and of what holds data the
+//! last 64 MB are searched.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -14,16 +14,16 @@ use crate::read::instance_files::limit;
 use crate::read::oracle::startup_parser::{Parser, START};
 use crate::read::oracle::{LastStart, Timestamp, log_xml};
 
-/// So much is searched at once.
-const BLOCK: usize = 256 << 10;
-/// So far before the line may its time stand: `Adjusting the default value of parameter ...` comes between.
-const BEFORE: usize = 4 << 10;
-/// More than any start takes up to PMON, of which the parameters are the most.
-const LONGEST_START: usize = 1 << 20;
-/// No time before a line is longer.
-const LONGEST_TIME: usize = 64;
+/// The log is searched in blocks of this size.
+const BLOCK_BYTES: usize = 256 << 10;
+/// The time of a start is in the bytes before its line: `Adjusting the default value of parameter ...` comes between.
+const BYTES_BEFORE_START: usize = 4 << 10;
+/// A start is read up to here; the parameters are the largest part of it.
+const MAX_START_BYTES: usize = 1 << 20;
+/// The longest time before a line.
+const MAX_TIME_BYTES: usize = 64;
 /// Longer lines are cut.
-const LONGEST_LINE: usize = 4 << 10;
+const MAX_LINE_BYTES: usize = 4 << 10;
 
 /// What a message of log.xml begins with.
 const MESSAGE: &[u8] = b"<msg time=";
@@ -72,26 +72,26 @@ fn data_from(file: &File, from: u64, end: u64) -> io::Result<Option<u64>> {
 
 impl<T: AsRef<[u8]>> Log for io::Cursor<T> {}
 
-/// The last start in a log. One that has lost the beginning of its last start is read from its own beginning.
+/// The last start in a log. A log without the beginning of its last start is read from its own beginning.
 pub fn last_start_in(log: &mut impl Log) -> io::Result<Option<LastStart>> {
-    let from = find_last(log)?.map_or(0, |start| start.saturating_sub(BEFORE as u64));
+    let from = find_last(log)?.map_or(0, |start| start.saturating_sub(BYTES_BEFORE_START as u64));
     let mut bytes = Vec::new();
-    read_at(log, from, BEFORE + LONGEST_START, &mut bytes)?;
+    read_at(log, from, BYTES_BEFORE_START + MAX_START_BYTES, &mut bytes)?;
     let mut parser = Parser::default();
-    // A message holds its lines, so it begins before the first of them.
-    match memmem::find(&bytes[..bytes.len().min(BEFORE)], MESSAGE) {
+    // A message contains its lines, so it begins before the first of them.
+    match memmem::find(&bytes[..bytes.len().min(BYTES_BEFORE_START)], MESSAGE) {
         Some(message) => log_xml::feed(&bytes[message..], &mut parser),
         None => feed_lines(&bytes, from > 0, &mut parser),
     }
     Ok(parser.finish())
 }
 
-/// Gives the parser every line, but for the first if `within` one.
+/// Gives the parser every line; not the first one if the bytes begin `within` it.
 fn feed_lines(bytes: &[u8], within: bool, parser: &mut Parser) {
     for line in bytes.split_inclusive(|&byte| byte == b'\n').skip(usize::from(within)) {
         let ended = line.strip_suffix(b"\n");
         let line = ended.unwrap_or(line);
-        let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST_LINE)]);
+        let line = String::from_utf8_lossy(&line[..line.len().min(MAX_LINE_BYTES)]);
         match ended {
             Some(_) => parser.line(&line),
             None => parser.cut_line(&line),
@@ -99,7 +99,8 @@ fn feed_lines(bytes: &[u8], within: bool, parser: &mut Parser) {
     }
 }
 
-/// Where in a log of any length the last line stands that begins a start; `Ok(None)` if what is searched has none.
+/// The offset of the last line of a log that begins a start, whatever the log's length; `Ok(None)` if what is searched has none. The
+/// phrase within another line does not count.
 pub fn find_last(log: &mut impl Log) -> io::Result<Option<u64>> {
     let finder = FinderRev::new(START);
     let mut block = Vec::new();
@@ -110,13 +111,13 @@ pub fn find_last(log: &mut impl Log) -> io::Result<Option<u64>> {
         if upto == 0 {
             break;
         }
-        // With what comes before and behind a line that lies across the border of two blocks.
-        let from = upto.saturating_sub(BLOCK as u64);
-        let begin = from.saturating_sub(LONGEST_TIME as u64);
-        read_at(log, begin, LONGEST_TIME + BLOCK + START.len() - 1, &mut block)?;
+        // With the bytes before and after a line that crosses the border of two blocks.
+        let from = upto.saturating_sub(BLOCK_BYTES as u64);
+        let begin = from.saturating_sub(MAX_TIME_BYTES as u64);
+        read_at(log, begin, MAX_TIME_BYTES + BLOCK_BYTES + START.len() - 1, &mut block)?;
         let mut rest = &block[..];
         while let Some(at) = finder.rfind(rest) {
-            let before = &rest[at.saturating_sub(LONGEST_TIME)..at];
+            let before = &rest[at.saturating_sub(MAX_TIME_BYTES)..at];
             if begins_line(before, begin == 0 && before.len() == at) {
                 return Ok(Some(begin + at as u64));
             }
@@ -128,8 +129,8 @@ pub fn find_last(log: &mut impl Log) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// Whether nothing but a time stands in the last line (or, in XML, text) of what is `before` a place; `whole` if the log
-/// begins there.
+/// Whether only a time precedes a place in its line (or, in XML, its text). `before`: the bytes up to that place;
+/// `whole`: whether they begin where the log begins.
 fn begins_line(before: &[u8], whole: bool) -> bool {
     let line = match before.iter().rposition(|byte| matches!(byte, b'\n' | b'>')) {
         Some(at) => &before[at + 1..],
@@ -140,7 +141,7 @@ fn begins_line(before: &[u8], whole: bool) -> bool {
     line.trim().is_empty() || Timestamp::split(&line).is_some_and(|(_, rest)| rest.is_empty())
 }
 
-/// Reads `count` bytes at `from` in place of what was in `bytes`: fewer where the log ends, or was cut meanwhile.
+/// Reads `count` bytes at `from` and replaces what was in `bytes`; fewer where the log ends or was cut meanwhile.
 fn read_at(log: &mut (impl Read + Seek), from: u64, count: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
     log.seek(SeekFrom::Start(from))?;
     bytes.clear();

@@ -1,8 +1,8 @@
 //! What an Oracle instance shows to the operating system: the titles of its processes, oratab, parameter files, and the
-//! alert log. No Oracle library and no connection is needed; formats are those that Oracle's manuals describe, or that
-//! published logs have.
+//! alert log. No Oracle library and no connection is needed. The formats are those of Oracle's manuals and of published
+//! logs.
 //!
-//! Everything here may be anything: a log of a terabyte, a pipe, a directory that points to itself. Readers are bounded
+//! A file here can be of any kind: a log of a terabyte, a pipe, a directory that links to itself. Readers are bounded
 //! in time and memory, and never wait for a file.
 
 pub mod alert_log;
@@ -21,7 +21,7 @@ pub mod timestamp;
 pub use alert_log::last_start;
 pub use locate::Search;
 pub use parameters::Parameters;
-pub use process::{Instance, Kind, Process, Role};
+pub use process::{OracleInstance, OracleKind, OracleProcess, OracleRole};
 pub use startup::LastStart;
 pub use startup_parser::START;
 pub use timestamp::Timestamp;

@@ -7,12 +7,12 @@ use crate::read::root::if_there;
 use crate::read::{InstanceFiles, Root};
 use crate::{Notes, ReadError};
 
-/// Where it is on Linux, and where it is on other systems, from which some are copied.
+/// Its place on Linux, and its place on other systems, from which some hosts copied it.
 const PLACES: [&str; 2] = ["/etc/oratab", "/var/opt/oracle/oratab"];
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct OratabEntry {
     /// ORACLE_SID, or the name of a cluster's database.
     pub sid: String,
     /// ORACLE_HOME.
@@ -21,10 +21,10 @@ pub struct Entry {
     pub starts_at_boot: bool,
 }
 
-/// Takes the text. Comments, `*` (which stands for no instance), and lines that make no sense are passed over; of
-/// several lines with one name the first counts, as it does for dbstart and oraenv.
-pub fn parse(text: &str) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+/// Parses the text. Comments, `*` (which names no instance) and invalid lines are skipped. Of several lines with one
+/// name the first counts, as for dbstart and oraenv.
+pub fn parse(text: &str) -> Vec<OratabEntry> {
+    let mut entries: Vec<OratabEntry> = Vec::new();
     for entry in text.lines().filter_map(parse_line) {
         if entries.iter().all(|known| known.sid != entry.sid) {
             entries.push(entry);
@@ -33,20 +33,22 @@ pub fn parse(text: &str) -> Vec<Entry> {
     entries
 }
 
-fn parse_line(line: &str) -> Option<Entry> {
+fn parse_line(line: &str) -> Option<OratabEntry> {
     let line = line.split('#').next().unwrap_or_default().trim();
     let mut fields = line.split(':').map(str::trim);
     let (sid, home) = (fields.next()?, fields.next()?);
     let boot = fields.next().unwrap_or_default();
-    (!sid.is_empty() && sid != "*" && !sid.contains(char::is_whitespace) && home.starts_with('/')).then(|| Entry {
-        sid: sid.to_owned(),
-        home: home.trim_end_matches('/').to_owned(),
-        starts_at_boot: matches!(boot, "Y" | "y" | "W" | "w"),
+    (!sid.is_empty() && sid != "*" && !sid.contains(char::is_whitespace) && home.starts_with('/')).then(|| {
+        OratabEntry {
+            sid: sid.to_owned(),
+            home: home.trim_end_matches('/').to_owned(),
+            starts_at_boot: matches!(boot, "Y" | "y" | "W" | "w"),
+        }
     })
 }
 
-/// Every entry on this host, whose files `root` has; none where there is no oratab. One that can't be read is a note.
-pub fn read(root: &Root, notes: &mut Notes) -> Vec<Entry> {
+/// Every entry on this host; none where there is no oratab. An oratab that cannot be read is a note.
+pub fn read(root: &Root, notes: &mut Notes) -> Vec<OratabEntry> {
     let mut text = String::new();
     for place in PLACES {
         if let Some(found) = notes.keep(if_there(text_of(root, place))).flatten() {
@@ -75,7 +77,7 @@ mod tests {
                     \x20 my_db : /u02/home/ : W \r\n\
                     orcl:/u01/other:N\n\
                     nohome\nempty::Y\nrelative:u01:Y\n:/u01:Y\ntwo words:/u01:Y\nlast:/u03";
-        let entry = |sid: &str, home: &str, starts_at_boot| Entry {
+        let entry = |sid: &str, home: &str, starts_at_boot| OratabEntry {
             sid: sid.to_owned(),
             home: home.to_owned(),
             starts_at_boot,

@@ -1,5 +1,5 @@
-//! Which Oracle instance a process belongs to, from its command line, which Oracle's processes use for their title and
-//! which everybody may read. (`comm` would be cut after 15 bytes.)
+//! The Oracle instance of a process, from its command line. Oracle's processes use it as their title, and every user
+//! may read it. (`comm` would be cut after 15 bytes.)
 
 use crate::ReadError;
 use crate::read::Root;
@@ -7,7 +7,7 @@ use crate::read::process::unless_gone;
 
 /// What an instance serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum OracleKind {
     /// A database (`ora_pmon_SID`).
     Database,
     /// Automatic Storage Management (`asm_pmon_+ASM1`).
@@ -20,8 +20,8 @@ pub enum Kind {
     IoServer,
 }
 
-impl Kind {
-    /// What the names of its background processes begin with.
+impl OracleKind {
+    /// The prefixes of the names of its background processes.
     const PREFIXES: [(&str, Self); 5] = [
         ("ora", Self::Database),
         ("asm", Self::Asm),
@@ -30,7 +30,7 @@ impl Kind {
         ("ios", Self::IoServer),
     ];
 
-    /// The kind that the first character of the SID stands for: those of Grid Infrastructure are reserved.
+    /// The kind by the first characters of the SID: those of Grid Infrastructure are reserved.
     fn of_sid(sid: &str) -> Self {
         match sid {
             _ if sid.starts_with("+ASM") => Self::Asm,
@@ -44,25 +44,25 @@ impl Kind {
 
 /// An instance: its SID, which is unique among the instances of one ORACLE_HOME.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Instance {
+pub struct OracleInstance {
     /// What it serves.
-    pub kind: Kind,
+    pub kind: OracleKind,
     /// `ORACLE_SID`, in its own case.
     pub sid: String,
 }
 
 /// A process of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Process {
-    /// Whose it is.
-    pub instance: Instance,
-    /// What it does there.
-    pub role: Role,
+pub struct OracleProcess {
+    /// Its instance.
+    pub instance: OracleInstance,
+    /// Its role there.
+    pub role: OracleRole,
 }
 
-/// What a process does in its instance.
+/// The role of a process in its instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum OracleRole {
     /// PMON: the one that every running instance has exactly once.
     Pmon,
     /// Another background process.
@@ -71,50 +71,50 @@ pub enum Role {
     Server,
 }
 
-impl Process {
-    /// Takes the content of /proc/PID/cmdline, words separated by NUL or, in a title, by spaces. `None` for whatever is
-    /// not Oracle's. Anybody may call a process so: that it runs `bin/oracle` is for /proc/PID/exe to say ([`home_of`]).
+impl OracleProcess {
+    /// Parses the content of /proc/PID/cmdline, words separated by NUL or, in a title, by spaces. `None` for other
+    /// programs. Any process can have such a title: check with /proc/PID/exe that it runs `bin/oracle` ([`home_of`]).
     pub fn parse(cmdline: &str) -> Option<Self> {
         let (name, rest) = cmdline.split_once(['\0', ' ']).unwrap_or((cmdline, ""));
         if let Some(sid) = name.strip_prefix("oracle") {
-            // Without its bracket this is any program whose name begins so.
+            // Without the bracket it is another program whose name begins so.
             return rest.starts_with('(').then(|| server(sid)).flatten();
         }
         let (prefix, rest) = name.split_once('_')?;
         let (function, sid) = rest.split_once('_')?;
-        let (_, kind) = Kind::PREFIXES.into_iter().find(|(known, _)| *known == prefix)?;
+        let (_, kind) = OracleKind::PREFIXES.into_iter().find(|(known, _)| *known == prefix)?;
         let known = is_sid(sid) && !function.is_empty() && function.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        let role = if function == "pmon" { Role::Pmon } else { Role::Background };
-        known.then(|| Self { instance: Instance { kind, sid: sid.to_owned() }, role })
+        let role = if function == "pmon" { OracleRole::Pmon } else { OracleRole::Background };
+        known.then(|| Self { instance: OracleInstance { kind, sid: sid.to_owned() }, role })
     }
 
-    /// The process `pid`; `Ok(None)` if it is not Oracle's, or not there (any more).
+    /// The process `pid`; `Ok(None)` if it is not Oracle's, or does not exist (any more).
     pub fn read(root: &Root, pid: i32) -> Result<Option<Self>, ReadError> {
         Ok(unless_gone(root.read_short(&format!("/proc/{pid}/cmdline"), Self::parse))?.flatten())
     }
 }
 
-/// `oracleSID`, and what later releases put around the SID: `oracle_4711_SID` with the process id, `oracle+ASM1_asmb_SID`
-/// for a database's connection to ASM.
-fn server(name: &str) -> Option<Process> {
+/// `oracleSID`, also in the forms of later releases: `oracle_4711_SID` with the process id, `oracle+ASM1_asmb_SID` for
+/// a database's connection to ASM.
+fn server(name: &str) -> Option<OracleProcess> {
     let sid = match name.strip_prefix('_').and_then(|numbered| numbered.split_once('_')) {
         Some((number, sid)) if number.bytes().all(|byte| byte.is_ascii_digit()) => sid,
         _ if name.starts_with('+') => name.split('_').next().unwrap_or(name),
         _ => name,
     };
-    let instance = || Instance { kind: Kind::of_sid(sid), sid: sid.to_owned() };
-    is_sid(sid).then(|| Process { instance: instance(), role: Role::Server })
+    let instance = || OracleInstance { kind: OracleKind::of_sid(sid), sid: sid.to_owned() };
+    is_sid(sid).then(|| OracleProcess { instance: instance(), role: OracleRole::Server })
 }
 
-/// Letters and digits, `_`, `$` and `#`, behind `+` or `-` for Grid Infrastructure's own.
+/// Letters, digits, `_`, `$` and `#`, after `+` or `-` for Grid Infrastructure's own.
 fn is_sid(text: &str) -> bool {
     let text = text.strip_prefix(['+', '-']).unwrap_or(text);
     let in_sid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#');
     !text.is_empty() && text.len() <= 64 && text.bytes().all(in_sid)
 }
 
-/// ORACLE_HOME from the target of /proc/PID/exe: what stands before `/bin/oracle`. `None` for another program. A
-/// patched-over binary (` (deleted)`) counts.
+/// ORACLE_HOME from the target of /proc/PID/exe: the part before `/bin/oracle`. `None` for another program. A binary
+/// that was replaced by a patch (` (deleted)`) counts.
 pub fn home_of(exe: &str) -> Option<&str> {
     exe.strip_suffix(" (deleted)").unwrap_or(exe).strip_suffix("/bin/oracle").filter(|home| home.starts_with('/'))
 }
@@ -125,8 +125,8 @@ mod tests {
 
     #[test]
     fn command_lines() {
-        use Kind::{Asm, AsmProxy, Database, IoServer, ManagementDatabase};
-        use Role::{Background, Pmon, Server};
+        use OracleKind::{Asm, AsmProxy, Database, IoServer, ManagementDatabase};
+        use OracleRole::{Background, Pmon, Server};
         for (cmdline, kind, sid, role) in [
             ("ora_pmon_TEST1\0", Database, "TEST1", Pmon),
             ("ora_pmon_TEST1", Database, "TEST1", Pmon),
@@ -145,8 +145,8 @@ mod tests {
             ("oracle+ASM1_asmb_orcl\0(DESCRIPTION=(LOCAL=YES))\0", Asm, "+ASM1", Server),
             ("oracle-MGMTDB (LOCAL=NO)", ManagementDatabase, "-MGMTDB", Server),
         ] {
-            let expected = Process { instance: Instance { kind, sid: sid.to_owned() }, role };
-            assert_eq!(Process::parse(cmdline), Some(expected), "{cmdline:?}");
+            let expected = OracleProcess { instance: OracleInstance { kind, sid: sid.to_owned() }, role };
+            assert_eq!(OracleProcess::parse(cmdline), Some(expected), "{cmdline:?}");
         }
         for cmdline in [
             "",
@@ -165,7 +165,7 @@ mod tests {
             "postgres: checkpointer \0",
             "ora_pmon_\u{fffd}",
         ] {
-            assert_eq!(Process::parse(cmdline), None, "{cmdline:?}");
+            assert_eq!(OracleProcess::parse(cmdline), None, "{cmdline:?}");
         }
     }
 

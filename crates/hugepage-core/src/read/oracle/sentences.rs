@@ -1,25 +1,25 @@
-//! What a block says in sentences, which Oracle wraps where it likes: they are searched in one text, without regard to
-//! upper and lower case.
+//! The facts that a block has in sentences. Oracle wraps them anywhere, so they are searched in one text, ignoring
+//! case.
 
 use crate::read::oracle::size;
-use crate::read::oracle::startup::{LastStart, Recommendation};
-use crate::read::rlimit::Limit;
+use crate::read::oracle::startup::{LastStart, LoggedRecommendation};
+use crate::read::rlimit::Rlimit;
 use crate::{Bytes, PageSize, Pages};
 
-/// Adds what the text of a block says, whose lines are joined by single spaces.
+/// Adds what the text of a block says. Its lines are joined by single spaces.
 pub fn add(text: &str, start: &mut LastStart) {
     let text = text.to_ascii_lowercase();
     let behind = |marker: &str| text.split_once(marker).map(|(_, rest)| rest);
-    // "at least" and "atleast" are both Oracle's.
+    // Oracle writes both "at least" and "atleast".
     let at_least = |marker: &str| behind(marker)?.trim_start().strip_prefix("at")?.trim_start().strip_prefix("least");
     start.memlock = behind("per process system memlock (soft) limit = ").and_then(|limit| match limit {
-        _ if limit.starts_with("unlimited") => Some(Limit::Unlimited),
-        _ => size::parse(limit).map(Limit::At),
+        _ if limit.starts_with("unlimited") => Some(Rlimit::Unlimited),
+        _ => size::parse(limit).map(Rlimit::At),
     });
     let expected = behind("expected per process system memlock (soft) limit to lock");
     start.memlock_expected =
         expected.and_then(|rest| rest.split_once("into memory: ")).and_then(|(_, size)| size::parse(size));
-    start.recommendation = Recommendation {
+    start.recommendation = LoggedRecommendation {
         more_pages: at_least("unused large pages by").map(str::trim_start).and_then(number).map(Pages),
         unused_pages: at_least("unused large pages to").map(str::trim_start).and_then(number).map(Pages),
         memlock: at_least("process memlock (soft) limit to").and_then(size::parse),

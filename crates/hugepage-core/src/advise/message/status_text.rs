@@ -1,0 +1,111 @@
+//! The quantities and noun phrases of one status, from which its sentences are made.
+
+use crate::advise::message::product::ProductTerms;
+use crate::assess::Status;
+use crate::model::{Cause, HugePages, Landing, LockLimit};
+use crate::read::cgroup::CgroupLimit;
+use crate::{Bytes, PageSize, Pages};
+
+/// The text of one status.
+pub(in crate::advise) struct StatusText<'a>(pub(in crate::advise) &'a Status);
+
+impl StatusText<'_> {
+    pub(in crate::advise) fn size(&self) -> Bytes {
+        self.0.facts.segment_size().unwrap_or_default()
+    }
+
+    pub(in crate::advise) fn terms(&self) -> &'static ProductTerms {
+        ProductTerms::of(self.0.facts.asked.product)
+    }
+
+    /// The setting, as the administrator wrote it.
+    pub(in crate::advise) fn setting(&self) -> &'static str {
+        self.terms().setting(self.0.facts.asked.huge_pages)
+    }
+
+    pub(in crate::advise) fn memory(&self) -> String {
+        format!("{} ({})", self.terms().memory, self.size())
+    }
+
+    pub(in crate::advise) fn needed(&self) -> Pages {
+        self.0.needed.unwrap_or_default()
+    }
+
+    pub(in crate::advise) fn needed_bytes(&self) -> Option<Bytes> {
+        Some(self.0.facts.huge_page_size?.times(self.0.needed?))
+    }
+
+    pub(in crate::advise) fn own_bytes(&self) -> Bytes {
+        self.0.facts.huge_page_size.map_or(Bytes(0), |size| size.times(self.0.own))
+    }
+
+    pub(in crate::advise) fn huge_pages(&self) -> String {
+        format!("{} huge pages of {}", self.needed(), page_size(self.0.facts.huge_page_size))
+    }
+
+    /// The pages of a segment that is not, or not completely, in huge pages.
+    pub(in crate::advise) fn base_pages(&self) -> String {
+        let size = self.0.facts.page_size().map_or("base".to_owned(), |size| size.to_string());
+        let asked = match self.0.facts.asked.huge_pages {
+            HugePages::Off => "",
+            _ => " although huge pages were asked for",
+        };
+        match &self.0.facts.segment {
+            Some(segment) if segment.landing == Landing::Mixed => format!(
+                "huge pages for {}, in base pages for the other {}{asked}",
+                segment.in_huge_pages,
+                segment.in_base_pages()
+            ),
+            _ => format!("{size} pages{asked}"),
+        }
+    }
+
+    pub(in crate::advise) fn current_pages(&self) -> String {
+        match self.0.cause {
+            None => self.huge_pages(),
+            Some(_) => self.base_pages(),
+        }
+    }
+
+    /// The lowest cgroup limit that is checked when a page is touched.
+    pub(in crate::advise) fn fault_limit(&self) -> Option<&CgroupLimit> {
+        self.0.facts.limits.as_ref()?.lowest_fault()
+    }
+
+    pub(in crate::advise) fn fault_limit_bytes(&self) -> Bytes {
+        self.fault_limit().map_or(Bytes(0), |limit| limit.limit)
+    }
+
+    /// The tightest cgroup limit that is checked when memory is mapped.
+    pub(in crate::advise) fn reservation_limit(&self) -> Option<&CgroupLimit> {
+        self.0.facts.limits.as_ref()?.tightest_reservation_without(self.own_bytes())
+    }
+
+    /// Whether the pool (or else a cgroup) has too few pages for a restart.
+    pub(in crate::advise) fn pool_falls_short(&self) -> bool {
+        self.0.share.is_none_or(|share| share.guaranteed < self.needed())
+    }
+
+    /// The limit of its processes that refuses the segment.
+    pub(in crate::advise) fn lock_refusal(&self) -> Option<Cause> {
+        let needed = self.needed_bytes()?;
+        self.0.facts.lock_limit.filter(|limit| limit.refuses(needed)).map(LockLimit::cause)
+    }
+
+    /// Whether a start would land in huge pages now, though the last one did not.
+    pub(in crate::advise) fn could_land_now(&self) -> bool {
+        matches!(
+            self.0.cause,
+            Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken | Cause::CgroupLimit | Cause::Unknown)
+        ) && self.0.missing == Some(Pages(0))
+    }
+}
+
+/// Whether a larger pool removes `cause`.
+pub(super) const fn is_of_pool(cause: Cause) -> bool {
+    matches!(cause, Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken)
+}
+
+pub(super) fn page_size(size: Option<PageSize>) -> String {
+    size.map_or("unknown size".to_owned(), |size| size.to_string())
+}

@@ -1,0 +1,55 @@
+//! Recommendations on a pool, the same for one server and for a whole host.
+
+use crate::advise::command;
+use crate::advise::recommendation::{Area, Effect, Recommendation};
+use crate::assess::Severity;
+use crate::model::Facts;
+use crate::{Bytes, PageSize, Pages};
+
+/// The name of a pool's setting.
+pub fn setting(size: PageSize, is_default: bool) -> String {
+    if is_default { "vm.nr_hugepages".to_owned() } else { format!("{}/nr_hugepages", size.sysfs_name()) }
+}
+
+/// A clause on a pool of `now` pages of which `needed` suffice.
+pub fn excess(now: Pages, needed: Pages, size: PageSize) -> String {
+    let unused = size.times(now.saturating_sub(needed));
+    format!("The pool has {now} pages of {size}, running servers need {needed}, and {unused} is unused")
+}
+
+/// A clause on a pool of `now` pages that should have `wanted`; `who` ends with its verb.
+pub fn shortfall(who: &str, needed: Pages, others: Pages, (now, wanted): (Pages, Pages), size: PageSize) -> String {
+    let missing = wanted.saturating_sub(now);
+    format!(
+        "{who} {needed} pages of {size}, other processes hold {others}, and the pool's {now} pages are {missing} too few"
+    )
+}
+
+/// Sets the pool from `now` pages to `pages`. `saves`: the memory that this returns to the host.
+pub fn set(
+    (size, is_default): (PageSize, bool),
+    (now, pages): (Pages, Pages),
+    severity: Severity,
+    takes_effect: Effect,
+    reason: String,
+    saves: Option<Bytes>,
+) -> Recommendation {
+    Recommendation {
+        severity,
+        area: Area::Kernel,
+        setting: setting(size, is_default),
+        current: Some(now.to_string()),
+        recommended: Some(pages.to_string()),
+        reason,
+        command: Some(command::set_pool(size, is_default, pages)),
+        takes_effect,
+        saves,
+    }
+}
+
+impl Facts {
+    /// Whether mappings that request no size get huge pages of `size`.
+    pub(in crate::advise) fn is_default(&self, size: PageSize) -> bool {
+        self.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size) == Some(size)
+    }
+}

@@ -1,0 +1,40 @@
+//! What the inspection of every server of a host shares, and what the files of one server tell.
+
+use std::time::SystemTime;
+
+use super::service_accounts::ServiceAccounts;
+use crate::PageSize;
+use crate::collect::pools::PoolRow;
+use crate::model::Asked;
+use crate::read::Root;
+use crate::read::cgroup::Hierarchy;
+use crate::read::meminfo::Meminfo;
+use crate::read::oracle::LastStart;
+use crate::read::shm_devices::Devices;
+
+/// What is the same for all servers of a host.
+pub(super) struct InspectContext<'a> {
+    pub(super) root: &'a Root,
+    pub(super) taken_at: SystemTime,
+    pub(super) default: Option<PageSize>,
+    pub(super) base: Option<PageSize>,
+    pub(super) devices: Devices,
+    pub(super) accounts: ServiceAccounts,
+    pub(super) hierarchy: Option<Hierarchy>,
+    pub(super) meminfo: Option<Meminfo>,
+    pub(super) pools: Vec<PoolRow>,
+    pub(super) reserve_percent: u32,
+    /// Whether the names of mappings show huge pages.
+    pub(super) numbered: bool,
+}
+
+/// What the files of a server tell.
+pub(super) struct Identity {
+    pub(super) name: String,
+    pub(super) home: Option<String>,
+    pub(super) directory: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) system_identifier: Option<String>,
+    pub(super) last_start: Option<LastStart>,
+    pub(super) asked: Asked,
+}

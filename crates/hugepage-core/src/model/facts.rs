@@ -1,0 +1,73 @@
+//! What is known of one server and its host: the input of every assessment.
+
+use crate::model::{Asked, Cause, HugePages, Landing, LockLimit, Loss, Pending, PoolFact, Segment};
+use crate::read::cgroup::CgroupLimits;
+use crate::read::meminfo::Meminfo;
+use crate::{Bytes, PageSize, Pages};
+
+/// All that an assessment needs; `None` for what could not be read.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The settings.
+    pub asked: Asked,
+    /// The running segment.
+    pub segment: Option<Segment>,
+    /// The page size of `pool`: that of the segment if it is in huge pages, else what `huge_page_size` asks for. `None`
+    /// also where the kernel has no huge pages and so no default size.
+    pub huge_page_size: Option<PageSize>,
+    /// The pool of that size.
+    pub pool: PoolFact,
+    /// The host's memory.
+    pub meminfo: Option<Meminfo>,
+    /// cgroup limits on that size.
+    pub limits: Option<CgroupLimits>,
+    /// What the configuration on disk would ask for.
+    pub pending: Pending,
+    /// The percentage of memory that the host keeps for base pages.
+    pub reserve_percent: u32,
+    /// The permission for System V segments in huge pages that this server lacks; `None` where none is missing, or it
+    /// could not be read.
+    pub lock_limit: Option<LockLimit>,
+    /// The pages of `pool` that other known servers on this host still lack.
+    pub others_lack: Pages,
+    /// Why the segment did not land where it was asked for, as seen at that moment; `None` if it was not recorded.
+    pub cause_at_start: Option<Cause>,
+    /// What the last start lost; `None` if nothing, or if it was not recorded.
+    pub loss: Option<Loss>,
+}
+
+impl Facts {
+    /// Where the segment landed.
+    pub fn landing(&self) -> Landing {
+        self.segment.as_ref().map_or(Landing::Unknown, |segment| segment.landing)
+    }
+
+    /// The pages of `self.pool` that the server has.
+    pub fn own(&self) -> Pages {
+        match (&self.segment, self.huge_page_size) {
+            (Some(segment), Some(page)) if segment.page_size == Some(page) => page.pages_to_hold(segment.in_huge_pages),
+            _ => Pages(0),
+        }
+    }
+
+    /// The pages that the server asks for and does not have; zero if unknown.
+    pub fn lack(&self) -> Pages {
+        let wants = self.asked.huge_pages != HugePages::Off && !self.asked.never_in_huge_pages();
+        let (Some(segment), Some(page), PoolFact::Known(_), true) =
+            (&self.segment, self.huge_page_size, &self.pool, wants)
+        else {
+            return Pages(0);
+        };
+        page.pages_to_hold(segment.to_reserve).saturating_sub(self.own())
+    }
+
+    /// The size of the running segment.
+    pub fn segment_size(&self) -> Option<Bytes> {
+        self.segment.as_ref().map(|segment| segment.size)
+    }
+
+    /// The page size of the running segment.
+    pub fn page_size(&self) -> Option<PageSize> {
+        self.segment.as_ref()?.page_size
+    }
+}

@@ -1,0 +1,70 @@
+//! The pool that a start finds, and what limits its use.
+
+use crate::model::Cause;
+use crate::read::cgroup::CgroupLimits;
+use crate::read::pool::Pool;
+use crate::{Bytes, PageSize};
+
+/// What a start finds: the pool of the page size that it asks for, and the limits on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolState {
+    /// The page size; `None` where the kernel has no huge pages and so no default size.
+    pub huge_page_size: Option<PageSize>,
+    /// The pool of that size.
+    pub pool: PoolFact,
+    /// cgroup limits on that size.
+    pub limits: Option<CgroupLimits>,
+    /// As in [`Facts`](crate::model::Facts).
+    pub lock_limit: Option<LockLimit>,
+}
+
+/// The pool that the segment is in, or would be in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PoolFact {
+    /// Its counters.
+    Known(Pool),
+    /// The kernel or CPU has no pages of the requested size; it has these.
+    Unsupported(Vec<PageSize>),
+    /// It could not be read; a note says why.
+    Unknown,
+}
+
+impl PoolFact {
+    /// The pool, if known.
+    pub const fn known(&self) -> Option<&Pool> {
+        match self {
+            Self::Known(pool) => Some(pool),
+            _ => None,
+        }
+    }
+}
+
+/// Why the kernel refuses System V segments in huge pages (`can_do_hugetlb_shm` in fs/hugetlbfs/inode.c).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockLimit {
+    /// Segments larger than what may be locked (setrlimit(2), `RLIMIT_MEMLOCK`): kernels before 5.18.
+    Memlock(Bytes),
+    /// All segments: the process has neither CAP_IPC_LOCK nor the group of `vm.hugetlb_shm_group`.
+    ShmGroup {
+        /// The process's own group, to which the parameter could be set.
+        gid: u32,
+    },
+}
+
+impl LockLimit {
+    /// Whether a segment of `size` is refused.
+    pub fn refuses(self, size: Bytes) -> bool {
+        match self {
+            Self::Memlock(limit) => limit < size,
+            Self::ShmGroup { .. } => size > Bytes(0),
+        }
+    }
+
+    /// The cause of the refusal.
+    pub const fn cause(self) -> Cause {
+        match self {
+            Self::Memlock(_) => Cause::MemlockLimit,
+            Self::ShmGroup { .. } => Cause::ShmGroup,
+        }
+    }
+}
