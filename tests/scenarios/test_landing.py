@@ -1,10 +1,11 @@
-"""Where shared memory landed, why, and what to type: every cause, on real pools."""
+"""Which pages shared memory landed in, why, and the hint: every cause, on real pools."""
 
 import re
 
 import pytest
 
-from harness.kernel import main_mapping, meminfo
+from harness.kernel import meminfo
+from harness.smaps import main_mapping
 from harness.status import assert_hint_is_exact, checked_status, command_of, create_extension
 from harness.units import GB, MB
 
@@ -59,7 +60,7 @@ def test_pool_taken_by_another_cluster(new_cluster, pool):
     assert main_mapping(other.postmaster).landed_in == "hugetlb"
 
 
-def test_asked_for_and_large(new_cluster, pool):
+def test_warn_above_1_gb(new_cluster, pool):
     server = new_cluster(shared_buffers="1GB")
     needed = server.pages_needed(2 * MB)
     pool(2 * MB, 1)

@@ -1,7 +1,7 @@
 //! The facts on one PostgreSQL server, seen from one of its own processes.
 
 use crate::collect::{CgroupView, limits};
-use crate::model::{Asked, Facts, Landing, Pending, PoolFact, PoolState, Segment};
+use crate::model::{Asked, Facts, KeptPages, Landing, Pending, PoolFact, PoolState, Segment};
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
 use crate::read::meminfo::Meminfo;
@@ -25,7 +25,7 @@ pub fn facts(
     }
     let segment = mapping.map(|mapping| {
         if mapping.page_size.is_none() {
-            notes.add(format!("the kernel does not tell the page size of the mapping {}", mapping.name()));
+            notes.add(format!("the kernel does not show the page size of the mapping {}", mapping.name()));
         }
         let landing = notes.keep(landing(root, &mapping, thp_in_use(meminfo.as_ref()))).unwrap_or(Landing::Unknown);
         Segment::of(&mapping, landing)
@@ -48,6 +48,7 @@ pub fn facts(
         others_lack: None,
         cause_at_start: None,
         loss: None,
+        kept_at_crash: KeptPages::default(),
     }
 }
 
@@ -72,7 +73,7 @@ pub fn pool_of_size(root: &Root, size: Option<PageSize>, meminfo: Option<&Meminf
     }
 }
 
-/// Whether this host maps any shared memory by transparent huge pages, so that it pays to look closer.
+/// Whether this host maps any shared memory by transparent huge pages, so that page tables are worth walking.
 pub fn thp_in_use(meminfo: Option<&Meminfo>) -> bool {
     meminfo.and_then(|meminfo| meminfo.shmem_pmd_mapped).is_some_and(|mapped| mapped.0 > 0)
 }
@@ -99,7 +100,7 @@ fn pool_of(root: &Root, size: PageSize, meminfo: Option<&Meminfo>, notes: &mut N
         Ok(sizes) if error.is_not_found() && !sizes.contains(&size) => return PoolFact::Unsupported(sizes),
         _ => notes.add(error.to_string()),
     }
-    // A kernel before 2.6.27, or a hidden /sys: meminfo knows the pool of the default size alone.
+    // On a kernel before 2.6.27, or with a hidden /sys, meminfo has only the pool of the default size.
     match meminfo.and_then(pool::from_meminfo) {
         Some(pool) if pool.page_size == size => PoolFact::Known(pool),
         _ => PoolFact::Unknown,

@@ -7,7 +7,7 @@ use crate::read::root::if_there;
 use crate::read::sysctl::{self, Assignment};
 use crate::{PageSize, Pages, ReadError};
 
-/// All that sets anything of it, each with the file that says so.
+/// All settings of the pools, each with the file that it comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NextBoot {
     /// `hugepagesz=` and `hugepages=` of the running kernel's command line; no size means the default one.
@@ -16,12 +16,12 @@ pub struct NextBoot {
     pub sysctl: BTreeMap<String, Assignment>,
     /// What tuned's active profile assigns.
     pub tuned: BTreeMap<String, Assignment>,
-    /// Whether tuned lets sysctl.d win (`reapply_sysctl`, its default).
+    /// Whether sysctl.d overrides tuned (`reapply_sysctl`, its default).
     pub sysctl_wins: bool,
 }
 
 impl NextBoot {
-    /// Reads all of it.
+    /// Reads all settings.
     pub fn read(root: &Root) -> Result<Self, ReadError> {
         let command_line = if_there(root.read(COMMAND_LINE))?.unwrap_or_default();
         Ok(Self {
@@ -38,7 +38,7 @@ impl NextBoot {
         if self.sysctl_wins { sysctl.or(tuned) } else { tuned.or(sysctl) }
     }
 
-    /// The pages that the pool of `size` will have, and what says so; `None` if nothing sets it.
+    /// The pages that the pool of `size` will have, and the file that sets them; `None` if no file does.
     pub fn pages(&self, size: PageSize, is_default: bool) -> Option<(Pages, String)> {
         let assigned = self.assignment("vm.nr_hugepages").filter(|_| is_default);
         if let Some(Assignment { value, file }) = assigned
@@ -54,7 +54,7 @@ impl NextBoot {
 
 const COMMAND_LINE: &str = "/proc/cmdline";
 
-/// `hugepages=` counts for the `hugepagesz=` before it, else for the default size (kernel-parameters).
+/// `hugepages=` applies to the `hugepagesz=` before it, else to the default size (kernel-parameters).
 fn pools_of(command_line: &str) -> Vec<(Option<PageSize>, Pages)> {
     let mut size = None;
     let mut pools = Vec::new();
@@ -81,7 +81,7 @@ pub fn memparse(text: &str) -> Option<PageSize> {
     PageSize::new(digits.parse::<u64>().ok()?.checked_shl(shift)?)
 }
 
-/// The section [sysctl] of the active profiles and of those that they include (tuned.conf(5)).
+/// The section [sysctl] of the active profiles and of the profiles that they include (tuned.conf(5)).
 fn tuned(root: &Root) -> Result<BTreeMap<String, Assignment>, ReadError> {
     let active = if_there(root.read("/etc/tuned/active_profile"))?.unwrap_or_default();
     let mut found = BTreeMap::new();

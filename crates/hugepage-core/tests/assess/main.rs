@@ -2,6 +2,7 @@
 
 mod capacity;
 mod cause;
+mod crash;
 mod forecast;
 mod log;
 mod metrics;
@@ -14,7 +15,7 @@ mod verdict;
 mod words;
 
 use hugepage_core::assess::Status;
-use hugepage_core::model::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Product, Segment};
+use hugepage_core::model::{Asked, Facts, HugePages, KeptPages, Landing, Pending, PoolFact, Product, Segment};
 use hugepage_core::read::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::meminfo::Meminfo;
@@ -112,6 +113,7 @@ impl Server {
             others_lack: self.sees_others.then_some(Pages(0)),
             cause_at_start: None,
             loss: None,
+            kept_at_crash: KeptPages::default(),
         }
     }
 

@@ -1,8 +1,10 @@
 //! Instructions: how to get huge pages, or keep them.
 
+use crate::Pages;
+use crate::advise::command;
 use crate::advise::message::status_text::{StatusText, is_of_pool};
 use crate::advise::remedy::Remedy;
-use crate::assess::Outlook;
+use crate::assess::{Outlook, io_uring};
 use crate::model::{Cause, HugePages, PoolFact};
 
 impl StatusText<'_> {
@@ -35,5 +37,21 @@ impl StatusText<'_> {
             }
             _ => None,
         }
+    }
+
+    /// So that a restart after a crash keeps huge pages.
+    pub(in crate::advise) fn hint_on_crash(&self) -> Option<String> {
+        if self.0.facts.kept_at_crash.at_most == Pages(0) {
+            return self.instruction();
+        }
+        if self.0.does_not_fit() {
+            return Some("Set io_method = worker and restart the server.".to_owned());
+        }
+        let size = self.0.facts.huge_page_size?;
+        let pool = command::set_pool(size, self.0.facts.is_default(size), self.0.to_land?);
+        Some(format!(
+            "Run \"{pool}\", which is enough for {} crashes, or set io_method = worker and restart the server.",
+            io_uring::CRASHES
+        ))
     }
 }

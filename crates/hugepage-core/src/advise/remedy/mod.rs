@@ -208,8 +208,9 @@ impl Step {
     }
 }
 
-/// How bad a status is: its verdict, then all of its findings, then what the next start would lose.
+/// How bad a status is: its verdict, then all of its findings, then what the next start or a crash would lose.
 pub fn gravity(status: &Status) -> (u64, u64, u8) {
     let severities = status.findings.iter().map(|(severity, _)| *severity as u64);
-    (status.verdict().0 as u64, severities.sum(), status.outlook.gravity())
+    let outlook = status.outlook.gravity().max(status.crash_outlook().map_or(0, Outlook::gravity));
+    (status.verdict().0 as u64, severities.sum(), outlook)
 }

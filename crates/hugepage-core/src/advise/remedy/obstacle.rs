@@ -1,8 +1,8 @@
 //! What stands between a server and huge pages, one obstacle after the other.
 
 use super::Step;
-use crate::assess::{Share, Status};
-use crate::model::{Asked, Cause, LockLimit, Pending, PoolFact, PoolState, Product};
+use crate::assess::{Capacity, Share, Status};
+use crate::model::{Asked, Cause, Landing, LockLimit, Pending, PoolFact, PoolState, Product};
 use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, Pages};
 
@@ -57,7 +57,7 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
     let PoolFact::Known(pool) = &ground.pool else { return None };
     let share = Share::of(pool, own)?;
     if share.guaranteed >= needed {
-        return Some(None);
+        return Some(before_a_crash(at, before.capacity));
     }
     let pages = match at.to_land {
         Some(pages) if at.facts.huge_page_size == Some(size) => pages,
@@ -81,6 +81,20 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
         after_stop: pages > capacity.now,
         leaves: capacity.leaves_less(pages, size).filter(|_| pages > pool.nr),
     }))
+}
+
+/// The pool for a server in huge pages that a restart would serve and a crash would not.
+fn before_a_crash(at: &Status, capacity: Option<Capacity>) -> Option<Step> {
+    let (size, pages, capacity) = (at.facts.huge_page_size?, at.to_land?, capacity?);
+    let is_short = at.facts.landing() == Landing::Hugetlb && at.share?.guaranteed < at.needed?;
+    let nr = at.facts.pool.known()?.nr;
+    (is_short && pages <= capacity.most).then(|| Step::SetPool {
+        size,
+        is_default: at.facts.is_default(size),
+        pages,
+        after_stop: false,
+        leaves: capacity.leaves_less(pages, size).filter(|_| pages > nr),
+    })
 }
 
 fn setting(asked: &Asked, pool: &PoolFact, cause: Cause) -> Option<Step> {
