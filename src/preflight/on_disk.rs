@@ -5,8 +5,9 @@ use std::ffi::CString;
 use std::path::PathBuf;
 
 use hugepage_core::model::HugePages;
+use hugepage_core::read::instance_files::limit;
 use hugepage_core::read::postgresql_conf::Configuration;
-use hugepage_core::read::{Root, postmaster_opts};
+use hugepage_core::read::{InstanceFiles, Root, postmaster_opts};
 use hugepage_core::{Bytes, Notes, PageSize};
 use pgrx::pg_sys;
 
@@ -52,11 +53,13 @@ impl OnDisk {
     /// Reads it in the server's order: the main file, the file of ALTER SYSTEM, the command line.
     pub fn read(root: &Root, notes: &mut Notes) -> Self {
         let data = server::data_directory();
+        // This is the server's own process, and the kernel holds it to what the server may read.
+        let own = InstanceFiles::own(root);
         let mut files = Configuration::default();
-        files.add(root, &server::config_file(), notes);
-        files.add(root, &data.join("postgresql.auto.conf"), notes);
+        files.add(&own, &server::config_file(), notes);
+        files.add(&own, &data.join("postgresql.auto.conf"), notes);
         let opts = data.join("postmaster.opts");
-        let text = notes.keep(root.read(&opts.to_string_lossy())).unwrap_or_default();
+        let text = notes.keep(own.read_text(&opts.to_string_lossy(), limit::POSTMASTER_OPTS)).unwrap_or_default();
         let arguments = postmaster_opts::arguments(&text);
         let options = postmaster_opts::settings(&arguments);
         Self { arguments, options, files }

@@ -8,7 +8,8 @@ use crate::Pages;
 use crate::model::{Cause, Loss};
 
 /// The severity of a finding, in ascending order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// As asked, and a restart keeps it.
     Ok,
@@ -22,12 +23,7 @@ pub enum Severity {
 
 impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ok => "ok",
-            Self::Notice => "notice",
-            Self::Warning => "warning",
-            Self::Critical => "critical",
-        })
+        self.serialize(f)
     }
 }
 
@@ -59,12 +55,7 @@ impl Threat {
 
 impl fmt::Display for Threat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::CgroupLimit => "cgroup_limit",
-            Self::RestartFails => "restart_fails",
-            Self::RestartLoses => "restart_loses",
-            Self::CrashLoses => "crash_loses",
-        })
+        self.serialize(f)
     }
 }
 

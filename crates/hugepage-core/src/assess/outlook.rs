@@ -82,12 +82,6 @@ impl Outlook {
 
 impl fmt::Display for Outlook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Hugetlb => "hugetlb",
-            Self::Mixed => "mixed",
-            Self::Base => "base",
-            Self::Fails => "fails",
-            Self::Unknown => "unknown",
-        })
+        self.serialize(f)
     }
 }

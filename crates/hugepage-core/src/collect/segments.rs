@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::collect::server::{landing, thp_in_use};
 use crate::model::Landing;
 use crate::notes::Notes;
@@ -10,7 +12,8 @@ use crate::read::meminfo::Meminfo;
 use crate::read::{Root, own_mapping, smaps};
 
 /// The purpose of a mapping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SegmentRole {
     /// The segment with the buffer pool.
     Main,
@@ -24,12 +27,7 @@ pub enum SegmentRole {
 
 impl fmt::Display for SegmentRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Main => "main",
-            Self::Interlock => "interlock",
-            Self::Dynamic => "dynamic",
-            Self::Other => "other",
-        })
+        self.serialize(f)
     }
 }
 

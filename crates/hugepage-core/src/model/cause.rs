@@ -52,18 +52,6 @@ impl Cause {
 
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Disabled => "disabled",
-            Self::MemoryTarget => "memory_target",
-            Self::SysvSharedMemory => "sysv_shared_memory",
-            Self::PageSizeUnsupported => "page_size_unsupported",
-            Self::PoolEmpty => "pool_empty",
-            Self::PoolTooSmall => "pool_too_small",
-            Self::PoolTaken => "pool_taken",
-            Self::CgroupLimit => "cgroup_limit",
-            Self::MemlockLimit => "memlock_limit",
-            Self::ShmGroup => "shm_group",
-            Self::Unknown => "unknown",
-        })
+        self.serialize(f)
     }
 }

@@ -31,13 +31,6 @@ impl Landing {
 
 impl fmt::Display for Landing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Hugetlb => "hugetlb",
-            Self::Thp => "thp",
-            Self::PartialThp => "partial thp",
-            Self::Mixed => "mixed",
-            Self::Base => "base",
-            Self::Unknown => "unknown",
-        })
+        self.serialize(f)
     }
 }

@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::{Bytes, PageSize};
 
 /// PostgreSQL's setting `huge_pages`. Oracle's `use_large_pages` has the same three meanings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HugePages {
     /// Base pages by choice; Oracle's FALSE.
     Off,
@@ -29,11 +32,7 @@ impl HugePages {
 
 impl fmt::Display for HugePages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Off => "off",
-            Self::On => "on",
-            Self::Try => "try",
-        })
+        self.serialize(f)
     }
 }
 
