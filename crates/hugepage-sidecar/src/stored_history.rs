@@ -3,10 +3,13 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use hugepage_core::ReadError;
 use hugepage_core::collect::instances::{Instance, InstanceKind};
 use hugepage_core::history::record::{InstanceIdentity, Record};
-use hugepage_core::history::{HistoryError, HistoryFile};
-use hugepage_core::read::{Root, identity};
+use hugepage_core::history::{History, HistoryError, HistoryFile};
+use hugepage_core::read::instance_files::limit;
+use hugepage_core::read::root::if_there;
+use hugepage_core::read::{InstanceFiles, Root, identity};
 
 use crate::state;
 
@@ -44,40 +47,51 @@ pub fn read(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<St
 pub fn of_server(root: &Root, instance: &Instance) -> Option<Result<StoredHistory, String>> {
     let directory = instance.directory.as_ref().filter(|_| instance.kind == InstanceKind::PostgreSql)?;
     let path = Path::new(directory).join(SERVER_FILE).to_string_lossy().into_owned();
-    // The working directory of a postmaster is its data directory. This path also works for a container.
-    let location = match root.is_live() {
-        true => root.path(&format!("/proc/{}/cwd/{SERVER_FILE}", instance.pid)),
-        false => root.path(&path),
-    };
-    Some(read_file(root, instance, "the server", path, &location))
+    // The server's own file is read as the server's user, also in its container.
+    let history = of_files(&InstanceFiles::of_process(root, instance.pid), &path);
+    Some(history.map(|history| StoredHistory::of_instance(root, instance, "the server", path, history)))
 }
 
 fn of_watch(root: &Root, instance: &Instance, state_directory: &Path) -> Result<StoredHistory, String> {
     let path = state::history_file(state_directory, &instance.kind.to_string(), &instance.name);
     let path = path.to_string_lossy().into_owned();
-    let location = root.path(&path);
-    read_file(root, instance, "hugepage-sidecar watch", path, &location)
+    let history = match root.is_tree() {
+        true => of_files(&InstanceFiles::own(root), &path),
+        false => HistoryFile::at(&path).read_of_any_owner().map_err(|error| note(&path, error)),
+    }?;
+    Ok(StoredHistory::of_instance(root, instance, "hugepage-sidecar watch", path, history))
 }
 
-fn read_file(
-    root: &Root,
-    instance: &Instance,
-    by: &'static str,
-    path: String,
-    location: &Path,
-) -> Result<StoredHistory, String> {
-    let history = HistoryFile::at(location).read_of_any_owner().map_err(|error| match error {
-        // Without access to a data directory it is unknown whether a history exists.
-        HistoryError::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
-            format!("\"{path}\" is not readable: run this as root")
-        }
+impl StoredHistory {
+    /// Keeps the records of the instance, and counts the others.
+    fn of_instance(root: &Root, instance: &Instance, by: &'static str, path: String, history: History) -> Self {
+        let identities = identities(root, instance);
+        let is_of_instance =
+            |record: &Record| identities.is_empty() || identities.iter().any(|now| record.instance.is_past_of(now));
+        let (records, foreign): (Vec<_>, Vec<_>) = history.records.into_iter().partition(is_of_instance);
+        Self { by, path, records, damaged: history.damaged, foreign: foreign.len() }
+    }
+}
+
+/// The history in a server's file; the error is a note.
+fn of_files(files: &InstanceFiles, path: &str) -> Result<History, String> {
+    match if_there(files.read_last(path, limit::HISTORY)) {
+        Ok(bytes) => Ok(History::parse(&bytes.unwrap_or_default())),
+        Err(ReadError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => Err(not_readable(path)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn note(path: &str, error: HistoryError) -> String {
+    match error {
+        HistoryError::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied => not_readable(path),
         error => error.to_string(),
-    })?;
-    let identities = identities(root, instance);
-    let is_of_instance =
-        |record: &Record| identities.is_empty() || identities.iter().any(|now| record.instance.is_past_of(now));
-    let (records, foreign): (Vec<_>, Vec<_>) = history.records.into_iter().partition(is_of_instance);
-    Ok(StoredHistory { by, path, records, damaged: history.damaged, foreign: foreign.len() })
+    }
+}
+
+/// Without access to a data directory it is unknown whether a history exists.
+fn not_readable(path: &str) -> String {
+    format!("\"{path}\" is not readable: run this as root")
 }
 
 /// The identities that records of the instance may have: on this machine, or in the container of the server. Empty if

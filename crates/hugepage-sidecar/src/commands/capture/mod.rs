@@ -24,7 +24,7 @@ use hugepage_core::read::{Root, identity, sysctl};
 
 use self::tree::Omitted;
 use crate::commands::size::sizing::host_sizing;
-use crate::commands::survey::SurveyOptions;
+use crate::commands::survey::{AccountOptions, SurveyOptions};
 use crate::exit::{self, Exit};
 use crate::signals::Interrupt;
 use crate::state::DIRECTORY;
@@ -51,7 +51,7 @@ pub fn run(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
 
     let (recording, log) = root.recording();
     read_everything(&recording);
-    let omitted = tree::write(root, &log.accesses(), new.path(), &interrupt).context("nothing was captured")?;
+    let omitted = tree::write(root, &log, new.path(), &interrupt).context("nothing was captured")?;
     fs::write(new.path().join("README"), readme(&omitted)).context("nothing was captured")?;
     // Write all files to the disk before the directory gets its name.
     rustix::fs::syncfs(File::open(new.path())?).context("nothing was captured")?;
@@ -64,7 +64,12 @@ pub fn run(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
 fn read_everything(root: &Root) {
     let mut notes = Notes::default();
     // The percentage does not change what is read.
-    host_sizing(root, &SurveyOptions { reserve_percent: 20, state_dir: DIRECTORY.into() }, &[], false);
+    host_sizing(
+        root,
+        &SurveyOptions { reserve_percent: 20, state_dir: DIRECTORY.into(), accounts: AccountOptions::default() },
+        &[],
+        false,
+    );
     kernel_facts::facts(root, &mut notes);
     notes.keep(NextBoot::read(root));
     notes.keep(identity::host_name(root));

@@ -8,7 +8,8 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, bail};
 use hugepage_core::ReadError;
-use hugepage_core::read::access_log::{AccessKind, FileAccess};
+use hugepage_core::read::access_again::AccessAgain;
+use hugepage_core::read::access_log::{AccessKind, AccessLog, FileAccess};
 use hugepage_core::read::oracle::alert_log;
 use hugepage_core::read::root::REFUSED;
 use hugepage_core::read::{Root, maps, procmap_query};
@@ -33,8 +34,9 @@ pub struct Omitted {
 }
 
 /// Writes the accessed files of `root` into the empty directory `into`.
-pub fn write(root: &Root, accesses: &[FileAccess], into: &Path, interrupt: &Interrupt) -> anyhow::Result<Omitted> {
-    let mut tree = Tree { root, into, omitted: Omitted::default(), servers: BTreeMap::new() };
+pub fn write(root: &Root, log: &AccessLog, into: &Path, interrupt: &Interrupt) -> anyhow::Result<Omitted> {
+    let accesses = log.accesses();
+    let mut tree = Tree { root, log, into, omitted: Omitted::default(), servers: BTreeMap::new() };
     // Links first: a file below a link is written to its target.
     for kind in [AccessKind::Link, AccessKind::Content, AccessKind::Names, AccessKind::Existence] {
         for access in accesses.iter().filter(|access| access.kind == kind) {
@@ -53,6 +55,7 @@ pub fn write(root: &Root, accesses: &[FileAccess], into: &Path, interrupt: &Inte
 
 struct Tree<'a> {
     root: &'a Root,
+    log: &'a AccessLog,
     into: &'a Path,
     omitted: Omitted,
     /// By process ID: whether the process belongs to a database server.
@@ -75,42 +78,44 @@ impl Tree<'_> {
 
     fn take(&mut self, access: &FileAccess) -> anyhow::Result<()> {
         let FileAccess { path, kind } = access;
+        // A server's file is read again as the same user.
+        let again = AccessAgain::new(self.root, self.log, access);
         match kind {
             AccessKind::Link => {
-                if let Some(target) = self.or_refused(path, self.root.read_link(path)) {
+                if let Some(target) = self.or_refused(path, again.read_link()) {
                     let place = self.place(path)?;
                     if is_free(&place) {
                         symlink(target, &place).with_context(|| could_not("link", &place))?;
                     }
                 }
             }
-            AccessKind::Content => self.content(path)?,
+            AccessKind::Content => self.content(path, &again)?,
             AccessKind::Names => {
-                if let Some(names) = self.or_refused(path, self.root.list(path)) {
-                    self.names(path, &names)?;
+                if let Some(names) = self.or_refused(path, again.list()) {
+                    self.names(path, &names, &again)?;
                 }
             }
             AccessKind::Existence => {
-                if self.root.exists(path) {
-                    self.placeholder(path)?;
+                if again.exists() {
+                    self.placeholder(path, &again)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn content(&mut self, path: &str) -> anyhow::Result<()> {
+    fn content(&mut self, path: &str, again: &AccessAgain) -> anyhow::Result<()> {
         if let Some(text) = smaps(self.root, path) {
-            return self.keep(path, text.as_bytes());
+            return self.keep(path, text.as_bytes(), again);
         }
-        let found = self.root.open_regular(path).and_then(|mut file| {
+        let found = again.open().and_then(|mut file| {
             let content = if is_alert_log(path) { last_start(&mut file) } else { all(&mut file) };
             content.map_err(|source| self.root.error("read", path, source))
         });
         let Some(bytes) = self.or_refused(path, found) else { return Ok(()) };
         match (redact::bytes_shown(path), redact::rule(path)) {
-            (Some(shown), _) => self.keep(path, &bytes[..shown.min(bytes.len())]),
-            (None, Some(rule)) => self.keep(path, rule(&String::from_utf8_lossy(&bytes)).as_bytes()),
+            (Some(shown), _) => self.keep(path, &bytes[..shown.min(bytes.len())], again),
+            (None, Some(rule)) => self.keep(path, rule(&String::from_utf8_lossy(&bytes)).as_bytes(), again),
             (None, None) => {
                 self.omitted.unknown.insert(path.to_owned());
                 Ok(())
@@ -119,7 +124,7 @@ impl Tree<'_> {
     }
 
     /// Writes a file into the tree, with the modification time of the original.
-    fn keep(&self, path: &str, content: &[u8]) -> anyhow::Result<()> {
+    fn keep(&self, path: &str, content: &[u8], again: &AccessAgain) -> anyhow::Result<()> {
         let place = self.place(path)?;
         if !is_free(&place) {
             return Ok(());
@@ -129,30 +134,30 @@ impl Tree<'_> {
         if self.root.is_live() && redact::is_of_kernel(path) {
             return Ok(());
         }
-        let modified = self.root.modified(path);
+        let modified = again.modified();
         let set = modified.map(|at| fs::File::options().write(true).open(&place)?.set_modified(at));
         set.unwrap_or(Ok(())).with_context(|| could_not("write", &place))
     }
 
     /// Writes placeholders for the names in a directory. Of /proc only accessed files are captured.
-    fn names(&mut self, path: &str, names: &[String]) -> anyhow::Result<()> {
+    fn names(&mut self, path: &str, names: &[String], again: &AccessAgain) -> anyhow::Result<()> {
         self.directory(path)?;
         if redact::is_of_kernel(path) && !path.starts_with("/sys/") {
             return Ok(());
         }
         for name in names {
-            self.placeholder(&format!("{path}/{name}"))?;
+            self.placeholder(&format!("{path}/{name}"), &again.at(name))?;
         }
         Ok(())
     }
 
     /// Writes an empty file or directory if the path does not exist in the tree.
-    fn placeholder(&mut self, path: &str) -> anyhow::Result<()> {
+    fn placeholder(&mut self, path: &str, again: &AccessAgain) -> anyhow::Result<()> {
         let place = self.place(path)?;
         if !is_free(&place) {
             return Ok(());
         }
-        if self.root.path(path).is_dir() { self.directory(path) } else { self.keep(path, b"") }
+        if again.is_directory() { self.directory(path) } else { self.keep(path, b"", again) }
     }
 
     fn directory(&self, path: &str) -> anyhow::Result<()> {
@@ -169,7 +174,7 @@ impl Tree<'_> {
                 self.omitted.refused.extend(errno.map(|errno| (path.to_owned(), errno)));
                 None
             }
-            Err(ReadError::Content { .. }) => {
+            Err(ReadError::Content { .. } | ReadError::Refused { .. }) => {
                 self.omitted.unknown.insert(path.to_owned());
                 None
             }
@@ -233,7 +238,7 @@ fn all(file: &mut fs::File) -> io::Result<Vec<u8>> {
 }
 
 /// The part of an alert log that begins shortly before its last start; empty if it has none.
-fn last_start(file: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
+fn last_start(file: &mut impl alert_log::Log) -> io::Result<Vec<u8>> {
     match alert_log::find_last(file)? {
         Some(start) => piece(file, start.saturating_sub(4 << 10), MAX_START_BYTES),
         None => Ok(Vec::new()),
@@ -306,7 +311,7 @@ mod tests {
         {
             let _ = root.read(path);
         }
-        let omitted = write(&Root::at(host.path()), &record.accesses(), into.path(), &Interrupt::default()).unwrap();
+        let omitted = write(&Root::at(host.path()), &record, into.path(), &Interrupt::default()).unwrap();
         assert_eq!(ask(&Root::at(into.path())), answer);
         assert_eq!(omitted.unknown.iter().collect::<Vec<_>>(), ["/data/server.key"]);
         let shown = everything(into.path());
@@ -318,7 +323,9 @@ mod tests {
     fn write_nothing_outside() {
         let into = tempfile::tempdir().unwrap();
         let root = Root::live();
-        let tree = Tree { root: &root, into: into.path(), omitted: Omitted::default(), servers: BTreeMap::new() };
+        let log = AccessLog::default();
+        let tree =
+            Tree { root: &root, log: &log, into: into.path(), omitted: Omitted::default(), servers: BTreeMap::new() };
         for path in ["/../../etc/x", "/a/../../../b", "/a/b/../c"] {
             assert!(tree.place(path).unwrap().starts_with(into.path()), "{path}");
         }
