@@ -4,7 +4,7 @@ use super::Step;
 use crate::assess::{Capacity, Share, Status};
 use crate::model::{Asked, Cause, Landing, LockLimit, Pending, PoolFact, PoolState, Product};
 use crate::read::cgroup::CgroupLimit;
-use crate::{Bytes, Pages};
+use crate::{Bytes, PageSize, Pages};
 
 /// More obstacles than any server has.
 const MAX_STEPS: usize = 16;
@@ -74,6 +74,8 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
         return (room > Pages(0) && !at.of_pending).then_some(Some(Step::Reduce(size.times(room))));
     }
     let is_default = before.facts.is_default(size);
+    // Never fewer than are in use or promised now, even if the server is to need fewer.
+    let pages = pages.max(in_use(before, size));
     Some(Some(Step::SetPool {
         size,
         is_default,
@@ -81,6 +83,12 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
         after_stop: pages > capacity.now,
         leaves: capacity.leaves_less(pages, size).filter(|_| pages > pool.nr),
     }))
+}
+
+/// The pages of `size` that are in use or promised; zero if unknown, or of another pool.
+fn in_use(status: &Status, size: PageSize) -> Pages {
+    let pool = status.facts.pool.known().filter(|pool| pool.page_size == size);
+    pool.and_then(|pool| pool.in_use()).unwrap_or_default()
 }
 
 /// The pool for a server in huge pages that a restart would serve and a crash would not.
