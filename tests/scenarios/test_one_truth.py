@@ -267,6 +267,8 @@ CHILD = ("the server's own program works out what a changed configuration needs 
          "no program of a server, and speaks of a restart with what runs")
 POOL = ("gap: hugepage_status and the metrics recommend what this server needs in huge pages; status, report and Oracle file "
         "add up what running servers would take with their present settings, which with sysv is nothing")
+ROUNDED = "gap: the sidecar rounds the segment up to the page size that the kernel lacks, so its number of pages is larger"
+HOST = "the sidecar sees every server of the host and can say what they need; a server sees only which pages are held"
 WALK = "only a walk of the server's page tables shows transparent huge pages; the sidecar makes no server's kernel do that"
 
 
@@ -318,13 +320,13 @@ def huge_pages_off(world: World) -> None:
     world.start(spare=None, huge_pages="off")
 
 
-@state("notice", "disabled", "hugetlb", "base_pages", differs="restart_outlook recommended_nr_hugepages findings", reason=CHILD)
+@state("notice", "disabled", "hugetlb", "base_pages")
 def off_but_try_on_disk(world: World) -> None:
     world.start(huge_pages="off")
     world.server.conf(huge_pages="try")
 
 
-@state("notice", "disabled", "hugetlb", "base_pages", differs="message hint cause", reason=FILES)
+@state("notice", "disabled", "hugetlb", "base_pages", differs="message cause crash_outlook", reason=FILES)
 def off_but_try_on_disk_without_a_history(world: World) -> None:
     world.start(huge_pages="off", **NOT_PRELOADED)
     world.server.conf(huge_pages="try")
@@ -336,12 +338,12 @@ def sysv(world: World) -> None:
     world.start(spare=None, shared_memory_type="sysv")
 
 
-@state("notice", "page_size_unsupported", "base", "base_pages")
+@state("notice", "page_size_unsupported", "base", "base_pages", differs="hint", reason=ROUNDED)
 def page_size_that_the_kernel_lacks(world: World) -> None:
     world.start(spare=None, huge_page_size="16MB")
 
 
-@state("warning", None, "hugetlb", "pool_wasted")
+@state("warning", None, "hugetlb", "pool_wasted", differs="message hint", reason=HOST)
 def pool_twice_as_large(world: World) -> None:
     world.start(spare=200)
 
