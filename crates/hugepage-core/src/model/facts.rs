@@ -62,9 +62,13 @@ impl Facts {
         }
     }
 
-    /// The pages that the server was asked to have and has not; zero where that is unknown.
+    /// The pages that the next start asks for and the server has not; zero where that is unknown.
     pub fn lack(&self) -> Pages {
-        let wants = self.asked.huge_pages != HugePages::Off && !self.asked.never_in_huge_pages();
+        let next = match &self.pending {
+            Pending::Changed(demand, _) => demand.asked,
+            _ => self.asked,
+        };
+        let wants = next.huge_pages != HugePages::Off && !next.never_in_huge_pages();
         let (Some(segment), Some(page), PoolFact::Known(_), true) =
             (&self.segment, self.huge_page_size, &self.pool, wants)
         else {

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use super::memory::InstanceMemory;
 use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
-use crate::model::{Cause, Facts, Landing, Loss};
+use crate::model::{Cause, Demand, Facts, HugePages, Landing, Loss, Pending};
 use crate::read::oracle::{LastStart, OracleKind};
 use crate::read::rlimit::LockedMemory;
 
@@ -114,9 +114,26 @@ impl Instance {
         self.not_counted.is_none()
     }
 
-    /// Adds to the assessment what was recorded when the server started.
+    /// Adds to the assessment what was recorded when the server started. If the files have turned huge pages on since,
+    /// the assessment is of a restart with them and the running size, with a note.
     pub fn remember(&mut self, cause_at_start: Option<Cause>, loss: Option<Loss>) {
-        self.assess_with(|facts| (facts.cause_at_start, facts.loss) = (cause_at_start, loss));
+        let on_disk = self.status.facts.asked.huge_pages;
+        let is_off = cause_at_start == Some(Cause::Disabled) && on_disk != HugePages::Off;
+        if is_off {
+            self.notes.push(format!(
+                "the server started with huge_pages = off, but its files ask for huge_pages = {on_disk}; \
+                 hugepage_preflight() in the server shows what a restart would get"
+            ));
+        }
+        self.assess_with(|facts| {
+            (facts.cause_at_start, facts.loss) = (cause_at_start, loss);
+            if let Some(segment) = facts.segment.as_ref().filter(|_| is_off) {
+                // An assessment does not use the number of connections.
+                let demand = Demand { asked: facts.asked, max_connections: 0, shared_memory: segment.to_reserve };
+                let ground = facts.ground();
+                (facts.asked.huge_pages, facts.pending) = (HugePages::Off, Pending::Changed(demand, ground));
+            }
+        });
     }
 
     /// Assesses it again with other facts.
