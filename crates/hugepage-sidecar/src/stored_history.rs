@@ -75,6 +75,10 @@ impl StoredHistory {
 
 /// The history in a server's file; the error is a note.
 fn of_files(files: &InstanceFiles, path: &str) -> Result<History, String> {
+    // The server never makes one, and its target may not exist in a tree.
+    if files.read_link(path).is_ok() {
+        return Err(format!("\"{path}\" is a symbolic link, not a history file"));
+    }
     match if_there(files.read_last(path, limit::HISTORY)) {
         Ok(bytes) => Ok(History::parse(&bytes.unwrap_or_default())),
         Err(ReadError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => Err(not_readable(path)),
