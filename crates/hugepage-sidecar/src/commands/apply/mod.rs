@@ -81,7 +81,7 @@ fn set_pool(options: &ApplyOptions, root: &Root, mut pool: KernelPool<'_>, pages
     }
 
     pool.check_writable()?;
-    let _lock = Lock::take(Path::new(lock::PATH))?;
+    let _lock = Lock::take(Path::new(lock::DIRECTORY))?;
     // From here on a signal is handled between steps, so that the pool is always restored.
     let interrupt = Interrupt::catch().context("could not catch signals")?;
     let before = pool.state()?;
