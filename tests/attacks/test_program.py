@@ -91,7 +91,7 @@ def test_it_has_nothing_of_root(cluster, place):
     text = said.read_text()
     status = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
     assert set(status["Uid"].split()) == {str(account.pw_uid)} and set(status["Gid"].split()) == {str(account.pw_gid)}
-    assert not status["Groups"].split() and status["NoNewPrivs"] == "1" and int(status["CapEff"], 16) == 0
+    assert "Groups:" in text.splitlines() and status["NoNewPrivs"] == "1" and int(status["CapEff"], 16) == 0
     pid, _name, _state, _parent, group, session, terminal, *_ = text.splitlines()[-1].split()
     assert (group, session, terminal) == (pid, pid, "0")
     assert text.startswith("/\n") and "SECRET_OF_ROOT" not in text and "export LC_ALL='C'" in text
