@@ -32,6 +32,7 @@ pub fn size_of(root: &Root, shared_buffers: Bytes) -> Option<Bytes> {
     let on_disk = OnDisk::read(root, &mut Notes::default());
     match preflight::ask(&on_disk, Overrides { shared_buffers: Some(blocks), ..Overrides::default() }) {
         Answer::Starts(demand) => Some(demand.shared_memory),
+        Answer::Either(either) => Some(either.with_options.shared_memory.max(either.files_alone.shared_memory)),
         Answer::Refuses(_) | Answer::Unknown(_) => None,
     }
 }

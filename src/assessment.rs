@@ -3,7 +3,7 @@
 use hugepage_core::Notes;
 use hugepage_core::assess::Status;
 use hugepage_core::collect::server::{facts, ground};
-use hugepage_core::model::Pending;
+use hugepage_core::model::{Demand, Facts, Pending};
 use hugepage_core::read::Root;
 
 use crate::preflight::Answer;
@@ -26,13 +26,23 @@ pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, note
     let mapping = server::main_mapping(root, notes);
     let facts = server::with_hierarchy(root, notes, |view, notes| {
         let mut facts = facts(root, server::asked(), mapping, view, settings::reserve_percent(), notes);
+        let mut changed = |facts: &Facts, demand: Demand| {
+            let default = facts.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
+            let size = demand.asked.huge_page_size.or(default);
+            Pending::Changed(demand, ground(root, size, facts.meminfo.as_ref(), view, notes))
+        };
+        facts.kept_at_crash =
+            facts.huge_page_size.zip(server::rings(root)).map(|(size, rings)| rings.pages(size)).unwrap_or_default();
         facts.pending = match answer {
             None => Pending::Unchanged,
             Some(Answer::Starts(demand)) if or_unchanged && facts.is_met_by(&demand) => Pending::Unchanged,
-            Some(Answer::Starts(demand)) => {
-                let default = facts.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
-                let size = demand.asked.huge_page_size.or(default);
-                Pending::Changed(demand, ground(root, size, facts.meminfo.as_ref(), view, notes))
+            Some(Answer::Starts(demand)) => changed(&facts, demand),
+            Some(Answer::Either(either)) => {
+                let starts = [either.with_options, either.files_alone].map(|demand| changed(&facts, demand));
+                of_both(&mut facts, starts).unwrap_or_else(|| {
+                    notes.add(either.note);
+                    Pending::Unknown
+                })
             }
             Some(Answer::Refuses(error)) => Pending::Refused(error),
             Some(Answer::Unknown(why)) => {
@@ -44,4 +54,18 @@ pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, note
         facts
     });
     Status::of(facts)
+}
+
+/// The start that needs more, if both come to the same; `None` if it depends on which of them it will be.
+fn of_both(facts: &mut Facts, starts: [Pending; 2]) -> Option<Pending> {
+    let own = facts.own();
+    let [with_options, files_alone] = starts.map(|start| {
+        facts.pending = start.clone();
+        Some((facts.forecast_of_pending(own)?, start))
+    });
+    let (with_options, files_alone) = (with_options?, files_alone?);
+    let is_same = with_options.0.outlook == files_alone.0.outlook
+        && with_options.0.huge_page_size == files_alone.0.huge_page_size;
+    let more = if files_alone.0.needed > with_options.0.needed { files_alone } else { with_options };
+    is_same.then_some(more.1)
 }

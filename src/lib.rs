@@ -7,6 +7,7 @@
 mod library;
 mod log;
 mod majors;
+mod memory;
 mod processes;
 mod server;
 mod session_notes;

@@ -8,7 +8,7 @@ use hugepage_core::advise::log::LogMessage;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
-use crate::settings;
+use crate::{memory, settings};
 
 /// The problems that [`problem`] has logged; every process inherits those of the postmaster.
 static LOGGED_PROBLEMS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -56,11 +56,15 @@ pub fn repeat_problems() {
     logged.into_iter().flatten().for_each(problem);
 }
 
-/// Runs `work`. An error of PostgreSQL or a panic is one line in the log; it goes no further.
-pub fn catch_errors(what: &str, work: impl FnOnce()) {
+/// Runs `work` with a reserve of `bytes`. An error of PostgreSQL or a panic is one line in the log; it goes no further.
+pub fn catch_errors(what: &str, bytes: usize, work: impl FnOnce()) {
     let what = std::panic::AssertUnwindSafe(what);
     let work = std::panic::AssertUnwindSafe(work);
-    PgTryBuilder::new(|| { work }.0())
+    let with_reserve = || {
+        let _reserve = memory::reserve(bytes);
+        { work }.0();
+    };
+    PgTryBuilder::new(with_reserve)
         .catch_others(|error| problem(format!("could not {}: {error:?}", *what)))
         .catch_rust_panic(|error| problem(format!("could not {}: {error:?}", *what)))
         .execute();

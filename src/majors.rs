@@ -6,6 +6,32 @@ use pgrx::pg_sys;
 /// `InitializeShmemGUCs`).
 pub const COUNTS_ONE_PAGE_TOO_MANY: bool = cfg!(not(feature = "pg19"));
 
+/// The auxiliary processes that have an io_uring ring beside all backends: those that are not I/O workers (proc.h,
+/// `NUM_AUXILIARY_PROCS`).
+pub const PROCESSES_WITH_RING: u64 = 6;
+
+/// `io_max_concurrency` if `io_method` is `io_uring`, which servers have from 18 on.
+#[cfg(any(feature = "pg18", feature = "pg19"))]
+pub fn io_uring_entries() -> Option<u64> {
+    // SAFETY: the names end in a zero byte; a value is a string of the server that stays until it is changed.
+    #[allow(unsafe_code)]
+    let setting = |name: &std::ffi::CStr| unsafe {
+        let value = pg_sys::GetConfigOption(name.as_ptr(), true, false);
+        (!value.is_null()).then(|| std::ffi::CStr::from_ptr(value).to_string_lossy().into_owned())
+    };
+    let is_io_uring = setting(c"io_method")? == "io_uring";
+    is_io_uring.then(|| setting(c"io_max_concurrency")?.parse().ok()).flatten()
+}
+
+/// As above.
+#[cfg(not(any(feature = "pg18", feature = "pg19")))]
+pub fn io_uring_entries() -> Option<u64> {
+    None
+}
+
+/// The default of `max_locks_per_transaction` (guc_tables.c).
+pub const MAX_LOCKS_PER_TRANSACTION: i32 = if cfg!(feature = "pg19") { 128 } else { 64 };
+
 /// The server's error for `huge_pages = on` with System V shared memory (sysv_shmem.c, `PGSharedMemoryCreate`).
 pub const NO_HUGE_PAGES_IN_SYSV: &str = if cfg!(any(feature = "pg15", feature = "pg16")) {
     "huge pages not supported with the current shared_memory_type setting"

@@ -5,16 +5,21 @@ use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use hugepage_core::assess::io_uring::Rings;
 use hugepage_core::collect::CgroupView;
 use hugepage_core::model::{Asked, HugePages, Product};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::cgroup::Hierarchy;
 use hugepage_core::read::maps::Mapping;
-use hugepage_core::read::{Root, own_mapping, procmap_query};
+use hugepage_core::read::{Root, own_mapping, process, procmap_query};
 use hugepage_core::{Bytes, PageSize};
 use pgrx::pg_sys;
 
+use crate::majors;
+
 thread_local! {
+    /// Whether rings are mappings of the kernel. They are inherited from the postmaster, so it is read once.
+    static RINGS_ARE_MAPPED: OnceCell<bool> = const { OnceCell::new() };
     /// Read once in a backend: mounts seldom change, and reading them costs more than all else.
     static HIERARCHY: OnceCell<Result<Option<Hierarchy>, String>> = const { OnceCell::new() };
     /// Read once in a backend, where the kernel lacks PROCMAP_QUERY: a backend inherits the main segment from the
@@ -107,6 +112,16 @@ pub fn postmaster_pid() -> i32 {
     unsafe { pg_sys::PostmasterPid }
 }
 
+/// The postmaster's name below /proc; `None` where /proc shows another namespace of processes, in which the number may be
+/// that of another process.
+pub fn postmaster_in_proc() -> Option<String> {
+    // SAFETY: set when the process starts.
+    #[allow(unsafe_code)]
+    let own = unsafe { pg_sys::MyProcPid };
+    let seen = process::own_pid(&Root::live()).ok()?;
+    (seen == own).then(|| postmaster_pid().to_string())
+}
+
 fn path(text: *const c_char) -> PathBuf {
     if text.is_null() {
         return PathBuf::new();
@@ -149,6 +164,20 @@ pub fn main_mapping(root: &Root, notes: &mut Notes) -> Option<Mapping> {
     mapping
 }
 
+/// The io_uring rings that the postmaster has in its main segment and keeps over a crash; `None` without io_uring, or
+/// where the kernel holds their memory: before Linux 6.5, and with an old liburing, each is a mapping of its own.
+pub fn rings(root: &Root) -> Option<Rings> {
+    let entries = majors::io_uring_entries()?;
+    let are_mapped = RINGS_ARE_MAPPED.with(|known| {
+        *known.get_or_init(|| root.read("/proc/self/maps").is_ok_and(|maps| maps.contains("[io_uring]")))
+    });
+    // SAFETY: set before the first backend exists and never after.
+    #[allow(unsafe_code)]
+    let backends = unsafe { pg_sys::MaxBackends };
+    let count = u64::from(backends.unsigned_abs()) + majors::PROCESSES_WITH_RING;
+    (!are_mapped).then_some(Rings { count, entries })
+}
+
 /// For the postmaster, which maps a new segment after a crash.
 pub fn forget_main_mapping() {
     MAIN_MAPPING_FROM_MAPS.set(None);
@@ -156,7 +185,12 @@ pub fn forget_main_mapping() {
 
 /// Calls `use_it` with the hugetlb hierarchy of cgroups; if it could not be read, without it and with a note.
 pub fn with_hierarchy<T>(root: &Root, notes: &mut Notes, use_it: impl FnOnce(CgroupView<'_>, &mut Notes) -> T) -> T {
-    HIERARCHY.with(|known| match known.get_or_init(|| Hierarchy::find(root).map_err(|error| error.to_string())) {
+    // The postmaster maps the segment, so its cgroup counts and not that of the session.
+    let find = || {
+        let process = postmaster_in_proc().unwrap_or_else(|| "self".to_owned());
+        Hierarchy::find_of(root, &process).map_err(|error| error.to_string())
+    };
+    HIERARCHY.with(|known| match known.get_or_init(find) {
         Ok(hierarchy) => use_it(CgroupView::of(Some(hierarchy)), notes),
         Err(error) => {
             notes.add(error.clone());

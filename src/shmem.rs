@@ -38,7 +38,7 @@ struct PostmasterState {
     /// When the postmaster process started. Written when the first record is made.
     process_start: OnceLock<pg_sys::TimestampTz>,
     /// The last allocation. Written by startup.rs; `None` while an allocation is being assessed.
-    last_start: Mutex<Option<LastStart>>,
+    last_start: Mutex<Option<LastAllocation>>,
 }
 
 static POSTMASTER_STATE: PostmasterState =
@@ -46,7 +46,7 @@ static POSTMASTER_STATE: PostmasterState =
 
 /// Facts about the last allocation of shared memory that cannot be determined later.
 #[derive(Clone, Debug)]
-pub struct LastStart {
+pub struct LastAllocation {
     /// Why the segment is not in the pages that were asked for; `None` if it is.
     pub cause: Option<Cause>,
     /// The regression against the start before; `None` if there is none.
@@ -78,12 +78,12 @@ pub fn postmaster_start() -> SystemTime {
 }
 
 /// The last allocation, `None` if the library is not preloaded or the allocation could not be assessed.
-pub fn last_start() -> Option<LastStart> {
+pub fn last_start() -> Option<LastAllocation> {
     POSTMASTER_STATE.last_start.lock().ok()?.clone()
 }
 
 /// Replaces the last allocation; in the postmaster.
-pub fn set_last_start(start: Option<LastStart>) {
+pub fn set_last_start(start: Option<LastAllocation>) {
     if let Ok(mut last) = POSTMASTER_STATE.last_start.lock() {
         *last = start;
     }

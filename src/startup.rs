@@ -10,12 +10,12 @@ use hugepage_core::model::Loss;
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
 
-use crate::shmem::{self, LastStart};
+use crate::shmem::{self, LastAllocation};
 use crate::{assessment, history, log, server, settings};
 
 /// Assesses, logs and records an allocation. Any error ends in the log, none reaches the postmaster.
 pub fn shared_memory_allocated() {
-    log::catch_errors("assess shared memory", || {
+    log::catch_errors("assess shared memory", history::memory(), || {
         // Results of an earlier allocation are outdated.
         server::forget_main_mapping();
         shmem::set_last_start(None);
@@ -36,7 +36,7 @@ fn log_and_record(status: &Status, mut notes: Notes) {
     report(&message, lost.is_some());
     history::append(&record);
     let loss = lost.map(|lost| Loss { at: SystemTime::now(), lost });
-    shmem::set_last_start(Some(LastStart { cause: status.cause, loss, message, record }));
+    shmem::set_last_start(Some(LastAllocation { cause: status.cause, loss, message, record }));
 }
 
 /// Logs the message of a start at its level; not at all if it is LOG and `pg_hugepages.log_startup` is off.

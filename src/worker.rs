@@ -44,7 +44,7 @@ pub fn register() {
 pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
     BackgroundWorker::connect_worker_to_spi(None, None);
-    log::catch_errors("start the worker", || {
+    log::catch_errors("start the worker", history::memory(), || {
         if shmem::claim_startup_repeat()
             && let Some(start) = shmem::last_start()
         {
@@ -57,7 +57,7 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
     loop {
         let interval = settings::sample_interval();
         if interval.is_some() {
-            log::catch_errors("assess shared memory", || worker.sample(Event::Change, Vec::new()));
+            log::catch_errors("assess shared memory", history::memory(), || worker.sample(Event::Change, Vec::new()));
         }
         if !BackgroundWorker::wait_latch(interval) {
             // SAFETY: the regular end of a process of the server.
@@ -66,7 +66,7 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
         if BackgroundWorker::sighup_received() {
             // SAFETY: in the main loop of a worker, between samples.
             unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
-            log::catch_errors("assess shared memory", || worker.reloaded());
+            log::catch_errors("assess shared memory", history::memory(), || worker.reloaded());
         }
     }
 }

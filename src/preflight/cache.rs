@@ -4,15 +4,17 @@
 //! the answer with the time stamps of the files, so that a repeated call costs only a stat(2) for each.
 
 use std::cell::RefCell;
-use std::fs;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hugepage_core::Notes;
 use hugepage_core::read::{Root, process};
 
 use crate::preflight::on_disk::OnDisk;
+use crate::preflight::standby::RecoveryParameters;
 use crate::preflight::{self, Answer, Overrides};
 use crate::server;
 
@@ -22,6 +24,11 @@ type Nanos = i128;
 const SECOND: Nanos = 1_000_000_000;
 /// Two events at most this far apart may have the same time stamp.
 const TIMESTAMP_GRANULARITY: Nanos = SECOND / 50;
+
+/// How long an answer is kept while no file changes.
+const LIFETIME: Duration = Duration::from_secs(600);
+/// The same for an error, whose reason may lie elsewhere, as in a library or in a locale.
+const REFUSAL_LIFETIME: Duration = Duration::from_secs(10);
 
 /// Identifies a file and its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +40,17 @@ struct Stamp {
     changed: Nanos,
 }
 
-/// A kept answer, and the files that it depends on.
+/// A kept answer, and what it depends on.
 struct CachedAnswer {
     sources: Vec<PathBuf>,
     /// `None` for a file that does not exist.
     stamps: Vec<Option<Stamp>>,
+    /// What a standby compares with its primary, which may change while no file does.
+    recovery: RecoveryParameters,
     /// `None`: nothing has changed since the postmaster read it.
     answer: Option<Answer>,
+    /// A start can depend on more than these files, so the program is asked again after a while.
+    expires: Instant,
 }
 
 thread_local! {
@@ -50,18 +61,39 @@ thread_local! {
 pub fn answer(root: &Root, notes: &mut Notes) -> Option<Answer> {
     let kept = CACHE.with_borrow(|cached| {
         let cached = cached.as_ref()?;
-        (stamps(&cached.sources) == cached.stamps).then(|| cached.answer.clone())
+        let is_fresh = Instant::now() < cached.expires && stamps(&cached.sources) == cached.stamps;
+        is_fresh.then(|| (cached.recovery, cached.answer.clone()))
     });
-    if let Some(answer) = kept {
-        return answer;
+    let (recovery, answer) = kept.unwrap_or_else(|| {
+        CACHE.set(None);
+        ask(root, notes)
+    });
+    match answer {
+        refused @ Some(Answer::Refuses(_)) => refused,
+        answer => recovery.refusal().map(Answer::Refuses).or(answer),
     }
+}
+
+/// The answer anew, and kept if it will hold for a while.
+fn ask(root: &Root, notes: &mut Notes) -> (RecoveryParameters, Option<Answer>) {
     let (on_disk, sources, stamps) = read_unchanged(root, notes);
-    let answer = (!unchanged_since_start(root, &stamps)).then(|| preflight::ask(&on_disk, Overrides::default()));
+    let recovery = on_disk.recovery_parameters(None);
+    let is_unchanged =
+        unchanged_since_start(root, &stamps) && on_disk.is_as_running() && on_disk.files_alone().is_none();
+    let answer = (!is_unchanged).then(|| preflight::ask(&on_disk, Overrides::default()));
     // A file that has just changed may change again without a new time stamp, so its answer is not kept.
     let newest = stamps.iter().flatten().map(|stamp| stamp.changed.max(stamp.modified)).max();
-    let cached = CachedAnswer { sources, stamps, answer: answer.clone() };
-    CACHE.set((newest.unwrap_or(0) + TIMESTAMP_GRANULARITY < now()).then_some(cached));
-    answer
+    let is_settled = newest.unwrap_or(0) + TIMESTAMP_GRANULARITY < now();
+    let lifetime = match answer {
+        Some(Answer::Unknown(_)) => None,
+        Some(Answer::Refuses(_)) => Some(REFUSAL_LIFETIME),
+        _ => Some(LIFETIME),
+    };
+    if let Some(lifetime) = lifetime.filter(|_| is_settled) {
+        let expires = Instant::now() + lifetime;
+        CACHE.set(Some(CachedAnswer { sources, stamps, recovery, answer: answer.clone(), expires }));
+    }
+    (recovery, answer)
 }
 
 /// The configuration, and time stamps of its files that were taken before it was read.
@@ -69,6 +101,7 @@ fn read_unchanged(root: &Root, notes: &mut Notes) -> (OnDisk, Vec<PathBuf>, Vec<
     let mut on_disk = OnDisk::read(root, notes);
     loop {
         let mut sources = on_disk.sources().to_vec();
+        sources.extend(sources.iter().flat_map(|file| links(file)).collect::<Vec<_>>());
         // A new minor release changes the answer too, and so do libraries to preload.
         sources.extend([server::executable(), server::library_directory()]);
         let stamps = stamps(&sources);
@@ -81,19 +114,44 @@ fn read_unchanged(root: &Root, notes: &mut Notes) -> (OnDisk, Vec<PathBuf>, Vec<
     }
 }
 
+/// Of a symbolic link both what it leads to and the link itself, which may have been switched to an older file.
 fn stamps(sources: &[PathBuf]) -> Vec<Option<Stamp>> {
-    let stamp = |path: &PathBuf| {
-        let file = fs::metadata(path).ok()?;
+    let stamp = |file: Metadata| {
         let nanos = |seconds: i64, nanos: i64| Nanos::from(seconds) * SECOND + Nanos::from(nanos);
-        Some(Stamp {
+        Stamp {
             device: file.dev(),
             inode: file.ino(),
             size: file.size(),
             modified: nanos(file.mtime(), file.mtime_nsec()),
             changed: nanos(file.ctime(), file.ctime_nsec()),
-        })
+        }
     };
-    sources.iter().map(stamp).collect()
+    let both = |path: &PathBuf| {
+        let itself = fs::symlink_metadata(path).ok();
+        let target = itself.as_ref().filter(|file| file.is_symlink()).map(|_| fs::metadata(path).ok());
+        std::iter::once(itself).chain(target)
+    };
+    sources.iter().flat_map(both).map(|file| file.map(stamp)).collect()
+}
+
+/// The symbolic links on the way to `file`, in the order in which the kernel follows them.
+fn links(file: &Path) -> Vec<PathBuf> {
+    /// As many as the kernel follows (path_resolution(7)).
+    const MAX_LINKS: usize = 40;
+    let mut found = Vec::new();
+    let mut way = PathBuf::new();
+    let mut rest: Vec<OsString> = file.iter().rev().map(OsStr::to_owned).collect();
+    while let Some(name) = rest.pop() {
+        let next = way.join(name);
+        match fs::read_link(&next) {
+            Ok(target) if found.len() < MAX_LINKS => {
+                rest.extend(target.iter().rev().map(OsStr::to_owned));
+                found.push(next);
+            }
+            _ => way = next,
+        }
+    }
+    found
 }
 
 /// Whether all files exist and are older than the postmaster. If unknown they count as changed, which costs at most one

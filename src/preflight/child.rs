@@ -1,18 +1,21 @@
-//! Runs a program and reads its output. The program has a deadline, inherits neither descriptors nor environment, and
-//! ends with the statement that runs it.
+//! Runs a program and reads its output. The program has a deadline, inherits no descriptor, has the environment of a
+//! start, and ends with the statement that runs it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::{OsString, c_int};
 use std::fs::{self, File};
-use std::io::{self, Read};
-use std::os::fd::AsRawFd;
-use std::os::unix::process::CommandExt;
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+
+use super::environment;
+use super::latch::{LatchGuard, wait};
 
 /// Longer output counts as no answer; longer error text is cut.
 const MAX_OUTPUT_BYTES: u64 = 64 << 10;
@@ -24,6 +27,8 @@ pub enum Ending {
     Success(String),
     /// With another status; its error text, never empty.
     Failure(String),
+    /// By a signal, or with another status and no error text; which of them. This says nothing about what it was asked.
+    Died(String),
     /// It was killed at the deadline, or because of too much output.
     TooLate,
 }
@@ -36,25 +41,16 @@ impl Drop for RunningChild {
         let _ = self.0.kill();
         let _ = self.0.wait();
         CLEANUP.with_borrow_mut(|cleanup| cleanup.child = None);
-        if LATCH_WAS_SET.take() {
-            // SAFETY: the latch is this process's own.
-            #[allow(unsafe_code)]
-            unsafe {
-                pg_sys::SetLatch(pg_sys::MyLatch);
-            }
-        }
     }
 }
 
-/// Runs `program` in `directory`, and writes its error text to the file `stderr` there.
-pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: Duration) -> io::Result<Ending> {
-    let deadline = Instant::now() + deadline;
-    let errors = directory.join("stderr");
+/// Runs `program` in `directory` with the environment that a start has.
+pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: Instant) -> io::Result<Ending> {
+    let latch = LatchGuard;
+    let mut errors = file_for_errors(directory)?;
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(directory).env_clear().env("LC_ALL", "C").env("PATH", "/usr/bin:/bin");
-    // If the server needs this to find its libraries, so does the program.
-    command.envs(std::env::var_os("LD_LIBRARY_PATH").map(|path| ("LD_LIBRARY_PATH", path)));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(&errors)?);
+    command.args(arguments).current_dir(directory).env_clear().envs(environment::of_a_start());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors.try_clone()?);
     #[allow(unsafe_code)]
     // SAFETY: the function only makes system calls, which are allowed between fork(2) and exec(2).
     unsafe {
@@ -63,36 +59,59 @@ pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: D
     }
     let mut running = match command.spawn() {
         Ok(child) => RunningChild(child),
-        // A start would fail for this reason too.
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {
+        // A start would fail for this reason too, unless it is the directory that is missing.
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+                && directory.is_dir() =>
+        {
             return Ok(Ending::Failure(format!("could not execute \"{}\": {error}", program.display())));
         }
         Err(error) => return Err(error),
     };
     CLEANUP.with_borrow_mut(|cleanup| cleanup.child = i32::try_from(running.0.id()).ok());
     let Some(stdout) = running.0.stdout.take() else { return Err(io::Error::other("no pipe")) };
-    let Some(output) = read_to_end(stdout, deadline)? else { return Ok(Ending::TooLate) };
+    let Some(output) = read_to_end(&latch, stdout, deadline)? else { return Ok(Ending::TooLate) };
     let status = loop {
         match running.0.try_wait()? {
             Some(status) => break status,
             None if Instant::now() >= deadline => return Ok(Ending::TooLate),
             // It has closed its output, so it will end soon.
             None => {
-                wait(None, Duration::from_millis(1));
+                wait(&latch, None, Duration::from_millis(1));
             }
         }
     };
     if status.success() {
         return Ok(Ending::Success(output));
     }
+    // The program writes through a copy of this descriptor, so both have one position.
+    errors.rewind()?;
     let mut text = Vec::new();
-    File::open(&errors)?.take(MAX_OUTPUT_BYTES).read_to_end(&mut text)?;
+    errors.take(MAX_OUTPUT_BYTES).read_to_end(&mut text)?;
     let text = String::from_utf8_lossy(&text).trim().to_owned();
-    Ok(Ending::Failure(if text.is_empty() { status.to_string() } else { text }))
+    Ok(if status.signal().is_some() || text.is_empty() {
+        Ending::Died(status.to_string())
+    } else {
+        Ending::Failure(text)
+    })
+}
+
+/// A file in memory, so that a full disk loses no error text; before Linux 3.17 a file in `directory`.
+fn file_for_errors(directory: &Path) -> io::Result<File> {
+    // By number: old C libraries have no function for it.
+    // SAFETY: the name is a constant, and the descriptor is this process's own.
+    #[allow(unsafe_code)]
+    let descriptor = unsafe { libc::syscall(libc::SYS_memfd_create, c"pg_hugepages".as_ptr(), libc::MFD_CLOEXEC) };
+    match c_int::try_from(descriptor) {
+        // SAFETY: as above.
+        #[allow(unsafe_code)]
+        Ok(descriptor @ 0..) => Ok(unsafe { File::from_raw_fd(descriptor) }),
+        _ => File::options().read(true).write(true).create_new(true).open(directory.join("stderr")),
+    }
 }
 
 /// The output of the program; `None` at the deadline or if it is too long.
-fn read_to_end(mut stdout: ChildStdout, deadline: Instant) -> io::Result<Option<String>> {
+fn read_to_end(latch: &LatchGuard, mut stdout: ChildStdout, deadline: Instant) -> io::Result<Option<String>> {
     let mut text = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -100,7 +119,7 @@ fn read_to_end(mut stdout: ChildStdout, deadline: Instant) -> io::Result<Option<
         if left.is_zero() || text.len() as u64 > MAX_OUTPUT_BYTES {
             return Ok(None);
         }
-        if !wait(Some(stdout.as_raw_fd()), left) {
+        if !wait(latch, Some(stdout.as_raw_fd()), left) {
             continue;
         }
         match stdout.read(&mut buffer)? {
@@ -108,34 +127,6 @@ fn read_to_end(mut stdout: ChildStdout, deadline: Instant) -> io::Result<Option<
             count => text.extend_from_slice(&buffer[..count]),
         }
     }
-}
-
-/// Waits until there is something to read, at most for `limit`; whether there is. A cancel, a timeout and the end of the
-/// postmaster end the statement too.
-#[allow(unsafe_code)]
-fn wait(readable: Option<c_int>, limit: Duration) -> bool {
-    let socket = readable.map_or(0, |_| pg_sys::WL_SOCKET_READABLE);
-    let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH | socket;
-    let limit = i64::try_from(limit.as_millis()).unwrap_or(i64::MAX).max(1);
-    // SAFETY: the latch is this process's own, and the descriptor, if any, is open.
-    let happened = unsafe {
-        let events = i32::try_from(events).unwrap_or_default();
-        let no_socket = pg_sys::PGINVALID_SOCKET;
-        let happened = pg_sys::WaitLatchOrSocket(
-            pg_sys::MyLatch,
-            events,
-            readable.unwrap_or(no_socket),
-            limit,
-            pg_sys::PG_WAIT_EXTENSION,
-        );
-        if happened.unsigned_abs() & pg_sys::WL_LATCH_SET != 0 {
-            pg_sys::ResetLatch(pg_sys::MyLatch);
-            LATCH_WAS_SET.set(true);
-        }
-        happened.unsigned_abs()
-    };
-    pgrx::check_for_interrupts!();
-    happened & pg_sys::WL_SOCKET_READABLE != 0
 }
 
 /// Runs in the new process: it is killed when the backend ends, and inherits no descriptor.
@@ -171,9 +162,6 @@ struct Cleanup {
 
 thread_local! {
     static CLEANUP: RefCell<Cleanup> = RefCell::default();
-    /// Whether the latch was set while the program ran. Other code, such as the worker's main loop, waits for it, so it
-    /// is set again afterwards.
-    static LATCH_WAS_SET: Cell<bool> = const { Cell::new(false) };
 }
 
 /// When this process ends, removes `directory` and kills a program that still runs.

@@ -2,17 +2,23 @@
 //!
 //! `postgres -C shared_memory_size_in_huge_pages` loads the configuration and the preload libraries, calculates the size
 //! of shared memory and ends, without allocating it. It refuses the data directory of a running server, so it gets a stub
-//! ([`stub`]), with the arguments of the running postmaster and no environment ([`child`]). Its command line consists of
-//! those and of numbers; it never contains text from a caller.
+//! ([`stub`]), with the arguments and the environment of the running postmaster. Its command line consists of the
+//! arguments and of numbers; it never contains text from a caller.
 
 pub mod arguments;
 pub mod cache;
 pub mod child;
+mod environment;
+mod failure;
+mod latch;
 pub mod on_disk;
+pub mod standby;
 pub mod stub;
+mod turn;
 
 use std::ffi::OsString;
-use std::time::Duration;
+use std::io;
+use std::time::{Duration, Instant};
 
 use hugepage_core::model::{Asked, Demand, Product};
 use hugepage_core::read::Root;
@@ -23,9 +29,11 @@ use crate::{majors, server};
 use child::Ending;
 use on_disk::OnDisk;
 use stub::Stub;
+use turn::Turn;
 
-/// The time limit for the program. One that takes longer waits for something that a start would wait for too.
-const DEADLINE: Duration = Duration::from_secs(10);
+/// The time limit for an answer, the wait for a turn included. A program that takes longer waits for something that a
+/// start would wait for too.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// The server's error if a checkpoint wrote pg_control while it was copied.
 const TORN_CONTROL_FILE: &str = "incorrect checksum in control file";
 /// The program runs at most this often for one answer.
@@ -53,53 +61,90 @@ pub struct Overrides {
 pub enum Answer {
     /// A start would ask for this memory.
     Starts(Demand),
+    /// It depends on who starts the server.
+    Either(Either),
     /// The server would not start; its error text.
     Refuses(String),
-    /// The program could not be run, or gave no answer; the reason.
+    /// The program could not be run, or its end says nothing about the configuration; the reason.
     Unknown(String),
+}
+
+/// Two starts: only `pg_ctl restart` repeats the options of the postmaster's command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Either {
+    /// With the options.
+    pub with_options: Demand,
+    /// Without them.
+    pub files_alone: Demand,
+    /// Why there are two, naming the options; a sentence for notes.
+    pub note: String,
 }
 
 /// Runs the program with the configuration `on_disk` and waits for its answer. A cancel ends the program too.
 pub fn ask(on_disk: &OnDisk, overrides: Overrides) -> Answer {
+    let with_options = match ask_once(on_disk, overrides) {
+        Answer::Starts(demand) => demand,
+        other => return other,
+    };
+    let Some(without) = on_disk.files_alone() else { return Answer::Starts(with_options) };
+    let names = without.options.join(", ");
+    let note = format!("the command line of the server sets {names}, which only pg_ctl restart repeats");
+    match ask_once(&without.on_disk, overrides) {
+        Answer::Starts(files_alone) if files_alone == with_options => Answer::Starts(with_options),
+        Answer::Starts(files_alone) => Answer::Either(Either { with_options, files_alone, note }),
+        Answer::Refuses(errors) => Answer::Unknown(format!("{note}; without it the server says: {errors}")),
+        other => other,
+    }
+}
+
+fn ask_once(on_disk: &OnDisk, overrides: Overrides) -> Answer {
+    if let Some(errors) = on_disk.recovery_parameters(overrides.max_connections).refusal() {
+        return Answer::Refuses(errors);
+    }
+    match ask_program(on_disk, overrides) {
+        Ok(answer) => answer,
+        Err(error) => Answer::Unknown(format!("could not check the configuration: {error}")),
+    }
+}
+
+fn ask_program(on_disk: &OnDisk, overrides: Overrides) -> io::Result<Answer> {
+    let deadline = Instant::now() + TIME_LIMIT;
+    let data = server::data_directory();
+    let parent = stub::parent(&data)?;
+    let Some(_turn) = Turn::wait_for(&parent, stub::STUB_PREFIX, deadline)? else {
+        let (slots, limit) = (turn::SLOTS, TIME_LIMIT.as_secs());
+        return Ok(Answer::Unknown(format!("{slots} other checks of the configuration took longer than {limit} s")));
+    };
     let mut last = String::new();
     let mut unit = Some(COUNTING_UNIT);
     for _ in 0..MAX_ATTEMPTS {
-        let (output, errors) = match run(on_disk, overrides, unit) {
-            Ok(Ending::Success(output)) => (output, String::new()),
-            Ok(Ending::Failure(errors)) => (String::new(), errors),
-            Ok(Ending::TooLate) => {
-                let limit = DEADLINE.as_secs();
-                return Answer::Unknown(format!("checking the configuration took longer than {limit} s"));
+        let stub = Stub::create(&data, &parent)?;
+        let arguments = arguments(on_disk, overrides, unit, &stub);
+        let output = match child::run(&server::executable(), &arguments, stub.path(), deadline)? {
+            Ending::Success(output) => output,
+            Ending::Failure(errors) if errors.contains(TORN_CONTROL_FILE) => {
+                last = errors;
+                continue;
             }
-            Err(error) => return Answer::Unknown(format!("could not check the configuration: {error}")),
+            Ending::Failure(errors) if unit.is_some() && errors.contains(NO_HUGE_PAGE_SIZES) => {
+                unit = None;
+                continue;
+            }
+            Ending::Failure(errors) => return Ok(failure::meaning(&errors, stub.path(), &data)),
+            Ending::Died(status) => {
+                return Ok(Answer::Unknown(format!("the check of the configuration ended with {status}")));
+            }
+            Ending::TooLate => {
+                let limit = TIME_LIMIT.as_secs();
+                return Ok(Answer::Unknown(format!("checking the configuration took longer than {limit} s")));
+            }
         };
-        if errors.contains(TORN_CONTROL_FILE) {
-            last = errors;
-        } else if unit.is_some() && errors.contains(NO_HUGE_PAGE_SIZES) {
-            unit = None;
-        } else if !errors.is_empty() {
-            return Answer::Refuses(errors);
-        } else {
-            return match shared_memory(&output, unit) {
-                Some(shared_memory) => Answer::Starts(demand(on_disk, overrides, shared_memory)),
-                None => Answer::Unknown(format!("checking the configuration printed \"{}\"", output.trim())),
-            };
-        }
+        return Ok(match shared_memory(&output, unit) {
+            Some(shared_memory) => Answer::Starts(demand(on_disk, overrides, shared_memory)),
+            None => Answer::Unknown(format!("checking the configuration printed \"{}\"", output.trim())),
+        });
     }
-    Answer::Refuses(last)
-}
-
-fn run(on_disk: &OnDisk, overrides: Overrides, unit: Option<PageSize>) -> std::io::Result<Ending> {
-    let stub = Stub::create(&server::data_directory())?;
-    let ending = child::run(&server::executable(), &arguments(on_disk, overrides, unit, &stub), stub.path(), DEADLINE)?;
-    Ok(match ending {
-        // Users know the data directory, not the stub.
-        Ending::Failure(errors) => {
-            let real = server::data_directory();
-            Ending::Failure(errors.replace(&*stub.path().to_string_lossy(), &real.to_string_lossy()))
-        }
-        other => other,
-    })
+    Ok(Answer::Refuses(last))
 }
 
 /// Later arguments override earlier ones, and all override the files. Without a unit, pages have the size that is set.

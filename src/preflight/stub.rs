@@ -12,22 +12,30 @@ use pgrx::pg_sys;
 use super::child::clean_up_at_exit;
 
 /// The server removes files and directories with this prefix (storage/fd.h, `PG_TEMP_FILE_PREFIX`).
-const STUB_PREFIX: &str = "pgsql_tmp_hugepages.";
+pub const STUB_PREFIX: &str = "pgsql_tmp_hugepages.";
+
+/// The directory of the server's temporary files, created if it does not exist.
+pub fn parent(data: &Path) -> io::Result<PathBuf> {
+    let parent = data.join("base/pgsql_tmp");
+    // SAFETY: set when the server starts.
+    #[allow(unsafe_code)]
+    let mode = unsafe { pg_sys::data_directory_mode };
+    match DirBuilder::new().mode(mode.unsigned_abs()).create(&parent) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(parent),
+    }
+}
 
 /// The directory; removed on drop.
 pub struct Stub(PathBuf);
 
 impl Stub {
-    /// Creates one for the server with this data directory.
-    pub fn create(data: &Path) -> io::Result<Self> {
-        let parent = data.join("base/pgsql_tmp");
-        // SAFETY: both are set when the process starts.
+    /// Creates one for the server with this data directory, in `parent` from [`parent`].
+    pub fn create(data: &Path, parent: &Path) -> io::Result<Self> {
+        // SAFETY: set when the process starts.
         #[allow(unsafe_code)]
-        let (mode, pid) = unsafe { (pg_sys::data_directory_mode, pg_sys::MyProcPid) };
-        match DirBuilder::new().mode(mode.unsigned_abs()).create(&parent) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => remove_stale(&parent, pid),
-        }
+        let pid = unsafe { pg_sys::MyProcPid };
+        remove_stale(parent, pid);
         let stub = Self(parent.join(format!("{STUB_PREFIX}{pid}")));
         clean_up_at_exit(&stub.0);
         for directory in [stub.path(), &stub.0.join("global")] {

@@ -7,7 +7,7 @@ use pgrx::pg_sys::Oid;
 use pgrx::prelude::*;
 
 use super::convert::bigint;
-use crate::{processes, session_notes};
+use crate::{memory, processes, session_notes};
 
 pgrx::extension_sql_file!("backends.sql", name = "backends", requires = [hugepage_backends]);
 
@@ -30,6 +30,7 @@ fn hugepage_backends() -> TableIterator<
         name!(swap, Option<i64>),
     ),
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let mut notes = Notes::default();
     let processes = processes::all(&Root::live(), &mut notes);
     session_notes::replace("hugepage_backends", notes);

@@ -5,12 +5,13 @@ use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
 use pgrx::prelude::*;
 
-use crate::{assessment, session_notes};
+use crate::{assessment, memory, session_notes};
 
 pgrx::extension_sql_file!("findings.sql", name = "findings", requires = [hugepage_findings]);
 
 #[pg_extern(volatile, parallel_restricted)]
 fn hugepage_findings() -> TableIterator<'static, (name!(finding, &'static str), name!(severity, String))> {
+    let _reserve = memory::reserve(memory::USUAL);
     let mut notes = Notes::default();
     let status = assessment::now(&Root::live(), &mut notes);
     session_notes::replace("hugepage_findings", notes);

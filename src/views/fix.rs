@@ -10,12 +10,13 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::{advice, session_notes};
+use crate::{advice, memory, session_notes};
 
 pgrx::extension_sql_file!("fix.sql", name = "fix", requires = [hugepage_fix]);
 
 #[pg_extern(volatile, parallel_restricted, strict)]
 fn hugepage_fix(target: &str) -> Result<String, ErrorReport> {
+    let _reserve = memory::reserve(memory::USUAL);
     let Ok(wanted) = target.parse::<Target>() else {
         let message = format!("invalid value for argument \"target\": \"{target}\"");
         let detail = format!("It must be one of: {}.", Target::ALL.map(|(name, _)| name).join(", "));

@@ -9,7 +9,7 @@ use pgrx::datum::TimestampWithTimeZone;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::{history, session_notes, settings};
+use crate::{history, memory, session_notes, settings};
 
 pgrx::extension_sql_file!("history.sql", name = "history", requires = [hugepage_history]);
 
@@ -44,6 +44,7 @@ fn hugepage_history() -> TableIterator<
         name!(was_restart_outlook, Option<String>),
     ),
 > {
+    let _reserve = memory::reserve(history::memory());
     TableIterator::new(records().into_iter().map(|record| {
         let before = record.lost.as_ref();
         (

@@ -6,7 +6,7 @@ use hugepage_core::read::Root;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::session_notes;
+use crate::{memory, session_notes};
 
 pgrx::extension_sql_file!("host.sql", name = "host", requires = [hugepage_host]);
 
@@ -15,6 +15,7 @@ fn hugepage_host() -> TableIterator<
     'static,
     (name!(name, String), name!(setting, String), name!(unit, Option<&'static str>), name!(source, String)),
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let mut notes = Notes::default();
     let facts = kernel_facts::facts(&Root::live(), &mut notes);
     session_notes::replace("hugepage_host", notes);

@@ -9,12 +9,13 @@ use hugepage_core::read::Root;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::{assessment, processes, server, session_notes, shmem};
+use crate::{assessment, memory, processes, server, session_notes, shmem};
 
 pgrx::extension_sql_file!("metrics.sql", name = "metrics", requires = [hugepage_metrics]);
 
 #[pg_extern(volatile, parallel_restricted)]
 fn hugepage_metrics() -> String {
+    let _reserve = memory::reserve(memory::USUAL);
     let root = Root::live();
     let mut notes = Notes::default();
     let status = assessment::now(&root, &mut notes);

@@ -8,7 +8,7 @@ use hugepage_core::read::meminfo::Meminfo;
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint};
-use crate::{processes, server, session_notes};
+use crate::{memory, processes, server, session_notes};
 
 pgrx::extension_sql_file!("page_tables.sql", name = "page_tables", requires = [hugepage_page_tables]);
 
@@ -28,6 +28,7 @@ fn hugepage_page_tables() -> TableIterator<
         name!(estimated_at_max_connections, Option<i64>),
     ),
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let root = Root::live();
     let mut notes = Notes::default();
     let processes = processes::all(&root, &mut notes);

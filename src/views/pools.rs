@@ -6,7 +6,7 @@ use hugepage_core::read::Root;
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint};
-use crate::{server, session_notes};
+use crate::{memory, server, session_notes};
 
 pgrx::extension_sql_file!("pools.sql", name = "pools", requires = [hugepage_pools]);
 
@@ -29,6 +29,7 @@ fn hugepage_pools() -> TableIterator<
         name!(obtainable_now, Option<i64>),
     ),
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let root = Root::live();
     let mut notes = Notes::default();
     let rows = server::with_hierarchy(&root, &mut notes, |view, notes| pools::rows(&root, view, notes));

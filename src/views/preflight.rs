@@ -15,7 +15,7 @@ use super::convert::{bigint, text};
 use crate::preflight::arguments::{self, InvalidArgument};
 use crate::preflight::on_disk::OnDisk;
 use crate::preflight::{self, Answer, Overrides};
-use crate::{assessment, session_notes};
+use crate::{assessment, memory, session_notes};
 
 pgrx::extension_sql_file!("preflight.sql", name = "preflight", requires = [hugepage_preflight, hugepage_what_if]);
 
@@ -35,6 +35,7 @@ fn hugepage_preflight() -> TableIterator<
         name!(detail, Option<String>),
     ),
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let start = NextStart::with(Overrides::default(), "hugepage_preflight");
     let row = start.row();
     TableIterator::once(row)
@@ -65,6 +66,7 @@ fn hugepage_what_if(
     >,
     ErrorReport,
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let overrides = arguments::overrides(shared_buffers, max_connections, huge_page_size).map_err(refuse)?;
     let start = NextStart::with(overrides, "hugepage_what_if");
     let (will_start, lands_in, page, memory, needed, guaranteed, missing, cause, detail) = start.row();
@@ -109,6 +111,7 @@ impl NextStart {
         let answer = preflight::ask(&on_disk, overrides);
         let unknown = match &answer {
             Answer::Unknown(why) => Some(why.clone()),
+            Answer::Either(either) => Some(either.note.clone()),
             _ => None,
         };
         let status = assessment::with_answer(&root, Some(answer), false, &mut notes);
@@ -136,6 +139,7 @@ impl NextStart {
                 .unwrap_or(crate::majors::NO_HUGE_PAGES_IN_SYSV)
                 .to_owned()
         });
+        let unknown = || self.unknown.clone().filter(|_| self.status.facts.pending == Pending::Unknown);
         let page_size = match forecast.outlook {
             Outlook::Hugetlb => forecast.huge_page_size,
             Outlook::Base => Some(PageSize::base()),
@@ -150,7 +154,7 @@ impl NextStart {
             bigint(forecast.guaranteed),
             bigint(forecast.missing),
             forecast.cause.map(|cause| cause.to_string()),
-            refused.or(fails).or_else(|| self.unknown.clone()).map(text),
+            refused.or(fails).or_else(unknown).map(text),
         )
     }
 }

@@ -6,7 +6,7 @@ use hugepage_core::read::Root;
 use pgrx::prelude::*;
 
 use super::convert::{bigint, text};
-use crate::{advice, session_notes};
+use crate::{advice, memory, session_notes};
 
 pgrx::extension_sql_file!("recommendations.sql", name = "recommendations", requires = [hugepage_recommendations]);
 
@@ -27,6 +27,7 @@ fn hugepage_recommendations() -> TableIterator<
         name!(saves, Option<i64>),
     ),
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let root = Root::live();
     let mut notes = Notes::default();
     let context = advice::now(&root, &mut notes);

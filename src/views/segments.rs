@@ -6,7 +6,7 @@ use hugepage_core::read::Root;
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint, text};
-use crate::{server, session_notes};
+use crate::{memory, server, session_notes};
 
 pgrx::extension_sql_file!("segments.sql", name = "segments", requires = [hugepage_segments, hugepage_segments_detail]);
 
@@ -21,6 +21,7 @@ fn hugepage_segments() -> TableIterator<
         name!(landed_in, String),
     ),
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let mut notes = Notes::default();
     let rows = rows(&mut notes);
     session_notes::replace("hugepage_segments", notes);
@@ -42,6 +43,7 @@ fn hugepage_segments_detail() -> TableIterator<
         name!(hugetlb, Option<i64>),
     ),
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let mut notes = Notes::default();
     let rows = rows(&mut notes);
     let usage = segments::usage(&Root::live(), &rows, &mut check_for_cancel, &mut notes);

@@ -16,6 +16,14 @@ pub enum ReadError {
         /// The operating system's reason.
         source: io::Error,
     },
+    /// The program does not open it, whoever runs it: it is not a plain file, or not one that the server's user may read.
+    #[error("refused to read \"{}\": {why}", path.display())]
+    Refused {
+        /// Which file.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
     /// The file was read, but its content is not valid.
     #[error("could not understand \"{}\": {problem}", path.display())]
     Content {

@@ -20,15 +20,15 @@ pub const UNKNOWN: Exit = Exit(3);
 /// Wrong usage (`EX_USAGE`).
 pub const USAGE: Exit = Exit(64);
 
-/// The worst verdict of the survey; unknown if no verdict is worse than notice and an instance could not be inspected.
+/// The worst verdict of the instances that count; unknown if no verdict is worse than notice and an instance could not be inspected.
 pub fn of_survey(survey: &Survey) -> Exit {
-    let worst = survey.instances.iter().map(|instance| instance.status.verdict().0).max();
+    let worst = survey.counted().map(|instance| instance.status.verdict().0).max();
     let hidden = |instance: &Instance| instance.landed().is_hidden();
     match worst {
         Some(Severity::Critical) => CRITICAL,
         Some(Severity::Warning) => WARNING,
         // Without /proc no instance can be found.
-        _ if survey.meminfo.is_none() || survey.instances.iter().any(hidden) => UNKNOWN,
+        _ if survey.meminfo.is_none() || survey.counted().any(hidden) => UNKNOWN,
         _ => OK,
     }
 }

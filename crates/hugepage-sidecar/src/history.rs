@@ -9,7 +9,7 @@ use hugepage_core::advise::log::LogMessage;
 use hugepage_core::collect::instances::{Instance, Survey};
 use hugepage_core::history::record::Origin;
 use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
-use hugepage_core::read::{Root, identity};
+use hugepage_core::read::{InstanceFiles, Root, identity};
 use humantime::format_rfc3339_micros;
 
 use crate::state;
@@ -42,8 +42,12 @@ pub struct InstanceEvents {
 impl HostHistory {
     /// The histories of the host below `root`, in its `directory`.
     pub fn open(root: &Root, directory: &Path) -> Self {
+        let directory = directory.to_string_lossy();
+        // In a tree, no link leads elsewhere.
+        let in_tree = || InstanceFiles::own(root).canonical(&directory);
+        let real = if root.is_tree() { in_tree() } else { None };
         Self {
-            directory: root.path(&directory.to_string_lossy()),
+            directory: root.path(&real.unwrap_or_else(|| directory.into_owned())),
             machine: identity::machine(root).unwrap_or_default(),
             unwritten: BTreeMap::new(),
             processes: BTreeMap::new(),
@@ -63,8 +67,10 @@ impl HostHistory {
         let Survey { instances, host_name, boot_id, taken_at, .. } = survey;
         let now = format_rfc3339_micros(*taken_at).to_string();
         let host = host_name.clone().unwrap_or_default();
+        // Nothing is kept of instances that do not count: with them, any user could fill the disk.
         instances
             .iter_mut()
+            .filter(|instance| instance.counts())
             .map(|instance| self.record_instance(instance, &now, &host, boot_id.as_deref(), size))
             .collect()
     }

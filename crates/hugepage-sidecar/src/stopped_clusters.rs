@@ -12,24 +12,23 @@ use hugepage_core::Notes;
 use hugepage_core::Pages;
 use hugepage_core::collect::instances::{Survey, asked_of};
 use hugepage_core::collect::stopped_databases::{StoppedDatabase, Wants};
+use hugepage_core::read::instance_files::limit;
 use hugepage_core::read::postgresql_conf::Configuration;
-use hugepage_core::read::{Root, postmaster_opts};
+use hugepage_core::read::{InstanceFiles, Root, postmaster_opts};
 
 /// Timeout of `postgres -C`, which usually takes hundredths of a second.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The stopped clusters in the directories of Debian and Red Hat, in systemd units, and in `given`.
 pub fn clusters(root: &Root, survey: &Survey, given: &[PathBuf], notes: &mut Notes) -> Vec<StoppedDatabase> {
-    let running: BTreeSet<PathBuf> = survey
-        .instances
-        .iter()
-        .filter_map(|instance| Some(canonical(root, Path::new(instance.directory.as_deref()?))))
-        .collect();
+    let running: BTreeSet<String> =
+        survey.instances.iter().filter_map(|instance| Some(canonical(root, instance.directory.as_deref()?))).collect();
     let mut seen = BTreeSet::new();
     let mut stopped = Vec::new();
     for cluster in given.iter().map(|directory| ClusterPaths::of(directory)).chain(candidates(root, notes)) {
-        let directory = canonical(root, &cluster.data);
-        let is_cluster = root.exists(&format!("{}/PG_VERSION", cluster.data.display()));
+        let data = cluster.data.to_string_lossy();
+        let directory = canonical(root, &data);
+        let is_cluster = InstanceFiles::of_owner(root, &data).exists(&format!("{data}/PG_VERSION"));
         if given.contains(&cluster.data) && !is_cluster {
             notes.add(format!("\"{}\" is not a PostgreSQL data directory: no PG_VERSION", cluster.data.display()));
         }
@@ -54,8 +53,8 @@ impl ClusterPaths {
     }
 }
 
-fn canonical(root: &Root, directory: &Path) -> PathBuf {
-    std::fs::canonicalize(root.path(&directory.to_string_lossy())).unwrap_or_else(|_| directory.to_owned())
+fn canonical(root: &Root, directory: &str) -> String {
+    InstanceFiles::of_owner(root, directory).canonical(directory).unwrap_or_else(|| directory.to_owned())
 }
 
 fn candidates(root: &Root, notes: &mut Notes) -> Vec<ClusterPaths> {
@@ -64,7 +63,12 @@ fn candidates(root: &Root, notes: &mut Notes) -> Vec<ClusterPaths> {
         for cluster in list(root, &format!("/etc/postgresql/{version}")) {
             let config = PathBuf::from(format!("/etc/postgresql/{version}/{cluster}/postgresql.conf"));
             let mut configuration = Configuration::default();
-            configuration.add(root, &config, notes);
+            let directory = format!("/etc/postgresql/{version}/{cluster}");
+            let mut files = InstanceFiles::of_owner(root, &directory);
+            if files.owner(&directory).is_ok_and(|owner| owner.uid == 0) {
+                files = InstanceFiles::of_account(root, "postgres");
+            }
+            configuration.add(&files, &config, notes);
             if let Some(data) = configuration.get("data_directory") {
                 candidates.push(ClusterPaths { data: data.into(), config: Some(config) });
             }
@@ -106,8 +110,9 @@ fn inspect(root: &Root, cluster: &ClusterPaths, notes: &mut Notes) -> StoppedDat
     };
     let config = cluster.config.clone().unwrap_or_else(|| cluster.data.join("postgresql.conf"));
     let mut configuration = Configuration::default();
+    let files = InstanceFiles::of_owner(root, &cluster.data.to_string_lossy());
     for file in [&config, &cluster.data.join("postgresql.auto.conf")] {
-        configuration.add(root, file, notes);
+        configuration.add(&files, file, notes);
     }
     if configuration.settings.is_empty() {
         return down(None, Wants::Unknown("its configuration could not be read".to_owned()));
@@ -119,7 +124,7 @@ fn inspect(root: &Root, cluster: &ClusterPaths, notes: &mut Notes) -> StoppedDat
     if asked.never_in_huge_pages() {
         return down(asked.huge_page_size, Wants::None("shared_memory_type = sysv"));
     }
-    let wants = match shared_memory_pages(root, cluster, &config) {
+    let wants = match shared_memory_pages(root, &files, cluster, &config) {
         Ok(pages) => Wants::Pages(pages, "postgres -C"),
         Err(why) => Wants::Unknown(why),
     };
@@ -128,12 +133,18 @@ fn inspect(root: &Root, cluster: &ClusterPaths, notes: &mut Notes) -> StoppedDat
 
 /// Runs `postgres -C shared_memory_size_in_huge_pages` as the owner of the cluster. PostgreSQL 15 and later report it for a
 /// stopped server, without allocating memory or changing files. The error is the reason why it is unknown.
-fn shared_memory_pages(root: &Root, cluster: &ClusterPaths, config: &Path) -> Result<Pages, String> {
+fn shared_memory_pages(
+    root: &Root,
+    files: &InstanceFiles,
+    cluster: &ClusterPaths,
+    config: &Path,
+) -> Result<Pages, String> {
     if !root.is_live() {
         return Err("unknown: postgres -C runs only on the host itself".to_owned());
     }
-    let version = std::fs::read_to_string(cluster.data.join("PG_VERSION")).map_err(|error| error.to_string())?;
-    let major: u32 = version.trim().parse().map_err(|_| format!("its PG_VERSION is \"{}\"", version.trim()))?;
+    let inside = |name: &str| cluster.data.join(name).to_string_lossy().into_owned();
+    let version = files.version(&inside("PG_VERSION")).map_err(|error| error.to_string())?;
+    let major: u32 = version.parse().map_err(|_| format!("its PG_VERSION is \"{version}\""))?;
     if major < 15 {
         return Err(format!(
             "PostgreSQL {major} reports its need only while running: start it, or check its shared_buffers"
@@ -148,7 +159,7 @@ fn shared_memory_pages(root: &Root, cluster: &ClusterPaths, config: &Path) -> Re
         ));
     }
     trust::check_configuration(config, account)?;
-    let opts = std::fs::read_to_string(cluster.data.join("postmaster.opts")).unwrap_or_default();
+    let opts = files.read_text(&inside("postmaster.opts"), limit::POSTMASTER_OPTS).unwrap_or_default();
     let last_started = opts.split(" \"").next().filter(|program| program.starts_with('/')).map(PathBuf::from);
     let packaged = ["/usr/lib/postgresql/{}/bin/postgres", "/usr/pgsql-{}/bin/postgres"];
     let packaged = packaged.iter().map(|path| PathBuf::from(path.replace("{}", &major.to_string())));

@@ -39,11 +39,13 @@ pub enum Threat {
     RestartFails = 2,
     /// [`Finding::RestartLoses`].
     RestartLoses = 4,
+    /// [`Finding::CrashLoses`].
+    CrashLoses = 8,
 }
 
 impl Threat {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::CgroupLimit, Self::RestartFails, Self::RestartLoses];
+    pub const ALL: [Self; 4] = [Self::CgroupLimit, Self::RestartFails, Self::RestartLoses, Self::CrashLoses];
 
     /// Whether the next start would trigger it. One such threat may replace another.
     pub const fn is_of_restart(self) -> bool {
@@ -83,13 +85,15 @@ pub enum Finding {
     LandingUnknown,
     /// The outcome of the next start could not be determined.
     OutlookUnknown,
+    /// In huge pages now, and not after a crash of one process, whatever a restart would get.
+    CrashLoses,
     /// As asked.
     AsAsked,
 }
 
 impl Finding {
     /// The names of all findings, in the order of this list. `AsAsked` is the absence of findings.
-    pub const NAMES: [&'static str; 10] = [
+    pub const NAMES: [&'static str; 11] = [
         "cgroup_limit",
         "restart_fails",
         "regressed",
@@ -100,6 +104,7 @@ impl Finding {
         "transparent_huge_pages",
         "landing_unknown",
         "outlook_unknown",
+        "crash_loses",
     ];
 
     /// Its name for monitoring, one of [`Finding::NAMES`]. A [`Threat`] has the same name.
@@ -115,6 +120,7 @@ impl Finding {
             Self::TransparentHugePages => "transparent_huge_pages",
             Self::LandingUnknown => "landing_unknown",
             Self::OutlookUnknown => "outlook_unknown",
+            Self::CrashLoses => "crash_loses",
             Self::AsAsked => "as_asked",
         }
     }

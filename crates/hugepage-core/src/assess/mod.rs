@@ -4,6 +4,7 @@ mod cause;
 pub mod finding;
 pub mod forecast;
 pub mod host;
+pub mod io_uring;
 mod landing;
 pub mod oracle_size;
 pub mod outlook;

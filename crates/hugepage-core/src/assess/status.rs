@@ -1,7 +1,7 @@
 //! The assessment of one server: all that `SELECT * FROM hugepage_status` shows, before messages are made of it.
 
-use crate::assess::{Finding, Forecast, Outlook, Severity, Share, Threat, pool_share};
-use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending, PoolState};
+use crate::assess::{Finding, Forecast, Outlook, Severity, Share, Threat, io_uring, pool_share};
+use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending, PoolState, Product};
 use crate::{Bytes, Pages};
 
 /// Below this much shared memory, base pages are only a notice.
@@ -20,13 +20,14 @@ pub struct Status {
     pub missing: Option<Pages>,
     /// Why the segment is not as asked; `None` if it is.
     pub cause: Option<Cause>,
-    /// What the next start would get with the configuration on disk. If a restart after a crash with the running
-    /// settings would lose more, what that would get.
+    /// What a restart with the configuration on disk would get.
     pub outlook: Outlook,
-    /// The start that `outlook` is about.
+    /// That restart.
     pub forecast: Forecast,
-    /// Whether that start has other settings than the running server.
+    /// Whether it has other settings than the running server.
     pub of_pending: bool,
+    /// The restart of a server after a crash of one of its processes: with the running settings.
+    pub crash: Forecast,
     /// The pool that the host should have, limited to what the host can hold.
     pub recommended: Option<Pages>,
     /// The pool with which this server lands in huge pages beside all others, even if it does not fit into the host.
@@ -42,7 +43,6 @@ pub struct Status {
 impl Status {
     /// Calculates everything.
     pub fn of(facts: Facts) -> Self {
-        let landing = facts.landing();
         let ground = PoolState {
             huge_page_size: facts.huge_page_size,
             pool: facts.pool.clone(),
@@ -51,20 +51,23 @@ impl Status {
         };
         let own = facts.own();
         let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
-        let after_a_crash = Forecast::of(&facts.asked, to_reserve, &ground, own);
-        let needed = after_a_crash.needed;
+        let restart_of = |own| Forecast::of(&facts.asked, to_reserve, &ground, own);
+        let unchanged = restart_of(own);
+        // Pages that the server keeps are as those of others to the new segment.
+        let crash = restart_of(own.saturating_sub(facts.kept_at_crash.at_least));
+        let crash = match restart_of(own.saturating_sub(facts.kept_at_crash.at_most)) {
+            worst if worst.outlook != crash.outlook => Forecast { outlook: Outlook::Unknown, ..worst },
+            _ => crash,
+        };
+        let needed = unchanged.needed;
         let pending = facts.forecast_of_pending(own);
         let wants = facts.wants_huge_pages();
-        // Without huge pages now, a crash can lose nothing.
-        let crash_counts = |pending: &Forecast| {
-            landing == Landing::Hugetlb && after_a_crash.outlook.gravity() > pending.outlook.gravity()
-        };
-        // The pool must be large enough for a crash before the restart as well as for the restart.
-        let most = [needed, facts.needed_pending()].into_iter().flatten().max();
-        let (forecast, of_pending) = match pending {
-            Some(pending) if !crash_counts(&pending) => (pending, true),
-            _ => (after_a_crash, false),
-        };
+        // The pool must be large enough for crashes before the restart as well as for the restart.
+        let kept = Pages(facts.kept_at_crash.at_most.0.saturating_mul(io_uring::CRASHES));
+        let crash_needs = needed.map(|needed| needed.saturating_add(kept));
+        let most = [crash_needs, facts.needed_pending()].into_iter().flatten().max();
+        let of_pending = pending.is_some();
+        let forecast = pending.unwrap_or(unchanged);
 
         let share = facts.pool.known().and_then(|pool| Share::of(pool, own));
         let by_others = share.map(|share| share.others.saturating_add(facts.others_lack));
@@ -77,6 +80,7 @@ impl Status {
             outlook: forecast.outlook,
             forecast,
             of_pending,
+            crash,
             recommended: needed_by_all.zip(capacity).map(|(needed, capacity)| needed.min(capacity)),
             capacity,
             to_land,
@@ -107,6 +111,7 @@ impl Status {
             Finding::CgroupBelowSegment => Some(Threat::CgroupLimit),
             Finding::RestartFails => Some(Threat::RestartFails),
             Finding::RestartLoses => Some(Threat::RestartLoses),
+            Finding::CrashLoses => Some(Threat::CrashLoses),
             _ => None,
         };
         self.findings.iter().filter_map(|(_, finding)| threat(finding)).collect()
@@ -115,6 +120,18 @@ impl Status {
     /// Whether the pool that this server needs beside all others is more than the host can hold.
     pub fn does_not_fit(&self) -> bool {
         matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if to_land > capacity)
+    }
+
+    /// What the restart after a crash of one process would get; `None` for Oracle, which does not restart itself.
+    pub fn crash_outlook(&self) -> Option<Outlook> {
+        (self.facts.asked.product == Product::PostgreSql).then_some(self.crash.outlook)
+    }
+
+    /// The same, if a finding of its own may be about it: a server in huge pages has them to lose, and findings on the
+    /// restart do not cover it.
+    fn crash_outlook_apart(&self) -> Option<Outlook> {
+        let is_apart = self.of_pending || self.crash.outlook != self.outlook;
+        self.crash_outlook().filter(|_| is_apart && self.facts.landing() == Landing::Hugetlb)
     }
 
     fn find(&self, needed_by_all: Option<Pages>) -> Vec<(Severity, Finding)> {
@@ -149,6 +166,12 @@ impl Status {
             }
             Landing::Hugetlb => {}
         }
+        let crash = self.crash_outlook_apart();
+        match crash {
+            Some(Outlook::Fails) => findings.push((Severity::Critical, Finding::CrashLoses)),
+            Some(Outlook::Mixed | Outlook::Base) => findings.push((Severity::Warning, Finding::CrashLoses)),
+            _ => {}
+        }
         if facts.page_tables_exceed(10) {
             findings.push((Severity::Critical, Finding::PageTables));
         } else if facts.page_tables_exceed(5) {
@@ -160,7 +183,7 @@ impl Status {
         {
             findings.push((Severity::Warning, Finding::PoolWasted { needed }));
         }
-        if wants && self.outlook == Outlook::Unknown {
+        if wants && (self.outlook == Outlook::Unknown || crash == Some(Outlook::Unknown)) {
             findings.push((Severity::Notice, Finding::OutlookUnknown));
         }
         // The sort is stable, so findings of one severity keep the order above.

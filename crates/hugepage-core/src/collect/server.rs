@@ -1,7 +1,7 @@
 //! The facts on one PostgreSQL server, seen from one of its own processes.
 
 use crate::collect::{CgroupView, limits};
-use crate::model::{Asked, Facts, Landing, Pending, PoolFact, PoolState, Segment};
+use crate::model::{Asked, Facts, KeptPages, Landing, Pending, PoolFact, PoolState, Segment};
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
 use crate::read::meminfo::Meminfo;
@@ -48,6 +48,7 @@ pub fn facts(
         others_lack: Pages(0),
         cause_at_start: None,
         loss: None,
+        kept_at_crash: KeptPages::default(),
     }
 }
 

@@ -4,9 +4,9 @@ use crate::assess::host::PoolNeed;
 use crate::assess::oracle_size::{self, when_down};
 use crate::collect::instances::Survey;
 use crate::notes::Notes;
-use crate::read::Root;
 use crate::read::oracle::locate::Search;
 use crate::read::oracle::{OracleInstance, OracleKind, Parameters, oratab};
+use crate::read::{InstanceFiles, Root};
 use crate::{PageSize, Pages};
 
 /// A server that does not run.
@@ -44,7 +44,8 @@ impl StoppedDatabase {
 /// The instances of oratab that do not run.
 pub fn oracle(root: &Root, survey: &Survey, notes: &mut Notes) -> Vec<StoppedDatabase> {
     let default = survey.default_page_size();
-    let runs = |sid: &str| survey.instances.iter().any(|instance| instance.name == sid);
+    // A process that only bears the name does not stand for it.
+    let runs = |sid: &str| survey.counted().any(|instance| instance.name == sid);
     let down = oratab::read(root, notes).into_iter().filter(|entry| !runs(&entry.sid));
     down.map(|entry| {
         let kind = if entry.sid.starts_with('+') { OracleKind::Asm } else { OracleKind::Database };
@@ -60,13 +61,15 @@ pub fn oracle(root: &Root, survey: &Survey, notes: &mut Notes) -> Vec<StoppedDat
 }
 
 fn wants(root: &Root, instance: &OracleInstance, home: &str, page_size: PageSize, notes: &mut Notes) -> Wants {
+    // The directory of Grid Infrastructure's home is root's; its program belongs to its user.
+    let files = &InstanceFiles::of_owner(root, &format!("{home}/bin/oracle"));
     let search = Search { instance, home: Some(home), diagnostic_dest: None, pmon: None };
     let parameters = search
-        .parameter_file(root, notes)
-        .map(|path| Parameters::read(root, &path, &instance.sid, notes))
+        .parameter_file(files, notes)
+        .map(|path| Parameters::read(files, &path, &instance.sid, notes))
         .filter(|parameters| !parameters.is_empty());
     let destination = parameters.as_ref().and_then(|parameters| parameters.get("diagnostic_dest"));
-    let start = Search { diagnostic_dest: destination, ..search }.last_start(root, notes).map(|(_, start)| start);
+    let start = Search { diagnostic_dest: destination, ..search }.last_start(files, notes).map(|(_, start)| start);
     let known = [parameters.as_ref(), start.as_ref().map(|start| &start.parameters)];
     // The next start reads the parameter file; the log shows the last start.
     let setting = known.iter().flatten().find_map(|parameters| parameters.get("use_large_pages"));

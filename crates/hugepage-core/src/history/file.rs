@@ -54,6 +54,21 @@ pub struct History {
     pub damaged: usize,
 }
 
+impl History {
+    /// Takes the content of a history file.
+    pub fn parse(bytes: &[u8]) -> Self {
+        let mut history = Self::default();
+        for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+            match Record::from_line(line) {
+                Some(HistoryLine::Record(record)) => history.records.push(*record),
+                Some(HistoryLine::OtherVersion) => {}
+                None => history.damaged += 1,
+            }
+        }
+        history
+    }
+}
+
 impl HistoryFile {
     /// The file at `path`, which need not exist.
     pub fn at(path: impl Into<PathBuf>) -> Self {
@@ -80,15 +95,7 @@ impl HistoryFile {
         let Some(mut file) = file else { return Ok(History::default()) };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(|source| self.error("read", source))?;
-        let mut history = History::default();
-        for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-            match Record::from_line(line) {
-                Some(HistoryLine::Record(record)) => history.records.push(*record),
-                Some(HistoryLine::OtherVersion) => {}
-                None => history.damaged += 1,
-            }
-        }
-        Ok(history)
+        Ok(History::parse(&bytes))
     }
 
     /// The last record for which `wanted` holds. Reads from the end, so that the cost does not grow with the file.

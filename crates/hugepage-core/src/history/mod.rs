@@ -7,5 +7,5 @@ pub mod file;
 pub mod record;
 pub mod regression;
 
-pub use file::{HistoryError, HistoryFile};
+pub use file::{History, HistoryError, HistoryFile};
 pub use record::{Event, Record};

@@ -34,6 +34,8 @@ pub struct Facts {
     pub cause_at_start: Option<Cause>,
     /// What the last start lost; `None` if nothing, or if it was not recorded.
     pub loss: Option<Loss>,
+    /// The pages of `pool` that the server would keep of this segment beside a new one after a crash.
+    pub kept_at_crash: KeptPages,
 }
 
 impl Facts {
@@ -70,4 +72,13 @@ impl Facts {
     pub fn page_size(&self) -> Option<PageSize> {
         self.segment.as_ref()?.page_size
     }
+}
+
+/// Pages that each crash of a process takes from the pool until the server stops: its io_uring rings lie in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeptPages {
+    /// If the rings begin at the start of a page.
+    pub at_least: Pages,
+    /// If they do not.
+    pub at_most: Pages,
 }

@@ -11,7 +11,7 @@ mod server;
 
 pub use cause::Cause;
 pub use demand::{Demand, Pending};
-pub use facts::Facts;
+pub use facts::{Facts, KeptPages};
 pub use landing::Landing;
 pub use loss::{Loss, Lost, PageKind};
 pub use pool_state::{LockLimit, PoolFact, PoolState};

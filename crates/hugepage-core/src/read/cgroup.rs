@@ -28,7 +28,9 @@ pub struct Hierarchy {
     mount_root: String,
     /// Whether levels above `mount_point` may have limits that are not visible.
     hidden_levels: bool,
-    /// The cgroup of this process, and when it was read; see [`MAX_PATH_AGE`].
+    /// The process whose cgroup counts, by its name below /proc.
+    process: String,
+    /// The cgroup of that process, and when it was read; see [`MAX_PATH_AGE`].
     own_path: RefCell<Option<(Instant, String)>>,
 }
 
@@ -108,14 +110,20 @@ impl Hierarchy {
     /// Finds the hierarchy with the hugetlb controller; `None` where this kernel has no cgroups, or none that could
     /// limit this process.
     pub fn find(root: &Root) -> Result<Option<Self>, ReadError> {
-        let Some(memberships) = if_there(root.read("/proc/self/cgroup"))? else { return Ok(None) };
+        Self::find_of(root, "self")
+    }
+
+    /// The same for `process`, as it is named below /proc: another one that sees the same mounts.
+    pub fn find_of(root: &Root, process: &str) -> Result<Option<Self>, ReadError> {
+        let Some(memberships) = if_there(root.read(&format!("/proc/{process}/cgroup")))? else { return Ok(None) };
         let Some((version, path)) = membership(&memberships) else { return Ok(None) };
         const MOUNTS: &str = "/proc/self/mountinfo";
         let namespaced = if_there(root.read_link("/proc/self/ns/cgroup"))?.is_some_and(|link| link != HOST_NAMESPACE);
         match root.read(MOUNTS)?.lines().find_map(|line| mount(line, version)) {
             Some((mount_root, mount_point)) => {
                 let hidden_levels = namespaced || mount_root != "/";
-                Ok(Some(Self { version, mount_point, mount_root, hidden_levels, own_path: RefCell::default() }))
+                let (process, own_path) = (process.to_owned(), RefCell::default());
+                Ok(Some(Self { version, mount_point, mount_root, hidden_levels, process, own_path }))
             }
             // The top of the host's hierarchy has no limits, so nothing is missed.
             None if path == "/" && !namespaced => Ok(None),
@@ -123,8 +131,8 @@ impl Hierarchy {
         }
     }
 
-    /// The limits on `page_size` that apply to this process now. What cannot be read is a note, and counts as hidden
-    /// levels.
+    /// The limits on `page_size` that apply now to the process of [`Hierarchy::find_of`]. What cannot be read is a note,
+    /// and counts as hidden levels.
     pub fn limits(&self, root: &Root, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
         self.limits_on(root, self.own_path(root), page_size, notes)
     }
@@ -159,14 +167,14 @@ impl Hierarchy {
         }
     }
 
-    /// The cgroup of this process as a path below the mount point, without a slash at either end.
+    /// The cgroup of that process as a path below the mount point, without a slash at either end.
     fn own_path(&self, root: &Root) -> Result<String, ReadError> {
         if let Some((at, path)) = &*self.own_path.borrow()
             && at.elapsed() < MAX_PATH_AGE
         {
             return Ok(path.clone());
         }
-        let path = self.path_of(root, "/proc/self/cgroup")?;
+        let path = self.path_of(root, &format!("/proc/{}/cgroup", self.process))?;
         *self.own_path.borrow_mut() = Some((Instant::now(), path.clone()));
         Ok(path)
     }

@@ -1,6 +1,7 @@
 //! /proc/PID/status: the memory of one process, without walking its page tables and without its mmap lock (proc(5)).
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use crate::read::Root;
@@ -80,6 +81,13 @@ pub fn pids(root: &Root) -> Result<Vec<i32>, ReadError> {
 /// The target of a link of `pid`, such as `exe` or `cwd`; `Ok(None)` if the process does not exist or is ending.
 pub fn link(root: &Root, pid: i32, name: &str) -> Result<Option<String>, ReadError> {
     unless_gone(root.read_link(&format!("/proc/{pid}/{name}")))
+}
+
+/// The owner of the program that `pid` runs, which the kernel's own link leads to; `None` if it is not visible, and for
+/// a capture, whose files belong to no user of its host.
+pub fn owner_of_program(root: &Root, pid: i32) -> Option<u32> {
+    let program = || std::fs::metadata(root.path(&format!("/proc/{pid}/exe"))).ok();
+    if root.is_tree() { None } else { program().map(|program| program.uid()) }
 }
 
 /// How long `pid` has been running, including suspended time, to a hundredth of a second; `Ok(None)` if it does not

@@ -1,6 +1,7 @@
 //! The assessment is arithmetic on facts: tables of cases with every rule at its border, and properties over all facts.
 
 mod cause;
+mod crash;
 mod forecast;
 mod log;
 mod metrics;
@@ -12,7 +13,7 @@ mod verdict;
 mod words;
 
 use hugepage_core::assess::Status;
-use hugepage_core::model::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Product, Segment};
+use hugepage_core::model::{Asked, Facts, HugePages, KeptPages, Landing, Pending, PoolFact, Product, Segment};
 use hugepage_core::read::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::meminfo::Meminfo;
@@ -102,6 +103,7 @@ impl Server {
             others_lack: Pages(0),
             cause_at_start: None,
             loss: None,
+            kept_at_crash: KeptPages::default(),
         }
     }
 

@@ -22,8 +22,13 @@ pub struct CheckOptions {
 
 pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
     let (mut survey, sizings) = survey_with_sizings(root, &options.survey);
-    if let Some(name) = &options.instance {
-        survey.instances.retain(|instance| instance.name == *name);
+    match &options.instance {
+        Some(name) => {
+            survey.instances.retain(|instance| instance.name == *name);
+            // An instance that is named is checked, whichever user runs it.
+            survey.instances.iter_mut().for_each(|instance| instance.not_counted = None);
+        }
+        None => survey.instances.retain(Instance::counts),
     }
     let exit = if survey.instances.is_empty() { exit::UNKNOWN } else { exit::of_survey(&survey) };
     println!(

@@ -103,6 +103,9 @@ fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'
     let sources = if row.evidence.is_empty() { "nothing".to_owned() } else { row.evidence.join(", ") };
     let pieces = if pieces.is_empty() { String::new() } else { format!("{pieces}; ") };
     println!("{}", wrapped(&format!("{}: {pieces}seen in {sources}", label(row)), 0, 2));
+    if let Some(why) = &row.not_counted_because {
+        println!("{}", wrapped(&format!("not counted: {why}"), 2, 4));
+    }
     if row.verdict != "ok" {
         println!("{}", wrapped(&format!("{}: {}", row.verdict, row.message), 2, 4));
         if let Some(hint) = &row.hint {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hugepage_core::assess::Sizing;
-use hugepage_core::collect::instances::{Survey, survey};
+use hugepage_core::collect::instances::{Survey, survey_for};
 use hugepage_core::read::Root;
 
 use crate::history::HostHistory;
@@ -18,11 +18,21 @@ pub struct SurveyOptions {
     /// Directory where `watch` keeps the history of each instance
     #[arg(long, value_name = "DIR", default_value = crate::state::DIRECTORY)]
     pub state_dir: PathBuf,
+    #[command(flatten)]
+    pub accounts: AccountOptions,
+}
+
+/// The users whose instances count, in addition to system users and accounts with the usual names.
+#[derive(Clone, Debug, Default, Args)]
+pub struct AccountOptions {
+    /// Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts
+    #[arg(long, value_name = "USER")]
+    pub service_account: Vec<String>,
 }
 
 /// Surveys the host, and adds regressions from the histories of its instances.
 pub fn survey_with_history(root: &Root, options: &SurveyOptions) -> Survey {
-    let mut survey = survey(root, options.reserve_percent);
+    let mut survey = survey_for(root, options.reserve_percent, &options.accounts.service_account);
     HostHistory::open(root, &options.state_dir).add_regressions_to(&mut survey);
     survey
 }

@@ -9,11 +9,12 @@ use clap::Args;
 use hugepage_core::advise::events::LogLevel;
 use hugepage_core::advise::log::LogMessage;
 use hugepage_core::assess::Sizing;
-use hugepage_core::collect::instances::{Survey, survey};
+use hugepage_core::collect::instances::{Survey, survey_for};
 use hugepage_core::metrics::{MetricsSnapshot, text};
 use hugepage_core::read::Root;
 
 use crate::atomic_file;
+use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
 use crate::history::HostHistory;
 use crate::oracle::files::WriterOptions;
@@ -36,6 +37,8 @@ pub struct WatchOptions {
     /// Directory for the history of each instance
     #[arg(long, value_name = "DIR", default_value = crate::state::DIRECTORY)]
     state_dir: PathBuf,
+    #[command(flatten)]
+    accounts: AccountOptions,
     /// Records to keep per instance; 0 keeps none
     #[arg(long, value_name = "RECORDS", default_value_t = 1000)]
     history_size: usize,
@@ -74,7 +77,7 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
     let mut reported = ReportedErrors::default();
     loop {
         let begun = Instant::now();
-        let mut survey = survey(root, options.reserve_percent);
+        let mut survey = survey_for(root, options.reserve_percent, &options.accounts.service_account);
         for events in history.record(&mut survey, options.history_size) {
             for (level, message) in events.messages {
                 log_message(&events.instance, level, &message);

@@ -22,7 +22,7 @@ pub fn from_survey(root: &Root, survey: &Survey, sizings: &[Sizing], interval: O
         host_name: survey.host_name.clone().unwrap_or_default(),
         host: host_record(root, survey, sizings, interval),
         pools: survey.pools.iter().map(pool_record).collect(),
-        instances: survey.instances.iter().map(|instance| instance_record(survey, sizings, instance)).collect(),
+        instances: survey.counted().map(|instance| instance_record(survey, sizings, instance)).collect(),
         findings: (1..).zip(&recommendations).map(|(priority, one)| finding_record(survey, priority, one)).collect(),
     }
 }
@@ -35,8 +35,7 @@ fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Optio
         interval_seconds: interval.map(|interval| interval.as_secs()),
         sidecar_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         verdict: survey
-            .instances
-            .iter()
+            .counted()
             .map(|instance| instance.status.verdict().0)
             .max()
             .map(|severity| severity.to_string()),
@@ -129,7 +128,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
 
 fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> FindingRecord {
     let recommendation = one.recommendation.clone();
-    let of = survey.instances.iter().find(|instance| one.instance.as_deref() == Some(&instance.name));
+    let of = survey.counted().find(|instance| one.instance.as_deref() == Some(&instance.name));
     FindingRecord {
         priority: Some(priority),
         kind: of.map(|instance| instance.kind.to_string()),

@@ -20,6 +20,7 @@ pub struct InstanceRow {
     pub pid: i32,
     pub verdict: String,
     pub message: String,
+    /// What to do; null also for one that does not count, for nothing is to be set for it.
     pub hint: Option<String>,
     /// `all`, `mixed`, `some`, `none`, `AMM`, `unknown`.
     pub landed: String,
@@ -48,9 +49,15 @@ pub struct InstanceRow {
     pub started: Option<String>,
     /// The sources of the landing.
     pub evidence: Vec<String>,
+    /// Whether it counts for the host's verdict and pools.
+    pub counted: bool,
+    /// Why it does not, as `runs as alice`; null if it does.
+    pub not_counted_because: Option<String>,
     pub notes: Vec<String>,
     /// The shared memory by page size, ascending; empty if unknown.
     pub by_page_size: Vec<PageSizeShare>,
+    /// Null for Oracle.
+    pub crash_outlook: Option<String>,
 }
 
 /// The shared memory in pages of one size.
@@ -112,7 +119,7 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         pid: instance.pid,
         verdict: row.verdict.to_string(),
         message: row.message,
-        hint: row.hint,
+        hint: row.hint.filter(|_| instance.counts()),
         landed: instance.landed().to_string(),
         landed_in: row.landed_in.to_string(),
         page_size: row.page_size.map(|size| size.bytes().0),
@@ -136,8 +143,11 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         data_directory: instance.directory.clone(),
         started: instance.started.map(time),
         evidence: instance.evidence.iter().map(|&evidence| evidence.to_owned()).collect(),
+        counted: instance.counts(),
+        not_counted_because: instance.not_counted.clone(),
         notes: instance.notes.clone(),
         by_page_size: instance.memory.iter().flat_map(of_sizes).collect(),
+        crash_outlook: row.crash_outlook.map(|outlook| outlook.to_string()),
     }
 }
 

@@ -1,11 +1,15 @@
 //! The stored histories of an instance: that of the preloaded PostgreSQL extension, and that of `watch`.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
+use hugepage_core::ReadError;
 use hugepage_core::collect::instances::{Instance, InstanceKind};
 use hugepage_core::history::record::{InstanceIdentity, Record};
-use hugepage_core::history::{HistoryError, HistoryFile};
-use hugepage_core::read::{Root, identity};
+use hugepage_core::history::{History, HistoryError, HistoryFile};
+use hugepage_core::read::instance_files::limit;
+use hugepage_core::read::root::if_there;
+use hugepage_core::read::{InstanceFiles, Root, identity};
 
 use crate::state;
 
@@ -32,22 +36,22 @@ pub fn read(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<St
     let mut files = Vec::new();
     if let (InstanceKind::PostgreSql, Some(directory)) = (instance.kind, &instance.directory) {
         let path = Path::new(directory).join(SERVER_FILE).to_string_lossy().into_owned();
-        // The working directory of a postmaster is its data directory. This path also works for a container.
-        let location = match root.is_live() {
-            true => root.path(&format!("/proc/{}/cwd/{SERVER_FILE}", instance.pid)),
-            false => root.path(&path),
-        };
-        files.push(("the server", path, location));
+        // The server's own file is read as the server's user, also in its container.
+        let history = of_files(&InstanceFiles::of_process(root, instance.pid), &path);
+        files.push(("the server", path, history));
     }
     let path = state::history_file(state_directory, &instance.kind.to_string(), &instance.name);
     let path = path.to_string_lossy().into_owned();
-    let location = root.path(&path);
-    files.push(("hugepage-sidecar watch", path, location));
+    let history = match root.is_tree() {
+        true => of_files(&InstanceFiles::own(root), &path),
+        false => HistoryFile::at(&path).read_of_any_owner().map_err(|error| note(&path, error)),
+    };
+    files.push(("hugepage-sidecar watch", path, history));
 
     let identities = identities(root, instance);
     let (mut histories, mut notes) = (Vec::new(), Vec::new());
-    for (by, path, location) in files {
-        match HistoryFile::at(location).read_of_any_owner() {
+    for (by, path, history) in files {
+        match history {
             Ok(history) => {
                 let is_of_instance = |record: &Record| {
                     identities.is_empty() || identities.iter().any(|now| record.instance.is_past_of(now))
@@ -55,14 +59,31 @@ pub fn read(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<St
                 let (records, foreign): (Vec<_>, Vec<_>) = history.records.into_iter().partition(is_of_instance);
                 histories.push(StoredHistory { by, path, records, damaged: history.damaged, foreign: foreign.len() });
             }
-            // Without access to a data directory it is unknown whether a history exists.
-            Err(HistoryError::Io { source, .. }) if source.kind() == std::io::ErrorKind::PermissionDenied => {
-                notes.push(format!("\"{path}\" is not readable: run this as root"));
-            }
-            Err(error) => notes.push(error.to_string()),
+            Err(note) => notes.push(note),
         }
     }
     (histories, notes)
+}
+
+/// The history in a server's file; the error is a note.
+fn of_files(files: &InstanceFiles, path: &str) -> Result<History, String> {
+    match if_there(files.read_last(path, limit::HISTORY)) {
+        Ok(bytes) => Ok(History::parse(&bytes.unwrap_or_default())),
+        Err(ReadError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => Err(not_readable(path)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn note(path: &str, error: HistoryError) -> String {
+    match error {
+        HistoryError::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied => not_readable(path),
+        error => error.to_string(),
+    }
+}
+
+/// Without access to a data directory it is unknown whether a history exists.
+fn not_readable(path: &str) -> String {
+    format!("\"{path}\" is not readable: run this as root")
 }
 
 /// The identities that records of the instance may have: on this machine, or in the container of the server. Empty if

@@ -4,7 +4,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use hugepage_core::read::Root;
+use hugepage_core::read::{Root, accounts};
 use rustix::fs::{Gid, Uid};
 
 /// Write permission of the group and of others (inode(7)).
@@ -23,19 +23,15 @@ pub struct Account {
 impl Account {
     /// The account with this user ID. The error is the reason why it may run nothing.
     pub fn of(uid: u32) -> Result<Self, String> {
-        let passwd = Root::live().read("/etc/passwd").map_err(|error| error.to_string())?;
-        Self::find(uid, &passwd)
+        let accounts = accounts::accounts(&Root::live()).map_err(|error| error.to_string())?;
+        Self::find(uid, &accounts)
     }
 
-    fn find(uid: u32, passwd: &str) -> Result<Self, String> {
-        let of_line = |line: &str| {
-            let mut fields = line.split(':').skip(2);
-            let (uid, gid): (u32, u32) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-            Some((uid, gid))
-        };
-        let Some((_, gid)) = passwd.lines().filter_map(of_line).find(|found| found.0 == uid) else {
+    fn find(uid: u32, accounts: &[accounts::Account]) -> Result<Self, String> {
+        let Some(found) = accounts.iter().find(|account| account.uid == uid) else {
             return Err(format!("its owner, user {uid}, is not in /etc/passwd"));
         };
+        let gid = found.gid;
         match (uid, gid) {
             (0, _) => Err("its owner is root".to_owned()),
             (_, 0) => Err(format!("the group of its owner, user {uid}, is root's")),
@@ -128,11 +124,12 @@ mod tests {
 
     #[test]
     fn take_the_group_from_passwd() {
-        let passwd = "root:x:0:0::/root:/bin/sh\npostgres:x:26:27:PostgreSQL:/:/bin/sh\nbad:x:y:z::\nops:x:500:0::/:\n";
-        let found = Account::find(26, passwd).unwrap();
+        let passwd = [("root", 0, 0), ("postgres", 26, 27), ("ops", 500, 0)]
+            .map(|(name, uid, gid)| accounts::Account { name: name.to_owned(), uid, gid });
+        let found = Account::find(26, &passwd).unwrap();
         assert_eq!((found.uid.as_raw(), found.gid.as_raw()), (26, 27));
         for (uid, why) in [(0, "root"), (500, "root's"), (77, "/etc/passwd")] {
-            assert!(Account::find(uid, passwd).unwrap_err().contains(why), "{uid}");
+            assert!(Account::find(uid, &passwd).unwrap_err().contains(why), "{uid}");
         }
     }
 

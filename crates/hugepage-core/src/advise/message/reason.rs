@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::advise::message::status_text::{StatusText, is_of_pool, page_size};
-use crate::assess::Outlook;
+use crate::assess::{Outlook, Status};
 use crate::model::{Cause, LockLimit, Loss, PoolFact};
 use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, PageSize, Pages};
@@ -60,6 +60,23 @@ impl fmt::Display for Shortfall<'_> {
 }
 
 impl StatusText<'_> {
+    /// What the restart after a crash lacks.
+    pub(in crate::advise) fn crash_shortfall(&self) -> String {
+        let Status { facts, crash, .. } = self.0;
+        let shortfall = Shortfall {
+            cause: crash.cause.or(Some(Cause::Unknown)),
+            page_size: crash.huge_page_size,
+            needed: crash.needed.unwrap_or_default(),
+            guaranteed: crash.guaranteed.unwrap_or_default(),
+            pool: Some(&facts.pool),
+            lock_limit: facts.lock_limit,
+        };
+        match facts.kept_at_crash.at_most {
+            Pages(0) => shortfall.to_string(),
+            kept => format!("{shortfall}, because the io_uring rings keep up to {kept} pages at each crash"),
+        }
+    }
+
     /// What a restart with the running settings lacks.
     pub(in crate::advise) fn shortfall(&self) -> String {
         let facts = &self.0.facts;

@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use super::service_accounts::ServiceAccounts;
 use crate::PageSize;
 use crate::collect::pools::PoolRow;
 use crate::model::Asked;
@@ -18,14 +19,13 @@ pub(super) struct InspectContext<'a> {
     pub(super) default: Option<PageSize>,
     pub(super) base: Option<PageSize>,
     pub(super) devices: Devices,
+    pub(super) accounts: ServiceAccounts,
     pub(super) hierarchy: Option<Hierarchy>,
     pub(super) meminfo: Option<Meminfo>,
     pub(super) pools: Vec<PoolRow>,
     pub(super) reserve_percent: u32,
     /// Whether the names of mappings show huge pages.
     pub(super) numbered: bool,
-    /// The mount namespace that this program is in.
-    pub(super) namespace: Option<String>,
 }
 
 /// What the files of a server tell.
@@ -37,18 +37,4 @@ pub(super) struct Identity {
     pub(super) system_identifier: Option<String>,
     pub(super) last_start: Option<LastStart>,
     pub(super) asked: Asked,
-}
-
-impl InspectContext<'_> {
-    /// The files that `pid` sees if they are not this program's: those of its container.
-    pub(super) fn container_of(&self, pid: i32) -> Option<Root> {
-        let its = namespace(self.root, &pid.to_string())?;
-        let elsewhere = self.namespace.as_ref().is_some_and(|own| *own != its);
-        elsewhere.then(|| self.root.below(&format!("/proc/{pid}/root")))
-    }
-}
-
-/// The identifier of a mount namespace (namespaces(7)); `None` if it may not be read.
-pub(super) fn namespace(root: &Root, process: &str) -> Option<String> {
-    root.read_link(&format!("/proc/{process}/ns/mnt")).ok()
 }

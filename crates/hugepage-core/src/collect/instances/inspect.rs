@@ -9,12 +9,12 @@ use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
 use crate::collect::pools;
 use crate::collect::server::{pool_of_size, thp_in_use};
-use crate::model::{Asked, Facts, Landing, Pending, PoolFact, Segment};
+use crate::model::{Asked, Facts, KeptPages, Landing, Pending, PoolFact, Segment};
 use crate::notes::Notes;
 use crate::read::cgroup::CgroupLimits;
 use crate::read::maps::Mapping;
 use crate::read::rlimit::{self, LockedMemory};
-use crate::read::{Root, process};
+use crate::read::{InstanceFiles, namespace, process};
 use crate::{Bytes, PageSize, Pages, ReadError};
 
 impl InspectContext<'_> {
@@ -26,9 +26,9 @@ impl InspectContext<'_> {
         let memlock = notes.keep(rlimit::locked_memory(root, pid)).flatten();
         let mut has_hugetlb_pages =
             found.processes.iter().any(|status| status.hugetlb_pages.is_some_and(|size| size.0 > 0));
-        let container = self.container_of(pid);
+        let container = namespace::container(root, pid);
         let mut memory = self.memory(&found, container.is_some(), &mut notes);
-        let files = container.as_ref().unwrap_or(root);
+        let files = &InstanceFiles::of_process(root, pid);
         let automatic =
             memory.as_mut().filter(|_| matches!(found.who, DiscoveredKind::Oracle(_))).map(oracle::keep_sga);
         if matches!((&found.who, &memory), (DiscoveredKind::PostgreSql(_), Some(memory)) if memory.mappings.is_empty())
@@ -75,6 +75,7 @@ impl InspectContext<'_> {
             last_start: identity.last_start,
             status: Status::of(facts),
             evidence,
+            not_counted: self.accounts.why_not(root, pid),
             notes: notes.into_vec(),
         })
     }
@@ -110,7 +111,7 @@ impl InspectContext<'_> {
         }
     }
 
-    fn postgresql(&self, pid: i32, files: &Root, arguments: &[String], notes: &mut Notes) -> Identity {
+    fn postgresql(&self, pid: i32, files: &InstanceFiles, arguments: &[String], notes: &mut Notes) -> Identity {
         let files = postgresql::files(self.root, files, pid, arguments, notes);
         Identity {
             name: files.directory.clone().unwrap_or_else(|| format!("process {pid}")),
@@ -167,14 +168,16 @@ impl InspectContext<'_> {
             others_lack: Pages(0),
             cause_at_start: None,
             loss: None,
+            kept_at_crash: KeptPages::default(),
         }
     }
 }
 
-/// Assesses each server again with what the others lack, so that one size of the pool serves all.
+/// Assesses each server again with what the others lack, so that one size of the pool serves all that count.
 pub(super) fn beside_each_other(instances: &mut [Instance]) {
+    let lack = |instance: &Instance| if instance.counts() { instance.status.facts.lack() } else { Pages(0) };
     let lacks: Vec<_> =
-        instances.iter().map(|instance| (instance.status.facts.huge_page_size, instance.status.facts.lack())).collect();
+        instances.iter().map(|instance| (instance.status.facts.huge_page_size, lack(instance))).collect();
     for (index, instance) in instances.iter_mut().enumerate() {
         let size = instance.status.facts.huge_page_size;
         let others = lacks.iter().enumerate().filter(|(other, (of, _))| *other != index && *of == size);

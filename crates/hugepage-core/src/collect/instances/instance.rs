@@ -102,11 +102,18 @@ pub struct Instance {
     pub status: Status,
     /// The sources that show where it landed, the best first.
     pub evidence: Vec<&'static str>,
+    /// Why it does not count for the host's verdict and pools, as `runs as alice`; `None` if it counts.
+    pub not_counted: Option<String>,
     /// What could not be read of it.
     pub notes: Vec<String>,
 }
 
 impl Instance {
+    /// Whether it counts for the host's verdict and for the sizes of its pools.
+    pub const fn counts(&self) -> bool {
+        self.not_counted.is_none()
+    }
+
     /// Adds to the assessment what was recorded when the server started.
     pub fn remember(&mut self, cause_at_start: Option<Cause>, loss: Option<Loss>) {
         self.assess_with(|facts| (facts.cause_at_start, facts.loss) = (cause_at_start, loss));

@@ -12,6 +12,7 @@ pub mod memory;
 mod oracle;
 mod pool_needs;
 mod postgresql;
+mod service_accounts;
 
 use std::time::SystemTime;
 
@@ -27,9 +28,11 @@ use crate::read::root::if_there;
 use crate::read::shm_devices::Devices;
 use crate::read::{Root, identity, thp};
 use crate::{PageSize, ReadError};
-use context::{InspectContext, namespace};
+use context::InspectContext;
 use inspect::beside_each_other;
 pub use instance::{Instance, InstanceKind, InstanceLanding};
+use service_accounts::ServiceAccounts;
+pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
 
 /// A host with its servers.
 #[derive(Clone, Debug)]
@@ -60,6 +63,11 @@ impl Survey {
         self.meminfo.as_ref()?.huge_page_size
     }
 
+    /// The servers that count for what is said of the whole host.
+    pub fn counted(&self) -> impl Iterator<Item = &Instance> {
+        self.instances.iter().filter(|instance| instance.counts())
+    }
+
     /// The host's pool of `size`.
     pub fn pool(&self, size: PageSize) -> Option<&Pool> {
         pools::of_size(&self.pools, size).map(|row| &row.pool)
@@ -73,6 +81,11 @@ pub fn asked_of(configuration: &Configuration, notes: &mut Notes) -> Asked {
 
 /// Surveys the host. `reserve_percent`: the percentage of memory that it keeps for base pages.
 pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
+    survey_for(root, reserve_percent, &[])
+}
+
+/// The same where the accounts with these names or uids are service accounts too, whose servers count.
+pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]) -> Survey {
     let mut notes = Notes::default();
     let meminfo = notes.keep(Meminfo::read(root));
     let hierarchy = notes.keep(Hierarchy::find(root));
@@ -83,13 +96,13 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
         taken_at: taken_at(root),
         default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
         base: notes.keep(root.base_page_size()),
+        accounts: ServiceAccounts::read(root, service_accounts, &mut notes),
         devices: notes.keep(Devices::find(root)).unwrap_or_default(),
         hierarchy: hierarchy.flatten(),
         meminfo: with_hugetlb(meminfo, &pools),
         pools,
         reserve_percent,
         numbered: memory::names_by_number(root),
-        namespace: namespace(root, "self"),
     };
     let found = discover::servers(root, &mut notes);
     let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.inspect(found)).collect();
@@ -123,6 +136,6 @@ fn shm_is_ramfs(root: &Root) -> Result<bool, ReadError> {
 }
 
 fn taken_at(root: &Root) -> SystemTime {
-    let written = || std::fs::metadata(root.path("/proc/uptime")).and_then(|metadata| metadata.modified()).ok();
+    let written = || root.modified("/proc/uptime");
     if root.is_live() { SystemTime::now() } else { written().unwrap_or_else(SystemTime::now) }
 }

@@ -13,7 +13,7 @@ use crate::read::oracle::process::home_of;
 use crate::read::oracle::{self, LastStart, oratab};
 use crate::read::rlimit::{LockedMemory, Rlimit};
 use crate::read::shm_devices::Devices;
-use crate::read::{Root, process, sysctl};
+use crate::read::{InstanceFiles, Root, process, sysctl};
 use crate::{Bytes, PageSize};
 
 /// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
@@ -49,7 +49,7 @@ impl InspectContext<'_> {
     pub(super) fn oracle(
         &self,
         pid: i32,
-        files: &Root,
+        files: &InstanceFiles,
         instance: &oracle::OracleInstance,
         started: Option<SystemTime>,
         automatic: Option<bool>,
@@ -57,11 +57,11 @@ impl InspectContext<'_> {
     ) -> Identity {
         let exe = process::link(self.root, pid, "exe").ok().flatten();
         let of_oratab = || {
-            let entries = oratab::read(files, notes);
+            let entries = oratab::read(files.root(), notes);
             entries.into_iter().find(|entry| entry.sid == instance.sid).map(|entry| entry.home)
         };
         let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);
-        let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some(pid) };
+        let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some((self.root, pid)) };
         let last_start = search.last_start(files, notes).map(|(_, start)| start).filter(|start| {
             let seconds = started.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
             let started = seconds.and_then(|seconds| i64::try_from(seconds.as_secs()).ok());

@@ -14,12 +14,12 @@ impl Survey {
         let sizing = |pool: &Pool| {
             let size = pool.page_size;
             let of_size = |instance: &&Instance| instance.status.facts.huge_page_size == Some(size);
-            let running = self.instances.iter().filter(of_size).map(Instance::need);
+            let running = self.counted().filter(of_size).map(Instance::need);
             let down = down.iter().filter(|(wanted, _)| wanted.or(default) == Some(size)).map(|(_, need)| need.clone());
             let used = pool.in_use().unwrap_or(pool.nr.saturating_sub(pool.free));
             let room = self.room(size, reserve_percent);
             let mut sizing = Sizing::of(size, running.chain(down).collect(), used, room);
-            if self.instances.iter().filter(of_size).any(|instance| instance.status.needed.is_none()) {
+            if self.counted().filter(of_size).any(|instance| instance.status.needed.is_none()) {
                 // It has, or wants, pages that are not visible.
                 sizing.recommended = None;
             }

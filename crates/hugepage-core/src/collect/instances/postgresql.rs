@@ -1,15 +1,14 @@
 //! What a PostgreSQL server was asked for, from its command line and its files. If the files may not be read, the
 //! defaults are assumed, and a note says so.
 
-use std::io::Read;
 use std::path::Path;
 
 use crate::model::{Asked, HugePages, Product};
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
 use crate::read::postgresql_conf::Configuration;
-use crate::read::{Root, postmaster_opts, process};
-use crate::{Bytes, PageSize};
+use crate::read::{InstanceFiles, Root, postmaster_opts, process};
+use crate::{Bytes, PageSize, ReadError};
 
 /// What the server's own files show.
 #[derive(Clone, Debug)]
@@ -24,8 +23,8 @@ pub struct Files {
     pub asked: Asked,
 }
 
-/// Reads the files of the postmaster `pid`, below `its_root` if it is in a container.
-pub fn files(root: &Root, its_root: &Root, pid: i32, arguments: &[String], notes: &mut Notes) -> Files {
+/// Reads the files of the postmaster `pid`, which are `its_files`.
+pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[String], notes: &mut Notes) -> Files {
     let set = postmaster_opts::settings(arguments);
     let of_command_line =
         |name: &str| set.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value.clone());
@@ -34,12 +33,11 @@ pub fn files(root: &Root, its_root: &Root, pid: i32, arguments: &[String], notes
         .or_else(|| postmaster_opts::letter(arguments, 'D').map(str::to_owned))
         .filter(|path| path.starts_with('/'));
     let directory = process::link(root, pid, "cwd").ok().flatten().or(told);
-    let root = its_root;
     let in_directory = |file: &str| Some(Path::new(directory.as_deref()?).join(file));
     let file = of_command_line("config_file").map(Into::into).or_else(|| in_directory("postgresql.conf"));
     let mut configuration = Configuration::default();
     for file in [file, in_directory("postgresql.auto.conf")].into_iter().flatten() {
-        configuration.add(root, &file, notes);
+        configuration.add(its_files, &file, notes);
     }
     let value = |name: &str| of_command_line(name).or_else(|| configuration.get(name).map(str::to_owned));
     let asked = asked(value, notes);
@@ -50,9 +48,17 @@ pub fn files(root: &Root, its_root: &Root, pid: i32, arguments: &[String], notes
             asked.huge_pages
         ));
     }
-    let version = || Some(root.read(&in_directory("PG_VERSION")?.to_string_lossy()).ok()?.trim().to_owned());
-    let identifier = || system_identifier(root, &in_directory("global/pg_control")?.to_string_lossy());
-    Files { version: version(), system_identifier: identifier(), asked, directory }
+    let mut told = |file: &str, take: &dyn Fn(&str) -> Result<String, ReadError>| {
+        match take(&in_directory(file)?.to_string_lossy()) {
+            Ok(text) => Some(text),
+            // Who may not read the files has been told so.
+            Err(ReadError::Io { .. }) => None,
+            Err(error) => notes.keep(Err(error)),
+        }
+    };
+    let version = told("PG_VERSION", &|path| its_files.version(path));
+    let system_identifier = told("global/pg_control", &|path| system_identifier(its_files, path));
+    Files { version, system_identifier, asked, directory }
 }
 
 /// The settings that `value` returns as they are written, and the server's defaults for those that it does not have.
@@ -111,10 +117,11 @@ pub fn is_shared_memory(mapping: &Mapping) -> bool {
 }
 
 /// The first eight bytes of pg_control, in the byte order of the machine (pg_control.h).
-fn system_identifier(root: &Root, path: &str) -> Option<String> {
-    let mut bytes = [0; 8];
-    root.open(path).ok()?.read_exact(&mut bytes).ok()?;
-    Some(u64::from_ne_bytes(bytes).to_string())
+fn system_identifier(files: &InstanceFiles, path: &str) -> Result<String, ReadError> {
+    match files.read_first(path, 8)?.try_into() {
+        Ok(bytes) => Ok(u64::from_ne_bytes(bytes).to_string()),
+        Err(_) => Err(files.content(path, "it is too short")),
+    }
 }
 
 #[cfg(test)]

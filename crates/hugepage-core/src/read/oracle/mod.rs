@@ -25,27 +25,3 @@ pub use process::{OracleInstance, OracleKind, OracleProcess, OracleRole};
 pub use startup::LastStart;
 pub use startup_parser::START;
 pub use timestamp::Timestamp;
-
-use std::io::Read;
-
-use crate::ReadError;
-use crate::read::Root;
-
-/// An oratab, init.ora or spfile that is longer is an error.
-const MAX_FILE_BYTES: u64 = 1 << 20;
-
-/// The whole of a file that is normally short.
-fn read_bytes(root: &Root, path: &str) -> Result<Vec<u8>, ReadError> {
-    let mut bytes = Vec::new();
-    let file = root.open_regular(path)?;
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|source| root.error("read", path, source))?;
-    match u64::try_from(bytes.len()) {
-        Ok(..=MAX_FILE_BYTES) => Ok(bytes),
-        _ => Err(root.content(path, format!("it is longer than {MAX_FILE_BYTES} bytes"))),
-    }
-}
-
-/// The same as text; bytes that are not UTF-8 are replaced.
-fn read_text(root: &Root, path: &str) -> Result<String, ReadError> {
-    Ok(String::from_utf8_lossy(&read_bytes(root, path)?).into_owned())
-}

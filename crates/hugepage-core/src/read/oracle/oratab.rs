@@ -2,10 +2,10 @@
 //!
 //! In a cluster the name is the database's and not the instance's: there `orcl` runs as the SID `orcl1`.
 
-use crate::Notes;
-use crate::read::Root;
-use crate::read::oracle::read_text;
+use crate::read::instance_files::limit;
 use crate::read::root::if_there;
+use crate::read::{InstanceFiles, Root};
+use crate::{Notes, ReadError};
 
 /// Its place on Linux, and its place on other systems, from which some hosts copied it.
 const PLACES: [&str; 2] = ["/etc/oratab", "/var/opt/oracle/oratab"];
@@ -51,12 +51,17 @@ fn parse_line(line: &str) -> Option<OratabEntry> {
 pub fn read(root: &Root, notes: &mut Notes) -> Vec<OratabEntry> {
     let mut text = String::new();
     for place in PLACES {
-        if let Some(found) = notes.keep(if_there(read_text(root, place))).flatten() {
+        if let Some(found) = notes.keep(if_there(text_of(root, place))).flatten() {
             text.push_str(&found);
             text.push('\n');
         }
     }
     parse(&text)
+}
+
+/// Oracle's owner may write it, so it is read as that user could.
+fn text_of(root: &Root, place: &str) -> Result<String, ReadError> {
+    InstanceFiles::of_owner(root, place).read_text(place, limit::CONFIGURATION)
 }
 
 #[cfg(test)]

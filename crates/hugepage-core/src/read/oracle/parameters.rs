@@ -1,8 +1,9 @@
 //! Initialisation parameters: from an init.ora, from an spfile, or as an alert log lists them. The few that affect
 //! memory are read by name. Oracle decides whether a value is valid.
 
-use crate::read::Root;
-use crate::read::oracle::{read_bytes, size, spfile};
+use crate::read::InstanceFiles;
+use crate::read::instance_files::limit;
+use crate::read::oracle::{size, spfile};
 use crate::{Bytes, Notes};
 
 /// The depth to which an IFILE may name another one (Database Reference, IFILE).
@@ -29,9 +30,9 @@ struct Parameter {
 impl Parameters {
     /// The parameters of the instance `sid` in the init.ora or spfile at `path`, with the files that it names (IFILE,
     /// and SPFILE unless that is in ASM). What cannot be read is a note.
-    pub fn read(root: &Root, path: &str, sid: &str, notes: &mut Notes) -> Self {
+    pub fn read(files: &InstanceFiles, path: &str, sid: &str, notes: &mut Notes) -> Self {
         let mut all = Self::default();
-        all.add_file(root, path, &mut Vec::new(), 0, notes);
+        all.add_file(files, path, &mut Vec::new(), 0, notes);
         all.of_instance(sid)
     }
 
@@ -110,22 +111,22 @@ impl Parameters {
     }
 
     /// Adds a file and the files that it names, each once. `read`: the files so far.
-    fn add_file(&mut self, root: &Root, path: &str, read: &mut Vec<String>, depth: usize, notes: &mut Notes) {
+    fn add_file(&mut self, files: &InstanceFiles, path: &str, read: &mut Vec<String>, depth: usize, notes: &mut Notes) {
         if read.len() >= MAX_FILES || read.iter().any(|known| known == path) {
             return;
         }
         read.push(path.to_owned());
-        let Some(bytes) = notes.keep(read_bytes(root, path)) else { return };
+        let Some(bytes) = notes.keep(files.read(path, limit::CONFIGURATION)) else { return };
         let before = self.0.len();
         self.add_text(&text_of(&bytes));
         if depth >= MAX_INCLUDE_DEPTH {
             return;
         }
         let named = |parameter: &&Parameter| matches!(parameter.name.as_str(), "ifile" | "spfile");
-        let files: Vec<_> = self.0[before..].iter().filter(named).map(|found| found.value.clone()).collect();
-        for file in files {
+        let named: Vec<_> = self.0[before..].iter().filter(named).map(|found| found.value.clone()).collect();
+        for file in named {
             if file.starts_with('/') {
-                self.add_file(root, &file, read, depth + 1, notes);
+                self.add_file(files, &file, read, depth + 1, notes);
             } else if file.starts_with('+') {
                 notes.add(format!("the parameter file \"{file}\" is in ASM, where it could not be read"));
             }

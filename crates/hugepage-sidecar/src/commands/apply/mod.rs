@@ -22,6 +22,7 @@ use self::lock::Lock;
 use self::persist::Setting;
 use self::plan::{HostState, Plan, Refusal};
 use self::steps::{Outcome, Reclaim, Resize, resize};
+use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
 use crate::signals::Interrupt;
 
@@ -40,6 +41,8 @@ pub struct ApplyOptions {
     /// Keep this share of the host's memory for base pages, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=100))]
     reserve_percent: u32,
+    #[command(flatten)]
+    accounts: AccountOptions,
     /// Drop the clean page cache if compaction alone does not provide the pages
     #[arg(long)]
     drop_caches: bool,
@@ -61,7 +64,7 @@ pub fn run(root: &Root, options: &ApplyOptions) -> anyhow::Result<Exit> {
     let pages = match options.pages {
         Some(pages) => Pages(pages),
         None => {
-            let sizing = target::sizing(root, pool.size(), options.reserve_percent);
+            let sizing = target::sizing(root, pool.size(), options.reserve_percent, &options.accounts);
             target::recommended(sizing.as_ref(), pool.size(), pool.state()?.pool.persistent())?
         }
     };
@@ -108,7 +111,8 @@ fn plan(options: &ApplyOptions, root: &Root, state: &HostState, pages: Pages) ->
     state.plan(pages).map_err(|refusal| {
         let in_use = matches!(refusal, Refusal::InUse { .. });
         let size = state.pool.page_size;
-        let holders = || target::holders(target::sizing(root, size, options.reserve_percent).as_ref());
+        let holders =
+            || target::holders(target::sizing(root, size, options.reserve_percent, &options.accounts).as_ref());
         match in_use.then(holders).flatten() {
             Some(holders) => anyhow!("{refusal}. {holders}"),
             None => refusal.into(),

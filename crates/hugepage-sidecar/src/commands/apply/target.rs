@@ -6,12 +6,12 @@ use hugepage_core::read::Root;
 use hugepage_core::{PageSize, Pages};
 
 use crate::commands::size::sizing::host_sizing;
-use crate::commands::survey::SurveyOptions;
+use crate::commands::survey::{AccountOptions, SurveyOptions};
 use crate::state::DIRECTORY;
 
 /// The need of all servers of this host, running or stopped, for pages of `size`; `None` if there is none.
-pub fn sizing(root: &Root, size: PageSize, reserve_percent: u32) -> Option<Sizing> {
-    let options = SurveyOptions { reserve_percent, state_dir: DIRECTORY.into() };
+pub fn sizing(root: &Root, size: PageSize, reserve_percent: u32, accounts: &AccountOptions) -> Option<Sizing> {
+    let options = SurveyOptions { reserve_percent, state_dir: DIRECTORY.into(), accounts: accounts.clone() };
     host_sizing(root, &options, &[], false).sizings.into_iter().find(|sizing| sizing.page_size == size)
 }
 

@@ -3,6 +3,7 @@
 //! There is no list of files: the survey runs once with an access log, so that the copy has every file that it needs and no
 //! other. [`redact`] removes secrets from each file.
 
+mod copy;
 mod lines;
 mod oracle;
 mod postgresql;
@@ -24,7 +25,7 @@ use hugepage_core::read::{Root, identity, sysctl};
 
 use self::tree::Omitted;
 use crate::commands::size::sizing::host_sizing;
-use crate::commands::survey::SurveyOptions;
+use crate::commands::survey::{AccountOptions, SurveyOptions};
 use crate::exit::{self, Exit};
 use crate::signals::Interrupt;
 use crate::state::DIRECTORY;
@@ -51,8 +52,7 @@ pub fn run(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
 
     let (recording, log) = root.recording();
     read_everything(&recording);
-    let omitted = tree::write(root, &log.accesses(), new.path(), &interrupt).context("nothing was captured")?;
-    fs::write(new.path().join("README"), readme(&omitted)).context("nothing was captured")?;
+    let omitted = tree::write(root, &log, new.path(), readme, &interrupt).context("nothing was captured")?;
     // Write all files to the disk before the directory gets its name.
     rustix::fs::syncfs(File::open(new.path())?).context("nothing was captured")?;
     fs::rename(new.path(), &dir).with_context(|| format!("could not create {}", dir.display()))?;
@@ -64,7 +64,12 @@ pub fn run(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
 fn read_everything(root: &Root) {
     let mut notes = Notes::default();
     // The percentage does not change what is read.
-    host_sizing(root, &SurveyOptions { reserve_percent: 20, state_dir: DIRECTORY.into() }, &[], false);
+    host_sizing(
+        root,
+        &SurveyOptions { reserve_percent: 20, state_dir: DIRECTORY.into(), accounts: AccountOptions::default() },
+        &[],
+        false,
+    );
     kernel_facts::facts(root, &mut notes);
     notes.keep(NextBoot::read(root));
     notes.keep(identity::host_name(root));
@@ -86,7 +91,7 @@ fn readme(omitted: &Omitted) -> String {
     );
     if !omitted.unknown.is_empty() {
         text += "Read by the survey, and omitted because they may contain secrets:\n";
-        text.extend(omitted.unknown.iter().map(|path| format!("    {path}\n")));
+        text.extend(omitted.unknown.iter().map(|path| format!("    {}\n", path.escape_debug())));
     }
     text
 }

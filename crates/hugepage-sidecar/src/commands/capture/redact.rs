@@ -2,6 +2,7 @@
 
 use super::lines::lines;
 use super::{oracle, postgresql, process};
+use hugepage_core::collect::instances::{SERVICE_ACCOUNTS, is_usual_service_account};
 use hugepage_core::read::sysctl;
 
 /// Takes the content of a file and returns the redacted content.
@@ -11,6 +12,10 @@ pub type RedactionRule = fn(&str) -> String;
 pub fn rule(path: &str) -> Option<RedactionRule> {
     let path = path_in_container(path);
     let name = path.rsplit('/').next().unwrap_or(path);
+    // A server's configuration may name files in any way. The rules of exact places are for plain paths.
+    if path.split('/').skip(1).any(|part| matches!(part, "" | "." | "..")) {
+        return name.ends_with(".conf").then_some(postgresql::settings as RedactionRule);
+    }
     if let Some(rest) = path.strip_prefix("/proc/") {
         return match rest.split_once('/') {
             Some(("sys", parameter)) => parameter_rule(parameter),
@@ -43,8 +48,12 @@ pub fn is_of_kernel(path: &str) -> bool {
 /// The bytes to keep of a binary file: the auxiliary vector with the page size, and the system identifier at the beginning
 /// of pg_control.
 pub fn bytes_shown(path: &str) -> Option<usize> {
+    let is_auxv = |path: &str| {
+        let pid = path.strip_prefix("/proc/").and_then(|rest| rest.strip_suffix("/auxv"));
+        pid.is_some_and(|pid| pid == "self" || pid.parse::<u32>().is_ok())
+    };
     match path {
-        path if path.starts_with("/proc/") && path.ends_with("/auxv") => Some(4096),
+        path if is_auxv(path) => Some(4096),
         path if path.ends_with("/global/pg_control") => Some(8),
         _ => None,
     }
@@ -76,7 +85,7 @@ fn parameter_rule(file: &str) -> Option<RedactionRule> {
 
 fn process_rule(file: &str) -> Option<RedactionRule> {
     match file {
-        "cgroup" | "limits" | "stat" | "statm" | "status" => Some(unchanged),
+        "cgroup" | "limits" | "stat" | "statm" | "status" | "uid_map" => Some(unchanged),
         "cmdline" => Some(process::command_line),
         "comm" => Some(unchanged),
         "maps" | "smaps" => Some(process::shared_mappings),
@@ -93,6 +102,12 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
         "postmaster.opts" => return Some(postgresql::options),
         "tuned-main.conf" | "tuned.conf" => return Some(tuned),
         "log.xml" => return Some(oracle::alert_log),
+        _ => {}
+    }
+    match path {
+        "/etc/passwd" => return Some(accounts),
+        "/etc/login.defs" => return Some(first_uid_of_people),
+        SERVICE_ACCOUNTS => return Some(unchanged),
         _ => {}
     }
     if path.starts_with("/etc/security/limits") {
@@ -112,6 +127,20 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
     }
     // Files of a PostgreSQL configuration can have any name; most end in .conf.
     name.ends_with(".conf").then_some(postgresql::settings as RedactionRule)
+}
+
+/// The names and numbers of accounts that servers usually have, not those of people.
+fn accounts(text: &str) -> String {
+    let shown = |line: &str| {
+        let mut fields = line.split(':');
+        let (name, _, uid, gid) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+        is_usual_service_account(name).then(|| format!("{name}::{uid}:{gid}:::\n"))
+    };
+    text.lines().filter_map(shown).collect()
+}
+
+fn first_uid_of_people(text: &str) -> String {
+    lines(text, |line| line.trim_start().starts_with("UID_MIN"))
 }
 
 fn unchanged(text: &str) -> String {
@@ -168,10 +197,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn omit_names_of_people() {
+        let text = "root:x:0:0:root:/root:/bin/sh\noracle:secret:54321:54321:Oracle:/home/oracle:/bin/sh\nalice:x:1000:1000:A:/:\n";
+        assert_eq!(rule("/etc/passwd").unwrap()(text), "oracle::54321:54321:::\n");
+        assert_eq!(rule("/etc/login.defs").unwrap()("ENV_PATH x\nUID_MIN 500\n"), "UID_MIN 500\n");
+    }
+
+    #[test]
     fn omit_files_without_a_rule() {
         for path in [
             "/etc/shadow",
-            "/etc/passwd",
             "/etc/machine-id",
             "/proc/1/environ",
             "/proc/1/mem",

@@ -90,7 +90,7 @@ impl SizeOutput {
         Self {
             pools: sizings.iter().map(|sizing| pool(survey, sizing, default)).collect(),
             not_counted: not_counted(survey, down),
-            memlock_kb: survey.instances.iter().filter_map(memlock_needed).max().map(|size| size.0.div_ceil(1024)),
+            memlock_kb: survey.counted().filter_map(memlock_needed).max().map(|size| size.0.div_ceil(1024)),
             memlock_is_enough: release.as_deref().and_then(KernelRelease::parse).map(KernelRelease::counts_memlock),
             hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
             hugepages_settings_sh: explain
@@ -137,18 +137,20 @@ fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolSizi
 fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer> {
     let running = survey.instances.iter().filter_map(|instance| {
         let facts = &instance.status.facts;
+        let not_counted = |why: &str, is_known| {
+            let (instance, kind) = (instance.name.clone(), instance.kind.to_string());
+            Some(UncountedServer { instance, kind, why: why.to_owned(), is_known })
+        };
+        if let Some(why) = &instance.not_counted {
+            return not_counted(why, true);
+        }
         let (why, is_known) = match &facts.segment {
             None => ("its shared memory could not be inspected: run this as root", false),
             Some(_) if instance.need().pages > Pages(0) => return None,
             Some(_) if facts.asked.never_in_huge_pages() => ("its kind of shared memory cannot be in huge pages", true),
             Some(_) => ("huge pages are turned off in its configuration", true),
         };
-        Some(UncountedServer {
-            instance: instance.name.clone(),
-            kind: instance.kind.to_string(),
-            why: why.to_owned(),
-            is_known,
-        })
+        not_counted(why, is_known)
     });
     let down = down.iter().filter_map(|down| {
         let (why, is_known) = match &down.wants {
