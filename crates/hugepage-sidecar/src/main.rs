@@ -17,6 +17,8 @@ mod stopped_clusters;
 
 use std::io::Write;
 
+use crate::output::escape;
+use crate::output::stream::complain;
 use clap::Parser;
 use clap::error::ErrorKind;
 
@@ -34,9 +36,13 @@ fn main() -> std::process::ExitCode {
         }
     };
     match cli.run() {
+        Ok(_) if output::stream::has_failed() => {
+            complain!("hugepage-sidecar: could not write all output");
+            exit::UNKNOWN.into()
+        }
         Ok(status) => status.into(),
         Err(error) => {
-            eprintln!("hugepage-sidecar: {error:#}");
+            complain!("hugepage-sidecar: {}", escape::line(&format!("{error:#}")));
             exit::UNKNOWN.into()
         }
     }

@@ -19,7 +19,9 @@ use crate::exit::{self, Exit};
 use crate::history::HostHistory;
 use crate::oracle::files::WriterOptions;
 use crate::oracle::{self, survey_snapshot};
+use crate::output::escape;
 use crate::output::rows;
+use crate::output::stream::complain;
 use crate::signals::SignalTimer;
 
 /// More errors than these are not logged: messages that differ each time would fill the log.
@@ -86,11 +88,14 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
             reported.report(events.error.map(|error| anyhow::Error::msg(error.to_string())));
         }
         let sizings = survey.sizings(&[], options.reserve_percent);
-        for error in write_files(root, &survey, &sizings, options) {
-            reported.report(Some(error));
+        let errors = write_files(root, &survey, &sizings, options);
+        let has_written = errors.is_empty();
+        for error in errors {
+            // At every survey: a reader of an old file has no other sign that it is old.
+            log_error(&format!("{error:#}"));
         }
         if options.once {
-            return Ok(exit::of_survey(&survey));
+            return Ok(if has_written { exit::of_survey(&survey) } else { exit::UNKNOWN });
         }
         if timer.wait(options.interval.saturating_sub(begun.elapsed())).context("could not wait")? {
             return Ok(exit::OK);
@@ -134,15 +139,19 @@ fn log_message(instance: &str, level: LogLevel, message: &LogMessage) {
 
 fn write_lines(priority: u8, lines: &[String]) {
     let to_journal = std::env::var_os("JOURNAL_STREAM").is_some();
-    for line in lines {
+    for line in lines.iter().map(|line| escape::line(line)) {
         match to_journal {
-            true => eprintln!("<{priority}>{line}"),
-            false => eprintln!("{} {line}", humantime::format_rfc3339_seconds(std::time::SystemTime::now())),
+            true => complain!("<{priority}>{line}"),
+            false => complain!("{} {line}", humantime::format_rfc3339_seconds(std::time::SystemTime::now())),
         }
     }
 }
 
-/// Errors of the sidecar itself. Each is logged once, not at every survey.
+fn log_error(text: &str) {
+    write_lines(4, &[format!("WARNING:  {text}")]);
+}
+
+/// Errors of histories. Each is logged once, not at every survey.
 #[derive(Debug, Default)]
 struct ReportedErrors(Vec<String>);
 
@@ -150,7 +159,7 @@ impl ReportedErrors {
     fn report(&mut self, error: Option<anyhow::Error>) {
         let Some(text) = error.map(|error| format!("{error:#}")) else { return };
         if self.0.len() < MAX_REPORTED_ERRORS && !self.0.contains(&text) {
-            write_lines(4, &[format!("WARNING:  {text}")]);
+            log_error(&text);
             self.0.push(text);
         }
     }

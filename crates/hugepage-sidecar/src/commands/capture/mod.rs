@@ -27,6 +27,7 @@ use self::tree::Omitted;
 use crate::commands::size::sizing::host_sizing;
 use crate::commands::survey::{AccountOptions, SurveyOptions};
 use crate::exit::{self, Exit};
+use crate::output::stream::say;
 use crate::signals::Interrupt;
 use crate::state::DIRECTORY;
 
@@ -97,11 +98,11 @@ fn readme(omitted: &Omitted) -> String {
 }
 
 fn report(dir: &Path, omitted: &Omitted) {
-    println!("{} is a capture of this host. Analyse it with --root.", dir.display());
+    say!("{} is a capture of this host. Analyse it with --root.", dir.display());
     if !omitted.unknown.is_empty() {
-        println!("{} files were omitted because they may contain secrets; README lists them.", omitted.unknown.len());
+        say!("{} files were omitted because they may contain secrets; README lists them.", omitted.unknown.len());
     }
     if !omitted.refused.is_empty() {
-        println!("{} files could not be read. Run this as root to include them.", omitted.refused.len());
+        say!("{} files could not be read. Run this as root to include them.", omitted.refused.len());
     }
 }
