@@ -119,8 +119,9 @@ def test_another_users_cluster_is_not_run(cluster, place):
     Path("/etc/postgresql").mkdir(exist_ok=True)
     answer = sidecar.run("size", "--format", "json", "--state-dir", place, through=["unshare", "--mount", "sh", "-c", script, "sh", config])
     why = {one["instance"]: one["why"] for one in answer.json()["not_counted"]}
-    # The configuration may be refused before its data directory is looked at.
-    assert "belongs to user" in why.get(str(data), "belongs to user") and not (data / "ran").exists()
+    # As the owner of the data directory, nothing of the configuration is read; the program would not be run either.
+    assert any(reason in why[str(data)] for reason in ("its configuration could not be read", "belongs to user"))
+    assert not (data / "ran").exists()
 
 
 def test_nothing_stays_behind(cluster):
