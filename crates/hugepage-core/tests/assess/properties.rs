@@ -75,6 +75,7 @@ fn servers() -> impl Strategy<Value = Server> {
                 hugetlb,
                 limits,
                 reserve_percent,
+                ..Server::default()
             }
         },
     )
@@ -91,8 +92,16 @@ proptest! {
     fn never_recommends_more_than_the_host_holds(server in servers()) {
         let status = server.status();
         if let Some(recommended) = status.recommended {
-            prop_assert!(recommended <= status.capacity.unwrap());
+            prop_assert!(recommended <= status.capacity.unwrap().most);
         }
+    }
+
+    /// With free and available memory, shared memory in base pages, and without a view of others.
+    #[test]
+    fn no_number_is_below_what_is_held_or_above_what_the_host_holds(
+        server in servers(), available in prop::option::of(0..256 * GIB), shmem in 0..64 * GIB, sees_others: bool,
+    ) {
+        super::remedy::check(Server { available, shmem, sees_others, ..server }.facts());
     }
 
     #[test]

@@ -1,133 +1,57 @@
 //! Instructions: how to get huge pages, or keep them.
 
+use crate::Pages;
 use crate::advise::command;
-use crate::advise::message::status_text::StatusText;
-use crate::assess::io_uring;
-use crate::model::{Cause, HugePages, LockLimit, PoolFact};
-use crate::read::cgroup::CgroupLimit;
-use crate::{Bytes, Pages};
-
-/// With a capital letter and a full stop.
-fn sentence(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map(|first| format!("{}{}.", first.to_uppercase(), characters.as_str())).unwrap_or_default()
-}
-
-fn raise(limit: &CgroupLimit, to: Bytes) -> String {
-    format!("set {} to at least {} bytes", limit.path, to.0)
-}
+use crate::advise::message::status_text::{StatusText, is_of_pool};
+use crate::advise::remedy::Remedy;
+use crate::assess::{Outlook, io_uring};
+use crate::model::{Cause, HugePages, PoolFact};
 
 impl StatusText<'_> {
-    /// How to remove `cause`.
-    pub(in crate::advise) fn hint_on(&self, cause: Cause) -> Option<String> {
-        let terms = self.terms();
-        let server = terms.server;
-        let off = terms.setting(HugePages::Off);
-        let restart = format!("restart the {server}");
-        match cause {
-            _ if self.could_land_now() => Some(sentence(&restart)),
-            Cause::MemoryTarget => Some(format!(
-                "Set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET and restart the {server}."
-            )),
-            Cause::ShmGroup => match self.0.facts.lock_limit {
-                Some(LockLimit::ShmGroup { gid }) => {
-                    Some(format!("Run \"sysctl -w vm.hugetlb_shm_group={gid}\" and restart the {server}."))
-                }
-                _ => None,
-            },
-            Cause::MemlockLimit => Some(format!(
-                "Set memlock of the {server}'s owner in limits.conf to at least {} kB and restart the {server} (MOS \
-                 2049901.1).",
-                self.needed_bytes()?.0 >> 10
-            )),
-            Cause::SysvSharedMemory => Some("Set shared_memory_type = mmap and restart the server.".to_owned()),
-            Cause::PageSizeUnsupported => match &self.0.facts.pool {
-                PoolFact::Unsupported(sizes) if !sizes.is_empty() => {
-                    Some("Set huge_page_size = 0, the kernel's default size, and restart the server.".to_owned())
-                }
-                _ => Some(format!("Set {off}, or boot a kernel that has huge pages.")),
-            },
-            Cause::CgroupLimit => {
-                let limit = self.reservation_limit()?;
-                let to = self.limit_needed(limit)?;
-                Some(sentence(&self.steps(&[raise(limit, to), restart])))
-            }
-            Cause::Unknown => None,
-            Cause::Disabled if self.0.does_not_fit() => None,
-            _ if self.0.does_not_fit() => Some(match self.0.facts.huge_page_size?.times(self.free_capacity()) {
-                Bytes(0) => format!("Set {off}: other processes hold all huge pages that this host can hold."),
-                largest => format!("Reduce {} at most {largest}, or set {off}.", terms.reduce),
-            }),
-            Cause::Disabled => {
-                let run = format!("run \"{}\"", self.set_pool(self.0.to_land?)?);
-                let steps = self.steps(&[run, format!("set {}", terms.setting(HugePages::Try)), restart]);
-                Some(sentence(&format!("{steps} to use huge pages")))
-            }
-            Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken => {
-                let run = format!("run \"{}\"", self.set_pool(self.0.to_land?)?);
-                Some(sentence(&self.steps(&[run, restart])))
-            }
+    /// How to get huge pages or keep them: a remedy that is proved to help, else what else can be done.
+    pub(in crate::advise) fn instruction(&self) -> Option<String> {
+        match Remedy::of(self.0) {
+            Some(remedy) => Some(remedy.sentence(self.0)),
+            None if self.0.of_pending => Some(self.of_pending().to_owned()),
+            None => self.without_remedy(),
         }
     }
 
-    /// `steps` in one phrase, after a fault-time limit that would kill the server in huge pages is raised.
-    fn steps(&self, steps: &[String]) -> String {
-        let (limit, needed) = (self.fault_limit(), self.needed_bytes().unwrap_or_default());
-        let limit = limit.filter(|limit| limit.limit < needed).map(|limit| raise(limit, needed));
-        let steps: Vec<_> = limit.iter().chain(steps).map(String::as_str).collect();
-        match steps.split_last() {
-            Some((last, [])) => (*last).to_owned(),
-            Some((last, before)) => format!("{} and {last}", before.join(", ")),
-            None => String::new(),
-        }
-    }
-
-    /// The pages that this host can hold for this server.
-    fn free_capacity(&self) -> Pages {
-        let others = self.0.share.map(|share| share.others).unwrap_or_default();
-        self.0.capacity.unwrap_or_default().saturating_sub(others)
-    }
-
-    pub(in crate::advise) fn set_pool(&self, pages: Pages) -> Option<String> {
-        let size = self.0.facts.huge_page_size?;
-        Some(command::set_pool(size, self.0.facts.is_default(size), pages))
-    }
-
-    /// How to make sure that a restart keeps, or gets, huge pages.
-    pub(in crate::advise) fn hint_on_restart(&self) -> Option<String> {
-        if let Some(cause) = self.lock_refusal() {
-            return self.hint_on(cause);
-        }
-        if self.pool_falls_short() {
-            if self.0.does_not_fit() {
-                return self.hint_on(Cause::PoolTooSmall);
+    fn of_pending(&self) -> &'static str {
+        match self.0.forecast.cause {
+            Some(cause) if is_of_pool(cause) && self.0.outlook != Outlook::Unknown => {
+                "See hugepage_recommendations for the largest value that fits: this host cannot hold so many huge pages."
             }
-            return Some(format!("Run \"{}\".", self.set_pool(self.0.to_land?)?));
+            _ => "Call hugepage_preflight() for the details.",
         }
-        let (limit, needed) = (self.reservation_limit()?, self.needed_bytes()?);
-        let is_short = limit.room_without(self.own_bytes()) < needed;
-        is_short.then_some(sentence(&raise(limit, self.limit_needed(limit)?)))
+    }
+
+    fn without_remedy(&self) -> Option<String> {
+        let off = self.terms().setting(HugePages::Off);
+        match (self.0.cause?, &self.0.facts.pool) {
+            (Cause::PageSizeUnsupported, PoolFact::Unsupported(sizes)) if sizes.is_empty() => {
+                Some(format!("Set {off}, or boot a kernel that has huge pages."))
+            }
+            (cause, _) if is_of_pool(cause) && self.0.does_not_fit() => {
+                Some(format!("Set {off}: other processes hold all huge pages that this host can hold."))
+            }
+            _ => None,
+        }
     }
 
     /// So that a restart after a crash keeps huge pages.
     pub(in crate::advise) fn hint_on_crash(&self) -> Option<String> {
-        if self.pool_falls_short() || self.0.facts.kept_at_crash.at_most == Pages(0) {
-            return self.hint_on_restart();
+        if self.0.facts.kept_at_crash.at_most == Pages(0) {
+            return self.instruction();
         }
-        let worker = "set io_method = worker and restart the server";
         if self.0.does_not_fit() {
-            return Some(sentence(worker));
+            return Some("Set io_method = worker and restart the server.".to_owned());
         }
-        let pool = self.set_pool(self.0.to_land?)?;
-        Some(format!("Run \"{pool}\", which is enough for {} crashes, or {worker}.", io_uring::CRASHES))
-    }
-
-    pub(in crate::advise) fn raise_fault_limit(&self) -> Option<String> {
-        Some(sentence(&raise(self.fault_limit()?, self.size())))
-    }
-
-    /// What a cgroup must allow for the server to start in huge pages beside its other processes.
-    fn limit_needed(&self, limit: &CgroupLimit) -> Option<Bytes> {
-        Some(limit.usage.saturating_sub(self.own_bytes()).saturating_add(self.needed_bytes()?))
+        let size = self.0.facts.huge_page_size?;
+        let pool = command::set_pool(size, self.0.facts.is_default(size), self.0.to_land?);
+        Some(format!(
+            "Run \"{pool}\", which is enough for {} crashes, or set io_method = worker and restart the server.",
+            io_uring::CRASHES
+        ))
     }
 }
