@@ -26,7 +26,7 @@ pytestmark = pytest.mark.any_major
 
 SYSCTL_FILE = Path("/etc/sysctl.d/90-postgresql-hugepages.conf")
 TMPFILES_FILE = Path("/etc/tmpfiles.d/postgresql-hugepages.conf")
-LOCK_FILE = Path("/run/lock/hugepage-sidecar.lock")
+LOCK_FILE = Path("/run/hugepage-sidecar/apply.lock")
 
 
 @pytest.fixture
@@ -243,7 +243,8 @@ def test_two_at_once(small):
 
 
 def test_the_lock_is_nobodys_else(small):
-    """A file that another user has made in the directory that all may write to is not trusted."""
+    """A link in its place is not followed, and a directory that other users can write to is not trusted."""
+    LOCK_FILE.parent.mkdir(exist_ok=True)
     LOCK_FILE.unlink(missing_ok=True)
     target = small.directory / "none"
     LOCK_FILE.symlink_to(target)
@@ -252,6 +253,12 @@ def test_the_lock_is_nobodys_else(small):
         assert answer.status == UNKNOWN and str(LOCK_FILE) in answer.stderr
     finally:
         LOCK_FILE.unlink()
+    LOCK_FILE.parent.chmod(0o777)
+    try:
+        answer = sidecar.run("apply", "--pages", small.numbers().nr + 1)
+        assert answer.status == UNKNOWN and "other users can write" in answer.stderr
+    finally:
+        LOCK_FILE.parent.chmod(0o755)
     with open(LOCK_FILE, "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert sidecar.run("apply", "--pages", small.numbers().nr + 1).status == UNKNOWN

@@ -31,7 +31,7 @@ const CALLS: [&str; 22] = [
     ".canonicalize()",
 ];
 
-const ALLOWED: [(&str, &str); 18] = [
+const ALLOWED: [(&str, &str); 21] = [
     ("crates/hugepage-core/src/read/beneath.rs", "the door's steps, all with O_PATH"),
     ("crates/hugepage-core/src/read/instance_files.rs", "the door"),
     ("crates/hugepage-core/src/read/root.rs", "the kernel's files, and trees step by step"),
@@ -43,11 +43,14 @@ const ALLOWED: [(&str, &str); 18] = [
     ("crates/hugepage-sidecar/src/commands/apply/kernel_pool.rs", "/proc/sys and /sys"),
     ("crates/hugepage-sidecar/src/commands/apply/lock.rs", "the sidecar's own lock"),
     ("crates/hugepage-sidecar/src/commands/capture/mod.rs", "the captured tree"),
-    ("crates/hugepage-sidecar/src/commands/capture/tree.rs", "the captured tree"),
+    ("crates/hugepage-sidecar/src/commands/capture/copy.rs", "the captured tree"),
+    ("crates/hugepage-sidecar/src/commands/capture/tree.rs", "asks the door again"),
     ("crates/hugepage-sidecar/src/commands/report.rs", "output that the command line names"),
     ("crates/hugepage-sidecar/src/commands/watch.rs", "the sidecar's own directory of histories"),
     ("crates/hugepage-sidecar/src/oracle/directory.rs", "output that the command line names"),
-    ("crates/hugepage-sidecar/src/stopped_clusters.rs", "the program that is run"),
+    ("crates/hugepage-sidecar/src/stopped_clusters.rs", "whether a program exists"),
+    ("crates/hugepage-sidecar/src/stopped_clusters/child.rs", "/proc/self/fd"),
+    ("crates/hugepage-sidecar/src/stopped_clusters/trust.rs", "who owns the program, and what it would read"),
     ("src/history.rs", "the server's own directory"),
     ("src/preflight/", "the server's own files, by the server's own user"),
 ];

@@ -18,6 +18,8 @@ mod stored_history;
 
 use std::io::Write;
 
+use crate::output::escape;
+use crate::output::stream::complain;
 use clap::Parser;
 use clap::error::ErrorKind;
 
@@ -35,9 +37,13 @@ fn main() -> std::process::ExitCode {
         }
     };
     match cli.run() {
+        Ok(_) if output::stream::has_failed() => {
+            complain!("hugepage-sidecar: could not write all output");
+            exit::UNKNOWN.into()
+        }
         Ok(status) => status.into(),
         Err(error) => {
-            eprintln!("hugepage-sidecar: {error:#}");
+            complain!("hugepage-sidecar: {}", escape::line(&format!("{error:#}")));
             exit::UNKNOWN.into()
         }
     }

@@ -18,6 +18,14 @@ pub fn history_file(directory: &Path, kind: &str, name: &str) -> PathBuf {
     directory.join(format!("{kind}-{tail}.history"))
 }
 
+/// Whether [`history_file`] gives such a name.
+pub fn is_history_file(name: &str) -> bool {
+    name.ends_with(".history")
+        && name
+            .split_once('-')
+            .is_some_and(|(kind, _)| ["postgresql", "oracle", "asm", "mgmtdb", "apx", "ios"].contains(&kind))
+}
+
 /// Identity that the records of an instance on `machine` speak of. An Oracle instance stays what it is when it moves to another
 /// ORACLE_HOME, as patches make it do.
 pub fn instance_identity(instance: &Instance, machine: String) -> InstanceIdentity {

@@ -1,12 +1,12 @@
 //! PostgreSQL clusters that are configured on this host and not running: their locations, and the huge pages that
 //! `postgres -C` reports for them.
 
+mod child;
+mod trust;
+
 use std::collections::BTreeSet;
-use std::io::Read;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hugepage_core::Notes;
 use hugepage_core::Pages;
@@ -150,11 +150,15 @@ fn shared_memory_pages(
             "PostgreSQL {major} reports its need only while running: start it, or check its shared_buffers"
         ));
     }
-    let owner = files.owner(&cluster.data.to_string_lossy()).map_err(|error| error.to_string())?;
+    let account = trust::owner_of(&cluster.data)?;
     let me = rustix::process::geteuid();
-    if owner.uid == 0 || !(me.is_root() || me.as_raw() == owner.uid) {
-        return Err(format!("only root and the owner of the cluster (user {}) can run postgres -C", owner.uid));
+    if !me.is_root() && me != account.uid {
+        return Err(format!(
+            "only root and the owner of the cluster (user {}) can run postgres -C",
+            account.uid.as_raw()
+        ));
     }
+    trust::check_configuration(config, account)?;
     let opts = files.read_text(&inside("postmaster.opts"), limit::POSTMASTER_OPTS).unwrap_or_default();
     let last_started = opts.split(" \"").next().filter(|program| program.starts_with('/')).map(PathBuf::from);
     let packaged = ["/usr/lib/postgresql/{}/bin/postgres", "/usr/pgsql-{}/bin/postgres"];
@@ -162,46 +166,23 @@ fn shared_memory_pages(
     let program = last_started.into_iter().chain(packaged).find(|path| path.is_file());
     let program = program.ok_or_else(|| format!("no postgres program of version {major} was found"))?;
 
-    let mut command = Command::new(&program);
+    let program = trust::check_program(&program, account)?;
+
     // Settings of the last start's command line, and Debian's separate configuration file.
-    let arguments: Vec<String> = postmaster_opts::settings(&postmaster_opts::arguments(&opts))
+    let settings = postmaster_opts::settings(&postmaster_opts::arguments(&opts))
         .into_iter()
         .filter(|(name, _)| name != "data_directory" && name != "config_file")
-        .flat_map(|(name, value)| ["-c".to_owned(), format!("{name}={value}")])
-        .collect();
-    command.arg("-D").arg(&cluster.data).arg("-c").arg(format!("config_file={}", config.display()));
+        .map(|(name, value)| format!("{name}={value}"));
+    let config_file = format!("config_file={}", config.display());
     // The TLS keys may be readable only by a supplementary group, which is not set here.
-    command.args(arguments).args(["-c", "ssl=off"]).arg("-C").arg("shared_memory_size_in_huge_pages");
-    command.env_clear().env("LC_ALL", "C").current_dir("/").stdin(Stdio::null());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    if me.is_root() {
-        // The standard library also drops the supplementary groups.
-        command.uid(owner.uid).gid(owner.gid);
-    }
-    command.process_group(0);
-    let child = command.spawn().map_err(|error| format!("could not run {}: {error}", program.display()))?;
-    wait_for_answer(child)
-}
-
-fn wait_for_answer(mut child: Child) -> Result<Pages, String> {
-    let begun = Instant::now();
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if begun.elapsed() < ANSWER_TIMEOUT => std::thread::sleep(Duration::from_millis(5)),
-            Ok(None) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(format!("postgres -C did not end within {} s", ANSWER_TIMEOUT.as_secs()));
-            }
-            Err(error) => return Err(error.to_string()),
-        }
-    };
-    let (mut answer, mut errors) = (String::new(), String::new());
-    let _ = child.stdout.take().map(|mut out| out.read_to_string(&mut answer));
-    let _ = child.stderr.take().map(|mut err| err.read_to_string(&mut errors));
-    match (status.success(), answer.trim().parse()) {
+    let settings = [config_file].into_iter().chain(settings).chain(["ssl=off".to_owned()]);
+    let mut arguments = vec!["-D".to_owned(), cluster.data.display().to_string()];
+    arguments.extend(settings.flat_map(|setting| ["-c".to_owned(), setting]));
+    arguments.extend(["-C", "shared_memory_size_in_huge_pages"].map(str::to_owned));
+    let output = child::run(&program, &arguments, account, ANSWER_TIMEOUT);
+    let output = output.map_err(|why| format!("postgres -C failed: {why}"))?;
+    match (output.is_success, output.stdout.trim().parse()) {
         (true, Ok(pages)) => Ok(Pages(pages)),
-        _ => Err(format!("postgres -C failed: {}", errors.lines().next().unwrap_or("no message"))),
+        _ => Err(format!("postgres -C failed: {}", output.stderr.lines().next().unwrap_or("no message"))),
     }
 }

@@ -1,5 +1,7 @@
 //! Complete commands for the administrator.
 
+use std::borrow::Cow;
+
 use crate::{PageSize, Pages};
 
 /// Sets the pool of `size` to `pages` until the next boot.
@@ -23,4 +25,43 @@ pub fn reserve_at_boot(size: PageSize, pages: Pages) -> String {
         "grubby --update-kernel=ALL --args=\"hugepagesz={size} hugepages={pages}\" || (echo \
          'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz={size} hugepages={pages}\"' >> /etc/default/grub && update-grub)"
     )
+}
+
+/// A word for a shell: as it is where no character has a meaning to it, in quotes otherwise. Line breaks and other control
+/// characters are in `$'...'` (POSIX 2024, bash, ksh), so that a command stays one line that a terminal shows as it is.
+pub fn quoted(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.into();
+    }
+    if !word.contains(char::is_control) {
+        return format!("'{}'", word.replace('\'', "'\\''")).into();
+    }
+    let escaped = |c: char| match c {
+        '\'' | '\\' => format!("\\{c}"),
+        // All bytes of the character in octal.
+        c if c.is_control() => c.to_string().bytes().map(|byte| format!("\\{byte:03o}")).collect(),
+        c => c.to_string(),
+    };
+    format!("$'{}'", word.chars().map(escaped).collect::<String>()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_shell_takes_a_quoted_word_as_one() {
+        assert_eq!(quoted("/sys/fs/cgroup/a-b.slice/hugetlb.2MB.max"), "/sys/fs/cgroup/a-b.slice/hugetlb.2MB.max");
+        for word in
+            ["a b", "$(touch /tmp/x)", "`id`", "it's", "", "a;b", "*", "~", "\\", "a\nb", "\x1b[31m'\\", "\u{9b}"]
+        {
+            let quoted = quoted(word);
+            assert!(!quoted.contains(char::is_control), "{quoted}");
+            let said = Command::new("bash").args(["-c", &format!("printf %s {quoted}")]).output().unwrap();
+            assert_eq!(String::from_utf8(said.stdout).unwrap(), word, "{quoted}");
+        }
+    }
 }

@@ -9,6 +9,8 @@ use hugepage_core::read::Root;
 
 use super::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
+use crate::output::escape;
+use crate::output::stream::say;
 
 /// Options of `check`.
 #[derive(Clone, Debug, Args)]
@@ -31,10 +33,10 @@ pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
         None => survey.instances.retain(Instance::counts),
     }
     let exit = if survey.instances.is_empty() { exit::UNKNOWN } else { exit::of_survey(&survey) };
-    println!(
+    say!(
         "HUGEPAGES {} - {}{}",
         exit.name(),
-        worst_message(&survey, options.instance.as_deref()),
+        escape::line(&worst_message(&survey, options.instance.as_deref())),
         performance_data(&survey, &sizings)
     );
     Ok(exit)

@@ -10,6 +10,9 @@ use hugepage_core::read::Root;
 use crate::atomic_file;
 use crate::commands::survey::{SurveyOptions, survey_with_history};
 use crate::exit::{self, Exit};
+use crate::output::escape;
+use crate::output::stream::{complain, stdout};
+use std::io::Write;
 
 /// Options of `metrics`.
 #[derive(Clone, Debug, Args)]
@@ -27,9 +30,9 @@ pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
     let text = text(&MetricsSnapshot::from(&survey));
     match &options.textfile {
         Some(path) => atomic_file::write(path, text.as_bytes(), 0o644).with_context(|| path.display().to_string())?,
-        None => print!("{text}"),
+        None => stdout().write_all(text.as_bytes())?,
     }
     let notes = survey.instances.iter().flat_map(|instance| &instance.notes).chain(&survey.notes);
-    notes.for_each(|note| eprintln!("hugepage-sidecar: {note}"));
+    notes.for_each(|note| complain!("hugepage-sidecar: {}", escape::line(note)));
     Ok(exit::OK)
 }

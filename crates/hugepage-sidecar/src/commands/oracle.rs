@@ -13,6 +13,7 @@ use crate::oracle::files::WriterOptions;
 use crate::oracle::scripts::{self, Script, ScriptSettings};
 use crate::oracle::snapshot::OracleSnapshot;
 use crate::oracle::{self, json_snapshot, survey_snapshot};
+use crate::output::stream::stdout;
 
 /// Commands for Oracle Database.
 #[derive(Debug, Subcommand)]
@@ -66,7 +67,7 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
         OracleCommand::Write { dir, access, records: true, .. } => {
             for line in io::stdin().lock().lines() {
                 let snapshot_id = oracle::write(dir, &json_snapshot::parse(&line?)?, access)?;
-                writeln!(io::stdout(), "{snapshot_id}")?;
+                writeln!(stdout(), "{snapshot_id}")?;
             }
         }
         OracleCommand::Write { dir, access, survey, .. } => {
@@ -75,7 +76,7 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
         OracleCommand::Print { file, survey } => {
             let text =
                 oracle::text(file, &snapshot(root, survey)).with_context(|| format!("there is no file {file}"))?;
-            io::stdout().write_all(text.as_bytes())?;
+            stdout().write_all(text.as_bytes())?;
         }
         OracleCommand::InstallSql(names) => print(Script::Install, names)?,
         OracleCommand::UpgradeSql(names) => print(Script::Upgrade, names)?,
@@ -94,6 +95,6 @@ fn snapshot(root: &Root, options: &SurveyOptions) -> OracleSnapshot {
 }
 
 fn print(script: Script, settings: &ScriptSettings) -> Result<()> {
-    io::stdout().write_all(scripts::render(script, settings)?.as_bytes())?;
+    stdout().write_all(scripts::render(script, settings)?.as_bytes())?;
     Ok(())
 }

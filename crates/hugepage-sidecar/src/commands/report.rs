@@ -12,6 +12,7 @@ use crate::atomic_file;
 use crate::commands::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
 use crate::output::rows::host;
+use crate::output::stream::stdout;
 use crate::report::{self, ReportScope};
 
 /// The report is readable by all users: it contains no secrets.
@@ -41,7 +42,7 @@ pub fn run(root: &Root, options: &ReportOptions) -> anyhow::Result<Exit> {
 
 fn write(path: &Path, html: &[u8]) -> anyhow::Result<()> {
     if path == Path::new("-") {
-        return Ok(std::io::stdout().write_all(html)?);
+        return Ok(stdout().write_all(html)?);
     }
     // Renaming a file onto a device such as /dev/null, or onto a link, would replace it.
     match fs::symlink_metadata(path) {

@@ -6,7 +6,9 @@ use hugepage_core::read::Root;
 
 use super::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
+use crate::output::escape;
 use crate::output::rows::{HostOutput, InstanceRow, PoolOutput, RecommendationOutput, host};
+use crate::output::stream::{say, stdout};
 use crate::output::table::{colored, or_unknown, size, table, wrapped};
 use crate::output::{Format, json};
 
@@ -33,7 +35,7 @@ pub fn run(root: &Root, options: &StatusOptions) -> anyhow::Result<Exit> {
 
 /// One line per instance. A list is one field, with semicolons between its parts; of an object only the values are printed.
 fn csv(out: &HostOutput) -> anyhow::Result<()> {
-    let mut writer = csv::Writer::from_writer(std::io::stdout());
+    let mut writer = csv::Writer::from_writer(stdout());
     for (index, row) in out.instances.iter().enumerate() {
         let serde_json::Value::Object(fields) = serde_json::to_value(row)? else { continue };
         if index == 0 {
@@ -48,7 +50,7 @@ fn csv(out: &HostOutput) -> anyhow::Result<()> {
 fn field(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::Null => String::new(),
-        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::String(text) => escape::line(text).into_owned(),
         serde_json::Value::Array(parts) => parts.iter().map(field).collect::<Vec<_>>().join("; "),
         serde_json::Value::Object(named) => named.values().map(field).collect::<Vec<_>>().join(":"),
         other => other.to_string(),
@@ -56,7 +58,7 @@ fn field(value: &serde_json::Value) -> String {
 }
 
 fn print(out: &HostOutput, survey: &Survey) {
-    println!("{}  {}\n", out.host_name.as_deref().unwrap_or("unknown host"), out.taken_at);
+    say!("{}  {}\n", escape::line(out.host_name.as_deref().unwrap_or("unknown host")), out.taken_at);
     if !out.instances.is_empty() {
         let mut rows =
             table(&["INSTANCE", "LANDED", "MEMORY", "NEEDED", "USED", "MISSING", "PAGE TABLES", "MEMLOCK"], 2);
@@ -72,7 +74,7 @@ fn print(out: &HostOutput, survey: &Survey) {
                 if row.memlock_unlimited == Some(true) { "unlimited".into() } else { size(row.memlock).into() },
             ]);
         }
-        println!("{}\n", rows.trim_fmt());
+        say!("{}\n", rows.trim_fmt());
         out.instances.iter().zip(&survey.instances).for_each(|(row, instance)| {
             let pieces = instance.memory.iter().flat_map(|memory| memory.by_page_size());
             let pieces: Vec<_> = pieces
@@ -90,26 +92,26 @@ fn print(out: &HostOutput, survey: &Survey) {
     let is_in_message =
         |one: &&RecommendationOutput| one.command.as_ref().is_some_and(|command| out.message.contains(command));
     for one in out.recommendations.iter().filter(|one| one.instance.is_none() && !is_in_message(one)) {
-        println!();
+        say!();
         print_recommendation(one, 0);
     }
     for note in &out.notes {
-        println!("{}", wrapped(&format!("note: {note}"), 0, 2));
+        say!("{}", wrapped(&format!("note: {note}"), 0, 2));
     }
-    println!("\n{}", wrapped(&format!("{}: {}", out.verdict.to_uppercase(), out.message), 0, 2));
+    say!("\n{}", wrapped(&format!("{}: {}", out.verdict.to_uppercase(), out.message), 0, 2));
 }
 
 fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'a RecommendationOutput>, pieces: &str) {
     let sources = if row.evidence.is_empty() { "nothing".to_owned() } else { row.evidence.join(", ") };
     let pieces = if pieces.is_empty() { String::new() } else { format!("{pieces}; ") };
-    println!("{}", wrapped(&format!("{}: {pieces}seen in {sources}", label(row)), 0, 2));
+    say!("{}", wrapped(&format!("{}: {pieces}seen in {sources}", label(row)), 0, 2));
     if let Some(why) = &row.not_counted_because {
-        println!("{}", wrapped(&format!("not counted: {why}"), 2, 4));
+        say!("{}", wrapped(&format!("not counted: {why}"), 2, 4));
     }
     if row.verdict != "ok" {
-        println!("{}", wrapped(&format!("{}: {}", row.verdict, row.message), 2, 4));
+        say!("{}", wrapped(&format!("{}: {}", row.verdict, row.message), 2, 4));
         if let Some(hint) = &row.hint {
-            println!("{}", wrapped(hint, 2, 4));
+            say!("{}", wrapped(hint, 2, 4));
         }
     }
     // Skip recommendations that the message already contains.
@@ -117,15 +119,15 @@ fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'
         print_recommendation(one, 2);
     }
     for note in &row.notes {
-        println!("{}", wrapped(&format!("note: {note}"), 2, 4));
+        say!("{}", wrapped(&format!("note: {note}"), 2, 4));
     }
-    println!();
+    say!();
 }
 
 fn print_recommendation(one: &RecommendationOutput, indent: usize) {
-    println!("{}", wrapped(&format!("{}: {}: {}", one.severity, one.setting, one.reason), indent, indent + 2));
+    say!("{}", wrapped(&format!("{}: {}: {}", one.severity, one.setting, one.reason), indent, indent + 2));
     if let Some(command) = &one.command {
-        println!("{}", wrapped(command, indent, indent + 2));
+        say!("{}", wrapped(command, indent, indent + 2));
     }
 }
 
@@ -145,14 +147,14 @@ fn print_pools(pools: &[PoolOutput]) {
             pool.recommended_nr_hugepages.map_or(String::new(), |pages| pages.to_string()),
         ]);
     }
-    println!("{}", rows.trim_fmt());
+    say!("{}", rows.trim_fmt());
 }
 
 /// The kind and the name of an instance; a long path is cut at its beginning.
 fn label(row: &InstanceRow) -> String {
     const MAX_NAME_CHARS: usize = 21;
     let kind = if row.kind == "postgresql" { "pg" } else { &row.kind };
-    let name: Vec<char> = row.name.chars().collect();
+    let name: Vec<char> = escape::line(&row.name).chars().collect();
     let shown: String = match name.len() {
         length if length > MAX_NAME_CHARS => {
             std::iter::once('…').chain(name[length - MAX_NAME_CHARS + 1..].iter().copied()).collect()

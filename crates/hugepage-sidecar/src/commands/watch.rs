@@ -1,15 +1,16 @@
 //! `watch`: surveys the host at an interval, logs changes as the worker of the PostgreSQL extension does, keeps the
 //! history of each instance, and writes files for other programs.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
 use clap::Args;
 use hugepage_core::advise::events::LogLevel;
 use hugepage_core::advise::log::LogMessage;
 use hugepage_core::assess::Sizing;
-use hugepage_core::collect::instances::{Survey, survey_for};
+use hugepage_core::collect::instances::{Instance, Survey, survey_for};
 use hugepage_core::metrics::{MetricsSnapshot, text};
 use hugepage_core::read::Root;
 
@@ -19,11 +20,20 @@ use crate::exit::{self, Exit};
 use crate::history::HostHistory;
 use crate::oracle::files::WriterOptions;
 use crate::oracle::{self, survey_snapshot};
+use crate::output::escape;
 use crate::output::rows;
+use crate::output::stream::complain;
 use crate::signals::SignalTimer;
+use crate::state;
 
 /// More errors than these are not logged: messages that differ each time would fill the log.
 const MAX_REPORTED_ERRORS: usize = 50;
+
+/// How often old histories are removed.
+const PRUNE_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
+/// History files that are kept besides those of running instances: those written to last, and none that nothing was written to for this time.
+const MAX_HISTORIES: usize = 1000;
+const MAX_HISTORY_AGE: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
 /// Options of `watch`.
 #[derive(Debug, Args)]
@@ -75,6 +85,7 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
     let mut timer = SignalTimer::new().context("could not catch signals")?;
     let mut history = HostHistory::open(root, &options.state_dir);
     let mut reported = ReportedErrors::default();
+    let mut pruned: Option<Instant> = None;
     loop {
         let begun = Instant::now();
         let mut survey = survey_for(root, options.reserve_percent, &options.accounts.service_account);
@@ -85,15 +96,42 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
             // The message of the error contains its source.
             reported.report(events.error.map(|error| anyhow::Error::msg(error.to_string())));
         }
+        if root.is_live() && options.history_size > 0 && pruned.is_none_or(|at| at.elapsed() > PRUNE_INTERVAL) {
+            let of_running = |one: &Instance| state::history_file(&options.state_dir, &one.kind.to_string(), &one.name);
+            prune(&options.state_dir, &survey.instances.iter().map(of_running).collect());
+            pruned = Some(begun);
+        }
         let sizings = survey.sizings(&[], options.reserve_percent);
-        for error in write_files(root, &survey, &sizings, options) {
-            reported.report(Some(error));
+        let errors = write_files(root, &survey, &sizings, options);
+        let has_written = errors.is_empty();
+        for error in errors {
+            // At every survey: a reader of an old file has no other sign that it is old.
+            log_error(&format!("{error:#}"));
         }
         if options.once {
-            return Ok(exit::of_survey(&survey));
+            return Ok(if has_written { exit::of_survey(&survey) } else { exit::UNKNOWN });
         }
         if timer.wait(options.interval.saturating_sub(begun.elapsed())).context("could not wait")? {
             return Ok(exit::OK);
+        }
+    }
+}
+
+/// Removes the history files of instances that are long gone. An instance can be created and dropped any number of times.
+fn prune(directory: &Path, of_running: &BTreeSet<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    let mut histories: Vec<(SystemTime, PathBuf)> = entries
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_name().to_str().is_some_and(state::is_history_file))
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .filter(|entry| !of_running.contains(&entry.path()))
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    histories.sort_unstable_by(|one, other| other.cmp(one));
+    for (index, (modified, path)) in histories.iter().enumerate() {
+        if index >= MAX_HISTORIES || modified.elapsed().is_ok_and(|age| age > MAX_HISTORY_AGE) {
+            // One that remains is tried again a day later.
+            let _ = std::fs::remove_file(path);
         }
     }
 }
@@ -134,15 +172,19 @@ fn log_message(instance: &str, level: LogLevel, message: &LogMessage) {
 
 fn write_lines(priority: u8, lines: &[String]) {
     let to_journal = std::env::var_os("JOURNAL_STREAM").is_some();
-    for line in lines {
+    for line in lines.iter().map(|line| escape::line(line)) {
         match to_journal {
-            true => eprintln!("<{priority}>{line}"),
-            false => eprintln!("{} {line}", humantime::format_rfc3339_seconds(std::time::SystemTime::now())),
+            true => complain!("<{priority}>{line}"),
+            false => complain!("{} {line}", humantime::format_rfc3339_seconds(std::time::SystemTime::now())),
         }
     }
 }
 
-/// Errors of the sidecar itself. Each is logged once, not at every survey.
+fn log_error(text: &str) {
+    write_lines(4, &[format!("WARNING:  {text}")]);
+}
+
+/// Errors of histories. Each is logged once, not at every survey.
 #[derive(Debug, Default)]
 struct ReportedErrors(Vec<String>);
 
@@ -150,8 +192,43 @@ impl ReportedErrors {
     fn report(&mut self, error: Option<anyhow::Error>) {
         let Some(text) = error.map(|error| format!("{error:#}")) else { return };
         if self.0.len() < MAX_REPORTED_ERRORS && !self.0.contains(&text) {
-            write_lines(4, &[format!("WARNING:  {text}")]);
+            log_error(&text);
             self.0.push(text);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+
+    use super::*;
+
+    #[test]
+    fn keep_a_bounded_number_of_histories() {
+        let directory = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let create = |name: &str, age: u64| {
+            let file = File::create(directory.path().join(name)).unwrap();
+            file.set_modified(now - Duration::from_secs(age)).unwrap();
+        };
+        let day = 24 * 60 * 60;
+        create("oracle-ancient.history", 401 * day);
+        create("00000002.history", 401 * day);
+        for index in 0..MAX_HISTORIES as u64 + 3 {
+            create(&format!("postgresql-{index}.history"), index);
+        }
+        create("oracle-running.history", 500 * day);
+        prune(directory.path(), &BTreeSet::from([directory.path().join("oracle-running.history")]));
+        let is_kept = |name: &str| directory.path().join(name).exists();
+        assert!(is_kept("oracle-running.history"));
+        assert!(!is_kept("oracle-ancient.history") && is_kept("00000002.history"));
+        assert!(
+            is_kept("postgresql-0.history")
+                && is_kept("postgresql-999.history")
+                && !is_kept("postgresql-1000.history")
+                && !is_kept("postgresql-1002.history")
+        );
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), MAX_HISTORIES + 2);
     }
 }

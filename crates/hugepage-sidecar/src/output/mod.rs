@@ -1,8 +1,11 @@
 //! Output formats: tables for people, JSON and CSV for programs. Nothing is decided here.
 
+pub mod escape;
 pub mod rows;
+pub mod stream;
 pub mod table;
 
+use crate::output::stream::say;
 use clap::ValueEnum;
 
 /// An output format.
@@ -19,6 +22,6 @@ pub enum Format {
 
 /// Prints `document` as JSON.
 pub fn json(document: &impl serde::Serialize) -> anyhow::Result<()> {
-    println!("{}", serde_json::to_string_pretty(document)?);
+    say!("{}", serde_json::to_string_pretty(document)?);
     Ok(())
 }

@@ -4,6 +4,8 @@ use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets
 use hugepage_core::Bytes;
 use hugepage_core::assess::Severity;
 
+use super::escape;
+
 /// The width of output in columns, unless it goes to a terminal that reports its width; a serial console does not.
 const DEFAULT_WIDTH: u16 = 80;
 
@@ -53,5 +55,6 @@ pub fn wrapped(text: &str, first: usize, rest: usize) -> String {
     let options = textwrap::Options::new(usize::from(DEFAULT_WIDTH)).initial_indent(&first).subsequent_indent(&rest);
     let options = options.break_words(false).word_splitter(textwrap::WordSplitter::NoHyphenation);
     // Names may contain line breaks, which would look like lines of this program.
-    textwrap::fill(&text.split_ascii_whitespace().collect::<Vec<_>>().join(" "), options)
+    let text = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    textwrap::fill(&escape::line(&text), options)
 }

@@ -2,6 +2,7 @@
 
 use super::SizeOf;
 use crate::Bytes;
+use crate::advise::command;
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::assess::Severity;
@@ -52,7 +53,7 @@ fn row(severity: Severity, limit: &CgroupLimit, wanted: Bytes, reason: String) -
         current: Some(limit.limit.0.to_string()),
         recommended: Some(wanted.0.to_string()),
         reason,
-        command: Some(format!("echo {} > {}", wanted.0, limit.path)),
+        command: Some(format!("echo {} > {}", wanted.0, command::quoted(&limit.path))),
         takes_effect: Effect::Now,
         saves: None,
     }

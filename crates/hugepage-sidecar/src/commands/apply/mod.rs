@@ -24,6 +24,7 @@ use self::plan::{HostState, Plan, Refusal};
 use self::steps::{Outcome, Reclaim, Resize, resize};
 use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
+use crate::output::stream::{complain, say};
 use crate::signals::Interrupt;
 
 /// Options of `apply`.
@@ -57,7 +58,7 @@ pub struct ApplyOptions {
 /// Runs the command.
 pub fn run(root: &Root, options: &ApplyOptions) -> anyhow::Result<Exit> {
     if !root.is_live() {
-        eprintln!("hugepage-sidecar: apply changes this host and cannot be combined with --root");
+        complain!("hugepage-sidecar: apply changes this host and cannot be combined with --root");
         return Ok(exit::USAGE);
     }
     let pool = KernelPool::new(root, options.page_size, options.reserve_percent)?;
@@ -75,16 +76,16 @@ pub fn run(root: &Root, options: &ApplyOptions) -> anyhow::Result<Exit> {
 fn set_pool(options: &ApplyOptions, root: &Root, mut pool: KernelPool<'_>, pages: Pages) -> anyhow::Result<Exit> {
     if options.dry_run {
         let plan = plan(options, root, &pool.state()?, pages)?;
-        println!("{}", preview(root, pool.size(), plan));
+        say!("{}", preview(root, pool.size(), plan));
         if options.persist {
             let setting = setting(root, pool.size(), pages)?;
-            println!("{} would contain: {}", setting.file, setting.line());
+            say!("{} would contain: {}", setting.file, setting.line());
         }
         return Ok(exit::OK);
     }
 
     pool.check_writable()?;
-    let _lock = Lock::take(Path::new(lock::PATH))?;
+    let _lock = Lock::take(Path::new(lock::DIRECTORY))?;
     // From here on a signal is handled between steps, so that the pool is always restored.
     let interrupt = Interrupt::catch().context("could not catch signals")?;
     let before = pool.state()?;
@@ -93,15 +94,15 @@ fn set_pool(options: &ApplyOptions, root: &Root, mut pool: KernelPool<'_>, pages
     match outcome {
         Ok(Outcome::Reached) => {}
         Ok(outcome) => {
-            eprintln!("hugepage-sidecar: {}", failure(outcome, pool.size(), plan, options));
+            complain!("hugepage-sidecar: {}", failure(outcome, pool.size(), plan, options));
             return roll_back(&mut pool, &before);
         }
         Err(error) => {
-            eprintln!("hugepage-sidecar: {error:#}");
+            complain!("hugepage-sidecar: {error:#}");
             return roll_back(&mut pool, &before);
         }
     }
-    println!("{}", done(pool.size(), plan));
+    say!("{}", done(pool.size(), plan));
     persist(options, root, pool.size(), pages)?;
     Ok(exit::OK)
 }
@@ -147,12 +148,12 @@ fn roll_back(pool: &mut KernelPool<'_>, before: &HostState) -> anyhow::Result<Ex
     let outcome = resize(pool, request, &|| false, &mut |_| {});
     let kept = pool.state()?.pool.persistent();
     if kept == before.pool.persistent() {
-        eprintln!("The pool keeps {kept} pages of {size}, as before.");
+        complain!("The pool keeps {kept} pages of {size}, as before.");
         return Ok(exit::WARNING);
     }
-    eprintln!("The pool keeps {kept} pages of {size}; before it kept {}.", before.pool.persistent());
+    complain!("The pool keeps {kept} pages of {size}; before it kept {}.", before.pool.persistent());
     if target != before.pool.persistent() && kept == target {
-        eprintln!("Other processes have taken pages meanwhile and keep them.");
+        complain!("Other processes have taken pages meanwhile and keep them.");
         return Ok(exit::WARNING);
     }
     outcome?;
@@ -172,9 +173,9 @@ fn persist(options: &ApplyOptions, root: &Root, size: PageSize, pages: Pages) ->
     if options.persist {
         let setting = setting(root, size, pages)?;
         setting.write(root).context("the pool is set, but not for the next boot")?;
-        println!("{} sets it at every boot.", setting.file);
+        say!("{} sets it at every boot.", setting.file);
         if !is_default && !is_buddy_size(size) {
-            println!(
+            say!(
                 "To guarantee pages of {size}, reserve them on the kernel command line: {}",
                 reserve_at_boot(size, pages)
             );
@@ -182,7 +183,7 @@ fn persist(options: &ApplyOptions, root: &Root, size: PageSize, pages: Pages) ->
     }
     // systemd applies tmpfiles.d after all files that NextBoot reads.
     match persist::override_warning(root, size, is_default, pages)? {
-        Some(warning) if is_default || !options.persist => println!("{warning}"),
+        Some(warning) if is_default || !options.persist => say!("{warning}"),
         _ => {}
     }
     Ok(())

@@ -3,6 +3,7 @@
 //! There is no list of files: the survey runs once with an access log, so that the copy has every file that it needs and no
 //! other. [`redact`] removes secrets from each file.
 
+mod copy;
 mod lines;
 mod oracle;
 mod postgresql;
@@ -26,6 +27,7 @@ use self::tree::Omitted;
 use crate::commands::size::sizing::host_sizing;
 use crate::commands::survey::{AccountOptions, SurveyOptions};
 use crate::exit::{self, Exit};
+use crate::output::stream::say;
 use crate::signals::Interrupt;
 use crate::state::DIRECTORY;
 
@@ -51,8 +53,7 @@ pub fn run(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
 
     let (recording, log) = root.recording();
     read_everything(&recording);
-    let omitted = tree::write(root, &log, new.path(), &interrupt).context("nothing was captured")?;
-    fs::write(new.path().join("README"), readme(&omitted)).context("nothing was captured")?;
+    let omitted = tree::write(root, &log, new.path(), readme, &interrupt).context("nothing was captured")?;
     // Write all files to the disk before the directory gets its name.
     rustix::fs::syncfs(File::open(new.path())?).context("nothing was captured")?;
     fs::rename(new.path(), &dir).with_context(|| format!("could not create {}", dir.display()))?;
@@ -91,17 +92,17 @@ fn readme(omitted: &Omitted) -> String {
     );
     if !omitted.unknown.is_empty() {
         text += "Read by the survey, and omitted because they may contain secrets:\n";
-        text.extend(omitted.unknown.iter().map(|path| format!("    {path}\n")));
+        text.extend(omitted.unknown.iter().map(|path| format!("    {}\n", path.escape_debug())));
     }
     text
 }
 
 fn report(dir: &Path, omitted: &Omitted) {
-    println!("{} is a capture of this host. Analyse it with --root.", dir.display());
+    say!("{} is a capture of this host. Analyse it with --root.", dir.display());
     if !omitted.unknown.is_empty() {
-        println!("{} files were omitted because they may contain secrets; README lists them.", omitted.unknown.len());
+        say!("{} files were omitted because they may contain secrets; README lists them.", omitted.unknown.len());
     }
     if !omitted.refused.is_empty() {
-        println!("{} files could not be read. Run this as root to include them.", omitted.refused.len());
+        say!("{} files could not be read. Run this as root to include them.", omitted.refused.len());
     }
 }

@@ -12,6 +12,10 @@ pub type RedactionRule = fn(&str) -> String;
 pub fn rule(path: &str) -> Option<RedactionRule> {
     let path = path_in_container(path);
     let name = path.rsplit('/').next().unwrap_or(path);
+    // A server's configuration may name files in any way. The rules of exact places are for plain paths.
+    if path.split('/').skip(1).any(|part| matches!(part, "" | "." | "..")) {
+        return name.ends_with(".conf").then_some(postgresql::settings as RedactionRule);
+    }
     if let Some(rest) = path.strip_prefix("/proc/") {
         return match rest.split_once('/') {
             Some(("sys", parameter)) => parameter_rule(parameter),
@@ -44,8 +48,12 @@ pub fn is_of_kernel(path: &str) -> bool {
 /// The bytes to keep of a binary file: the auxiliary vector with the page size, and the system identifier at the beginning
 /// of pg_control.
 pub fn bytes_shown(path: &str) -> Option<usize> {
+    let is_auxv = |path: &str| {
+        let pid = path.strip_prefix("/proc/").and_then(|rest| rest.strip_suffix("/auxv"));
+        pid.is_some_and(|pid| pid == "self" || pid.parse::<u32>().is_ok())
+    };
     match path {
-        path if path.starts_with("/proc/") && path.ends_with("/auxv") => Some(4096),
+        path if is_auxv(path) => Some(4096),
         path if path.ends_with("/global/pg_control") => Some(8),
         _ => None,
     }

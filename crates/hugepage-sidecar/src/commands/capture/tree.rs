@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::symlink;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use hugepage_core::ReadError;
@@ -14,6 +13,7 @@ use hugepage_core::read::oracle::alert_log;
 use hugepage_core::read::root::REFUSED;
 use hugepage_core::read::{Root, maps, procmap_query};
 
+use super::copy::{Copy, README};
 use super::{process, redact};
 use rustix::io::Errno;
 
@@ -33,30 +33,45 @@ pub struct Omitted {
     pub refused: BTreeMap<String, i32>,
 }
 
-/// Writes the accessed files of `root` into the empty directory `into`.
-pub fn write(root: &Root, log: &AccessLog, into: &Path, interrupt: &Interrupt) -> anyhow::Result<Omitted> {
+/// Writes the accessed files of `root` into the empty directory `into`, and the text of `readme`.
+pub fn write(
+    root: &Root,
+    log: &AccessLog,
+    into: &Path,
+    readme: fn(&Omitted) -> String,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Omitted> {
     let accesses = log.accesses();
-    let mut tree = Tree { root, log, into, omitted: Omitted::default(), servers: BTreeMap::new() };
+    let copy = Copy::into(into).with_context(|| could_not("open", into))?;
+    let mut tree = Tree { root, log, copy, omitted: Omitted::default(), servers: BTreeMap::new() };
     // Links first: a file below a link is written to its target.
     for kind in [AccessKind::Link, AccessKind::Content, AccessKind::Names, AccessKind::Existence] {
-        for access in accesses.iter().filter(|access| access.kind == kind) {
-            if interrupt.is_set() {
-                bail!("interrupted");
-            }
-            if tree.is_allowed(&access.path) {
-                tree.take(access)?;
+        // A link may change between two reads. It must not put another file in the place of one that has its own path.
+        for is_below_link in [false, true] {
+            for access in accesses.iter().filter(|access| access.kind == kind) {
+                if interrupt.is_set() {
+                    bail!("interrupted");
+                }
+                if (kind == AccessKind::Link || tree.copy.is_below_link(&access.path) == is_below_link)
+                    && tree.is_allowed(&access.path)
+                {
+                    tree.take(access)?;
+                }
             }
         }
     }
-    let refused: String = tree.omitted.refused.iter().map(|(path, errno)| format!("{errno} {path}\n")).collect();
-    write_file(&into.join(REFUSED), refused.as_bytes())?;
+    let refused = tree.omitted.refused.iter().filter(|(path, _)| !path.contains('\n'));
+    let refused: String = refused.map(|(path, errno)| format!("{errno} {path}\n")).collect();
+    tree.copy.own_file(REFUSED, refused.as_bytes())?;
+    tree.copy.own_file(README, readme(&tree.omitted).as_bytes())?;
+    tree.copy.finish()?;
     Ok(tree.omitted)
 }
 
 struct Tree<'a> {
     root: &'a Root,
     log: &'a AccessLog,
-    into: &'a Path,
+    copy: Copy,
     omitted: Omitted,
     /// By process ID: whether the process belongs to a database server.
     servers: BTreeMap<String, bool>,
@@ -83,10 +98,7 @@ impl Tree<'_> {
         match kind {
             AccessKind::Link => {
                 if let Some(target) = self.or_refused(path, again.read_link()) {
-                    let place = self.place(path)?;
-                    if is_free(&place) {
-                        symlink(target, &place).with_context(|| could_not("link", &place))?;
-                    }
+                    self.copy.link(path, &target);
                 }
             }
             AccessKind::Content => self.content(path, &again)?,
@@ -125,18 +137,11 @@ impl Tree<'_> {
 
     /// Writes a file into the tree, with the modification time of the original.
     fn keep(&self, path: &str, content: &[u8], again: &AccessAgain) -> anyhow::Result<()> {
-        let place = self.place(path)?;
-        if !is_free(&place) {
-            return Ok(());
-        }
-        write_file(&place, content)?;
         // Files that the kernel generates have the time of reading, which /proc/uptime also needs.
-        if self.root.is_live() && redact::is_of_kernel(path) {
-            return Ok(());
-        }
-        let modified = again.modified();
-        let set = modified.map(|at| fs::File::options().write(true).open(&place)?.set_modified(at));
-        set.unwrap_or(Ok(())).with_context(|| could_not("write", &place))
+        let is_of_now = self.root.is_live() && redact::is_of_kernel(path);
+        let modified = if is_of_now { None } else { again.modified() };
+        self.copy.file(path, content, modified).with_context(|| could_not("write", Path::new(path)))?;
+        Ok(())
     }
 
     /// Writes placeholders for the names in a directory. Of /proc only accessed files are captured.
@@ -153,16 +158,15 @@ impl Tree<'_> {
 
     /// Writes an empty file or directory if the path does not exist in the tree.
     fn placeholder(&mut self, path: &str, again: &AccessAgain) -> anyhow::Result<()> {
-        let place = self.place(path)?;
-        if !is_free(&place) {
+        if self.copy.is_link(path) {
             return Ok(());
         }
         if again.is_directory() { self.directory(path) } else { self.keep(path, b"", again) }
     }
 
     fn directory(&self, path: &str) -> anyhow::Result<()> {
-        let place = self.place(path)?;
-        fs::create_dir_all(&place).with_context(|| could_not("create", &place))
+        self.copy.directory(path).with_context(|| could_not("create", Path::new(path)))?;
+        Ok(())
     }
 
     /// The value; a refusal is recorded. A missing file is missing in the tree, too.
@@ -180,37 +184,10 @@ impl Tree<'_> {
             }
         }
     }
-
-    /// The location of `path` in the tree, never outside of it. Creates the directories above it.
-    fn place(&self, path: &str) -> anyhow::Result<PathBuf> {
-        let mut place = self.into.to_owned();
-        let mut components = Path::new(path).components().peekable();
-        while let Some(component) = components.next() {
-            match component {
-                Component::Normal(name) => place.push(name),
-                Component::ParentDir if place != self.into => {
-                    place.pop();
-                }
-                _ => {}
-            }
-            if components.peek().is_some() && !place.is_dir() {
-                fs::create_dir_all(&place).with_context(|| could_not("create", &place))?;
-            }
-        }
-        Ok(place)
-    }
 }
 
 fn not_there() -> [i32; 2] {
     [Errno::NOENT, Errno::SRCH].map(Errno::raw_os_error)
-}
-
-fn is_free(place: &Path) -> bool {
-    place.symlink_metadata().is_err()
-}
-
-fn write_file(place: &Path, content: &[u8]) -> anyhow::Result<()> {
-    fs::write(place, content).with_context(|| could_not("write", place))
 }
 
 fn could_not(what: &str, place: &Path) -> String {
@@ -254,6 +231,8 @@ fn piece(file: &mut (impl Read + Seek), from: u64, length: u64) -> io::Result<Ve
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     /// A host with a server (pid 7), an editor (pid 8) and a configuration that includes a file of its parent directory.
@@ -311,24 +290,13 @@ mod tests {
         {
             let _ = root.read(path);
         }
-        let omitted = write(&Root::at(host.path()), &record, into.path(), &Interrupt::default()).unwrap();
+        let omitted =
+            write(&Root::at(host.path()), &record, into.path(), |_| String::new(), &Interrupt::default()).unwrap();
         assert_eq!(ask(&Root::at(into.path())), answer);
         assert_eq!(omitted.unknown.iter().collect::<Vec<_>>(), ["/data/server.key"]);
         let shown = everything(into.path());
         assert!(shown.contains("include = '../shared.conf'"), "{shown}");
         assert!(!shown.contains("secret") && !into.path().join("proc/8").exists(), "{shown}");
-    }
-
-    #[test]
-    fn write_nothing_outside() {
-        let into = tempfile::tempdir().unwrap();
-        let root = Root::live();
-        let log = AccessLog::default();
-        let tree =
-            Tree { root: &root, log: &log, into: into.path(), omitted: Omitted::default(), servers: BTreeMap::new() };
-        for path in ["/../../etc/x", "/a/../../../b", "/a/b/../c"] {
-            assert!(tree.place(path).unwrap().starts_with(into.path()), "{path}");
-        }
     }
 
     #[test]

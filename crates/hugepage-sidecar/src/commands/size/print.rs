@@ -3,17 +3,19 @@
 use hugepage_core::Bytes;
 
 use super::output::{PoolSizing, ScriptComparison, SizeOutput};
+use crate::output::escape;
+use crate::output::stream::{say, stdout};
 use crate::output::table::{or_unknown, table, wrapped};
 
 pub fn csv(output: &SizeOutput) -> anyhow::Result<()> {
-    let mut writer = csv::Writer::from_writer(std::io::stdout());
+    let mut writer = csv::Writer::from_writer(stdout());
     writer.write_record(["page_size", "instance", "is_running", "pages", "held", "does_not_fit_by"])?;
     for pool in &output.pools {
         for need in &pool.needs {
             let misfit = pool.does_not_fit.iter().find(|misfit| misfit.instance == need.instance);
             writer.write_record([
                 pool.page_size.to_string(),
-                need.instance.clone(),
+                escape::line(&need.instance).into_owned(),
                 need.is_running.to_string(),
                 need.pages.to_string(),
                 need.held.to_string(),
@@ -30,23 +32,23 @@ pub fn print(output: &SizeOutput) {
         print_pool(pool);
     }
     for one in &output.not_counted {
-        println!("{}", wrapped(&format!("not counted: {} {}: {}", one.kind, one.instance, one.why), 0, 2));
+        say!("{}", wrapped(&format!("not counted: {} {}: {}", one.kind, one.instance, one.why), 0, 2));
     }
     if let Some(memlock) = output.memlock_kb {
-        println!("memlock of the Oracle owner (limits.conf): at least {memlock} kB");
+        say!("memlock of the Oracle owner (limits.conf): at least {memlock} kB");
         let group = or_unknown(output.hugetlb_shm_group.clone());
         let what = match output.memlock_is_enough {
             Some(true) => "not needed if memlock is that high",
             Some(false) => "this kernel requires a group of the Oracle owner here, whatever memlock is",
             None => "from Linux 5.18 on it must be a group of the Oracle owner",
         };
-        println!("{}", wrapped(&format!("vm.hugetlb_shm_group: {group}; {what}"), 0, 2));
+        say!("{}", wrapped(&format!("vm.hugetlb_shm_group: {group}; {what}"), 0, 2));
     }
     if let Some(script) = &output.hugepages_settings_sh {
         print_script(script, output);
     }
     for note in &output.notes {
-        println!("{}", wrapped(&format!("note: {note}"), 0, 2));
+        say!("{}", wrapped(&format!("note: {note}"), 0, 2));
     }
 }
 
@@ -54,20 +56,17 @@ fn print_pool(pool: &PoolSizing) {
     let size = Bytes(pool.page_size);
     match pool.recommended_nr_hugepages {
         Some(pages) if pool.is_default => {
-            println!("vm.nr_hugepages = {pages}   (pages of {size}, now {})", pool.nr_hugepages)
+            say!("vm.nr_hugepages = {pages}   (pages of {size}, now {})", pool.nr_hugepages)
         }
-        Some(pages) => println!("{pages} pages of {size}   (now {})", pool.nr_hugepages),
+        Some(pages) => say!("{pages} pages of {size}   (now {})", pool.nr_hugepages),
         None => {
-            println!(
-                "pages of {size}: no recommendation, the need of an instance is unknown (now {})",
-                pool.nr_hugepages
-            )
+            say!("pages of {size}: no recommendation, the need of an instance is unknown (now {})", pool.nr_hugepages)
         }
     }
     let mut rows = table(&["  INSTANCE", "STATE", "PAGES", "HELD", "MISSING"], 2);
     for need in &pool.needs {
         rows.add_row(vec![
-            format!("  {}", need.instance),
+            format!("  {}", escape::line(&need.instance)),
             if need.is_running { "running" } else { "down" }.to_owned(),
             need.pages.to_string(),
             need.held.to_string(),
@@ -79,7 +78,7 @@ fn print_pool(pool: &PoolSizing) {
         rows.add_row(vec!["  (others)".to_owned(), String::new(), held.clone(), held, "0".to_owned()]);
     }
     if rows.row_count() > 0 {
-        println!("{}", rows.trim_fmt());
+        say!("{}", rows.trim_fmt());
     }
     for misfit in &pool.does_not_fit {
         let capacity = or_unknown(pool.capacity);
@@ -87,36 +86,36 @@ fn print_pool(pool: &PoolSizing) {
             "{} does not fit: its {} pages are {} more than this host can provide; the capacity is {capacity} pages",
             misfit.instance, misfit.pages, misfit.over
         );
-        println!("{}", wrapped(&text, 2, 4));
+        say!("{}", wrapped(&text, 2, 4));
     }
     if let Some(remains) = pool.remains_for_base_pages {
-        println!("  {} remain for base pages", Bytes(remains));
+        say!("  {} remain for base pages", Bytes(remains));
     }
     if let Some(caution) = &pool.caution {
         println!("  caution: {caution}");
     }
     if let Some(command) = &pool.command {
-        println!("  {command}");
+        say!("  {command}");
     }
-    println!();
+    say!();
 }
 
 fn print_script(script: &ScriptComparison, output: &SizeOutput) {
     let ours = output.pools.iter().find(|pool| pool.is_default).and_then(|pool| pool.recommended_nr_hugepages);
-    println!("hugepages_settings.sh would recommend {} pages instead of {}:", script.pages, or_unknown(ours));
+    say!("hugepages_settings.sh would recommend {} pages instead of {}:", script.pages, or_unknown(ours));
     let lines = [
         (script.one_page_too_many_for_each_segment, "pages too many: it adds one page per segment"),
         (script.of_segments_that_are_not_oracles, "pages for System V segments of other programs"),
         (script.skipped_small_segments, "pages too few: it skips segments smaller than a huge page"),
     ];
     for (pages, why) in lines.iter().filter(|(pages, _)| *pages > 0) {
-        println!("  {pages} {why}");
+        say!("  {pages} {why}");
     }
-    println!("  it ignores PostgreSQL, stopped instances and the memory of the host");
+    say!("  it ignores PostgreSQL, stopped instances and the memory of the host");
     if !script.knows_this_kernel {
-        println!("  it fails on this kernel: its list of kernels ends with 4.14");
+        say!("  it fails on this kernel: its list of kernels ends with 4.14");
     } else if script.gives_up {
-        println!("  it fails because too little shared memory is in use");
+        say!("  it fails because too little shared memory is in use");
     }
-    println!();
+    say!();
 }

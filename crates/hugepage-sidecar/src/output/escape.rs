@@ -1,0 +1,56 @@
+//! What others named, as text that a terminal, a log and a file of lines show as it is: names of directories and clusters may
+//! hold escape sequences and line breaks.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Whether a character is shown as its number: it controls a terminal, ends a line, or reorders the text around it
+/// (Unicode's bidirectional formatting characters).
+fn is_hidden(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// One line of text without control characters: `\x1b`, `\n`, `\u{202e}`.
+pub fn line(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_hidden) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        // Writing to a string does not fail.
+        let _ = match c {
+            '\n' => write!(shown, "\\n"),
+            '\r' => write!(shown, "\\r"),
+            '\t' => write!(shown, "\\t"),
+            c if is_hidden(c) && u32::from(c) < 0x100 => write!(shown, "\\x{:02x}", u32::from(c)),
+            c if is_hidden(c) => write!(shown, "\\u{{{:x}}}", u32::from(c)),
+            c => write!(shown, "{c}"),
+        };
+    }
+    shown.into()
+}
+
+/// The same, but line breaks remain, for text whose lines are this program's own.
+pub fn lines(text: &str) -> String {
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn show_what_a_terminal_would_obey() {
+        for (text, shown) in [
+            ("/var/lib/pgsql", "/var/lib/pgsql"),
+            ("/data\u{1b}]0;x\u{7}", "/data\\x1b]0;x\\x07"),
+            ("a\nWARNING:  b\r\tc", "a\\nWARNING:  b\\r\\tc"),
+            ("\u{9b}31m\u{7f}", "\\x9b31m\\x7f"),
+            ("\u{202e}fdp", "\\u{202e}fdp"),
+            ("Ünïcode $(x) 'y'", "Ünïcode $(x) 'y'"),
+        ] {
+            assert_eq!(line(text), shown);
+        }
+        assert_eq!(lines("a\nb\u{1b}"), "a\nb\\x1b");
+    }
+}

@@ -1,0 +1,62 @@
+//! Standard output and standard error, whose reader may go away: the exit status still says what was found.
+
+use std::fmt::Arguments;
+use std::io::{self, ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static HAS_FAILED: AtomicBool = AtomicBool::new(false);
+
+/// Prints a line to standard output.
+macro_rules! say {
+    () => { $crate::output::stream::print(format_args!("\n")) };
+    ($($text:tt)*) => { $crate::output::stream::print(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+/// Prints lines to standard error, without control characters.
+macro_rules! complain {
+    ($($text:tt)*) => { $crate::output::stream::print_error(&format!($($text)*)) };
+}
+
+pub(crate) use {complain, say};
+
+/// Prints to standard output. A failure is kept for [`has_failed`].
+pub fn print(text: Arguments<'_>) {
+    if stdout().write_fmt(text).is_err() {
+        HAS_FAILED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Prints lines to standard error, where a failure cannot be told to anybody.
+pub fn print_error(text: &str) {
+    let _ = writeln!(io::stderr(), "{}", super::escape::lines(text));
+}
+
+/// Whether output was lost, for example on a full disk. A reader that closed its end of a pipe wanted no more.
+pub fn has_failed() -> bool {
+    stdout().flush().is_err() || HAS_FAILED.load(Ordering::Relaxed)
+}
+
+/// Standard output, without an error for a closed pipe.
+pub fn stdout() -> Stdout {
+    Stdout(io::stdout())
+}
+
+/// See [`stdout`].
+#[derive(Debug)]
+pub struct Stdout(io::Stdout);
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.write(bytes) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(bytes.len()),
+            result => result,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.0.flush() {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            result => result,
+        }
+    }
+}

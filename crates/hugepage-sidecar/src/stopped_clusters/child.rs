@@ -1,0 +1,223 @@
+//! Runs the program of a cluster's owner, which may be hostile: as that owner, without a terminal, with little memory and
+//! time, and with no process left behind.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process_group,
+    set_parent_process_death_signal, setrlimit, setsid, waitid,
+};
+use rustix::thread::set_no_new_privs;
+
+use super::trust::Account;
+
+/// Output that is kept of each stream, in bytes; an answer is a number, an error some lines.
+const MAX_OUTPUT_BYTES: usize = 64 << 10;
+/// Limits of the child (getrlimit(2)): bytes of memory and of a file, seconds of processor time. PostgreSQL writes
+/// postmaster.pid, and maps its libraries but no shared memory. It starts no process; without any, none can stay behind.
+const LIMITS: [(Resource, u64); 5] = [
+    (Resource::As, 2 << 30),
+    (Resource::Fsize, 1 << 20),
+    (Resource::Cpu, 10),
+    (Resource::Core, 0),
+    (Resource::Nproc, 0),
+];
+/// How often the end of the child is looked for while a pipe stays open, in nanoseconds.
+const POLL_INTERVAL: i64 = 20_000_000;
+
+/// What a program printed, cut at 64 KiB.
+#[derive(Debug)]
+pub struct Output {
+    pub is_success: bool,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Runs `program` as `account` for at most `timeout`. The error is the reason why there is no output.
+pub fn run(program: &Path, arguments: &[String], account: Account, timeout: Duration) -> Result<Output, String> {
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().env("LC_ALL", "C").current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if rustix::process::geteuid().is_root() {
+        // The standard library also drops all supplementary groups.
+        command.uid(account.uid.as_raw()).gid(account.gid.as_raw());
+    }
+    close_on_exec().map_err(|error| format!("could not close files: {error}"))?;
+    // SAFETY: `confine` makes system calls only; it neither allocates nor takes a lock.
+    #[allow(unsafe_code)]
+    unsafe {
+        command.pre_exec(|| Ok(confine(&LIMITS)?));
+    }
+    let child = command.spawn().map_err(|error| format!("could not run {}: {error}", program.display()))?;
+    answer(child, timeout)
+}
+
+/// In the child, after it has the account's user and groups: no terminal (a process of root's session could write
+/// commands into it, TIOCSTI), no privileges by exec, limits, and no life after this process.
+fn confine(limits: &[(Resource, u64)]) -> Result<(), Errno> {
+    setsid()?;
+    set_no_new_privs(true)?;
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    for (resource, limit) in limits {
+        // Only root may raise a limit.
+        let limit = getrlimit(*resource).maximum.map_or(*limit, |maximum| maximum.min(*limit));
+        setrlimit(*resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
+    }
+    Ok(())
+}
+
+/// Marks every file that this process inherited; those that Rust opened are marked.
+fn close_on_exec() -> io::Result<()> {
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        let number = entry?.file_name().to_str().and_then(|name| name.parse().ok());
+        let Some(number) = number.filter(|number| *number > 2) else { continue };
+        // SAFETY: the number is used within this call only; a file that was closed meanwhile is an error.
+        #[allow(unsafe_code)]
+        let file = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
+        let _ = fcntl_setfd(file, FdFlags::CLOEXEC);
+    }
+    Ok(())
+}
+
+/// Waits for the end of the child and ends every process of its session.
+fn answer(mut child: Child, timeout: Duration) -> Result<Output, String> {
+    let read = read_until_end(&mut child, Instant::now() + timeout);
+    // Before it is waited for, so that its number belongs to no other process group.
+    let killed =
+        i32::try_from(child.id()).ok().and_then(Pid::from_raw).map(|pid| kill_process_group(pid, Signal::KILL));
+    if !matches!(killed, Some(Ok(()))) {
+        let _ = child.kill();
+    }
+    let status = child.wait().map_err(|error| error.to_string())?;
+    match read.map_err(|error| error.to_string())? {
+        Some([stdout, stderr]) => Ok(Output { is_success: status.success(), stdout, stderr }),
+        None => Err(format!("it did not end within {} s", timeout.as_secs())),
+    }
+}
+
+/// What the child printed until its end, whoever else keeps its pipes open; `None` if it did not end in time.
+fn read_until_end(child: &mut Child, deadline: Instant) -> io::Result<Option<[String; 2]>> {
+    let (stdout, stderr) = (child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from));
+    let mut streams = [Stream::new(stdout)?, Stream::new(stderr)?];
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+    let flags = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    loop {
+        let has_ended = waitid(WaitId::Pid(pid), flags)?.is_some();
+        for stream in &mut streams {
+            stream.read()?;
+        }
+        if has_ended {
+            return Ok(Some(streams.map(Stream::into_text)));
+        }
+        if Instant::now() >= deadline {
+            return Ok(None);
+        }
+        let open: Vec<_> = streams.iter().filter_map(|stream| stream.file.as_ref()).collect();
+        let mut files: Vec<_> = open.iter().map(|file| PollFd::from_borrowed_fd(file.as_fd(), PollFlags::IN)).collect();
+        match poll(&mut files, Some(&Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL })) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// A pipe from the child.
+struct Stream {
+    /// `None` at its end, and after the bytes that are kept: a child that prints more gets SIGPIPE.
+    file: Option<File>,
+    bytes: Vec<u8>,
+}
+
+impl Stream {
+    fn new(pipe: Option<OwnedFd>) -> io::Result<Self> {
+        if let Some(pipe) = &pipe {
+            fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?;
+        }
+        Ok(Self { file: pipe.map(File::from), bytes: Vec::new() })
+    }
+
+    /// Reads what is there.
+    fn read(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 8 << 10];
+        while let Some(file) = &mut self.file {
+            match file.read(&mut buffer) {
+                Ok(0) => self.file = None,
+                Ok(count) => {
+                    let left = MAX_OUTPUT_BYTES - self.bytes.len();
+                    self.bytes.extend_from_slice(&buffer[..count.min(left)]);
+                    if self.bytes.len() == MAX_OUTPUT_BYTES {
+                        self.file = None;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn into_text(self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn me() -> Account {
+        Account { uid: rustix::process::geteuid(), gid: rustix::process::getegid() }
+    }
+
+    fn shell(script: &str, timeout: Duration) -> Result<Output, String> {
+        run(Path::new("/bin/sh"), &["-c".to_owned(), script.to_owned()], me(), timeout)
+    }
+
+    #[test]
+    fn return_what_a_program_prints() {
+        let output = shell("echo 17; echo oops >&2; exit 3", 10 * SECOND).unwrap();
+        assert_eq!((output.is_success, &*output.stdout, &*output.stderr), (false, "17\n", "oops\n"));
+        assert!(run(Path::new("/none"), &[], me(), SECOND).unwrap_err().contains("could not run"));
+    }
+
+    #[test]
+    fn give_a_program_nothing_of_root() {
+        let script = "pwd; env | grep -v '^PWD=\\|^SHLVL=\\|^_='; cat; grep -E '^(NoNewPrivs|Groups)' /proc/$$/status; \
+                      (: < /dev/tty) 2>/dev/null || echo no tty; ulimit -f; ulimit -c; readlink /proc/$$/fd/*; cut -d' ' -f5,6 /proc/$$/stat; echo $$";
+        let leaked = File::open("/etc/hosts").unwrap();
+        fcntl_setfd(&leaked, FdFlags::empty()).unwrap();
+        let Output { stdout, .. } = shell(script, 10 * SECOND).unwrap();
+        for expected in ["/\nLC_ALL=C\n", "NoNewPrivs:\t1\n", "no tty\n", "/dev/null\n"] {
+            assert!(stdout.contains(expected), "{expected:?} in {stdout}");
+        }
+        assert!(!stdout.contains("/etc/hosts"), "{stdout}");
+    }
+
+    #[test]
+    fn end_with_the_program() {
+        let begun = Instant::now();
+        // A process in the background keeps the pipe open. Root may have more processes than its limit.
+        let output = shell("sleep 60 & echo 5", 10 * SECOND).unwrap();
+        assert!(begun.elapsed() < 5 * SECOND && output.stdout.len() < 10, "{output:?}");
+        let error = shell("exec sleep 60", SECOND / 2).unwrap_err();
+        assert!(begun.elapsed() < 5 * SECOND && error.contains("did not end"), "{error}");
+    }
+
+    #[test]
+    fn keep_little_of_endless_output() {
+        let output = shell("while :; do echo 0123456789012345678901234567890123456789; done", 20 * SECOND).unwrap();
+        assert_eq!((output.is_success, output.stdout.len()), (false, MAX_OUTPUT_BYTES));
+    }
+}
