@@ -40,7 +40,7 @@ scenarios() {    # PYTEST ARGUMENT...
     install_extension
     say "Scenarios on throwaway clusters of PostgreSQL $PG_MAJOR"
     run_python -m pytest -c tests/pytest.ini --rootdir tests --junitxml "$RESULTS/scenarios.xml" \
-        tests/scenarios tests/oracle "$@" || status=$?
+        tests/scenarios tests/attacks tests/oracle "$@" || status=$?
     echo "$status" >"$RESULTS/scenarios.xml.status"
 }
 
