@@ -1,6 +1,6 @@
 //! The assessment of one server: everything that `SELECT * FROM hugepage_status` says, before it is put into words.
 
-use crate::assess::{Finding, Forecast, Outlook, Severity, Share, Threat, pool_share};
+use crate::assess::{Finding, Forecast, NodeRoom, Outlook, Severity, Share, Threat, pool_share};
 use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending, PoolState};
 use crate::{Bytes, Pages};
 
@@ -47,6 +47,7 @@ impl Status {
             huge_page_size: facts.huge_page_size,
             pool: facts.pool.clone(),
             limits: facts.limits.clone(),
+            nodes: facts.nodes.clone(),
             lock_limit: facts.lock_limit,
         };
         let own = facts.own();
@@ -232,9 +233,14 @@ impl Facts {
         let limits = self.limits.as_ref();
         let limit = limits.and_then(|limits| limits.tightest_reservation());
         let allowed = limit.map_or(Pages(u64::MAX), |limit| pool.page_size.pages_within(limit.room()));
-        let had = self.own().saturating_add(pool.available()?.min(allowed));
+        let on_nodes = match self.node_room(needed) {
+            Some(NodeRoom::Short(pages)) => pages,
+            _ => Pages(u64::MAX),
+        };
+        let nodes_known = self.node_room(needed) != Some(NodeRoom::Unknown);
+        let had = self.own().saturating_add(pool.available()?.min(allowed)).min(on_nodes);
         let missing = needed.saturating_sub(had);
-        let all_seen = limits.is_some_and(|limits| !limits.hidden_levels);
+        let all_seen = nodes_known && limits.is_some_and(|limits| !limits.hidden_levels);
         // Limits that can't be seen can only make it more: a number is known to be short, none is not known to do.
         (missing > Pages(0) || all_seen).then_some(missing)
     }

@@ -3,6 +3,7 @@
 #[cfg(feature = "oracle")]
 pub mod instances;
 pub mod kernel_facts;
+pub mod nodes;
 pub mod pools;
 pub mod segments;
 pub mod server;

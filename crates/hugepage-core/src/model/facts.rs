@@ -1,6 +1,6 @@
 //! What is known of one server and its host: the input of every assessment.
 
-use crate::model::{Asked, Cause, HugePages, Landing, LockLimit, Loss, Pending, PoolFact, Segment};
+use crate::model::{Asked, Cause, HugePages, Landing, LockLimit, Loss, NodePools, Pending, PoolFact, Segment};
 use crate::read::cgroup::CgroupLimits;
 use crate::read::meminfo::Meminfo;
 use crate::{Bytes, PageSize, Pages};
@@ -21,6 +21,8 @@ pub struct Facts {
     pub meminfo: Option<Meminfo>,
     /// cgroup limits on that size.
     pub limits: Option<CgroupLimits>,
+    /// The pool by NUMA nodes; `None` where no node can matter: there is one, or the pool has no pages.
+    pub nodes: Option<NodePools>,
     /// What the configuration on disk would ask for.
     pub pending: Pending,
     /// The hundredths of memory that the host keeps for base pages.

@@ -11,6 +11,7 @@ pub mod identity;
 pub mod kernel_release;
 pub mod maps;
 pub mod meminfo;
+pub mod memory_policy;
 #[cfg(feature = "oracle")]
 pub mod oracle;
 pub mod own_mapping;

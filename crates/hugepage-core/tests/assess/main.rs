@@ -4,6 +4,7 @@ mod cause;
 mod forecast;
 mod log;
 mod metrics;
+mod nodes;
 #[cfg(feature = "oracle")]
 mod oracle;
 mod outlook;
@@ -12,7 +13,7 @@ mod verdict;
 mod words;
 
 use hugepage_core::assess::Status;
-use hugepage_core::model::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Product, Segment};
+use hugepage_core::model::{Asked, Facts, HugePages, Landing, NodePools, Pending, PoolFact, Product, Segment};
 use hugepage_core::read::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::meminfo::Meminfo;
@@ -36,6 +37,7 @@ struct Server {
     page_tables: u64,
     hugetlb: Option<u64>,
     limits: Option<CgroupLimits>,
+    nodes: Option<NodePools>,
     reserve_percent: u32,
 }
 
@@ -52,6 +54,7 @@ impl Default for Server {
             page_tables: 64 * MIB,
             hugetlb: None,
             limits: Some(CgroupLimits::default()),
+            nodes: None,
             reserve_percent: 20,
         }
     }
@@ -96,6 +99,7 @@ impl Server {
                 ..Meminfo::default()
             }),
             limits: self.limits,
+            nodes: self.nodes,
             pending: Pending::Unchanged,
             reserve_percent: self.reserve_percent,
             lock_limit: None,

@@ -74,6 +74,7 @@ fn servers() -> impl Strategy<Value = Server> {
                 page_tables,
                 hugetlb,
                 limits,
+                nodes: None,
                 reserve_percent,
             }
         },

@@ -2,7 +2,7 @@
 
 use crate::advise::command;
 use crate::advise::message::status_text::StatusText;
-use crate::model::{Cause, HugePages, LockLimit, PoolFact};
+use crate::model::{Cause, HugePages, LockLimit, NodePools, PoolFact};
 use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, Pages};
 
@@ -51,6 +51,11 @@ impl StatusText<'_> {
                 let to = self.limit_needed(limit)?;
                 Some(sentence(&self.steps(&[raise(limit, to), restart])))
             }
+            Cause::NodeLimit => match self.set_node_pool() {
+                Some(command) => Some(sentence(&self.steps(&[format!("run \"{command}\""), restart]))),
+                None => self.other_nodes(),
+            },
+            Cause::MemoryLimit => None,
             Cause::Unknown => None,
             Cause::Disabled if self.0.does_not_fit() => None,
             _ if self.0.does_not_fit() => Some(match self.0.facts.huge_page_size?.times(self.free_capacity()) {
@@ -63,6 +68,10 @@ impl StatusText<'_> {
                 Some(sentence(&format!("{steps} to use huge pages")))
             }
             Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken => {
+                // More pages of the host would be spread over nodes that the server may not use.
+                if self.0.facts.nodes.as_ref().is_some_and(NodePools::is_restricted) {
+                    return self.hint_on(Cause::NodeLimit);
+                }
                 let run = format!("run \"{}\"", self.set_pool(self.0.to_land?)?);
                 Some(sentence(&self.steps(&[run, restart])))
             }
@@ -92,6 +101,23 @@ impl StatusText<'_> {
         Some(command::set_pool(size, self.0.facts.is_default(size), pages))
     }
 
+    /// The command that gives a node which the server may use its pages, if node and host can hold them.
+    fn set_node_pool(&self) -> Option<String> {
+        let facts = &self.0.facts;
+        let (pool, nodes) = (facts.pool.known()?, facts.nodes.as_ref()?);
+        let target = nodes.target(pool, self.0.needed?, self.0.own, facts.reserve_percent)?;
+        let fits = target.fits && pool.persistent().saturating_add(target.more) <= self.0.capacity?;
+        fits.then(|| command::set_node_pool(target.node, pool.page_size, target.pages))
+    }
+
+    fn other_nodes(&self) -> Option<String> {
+        let terms = self.terms();
+        Some(format!(
+            "Let the {} use more NUMA nodes (cpuset.mems, numactl) and restart it, or reduce {} what these nodes hold.",
+            terms.server, terms.reduce
+        ))
+    }
+
     /// How to make sure that a restart keeps, or gets, huge pages.
     pub(in crate::advise) fn hint_on_restart(&self) -> Option<String> {
         if let Some(cause) = self.lock_refusal() {
@@ -102,6 +128,12 @@ impl StatusText<'_> {
                 return self.hint_on(Cause::PoolTooSmall);
             }
             return Some(format!("Run \"{}\".", self.set_pool(self.0.to_land?)?));
+        }
+        if self.node_shortage().is_some() {
+            return match self.set_node_pool() {
+                Some(command) => Some(format!("Run \"{command}\".")),
+                None => self.other_nodes(),
+            };
         }
         let (limit, needed) = (self.reservation_limit()?, self.needed_bytes()?);
         let is_short = limit.room_without(self.own_bytes()) < needed;

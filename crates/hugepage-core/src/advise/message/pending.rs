@@ -45,6 +45,7 @@ fn shortfall(status: &Status) -> Shortfall<'_> {
         guaranteed: guaranteed.unwrap_or_default(),
         pool: ground.map(|ground| &ground.pool),
         lock_limit: ground.and_then(|ground| ground.lock_limit),
+        nodes: ground.and_then(|ground| ground.nodes.as_ref()),
     }
 }
 
@@ -64,6 +65,9 @@ pub fn hint(status: &Status) -> String {
         Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken) => set_pool(status).unwrap_or_else(|| {
             "See hugepage_recommendations for the largest value that fits: this host cannot hold so many huge pages."
                 .to_owned()
+        }),
+        Some(Cause::NodeLimit) => set_node_pool(status).unwrap_or_else(|| {
+            "Let the server use more NUMA nodes (cpuset.mems, numactl) before it is restarted.".to_owned()
         }),
         _ => "Call hugepage_preflight() for the details.".to_owned(),
     }
@@ -85,6 +89,15 @@ fn set_pool(status: &Status) -> Option<String> {
         (pages <= capacity).then_some(pages)?
     };
     Some(format!("Run \"{}\".", command::set_pool(size, status.facts.is_default(size), pages)))
+}
+
+/// The command for the pool of a node that the server may use, if that node can hold it.
+fn set_node_pool(status: &Status) -> Option<String> {
+    let Pending::Changed(_, ground) = &status.facts.pending else { return None };
+    let (pool, nodes) = (ground.pool.known()?, ground.nodes.as_ref()?);
+    let own = if ground.huge_page_size == status.facts.huge_page_size { status.own } else { Pages(0) };
+    let target = nodes.target(pool, status.forecast.needed?, own, status.facts.reserve_percent)?;
+    target.fits.then(|| format!("Run \"{}\".", command::set_node_pool(target.node, pool.page_size, target.pages)))
 }
 
 /// The error with which PostgreSQL refuses to start without huge pages, by the kernel's error code (sysv_shmem.c);

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::advise::message::status_text::{StatusText, is_of_pool, page_size};
-use crate::assess::Outlook;
-use crate::model::{Cause, LockLimit, Loss, PoolFact};
+use crate::assess::{NodeRoom, Outlook};
+use crate::model::{Cause, LockLimit, Loss, NodePools, PoolFact};
 use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, PageSize, Pages};
 
@@ -16,6 +16,7 @@ pub(super) struct Shortfall<'a> {
     pub guaranteed: Pages,
     pub pool: Option<&'a PoolFact>,
     pub lock_limit: Option<LockLimit>,
+    pub nodes: Option<&'a NodePools>,
 }
 
 impl fmt::Display for Shortfall<'_> {
@@ -51,11 +52,30 @@ impl fmt::Display for Shortfall<'_> {
             (Some(Cause::CgroupLimit), _) => {
                 write!(f, "a cgroup allows only {guaranteed} of the {needed} pages of {size} needed")
             }
+            (Some(Cause::NodeLimit), _) => {
+                let nodes = self.nodes.map(by_node).unwrap_or_default();
+                write!(f, "the NUMA nodes that it may use have only {guaranteed} of the {needed} pages of {size} needed{nodes}")
+            }
+            (Some(Cause::MemoryLimit), _) => f.write_str("a memory cgroup that counts huge pages allows less"),
             (Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken), _) => {
                 write!(f, "only {guaranteed} of the {needed} pages of {size} needed are guaranteed")
             }
             (Some(Cause::Unknown), _) => f.write_str("the number of available pages is unknown"),
         }
+    }
+}
+
+/// The figures of each node, of the usable ones first: ` (node 0: 0 of 0 free; not allowed: node 1: 200 of 200 free)`.
+fn by_node(nodes: &NodePools) -> String {
+    let usable: Vec<_> = nodes.usable().iter().map(|share| share.node).collect();
+    let list = |is_usable: bool| {
+        let shares = nodes.pools.iter().filter(|share| usable.contains(&share.node) == is_usable);
+        let figures = shares.map(|share| format!("node {}: {} of {} free", share.node, share.pool.free, share.pool.nr));
+        figures.collect::<Vec<_>>().join(", ")
+    };
+    match list(false) {
+        forbidden if forbidden.is_empty() => format!(" ({})", list(true)),
+        forbidden => format!(" ({}; not allowed: {forbidden})", list(true)),
     }
 }
 
@@ -68,15 +88,29 @@ impl StatusText<'_> {
             _ if facts.asked.sysv => Cause::SysvSharedMemory,
             (_, Some(cause)) => cause,
             _ if self.pool_falls_short() => Cause::PoolTooSmall,
+            _ if self.node_shortage().is_some() => Cause::NodeLimit,
             _ => Cause::CgroupLimit,
         };
         let allowed =
             || Some(facts.huge_page_size?.pages_within(self.reservation_limit()?.room_without(self.own_bytes())));
         let guaranteed = match cause {
             Cause::CgroupLimit => allowed(),
+            Cause::NodeLimit => self.node_shortage(),
             _ => self.0.share.map(|share| share.guaranteed),
         };
         self.with_shortfall(cause, guaranteed.unwrap_or_default()).to_string()
+    }
+
+    /// The pages on the NUMA nodes that the server may use, where those are too few.
+    pub(in crate::advise) fn node_shortage(&self) -> Option<Pages> {
+        match self.0.facts.node_room(self.0.needed?)? {
+            NodeRoom::Short(pages) => Some(pages),
+            _ => None,
+        }
+    }
+
+    fn nodes_are_uncertain(&self) -> bool {
+        self.0.needed.and_then(|needed| self.0.facts.node_room(needed)) == Some(NodeRoom::Unknown)
     }
 
     fn with_shortfall(&self, cause: Cause, guaranteed: Pages) -> Shortfall<'_> {
@@ -88,6 +122,7 @@ impl StatusText<'_> {
             guaranteed,
             pool: Some(&facts.pool),
             lock_limit: facts.lock_limit,
+            nodes: facts.nodes.as_ref(),
         }
     }
 
@@ -113,6 +148,7 @@ impl StatusText<'_> {
                 let room = self.reservation_limit().map_or(Bytes(0), CgroupLimit::room);
                 format!("a cgroup allows only {room} of the {} needed", self.size())
             }
+            Cause::NodeLimit => self.with_shortfall(cause, self.node_shortage().unwrap_or_default()).to_string(),
             Cause::Unknown => "the cause could not be determined".to_owned(),
             cause => self.with_shortfall(cause, Pages(0)).to_string(),
         };
@@ -146,6 +182,9 @@ impl StatusText<'_> {
         let reason = match self.0.share {
             None => "the available pages of the pool, which are unknown",
             Some(_) if self.pool_falls_short() => "surplus pages, which the kernel may be unable to provide",
+            Some(_) if self.nodes_are_uncertain() => {
+                "the NUMA nodes of free pages, whose use by this server or by others could not be determined"
+            }
             Some(_) => "cgroup limits that are not visible from here",
         };
         format!("whether a restart gets huge pages depends on {reason}")

@@ -7,12 +7,13 @@ use super::memory::{self, InstanceMemory};
 use super::{oracle, postgresql};
 use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
-use crate::collect::pools;
+use crate::collect::{nodes, pools};
 use crate::collect::server::{pool_of_size, thp_in_use};
 use crate::model::{Asked, Facts, Landing, Pending, PoolFact, Segment};
 use crate::notes::Notes;
 use crate::read::cgroup::CgroupLimits;
 use crate::read::maps::Mapping;
+use crate::read::memory_policy::MemoryPolicy;
 use crate::read::rlimit::{self, LockedMemory};
 use crate::read::{Root, process};
 use crate::{Bytes, PageSize, Pages, ReadError};
@@ -154,6 +155,7 @@ impl InspectContext<'_> {
             Some(hierarchy) => hierarchy.limits_of(self.root, pid, size, notes),
             None => CgroupLimits::default(),
         });
+        let nodes = nodes::of(self.root, &pool, &pid.to_string(), |_| MemoryPolicy::Unknown, notes);
         Facts {
             lock_limit: oracle::lock_limit(self.root, pid, asked, segment.as_ref(), memlock),
             asked: *asked,
@@ -162,6 +164,7 @@ impl InspectContext<'_> {
             pool,
             meminfo: self.meminfo.clone(),
             limits,
+            nodes,
             pending: Pending::Unchanged,
             reserve_percent: self.reserve_percent,
             others_lack: Pages(0),
