@@ -43,15 +43,20 @@ pub enum Threat {
     RestartFails = 2,
     /// [`Finding::RestartLoses`].
     RestartLoses = 4,
+    /// [`Finding::SharedLimit`].
+    SharedLimit = 8,
+    /// [`Finding::MemoryLimit`].
+    MemoryLimit = 16,
 }
 
 impl Threat {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::CgroupLimit, Self::RestartFails, Self::RestartLoses];
+    pub const ALL: [Self; 5] =
+        [Self::CgroupLimit, Self::RestartFails, Self::RestartLoses, Self::SharedLimit, Self::MemoryLimit];
 
     /// Whether the next start would carry it out; one such threat may take the place of another.
     pub const fn is_of_restart(self) -> bool {
-        !matches!(self, Self::CgroupLimit)
+        matches!(self, Self::RestartFails | Self::RestartLoses)
     }
 }
 
@@ -61,6 +66,8 @@ impl fmt::Display for Threat {
             Self::CgroupLimit => "cgroup_limit",
             Self::RestartFails => "restart_fails",
             Self::RestartLoses => "restart_loses",
+            Self::SharedLimit => "shared_limit",
+            Self::MemoryLimit => "memory_limit",
         })
     }
 }
@@ -68,7 +75,7 @@ impl fmt::Display for Threat {
 /// One finding. Among equals the first of this list speaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// A fault-time cgroup limit is below a segment in huge pages: SIGBUS, or reads that look like corruption.
+    /// A fault-time cgroup limit is below a segment that is in huge pages, now or after the next start: SIGBUS, or reads that look like corruption.
     CgroupBelowSegment,
     /// `huge_pages = on`, and the next start would fail.
     RestartFails,
@@ -91,13 +98,20 @@ pub enum Finding {
     LandingUnknown,
     /// What the next start would get can't be known.
     OutlookUnknown,
+    /// The NUMA nodes that the server may use have too few pages.
+    NodeLimit,
+    /// A memory cgroup that counts huge pages allows less than the segment and private memory, now or after the next
+    /// start.
+    MemoryLimit,
+    /// A fault-time cgroup limit is below what all that share it were promised, now or after the next start.
+    SharedLimit,
     /// As asked.
     AsAsked,
 }
 
 impl Finding {
     /// The names of all that can be found, in the order of this list; `AsAsked` is the absence of them.
-    pub const NAMES: [&'static str; 10] = [
+    pub const NAMES: [&'static str; 13] = [
         "cgroup_limit",
         "restart_fails",
         "regressed",
@@ -108,6 +122,9 @@ impl Finding {
         "transparent_huge_pages",
         "landing_unknown",
         "outlook_unknown",
+        "node_limit",
+        "memory_limit",
+        "shared_limit",
     ];
 
     /// Its name, one of [`Finding::NAMES`], for monitoring; those of a [`Threat`] are the same.
@@ -123,6 +140,9 @@ impl Finding {
             Self::TransparentHugePages => "transparent_huge_pages",
             Self::LandingUnknown => "landing_unknown",
             Self::OutlookUnknown => "outlook_unknown",
+            Self::NodeLimit => "node_limit",
+            Self::MemoryLimit => "memory_limit",
+            Self::SharedLimit => "shared_limit",
             Self::AsAsked => "as_asked",
         }
     }

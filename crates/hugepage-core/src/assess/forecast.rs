@@ -1,8 +1,8 @@
 //! What a start of the server with given settings would get, to the page.
 
+use crate::assess::limits::excesses;
 use crate::assess::{NodeRoom, Outlook, Share};
 use crate::model::{Asked, Cause, HugePages, PoolFact, PoolState};
-use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, PageSize, Pages};
 
 /// The outcome of a start.
@@ -43,15 +43,13 @@ impl Forecast {
         };
         let guaranteed = share.map(|share| share.guaranteed.min(allowed).min(on_nodes));
 
-        let below_segment = |limit: &CgroupLimit| {
-            needed.zip(*huge_page_size).is_some_and(|(needed, page)| limit.limit < page.times(needed))
-        };
+        let size = needed.zip(*huge_page_size).map(|(needed, page)| page.times(needed));
         let cause = match outlook {
             Outlook::Hugetlb => limits
                 .as_ref()
-                .and_then(|limits| limits.lowest_fault())
-                .filter(|limit| below_segment(limit))
-                .map(|_| Cause::CgroupLimit),
+                .zip(size)
+                .and_then(|(limits, size)| excesses(limits, size, own_bytes).into_iter().next())
+                .map(|excess| excess.kind.cause()),
             _ => {
                 let has = share.map(|share| (share.persistent, Some(share.guaranteed)));
                 let refusal = Cause::of_refusal(asked, needed, pool, has, room, *lock_limit);

@@ -1,10 +1,12 @@
 //! Pure arithmetic on facts: where shared memory landed, why, what a restart would get, and how grave that is.
 
 mod cause;
+mod exceeded;
 pub mod finding;
 pub mod forecast;
 pub mod host;
 mod landing;
+pub mod limits;
 pub mod node_room;
 pub mod oracle_size;
 pub mod outlook;

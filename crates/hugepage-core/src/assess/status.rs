@@ -106,6 +106,8 @@ impl Status {
     pub fn threats(&self) -> Vec<Threat> {
         let threat = |finding: &Finding| match finding {
             Finding::CgroupBelowSegment => Some(Threat::CgroupLimit),
+            Finding::SharedLimit => Some(Threat::SharedLimit),
+            Finding::MemoryLimit => Some(Threat::MemoryLimit),
             Finding::RestartFails => Some(Threat::RestartFails),
             Finding::RestartLoses => Some(Threat::RestartLoses),
             _ => None,
@@ -125,9 +127,11 @@ impl Status {
         let wants = facts.wants_huge_pages();
         let mut findings = Vec::new();
 
-        let lowest = facts.limits.as_ref().and_then(|limits| limits.lowest_fault());
-        if landing == Landing::Hugetlb && lowest.is_some_and(|limit| limit.limit < size) {
-            findings.push((Severity::Critical, Finding::CgroupBelowSegment));
+        for excess in self.excesses() {
+            let finding = excess.kind.finding();
+            if !findings.iter().any(|(_, found)| *found == finding) {
+                findings.push((excess.severity, finding));
+            }
         }
         if self.outlook == Outlook::Fails {
             findings.push((Severity::Critical, Finding::RestartFails));
@@ -163,6 +167,11 @@ impl Status {
         }
         if wants && self.outlook == Outlook::Unknown {
             findings.push((Severity::Notice, Finding::OutlookUnknown));
+        }
+        if let (Some(NodeRoom::Short(_)), true) = (self.needed.and_then(|needed| facts.node_room(needed)), wants) {
+            let severity =
+                if landing == Landing::Hugetlb || size >= MIN_WARNING_SIZE { Severity::Warning } else { Severity::Notice };
+            findings.push((severity, Finding::NodeLimit));
         }
         // The sort is stable, so among equals the order above holds.
         findings.sort_by_key(|(severity, _)| std::cmp::Reverse(*severity));

@@ -11,7 +11,9 @@ pub mod identity;
 pub mod kernel_release;
 pub mod maps;
 pub mod meminfo;
+pub mod memory_cgroup;
 pub mod memory_policy;
+pub mod mounts;
 #[cfg(feature = "oracle")]
 pub mod oracle;
 pub mod own_mapping;

@@ -32,7 +32,7 @@ fn ground(counters: [u64; 5], limits: CgroupLimits) -> PoolState {
 }
 
 fn limit(megabytes: u64, usage: u64) -> CgroupLimit {
-    CgroupLimit { path: "/limit".to_owned(), limit: Bytes(megabytes * MIB), usage: Bytes(usage * MIB) }
+    CgroupLimit { path: "/limit".to_owned(), limit: Bytes(megabytes * MIB), usage: Bytes(usage * MIB), promised: None }
 }
 
 #[test]

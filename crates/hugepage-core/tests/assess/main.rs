@@ -2,6 +2,7 @@
 
 mod cause;
 mod forecast;
+mod limits;
 mod log;
 mod metrics;
 mod nodes;
@@ -135,7 +136,7 @@ fn known(pool: Pool) -> PoolFact {
 }
 
 fn limit(limit: u64, usage: u64) -> CgroupLimit {
-    CgroupLimit { path: format!("/sys/fs/cgroup/limit_{limit}"), limit: Bytes(limit), usage: Bytes(usage) }
+    CgroupLimit { path: format!("/sys/fs/cgroup/limit_{limit}"), limit: Bytes(limit), usage: Bytes(usage), promised: None }
 }
 
 /// Limits checked by mmap(2), all levels seen.

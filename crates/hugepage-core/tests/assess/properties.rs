@@ -60,7 +60,7 @@ fn servers() -> impl Strategy<Value = Server> {
         )| {
             let page_size = pool.known().map_or(other, |pool| pool.page_size);
             let limits =
-                levels.map(|(fault, reservation, hidden_levels)| CgroupLimits { fault, reservation, hidden_levels });
+                levels.map(|(fault, reservation, hidden_levels)| CgroupLimits { fault, reservation, hidden_levels, memory: Vec::new() });
             // The server that asks for none has none.
             let none = huge_pages == HugePages::Off && landing == Some(Hugetlb);
             Server {

@@ -2,6 +2,7 @@
 
 use crate::advise::command;
 use crate::advise::message::status_text::StatusText;
+use crate::assess::limits::excesses;
 use crate::model::{Cause, HugePages, LockLimit, NodePools, PoolFact};
 use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, Pages};
@@ -12,8 +13,17 @@ fn sentence(text: &str) -> String {
     characters.next().map(|first| format!("{}{}.", first.to_uppercase(), characters.as_str())).unwrap_or_default()
 }
 
-fn raise(limit: &CgroupLimit, to: Bytes) -> String {
-    format!("set {} to at least {} bytes", limit.path, to.0)
+fn raise(path: &str, to: Bytes) -> String {
+    format!("set {path} to at least {} bytes", to.0)
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn list(steps: &[String]) -> String {
+    match steps.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, before)) => format!("{} and {last}", before.join(", ")),
+        None => String::new(),
+    }
 }
 
 impl StatusText<'_> {
@@ -24,7 +34,7 @@ impl StatusText<'_> {
         let off = terms.setting(HugePages::Off);
         let restart = format!("restart the {server}");
         match cause {
-            _ if self.could_land_now() => Some(sentence(&restart)),
+            _ if self.could_land_now() => Some(sentence(&self.steps(&[restart]))),
             Cause::MemoryTarget => Some(format!(
                 "Set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET and restart the {server}."
             )),
@@ -49,13 +59,13 @@ impl StatusText<'_> {
             Cause::CgroupLimit => {
                 let limit = self.reservation_limit()?;
                 let to = self.limit_needed(limit)?;
-                Some(sentence(&self.steps(&[raise(limit, to), restart])))
+                Some(sentence(&self.steps(&[raise(&limit.path, to), restart])))
             }
             Cause::NodeLimit => match self.set_node_pool() {
                 Some(command) => Some(sentence(&self.steps(&[format!("run \"{command}\""), restart]))),
                 None => self.other_nodes(),
             },
-            Cause::MemoryLimit => None,
+            Cause::MemoryLimit => self.raise_limits(),
             Cause::Unknown => None,
             Cause::Disabled if self.0.does_not_fit() => None,
             _ if self.0.does_not_fit() => Some(match self.0.facts.huge_page_size?.times(self.free_capacity()) {
@@ -78,16 +88,12 @@ impl StatusText<'_> {
         }
     }
 
-    /// `steps` in one phrase, after a fault-time limit that would kill the server in huge pages is raised.
+    /// `steps` in one phrase, after the limits that would kill the server in huge pages are raised.
     fn steps(&self, steps: &[String]) -> String {
-        let (limit, needed) = (self.fault_limit(), self.needed_bytes().unwrap_or_default());
-        let limit = limit.filter(|limit| limit.limit < needed).map(|limit| raise(limit, needed));
-        let steps: Vec<_> = limit.iter().chain(steps).map(String::as_str).collect();
-        match steps.split_last() {
-            Some((last, [])) => (*last).to_owned(),
-            Some((last, before)) => format!("{} and {last}", before.join(", ")),
-            None => String::new(),
-        }
+        let (limits, needed) = (self.0.facts.limits.as_ref(), self.needed_bytes().unwrap_or_default());
+        let found = limits.map(|limits| excesses(limits, needed, self.own_bytes())).unwrap_or_default();
+        let first = found.iter().map(|excess| raise(&excess.path, excess.need));
+        list(&first.chain(steps.iter().cloned()).collect::<Vec<_>>())
     }
 
     /// The pages that this host can hold for this server.
@@ -137,15 +143,24 @@ impl StatusText<'_> {
         }
         let (limit, needed) = (self.reservation_limit()?, self.needed_bytes()?);
         let is_short = limit.room_without(self.own_bytes()) < needed;
-        is_short.then_some(sentence(&raise(limit, self.limit_needed(limit)?)))
+        is_short.then_some(sentence(&raise(&limit.path, self.limit_needed(limit)?)))
     }
 
-    pub(in crate::advise) fn raise_fault_limit(&self) -> Option<String> {
-        Some(sentence(&raise(self.fault_limit()?, self.size())))
+    /// How to raise the limits that are checked when a page is touched.
+    pub(in crate::advise) fn raise_limits(&self) -> Option<String> {
+        let mut steps: Vec<(String, Bytes)> = Vec::new();
+        for excess in self.0.excesses() {
+            match steps.iter_mut().find(|(path, _)| *path == excess.path) {
+                Some((_, to)) => *to = excess.need.max(*to),
+                None => steps.push((excess.path, excess.need)),
+            }
+        }
+        let steps: Vec<_> = steps.iter().map(|(path, to)| raise(path, *to)).collect();
+        (!steps.is_empty()).then(|| sentence(&list(&steps)))
     }
 
     /// What a cgroup must allow for the server to start in huge pages beside its other processes.
     fn limit_needed(&self, limit: &CgroupLimit) -> Option<Bytes> {
-        Some(limit.usage.saturating_sub(self.own_bytes()).saturating_add(self.needed_bytes()?))
+        Some(limit.usage_without(self.own_bytes()).saturating_add(self.needed_bytes()?))
     }
 }

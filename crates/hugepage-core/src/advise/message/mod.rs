@@ -9,18 +9,17 @@ pub(super) mod status_text;
 use crate::advise::message::status_text::StatusText;
 use crate::advise::pool;
 use crate::assess::{Finding, Status};
+use crate::model::Cause;
 
 /// The state.
 pub fn message(status: &Status) -> String {
     let text = StatusText(status);
     match status.verdict().1 {
         Finding::AsAsked => format!("{} is in {}, and a restart keeps them.", text.memory(), text.huge_pages()),
-        Finding::CgroupBelowSegment => format!(
-            "{} is in huge pages, but a cgroup allows only {} of them: a process that touches more is killed by SIGBUS, \
-             or its reads fail.",
-            text.memory(),
-            text.fault_limit_bytes(),
-        ),
+        finding @ (Finding::CgroupBelowSegment | Finding::SharedLimit | Finding::MemoryLimit) => {
+            status.excess_of(finding).map(|excess| text.exceeds(&excess)).unwrap_or_default()
+        }
+        Finding::NodeLimit => format!("{} is in {}{}.", text.memory(), text.current_pages(), text.reason(Cause::NodeLimit)),
         Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown if status.of_pending => {
             pending::message(status).unwrap_or_default()
         }
@@ -61,7 +60,8 @@ pub fn hint(status: &Status) -> Option<String> {
     let text = StatusText(status);
     match status.verdict().1 {
         Finding::AsAsked | Finding::LandingUnknown => None,
-        Finding::CgroupBelowSegment => text.raise_fault_limit(),
+        Finding::CgroupBelowSegment | Finding::SharedLimit | Finding::MemoryLimit => text.raise_limits(),
+        Finding::NodeLimit => text.hint_on_restart(),
         Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown => match status.of_pending {
             true => Some(pending::hint(status)),
             false => text.hint_on_restart(),

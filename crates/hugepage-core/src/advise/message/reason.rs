@@ -3,9 +3,11 @@
 use std::fmt;
 
 use crate::advise::message::status_text::{StatusText, is_of_pool, page_size};
+use crate::assess::limits::{Excess, ExcessKind};
 use crate::assess::{NodeRoom, Outlook};
 use crate::model::{Cause, LockLimit, Loss, NodePools, PoolFact};
 use crate::read::cgroup::CgroupLimit;
+use crate::read::memory_cgroup::MemoryLimitKind;
 use crate::{Bytes, PageSize, Pages};
 
 /// What a start lacks to be in huge pages, as a clause.
@@ -162,6 +164,40 @@ impl StatusText<'_> {
         } else {
             format!(": {reason}")
         }
+    }
+
+    /// A sentence on a limit that is checked when a page is touched.
+    pub(in crate::advise) fn exceeds(&self, excess: &Excess) -> String {
+        let Excess { kind, limit, need, size, is_now, .. } = excess;
+        let what = match (kind, is_now) {
+            (ExcessKind::Segment, true) => {
+                format!("{} is in huge pages, but a cgroup allows only {limit} of them", self.memory())
+            }
+            (ExcessKind::Segment, false) => {
+                format!("The next start needs {size} in huge pages, but a cgroup allows only {limit}")
+            }
+            (ExcessKind::Shared, true) => {
+                format!("The processes of a cgroup have reserved {need} in huge pages, but it allows only {limit}")
+            }
+            (ExcessKind::Shared, false) => format!(
+                "After the next start the processes of a cgroup will have reserved {need} in huge pages, but it allows \
+                 only {limit}"
+            ),
+            (ExcessKind::Memory(_), true) => format!(
+                "A memory cgroup that counts huge pages allows {limit}, but {} ({size}) and private memory need {need}",
+                self.terms().the_memory
+            ),
+            (ExcessKind::Memory(_), false) => format!(
+                "A memory cgroup that counts huge pages allows {limit}, but the next start's {} ({size}) and private \
+                 memory need {need}",
+                self.terms().the_memory
+            ),
+        };
+        let harm = match kind {
+            ExcessKind::Memory(MemoryLimitKind::High) => "processes that touch more are slowed down",
+            _ => "a process that touches more is killed by SIGBUS, or its reads fail",
+        };
+        format!("{what}: {harm}.")
     }
 
     /// Where [`StatusText::could_land_now`].

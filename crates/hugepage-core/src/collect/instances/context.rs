@@ -18,7 +18,8 @@ pub(super) struct InspectContext<'a> {
     pub(super) default: Option<PageSize>,
     pub(super) base: Option<PageSize>,
     pub(super) devices: Devices,
-    pub(super) hierarchy: Option<Hierarchy>,
+    /// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it; `None` if that failed.
+    pub(super) hierarchy: Option<Option<Hierarchy>>,
     pub(super) meminfo: Option<Meminfo>,
     pub(super) pools: Vec<PoolRow>,
     pub(super) reserve_percent: u32,

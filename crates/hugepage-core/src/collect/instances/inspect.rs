@@ -151,9 +151,13 @@ impl InspectContext<'_> {
             Some(row) => PoolFact::Known(row.pool.clone()),
             None => pool_of_size(self.root, huge_page_size, self.meminfo.as_ref(), notes),
         };
-        let limits = huge_page_size.map(|size| match &self.hierarchy {
-            Some(hierarchy) => hierarchy.limits_of(self.root, pid, size, notes),
-            None => CgroupLimits::default(),
+        let limits = huge_page_size.and_then(|size| match &self.hierarchy {
+            None => {
+                notes.add("cgroup limits could not be determined; see the notes on the host");
+                None
+            }
+            Some(None) => Some(CgroupLimits::default()),
+            Some(Some(hierarchy)) => Some(hierarchy.limits_of(self.root, pid, size, notes)),
         });
         let nodes = nodes::of(self.root, &pool, &pid.to_string(), |_| MemoryPolicy::Unknown, notes);
         Facts {

@@ -83,7 +83,7 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
         default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
         base: notes.keep(root.base_page_size()),
         devices: notes.keep(Devices::find(root)).unwrap_or_default(),
-        hierarchy: hierarchy.flatten(),
+        hierarchy,
         meminfo: with_hugetlb(meminfo, &pools),
         pools,
         reserve_percent,
