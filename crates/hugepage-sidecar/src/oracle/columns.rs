@@ -114,7 +114,7 @@ record! {
         /// Size of the SGA's pages in bytes; of a mixed one that of the huge ones; NULL if unknown.
         page_size: Bytes,
         /// Why it is not as asked: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group,
-        /// memory_target, page_size_unsupported, sysv_shared_memory or unknown; NULL if it is as asked.
+        /// memory_target, page_size_unsupported, sysv_shared_memory, node_limit, memory_limit or unknown; NULL if it is as asked.
         cause: Text(24),
         /// The SGA: all shared memory of the instance, in bytes; NULL if unknown.
         shared_memory: Bytes,
