@@ -29,7 +29,7 @@ pub fn of(survey: &Survey) -> Exit {
         Some(Severity::Critical) => CRITICAL,
         Some(Severity::Warning) => WARNING,
         // Without /proc nothing is seen at all.
-        _ if survey.meminfo.is_none() || survey.instances.iter().any(hidden) => UNKNOWN,
+        _ if survey.meminfo.is_none() || survey.processes_are_hidden || survey.instances.iter().any(hidden) => UNKNOWN,
         _ => OK,
     }
 }

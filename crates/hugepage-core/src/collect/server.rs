@@ -4,7 +4,7 @@ use crate::collect::{CgroupView, limits, nodes};
 use crate::model::{Asked, Facts, Landing, Pending, PoolFact, PoolState, Segment};
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
-use crate::read::meminfo::Meminfo;
+use crate::read::meminfo::{LXCFS, Meminfo};
 use crate::read::{Root, memory_policy, pool, smaps, thp};
 use crate::{PageSize, Pages, ReadError};
 
@@ -22,6 +22,9 @@ pub fn facts(
         && meminfo.hugetlb.is_none()
     {
         meminfo.hugetlb = pool::memory(root).ok();
+    }
+    if meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
+        notes.add(LXCFS);
     }
     let segment = mapping.map(|mapping| {
         if mapping.page_size.is_none() {

@@ -39,6 +39,9 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
     let worst = survey.instances.iter().max_by_key(|instance| instance.status.verdict().0);
     let Some(worst) = worst else {
         let text = match survey.meminfo {
+            Some(_) if survey.processes_are_hidden => {
+                "Whether PostgreSQL or Oracle runs here could not be determined: hidepid hides the processes of other users."
+            }
             Some(_) => "No PostgreSQL and no Oracle instance runs here.",
             None => "/proc of this host could not be read.",
         };

@@ -38,6 +38,10 @@ pub(super) struct Identity {
     pub(super) system_identifier: Option<String>,
     pub(super) last_start: Option<LastStart>,
     pub(super) asked: Asked,
+    /// PostgreSQL's `max_connections`.
+    pub(super) max_connections: Option<u64>,
+    /// Whether the files that the next start reads were found.
+    pub(super) has_configuration: bool,
 }
 
 impl InspectContext<'_> {

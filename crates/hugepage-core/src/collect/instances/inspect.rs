@@ -9,7 +9,7 @@ use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
 use crate::collect::{nodes, pools};
 use crate::collect::server::{pool_of_size, thp_in_use};
-use crate::model::{Asked, Facts, Landing, Pending, PoolFact, Segment};
+use crate::model::{Asked, Demand, Facts, HugePages, Landing, Pending, PoolFact, PoolState, Segment};
 use crate::notes::Notes;
 use crate::read::cgroup::CgroupLimits;
 use crate::read::maps::Mapping;
@@ -56,7 +56,12 @@ impl InspectContext<'_> {
             evidence.push("HugetlbPages");
         }
         let base = self.base.unwrap_or_else(PageSize::base);
-        let facts = self.facts(pid, &identity.asked, segment, memlock, &mut notes);
+        let mut facts = self.facts(pid, &identity.asked, segment, memlock, &mut notes);
+        if !identity.has_configuration {
+            facts.pending = Pending::Unknown;
+        } else if let Some(max_connections) = identity.max_connections {
+            split_off_pending(&mut facts, max_connections);
+        }
         Some(Instance {
             kind: match &found.who {
                 DiscoveredKind::PostgreSql(_) => InstanceKind::PostgreSql,
@@ -121,6 +126,8 @@ impl InspectContext<'_> {
             system_identifier: files.system_identifier,
             last_start: None,
             asked: files.asked,
+            max_connections: Some(files.max_connections),
+            has_configuration: files.has_configuration,
         }
     }
 
@@ -176,6 +183,25 @@ impl InspectContext<'_> {
             loss: None,
         }
     }
+}
+
+/// A server in huge pages was not started with the `huge_pages = off` that its files have: those are for the next start,
+/// and a restart after a crash keeps what it has.
+fn split_off_pending(facts: &mut Facts, max_connections: u64) {
+    let Some(segment) = facts.segment.as_ref().filter(|segment| segment.landing == Landing::Hugetlb) else { return };
+    if facts.asked.huge_pages != HugePages::Off {
+        return;
+    }
+    let demand = Demand { asked: facts.asked, max_connections, shared_memory: segment.size };
+    let ground = PoolState {
+        huge_page_size: facts.huge_page_size,
+        pool: facts.pool.clone(),
+        limits: facts.limits.clone(),
+        nodes: facts.nodes.clone(),
+        lock_limit: None,
+    };
+    facts.pending = Pending::Changed(demand, ground);
+    facts.asked.huge_pages = HugePages::Try;
 }
 
 /// Assesses each again beside what the others lack, so that one number for the pool serves all.

@@ -19,12 +19,12 @@ use crate::collect::pools::{self, PoolRow};
 use crate::model::Asked;
 use crate::notes::Notes;
 use crate::read::cgroup::Hierarchy;
-use crate::read::meminfo::Meminfo;
+use crate::read::meminfo::{LXCFS, Meminfo};
 use crate::read::pool::Pool;
 use crate::read::postgresql_conf::Configuration;
 use crate::read::root::if_there;
 use crate::read::shm_devices::Devices;
-use crate::read::{Root, identity, thp};
+use crate::read::{Root, identity, process, thp};
 use crate::{PageSize, ReadError};
 use context::{InspectContext, namespace};
 use inspect::beside_each_other;
@@ -47,6 +47,8 @@ pub struct Survey {
     pub transparent_hugepage: Option<String>,
     /// Whether /dev/shm is a ramfs, as papers of 2002 had it for 32-bit Oracle: nothing limits what is in it.
     pub shm_is_ramfs: bool,
+    /// Whether /proc hides the processes of other users, so that servers may run that are not seen.
+    pub processes_are_hidden: bool,
     /// The servers that run.
     pub instances: Vec<Instance>,
     /// What could not be seen of the host.
@@ -90,6 +92,13 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
         numbered: memory::names_by_number(root),
         namespace: namespace(root, "self"),
     };
+    let processes_are_hidden = process::hides_others(root);
+    if processes_are_hidden {
+        notes.add("/proc is mounted with hidepid, which hides the processes of other users: run this as root");
+    }
+    if host.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
+        notes.add(LXCFS);
+    }
     let found = discover::servers(root, &mut notes);
     let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.inspect(found)).collect();
     beside_each_other(&mut instances);
@@ -100,6 +109,7 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
         pools: host.pools,
         transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
         shm_is_ramfs: notes.keep(shm_is_ramfs(root)).unwrap_or(false),
+        processes_are_hidden,
         instances,
         meminfo: host.meminfo,
         notes: notes.into_vec(),

@@ -22,6 +22,10 @@ pub struct Files {
     pub system_identifier: Option<String>,
     /// The settings, those of the command line first.
     pub asked: Asked,
+    /// `max_connections`.
+    pub max_connections: u64,
+    /// Whether the configuration file was found; a server does not start without one.
+    pub has_configuration: bool,
 }
 
 /// Looks at the files of the postmaster `pid`, below `its_root` where it is in a container.
@@ -33,17 +37,31 @@ pub fn files(root: &Root, its_root: &Root, pid: i32, arguments: &[String], notes
     let told = of_command_line("data_directory")
         .or_else(|| postmaster_opts::letter(arguments, 'D').map(str::to_owned))
         .filter(|path| path.starts_with('/'));
+    // -D names the directory of postgresql.conf, which may set another data_directory (SelectConfigFiles in guc.c).
+    let of_configuration = postmaster_opts::letter(arguments, 'D')
+        .filter(|path| path.starts_with('/'))
+        .map(|path| Path::new(path).join("postgresql.conf"));
     let directory = process::link(root, pid, "cwd").ok().flatten().or(told);
     let root = its_root;
     let in_directory = |file: &str| Some(Path::new(directory.as_deref()?).join(file));
-    let file = of_command_line("config_file").map(Into::into).or_else(|| in_directory("postgresql.conf"));
+    let there = |file: &Path| root.exists(&file.to_string_lossy());
+    let file = of_command_line("config_file")
+        .map(Into::into)
+        .or_else(|| of_configuration.filter(|file| there(file)))
+        .or_else(|| in_directory("postgresql.conf"));
+    let can_see = in_directory("PG_VERSION").is_some_and(|file| there(&file));
+    let has_configuration = !can_see || file.as_deref().is_some_and(there);
     let mut configuration = Configuration::default();
     for file in [file, in_directory("postgresql.auto.conf")].into_iter().flatten() {
         configuration.add(root, &file, notes);
     }
     let value = |name: &str| of_command_line(name).or_else(|| configuration.get(name).map(str::to_owned));
     let asked = asked(value, notes);
-    if configuration.settings.is_empty() {
+    if !has_configuration {
+        notes.add(format!(
+            "the configuration file of the server with process {pid} is not in its data directory and its place is unknown"
+        ));
+    } else if configuration.settings.is_empty() {
         notes.add(format!(
             "the configuration of the server with process {pid} could not be read, so its default huge_pages = {} is \
              assumed; run this as root",
@@ -51,8 +69,9 @@ pub fn files(root: &Root, its_root: &Root, pid: i32, arguments: &[String], notes
         ));
     }
     let version = || Some(root.read(&in_directory("PG_VERSION")?.to_string_lossy()).ok()?.trim().to_owned());
+    let max_connections = value("max_connections").and_then(|text| text.trim().parse().ok()).unwrap_or(100);
     let identifier = || system_identifier(root, &in_directory("global/pg_control")?.to_string_lossy());
-    Files { version: version(), system_identifier: identifier(), asked, directory }
+    Files { version: version(), system_identifier: identifier(), asked, max_connections, has_configuration, directory }
 }
 
 /// What `value` says, which gives a setting as it is written; the server's defaults where it says nothing.

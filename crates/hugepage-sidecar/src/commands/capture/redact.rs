@@ -130,7 +130,7 @@ fn boot_parameters(text: &str) -> String {
 
 /// The file systems that huge pages, shared memory and control groups are on: the others' lines name servers.
 fn mounts(text: &str) -> String {
-    const WANTED: [&str; 5] = ["cgroup", "cgroup2", "hugetlbfs", "tmpfs", "ramfs"];
+    const WANTED: [&str; 7] = ["cgroup", "cgroup2", "hugetlbfs", "tmpfs", "ramfs", "proc", "fuse.lxcfs"];
     lines(text, |line| {
         // mountinfo has the type behind a dash, mounts as its third word.
         let file_system = match line.split_once(" - ") {
