@@ -5,6 +5,8 @@
 pub mod access_log;
 mod auxv;
 pub mod boot;
+mod boot_loader;
+pub mod boot_writers;
 pub mod buddyinfo;
 pub mod cgroup;
 pub mod identity;

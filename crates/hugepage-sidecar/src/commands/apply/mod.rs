@@ -167,10 +167,8 @@ fn keep(args: &Apply, root: &Root, size: PageSize, pages: Pages) -> anyhow::Resu
             println!("Pages of {size} are certain only if the kernel reserves them: {}", reserve_at_boot(size, pages));
         }
     }
-    // tmpfiles.d has its turn after all that NextBoot reads.
-    match persist::overridden(root, size, is_default, pages)? {
-        Some(warning) if is_default || !args.persist => println!("{warning}"),
-        _ => {}
+    if let Some(warning) = persist::overridden(root, size, is_default, pages)? {
+        println!("{warning}");
     }
     Ok(())
 }
