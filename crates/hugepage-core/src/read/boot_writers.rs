@@ -77,10 +77,11 @@ pub fn units(root: &Root) -> Result<(Vec<PoolWrite>, Vec<String>), ReadError> {
         for target in &targets {
             enabled |= if_there(root.list(&format!("{UNITS}/{target}")))?.unwrap_or_default().contains(name);
         }
-        // A link to a unit that is gone is no unit.
-        let Some(text) = if_there(root.read(&file))?.filter(|text| enabled && text.contains("nr_hugepages")) else {
+        if !enabled {
             continue;
-        };
+        }
+        // A link to a unit that is gone is no unit.
+        let Some(text) = if_there(root.read(&file))?.filter(|text| text.contains("nr_hugepages")) else { continue };
         let variable = |name: &str| text.lines().find_map(|line| line.strip_prefix("Environment=")?.strip_prefix(name));
         let pool = variable("POOL=").and_then(|pool| pool_file(&format!("{}/nr_hugepages", pool.trim())));
         match (pool, variable("PAGES=").and_then(|pages| pages.trim().parse().ok())) {

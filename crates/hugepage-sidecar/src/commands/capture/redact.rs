@@ -21,7 +21,8 @@ pub fn rule(path: &str) -> Option<Rule> {
         return Some(as_it_is);
     }
     // Wherever cgroups are mounted: their numbers, not what runs in them.
-    if name.starts_with("hugetlb.") || name == "cgroup.controllers" {
+    let of_memory = ["memory.max", "memory.high", "memory.current", "memory.stat"];
+    if name.starts_with("hugetlb.") || name == "cgroup.controllers" || of_memory.contains(&name) {
         return Some(as_it_is);
     }
     of_configuration(path, name)
@@ -97,6 +98,12 @@ fn of_configuration(path: &str, name: &str) -> Option<Rule> {
     if path.starts_with("/etc/security/limits") {
         return Some(limits);
     }
+    if path.contains("/tmpfiles.d/") || path.starts_with("/etc/systemd/system/") {
+        return Some(pool_writers);
+    }
+    if path.starts_with("/boot/") {
+        return Some(boot_entries);
+    }
     if path == "/etc/sysctl.conf" || path.contains("/sysctl.d/") {
         return Some(kernel_parameters);
     }
@@ -126,6 +133,25 @@ pub fn lines(text: &str, wanted: impl Fn(&str) -> bool) -> String {
 fn boot_parameters(text: &str) -> String {
     let wanted = |word: &&str| word.contains("huge") || word.starts_with("mem=");
     text.split_ascii_whitespace().filter(wanted).collect::<Vec<_>>().join(" ") + "\n"
+}
+
+/// Of what runs at boot what sets a pool.
+fn pool_writers(text: &str) -> String {
+    lines(text, |line| {
+        line.contains("nr_hugepages") || line.starts_with("Environment=PAGES=") || line.starts_with("Environment=POOL=")
+    })
+}
+
+/// Of the boot loader's entries the command lines, as [`boot_parameters`] has them.
+fn boot_entries(text: &str) -> String {
+    let of_line = |line: &str| {
+        let line = line.trim_start();
+        let key = ["linux", "options", "kernelopts="].into_iter().find(|key| line.starts_with(key))?;
+        let rest = line.strip_prefix(key).unwrap_or_default();
+        let kept = rest.split_ascii_whitespace().filter(|word| word.contains("huge") || *word == "$kernelopts");
+        Some(format!("{key} {}\n", kept.collect::<Vec<_>>().join(" ")).replace("kernelopts= ", "kernelopts="))
+    };
+    text.lines().filter_map(of_line).collect()
 }
 
 /// The file systems that huge pages, shared memory and control groups are on: the others' lines name servers.
