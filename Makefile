@@ -5,7 +5,8 @@
 #   bindir       where the sidecar goes (default: where that PostgreSQL's programs are)
 #   WITH_SIDECAR empty: leave it out of make and make install
 #   DESTDIR      where a packager wants the files
-#   BUILD_DIR    what `make` leaves for `make install` (default: build/pgN)
+#   PROFILE      cargo's: release, or quick, which is sooner compiled (default: release)
+#   BUILD_DIR    what `make` leaves for `make install` (default: build/pgN; the profile is part of the name, if not release)
 #   CARGO_PGRX   cargo-pgrx of the version in Cargo.toml (default: cargo pgrx)
 
 EXTNAME = pg_hugepages
@@ -18,7 +19,8 @@ PG_MAJOR := $(shell $(PG_CONFIG) --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 
 CARGO_PGRX ?= cargo pgrx
-BUILD_DIR ?= build/pg$(PG_MAJOR)
+PROFILE = release
+BUILD_DIR ?= build/pg$(PG_MAJOR)$(patsubst %,-%,$(filter-out release,$(PROFILE)))
 
 # cargo-pgrx lays the files out below BUILD_DIR as they will be installed below /.
 LIBRARY := $(BUILD_DIR)$(shell $(PG_CONFIG) --pkglibdir)/$(EXTNAME).so
@@ -31,12 +33,7 @@ SOURCES := $(CORE_SOURCES) $(EXTNAME).control $(shell find src)
 WITH_SIDECAR ?= yes
 SIDECAR = $(BUILD_DIR)/hugepage-sidecar
 SIDECAR_TARGET ?= $(shell scripts/static-target)
-SIDECAR_BUILT = $(or $(CARGO_TARGET_DIR),target)/$(SIDECAR_TARGET)/release/hugepage-sidecar
-SIDECAR_FLAGS = -C target-feature=+crt-static -C strip=symbols
-
-# Wherever it is compiled, the library is the same, and names no directory of the builder.
-CARGO_HOME ?= $(HOME)/.cargo
-SAME_PATHS = --remap-path-prefix=$(CARGO_HOME)=/cargo --remap-path-prefix=$(CURDIR)=/pg_hugepages
+SIDECAR_BUILT = $(or $(CARGO_TARGET_DIR),target)/$(SIDECAR_TARGET)/$(PROFILE)/hugepage-sidecar
 
 MODULEDIR = extension
 # A release's script stays in sql/ for good; the one of the version in the making comes from the build.
@@ -50,15 +47,15 @@ all: $(LIBRARY) $(if $(WITH_SIDECAR),sidecar)
 include $(PGXS)
 
 $(LIBRARY): $(SOURCES)
-	RUSTFLAGS='$(RUSTFLAGS) $(SAME_PATHS)' PGRX_PG_CONFIG_PATH='$(PG_CONFIG_PATH)' PGRX_BUILD_FLAGS="$$(scripts/rust-flags)" $(CARGO_PGRX) package \
-		--pg-config '$(PG_CONFIG_PATH)' --no-default-features --features pg$(PG_MAJOR) --out-dir '$(BUILD_DIR)'
+	RUSTFLAGS="$(RUSTFLAGS) $$(scripts/compile-flags)" PGRX_PG_CONFIG_PATH='$(PG_CONFIG_PATH)' PGRX_BUILD_FLAGS="$$(scripts/rust-flags)" $(CARGO_PGRX) package \
+		--profile '$(PROFILE)' --pg-config '$(PG_CONFIG_PATH)' --no-default-features --features pg$(PG_MAJOR) --out-dir '$(BUILD_DIR)'
 	touch -c $(LIBRARY) $(DATA_built)
 
 $(DATA_built): $(LIBRARY)
 
 sidecar: $(SIDECAR)
 $(SIDECAR): $(CORE_SOURCES) $(shell find crates/hugepage-sidecar/src) crates/hugepage-sidecar/Cargo.toml
-	RUSTFLAGS='$(RUSTFLAGS) $(SAME_PATHS) $(SIDECAR_FLAGS)' cargo build --release --package hugepage-sidecar \
+	RUSTFLAGS="$(RUSTFLAGS) $$(scripts/compile-flags static)" cargo build --profile '$(PROFILE)' --package hugepage-sidecar \
 		--target '$(SIDECAR_TARGET)' $$(scripts/rust-flags)
 	$(MKDIR_P) '$(BUILD_DIR)'
 	$(INSTALL_PROGRAM) '$(SIDECAR_BUILT)' $@

@@ -3,14 +3,16 @@
 Every session has touched all of shared_buffers, so that base pages cost each of them its own page tables.
 """
 
+import math
 import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import measure
 import peers
+import psycopg2
 from harness.cluster import Cluster, Install
 from harness.poll import until
 from harness.processes import status_bytes
@@ -38,13 +40,13 @@ def rows_of(directory: Path, quick: bool, sessions: list[int]) -> Iterator[dict[
     for pages in PAGES:
         case = {"shared_buffers": size, "pages": pages}
         try:
-            with server(size, pages, max(sessions), directory) as cluster:
+            with server(size, pages, max(sessions), directory, peers.libraries(there)) as cluster:
                 peers.create(cluster, there)
                 crowd = Crowd(cluster, touching=True)
                 for count in sorted(sessions):
                     print(f"hugepage_backends: {pages} pages, {count} sessions", file=sys.stderr)
                     crowd.grow(count - 1)
-                    yield {**case, "sessions": count, "missing": missing, **one(cluster, directory, quick, there)}
+                    yield {**case, "sessions": count, **one(cluster, directory, quick, there, missing)}
         except Skipped as why:
             yield {**case, "skipped": str(why)}
 
@@ -56,23 +58,43 @@ def agreed_processes(cluster: Cluster, session: measure.Session) -> list[int]:
     return pids if said == sorted(pids) else []
 
 
-def one(cluster: Cluster, directory: Path, quick: bool, there: list[peers.Peer]) -> dict[str, Any]:
-    """All measurements on one server as it is; times in microseconds."""
+def one(cluster: Cluster, directory: Path, quick: bool, there: list[peers.Peer], missing: dict[str, str]) -> dict[str, Any]:
+    """All measurements on one server as it is; times in microseconds. A peer whose query fails joins the missing ones."""
     session = measure.Session(cluster, milliseconds=20 if quick else 60)
     session.query("SELECT touch_shared_buffers()")
     pids = until("sessions that have ended to be gone", lambda: agreed_processes(cluster, session))
     page_tables = sum(status_bytes(pid, "VmPTE") for pid in pids)
 
-    queries = QUERIES | {peer.extension: peer.query for peer in there}
-    timers = {name: session.timer(name, query) for name, query in queries.items() if name != SLOW}
+    timers = {name: session.timer(name, query) for name, query in QUERIES.items() if name != SLOW}
+    missing = dict(missing)
+    timers |= {peer.extension: of_peer(session, peer, missing) for peer in there}
     times = max(5, (2000 if quick else 10000) // len(pids))
     timers["floor"] = lambda: measure.floor(directory / "floor", "backends", times, *pids)
     turns = measure.in_turns(timers, turns=5 if quick else 15)
+    turns = {name: took for name, took in turns.items() if name not in missing}
     once = {SLOW: [session.once(SLOW, QUERIES[SLOW])]}
     return {
+        "missing": missing,
         "processes": len(pids),
         "page_tables": page_tables,
         "microseconds": {name: statistics.median(values) for name, values in (turns | once).items()},
         "ratio": {view: measure.ratio(turns, view, "floor", "pg_stat_activity")
                   for view in ("hugepage_backends", "hugepage_page_tables")},
     }
+
+
+def of_peer(session: measure.Session, peer: peers.Peer, missing: dict[str, str]) -> Callable[[], float]:
+    """What measures a peer's query; with its first error the peer joins the missing ones."""
+    timer: Callable[[], float] | None = None
+
+    def timed() -> float:
+        nonlocal timer
+        if peer.extension not in missing:
+            try:
+                timer = timer or session.timer(peer.extension, peer.query)
+                return timer()
+            except psycopg2.Error as error:
+                missing[peer.extension] = peers.reason(error)
+        return math.nan
+
+    return timed

@@ -31,6 +31,6 @@ def compile_c(*arguments: str | Path) -> None:
 def prepare(cluster: Cluster, directory: Path) -> None:
     """Put the extension, the empty functions and the timers into a running server's database."""
     script = cluster.root / "in_server.sql"
-    shutil.copy(HERE / "in_server.sql", script)
+    shutil.copyfile(HERE / "in_server.sql", script)    # without its permissions, which a checkout may have closed
     cluster.command("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-v", f"module={directory / 'in_server'}",
                     "-h", cluster.root, "-U", "postgres", "-f", script, "postgres")

@@ -1,6 +1,6 @@
-"""Other ways to the same numbers: what plain SQL can do, and extensions that Debian's packages bring.
+"""Other ways to the same numbers: what plain SQL can do, and extensions with the memory of each process.
 
-A peer that is neither installed nor in the suites of this machine's apt is named as missing, not left out.
+Peers are tried on a small server first. One that is not installed, or does not work there, is named with the reason.
 """
 
 import os
@@ -10,7 +10,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.cluster import Cluster, Install
+import psycopg2
+from harness.cluster import Cluster, Install, StartFailed
 
 OF_EACH = "SELECT count(*), sum(substring(pg_read_file('/proc/' || pid || '/{}') from '{}:\\s+(\\d+)')::bigint * 1024) " \
           "FROM pg_stat_activity"
@@ -24,18 +25,24 @@ PLAIN_SQL = {
 
 @dataclass(frozen=True)
 class Peer:
-    """An extension of somebody else's, and its nearest query."""
+    """An extension of another project, and its nearest query."""
 
     extension: str
     query: str
+    preload: bool = False
+    """Whether its library works from shared_preload_libraries alone."""
 
     def package(self, major: int) -> str:
         """What Debian and PGDG would call it."""
         return f"postgresql-{major}-{self.extension.replace('_', '-')}"
 
+    def is_installed(self, install: Install) -> bool:
+        """Whether CREATE EXTENSION would find it."""
+        return Path(install.ask("sharedir"), "extension", f"{self.extension}.control").exists()
+
 
 PEERS = (
-    Peer("pgnodemx", "SELECT count(*), sum(rss) FROM proc_pid_stat()"),
+    Peer("pgnodemx", "SELECT count(*), sum(rss) FROM proc_pid_stat()", preload=True),
     Peer("pg_proctab", "SELECT count(*), sum(rss) FROM pg_proctab()"),
     Peer("system_stats", "SELECT count(*), sum(memory_bytes) FROM pg_sys_cpu_memory_by_process()"),
 )
@@ -63,13 +70,42 @@ def offers(package: str) -> bool:
 
 
 def present(install: Install) -> tuple[list[Peer], dict[str, str]]:
-    """The peers that the server can load, after installing what can be had; and why not the others."""
-    wanted = [peer for peer in PEERS if not install.has_extension(peer.extension)]
-    install_packages(*(peer.package(install.major) for peer in wanted))
-    there = [peer for peer in PEERS if install.has_extension(peer.extension)]
-    missing = {peer.extension: f"no package {peer.package(install.major)} in the suites of this machine"
-               for peer in PEERS if peer not in there}
+    """The peers that work on this PostgreSQL, after installing what can be had; and why not the others."""
+    install_packages(*(peer.package(install.major) for peer in PEERS if not peer.is_installed(install)))
+    there: list[Peer] = []
+    missing: dict[str, str] = {}
+    with Cluster(install, huge_pages=False, shared_buffers="16MB") as cluster:
+        for peer in PEERS:
+            why = why_not(cluster, peer, beside=there)
+            if why:
+                missing[peer.extension] = why
+            else:
+                there.append(peer)
     return there, missing
+
+
+def why_not(cluster: Cluster, peer: Peer, beside: list[Peer]) -> str | None:
+    """What is wrong with a peer in a server that has those others; None if its query works there."""
+    if not peer.is_installed(cluster.install):
+        return f"not installed (Debian's name for it would be {peer.package(cluster.install.major)})"
+    cluster.conf(shared_preload_libraries=libraries([*beside, peer]))
+    try:
+        create(cluster.restart(), [peer])
+        cluster.sql(peer.query)
+    except (StartFailed, psycopg2.Error) as error:
+        return reason(error)
+    return None
+
+
+def reason(error: Exception) -> str:
+    """The line of a server's complaint that says what is wrong: of a log the last fatal one."""
+    lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return next((line.split("FATAL:")[1] for line in reversed(lines) if "FATAL:" in line), lines[0]).strip()
+
+
+def libraries(peers: list[Peer]) -> str:
+    """shared_preload_libraries for a server with these."""
+    return ",".join(peer.extension for peer in peers if peer.preload)
 
 
 def create(cluster: Cluster, peers: list[Peer]) -> None:

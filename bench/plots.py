@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import peers
-from report import LABELS, Results, measured, size
+from report import LABELS, Results, measured, queries, size
 
 OURS = ("hugepage_backends", "hugepage_page_tables", "hugepage_status")
 
@@ -72,9 +72,9 @@ def plot_backends(pyplot, results: Results):
     for axes, kind in zip(panels[0], kinds):
         of_kind = [result for result in results if result["pages"] == kind]
         sessions = [result["sessions"] for result in of_kind]
-        for name in of_kind[0]["microseconds"]:
+        for name in queries(of_kind):
             style = {"linewidth": 2.5, "marker": "o"} if name in OURS else {"linestyle": "--", "marker": "."}
-            axes.plot(sessions, [result["microseconds"][name] / 1000 for result in of_kind],
+            axes.plot(sessions, [result["microseconds"].get(name, float("nan")) / 1000 for result in of_kind],
                       label=LABELS.get(name, name), **style)
         axes.set(xscale="log", yscale="log", title=f"{kind} pages", xlabel="sessions")
         axes.set_xticks(sessions, [str(count) for count in sessions])

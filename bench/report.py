@@ -50,17 +50,23 @@ def backends_table(results: Results) -> str:
         return "\n".join(lines)
     lines += [row("pages", [result["pages"] for result in columns]),
               row("sessions", [result["sessions"] for result in columns])]
-    names = [name for name in LABELS if name in columns[0]["microseconds"]]
-    names += [name for name in columns[0]["microseconds"] if name not in LABELS]
-    for name in names:
-        lines.append(row(LABELS.get(name, name), [milliseconds(result["microseconds"][name]) for result in columns]))
+    for name in queries(columns):
+        times = (result["microseconds"].get(name) for result in columns)
+        lines.append(row(LABELS.get(name, name), ["-" if time is None else milliseconds(time) for time in times]))
     for view in columns[0]["ratio"]:
         lines.append(row(f"ratio, {view}", [f"{result['ratio'][view]:.2f}" for result in columns]))
     lines.append(row("processes", [result["processes"] for result in columns]))
     lines.append(row("their page tables, MB", [f"{result['page_tables'] / MB:.0f}" for result in columns]))
-    lines += [line for extension, why in columns[0]["missing"].items()
+    missing = {extension: why for result in columns for extension, why in result["missing"].items()}
+    lines += [line for extension, why in missing.items()
               for line in textwrap.wrap(f"{extension}: not measured, {why}", 80, subsequent_indent="    ")]
     return "\n".join(lines)
+
+
+def queries(columns: Results) -> list[str]:
+    """What was timed in any column: first what has a label."""
+    names = dict.fromkeys(name for result in columns for name in result["microseconds"])
+    return [*(name for name in LABELS if name in names), *(name for name in names if name not in LABELS)]
 
 
 def measured(results: Results) -> Results:

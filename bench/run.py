@@ -34,17 +34,21 @@ from harness.signals import unwind_on_signals
 def options(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, no 8 GB; writes nothing to docs")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, no 8 GB; writes to docs only with --docs")
     parser.add_argument("--only", choices=("status", "backends", "scrape", "worker", "sidecar"), help="one part; writes nothing to docs")
     parser.add_argument("--backends", type=lambda text: [int(word) for word in text.split(",")], default=[10, 100, 500],
                         metavar="N,..", help="numbers of sessions for hugepage_backends (default: 10,100,500)")
-    parser.add_argument("--minutes", type=float, default=worker.MINUTES, metavar="N",
-                        help=f"how long to watch the worker, which --quick leaves out (default: {worker.MINUTES:g})")
+    parser.add_argument("--minutes", type=float, metavar="N",
+                        help=f"how long to watch the worker (default: {worker.MINUTES:g}; with --quick {worker.QUICK_MINUTES:g})")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to a file, too")
     parser.add_argument("--docs", type=Path, metavar="DIR",
                         help="where bench.md and the plots go (default: docs, if all is measured)")
     parser.add_argument("--parsers", action="store_true", help="the core's parsers alone, by Criterion")
     chosen = parser.parse_args(arguments)
+    if chosen.only and chosen.docs:
+        parser.error("--docs needs all parts, and --only measures one")
+    if chosen.minutes is None:
+        chosen.minutes = worker.QUICK_MINUTES if chosen.quick else worker.MINUTES
     if chosen.docs is None and not (chosen.quick or chosen.only):
         chosen.docs = ROOT / "docs"
     return chosen
@@ -68,8 +72,8 @@ def write_docs(directory: Path, description: str, command: str, found: dict[str,
         backends=report.backends_table(found["backends"]),
         scrape=scrape.table(found["scrape"]),
         sidecar=sidecar.table(found["sidecar"]),
-        worker=worker.table(found["worker"]) if found["worker"] else "not measured",
-        backends_buffers=report.size(found["backends"][0]["shared_buffers"]) if found["backends"] else "not measured"))
+        worker=worker.table(found["worker"]),
+        backends_buffers=report.size(found["backends"][0]["shared_buffers"])))
     owner = directory.stat()
     for path in (page, directory / "bench", *written):
         if path.exists() and os.geteuid() == 0:
@@ -97,8 +101,8 @@ def main() -> int:
                 found["scrape"] = list(scrape.rows_of(directory, chosen.quick))
             if chosen.only in (None, "sidecar"):
                 found["sidecar"] = list(sidecar.rows_of(directory, chosen.quick))
-        if chosen.only == "worker" or not (chosen.only or chosen.quick):
-            found["worker"] = list(worker.rows_of(worker.STARTS, chosen.minutes))
+        if chosen.only in (None, "worker"):
+            found["worker"] = list(worker.rows_of(worker.QUICK_STARTS if chosen.quick else worker.STARTS, chosen.minutes))
 
     print(f"\n{description}\n")
     if found["status"]:

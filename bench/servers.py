@@ -11,7 +11,7 @@ from harness.kernel import meminfo
 from harness.poll import until
 from harness.pool import PoolError
 from harness.processes import alive
-from harness.stage import Stage
+from harness.reserved_host import ReservedHost
 from harness.units import GB, MB
 
 PAGES = {"base": False, "huge": True}
@@ -25,19 +25,23 @@ class Skipped(Exception):
 
 
 @contextmanager
-def server(size: int, pages: str, sessions: int, directory: Path) -> Iterator[Cluster]:
-    """A running server with shared_buffers of `size` bytes and room for so many sessions; Skipped if it has no place."""
+def server(size: int, pages: str, sessions: int, directory: Path, preload: str = "") -> Iterator[Cluster]:
+    """A running server with shared_buffers of `size` bytes and room for so many sessions; Skipped if it has no place.
+
+    `preload`: its shared_preload_libraries.
+    """
     wanted = size + size // 8 + sessions * 8 * MB
     available = meminfo()["MemAvailable"]
     if available < wanted:
         raise Skipped(f"it takes {wanted / GB:.1f} GB of memory, {available / GB:.1f} GB are available")
-    with Stage() as stage:
-        cluster = stage.cluster(shared_buffers=f"{size // MB}MB", max_connections=sessions + 20, autovacuum=False,
-                                huge_pages=PAGES[pages], max_wal_size="64MB", superuser_reserved_connections=3)
+    with ReservedHost() as reserved_host:
+        cluster = reserved_host.cluster(shared_buffers=f"{size // MB}MB", max_connections=sessions + 20, autovacuum=False,
+                                        huge_pages=PAGES[pages], max_wal_size="64MB", superuser_reserved_connections=3,
+                                        shared_preload_libraries=preload)
         if PAGES[pages]:
             page_size = meminfo()["Hugepagesize"]
             try:
-                stage.pool(page_size, cluster.pages_needed(page_size))
+                reserved_host.pool(page_size, cluster.pages_needed(page_size))
             except (PoolError, PermissionError) as error:
                 raise Skipped(f"no huge pages: {error}") from error
         cluster.start()

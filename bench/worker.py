@@ -18,14 +18,14 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from harness.cluster import Cluster
-from harness.news import await_worker
+from harness.preloaded import await_worker
+from harness.reserved_host import ReservedHost
 from harness.signals import unwind_on_signals
-from harness.stage import Stage
 from harness.status import EXTENSION
 from harness.units import KB, MB
 
-STARTS = 20
-MINUTES = 10.0
+STARTS, QUICK_STARTS = 20, 5
+MINUTES, QUICK_MINUTES = 10.0, 1.0
 BOUNDS = {"start_ms": 10.0, "cpu_percent": 0.01, "memory": 4 * MB}
 """The most that is acceptable: milliseconds, hundredths of one core, bytes."""
 
@@ -34,8 +34,8 @@ EMPTY_WORKER = "logical replication launcher"
 
 def rows_of(starts: int, minutes: float) -> Iterator[dict[str, Any]]:
     """One result."""
-    with Stage() as stage:
-        cluster = stage.cluster(huge_pages=False, autovacuum=False)
+    with ReservedHost() as reserved_host:
+        cluster = reserved_host.cluster(huge_pages=False, autovacuum=False)
         result = starting(cluster, starts)
     with lonely_server() as cluster:
         yield {"starts": starts, **result, **running(cluster, minutes)}

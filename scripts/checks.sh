@@ -11,26 +11,49 @@ run_python() {
     fi
 }
 
-run_tests() {    # PYTEST ARGUMENT...
-    local results="$CACHE/cargo-test.log"
+RESULTS=$CACHE/results    # of tests: what scripts/tally reads
+
+# Each of these leaves its outcome in $RESULTS and goes on after a failure: tally tells.
+begin_results() { rm -rf "$RESULTS" && mkdir -p "$RESULTS"; }
+
+# Flags and profile are the sidecar's, so that nothing is compiled for the tests alone but the tests.
+cargo_tests() {    # [NAME]
+    local status=0
     say "Unit tests of the crates that need no PostgreSQL"
-    cargo test --locked "${RUST_FLAGS[@]}" --workspace --exclude pg_hugepages 2>&1 | tee "$results"
+    RUSTFLAGS="${RUSTFLAGS:-} $(scripts/compile-flags static)" cargo test --locked "${RUST_FLAGS[@]}" --workspace \
+        --exclude pg_hugepages --all-features --no-fail-fast --profile quick --target "$(scripts/static-target)" "$@" 2>&1 |
+        tee "$RESULTS/cargo.log" || status=$?
+    echo "$status" >"$RESULTS/cargo.log.status"
+}
+
+python_unit_tests() {    # [NAME]
+    local status=0
+    say "Unit tests of the scripts"
+    "$PYTHON" -m pytest -c tests/unit/pytest.ini --rootdir tests/unit --confcutdir tests/unit \
+        --junitxml "$RESULTS/unit.xml" ${1:+-k "${1##*::}"} tests/unit || status=$?
+    echo "$status" >"$RESULTS/unit.xml.status"
+}
+
+scenarios() {    # PYTEST ARGUMENT...
+    local status=0
     build_extension
     install_extension
     say "Scenarios on throwaway clusters of PostgreSQL $PG_MAJOR"
-    run_python -m pytest -c tests/pytest.ini --rootdir tests tests/scenarios tests/oracle "$@"
-    say "And cargo said:"
-    grep '^test result:' "$results"
+    run_python -m pytest -c tests/pytest.ini --rootdir tests --junitxml "$RESULTS/scenarios.xml" \
+        tests/scenarios tests/oracle "$@" || status=$?
+    echo "$status" >"$RESULTS/scenarios.xml.status"
 }
+
+tally() { "$PYTHON" scripts/tally "$RESULTS"; }
 
 run_lint() {
     step "cargo fmt" cargo fmt --all --check
     step "clippy on the crates that need no PostgreSQL" clippy --workspace --exclude pg_hugepages --all-targets
     step "clippy on the extension for PostgreSQL $PG_MAJOR" \
         clippy --package pg_hugepages --no-default-features --features "pg$PG_MAJOR"
-    step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/tree/* packaging/debian/tests/installcheck \
+    step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/tree/* packaging/debian/tests/installcheck \
         crates/hugepage-core/fuzz/run
-    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring
+    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally
 }
 
 clippy() {

@@ -4,7 +4,7 @@
 
 run_package() {    # [MAJOR...]
     local major out="$CACHE/packages" version failed=0 passed=0
-    version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+    version=$(sed -n '/^version = /{s/.*"\(.*\)"/\1/p;q}' Cargo.toml)
     # Debian has no server of 16 that a package could depend on.
     # shellcheck disable=SC2086
     [ $# -gt 0 ] || set -- ${SUPPORTED/16 /}

@@ -6,8 +6,8 @@ packages_for() {
     local need
     for need in "$@"; do
         case $need in
-            build) printf '%s\n' gcc libc6-dev make pkg-config clang libclang-dev libicu-dev \
-                libssl-dev zlib1g-dev ;;
+            unit) printf '%s\n' gcc libc6-dev python3 python3-pytest ;;
+            build) printf '%s\n' gcc libc6-dev make clang libclang-dev libicu-dev zlib1g-dev ;;
             run) printf '%s\n' python3 python3-psycopg2 procps ;;
             test) printf '%s\n' python3-pytest openssl strace systemd ;;
             # What the scenarios of that marker need besides.
@@ -33,8 +33,15 @@ packages_for() {
 missing() {    # PACKAGE...: those that are not installed
     local package
     for package in "$@"; do
-        dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || echo "$package"
+        # A line for each architecture.
+        [[ $'\n'$(dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null)$'\n' == *$'\ninstalled\n'* ]] || echo "$package"
     done
+}
+
+apt_line() {    # PACKAGE...: what installs them, to be typed
+    local again=' --reinstall'
+    [ -z "$(missing "$@")" ] || again=''
+    echo "apt-get install$again --no-install-recommends $*"
 }
 
 # A browser for the report's tests, unless one is there. Ubuntu has Chromium as a snap alone: Google's Chrome will do.
@@ -50,7 +57,7 @@ browser_packages() {
 unless_no_browser() {
     local package
     while read -r package; do
-        if [[ $package == chromium* ]] && ! apt-cache policy "$package" | grep -q 'Candidate: [^(]'; then
+        if [[ $package == chromium* ]] && ! has_candidate "$package"; then
             say "There is no package $package here: the report is not looked at in a browser." >&2
         else
             echo "$package"
@@ -61,38 +68,45 @@ unless_no_browser() {
 # Prints the package of orafce for the server that is there or wanted, else for the newest that has one.
 orafce_package() {
     local major
-    for major in $(wanted_major) $(tr ' ' '\n' <<<"$SUPPORTED" | sort -rn); do
-        ! apt-cache show "postgresql-$major-orafce" >/dev/null 2>&1 || { echo "postgresql-$major-orafce" && return; }
+    for major in $(wanted_major) $(newest_first); do
+        ! has_candidate "postgresql-$major-orafce" || { echo "postgresql-$major-orafce" && return; }
     done
+}
+
+# still_missing NEED...: the packages to install for them by what apt knows now.
+still_missing() {
+    local wanted
+    mapfile -t wanted < <(packages_for "$@")
+    [[ " $* " != *" build "* ]] || mapfile -t -O "${#wanted[@]}" wanted < <(postgresql_packages)
+    [[ " $* " != *" oracle "* ]] || compgen -G "$SYSTEM/usr/share/postgresql/*/extension/orafce.control" >/dev/null ||
+        mapfile -t -O "${#wanted[@]}" wanted < <(orafce_package)
+    missing "${wanted[@]}"
 }
 
 # install_packages NEED...: what is missing, or a word about it where we may not.
 install_packages() {
-    local wanted absent server='' orafce=''
-    mapfile -t wanted < <(packages_for "$@")
+    local absent
     if ! command -v dpkg-query >/dev/null; then
-        say "This is not Debian or Ubuntu. What they call this has to be there: ${wanted[*]}"
+        mapfile -t absent < <(packages_for "$@")
+        say "This is not Debian or Ubuntu. What they call this has to be there: ${absent[*]}"
         return 0
     fi
-    mapfile -t absent < <(missing "${wanted[@]}")
-    complete_pg_config >/dev/null || [ -n "${PG_CONFIG:-}" ] || server=wanted
-    [[ " $* " != *" oracle "* ]] || compgen -G '/usr/share/postgresql/*/extension/orafce.control' >/dev/null || orafce=wanted
-    [ -n "$server$orafce${absent[*]}" ] || return 0
-
+    mapfile -t absent < <(still_missing "$@")
+    [ ${#absent[@]} -gt 0 ] || needs_postgresql "$@" || return 0
     if ! have_root; then
-        [ -z "$server" ] || absent+=(postgresql postgresql-server-dev-all)
-        [ -z "$orafce" ] || absent+=(postgresql-N-orafce)
-        say "Not installed, and there is no root to install it: ${absent[*]}"
-        say "    apt-get install --no-install-recommends ${absent[*]}"
-        say "Going on with what is there."
+        ! needs_postgresql "$@" || explain_postgresql "${absent[@]}"
+        say "Not installed, and there is no root to install it:
+    $(apt_line "${absent[@]}")
+Going on with what is there."
         return 0
     fi
     step "Reading the list of Debian packages" as_root apt-get -q -o DPkg::Lock::Timeout=600 update
-    if [ -n "$server" ]; then
-        server=$(wanted_major) || exit 1
-        absent+=("postgresql-$server" "postgresql-server-dev-$server")
-    fi
-    [ -z "$orafce" ] || mapfile -t -O "${#absent[@]}" absent < <(orafce_package)
-    mapfile -t absent < <(missing "${absent[@]}" | unless_no_browser)
+    mapfile -t absent < <(still_missing "$@" | unless_no_browser)
+    # What apt does not have is told in words, and before minutes of installing.
+    ! needs_postgresql "$@" || can_complete_postgresql || explain_postgresql "${absent[@]}"
     [ ${#absent[@]} -eq 0 ] || step "Installing ${#absent[@]} Debian packages" as_root scripts/apt-install "${absent[@]}"
+}
+
+needs_postgresql() {    # NEED...: whether it has to be completed for them
+    [[ " $* " == *" build "* ]] && ! complete_pg_config >/dev/null
 }

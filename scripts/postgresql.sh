@@ -1,51 +1,12 @@
 # shellcheck shell=bash
-# Which PostgreSQL we build for, building for it, and installing into it.
+# Building for the PostgreSQL that scripts/detection.sh has found, and installing into it.
 
-SUPPORTED='15 16 17 18 19'
-
-major_of() { "$1" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'; }
-supported() { [[ " $SUPPORTED " == *" $1 "* ]]; }
-
-# Prints the pg_config of a PostgreSQL with its server and its PGXS: $PG_CONFIG if set, else that of
-# the PATH, else Debian's newest.
-complete_pg_config() {
-    local candidate
-    for candidate in ${PG_CONFIG:-pg_config $(printf '%s\n' /usr/lib/postgresql/*/bin/pg_config | sort -rV)}; do
-        candidate=$(command -v "$candidate") || continue
-        if [ -x "$("$candidate" --bindir)/postgres" ] && [ -f "$("$candidate" --pgxs)" ] &&
-            supported "$(major_of "$candidate")"; then
-            echo "$candidate"
-            return
-        fi
-    done
-    return 1
-}
-
-# Prints the major version to install: of the newest server that is there, else the distribution's.
-wanted_major() {
-    local major
-    for major in $(tr ' ' '\n' <<<"$SUPPORTED" | sort -rn); do
-        [ ! -x "/usr/lib/postgresql/$major/bin/postgres" ] || { echo "$major" && return; }
-    done
-    major=$(apt-cache depends postgresql 2>/dev/null | sed -n 's/^ *Depends: postgresql-\([0-9]*\)$/\1/p')
-    supported "$major" && echo "$major" && return
-    fail "this system offers PostgreSQL ${major:-not at all}, and $SUPPORTED are supported. The package
-postgresql-common brings a script that adds the PostgreSQL project's own packages:
-    /usr/share/postgresql-common/pgdg/"
-}
-
-# Sets PG_CONFIG and PG_MAJOR.
-find_postgresql() {
-    local found
-    found=$(complete_pg_config) || fail "${PG_CONFIG:-pg_config} leads to no PostgreSQL of ${SUPPORTED// /, } that has
-both its server and its development files (Debian: postgresql and postgresql-server-dev-all)."
-    PG_CONFIG=$found
-    PG_MAJOR=$(major_of "$PG_CONFIG")
-}
+PROFILE=release      # or quick: sooner compiled, for the demo and the tests
+WITH_SIDECAR=yes     # or empty, where only the server's side is wanted
 
 make_extension() {
-    "${@:2}" make --no-print-directory PG_CONFIG="$PG_CONFIG" CARGO_PGRX="$CARGO_PGRX" \
-        BUILD_DIR="$CACHE/build${PWD// /_}/pg$PG_MAJOR" "$1"
+    "${@:2}" make --no-print-directory PG_CONFIG="$PG_CONFIG" CARGO_PGRX="$CARGO_PGRX" PROFILE="$PROFILE" \
+        WITH_SIDECAR="$WITH_SIDECAR" BUILD_DIR="$CACHE/build${PWD// /_}/pg$PG_MAJOR-$PROFILE" "$1"
 }
 
 build_extension() {

@@ -5,7 +5,7 @@ ROOT=''    # direct, sudo or none, once it is known
 
 # Whether as_root can work; asks for sudo's password where there is a terminal and sudo wants one.
 have_root() {
-    if [ "$EUID" -eq 0 ]; then
+    if [ "$(id -u)" -eq 0 ]; then
         ROOT=direct
     elif [ "$ROOT" != none ]; then
         if command -v sudo >/dev/null && { sudo -n true 2>/dev/null || ask_for_password; }; then

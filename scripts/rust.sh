@@ -15,7 +15,7 @@ find_rust() {
     fi
     version=$(rustc --version 2>&1) || fail "Rust does not run: $version"
     version=$(cut -d' ' -f2 <<<"$version")
-    if [ "$(printf '%s\n' "$wanted" "$version" | sort -V | head -n 1)" != "$wanted" ]; then
+    if ! printf '%s\n' "$wanted" "$version" | sort -VC; then
         fail "Rust $version is too old, $wanted or newer is needed. Either: rustup update stable, or:"$'\n\n    '"$RUSTUP"$'\n'
     fi
     mapfile -t RUST_FLAGS < <(scripts/rust-flags)
@@ -29,9 +29,10 @@ find_cargo_pgrx() {
     [ "$(cargo pgrx --version 2>/dev/null)" != "cargo-pgrx $wanted" ] || return 0
     CARGO_PGRX="$CACHE/cargo-pgrx-$wanted/bin/cargo-pgrx pgrx"
     [ ! -x "${CARGO_PGRX% pgrx}" ] || return 0
-    # Unoptimized: it runs for seconds, and optimizing it takes minutes.
+    # Unoptimized: it runs for seconds, and optimizing it takes minutes. Without features: they are for downloading
+    # PostgreSQL.
     step "Installing cargo-pgrx $wanted" env CARGO_PROFILE_DEV_DEBUG=0 \
-        cargo install cargo-pgrx --version "=$wanted" --locked --debug "${RUST_FLAGS[@]}" \
+        cargo install cargo-pgrx --version "=$wanted" --locked --debug --no-default-features "${RUST_FLAGS[@]}" \
         --root "$CACHE/cargo-pgrx-$wanted" --target-dir "$CACHE/cargo-pgrx-build"
     rm -rf "$CACHE/cargo-pgrx-build"
 }

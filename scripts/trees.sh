@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # Debian trees with other PostgreSQL majors than this machine's.
 #
-# They are kept below the cache: SUITE is a bare system, pgN has besides all that builds, tests and packages need.
+# They are kept below the cache: SUITE is a bare system, pgN has besides all that builds, tests and packages need, and
+# fresh-STATE what a machine of that starting state has (./dev fresh).
 # ./dev trees remove deletes them, so that the next run makes them anew from what Debian has by then.
 
 TREES=$CACHE/trees
@@ -18,11 +19,11 @@ suite_of() {
     esac
 }
 
-# bare_tree SUITE: makes $TREES/SUITE if it is not there.
+# bare_tree SUITE [LABEL]: makes $TREES/SUITE if it is not there.
 bare_tree() {
     [ ! -d "$TREES/$1" ] || return 0
     mkdir -p "$TREES"
-    step "Making a tree of Debian $1" as_root env PATH="$PATH" scripts/tree/make "$1" "$TREES/$1"
+    step "Making a tree of ${2:-Debian} $1" as_root env PATH="$PATH" scripts/tree/make "$1" "$TREES/$1" "${2:-Debian}"
 }
 
 # tree_for MAJOR NEED...: makes $TREES/pgMAJOR if it is not there, and installs what it lacks of packages_for them.

@@ -7,7 +7,7 @@ JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
 WHERE c.relkind = 'v' AND c.relname LIKE 'hugepage\_%'
 ORDER BY c.relname, a.attnum;
 
--- Every view, column and function says what it is.
+-- Every view, column and function has a comment.
 SELECT c.relname, a.attname
 FROM pg_class c
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
@@ -19,7 +19,7 @@ FROM pg_proc p
 WHERE p.proname LIKE 'hugepage\_%'
 ORDER BY p.proname;
 
--- What functions without a view take and give.
+-- Arguments and results of functions without a view.
 SELECT p.proname, pg_get_function_arguments(p.oid) AS arguments, regexp_split_to_table(pg_get_function_result(p.oid), ', ') AS result
 FROM pg_proc p
 WHERE p.proname LIKE 'hugepage\_%' AND p.proname NOT IN (SELECT relname FROM pg_class)

@@ -1,8 +1,8 @@
--- pg_monitor may read everything, others nothing; nothing depends on search_path.
+-- pg_monitor may read all views, others none; no result depends on search_path.
 CREATE ROLE regress_hugepages_monitor IN ROLE pg_monitor;
-CREATE ROLE regress_hugepages_nobody;
+CREATE ROLE regress_hugepages_other;
 
-SET ROLE regress_hugepages_nobody;
+SET ROLE regress_hugepages_other;
 SELECT verdict FROM hugepage_status;
 SELECT * FROM hugepage_status();
 SELECT * FROM hugepage_pools;
@@ -18,11 +18,11 @@ SELECT * FROM hugepage_findings;
 SELECT hugepage_metrics();
 RESET ROLE;
 
--- No function of the extension is left open, and no view.
+-- PUBLIC may use no function and no view of the extension.
 SELECT p.proname FROM pg_proc p
-WHERE p.proname LIKE 'hugepage\_%' AND has_function_privilege('regress_hugepages_nobody', p.oid, 'EXECUTE');
+WHERE p.proname LIKE 'hugepage\_%' AND has_function_privilege('regress_hugepages_other', p.oid, 'EXECUTE');
 SELECT c.relname FROM pg_class c
-WHERE c.relname LIKE 'hugepage\_%' AND has_table_privilege('regress_hugepages_nobody', c.oid, 'SELECT');
+WHERE c.relname LIKE 'hugepage\_%' AND has_table_privilege('regress_hugepages_other', c.oid, 'SELECT');
 SELECT p.proname FROM pg_proc p
 WHERE p.proname LIKE 'hugepage\_%' AND NOT has_function_privilege('regress_hugepages_monitor', p.oid, 'EXECUTE');
 
@@ -46,9 +46,9 @@ SET pg_hugepages.reserve_percent = 0;
 RESET ROLE;
 
 DROP ROLE regress_hugepages_monitor;
-DROP ROLE regress_hugepages_nobody;
+DROP ROLE regress_hugepages_other;
 
--- The extension can move, and its views go on in their new place.
+-- The extension can be moved to another schema, and its views work there.
 CREATE SCHEMA "Odd Schema";
 ALTER EXTENSION pg_hugepages SET SCHEMA "Odd Schema";
 SELECT count(*) FROM "Odd Schema".hugepage_status;

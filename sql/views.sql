@@ -1,4 +1,4 @@
--- What holds on every host. What a host in a given state must say is in tests/scenarios.
+-- What holds on every host; tests/scenarios have what a host in a given state must show.
 SELECT count(*) AS rows,
        bool_and(verdict IN ('ok', 'notice', 'warning', 'critical')) AS verdict,
        bool_and(message ~ '^[A-Z].*\.$') AS message_is_a_sentence,
@@ -61,7 +61,7 @@ SELECT bool_and(source LIKE '/%') AS source, bool_and(setting <> '') AS setting,
        count(*) FILTER (WHERE name IN ('MemTotal', 'PageTables', 'vm.nr_hugepages', 'vm.swappiness')) AS well_known
 FROM hugepage_host;
 
--- What the next start would get is what the server's own program says, and more memory never takes fewer pages.
+-- The next start gets what the server's own program reports, and more memory never needs fewer pages.
 SELECT shared_memory > 0 AS size, pages_needed > 0 AS pages,
        pages_missing = greatest(pages_needed - pages_guaranteed, 0) AS missing,
        will_start OR detail IS NOT NULL AS explained
@@ -78,7 +78,7 @@ SELECT bool_and(priority > 0 AND severity IN ('notice', 'warning', 'critical')
 FROM hugepage_recommendations;
 SELECT hugepage_fix('nonesuch');
 
--- Kept while the library is preloaded; without it there may be none.
+-- Recorded while the library is preloaded; otherwise there may be no rows.
 SELECT bool_and(event IN ('start', 'crash restart', 'change', 'reload')) IS NOT FALSE AS event,
        bool_and(generation >= 1) IS NOT FALSE AS generation,
        bool_and(landed_in IN ('hugetlb', 'thp', 'partial thp', 'base', 'unknown')) IS NOT FALSE AS landed_in,
@@ -91,7 +91,7 @@ FROM hugepage_history;
 SELECT bool_and(was_recorded_at IS NOT NULL AND was_landed_in <> '' AND was_restart_outlook <> '') IS NOT FALSE AS before
 FROM hugepage_regressions;
 
--- The verdict is the gravest of the findings, and the metrics are those of this row.
+-- The verdict is the most severe finding, and the metrics agree with this row.
 SELECT (array_agg(f.severity))[1] = min(s.verdict) AS verdict, count(*) = count(DISTINCT f.finding) AS once
 FROM hugepage_status s, hugepage_findings f;
 SELECT bool_and(line ~ '^(# (HELP|TYPE|UNIT) hugepage_\w+ .+|hugepage_\w+({.+})? \d+|# EOF|)$') AS format,

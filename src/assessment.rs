@@ -1,38 +1,48 @@
-//! The assessment of this server: what it and its host are now, beside what the configuration on disk asks for.
+//! The assessment of this server: the state of it and of its host, and what the configuration on disk asks for.
 
 use hugepage_core::Notes;
 use hugepage_core::assess::Status;
 use hugepage_core::collect::server::{facts, ground};
-use hugepage_core::model::Pending;
+use hugepage_core::model::{Demand, Facts, Pending};
 use hugepage_core::read::Root;
 
 use crate::preflight::Answer;
-use crate::{preflight::cache, server, settings, startup};
+use crate::{preflight::cache, server, settings, shmem};
 
-/// Now, at a price that does not depend on the number of processes or the size of memory.
+/// The status now. Its cost depends neither on the number of processes nor on the size of memory.
 pub fn now(root: &Root, notes: &mut Notes) -> Status {
     let answer = cache::answer(root, notes);
     with_answer(root, answer, true, notes)
 }
 
-/// What the postmaster sees when it has allocated shared memory, which it did for the configuration on disk.
+/// The status in the postmaster after it has allocated shared memory, for the configuration that is on disk.
 pub fn at_allocation(root: &Root, notes: &mut Notes) -> Status {
     with_answer(root, None, false, notes)
 }
 
-/// With what the server's program said of the configuration on disk. With `or_unchanged`, an answer that comes to what
-/// the running server has counts as no change.
+/// The status with the answer of the server's program about the configuration on disk. With `or_unchanged`, an answer
+/// that the running server meets counts as no change.
 pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, notes: &mut Notes) -> Status {
     let mapping = server::main_mapping(root, notes);
     let facts = server::with_hierarchy(root, notes, |view, notes| {
         let mut facts = facts(root, server::asked(), mapping, view, settings::reserve_percent(), notes);
+        let mut changed = |facts: &Facts, demand: Demand| {
+            let default = facts.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
+            let size = demand.asked.huge_page_size.or(default);
+            Pending::Changed(demand, ground(root, size, facts.meminfo.as_ref(), view, notes))
+        };
+        facts.kept_at_crash =
+            facts.huge_page_size.zip(server::rings(root)).map(|(size, rings)| rings.pages(size)).unwrap_or_default();
         facts.pending = match answer {
             None => Pending::Unchanged,
             Some(Answer::Starts(demand)) if or_unchanged && facts.is_met_by(&demand) => Pending::Unchanged,
-            Some(Answer::Starts(demand)) => {
-                let default = facts.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
-                let size = demand.asked.huge_page_size.or(default);
-                Pending::Changed(demand, ground(root, size, facts.meminfo.as_ref(), view, notes))
+            Some(Answer::Starts(demand)) => changed(&facts, demand),
+            Some(Answer::Either(either)) => {
+                let starts = [either.with_options, either.files_alone].map(|demand| changed(&facts, demand));
+                of_both(&mut facts, starts).unwrap_or_else(|| {
+                    notes.add(either.note);
+                    Pending::Unknown
+                })
             }
             Some(Answer::Refuses(error)) => Pending::Refused(error),
             Some(Answer::Unknown(why)) => {
@@ -40,8 +50,22 @@ pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, note
                 Pending::Unknown
             }
         };
-        (facts.cause_at_start, facts.loss) = startup::cause_and_loss();
+        (facts.cause_at_start, facts.loss) = shmem::cause_and_loss();
         facts
     });
     Status::of(facts)
+}
+
+/// The start that needs more, if both come to the same; `None` if it depends on which of them it will be.
+fn of_both(facts: &mut Facts, starts: [Pending; 2]) -> Option<Pending> {
+    let own = facts.own();
+    let [with_options, files_alone] = starts.map(|start| {
+        facts.pending = start.clone();
+        Some((facts.forecast_of_pending(own)?, start))
+    });
+    let (with_options, files_alone) = (with_options?, files_alone?);
+    let is_same = with_options.0.outlook == files_alone.0.outlook
+        && with_options.0.huge_page_size == files_alone.0.huge_page_size;
+    let more = if files_alone.0.needed > with_options.0.needed { files_alone } else { with_options };
+    is_same.then_some(more.1)
 }

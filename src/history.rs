@@ -1,4 +1,4 @@
-//! This server's history: where the file is, who writes it, and when.
+//! The history file of this server: its path, and the records that are written to it.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -11,50 +11,57 @@ use hugepage_core::read::{Root, identity};
 use humantime::format_rfc3339_micros;
 use pgrx::pg_sys;
 
-use crate::{log, server, settings, shmem};
+use crate::{log, memory, server, settings, shmem};
 
-/// The file in the data directory.
+/// The history file, in the data directory.
 pub fn file() -> HistoryFile {
     HistoryFile::at(data_directory().join("pg_hugepages.history"))
 }
 
-/// A record of `status`, now.
+/// A record of `status`, with the time now.
 pub fn record(event: Event, status: &Status, notes: &mut Notes) -> Record {
     Record::new(event, format_rfc3339_micros(SystemTime::now()).to_string(), origin(notes), status)
 }
 
-/// The last record of this very instance; none if the history is switched off.
-pub fn last(instance: &InstanceIdentity) -> Option<Record> {
-    let is_ours = |record: &Record| record.instance.is_past_of(instance);
-    (settings::history_size() > 0).then(|| keep(file().last(is_ours)))?.flatten()
+/// The memory that a call needs at most if it reads all of the history, in bytes. A record needs several times the size
+/// of its line.
+pub fn memory() -> usize {
+    let bytes = std::fs::metadata(file().path()).map_or(0, |file| file.len());
+    memory::USUAL.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX).saturating_mul(10))
 }
 
-/// Adds a record, unless the history is switched off.
+/// The last record of this instance; `None` if there is none or the history is off.
+pub fn last(instance: &InstanceIdentity) -> Option<Record> {
+    let is_ours = |record: &Record| record.instance.is_past_of(instance);
+    (settings::history_size() > 0).then(|| ok_or_log(file().last(is_ours)))?.flatten()
+}
+
+/// Appends a record, unless the history is off.
 pub fn append(record: &Record) {
     if settings::history_size() > 0 {
-        keep(file().append(record));
+        ok_or_log(file().append(record));
     }
 }
 
-/// Cuts the file to `pg_hugepages.history_size`, drops what is damaged, and makes it safe against a crash of the machine.
-pub fn tidy() {
+/// Cuts the file to `pg_hugepages.history_size` records, drops damaged lines, and flushes it to disk.
+pub fn trim() {
     if settings::history_size() == 0 {
         return;
     }
     let file = file();
-    if let Some(damaged @ 1..) = keep(file.trim(settings::history_size())) {
+    if let Some(damaged @ 1..) = ok_or_log(file.trim(settings::history_size())) {
         let lines = if damaged == 1 { "line" } else { "lines" };
-        log::trouble(format!("dropped {damaged} damaged {lines} of history file \"{}\"", file.path().display()));
+        log::problem(format!("dropped {damaged} damaged {lines} of history file \"{}\"", file.path().display()));
     }
-    keep(file.sync());
+    ok_or_log(file.sync());
 }
 
-/// The value, or one line in the log.
-pub fn keep<T>(result: Result<T, HistoryError>) -> Option<T> {
-    result.map_err(|error| log::trouble(error.to_string())).ok()
+/// The value; an error is one line in the log.
+fn ok_or_log<T>(result: Result<T, HistoryError>) -> Option<T> {
+    result.map_err(|error| log::problem(error.to_string())).ok()
 }
 
-/// Who this server is.
+/// The identity of this server, by which its records are told from others.
 #[allow(unsafe_code)]
 pub fn instance(notes: &mut Notes) -> InstanceIdentity {
     // SAFETY: read from the control file before shared memory is allocated.
@@ -80,7 +87,7 @@ fn origin(notes: &mut Notes) -> Origin {
     }
 }
 
-/// The data directory, its symbolic links resolved.
+/// The data directory, with symbolic links resolved.
 fn data_directory() -> PathBuf {
     let path = server::data_directory();
     std::fs::canonicalize(&path).unwrap_or(path)

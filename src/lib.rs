@@ -1,20 +1,28 @@
 //! pg_hugepages: whether shared memory landed in huge pages, why not, and what to set.
 //!
-//! Everything works right after CREATE EXTENSION; what the library adds when it is preloaded is in [`shmem`].
+//! Everything works right after CREATE EXTENSION. A preloaded library also logs, records and watches: see [`hooks`].
+//! Each group below uses the groups above it, and the core crate.
 
-mod advice;
-mod assessment;
-mod history;
+// The server and its settings.
 mod library;
 mod log;
 mod majors;
-mod preflight;
+mod memory;
 mod processes;
 mod server;
 mod session_notes;
 mod sessions;
 mod settings;
 mod shmem;
+
+// The core's answers for this server.
+mod advice;
+mod assessment;
+mod history;
+mod preflight;
+
+// What a user sees: SQL, and in a preloaded library the log.
+mod hooks;
 mod startup;
 mod views;
 mod worker;
@@ -25,5 +33,5 @@ pgrx::pg_module_magic!(name, version);
 #[pgrx::prelude::pg_guard]
 extern "C-unwind" fn _PG_init() {
     settings::define();
-    shmem::install();
+    hooks::install();
 }

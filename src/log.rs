@@ -1,4 +1,4 @@
-//! From the core's messages to the server's log.
+//! Writes messages of the core to the server's log.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -8,12 +8,12 @@ use hugepage_core::advise::log::LogMessage;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
-use crate::settings;
+use crate::{memory, settings};
 
-/// What [`trouble`] has said; inherited from the postmaster by every process of the server.
-static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-/// More different troubles than this are no news any more.
-const MOST_TROUBLES: usize = 50;
+/// The problems that [`problem`] has logged; every process inherits those of the postmaster.
+static LOGGED_PROBLEMS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+/// A process logs no more different problems than this.
+const MAX_LOGGED_PROBLEMS: usize = 50;
 
 /// Reports `message` at `level`, which must be below ERROR.
 pub fn report(level: PgLogLevel, message: LogMessage) {
@@ -41,27 +41,31 @@ pub fn report_as(level: LogLevel, message: LogMessage) {
     report(level, message);
 }
 
-/// Says in the log what went wrong with the extension itself; each but once in this process.
-pub fn trouble(text: String) {
-    let Ok(mut said) = SAID.lock() else { return };
-    if said.len() < MOST_TROUBLES && said.insert(text.clone()) {
-        drop(said);
+/// Logs a problem of the extension itself, each once in a process.
+pub fn problem(text: String) {
+    let Ok(mut logged) = LOGGED_PROBLEMS.lock() else { return };
+    if logged.len() < MAX_LOGGED_PROBLEMS && logged.insert(text.clone()) {
+        drop(logged);
         report(PgLogLevel::LOG, LogMessage { is_bad: false, message: text, detail: None, hint: None });
     }
 }
 
-/// Says again what was said where the logging collector did not hear it.
-pub fn repeat_troubles() {
-    let said = SAID.lock().map(|mut said| std::mem::take(&mut *said));
-    said.into_iter().flatten().for_each(trouble);
+/// Logs the problems again that were logged before the logging collector ran.
+pub fn repeat_problems() {
+    let logged = LOGGED_PROBLEMS.lock().map(|mut logged| std::mem::take(&mut *logged));
+    logged.into_iter().flatten().for_each(problem);
 }
 
-/// Runs `work`; whatever it raises, an error of PostgreSQL or a panic, is one line in the log and never more.
-pub fn shielded(what: &str, work: impl FnOnce()) {
+/// Runs `work` with a reserve of `bytes`. An error of PostgreSQL or a panic is one line in the log; it goes no further.
+pub fn catch_errors(what: &str, bytes: usize, work: impl FnOnce()) {
     let what = std::panic::AssertUnwindSafe(what);
     let work = std::panic::AssertUnwindSafe(work);
-    PgTryBuilder::new(|| { work }.0())
-        .catch_others(|error| trouble(format!("could not {}: {error:?}", *what)))
-        .catch_rust_panic(|error| trouble(format!("could not {}: {error:?}", *what)))
+    let with_reserve = || {
+        let _reserve = memory::reserve(bytes);
+        { work }.0();
+    };
+    PgTryBuilder::new(with_reserve)
+        .catch_others(|error| problem(format!("could not {}: {error:?}", *what)))
+        .catch_rust_panic(|error| problem(format!("could not {}: {error:?}", *what)))
         .execute();
 }

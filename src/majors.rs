@@ -1,12 +1,38 @@
-//! Where PostgreSQL's majors differ. Nothing else in the extension asks for the version.
+//! The differences between PostgreSQL's majors. No other file of the extension has code for one major only.
 
 use pgrx::pg_sys;
 
-/// Whether shared_memory_size_in_huge_pages is one more than needed where pages are filled exactly (ipci.c,
+/// Whether shared_memory_size_in_huge_pages is one page too many if the segment fills its pages exactly (ipci.c,
 /// `InitializeShmemGUCs`).
 pub const COUNTS_ONE_PAGE_TOO_MANY: bool = cfg!(not(feature = "pg19"));
 
-/// How the server refuses `huge_pages = on` with System V shared memory (sysv_shmem.c, `PGSharedMemoryCreate`).
+/// The auxiliary processes that have an io_uring ring beside all backends: those that are not I/O workers (proc.h,
+/// `NUM_AUXILIARY_PROCS`).
+pub const PROCESSES_WITH_RING: u64 = 6;
+
+/// `io_max_concurrency` if `io_method` is `io_uring`, which servers have from 18 on.
+#[cfg(any(feature = "pg18", feature = "pg19"))]
+pub fn io_uring_entries() -> Option<u64> {
+    // SAFETY: the names end in a zero byte; a value is a string of the server that stays until it is changed.
+    #[allow(unsafe_code)]
+    let setting = |name: &std::ffi::CStr| unsafe {
+        let value = pg_sys::GetConfigOption(name.as_ptr(), true, false);
+        (!value.is_null()).then(|| std::ffi::CStr::from_ptr(value).to_string_lossy().into_owned())
+    };
+    let is_io_uring = setting(c"io_method")? == "io_uring";
+    is_io_uring.then(|| setting(c"io_max_concurrency")?.parse().ok()).flatten()
+}
+
+/// As above.
+#[cfg(not(any(feature = "pg18", feature = "pg19")))]
+pub fn io_uring_entries() -> Option<u64> {
+    None
+}
+
+/// The default of `max_locks_per_transaction` (guc_tables.c).
+pub const MAX_LOCKS_PER_TRANSACTION: i32 = if cfg!(feature = "pg19") { 128 } else { 64 };
+
+/// The server's error for `huge_pages = on` with System V shared memory (sysv_shmem.c, `PGSharedMemoryCreate`).
 pub const NO_HUGE_PAGES_IN_SYSV: &str = if cfg!(any(feature = "pg15", feature = "pg16")) {
     "huge pages not supported with the current shared_memory_type setting"
 } else {
@@ -16,10 +42,10 @@ pub const NO_HUGE_PAGES_IN_SYSV: &str = if cfg!(any(feature = "pg15", feature = 
 /// The entry of the backend status snapshot at `index`, from 1 (backend_status.c).
 ///
 /// # Safety
-/// `index` must be between 1 and `pgstat_fetch_stat_numbackends()` of the snapshot at hand.
+/// `index` must be between 1 and `pgstat_fetch_stat_numbackends()` of the current snapshot.
 #[allow(unsafe_code)]
 pub unsafe fn backend_status(index: i32) -> *const pg_sys::LocalPgBackendStatus {
-    // SAFETY: the caller keeps the bounds; the entry lives as long as the snapshot.
+    // SAFETY: the caller checks the bounds; the entry lives as long as the snapshot.
     unsafe {
         #[cfg(feature = "pg15")]
         return pg_sys::pgstat_fetch_stat_local_beentry(index);
@@ -28,7 +54,7 @@ pub unsafe fn backend_status(index: i32) -> *const pg_sys::LocalPgBackendStatus 
     }
 }
 
-/// `pg_stat_activity.state` of a backend; `None` for a process that has none.
+/// `pg_stat_activity.state` of a backend; `None` for a process without a state.
 pub fn state(state: pg_sys::BackendState::Type) -> Option<&'static str> {
     use pg_sys::BackendState::*;
     Some(match state {

@@ -1,7 +1,7 @@
-//! All processes of this server with their memory, each joined with its own session and never with another's.
+//! All processes of this server with their memory, each joined with its own session.
 //!
-//! A pid can be given to a new process between two looks. So a process is joined with a session only if the session
-//! began before we read the process's memory and was still there afterwards: then both are the same process.
+//! The kernel may reuse a pid at any time. A process is therefore joined with a session only if the session began before
+//! the process's memory was read and still existed afterwards: then both are the same process.
 
 use hugepage_core::notes::Notes;
 use hugepage_core::read::process::{self, ProcessStatus};
@@ -13,22 +13,22 @@ use crate::sessions::{self, Session};
 
 /// One process of this server.
 #[derive(Debug)]
-pub struct Process {
-    /// Its number.
+pub struct ServerProcess {
+    /// Its process id.
     pub pid: i32,
     /// `None` for the postmaster, the logger, and a background worker without a database connection.
     pub session: Option<Session>,
-    /// What it is, where no session says so.
+    /// Its type (`postmaster`, `logger`) if it has no session; `None` if it has one or the type is unknown.
     pub title: Option<&'static str>,
-    /// Its memory; `None` if it may not be read.
+    /// Its memory; `None` if it could not be read.
     pub status: Option<ProcessStatus>,
 }
 
-/// Sessions that begin while we look need another round; under a storm of connections that must end some time.
-const ROUNDS: usize = 4;
+/// Sessions that begin meanwhile are read in another round; many new connections must not make this endless.
+const MAX_ROUNDS: usize = 4;
 
-/// The processes of this server, the postmaster first. One that ends while we look is simply absent.
-pub fn all(root: &Root, notes: &mut Notes) -> Vec<Process> {
+/// The processes of this server, the postmaster first, without those that end meanwhile.
+pub fn all(root: &Root, notes: &mut Notes) -> Vec<ServerProcess> {
     let postmaster = server::postmaster_pid();
     let readable = own_namespace(root, notes);
     let mut pids = vec![postmaster];
@@ -37,7 +37,7 @@ pub fn all(root: &Root, notes: &mut Notes) -> Vec<Process> {
     }
     let mut processes = Vec::new();
     let mut alone = Vec::new();
-    for round in 0..ROUNDS {
+    for round in 0..MAX_ROUNDS {
         let before = sessions::now();
         let read = read_all(root, pids, postmaster, readable, notes);
         let mut joined = vec![false; read.len()];
@@ -47,16 +47,16 @@ pub fn all(root: &Root, notes: &mut Notes) -> Vec<Process> {
             match read.binary_search_by_key(&pid, |(pid, _)| *pid) {
                 Ok(index) if session.start <= before => {
                     joined[index] = true;
-                    processes.push(Process { pid, session: Some(session), title: None, status: read[index].1 });
+                    processes.push(ServerProcess { pid, session: Some(session), title: None, status: read[index].1 });
                 }
-                // It began while we looked, or the kernel's list passed over it.
-                _ if round == 0 || processes.iter().all(|known: &Process| known.pid != pid) => again.push(pid),
+                // It began meanwhile, or the kernel's list of children left it out.
+                _ if round == 0 || processes.iter().all(|known: &ServerProcess| known.pid != pid) => again.push(pid),
                 _ => {}
             }
         }
         let without = read.into_iter().zip(joined).filter(|(_, joined)| !joined);
         alone.extend(without.filter_map(|((pid, status), _)| Some((pid, status?))));
-        // What is read again has no row of its own before that.
+        // A process that is read again gets its row in the next round.
         alone.retain(|(pid, _)| !again.contains(pid));
         pids = again;
         if pids.is_empty() {
@@ -66,13 +66,13 @@ pub fn all(root: &Root, notes: &mut Notes) -> Vec<Process> {
     alone.retain(|(pid, _)| processes.iter().all(|process| process.pid != *pid));
     processes.extend(alone.into_iter().filter_map(|(pid, status)| without_session(root, pid, postmaster, status)));
     if !readable {
-        processes.push(Process { pid: postmaster, session: None, title: Some("postmaster"), status: None });
+        processes.push(ServerProcess { pid: postmaster, session: None, title: Some("postmaster"), status: None });
     }
     processes.sort_unstable_by_key(|process| (process.pid != postmaster, process.pid));
     processes
 }
 
-/// The memory of each process that is there and is ours, by pid; `None` for one that may not be read.
+/// The memory of each running process of this server, by pid; `None` if it could not be read.
 fn read_all(
     root: &Root,
     mut pids: Vec<i32>,
@@ -93,7 +93,7 @@ fn read_all(
             Ok(Some(status)) if pid == postmaster || status.parent == Some(postmaster) => {
                 read.push((pid, Some(status)));
             }
-            // It has ended, and perhaps its number belongs to somebody else now.
+            // It has ended, and another process may have its pid now.
             Ok(_) => {}
             Err(error) => {
                 notes.add(error.to_string());
@@ -104,18 +104,18 @@ fn read_all(
     read
 }
 
-/// A process of ours that no session speaks for, unless it has ended by now.
-fn without_session(root: &Root, pid: i32, postmaster: i32, status: ProcessStatus) -> Option<Process> {
+/// A process of this server without a session; `None` if it has ended.
+fn without_session(root: &Root, pid: i32, postmaster: i32, status: ProcessStatus) -> Option<ServerProcess> {
     let title = if pid == postmaster {
         Some("postmaster")
     } else {
         let title = process::title(root, pid).ok().flatten().filter(|title| !title.is_empty())?;
         title.rsplit_once(": ").is_some_and(|(_, name)| name == sessions::logger()).then(sessions::logger)
     };
-    Some(Process { pid, session: None, title, status: Some(status) })
+    Some(ServerProcess { pid, session: None, title, status: Some(status) })
 }
 
-/// Whether /proc shows the processes that we know by number.
+/// Whether the pids in /proc are those of this process's namespace.
 fn own_namespace(root: &Root, notes: &mut Notes) -> bool {
     // SAFETY: set when the process starts.
     #[allow(unsafe_code)]
@@ -123,7 +123,7 @@ fn own_namespace(root: &Root, notes: &mut Notes) -> bool {
     match notes.keep(process::own_pid(root)) {
         Some(pid) if pid == own => true,
         Some(_) => {
-            notes.add("/proc shows another namespace of processes, so the memory of each process can't be read");
+            notes.add("/proc shows another PID namespace: the memory of each process is unavailable");
             false
         }
         None => false,

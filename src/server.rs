@@ -1,28 +1,33 @@
-//! What this PostgreSQL server knows of itself. The only place that reads the server's variables.
+//! Facts from this PostgreSQL server's own variables.
 
 use std::cell::{OnceCell, RefCell};
 use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use hugepage_core::assess::io_uring::Rings;
 use hugepage_core::collect::CgroupView;
 use hugepage_core::model::{Asked, HugePages, Product};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::cgroup::Hierarchy;
 use hugepage_core::read::maps::Mapping;
-use hugepage_core::read::{Root, own_mapping, procmap_query};
+use hugepage_core::read::{Root, own_mapping, process, procmap_query};
 use hugepage_core::{Bytes, PageSize};
 use pgrx::pg_sys;
 
+use crate::majors;
+
 thread_local! {
-    /// Mounts stay as they are for the life of a backend, and reading them costs more than all the rest.
+    /// Whether rings are mappings of the kernel. They are inherited from the postmaster, so it is read once.
+    static RINGS_ARE_MAPPED: OnceCell<bool> = const { OnceCell::new() };
+    /// Read once in a backend: mounts seldom change, and reading them costs more than all else.
     static HIERARCHY: OnceCell<Result<Option<Hierarchy>, String>> = const { OnceCell::new() };
-    /// The main segment is inherited from the postmaster and never moves in the life of a backend, so on kernels
-    /// where only the text tells of it, it is read once.
-    static MAIN_BY_TEXT: RefCell<Option<Mapping>> = const { RefCell::new(None) };
+    /// Read once in a backend, where the kernel lacks PROCMAP_QUERY: a backend inherits the main segment from the
+    /// postmaster, and it never moves.
+    static MAIN_MAPPING_FROM_MAPS: RefCell<Option<Mapping>> = const { RefCell::new(None) };
 }
 
-/// What the settings of the running server ask of the kernel (storage/pg_shmem.h, storage/bufmgr.h).
+/// The pages and memory that the settings of the running server ask for (storage/pg_shmem.h, storage/bufmgr.h).
 #[allow(unsafe_code)]
 pub fn asked() -> Asked {
     // SAFETY: these are set before the first backend exists and never after.
@@ -56,8 +61,8 @@ pub fn min_dynamic_shared_memory() -> Bytes {
     Bytes(u64::from(unsafe { pg_sys::min_dynamic_shared_memory }.unsigned_abs()) << 20)
 }
 
-/// The most that all parallel workers together may share: each `work_mem` times `hash_mem_multiplier`, as this session
-/// has them.
+/// The largest size of what all parallel workers share: for each, this session's `work_mem` times
+/// `hash_mem_multiplier`.
 #[allow(unsafe_code)]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub fn parallel_memory() -> Bytes {
@@ -81,13 +86,13 @@ pub fn config_file() -> PathBuf {
     path(unsafe { pg_sys::ConfigFileName })
 }
 
-/// The server's program, absolute.
+/// The path of the server's program, absolute.
 pub fn executable() -> PathBuf {
     // An array whose length bindgen does not know.
     path(std::ptr::addr_of!(pg_sys::my_exec_path).cast())
 }
 
-/// Where the server's libraries are.
+/// The directory of the server's libraries (`pkglibdir`).
 pub fn library_directory() -> PathBuf {
     // An array whose length bindgen does not know.
     path(std::ptr::addr_of!(pg_sys::pkglib_path).cast())
@@ -100,18 +105,28 @@ pub fn postmaster_start() -> pg_sys::TimestampTz {
     unsafe { pg_sys::PgStartTime }
 }
 
-/// The postmaster's process.
+/// The postmaster's process id.
 #[allow(unsafe_code)]
 pub fn postmaster_pid() -> i32 {
     // SAFETY: set by the postmaster before it starts any process.
     unsafe { pg_sys::PostmasterPid }
 }
 
+/// The postmaster's name below /proc; `None` where /proc shows another namespace of processes, in which the number may be
+/// that of another process.
+pub fn postmaster_in_proc() -> Option<String> {
+    // SAFETY: set when the process starts.
+    #[allow(unsafe_code)]
+    let own = unsafe { pg_sys::MyProcPid };
+    let seen = process::own_pid(&Root::live()).ok()?;
+    (seen == own).then(|| postmaster_pid().to_string())
+}
+
 fn path(text: *const c_char) -> PathBuf {
     if text.is_null() {
         return PathBuf::new();
     }
-    // SAFETY: a string of the server that ends in a zero byte and stays.
+    // SAFETY: a string of the server that ends in a zero byte and is never freed.
     #[allow(unsafe_code)]
     let text = unsafe { CStr::from_ptr(text) };
     PathBuf::from(OsStr::from_bytes(text.to_bytes()))
@@ -120,23 +135,23 @@ fn path(text: *const c_char) -> PathBuf {
 /// An address in the main segment: the first buffer. Zero in a process without shared memory.
 #[allow(unsafe_code)]
 pub fn address_in_main() -> u64 {
-    // SAFETY: the pointer is only read, never followed.
+    // SAFETY: the pointer is read, not dereferenced.
     unsafe { pg_sys::BufferBlocks as u64 }
 }
 
-/// An address in the System V segment that keeps two postmasters from one data directory (sysv_shmem.c).
+/// An address in the System V segment that prevents two postmasters in one data directory (sysv_shmem.c).
 #[allow(unsafe_code)]
 pub fn address_in_interlock() -> u64 {
-    // SAFETY: the pointer is only read, never followed.
+    // SAFETY: the pointer is read, not dereferenced.
     unsafe { pg_sys::UsedShmemSegAddr as u64 }
 }
 
-/// The mapping that holds the first buffer; `None` and a note if the kernel does not tell.
+/// The mapping that holds the first buffer; `None` and a note if it could not be determined.
 pub fn main_mapping(root: &Root, notes: &mut Notes) -> Option<Mapping> {
     let address = address_in_main();
     let mapping = match procmap_query::holding(root, address) {
         Some(answer) => notes.keep(answer).flatten(),
-        None => MAIN_BY_TEXT.with_borrow_mut(|known| {
+        None => MAIN_MAPPING_FROM_MAPS.with_borrow_mut(|known| {
             if known.is_none() {
                 *known = notes.keep(own_mapping::by_text(root, address)).flatten();
             }
@@ -149,14 +164,33 @@ pub fn main_mapping(root: &Root, notes: &mut Notes) -> Option<Mapping> {
     mapping
 }
 
-/// For the postmaster, which maps the segment anew after a crash.
-pub fn forget_main_mapping() {
-    MAIN_BY_TEXT.set(None);
+/// The io_uring rings that the postmaster has in its main segment and keeps over a crash; `None` without io_uring, or
+/// where the kernel holds their memory: before Linux 6.5, and with an old liburing, each is a mapping of its own.
+pub fn rings(root: &Root) -> Option<Rings> {
+    let entries = majors::io_uring_entries()?;
+    let are_mapped = RINGS_ARE_MAPPED.with(|known| {
+        *known.get_or_init(|| root.read("/proc/self/maps").is_ok_and(|maps| maps.contains("[io_uring]")))
+    });
+    // SAFETY: set before the first backend exists and never after.
+    #[allow(unsafe_code)]
+    let backends = unsafe { pg_sys::MaxBackends };
+    let count = u64::from(backends.unsigned_abs()) + majors::PROCESSES_WITH_RING;
+    (!are_mapped).then_some(Rings { count, entries })
 }
 
-/// Calls `use_it` with the hugetlb hierarchy of cgroups, or without it and with a note on why.
+/// For the postmaster, which maps a new segment after a crash.
+pub fn forget_main_mapping() {
+    MAIN_MAPPING_FROM_MAPS.set(None);
+}
+
+/// Calls `use_it` with the hugetlb hierarchy of cgroups; if it could not be read, without it and with a note.
 pub fn with_hierarchy<T>(root: &Root, notes: &mut Notes, use_it: impl FnOnce(CgroupView<'_>, &mut Notes) -> T) -> T {
-    HIERARCHY.with(|known| match known.get_or_init(|| Hierarchy::find(root).map_err(|error| error.to_string())) {
+    // The postmaster maps the segment, so its cgroup counts and not that of the session.
+    let find = || {
+        let process = postmaster_in_proc().unwrap_or_else(|| "self".to_owned());
+        Hierarchy::find_of(root, &process).map_err(|error| error.to_string())
+    };
+    HIERARCHY.with(|known| match known.get_or_init(find) {
         Ok(hierarchy) => use_it(CgroupView::of(Some(hierarchy)), notes),
         Err(error) => {
             notes.add(error.clone());

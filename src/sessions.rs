@@ -1,4 +1,4 @@
-//! What pg_stat_activity knows of the server's processes, straight from the array behind it (backend_status.h).
+//! The sessions that pg_stat_activity shows, read from the backend status array (backend_status.h).
 
 use std::ffi::{CStr, c_char};
 
@@ -9,7 +9,7 @@ use crate::majors;
 /// A process that has an entry in the backend status array.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// Its process.
+    /// Its process id.
     pub pid: i32,
     /// When the process started, in microseconds since 2000.
     pub start: pg_sys::TimestampTz,
@@ -32,13 +32,13 @@ pub fn now() -> pg_sys::TimestampTz {
     unsafe { pg_sys::GetCurrentTimestamp() }
 }
 
-/// The sessions at this moment, whatever the transaction has seen before.
+/// The current sessions, from a new snapshot.
 ///
-/// The snapshot that the transaction may hold already is given up, as by pg_stat_clear_snapshot(): rows about memory
-/// as it is now must not be joined with sessions of long ago.
+/// Discards the transaction's snapshot, as pg_stat_clear_snapshot() does: memory that is read now must not be joined with
+/// earlier sessions.
 #[allow(unsafe_code)]
 pub fn now_running() -> Vec<Session> {
-    // SAFETY: both functions work on this backend's private snapshot; the bounds are those of the snapshot.
+    // SAFETY: both functions use this backend's private snapshot, whose bounds these are.
     unsafe {
         pg_sys::pgstat_clear_backend_activity_snapshot();
         let count = pg_sys::pgstat_fetch_stat_numbackends();
@@ -46,7 +46,7 @@ pub fn now_running() -> Vec<Session> {
     }
 }
 
-/// What the server calls its logger: `logger`, from 19 on `syslogger`. It has no session.
+/// The server's name of its logger, which has no session: `logger`, from 19 on `syslogger`.
 #[allow(unsafe_code)]
 pub fn logger() -> &'static str {
     // SAFETY: a constant of the server.

@@ -1,4 +1,4 @@
-//! All settings of the extension.
+//! The settings of the extension (GUCs).
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 static LOG_STARTUP: GucSetting<bool> = GucSetting::<bool>::new(true);
 static SAMPLE_INTERVAL: GucSetting<i32> = GucSetting::<i32>::new(60);
 static HISTORY_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1000);
-static REGRESSION_LEVEL: GucSetting<Level> = GucSetting::<Level>::new(Level::Warning);
+static REGRESSION_LEVEL: GucSetting<RegressionLevel> = GucSetting::<RegressionLevel>::new(RegressionLevel::Warning);
 static RESERVE_PERCENT: GucSetting<i32> = GucSetting::<i32>::new(20);
 
-/// The log levels that end no transaction and no process.
+/// The log levels below ERROR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
-enum Level {
+enum RegressionLevel {
     #[name = c"debug"]
     Debug,
     #[name = c"info"]
@@ -26,44 +26,44 @@ enum Level {
     Log,
 }
 
-/// `pg_hugepages.log_startup`: whether a start at which all is as asked is logged too.
+/// `pg_hugepages.log_startup`: whether a start that got the pages it asked for is logged too.
 pub fn log_startup() -> bool {
     LOG_STARTUP.get()
 }
 
-/// `pg_hugepages.sample_interval`: how often the worker looks; `None` if it is switched off.
+/// `pg_hugepages.sample_interval`: the time between two samples of the worker; `None` if they are off.
 pub fn sample_interval() -> Option<Duration> {
     Some(SAMPLE_INTERVAL.get())
         .filter(|&seconds| seconds > 0)
         .map(|seconds| Duration::from_secs(seconds.unsigned_abs().into()))
 }
 
-/// `pg_hugepages.history_size`: how many records are kept; 0 switches the history off.
+/// `pg_hugepages.history_size`: the number of records that are kept; 0 turns the history off.
 pub fn history_size() -> usize {
     usize::try_from(HISTORY_SIZE.get()).unwrap_or(0)
 }
 
-/// `pg_hugepages.regression_level`: the level at which a loss against the start before is logged.
+/// `pg_hugepages.regression_level`: the log level of a regression.
 pub fn regression_level() -> PgLogLevel {
     match REGRESSION_LEVEL.get() {
-        Level::Debug => PgLogLevel::DEBUG1,
-        Level::Info => PgLogLevel::INFO,
-        Level::Notice => PgLogLevel::NOTICE,
-        Level::Warning => PgLogLevel::WARNING,
-        Level::Log => PgLogLevel::LOG,
+        RegressionLevel::Debug => PgLogLevel::DEBUG1,
+        RegressionLevel::Info => PgLogLevel::INFO,
+        RegressionLevel::Notice => PgLogLevel::NOTICE,
+        RegressionLevel::Warning => PgLogLevel::WARNING,
+        RegressionLevel::Log => PgLogLevel::LOG,
     }
 }
 
-/// `pg_hugepages.reserve_percent`: the hundredths of memory that no recommendation takes from base pages.
+/// `pg_hugepages.reserve_percent`: the percentage of memory that recommendations leave to base pages.
 pub fn reserve_percent() -> u32 {
     RESERVE_PERCENT.get().unsigned_abs()
 }
 
-/// The values that a reload can change, by name, as text.
+/// The values of the settings that a reload can change, by name, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reloadable([(&'static str, String); 5]);
+pub struct SettingValues([(&'static str, String); 5]);
 
-impl Reloadable {
+impl SettingValues {
     /// What is another value than in `before`, one phrase each.
     pub fn changes_since(&self, before: &Self) -> Vec<String> {
         let pairs = before.0.iter().zip(&self.0);
@@ -72,9 +72,9 @@ impl Reloadable {
     }
 }
 
-/// The values as they are.
-pub fn reloadable() -> Reloadable {
-    Reloadable([
+/// The values now.
+pub fn reloadable() -> SettingValues {
+    SettingValues([
         ("log_startup", if log_startup() { "on" } else { "off" }.to_owned()),
         ("sample_interval", SAMPLE_INTERVAL.get().to_string()),
         ("history_size", HISTORY_SIZE.get().to_string()),
@@ -83,20 +83,20 @@ pub fn reloadable() -> Reloadable {
     ])
 }
 
-/// Makes the settings known to the server.
+/// Registers the settings with the server.
 pub fn define() {
     GucRegistry::define_bool_guc(
         c"pg_hugepages.log_startup",
-        c"Logs where shared memory landed at every start, also when all is as asked.",
-        c"What is not as asked is logged in any case.",
+        c"Logs at every start which pages shared memory landed in.",
+        c"A start without the pages that were asked for is always logged.",
         &LOG_STARTUP,
         GucContext::Sighup,
         GucFlags::default(),
     );
     GucRegistry::define_int_guc(
         c"pg_hugepages.sample_interval",
-        c"Sets how often the worker looks whether a restart would keep huge pages.",
-        c"Zero switches it off.",
+        c"Sets the interval at which the worker checks whether a restart would keep huge pages.",
+        c"Zero turns it off.",
         &SAMPLE_INTERVAL,
         0,
         86_400,
@@ -105,8 +105,8 @@ pub fn define() {
     );
     GucRegistry::define_int_guc(
         c"pg_hugepages.history_size",
-        c"Sets how many records the history keeps.",
-        c"Zero switches it off.",
+        c"Sets the number of records in the history.",
+        c"Zero turns it off.",
         &HISTORY_SIZE,
         0,
         100_000,
@@ -115,7 +115,7 @@ pub fn define() {
     );
     GucRegistry::define_enum_guc(
         c"pg_hugepages.regression_level",
-        c"Sets the level at which a loss against the start before is logged.",
+        c"Sets the log level of a regression since the previous record.",
         c"",
         &REGRESSION_LEVEL,
         GucContext::Sighup,
@@ -123,8 +123,8 @@ pub fn define() {
     );
     GucRegistry::define_int_guc(
         c"pg_hugepages.reserve_percent",
-        c"Percentage of memory that the host keeps for base pages.",
-        c"Huge pages are never recommended beyond the rest.",
+        c"Sets the percentage of memory that recommendations leave to base pages.",
+        c"No recommendation reserves more huge pages than fit in the rest.",
         &RESERVE_PERCENT,
         0,
         90,
@@ -134,7 +134,7 @@ pub fn define() {
     reserve_prefix();
 }
 
-/// So that a mistyped `pg_hugepages.` setting is reported; last, because it refuses all that come after.
+/// Makes the server report a mistyped `pg_hugepages.` setting. Called last: no setting can be defined after it.
 fn reserve_prefix() {
     // SAFETY: called in _PG_init, with a constant string.
     #[allow(unsafe_code)]

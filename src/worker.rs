@@ -1,11 +1,13 @@
-//! The background worker: says what the logging collector missed, and warns before a restart loses huge pages.
+//! The background worker: repeats the startup message for the logging collector, trims the history file, and warns
+//! before a restart loses huge pages.
 //!
-//! It has no database, so that it runs on a primary and on a standby and keeps nobody from dropping one; it is
-//! connected all the same, so that pg_stat_activity shows it. It ends with status 1 when it is asked to, so that the
-//! postmaster brings it back unless the server stops. Each tick reads what `hugepage_status` reads and compares that
-//! with the last record of the history, or, if nothing could be written, with what there was at the start. What a
-//! worker has warned of stands in shared memory, so that the next one does not say it again.
-//! Whatever goes wrong in a tick is one line in the log, and the next tick.
+//! - It has no database, so it runs on a primary and on a standby and blocks no DROP DATABASE. It connects all the
+//!   same, so that pg_stat_activity shows it.
+//! - Each sample (`pg_hugepages.sample_interval`, and every reload) reads what `hugepage_status` reads, and compares it
+//!   with the last record of the history; if none could be written, with the last start.
+//! - The threats that it has warned of are in shared memory, so that a new worker does not warn of them again.
+//! - An error in a sample is one line in the log; the next sample follows.
+//! - On SIGTERM it ends with status 1, so that the postmaster starts a new one unless the server stops.
 
 use std::time::Duration;
 
@@ -17,10 +19,11 @@ use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTi
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use crate::settings::SettingValues;
 use crate::{assessment, history, log, settings, shmem, startup};
 
-/// How soon the postmaster brings back a worker that has ended.
-const RESTART: Duration = Duration::from_secs(5);
+/// The postmaster waits this long before it starts a new worker.
+const RESTART_DELAY: Duration = Duration::from_secs(5);
 
 /// Registers the worker; in `_PG_init` of a preloaded library.
 pub fn register() {
@@ -30,7 +33,7 @@ pub fn register() {
         .set_function("pg_hugepages_worker_main")
         .enable_spi_access()
         .set_start_time(BgWorkerStartTime::ConsistentState)
-        .set_restart_time(Some(RESTART))
+        .set_restart_time(Some(RESTART_DELAY))
         .load();
 }
 
@@ -41,82 +44,82 @@ pub fn register() {
 pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
     BackgroundWorker::connect_worker_to_spi(None, None);
-    log::shielded("start", || {
-        if shmem::claim_repeat()
-            && let Some(start) = startup::last()
+    log::catch_errors("start the worker", history::memory(), || {
+        if shmem::claim_startup_repeat()
+            && let Some(start) = shmem::last_start()
         {
-            startup::report(&start.block, start.loss.is_some());
-            log::repeat_troubles();
+            startup::report(&start.message, start.loss.is_some());
+            log::repeat_problems();
         }
-        history::tidy();
+        history::trim();
     });
-    let mut watch = Watch { last: None, settings: settings::reloadable(), added: 0 };
+    let mut worker = Worker { last: None, settings: settings::reloadable(), added: 0 };
     loop {
         let interval = settings::sample_interval();
         if interval.is_some() {
-            log::shielded("look at shared memory", || watch.look(Event::Change, Vec::new()));
+            log::catch_errors("assess shared memory", history::memory(), || worker.sample(Event::Change, Vec::new()));
         }
         if !BackgroundWorker::wait_latch(interval) {
             // SAFETY: the regular end of a process of the server.
             unsafe { pg_sys::proc_exit(1) };
         }
         if BackgroundWorker::sighup_received() {
-            // SAFETY: in the main loop of a worker, between ticks.
+            // SAFETY: in the main loop of a worker, between samples.
             unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
-            log::shielded("look at shared memory", || watch.reloaded());
+            log::catch_errors("assess shared memory", history::memory(), || worker.reloaded());
         }
     }
 }
 
-/// What the worker knows from its last look.
-struct Watch {
-    /// `None` before the first look.
+/// The state between two samples.
+struct Worker {
+    /// The last record; `None` before the first sample.
     last: Option<Record>,
-    settings: settings::Reloadable,
-    /// How many records this worker has added since the file was last cut to size.
+    settings: SettingValues,
+    /// Records that this worker has appended since the file was last trimmed.
     added: usize,
 }
 
-impl Watch {
-    /// Looks, and says and records what is new; `reloaded`: what a reload has changed in our settings.
-    fn look(&mut self, event: Event, reloaded: Vec<String>) {
+impl Worker {
+    /// Assesses shared memory, and logs and records what has changed. `reloaded`: our settings that a reload changed.
+    fn sample(&mut self, event: Event, reloaded: Vec<String>) {
         let mut notes = Notes::default();
         let status = assessment::now(&Root::live(), &mut notes);
         let record = history::record(event, &status, &mut notes);
-        let before = self.last.take().or_else(|| before_first_look(&record));
-        let warned = shmem::warn_of(&status.threats());
+        let before = self.last.take().or_else(|| before_first_sample(&record));
+        let warned = shmem::replace_warned_threats(&status.threats());
         let update = events::update(&status, record, before.as_ref(), &warned, reloaded);
         for (level, message) in update.messages {
             log::report_as(level, message);
         }
         match update.record {
-            Some(record) => self.add(record),
+            Some(record) => self.append(record),
             None => self.last = before,
         }
     }
 
-    fn add(&mut self, record: Record) {
+    fn append(&mut self, record: Record) {
         history::append(&record);
         self.last = Some(record);
         self.added += 1;
-        // Cutting rewrites the file, so not for each record.
+        // Trimming rewrites the whole file, so it waits for a tenth of it.
         if self.added * 10 > settings::history_size() {
-            history::tidy();
+            history::trim();
             self.added = 0;
         }
     }
 
-    /// After a reload: a record if it changed a setting of ours, or what the next start would get.
+    /// After a reload: a record if it changed one of our settings, or the outlook.
     fn reloaded(&mut self) {
         let settings = settings::reloadable();
         let changes = settings.changes_since(&self.settings);
         self.settings = settings;
-        self.look(Event::Reload, changes);
+        self.sample(Event::Reload, changes);
     }
 }
 
-/// The last record since the server started; if nothing could be written, what would be.
-fn before_first_look(now: &Record) -> Option<Record> {
+/// The last record since the server started; if none could be written, that of the last start.
+fn before_first_sample(now: &Record) -> Option<Record> {
     let recorded = history::last(&now.instance).filter(|last| last.is_of_same_start_as(now));
-    recorded.or_else(|| startup::last().map(|start| start.record))
+    recorded.or_else(|| shmem::last_start().map(|start| start.record))
 }

@@ -1,4 +1,4 @@
-"""Fixtures over the harness, and the guard that nothing of ours is left behind on the host."""
+"""Fixtures for the harness, and a check that the tests leave the host unchanged."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -11,16 +11,16 @@ pytest.register_assert_rewrite("harness.status")
 
 from harness.cgroup import Cgroup, cgroup2_mount
 from harness.cluster import Cluster, Install, Unsupported
+from harness.kernel import sysv_segments
 from harness.lock import host_lock
 from harness.oracle import Oracle
 from harness.pool import Pool, pools
 from harness.processes import working_below
-from harness.rig import Rig
+from harness.reserved_host import ReservedHost
+from harness.shared_server import SharedServer
+from harness.shmem_thp import ShmemThp
 from harness.signals import unwind_on_signals
-from harness.stage import Stage
 from harness.status import EXTENSION
-from harness.thp import ShmemThp
-from harness.witness import segments
 
 
 def pytest_sessionstart() -> None:
@@ -33,7 +33,7 @@ def pytest_sessionstart() -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
-    """As root nothing may be skipped: a scenario that cannot be staged has failed. Only PostgreSQL or the distribution may lack something."""
+    """As root no scenario may be skipped, except where PostgreSQL or the distribution lacks something (Unsupported)."""
     outcome = yield
     report = outcome.get_result()
     if call.excinfo and call.excinfo.errisinstance(Unsupported):
@@ -44,7 +44,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left_behind() -> Iterator[None]:
-    """At the end of the session the host is as it was found."""
+    """Check at the end of the session that the host is unchanged."""
     found = _host()
     yield
     assert _host() == found
@@ -64,60 +64,60 @@ def _host() -> dict[str, Any]:
 
 
 @pytest.fixture
-def stage() -> Iterator[Stage]:
-    """The host to itself for one test."""
-    with Stage() as stage:
-        yield stage
+def reserved_host() -> Iterator[ReservedHost]:
+    """The host, reserved for one test."""
+    with ReservedHost() as reserved_host:
+        yield reserved_host
 
 
 @pytest.fixture
-def new_cluster(stage: Stage) -> Callable[..., Cluster]:
-    """Stage.cluster: makes a cluster, not started, that is removed after the test."""
-    return stage.cluster
+def new_cluster(reserved_host: ReservedHost) -> Callable[..., Cluster]:
+    """ReservedHost.cluster: creates a cluster, not started, that is removed after the test."""
+    return reserved_host.cluster
 
 
 @pytest.fixture
 def root() -> None:
-    """For what changes the host."""
+    """For tests that change the host."""
     if os.geteuid() != 0:
-        pytest.skip("changes huge pages of the host or traces a server: needs root")
+        pytest.skip("nothing that changes huge pages of the host or traces a server was tried: run ./dev as root or with sudo")
 
 
 @pytest.fixture(scope="module")
-def rig() -> Iterator[Rig]:
-    """One server for all tests of a module, and the host to itself for as long."""
+def shared_server() -> Iterator[SharedServer]:
+    """One server for all tests of a module, which reserves the host for as long."""
     if os.geteuid() != 0:
-        pytest.skip("changes huge pages of the host: needs root")
-    with Stage() as stage:
-        yield Rig(stage)
+        pytest.skip("nothing that changes huge pages of the host was tried: run ./dev as root or with sudo")
+    with ReservedHost() as reserved_host:
+        yield SharedServer(reserved_host)
 
 
 @pytest.fixture
-def pool(stage: Stage, root: None) -> Callable[..., Pool]:
-    """Stage.pool: sizes a pool for the rest of the test."""
-    return stage.pool
+def pool(reserved_host: ReservedHost, root: None) -> Callable[..., Pool]:
+    """ReservedHost.pool: sizes a pool for the rest of the test."""
+    return reserved_host.pool
 
 
 @pytest.fixture
-def cgroup(stage: Stage, root: None) -> Callable[..., Cgroup]:
-    """Stage.cgroup: makes a control group for the rest of the test."""
-    return stage.cgroup
+def cgroup(reserved_host: ReservedHost, root: None) -> Callable[..., Cgroup]:
+    """ReservedHost.cgroup: creates a control group for the rest of the test."""
+    return reserved_host.cgroup
 
 
 @pytest.fixture
-def thp(stage: Stage, root: None) -> Callable[[str], ShmemThp]:
-    """Stage.shmem_thp: sets the switch for the rest of the test."""
-    return stage.shmem_thp
+def thp(reserved_host: ReservedHost, root: None) -> Callable[[str], ShmemThp]:
+    """ReservedHost.shmem_thp: sets the mode for the rest of the test."""
+    return reserved_host.shmem_thp
 
 
 @pytest.fixture
-def oracle(stage: Stage, root: None) -> Iterator[Oracle]:
-    """An ORACLE_BASE for stand-ins; afterwards none of their segments is left, and /dev/shm has the files it had."""
+def oracle(reserved_host: ReservedHost, root: None) -> Iterator[Oracle]:
+    """An ORACLE_BASE for stand-ins; checks that they leave no segment and no file in /dev/shm."""
     files = _files_of_stand_ins()
     with Oracle() as oracle:
         yield oracle
     made = {shmid for instance in oracle.instances for shmid in instance.shmids}
-    assert not made & segments().keys() and _files_of_stand_ins() == files
+    assert not made & sysv_segments().keys() and _files_of_stand_ins() == files
 
 
 def _files_of_stand_ins() -> list[Path]:

@@ -17,8 +17,8 @@ from harness.kernel import meminfo
 from harness.lock import LOCK_FILE, host_lock
 from harness.pool import Pool, PoolError
 from harness.processes import run
+from harness.reserved_host import ReservedHost
 from harness.signals import unwind_on_signals
-from harness.stage import Stage
 from harness.units import GB, MB
 
 COLUMNS = ("verdict", "message", "hint", "shared_buffers_in_huge_pages", "landed_in", "cause", "pages_needed",
@@ -67,10 +67,10 @@ def start(cluster: Cluster) -> None:
     cluster.sql("CREATE EXTENSION IF NOT EXISTS pg_hugepages")
 
 
-def three_acts(stage: Stage, cluster: Cluster, page_size: int) -> None:
+def three_acts(reserved_host: ReservedHost, cluster: Cluster, page_size: int) -> None:
     """Enough pages; one too few; what the hint says."""
     needed = cluster.pages_needed(page_size)
-    pool = stage.pool(page_size, needed + SPARE_PAGES)
+    pool = reserved_host.pool(page_size, needed + SPARE_PAGES)
     tell(f"1. The server needs {needed} huge pages. {needed + SPARE_PAGES} are reserved for it, and it starts:")
     start(cluster)
     needed = show(cluster)["pages_needed"]
@@ -96,8 +96,8 @@ def three_acts(stage: Stage, cluster: Cluster, page_size: int) -> None:
 def as_it_is(install: Install, size: Size, why: str) -> None:
     """One row, with the host's pool as we found it."""
     tell(f"{why} So here is the row for a throwaway server with the huge pages as they are:")
-    with Stage() as stage:
-        cluster = stage.cluster(install=install, shared_buffers=size.shared_buffers)
+    with ReservedHost() as reserved_host:
+        cluster = reserved_host.cluster(install=install, shared_buffers=size.shared_buffers)
         start(cluster)
         show(cluster)
 
@@ -121,8 +121,8 @@ def demo(install: Install) -> None:
     pool = Pool(memory["Hugepagesize"])
     before = pool.persistent()
     try:
-        with Stage() as stage:
-            three_acts(stage, stage.cluster(install=install, shared_buffers=size.shared_buffers), pool.page_size)
+        with ReservedHost() as reserved_host:
+            three_acts(reserved_host, reserved_host.cluster(install=install, shared_buffers=size.shared_buffers), pool.page_size)
         tell(f"Done: the server is gone, and vm.nr_hugepages is {pool.persistent()} (it was {before}).")
     except (PoolError, OSError) as error:
         as_it_is(install, size, f"This host does not let the demo change its huge pages: {error}.")

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes the configuration of each exporter from queries.py; with --check, says whether the files are as they would be.
+"""Writes the configuration of each exporter from queries.py; with --check, checks that the files are up to date.
 
 Needs Debian's python3-yaml.
 """
@@ -36,7 +36,7 @@ HEADS = {
 
 
 def outer(query: Query, columns: list[str]) -> str:
-    """A query of these columns over the query."""
+    """A query that selects these columns from `query`."""
     inner = "".join(f"    {line}\n" for line in query.sql.splitlines())
     return "SELECT " + ",\n       ".join(columns) + f"\nFROM (\n{inner}) AS q\n"
 
@@ -50,7 +50,7 @@ def postgres_exporter() -> Any:
 
 
 def sql_exporter() -> Any:
-    """Two jobs, as the query that looks at every backend need not run so often. It wants numbers: NaN for NULL."""
+    """Two jobs, because the query of all backends runs less often. sql_exporter needs numbers: NaN for NULL."""
     def queries(each_backend: bool) -> list[Any]:
         return [{
             "name": query.name,
@@ -69,7 +69,7 @@ def sql_exporter() -> Any:
 
 
 def pgwatch() -> Any:
-    """Metrics by the first version that they work on, and a preset that runs them."""
+    """Metrics by the first major version that supports them, and a preset that runs them."""
     def sql(query: Query) -> str:
         tags = [f"{name} AS tag_{name}" for name in query.labels]
         values = [f'"{name}"' for name in query.values]
@@ -87,7 +87,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
 
 
 class Dumper(yaml.SafeDumper):
-    """Writes SQL as lines, and nothing as an alias of something else."""
+    """Writes SQL as block text, and no YAML aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -98,7 +98,7 @@ Dumper.add_representer(str, lambda dumper, text: dumper.represent_scalar(
 
 
 def main() -> int:
-    """Exit status 1 if --check found a file that is not as it would be."""
+    """Exit status 1 if --check found a file that is not up to date."""
     stale = []
     for name, make in MAKERS.items():
         text = HEADS[name] + "\n" + yaml.dump(make(), Dumper=Dumper, sort_keys=False, width=120)

@@ -96,7 +96,17 @@ SELECT {INSTANCE},
 FROM hugepage_status,
      {each_of(OUTLOOKS)}
 """, ("kind", "name", "lands_in"), {
-        "outlook": "Pages that the next start would get, also after a crash: 1 for the expected state, else 0.",
+        "outlook": "Pages that the next start with the configuration on disk would get: 1 for the expected state, else 0.",
+    }),
+    Query("hugepage_crash", f"""\
+SELECT {INSTANCE},
+       it AS lands_in,
+       (crash_outlook = it)::int AS outlook
+FROM hugepage_status,
+     {each_of(OUTLOOKS)}
+""", ("kind", "name", "lands_in"), {
+        "outlook": "Pages that a restart after a crash of one process would get, of PostgreSQL alone: 1 for the expected "
+                   "state, else 0.",
     }),
     Query("hugepage_cgroup", f"""\
 SELECT {INSTANCE},

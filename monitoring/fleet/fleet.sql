@@ -1,12 +1,12 @@
--- hugepage_status of many servers in one view, without Prometheus: one server that asks the others by postgres_fdw.
+-- hugepage_status of many servers in one view, without Prometheus: one server queries the others by postgres_fdw.
 --
 --   psql -d postgres -f fleet.sql
 --   SELECT hugepage_fleet.add('orders', host => 'db1.example.org', username => 'monitor', password => '...');
 --   SELECT * FROM hugepage_fleet.status;
 --
--- Run it as a superuser, in a database of any server; it may be run again. The role that it connects as needs pg_monitor
--- there, and the database needs the extension. Without a password use one that `pg_hba.conf` of the other server lets in
--- by certificate, or a passfile of this server's user. Members of pg_monitor may read the view.
+-- Run it as a superuser in a database of any server; it may be run again. On each server, the role needs pg_monitor, and
+-- the database needs the extension. Without a password, use a role that pg_hba.conf there accepts by certificate, or a
+-- passfile of this server's user. Members of pg_monitor may read the view.
 
 \set ON_ERROR_STOP on
 BEGIN;
@@ -14,7 +14,7 @@ BEGIN;
 CREATE EXTENSION IF NOT EXISTS postgres_fdw;
 CREATE SCHEMA IF NOT EXISTS hugepage_fleet;
 
--- Adds a server, or replaces it. schema: where the extension is there.
+-- Adds a server, or replaces it. schema: the schema of the extension on that server.
 CREATE OR REPLACE FUNCTION hugepage_fleet.add(
     server text, host text, port int DEFAULT 5432, dbname text DEFAULT 'postgres',
     username text DEFAULT 'monitor', password text DEFAULT NULL, schema text DEFAULT 'public')
@@ -33,7 +33,7 @@ BEGIN
     EXECUTE format('CREATE USER MAPPING FOR CURRENT_USER SERVER %I OPTIONS (user %L, %s)', name, add.username,
         CASE WHEN add.password IS NULL THEN format('password_required %L', 'false')
              ELSE format('password %L', add.password) END);
-    -- Of what that server's version of the view has, these columns are in every one.
+    -- Only columns that every version of the view has.
     EXECUTE format(
         'CREATE FOREIGN TABLE hugepage_fleet.%I (verdict text, message text, hint text, landed_in text, page_size bigint,
              cause text, restart_outlook text, shared_memory bigint, pages_needed bigint, pages_missing bigint,
@@ -43,7 +43,7 @@ BEGIN
 END
 $$;
 
--- Takes a server out again; no error if it is not there.
+-- Removes a server; no error if there is none of that name.
 CREATE OR REPLACE FUNCTION hugepage_fleet.remove(server text) RETURNS void
 LANGUAGE plpgsql
 SECURITY DEFINER
@@ -55,7 +55,7 @@ BEGIN
 END
 $$;
 
--- A row for each server; for one that can't be asked, a row that says why.
+-- One row for each server; the column error has the reason if a server could not be queried.
 CREATE OR REPLACE FUNCTION hugepage_fleet.status(
     OUT server text, OUT verdict text, OUT message text, OUT hint text, OUT landed_in text, OUT page_size bigint,
     OUT cause text, OUT restart_outlook text, OUT shared_memory bigint, OUT pages_needed bigint,
@@ -99,8 +99,8 @@ GRANT SELECT ON hugepage_fleet.status TO pg_monitor;
 
 COMMENT ON SCHEMA hugepage_fleet IS 'hugepage_status of many servers';
 COMMENT ON FUNCTION hugepage_fleet.add(text, text, int, text, text, text, text) IS 'adds a server, or replaces it';
-COMMENT ON FUNCTION hugepage_fleet.remove(text) IS 'takes a server out again';
-COMMENT ON FUNCTION hugepage_fleet.status() IS 'a row for each server; for one that can not be asked, why';
-COMMENT ON VIEW hugepage_fleet.status IS 'a row for each server, the gravest first; for one that can not be asked, why';
+COMMENT ON FUNCTION hugepage_fleet.remove(text) IS 'removes a server';
+COMMENT ON FUNCTION hugepage_fleet.status() IS 'one row for each server; error if a server could not be queried';
+COMMENT ON VIEW hugepage_fleet.status IS 'one row for each server, the most severe first; error if a server could not be queried';
 
 COMMIT;

@@ -22,7 +22,7 @@ YES = {"0": ("no", "transparent"), "1": ("yes", "blue")}
 
 
 def mapping(texts: dict[str, tuple[str, str]]) -> list[model.ValueMap]:
-    """Values as words in colours."""
+    """Text and colour for each value."""
     return [model.ValueMap(options={
         value: model.ValueMappingResult(text=text, color=color, index=int(value)) for value, (text, color) in texts.items()})]
 
@@ -33,37 +33,37 @@ def query(expression: str, legend: str = "", ref: str = "A") -> prometheus.Dataq
 
 
 def now(expression: str, legend: str = "", ref: str = "A") -> prometheus.Dataquery:
-    """A query of the present."""
+    """A query for the current value."""
     return prometheus.Dataquery().datasource(SOURCE).expr(expression).legend_format(legend).ref_id(ref).instant()
 
 
 def panel(kind: Any, title: str, width: int, height: int, *queries: prometheus.Dataquery, unit: str = "") -> Any:
-    """What all panels have."""
+    """A panel with the options of all panels."""
     made = kind.Panel().title(title).datasource(SOURCE).span(width).height(height).targets(list(queries))
     return made.unit(unit) if unit else made
 
 
 def number(title: str, *queries: prometheus.Dataquery, unit: str = "", width: int = 4) -> stat.Panel:
-    """Large figures."""
+    """A panel of large numbers."""
     made = panel(stat, title, width, 4, *queries, unit=unit)
     return made.graph_mode(kinds.BigValueGraphMode.NONE).color_mode(kinds.BigValueColorMode.BACKGROUND).thresholds(
         dashboard.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps([model.Threshold(color="blue")]))
 
 
 def lines(title: str, *queries: prometheus.Dataquery, unit: str) -> timeseries.Panel:
-    """Curves."""
+    """A panel of time series."""
     legend = common.VizLegendOptions().show_legend(True).placement(kinds.LegendPlacement.BOTTOM)
     return panel(timeseries, title, 12, 8, *queries, unit=unit).min(0).legend(legend)
 
 
 def states(title: str, *queries: prometheus.Dataquery, texts: dict[str, tuple[str, str]]) -> statetimeline.Panel:
-    """Bars of colours."""
+    """A panel of states over time."""
     made = panel(statetimeline, title, 12, 8, *queries).mappings(mapping(texts))
     return made.show_value(kinds.VisibilityMode.NEVER).merge_values(True)
 
 
 def fleet() -> list[Any]:
-    """All servers."""
+    """The panels of all servers."""
     verdicts = number("Servers by verdict", *(
         now(f"count(hugepage_verdict == {value}) or vector(0)", text, chr(ord("A") + int(value)))
         for value, (text, _color) in LEVELS.items()), width=12)
@@ -98,7 +98,7 @@ def fleet() -> list[Any]:
 
 
 def server() -> list[Any]:
-    """The one that is chosen."""
+    """The panels of the selected server."""
     return [
         number("Verdict", now(f"hugepage_verdict{ONE}")).mappings(mapping(LEVELS)),
         number("Shared memory is in pages of", now(f"hugepage_page_size_bytes{ONE}"), unit="bytes"),
@@ -113,14 +113,14 @@ def server() -> list[Any]:
             dashboard.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(
                 [model.Threshold(color=color, value=None if value == "0" else float(value))
                  for value, (_text, color) in LEVELS.items()])),
-        lines("Page tables now, and at the worst", query(f"hugepage_page_tables_total_bytes{ONE}", "all processes", "A"),
+        lines("Page tables now, and at max_connections", query(f"hugepage_page_tables_total_bytes{ONE}", "all processes", "A"),
               query(f"hugepage_page_tables_max_bytes{ONE}", "the largest", "B"),
               query(f"hugepage_page_tables_at_max_connections_bytes{ONE}", "at max_connections", "C"), unit="bytes"),
     ]
 
 
 def history() -> list[Any]:
-    """What the chosen one and its host have been through."""
+    """The panels of the history of the selected server and its host."""
     counters = ("nr", "free", "resv", "surplus", "available")
     return [
         states("Shared memory is in", query(f"hugepage_landed_in{ONE}", "{{landed_in}}"), texts=YES),

@@ -1,18 +1,20 @@
-//! What the configuration on disk would ask for, known at the price of looking at a few files' time stamps.
+//! The answer of the server's program about the configuration on disk, kept until a file changes.
 //!
-//! The server's own program is asked only if a file has changed since the postmaster read it, and once for each change:
-//! the answer is kept in the backend as long as the files stay as they are.
+//! The program runs only if a file has changed since the postmaster read it, and once for each change. The backend keeps
+//! the answer with the time stamps of the files, so that a repeated call costs only a stat(2) for each.
 
 use std::cell::RefCell;
-use std::fs;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hugepage_core::Notes;
 use hugepage_core::read::{Root, process};
 
 use crate::preflight::on_disk::OnDisk;
+use crate::preflight::standby::RecoveryParameters;
 use crate::preflight::{self, Answer, Overrides};
 use crate::server;
 
@@ -20,10 +22,15 @@ use crate::server;
 type Nanos = i128;
 
 const SECOND: Nanos = 1_000_000_000;
-/// Time stamps of files and processes are no finer than this.
-const COARSE: Nanos = SECOND / 50;
+/// Two events at most this far apart may have the same time stamp.
+const TIMESTAMP_GRANULARITY: Nanos = SECOND / 50;
 
-/// Enough of a file to tell whether it is another one, or has been changed; `None` if it is not there.
+/// How long an answer is kept while no file changes.
+const LIFETIME: Duration = Duration::from_secs(600);
+/// The same for an error, whose reason may lie elsewhere, as in a library or in a locale.
+const REFUSAL_LIFETIME: Duration = Duration::from_secs(10);
+
+/// Identifies a file and its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -33,43 +40,69 @@ struct Stamp {
     changed: Nanos,
 }
 
-/// What was found out, and from which files.
-struct Known {
+/// A kept answer, and what it depends on.
+struct CachedAnswer {
     sources: Vec<PathBuf>,
+    /// `None` for a file that does not exist.
     stamps: Vec<Option<Stamp>>,
+    /// What a standby compares with its primary, which may change while no file does.
+    recovery: RecoveryParameters,
     /// `None`: nothing has changed since the postmaster read it.
     answer: Option<Answer>,
+    /// A start can depend on more than these files, so the program is asked again after a while.
+    expires: Instant,
 }
 
 thread_local! {
-    static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) };
+    static CACHE: RefCell<Option<CachedAnswer>> = const { RefCell::new(None) };
 }
 
-/// What a start with the configuration on disk would ask for; `None` if that is what the running server asked for,
-/// because nothing has changed since.
+/// The demand of a start with the configuration on disk; `None` if no file has changed since the postmaster read it.
 pub fn answer(root: &Root, notes: &mut Notes) -> Option<Answer> {
-    let kept = KNOWN.with_borrow(|known| {
-        let known = known.as_ref()?;
-        (stamps(&known.sources) == known.stamps).then(|| known.answer.clone())
+    let kept = CACHE.with_borrow(|cached| {
+        let cached = cached.as_ref()?;
+        let is_fresh = Instant::now() < cached.expires && stamps(&cached.sources) == cached.stamps;
+        is_fresh.then(|| (cached.recovery, cached.answer.clone()))
     });
-    if let Some(answer) = kept {
-        return answer;
+    let (recovery, answer) = kept.unwrap_or_else(|| {
+        CACHE.set(None);
+        ask(root, notes)
+    });
+    match answer {
+        refused @ Some(Answer::Refuses(_)) => refused,
+        answer => recovery.refusal().map(Answer::Refuses).or(answer),
     }
-    let (on_disk, sources, stamps) = settled(root, notes);
-    let answer = (!unchanged_since_start(root, &stamps)).then(|| preflight::ask(&on_disk, Overrides::default()));
-    // A file that was changed this very moment may change again without a new time stamp.
-    let newest = stamps.iter().flatten().map(|stamp| stamp.changed.max(stamp.modified)).max();
-    let known = Known { sources, stamps, answer: answer.clone() };
-    KNOWN.set((newest.unwrap_or(0) + COARSE < now()).then_some(known));
-    answer
 }
 
-/// The configuration, read after the stamps of all its files were taken.
-fn settled(root: &Root, notes: &mut Notes) -> (OnDisk, Vec<PathBuf>, Vec<Option<Stamp>>) {
+/// The answer anew, and kept if it will hold for a while.
+fn ask(root: &Root, notes: &mut Notes) -> (RecoveryParameters, Option<Answer>) {
+    let (on_disk, sources, stamps) = read_unchanged(root, notes);
+    let recovery = on_disk.recovery_parameters(None);
+    let is_unchanged =
+        unchanged_since_start(root, &stamps) && on_disk.is_as_running() && on_disk.files_alone().is_none();
+    let answer = (!is_unchanged).then(|| preflight::ask(&on_disk, Overrides::default()));
+    // A file that has just changed may change again without a new time stamp, so its answer is not kept.
+    let newest = stamps.iter().flatten().map(|stamp| stamp.changed.max(stamp.modified)).max();
+    let is_settled = newest.unwrap_or(0) + TIMESTAMP_GRANULARITY < now();
+    let lifetime = match answer {
+        Some(Answer::Unknown(_)) => None,
+        Some(Answer::Refuses(_)) => Some(REFUSAL_LIFETIME),
+        _ => Some(LIFETIME),
+    };
+    if let Some(lifetime) = lifetime.filter(|_| is_settled) {
+        let expires = Instant::now() + lifetime;
+        CACHE.set(Some(CachedAnswer { sources, stamps, recovery, answer: answer.clone(), expires }));
+    }
+    (recovery, answer)
+}
+
+/// The configuration, and time stamps of its files that were taken before it was read.
+fn read_unchanged(root: &Root, notes: &mut Notes) -> (OnDisk, Vec<PathBuf>, Vec<Option<Stamp>>) {
     let mut on_disk = OnDisk::read(root, notes);
     loop {
         let mut sources = on_disk.sources().to_vec();
-        // A new minor release counts as well, and so do libraries to preload.
+        sources.extend(sources.iter().flat_map(|file| links(file)).collect::<Vec<_>>());
+        // A new minor release changes the answer too, and so do libraries to preload.
         sources.extend([server::executable(), server::library_directory()]);
         let stamps = stamps(&sources);
         let again = OnDisk::read(root, notes);
@@ -81,33 +114,58 @@ fn settled(root: &Root, notes: &mut Notes) -> (OnDisk, Vec<PathBuf>, Vec<Option<
     }
 }
 
+/// Of a symbolic link both what it leads to and the link itself, which may have been switched to an older file.
 fn stamps(sources: &[PathBuf]) -> Vec<Option<Stamp>> {
-    let stamp = |path: &PathBuf| {
-        let file = fs::metadata(path).ok()?;
+    let stamp = |file: Metadata| {
         let nanos = |seconds: i64, nanos: i64| Nanos::from(seconds) * SECOND + Nanos::from(nanos);
-        Some(Stamp {
+        Stamp {
             device: file.dev(),
             inode: file.ino(),
             size: file.size(),
             modified: nanos(file.mtime(), file.mtime_nsec()),
             changed: nanos(file.ctime(), file.ctime_nsec()),
-        })
+        }
     };
-    sources.iter().map(stamp).collect()
+    let both = |path: &PathBuf| {
+        let itself = fs::symlink_metadata(path).ok();
+        let target = itself.as_ref().filter(|file| file.is_symlink()).map(|_| fs::metadata(path).ok());
+        std::iter::once(itself).chain(target)
+    };
+    sources.iter().flat_map(both).map(|file| file.map(stamp)).collect()
 }
 
-/// Whether all files are there and older than the postmaster. What can't be told counts as changed: then the program
-/// is asked once more than needed, and the answer is right.
+/// The symbolic links on the way to `file`, in the order in which the kernel follows them.
+fn links(file: &Path) -> Vec<PathBuf> {
+    /// As many as the kernel follows (path_resolution(7)).
+    const MAX_LINKS: usize = 40;
+    let mut found = Vec::new();
+    let mut way = PathBuf::new();
+    let mut rest: Vec<OsString> = file.iter().rev().map(OsStr::to_owned).collect();
+    while let Some(name) = rest.pop() {
+        let next = way.join(name);
+        match fs::read_link(&next) {
+            Ok(target) if found.len() < MAX_LINKS => {
+                rest.extend(target.iter().rev().map(OsStr::to_owned));
+                found.push(next);
+            }
+            _ => way = next,
+        }
+    }
+    found
+}
+
+/// Whether all files exist and are older than the postmaster. If unknown they count as changed, which costs at most one
+/// run of the program.
 fn unchanged_since_start(root: &Root, stamps: &[Option<Stamp>]) -> bool {
     let now = now();
     let Some(age) = process::age(root, server::postmaster_pid()).ok().flatten() else { return false };
-    // The clock may have been set since, so the start has two times: the one by today's clock, and the one it was then.
-    let by_now = now - Nanos::try_from(age.as_nanos()).unwrap_or(Nanos::MAX) - COARSE;
+    // The clock may have been set since the start, so the start has two times: by the clock now, and by the clock then.
+    let by_now = now - Nanos::try_from(age.as_nanos()).unwrap_or(Nanos::MAX) - TIMESTAMP_GRANULARITY;
     let then = Nanos::from(server::postmaster_start()) * 1000 + POSTGRES_EPOCH;
     stamps.iter().all(|stamp| stamp.is_some_and(|stamp| stamp.changed < by_now.min(then)))
 }
 
-/// 2000-01-01, from which PostgreSQL counts.
+/// 2000-01-01, the epoch of PostgreSQL's timestamps.
 const POSTGRES_EPOCH: Nanos = 946_684_800 * SECOND;
 
 fn now() -> Nanos {

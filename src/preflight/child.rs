@@ -1,12 +1,12 @@
-//! Runs a program for its output: with a deadline, without our descriptors and environment, and never longer than the
-//! statement that wants it.
+//! Runs a program and reads its output. The program has a deadline, inherits no descriptor, has the environment of a
+//! start, and ends with the statement that runs it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::{OsString, c_int};
 use std::fs::{self, File};
-use std::io::{self, Read};
-use std::os::fd::AsRawFd;
-use std::os::unix::process::CommandExt;
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -14,93 +14,112 @@ use std::time::{Duration, Instant};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// No answer and no error text is anywhere near this long.
-const LONGEST: u64 = 64 << 10;
+use super::environment;
+use super::latch::{LatchGuard, wait};
+
+/// Longer output counts as no answer; longer error text is cut.
+const MAX_OUTPUT_BYTES: u64 = 64 << 10;
 
 /// How the program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Well; what it printed.
+    /// With exit status 0; its output.
     Success(String),
-    /// Not well; what it complained of, never empty.
+    /// With another status; its error text, never empty.
     Failure(String),
-    /// It was killed at the deadline.
+    /// By a signal, or with another status and no error text; which of them. This says nothing about what it was asked.
+    Died(String),
+    /// It was killed at the deadline, or because of too much output.
     TooLate,
 }
 
-/// Killed and waited for when this is dropped, on whatever path.
-struct Running(Child);
+/// The running program; killed and waited for on drop.
+struct RunningChild(Child);
 
-impl Drop for Running {
+impl Drop for RunningChild {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
-        LEFT.with_borrow_mut(|left| left.child = None);
-        if WOKEN.take() {
-            // SAFETY: the latch is this process's own.
-            #[allow(unsafe_code)]
-            unsafe {
-                pg_sys::SetLatch(pg_sys::MyLatch);
-            }
-        }
+        CLEANUP.with_borrow_mut(|cleanup| cleanup.child = None);
     }
 }
 
-/// Runs `program` in `directory`, where it leaves a file `stderr`.
-pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: Duration) -> io::Result<Ending> {
-    let deadline = Instant::now() + deadline;
-    let errors = directory.join("stderr");
+/// Runs `program` in `directory` with the environment that a start has.
+pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: Instant) -> io::Result<Ending> {
+    let latch = LatchGuard;
+    let mut errors = file_for_errors(directory)?;
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(directory).env_clear().env("LC_ALL", "C").env("PATH", "/usr/bin:/bin");
-    // Where the server needs it to find its libraries, so does the program.
-    command.envs(std::env::var_os("LD_LIBRARY_PATH").map(|path| ("LD_LIBRARY_PATH", path)));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(&errors)?);
+    command.args(arguments).current_dir(directory).env_clear().envs(environment::of_a_start());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors.try_clone()?);
     #[allow(unsafe_code)]
-    // SAFETY: the function makes system calls alone, as is proper between fork(2) and exec(2).
+    // SAFETY: the function only makes system calls, which are allowed between fork(2) and exec(2).
     unsafe {
         let parent = libc::getpid();
         command.pre_exec(move || before_exec(parent));
     }
     let mut running = match command.spawn() {
-        Ok(child) => Running(child),
-        // A start would fail of it too.
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {
+        Ok(child) => RunningChild(child),
+        // A start would fail for this reason too, unless it is the directory that is missing.
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+                && directory.is_dir() =>
+        {
             return Ok(Ending::Failure(format!("could not execute \"{}\": {error}", program.display())));
         }
         Err(error) => return Err(error),
     };
-    LEFT.with_borrow_mut(|left| left.child = i32::try_from(running.0.id()).ok());
+    CLEANUP.with_borrow_mut(|cleanup| cleanup.child = i32::try_from(running.0.id()).ok());
     let Some(stdout) = running.0.stdout.take() else { return Err(io::Error::other("no pipe")) };
-    let Some(output) = read_to_end(stdout, deadline)? else { return Ok(Ending::TooLate) };
+    let Some(output) = read_to_end(&latch, stdout, deadline)? else { return Ok(Ending::TooLate) };
     let status = loop {
         match running.0.try_wait()? {
             Some(status) => break status,
             None if Instant::now() >= deadline => return Ok(Ending::TooLate),
-            // It has closed its output, so it is about to end.
+            // It has closed its output, so it will end soon.
             None => {
-                wait(None, Duration::from_millis(1));
+                wait(&latch, None, Duration::from_millis(1));
             }
         }
     };
     if status.success() {
         return Ok(Ending::Success(output));
     }
+    // The program writes through a copy of this descriptor, so both have one position.
+    errors.rewind()?;
     let mut text = Vec::new();
-    File::open(&errors)?.take(LONGEST).read_to_end(&mut text)?;
+    errors.take(MAX_OUTPUT_BYTES).read_to_end(&mut text)?;
     let text = String::from_utf8_lossy(&text).trim().to_owned();
-    Ok(Ending::Failure(if text.is_empty() { status.to_string() } else { text }))
+    Ok(if status.signal().is_some() || text.is_empty() {
+        Ending::Died(status.to_string())
+    } else {
+        Ending::Failure(text)
+    })
 }
 
-/// All that the program prints; `None` at the deadline.
-fn read_to_end(mut stdout: ChildStdout, deadline: Instant) -> io::Result<Option<String>> {
+/// A file in memory, so that a full disk loses no error text; before Linux 3.17 a file in `directory`.
+fn file_for_errors(directory: &Path) -> io::Result<File> {
+    // By number: old C libraries have no function for it.
+    // SAFETY: the name is a constant, and the descriptor is this process's own.
+    #[allow(unsafe_code)]
+    let descriptor = unsafe { libc::syscall(libc::SYS_memfd_create, c"pg_hugepages".as_ptr(), libc::MFD_CLOEXEC) };
+    match c_int::try_from(descriptor) {
+        // SAFETY: as above.
+        #[allow(unsafe_code)]
+        Ok(descriptor @ 0..) => Ok(unsafe { File::from_raw_fd(descriptor) }),
+        _ => File::options().read(true).write(true).create_new(true).open(directory.join("stderr")),
+    }
+}
+
+/// The output of the program; `None` at the deadline or if it is too long.
+fn read_to_end(latch: &LatchGuard, mut stdout: ChildStdout, deadline: Instant) -> io::Result<Option<String>> {
     let mut text = Vec::new();
     let mut buffer = [0; 4096];
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || text.len() as u64 > LONGEST {
+        if left.is_zero() || text.len() as u64 > MAX_OUTPUT_BYTES {
             return Ok(None);
         }
-        if !wait(Some(stdout.as_raw_fd()), left) {
+        if !wait(latch, Some(stdout.as_raw_fd()), left) {
             continue;
         }
         match stdout.read(&mut buffer)? {
@@ -110,35 +129,7 @@ fn read_to_end(mut stdout: ChildStdout, deadline: Instant) -> io::Result<Option<
     }
 }
 
-/// Waits for something to read, but no longer than `limit`; a cancel, a timeout or the postmaster's death ends more
-/// than the wait. Whether there is something to read.
-#[allow(unsafe_code)]
-fn wait(readable: Option<c_int>, limit: Duration) -> bool {
-    let socket = readable.map_or(0, |_| pg_sys::WL_SOCKET_READABLE);
-    let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH | socket;
-    let limit = i64::try_from(limit.as_millis()).unwrap_or(i64::MAX).max(1);
-    // SAFETY: the latch is this process's own, and the descriptor, if any, is open.
-    let happened = unsafe {
-        let events = i32::try_from(events).unwrap_or_default();
-        let no_socket = pg_sys::PGINVALID_SOCKET;
-        let happened = pg_sys::WaitLatchOrSocket(
-            pg_sys::MyLatch,
-            events,
-            readable.unwrap_or(no_socket),
-            limit,
-            pg_sys::PG_WAIT_EXTENSION,
-        );
-        if happened.unsigned_abs() & pg_sys::WL_LATCH_SET != 0 {
-            pg_sys::ResetLatch(pg_sys::MyLatch);
-            WOKEN.set(true);
-        }
-        happened.unsigned_abs()
-    };
-    pgrx::check_for_interrupts!();
-    happened & pg_sys::WL_SOCKET_READABLE != 0
-}
-
-/// In the new process: it dies with the backend, and none of its descriptors is ours.
+/// Runs in the new process: it is killed when the backend ends, and inherits no descriptor.
 #[allow(unsafe_code)]
 fn before_exec(parent: libc::pid_t) -> io::Result<()> {
     // SAFETY: system calls without pointers.
@@ -149,11 +140,11 @@ fn before_exec(parent: libc::pid_t) -> io::Result<()> {
         if libc::getppid() != parent {
             return Err(io::Error::from_raw_os_error(libc::ECHILD));
         }
-        // Closed by exec(2) and not at once: std reports a failing exec through one of them.
+        // They are closed by exec(2), not here: std reports an error of exec through one of them.
         if libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) != 0 {
             // Before Linux 5.11.
-            let most = libc::sysconf(libc::_SC_OPEN_MAX).clamp(1024, 1 << 20);
-            for descriptor in 3..c_int::try_from(most).unwrap_or(1 << 20) {
+            let limit = libc::sysconf(libc::_SC_OPEN_MAX).clamp(1024, 1 << 20);
+            for descriptor in 3..c_int::try_from(limit).unwrap_or(1 << 20) {
                 libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
             }
         }
@@ -161,26 +152,23 @@ fn before_exec(parent: libc::pid_t) -> io::Result<()> {
     Ok(())
 }
 
-/// What a FATAL error would leave behind, which ends the process without unwinding.
+/// What to clean up after a FATAL error, which ends the process without unwinding.
 #[derive(Default)]
-struct Left {
+struct Cleanup {
     registered: bool,
     child: Option<libc::pid_t>,
     directory: PathBuf,
 }
 
 thread_local! {
-    static LEFT: RefCell<Left> = RefCell::default();
-    /// Whether the latch was set while the program ran: by a signal that somebody else waits for, as the worker's main
-    /// loop does, so it is set again for them afterwards.
-    static WOKEN: Cell<bool> = const { Cell::new(false) };
+    static CLEANUP: RefCell<Cleanup> = RefCell::default();
 }
 
-/// From now on, `directory` is removed when this process ends, and a program that still runs is killed.
-pub fn leave_nothing_at_exit(directory: &Path) {
-    let first = LEFT.with_borrow_mut(|left| {
-        directory.clone_into(&mut left.directory);
-        !std::mem::replace(&mut left.registered, true)
+/// When this process ends, removes `directory` and kills a program that still runs.
+pub fn clean_up_at_exit(directory: &Path) {
+    let first = CLEANUP.with_borrow_mut(|cleanup| {
+        directory.clone_into(&mut cleanup.directory);
+        !std::mem::replace(&mut cleanup.registered, true)
     });
     if first {
         // SAFETY: a function of this library, which is never unloaded.
@@ -194,14 +182,14 @@ pub fn leave_nothing_at_exit(directory: &Path) {
 #[pg_guard]
 #[allow(unsafe_code)]
 extern "C-unwind" fn at_exit(_code: c_int, _arg: pg_sys::Datum) {
-    let Ok((child, directory)) = LEFT.try_with(|left| {
-        let left = left.take();
-        (left.child, left.directory)
+    let Ok((child, directory)) = CLEANUP.try_with(|cleanup| {
+        let cleanup = cleanup.take();
+        (cleanup.child, cleanup.directory)
     }) else {
         return;
     };
     if let Some(child) = child {
-        // SAFETY: our own child, which nobody else has waited for.
+        // SAFETY: a child of this process that has not been waited for.
         unsafe {
             libc::kill(child, libc::SIGKILL);
             libc::waitpid(child, std::ptr::null_mut(), 0);

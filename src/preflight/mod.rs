@@ -1,18 +1,24 @@
 //! Asks the server's own program what a start with the configuration on disk would allocate, while the server runs.
 //!
-//! `postgres -C shared_memory_size_in_huge_pages` loads the configuration and the preload libraries, adds up shared
-//! memory and ends, without allocating any. It wants a data directory that no server runs in, so it gets a stub of one
-//! ([`stub`]), the arguments of the running postmaster, and no environment ([`child`]). Its command line is made of
-//! those and of numbers: no text of a caller is ever in it.
+//! `postgres -C shared_memory_size_in_huge_pages` loads the configuration and the preload libraries, calculates the size
+//! of shared memory and ends, without allocating it. It refuses the data directory of a running server, so it gets a stub
+//! ([`stub`]), with the arguments and the environment of the running postmaster. Its command line consists of the
+//! arguments and of numbers; it never contains text from a caller.
 
 pub mod arguments;
 pub mod cache;
 pub mod child;
+mod environment;
+mod failure;
+mod latch;
 pub mod on_disk;
+pub mod standby;
 pub mod stub;
+mod turn;
 
 use std::ffi::OsString;
-use std::time::Duration;
+use std::io;
+use std::time::{Duration, Instant};
 
 use hugepage_core::model::{Asked, Demand, Product};
 use hugepage_core::read::Root;
@@ -23,20 +29,23 @@ use crate::{majors, server};
 use child::Ending;
 use on_disk::OnDisk;
 use stub::Stub;
+use turn::Turn;
 
-/// A program that takes longer waits for something that a start would wait for too.
-const DEADLINE: Duration = Duration::from_secs(10);
-/// A checkpoint may be writing pg_control while it is copied.
+/// The time limit for an answer, the wait for a turn included. A program that takes longer waits for something that a
+/// start would wait for too.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// The server's error if a checkpoint wrote pg_control while it was copied.
 const TORN_CONTROL_FILE: &str = "incorrect checksum in control file";
-const ATTEMPTS: usize = 3;
-/// The segment is a multiple of this (CalculateShmemSize), so counted in pages of it no byte is lost.
-const UNIT: PageSize = PageSize::new(8192).unwrap();
+/// The program runs at most this often for one answer.
+const MAX_ATTEMPTS: usize = 3;
+/// The segment is a multiple of this (CalculateShmemSize), so its size in such pages is exact.
+const COUNTING_UNIT: PageSize = PageSize::new(8192).unwrap();
 
-/// How a server refuses any `huge_page_size` that was built where mmap(2) knows the default size alone (guc.c,
-/// `check_huge_page_size`), as is one for glibc 2.17.
-const ONE_PAGE_SIZE: &str = "must be 0 on this platform";
+/// The server's error for any `huge_page_size` if it was built without MAP_HUGE_SHIFT, as for glibc 2.17 (guc.c,
+/// `check_huge_page_size`).
+const NO_HUGE_PAGE_SIZES: &str = "must be 0 on this platform";
 
-/// Other values than those on disk.
+/// Values that replace those on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// `shared_buffers`, in blocks.
@@ -47,61 +56,98 @@ pub struct Overrides {
     pub huge_page_size: Option<PageSize>,
 }
 
-/// What the program said.
+/// The answer of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// A start would ask for this.
+    /// A start would ask for this memory.
     Starts(Demand),
-    /// There would be no start; the server's own words.
+    /// It depends on who starts the server.
+    Either(Either),
+    /// The server would not start; its error text.
     Refuses(String),
-    /// It could not be asked, or did not answer; why.
+    /// The program could not be run, or its end says nothing about the configuration; the reason.
     Unknown(String),
 }
 
-/// Asks about the configuration `on_disk`. Waits for the answer: a cancel ends that, and the program with it.
+/// Two starts: only `pg_ctl restart` repeats the options of the postmaster's command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Either {
+    /// With the options.
+    pub with_options: Demand,
+    /// Without them.
+    pub files_alone: Demand,
+    /// Why there are two, naming the options; a sentence for notes.
+    pub note: String,
+}
+
+/// Runs the program with the configuration `on_disk` and waits for its answer. A cancel ends the program too.
 pub fn ask(on_disk: &OnDisk, overrides: Overrides) -> Answer {
-    let mut last = String::new();
-    let mut unit = Some(UNIT);
-    for _ in 0..ATTEMPTS {
-        let (output, errors) = match run(on_disk, overrides, unit) {
-            Ok(Ending::Success(output)) => (output, String::new()),
-            Ok(Ending::Failure(errors)) => (String::new(), errors),
-            Ok(Ending::TooLate) => {
-                let limit = DEADLINE.as_secs();
-                return Answer::Unknown(format!("the check of the configuration took longer than {limit} s"));
-            }
-            Err(error) => return Answer::Unknown(format!("could not check the configuration: {error}")),
-        };
-        if errors.contains(TORN_CONTROL_FILE) {
-            last = errors;
-        } else if unit.is_some() && errors.contains(ONE_PAGE_SIZE) {
-            unit = None;
-        } else if !errors.is_empty() {
-            return Answer::Refuses(errors);
-        } else {
-            return match shared_memory(&output, unit) {
-                Some(shared_memory) => Answer::Starts(demand(on_disk, overrides, shared_memory)),
-                None => Answer::Unknown(format!("the check of the configuration printed \"{}\"", output.trim())),
-            };
-        }
-    }
-    Answer::Refuses(last)
-}
-
-fn run(on_disk: &OnDisk, overrides: Overrides, unit: Option<PageSize>) -> std::io::Result<Ending> {
-    let stub = Stub::create(&server::data_directory())?;
-    let ending = child::run(&server::executable(), &arguments(on_disk, overrides, unit, &stub), stub.path(), DEADLINE)?;
-    Ok(match ending {
-        // The stub's name would tell nobody anything.
-        Ending::Failure(errors) => {
-            let real = server::data_directory();
-            Ending::Failure(errors.replace(&*stub.path().to_string_lossy(), &real.to_string_lossy()))
-        }
+    let with_options = match ask_once(on_disk, overrides) {
+        Answer::Starts(demand) => demand,
+        other => return other,
+    };
+    let Some(without) = on_disk.files_alone() else { return Answer::Starts(with_options) };
+    let names = without.options.join(", ");
+    let note = format!("the command line of the server sets {names}, which only pg_ctl restart repeats");
+    match ask_once(&without.on_disk, overrides) {
+        Answer::Starts(files_alone) if files_alone == with_options => Answer::Starts(with_options),
+        Answer::Starts(files_alone) => Answer::Either(Either { with_options, files_alone, note }),
+        Answer::Refuses(errors) => Answer::Unknown(format!("{note}; without it the server says: {errors}")),
         other => other,
-    })
+    }
 }
 
-/// Later arguments win over earlier ones, and all over the files. Without a unit the size of pages is as asked.
+fn ask_once(on_disk: &OnDisk, overrides: Overrides) -> Answer {
+    if let Some(errors) = on_disk.recovery_parameters(overrides.max_connections).refusal() {
+        return Answer::Refuses(errors);
+    }
+    match ask_program(on_disk, overrides) {
+        Ok(answer) => answer,
+        Err(error) => Answer::Unknown(format!("could not check the configuration: {error}")),
+    }
+}
+
+fn ask_program(on_disk: &OnDisk, overrides: Overrides) -> io::Result<Answer> {
+    let deadline = Instant::now() + TIME_LIMIT;
+    let data = server::data_directory();
+    let parent = stub::parent(&data)?;
+    let Some(_turn) = Turn::wait_for(&parent, stub::STUB_PREFIX, deadline)? else {
+        let (slots, limit) = (turn::SLOTS, TIME_LIMIT.as_secs());
+        return Ok(Answer::Unknown(format!("{slots} other checks of the configuration took longer than {limit} s")));
+    };
+    let mut last = String::new();
+    let mut unit = Some(COUNTING_UNIT);
+    for _ in 0..MAX_ATTEMPTS {
+        let stub = Stub::create(&data, &parent)?;
+        let arguments = arguments(on_disk, overrides, unit, &stub);
+        let output = match child::run(&server::executable(), &arguments, stub.path(), deadline)? {
+            Ending::Success(output) => output,
+            Ending::Failure(errors) if errors.contains(TORN_CONTROL_FILE) => {
+                last = errors;
+                continue;
+            }
+            Ending::Failure(errors) if unit.is_some() && errors.contains(NO_HUGE_PAGE_SIZES) => {
+                unit = None;
+                continue;
+            }
+            Ending::Failure(errors) => return Ok(failure::meaning(&errors, stub.path(), &data)),
+            Ending::Died(status) => {
+                return Ok(Answer::Unknown(format!("the check of the configuration ended with {status}")));
+            }
+            Ending::TooLate => {
+                let limit = TIME_LIMIT.as_secs();
+                return Ok(Answer::Unknown(format!("checking the configuration took longer than {limit} s")));
+            }
+        };
+        return Ok(match shared_memory(&output, unit) {
+            Some(shared_memory) => Answer::Starts(demand(on_disk, overrides, shared_memory)),
+            None => Answer::Unknown(format!("checking the configuration printed \"{}\"", output.trim())),
+        });
+    }
+    Ok(Answer::Refuses(last))
+}
+
+/// Later arguments override earlier ones, and all override the files. Without a unit, pages have the size that is set.
 fn arguments(on_disk: &OnDisk, overrides: Overrides, unit: Option<PageSize>, stub: &Stub) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = on_disk.arguments.iter().map(OsString::from).collect();
     arguments.extend(["-D".into(), server::data_directory().into_os_string()]);
@@ -112,9 +158,9 @@ fn arguments(on_disk: &OnDisk, overrides: Overrides, unit: Option<PageSize>, stu
     };
     set("config_file", server::config_file().into_os_string());
     set("data_directory", stub.path().as_os_str().to_owned());
-    // Certificates lie in the real data directory, and have no part in this.
+    // Certificates are in the real data directory, and are not needed.
     set("ssl", "off".into());
-    // So that errors come to us, and as they are.
+    // Errors go to stderr, untranslated and without a prefix.
     set("log_destination", "stderr".into());
     set("log_line_prefix", "".into());
     set("log_error_verbosity", "default".into());
@@ -132,7 +178,7 @@ fn arguments(on_disk: &OnDisk, overrides: Overrides, unit: Option<PageSize>, stu
     arguments
 }
 
-/// The segment; without a unit rounded up to whole pages of the default size, which such a server counts in.
+/// The size of the segment; without a unit, rounded up to whole pages of the default size.
 fn shared_memory(output: &str, unit: Option<PageSize>) -> Option<Bytes> {
     let counted: u64 = output.trim().parse().ok()?;
     if unit.is_none() {
@@ -140,7 +186,7 @@ fn shared_memory(output: &str, unit: Option<PageSize>) -> Option<Bytes> {
         return Some(size.times(Pages(counted)));
     }
     let units = if majors::COUNTS_ONE_PAGE_TOO_MANY { counted.checked_sub(1)? } else { counted };
-    Some(Bytes(units.checked_mul(UNIT.bytes().0)?))
+    Some(Bytes(units.checked_mul(COUNTING_UNIT.bytes().0)?))
 }
 
 fn demand(on_disk: &OnDisk, overrides: Overrides, shared_memory: Bytes) -> Demand {

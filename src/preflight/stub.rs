@@ -1,7 +1,6 @@
-//! A data directory with just enough in it for the server's program to add up shared memory.
+//! A minimal data directory, from which the server's program calculates the size of shared memory.
 //!
-//! It lies among the server's own temporary files: base backups pass over them, and the postmaster removes them when it
-//! starts, should a crash have left one.
+//! It is created among the server's temporary files, which base backups skip and the postmaster removes when it starts.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -10,27 +9,35 @@ use std::path::{Path, PathBuf};
 
 use pgrx::pg_sys;
 
-use super::child::leave_nothing_at_exit;
+use super::child::clean_up_at_exit;
 
-/// The server removes what begins like this (storage/fd.h, `PG_TEMP_FILE_PREFIX`).
-const PREFIX: &str = "pgsql_tmp_hugepages.";
+/// The server removes files and directories with this prefix (storage/fd.h, `PG_TEMP_FILE_PREFIX`).
+pub const STUB_PREFIX: &str = "pgsql_tmp_hugepages.";
 
-/// The directory, removed when this is dropped.
+/// The directory of the server's temporary files, created if it does not exist.
+pub fn parent(data: &Path) -> io::Result<PathBuf> {
+    let parent = data.join("base/pgsql_tmp");
+    // SAFETY: set when the server starts.
+    #[allow(unsafe_code)]
+    let mode = unsafe { pg_sys::data_directory_mode };
+    match DirBuilder::new().mode(mode.unsigned_abs()).create(&parent) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(parent),
+    }
+}
+
+/// The directory; removed on drop.
 pub struct Stub(PathBuf);
 
 impl Stub {
-    /// Makes one for the server with this data directory.
-    pub fn create(data: &Path) -> io::Result<Self> {
-        let among = data.join("base/pgsql_tmp");
-        // SAFETY: both are set when the process starts.
+    /// Creates one for the server with this data directory, in `parent` from [`parent`].
+    pub fn create(data: &Path, parent: &Path) -> io::Result<Self> {
+        // SAFETY: set when the process starts.
         #[allow(unsafe_code)]
-        let (mode, pid) = unsafe { (pg_sys::data_directory_mode, pg_sys::MyProcPid) };
-        match DirBuilder::new().mode(mode.unsigned_abs()).create(&among) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => remove_stale(&among, pid),
-        }
-        let stub = Self(among.join(format!("{PREFIX}{pid}")));
-        leave_nothing_at_exit(&stub.0);
+        let pid = unsafe { pg_sys::MyProcPid };
+        remove_stale(parent, pid);
+        let stub = Self(parent.join(format!("{STUB_PREFIX}{pid}")));
+        clean_up_at_exit(&stub.0);
         for directory in [stub.path(), &stub.0.join("global")] {
             DirBuilder::new().mode(0o700).create(directory)?;
         }
@@ -43,7 +50,7 @@ impl Stub {
         }
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -51,16 +58,16 @@ impl Stub {
 
 impl Drop for Stub {
     fn drop(&mut self) {
-        // What can't be removed goes with the next call or the next start.
+        // If this fails, the next call or the next start removes it.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Removes what processes that were killed have left, this one's own before a crash included.
-fn remove_stale(among: &Path, own: i32) {
-    for entry in fs::read_dir(among).into_iter().flatten().flatten() {
+/// Removes the stubs of processes that no longer exist, and of an earlier process with this pid.
+fn remove_stale(parent: &Path, own: i32) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let pid = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<i32>().ok());
+        let pid = name.to_str().and_then(|name| name.strip_prefix(STUB_PREFIX)?.parse::<i32>().ok());
         if pid.is_some_and(|pid| pid == own || !exists(pid)) {
             let _ = fs::remove_dir_all(entry.path());
         }

@@ -1,4 +1,4 @@
-//! `hugepage_backends`: a row for each process of this server, with what it costs in memory.
+//! `hugepage_backends`: one row for each process of this server, with its memory.
 
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
@@ -7,7 +7,7 @@ use pgrx::pg_sys::Oid;
 use pgrx::prelude::*;
 
 use super::convert::bigint;
-use crate::{processes, session_notes};
+use crate::{memory, processes, session_notes};
 
 pgrx::extension_sql_file!("backends.sql", name = "backends", requires = [hugepage_backends]);
 
@@ -30,9 +30,10 @@ fn hugepage_backends() -> TableIterator<
         name!(swap, Option<i64>),
     ),
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let mut notes = Notes::default();
     let processes = processes::all(&Root::live(), &mut notes);
-    session_notes::keep("hugepage_backends", notes);
+    session_notes::replace("hugepage_backends", notes);
     TableIterator::new(processes.into_iter().map(|process| {
         let session = process.session.as_ref();
         let status = process.status.unwrap_or_default();

@@ -1,8 +1,8 @@
-//! From the core's types to SQL's. NULL stays "could not be known".
+//! Converts the core's types to SQL's. `None`, unknown, becomes NULL.
 
 use hugepage_core::{Bytes, PageSize, Pages};
 
-/// A quantity that SQL shows as `bigint`; what exceeds it is shown as the largest one.
+/// A quantity that SQL shows as `bigint`; larger values become the largest `bigint`.
 pub trait ToBigint {
     /// The number.
     fn bigint(self) -> i64;
@@ -26,12 +26,12 @@ impl ToBigint for PageSize {
     }
 }
 
-/// The same for what may be unknown.
+/// The same for a value that may be unknown.
 pub fn bigint<T: ToBigint>(value: Option<T>) -> Option<i64> {
     value.map(ToBigint::bigint)
 }
 
-/// Text that any database encoding holds: what is not ASCII, as in a path, becomes a question mark.
+/// Text that is valid in every database encoding: each character that is not ASCII becomes a question mark.
 pub fn text(text: String) -> String {
     if text.is_ascii() { text } else { text.replace(|character: char| !character.is_ascii(), "?") }
 }

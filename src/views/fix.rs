@@ -1,6 +1,6 @@
-//! `hugepage_fix(target)`: the change as text that runs as it is.
+//! `hugepage_fix(target)`: the recommended change as a complete script or file.
 
-// What pg_extern makes of a function repeats its result in a closure.
+// pg_extern repeats the function's result type in a closure.
 #![allow(clippy::result_large_err)]
 
 use hugepage_core::advise::fix::{self, NoFix, Target};
@@ -10,23 +10,24 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::{advice, session_notes};
+use crate::{advice, memory, session_notes};
 
 pgrx::extension_sql_file!("fix.sql", name = "fix", requires = [hugepage_fix]);
 
 #[pg_extern(volatile, parallel_restricted, strict)]
 fn hugepage_fix(target: &str) -> Result<String, ErrorReport> {
+    let _reserve = memory::reserve(memory::USUAL);
     let Ok(wanted) = target.parse::<Target>() else {
-        let names = Target::ALL.map(|(name, _)| name).join(", ");
         let message = format!("invalid value for argument \"target\": \"{target}\"");
+        let detail = format!("It must be one of: {}.", Target::ALL.map(|(name, _)| name).join(", "));
         let code = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
-        return Err(ErrorReport::new(code, message, function_name!()).set_detail(format!("It is one of: {names}.")));
+        return Err(ErrorReport::new(code, message, function_name!()).set_detail(detail));
     };
     let root = Root::live();
     let mut notes = Notes::default();
     let context = advice::now(&root, &mut notes);
     let found = fix::text(wanted, &context, &mut |shared_buffers| advice::size_of(&root, shared_buffers));
-    session_notes::keep("hugepage_fix", notes);
+    session_notes::replace("hugepage_fix", notes);
     found.map(text).map_err(refuse)
 }
 
@@ -35,17 +36,17 @@ fn refuse(reason: NoFix) -> ErrorReport {
         NoFix::DoesNotFit(detail) => (
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             Some(detail.clone()),
-            Some("hugepage_fix('postgresql') has the shared_buffers that would fit."),
+            Some("hugepage_fix('postgresql') sets shared_buffers to a size that fits."),
         ),
         NoFix::Unknown => (
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             None,
-            Some("See hugepage_status for what is wrong, and its notes for what could not be read."),
+            Some("See message and notes of hugepage_status."),
         ),
         NoFix::NotTheDefaultSize(_) => (
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             None,
-            Some("The targets systemd, grub and ansible set pools of any size."),
+            Some("The targets systemd, grub and ansible set pools of any page size."),
         ),
     };
     let mut report = ErrorReport::new(code, reason.to_string(), function_name!());

@@ -1,4 +1,4 @@
-//! `hugepage_history` and `hugepage_regressions`: what the history file of this data directory says.
+//! `hugepage_history` and `hugepage_regressions`: the records of the history file.
 
 use std::time::SystemTime;
 
@@ -9,7 +9,7 @@ use pgrx::datum::TimestampWithTimeZone;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::{history, session_notes, settings};
+use crate::{history, memory, session_notes, settings};
 
 pgrx::extension_sql_file!("history.sql", name = "history", requires = [hugepage_history]);
 
@@ -44,6 +44,7 @@ fn hugepage_history() -> TableIterator<
         name!(was_restart_outlook, Option<String>),
     ),
 > {
+    let _reserve = memory::reserve(history::memory());
     TableIterator::new(records().into_iter().map(|record| {
         let before = record.lost.as_ref();
         (
@@ -75,14 +76,14 @@ fn hugepage_history() -> TableIterator<
     }))
 }
 
-/// The records of this cluster on this machine that are kept, the oldest first.
+/// The records of this cluster on this machine, the oldest first.
 fn records() -> Vec<Record> {
     let mut notes = Notes::default();
     let instance = history::instance(&mut notes);
     let mut records = match history::file().read() {
         Ok(history) => {
             if history.damaged > 0 {
-                notes.add(format!("{} lines of the history file are damaged", history.damaged));
+                notes.add(format!("damaged lines in the history file: {}", history.damaged));
             }
             history.records.into_iter().filter(|record| record.instance.is_past_of(&instance)).collect()
         }
@@ -91,8 +92,8 @@ fn records() -> Vec<Record> {
             Vec::<Record>::new()
         }
     };
-    session_notes::keep("hugepage_history", notes);
-    // Between two cuts the file has some more than asked for.
+    session_notes::replace("hugepage_history", notes);
+    // The file may have more records than the setting until the worker trims it.
     let surplus = records.len().saturating_sub(settings::history_size());
     records.drain(..surplus);
     records
@@ -102,7 +103,7 @@ fn number(value: Option<u64>) -> Option<i64> {
     value.map(|value| i64::try_from(value).unwrap_or(i64::MAX))
 }
 
-/// From RFC 3339 to microseconds since 2000; NULL for a time that is none.
+/// From RFC 3339 to microseconds since 2000; NULL if it is not a valid time.
 fn time(text: &str) -> Option<TimestampWithTimeZone> {
     const YEAR_2000: i64 = 946_684_800_000_000;
     let since_1970 = parse_rfc3339(text).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;

@@ -1,4 +1,4 @@
-//! `hugepage_host`: the kernel's side, a row for each fact with the file that says it.
+//! `hugepage_host`: the kernel's settings and counters, one row for each, with the file that it was read from.
 
 use hugepage_core::collect::kernel_facts;
 use hugepage_core::notes::Notes;
@@ -6,7 +6,7 @@ use hugepage_core::read::Root;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::session_notes;
+use crate::{memory, session_notes};
 
 pgrx::extension_sql_file!("host.sql", name = "host", requires = [hugepage_host]);
 
@@ -15,9 +15,10 @@ fn hugepage_host() -> TableIterator<
     'static,
     (name!(name, String), name!(setting, String), name!(unit, Option<&'static str>), name!(source, String)),
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let mut notes = Notes::default();
     let facts = kernel_facts::facts(&Root::live(), &mut notes);
-    session_notes::keep("hugepage_host", notes);
+    session_notes::replace("hugepage_host", notes);
     TableIterator::new(
         facts.into_iter().map(|fact| (text(fact.name), text(fact.setting), fact.unit, text(fact.source))),
     )

@@ -9,18 +9,19 @@ use hugepage_core::read::Root;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::{assessment, processes, server, session_notes, shmem};
+use crate::{assessment, memory, processes, server, session_notes, shmem};
 
 pgrx::extension_sql_file!("metrics.sql", name = "metrics", requires = [hugepage_metrics]);
 
 #[pg_extern(volatile, parallel_restricted)]
 fn hugepage_metrics() -> String {
+    let _reserve = memory::reserve(memory::USUAL);
     let root = Root::live();
     let mut notes = Notes::default();
     let status = assessment::now(&root, &mut notes);
     let pools = server::with_hierarchy(&root, &mut notes, |view, notes| pools::rows(&root, view, notes));
     let processes = processes::all(&root, &mut notes);
-    session_notes::keep("hugepage_metrics", notes);
+    session_notes::replace("hugepage_metrics", notes);
 
     let facts = &status.facts;
     let sum = PageTables::sum(processes.iter().filter_map(|process| process.status.as_ref()), PageSize::base());

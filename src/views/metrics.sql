@@ -1,4 +1,4 @@
 REVOKE ALL ON FUNCTION hugepage_metrics() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_metrics() TO pg_monitor;
 
-COMMENT ON FUNCTION hugepage_metrics() IS 'this server and its host as OpenMetrics text, for node_exporter and the like';
+COMMENT ON FUNCTION hugepage_metrics() IS 'metrics of this server and its host as OpenMetrics text, for example for node_exporter';

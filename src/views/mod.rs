@@ -1,4 +1,4 @@
-//! One file for each view or function that a user sees, with its SQL beside it.
+//! The SQL views and functions: one Rust file and one SQL file for each.
 
 mod backends;
 mod convert;

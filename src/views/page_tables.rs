@@ -1,4 +1,4 @@
-//! `hugepage_page_tables`: one row on what base pages cost this server.
+//! `hugepage_page_tables`: one row with the page tables of this server, and an estimate on huge pages.
 
 use hugepage_core::PageSize;
 use hugepage_core::assess::page_tables::PageTables;
@@ -8,7 +8,7 @@ use hugepage_core::read::meminfo::Meminfo;
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint};
-use crate::{processes, server, session_notes};
+use crate::{memory, processes, server, session_notes};
 
 pgrx::extension_sql_file!("page_tables.sql", name = "page_tables", requires = [hugepage_page_tables]);
 
@@ -28,12 +28,13 @@ fn hugepage_page_tables() -> TableIterator<
         name!(estimated_at_max_connections, Option<i64>),
     ),
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let root = Root::live();
     let mut notes = Notes::default();
     let processes = processes::all(&root, &mut notes);
     let meminfo = notes.keep(Meminfo::read(&root));
     let mapping = server::main_mapping(&root, &mut notes);
-    session_notes::keep("hugepage_page_tables", notes);
+    session_notes::replace("hugepage_page_tables", notes);
 
     let sum = PageTables::sum(processes.iter().filter_map(|process| process.status.as_ref()), PageSize::base());
     let memory_total = meminfo.as_ref().and_then(|meminfo| meminfo.mem_total);

@@ -1,4 +1,4 @@
-//! `hugepage_pools`: a row for each page size of the host, and for each NUMA node.
+//! `hugepage_pools`: one row for each page size of the host, and for each page size of a NUMA node.
 
 use hugepage_core::collect::pools;
 use hugepage_core::notes::Notes;
@@ -6,7 +6,7 @@ use hugepage_core::read::Root;
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint};
-use crate::{server, session_notes};
+use crate::{memory, server, session_notes};
 
 pgrx::extension_sql_file!("pools.sql", name = "pools", requires = [hugepage_pools]);
 
@@ -29,10 +29,11 @@ fn hugepage_pools() -> TableIterator<
         name!(obtainable_now, Option<i64>),
     ),
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let root = Root::live();
     let mut notes = Notes::default();
     let rows = server::with_hierarchy(&root, &mut notes, |view, notes| pools::rows(&root, view, notes));
-    session_notes::keep("hugepage_pools", notes);
+    session_notes::replace("hugepage_pools", notes);
     TableIterator::new(rows.into_iter().map(|row| {
         (
             row.pool.page_size.bigint(),

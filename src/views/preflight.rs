@@ -1,6 +1,6 @@
-//! `hugepage_preflight()` and `hugepage_what_if(...)`: what the next start would get, asked of the server's program.
+//! `hugepage_preflight()` and `hugepage_what_if(...)`: what the next start would get, by the server's program.
 
-// What pg_extern makes of a function repeats its result in a closure.
+// pg_extern repeats the function's result type in a closure.
 #![allow(clippy::result_large_err)]
 
 use hugepage_core::assess::page_tables::table;
@@ -12,10 +12,10 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
 use super::convert::{bigint, text};
-use crate::preflight::arguments::{self, Invalid};
+use crate::preflight::arguments::{self, InvalidArgument};
 use crate::preflight::on_disk::OnDisk;
 use crate::preflight::{self, Answer, Overrides};
-use crate::{assessment, session_notes};
+use crate::{assessment, memory, session_notes};
 
 pgrx::extension_sql_file!("preflight.sql", name = "preflight", requires = [hugepage_preflight, hugepage_what_if]);
 
@@ -35,7 +35,8 @@ fn hugepage_preflight() -> TableIterator<
         name!(detail, Option<String>),
     ),
 > {
-    let start = Start::with(Overrides::default(), "hugepage_preflight");
+    let _reserve = memory::reserve(memory::USUAL);
+    let start = NextStart::with(Overrides::default(), "hugepage_preflight");
     let row = start.row();
     TableIterator::once(row)
 }
@@ -65,8 +66,9 @@ fn hugepage_what_if(
     >,
     ErrorReport,
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let overrides = arguments::overrides(shared_buffers, max_connections, huge_page_size).map_err(refuse)?;
-    let start = Start::with(overrides, "hugepage_what_if");
+    let start = NextStart::with(overrides, "hugepage_what_if");
     let (will_start, lands_in, page, memory, needed, guaranteed, missing, cause, detail) = start.row();
     let at_connections = |page: Option<PageSize>| match &start.status.facts.pending {
         Pending::Changed(demand, _) => {
@@ -81,11 +83,11 @@ fn hugepage_what_if(
     )))
 }
 
-/// A start that has not happened.
-struct Start {
+/// The forecast of a start.
+struct NextStart {
     status: Status,
     forecast: Forecast,
-    /// Why it could not be told.
+    /// Why the server's program gave no answer; `None` if it did.
     unknown: Option<String>,
 }
 
@@ -101,7 +103,7 @@ type Row = (
     Option<String>,
 );
 
-impl Start {
+impl NextStart {
     fn with(overrides: Overrides, view: &'static str) -> Self {
         let root = Root::live();
         let mut notes = Notes::default();
@@ -109,10 +111,11 @@ impl Start {
         let answer = preflight::ask(&on_disk, overrides);
         let unknown = match &answer {
             Answer::Unknown(why) => Some(why.clone()),
+            Answer::Either(either) => Some(either.note.clone()),
             _ => None,
         };
         let status = assessment::with_answer(&root, Some(answer), false, &mut notes);
-        session_notes::keep(view, notes);
+        session_notes::replace(view, notes);
         let forecast = status.facts.forecast_of_pending(status.own).unwrap_or(Forecast::unknown());
         Self { status, forecast, unknown }
     }
@@ -136,6 +139,7 @@ impl Start {
                 .unwrap_or(crate::majors::NO_HUGE_PAGES_IN_SYSV)
                 .to_owned()
         });
+        let unknown = || self.unknown.clone().filter(|_| self.status.facts.pending == Pending::Unknown);
         let page_size = match forecast.outlook {
             Outlook::Hugetlb => forecast.huge_page_size,
             Outlook::Base => Some(PageSize::base()),
@@ -150,13 +154,13 @@ impl Start {
             bigint(forecast.guaranteed),
             bigint(forecast.missing),
             forecast.cause.map(|cause| cause.to_string()),
-            refused.or(fails).or_else(|| self.unknown.clone()).map(text),
+            refused.or(fails).or_else(unknown).map(text),
         )
     }
 }
 
-fn refuse(invalid: Invalid) -> ErrorReport {
-    let Invalid { argument, value, allowed } = invalid;
+fn refuse(invalid: InvalidArgument) -> ErrorReport {
+    let InvalidArgument { argument, value, allowed } = invalid;
     let message = format!("invalid value for argument \"{argument}\": {value}");
     ErrorReport::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, function_name!()).set_detail(allowed)
 }

@@ -1,4 +1,4 @@
-//! `hugepage_recommendations`: what to set, the gravest first.
+//! `hugepage_recommendations`: settings to change, the most severe first.
 
 use hugepage_core::advise::recommendations;
 use hugepage_core::notes::Notes;
@@ -6,7 +6,7 @@ use hugepage_core::read::Root;
 use pgrx::prelude::*;
 
 use super::convert::{bigint, text};
-use crate::{advice, session_notes};
+use crate::{advice, memory, session_notes};
 
 pgrx::extension_sql_file!("recommendations.sql", name = "recommendations", requires = [hugepage_recommendations]);
 
@@ -27,11 +27,12 @@ fn hugepage_recommendations() -> TableIterator<
         name!(saves, Option<i64>),
     ),
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let root = Root::live();
     let mut notes = Notes::default();
     let context = advice::now(&root, &mut notes);
     let found = recommendations(&context, &mut |shared_buffers| advice::size_of(&root, shared_buffers));
-    session_notes::keep("hugepage_recommendations", notes);
+    session_notes::replace("hugepage_recommendations", notes);
     TableIterator::new((1..).zip(found).map(|(priority, row)| {
         (
             priority,

@@ -1,4 +1,4 @@
-//! `hugepage_segments` and `hugepage_segments_detail()`: the shared memory that a process of this server maps.
+//! `hugepage_segments` and `hugepage_segments_detail()`: the shared memory that the asking process maps.
 
 use hugepage_core::collect::segments::{self, MappedSegment};
 use hugepage_core::notes::Notes;
@@ -6,7 +6,7 @@ use hugepage_core::read::Root;
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint, text};
-use crate::{server, session_notes};
+use crate::{memory, server, session_notes};
 
 pgrx::extension_sql_file!("segments.sql", name = "segments", requires = [hugepage_segments, hugepage_segments_detail]);
 
@@ -21,10 +21,11 @@ fn hugepage_segments() -> TableIterator<
         name!(landed_in, String),
     ),
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let mut notes = Notes::default();
     let rows = rows(&mut notes);
-    session_notes::keep("hugepage_segments", notes);
-    TableIterator::new(rows.into_iter().map(shown))
+    session_notes::replace("hugepage_segments", notes);
+    TableIterator::new(rows.into_iter().map(columns))
 }
 
 #[pg_extern(volatile, parallel_restricted)]
@@ -42,12 +43,13 @@ fn hugepage_segments_detail() -> TableIterator<
         name!(hugetlb, Option<i64>),
     ),
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let mut notes = Notes::default();
     let rows = rows(&mut notes);
-    let usage = segments::usage(&Root::live(), &rows, &mut look_for_cancel, &mut notes);
-    session_notes::keep("hugepage_segments_detail", notes);
+    let usage = segments::usage(&Root::live(), &rows, &mut check_for_cancel, &mut notes);
+    session_notes::replace("hugepage_segments_detail", notes);
     TableIterator::new(rows.into_iter().zip(usage).map(|(row, usage)| {
-        let (segment, mapping, size, page_size, landed_in) = shown(row);
+        let (segment, mapping, size, page_size, landed_in) = columns(row);
         let resident = usage.map(|usage| usage.resident.saturating_add(usage.hugetlb));
         let thp_mapped = usage.map(|usage| usage.pmd_mapped);
         let hugetlb = usage.map(|usage| usage.hugetlb);
@@ -59,7 +61,7 @@ fn rows(notes: &mut Notes) -> Vec<MappedSegment> {
     segments::rows(&Root::live(), server::address_in_main(), server::address_in_interlock(), notes)
 }
 
-fn shown(row: MappedSegment) -> (String, String, i64, Option<i64>, String) {
+fn columns(row: MappedSegment) -> (String, String, i64, Option<i64>, String) {
     (
         row.role.to_string(),
         text(row.mapping.name().to_owned()),
@@ -69,7 +71,7 @@ fn shown(row: MappedSegment) -> (String, String, i64, Option<i64>, String) {
     )
 }
 
-/// Ends the query here if it was cancelled or timed out.
-fn look_for_cancel() {
+/// Ends the query if it was cancelled or has timed out.
+fn check_for_cancel() {
     pgrx::check_for_interrupts!();
 }

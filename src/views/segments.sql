@@ -12,10 +12,10 @@ GRANT EXECUTE ON FUNCTION hugepage_segments_detail() TO pg_monitor;
 GRANT SELECT ON hugepage_segments TO pg_monitor;
 
 COMMENT ON FUNCTION hugepage_segments() IS 'the shared memory that this server process maps';
-COMMENT ON FUNCTION hugepage_segments_detail() IS 'the shared memory that this server process maps, and what of it is there; walks its page tables';
+COMMENT ON FUNCTION hugepage_segments_detail() IS 'the shared memory that this server process maps, with its resident part; walks its page tables';
 COMMENT ON VIEW hugepage_segments IS 'the shared memory that this server process maps';
 COMMENT ON COLUMN hugepage_segments.segment IS 'main, interlock, dynamic or other';
 COMMENT ON COLUMN hugepage_segments.mapping IS 'the kernel''s name of the mapping';
-COMMENT ON COLUMN hugepage_segments.size IS 'in bytes';
-COMMENT ON COLUMN hugepage_segments.page_size IS 'in bytes';
+COMMENT ON COLUMN hugepage_segments.size IS 'size of the mapping, in bytes';
+COMMENT ON COLUMN hugepage_segments.page_size IS 'page size of the mapping, in bytes';
 COMMENT ON COLUMN hugepage_segments.landed_in IS 'hugetlb, thp, partial thp, base or unknown';

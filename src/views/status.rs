@@ -1,4 +1,4 @@
-//! `hugepage_status`: the one row that answers the question. It only shows what the core assessed.
+//! `hugepage_status`: one row with the core's assessment.
 
 use hugepage_core::StatusRow;
 use hugepage_core::notes::Notes;
@@ -6,7 +6,7 @@ use hugepage_core::read::{Root, thp};
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint, text};
-use crate::{assessment, session_notes, shmem};
+use crate::{assessment, memory, session_notes, shmem};
 
 pgrx::extension_sql_file!("status.sql", name = "status", requires = [hugepage_status]);
 
@@ -40,8 +40,10 @@ fn hugepage_status() -> TableIterator<
         name!(recommended_nr_hugepages, Option<i64>),
         name!(generation, Option<i64>),
         name!(notes, Vec<String>),
+        name!(crash_outlook, Option<String>),
     ),
 > {
+    let _reserve = memory::reserve(memory::USUAL);
     let root = Root::live();
     let mut notes = Notes::default();
     let status = assessment::now(&root, &mut notes);
@@ -75,5 +77,6 @@ fn hugepage_status() -> TableIterator<
         bigint(row.recommended),
         shmem::generation(),
         notes.into_vec().into_iter().map(text).collect(),
+        row.crash_outlook.map(|outlook| outlook.to_string()),
     ))
 }

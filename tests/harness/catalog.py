@@ -1,4 +1,4 @@
-"""What an extension consists of, as text that compares: two databases have the same extension if these agree."""
+"""The objects of an extension in the system catalogs, as text that two databases can be compared by."""
 
 from harness.cluster import Cluster
 from harness.status import EXTENSION
@@ -25,14 +25,14 @@ ORDER BY 1
 
 
 def members(server: Cluster, dbname: str) -> dict[str, dict]:
-    """Every object of the extension, with its definition, columns, privileges and comments."""
+    """Each object of the extension by its description, with definition, columns, privileges and comments."""
     found = {row["object"]: row for row in server.sql(OBJECTS, EXTENSION, dbname=dbname)}
     assert any(name.startswith("view ") for name in found), found
     return found
 
 
 def read_everything(server: Cluster, dbname: str) -> None:
-    """Select from every view of the extension, and from every function that needs no argument."""
+    """Select from each view of the extension and from each function that needs no argument."""
     readable = """
         SELECT d.objid::regproc || '()' AS source
         FROM pg_depend d JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid

@@ -1,6 +1,6 @@
-"""Hugetlb limits of a control group (version 2), around a throwaway server.
+"""Hugetlb limits of a control group (version 2) for a throwaway server.
 
-`rsvd.max` is checked when memory is mapped, `max` only when a page is touched.
+The kernel checks `rsvd.max` at mmap(2), and `max` at the first access to a page.
 """
 
 import os
@@ -22,22 +22,22 @@ class Cgroup:
         self.directory = directory
 
     def limit(self, page_size: int, *, max: int | None = None, rsvd_max: int | None = None) -> None:
-        """Limit huge pages of one size: both limits in bytes, None leaves one as it is."""
+        """Set limits for huge pages of one size, in bytes; None leaves a limit unchanged."""
         if max is not None:
             self._file(page_size, "max").write_text(str(max))
         if rsvd_max is not None:
             self._file(page_size, "rsvd.max").write_text(str(rsvd_max))
 
     def show(self, visible: bool) -> None:
-        """Let everybody look into the group, as is usual, or root alone."""
+        """Make the directory of the group readable to all users (the default), or to root only."""
         self.directory.chmod(0o755 if visible else 0o700)
 
     def usage(self, page_size: int) -> int:
-        """Bytes of touched huge pages charged to the group."""
+        """Bytes of huge pages charged to the group."""
         return int(self._file(page_size, "current").read_text())
 
     def join(self, pid: int | None = None) -> None:
-        """Move a process in (the calling one if None); what it starts from then on is in as well."""
+        """Move a process, the calling one by default, and its future children into the group."""
         (self.directory / "cgroup.procs").write_text(str(pid or os.getpid()))
 
     def members(self) -> list[int]:
@@ -51,7 +51,7 @@ class Cgroup:
 
 @contextmanager
 def hugetlb_cgroup(outer: Cgroup | None = None) -> Iterator[Cgroup]:
-    """A fresh group with the hugetlb controller, below another one if given, removed at the end.
+    """A new group with the hugetlb controller, below `outer` if given; removed at the end of the block.
 
     Its processes must have ended by then.
     """
@@ -66,13 +66,13 @@ def hugetlb_cgroup(outer: Cgroup | None = None) -> Iterator[Cgroup]:
 
 
 def cgroup2_mount() -> Path | None:
-    """Where the version 2 hierarchy is mounted, if it is."""
+    """The mount point of the version 2 hierarchy; None if it is not mounted."""
     return next((mount.point for mount in mounts() if mount.fstype == "cgroup2"), None)
 
 
 @contextmanager
 def _parent(outer: Cgroup | None) -> Iterator[Path]:
-    """The outer group, or the root of the hierarchy, which is mounted for the while if it is not."""
+    """The directory of `outer`, or the root of the hierarchy, mounted for the length of the block if necessary."""
     existing = outer.directory if outer else cgroup2_mount()
     if existing:
         yield existing

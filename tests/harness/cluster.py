@@ -1,4 +1,4 @@
-"""Throwaway PostgreSQL clusters: in a directory of their own, reachable by its socket alone, gone afterwards."""
+"""Throwaway PostgreSQL clusters: each in its own directory, reachable only by a socket there, and removed at the end."""
 
 import os
 import pwd
@@ -23,14 +23,14 @@ SUPERUSER = "postgres"
 
 
 class Install:
-    """An installed PostgreSQL, by its pg_config."""
+    """An installed PostgreSQL, identified by its pg_config."""
 
     def __init__(self, pg_config: str | Path) -> None:
         self.pg_config = Path(pg_config)
 
     @classmethod
     def find(cls, major: int | None = None) -> "Install":
-        """The one PG_CONFIG names; without it the newest in the packages' usual places, or the given major."""
+        """The given major; without one, what PG_CONFIG names, or else the newest that packages have installed."""
         if "PG_CONFIG" in os.environ and major is None:
             return cls(os.environ["PG_CONFIG"])
         found = {install.major: install for install in cls.all()}
@@ -40,7 +40,7 @@ class Install:
 
     @classmethod
     def all(cls) -> "list[Install]":
-        """Every installation with a pg_config in the places of Debian's, Ubuntu's and PGDG's packages, or on PATH."""
+        """The installations of Debian's, Ubuntu's and PGDG's packages; without any, the one on PATH."""
         places = [*Path("/usr/lib/postgresql").glob("*/bin/pg_config"), *Path("/usr").glob("pgsql-*/bin/pg_config")]
         on_path = shutil.which("pg_config")
         return [cls(place) for place in places] or ([cls(on_path)] if on_path else [])
@@ -54,7 +54,7 @@ class Install:
         return int(re.search(r"\d+", self.ask("version")).group())
 
     def ask(self, what: str) -> str:
-        """An answer of pg_config: `sharedir`, `pkglibdir`, ..."""
+        """The output of `pg_config --WHAT`, for example `sharedir` or `pkglibdir`."""
         return run(self.pg_config, f"--{what}").strip()
 
     def has_extension(self, name: str) -> bool:
@@ -64,7 +64,7 @@ class Install:
 
 
 class Unsupported(Exception):
-    """The PostgreSQL under test was built without what a scenario needs, or the distribution does not have it."""
+    """A scenario needs what this PostgreSQL was built without, or what the distribution does not package."""
 
 
 class StartFailed(Exception):
@@ -80,7 +80,7 @@ class Cluster:
     _page_sizes: dict[Path, bool] = {}
 
     roots: list[Path] = []
-    """Every directory made by this process, so that a guard can look for servers left behind."""
+    """The directories of all clusters of this process, where a check looks for servers left running."""
 
     def __init__(self, install: Install | None = None, *, upstream: "Cluster | None" = None, **settings: Any) -> None:
         self.install = install or (upstream.install if upstream else Install.find())
@@ -119,25 +119,26 @@ class Cluster:
                 through: Sequence[str] = (), cwd: Path | None = None) -> str:
         """Run a program of this installation as the server's user and return its stdout.
 
-        `through`: the command of root that it is run by, as unshare(1).
+        `through`: a command of root that runs it, such as unshare(1). `cwd`: by default the cluster's directory, because the
+        server's user may lack access to the current one.
         """
         become = ["runuser", "-u", SUPERUSER, "--"] if os.geteuid() == 0 else []
         return run(*through, *become, self.install.bindir / program, *arguments,
-                   prepare=within.join if within else None, cwd=cwd)
+                   prepare=within.join if within else None, cwd=cwd or self.root)
 
     def conf(self, **settings: Any) -> None:
-        """Add or change settings; None takes one back to its default. They count from the next start or reload."""
+        """Change settings on disk; None restores the default. They take effect at the next start or reload."""
         if settings.get("huge_page_size") not in (None, 0):
             self.needs_page_sizes()
         self.settings.update(settings)
         lines = [f"{name} = {_quoted(value)}\n" for name, value in self.settings.items() if value is not None]
         new = self.data / "harness.conf.new"
         new.write_text("".join(lines))
-        # In one step: a server that is still at an earlier reload must not read half of it.
+        # Renamed into place, so that a server that is still reloading never reads half a file.
         new.replace(self.data / "harness.conf")
 
     def start(self, within: Cgroup | None = None, through: Sequence[str] = ()) -> "Cluster":
-        """Start the server, in a control group or by another command, and wait until it answers; StartFailed if not."""
+        """Start the server, in a control group or by another command, and wait until it is ready; StartFailed if it is not."""
         try:
             self.command("pg_ctl", "start", "-w", "-s", "-D", self.data, "-l", self.log_file, within=within,
                          through=through)
@@ -146,28 +147,28 @@ class Cluster:
         return self
 
     def stop(self, mode: str = "fast") -> None:
-        """Stop the server (`smart`, `fast` or `immediate`) if it runs."""
+        """Stop the server if it runs; `mode` is `smart`, `fast` or `immediate`."""
         if self.running():
             self.command("pg_ctl", "stop", "-w", "-s", "-D", self.data, "-m", mode)
 
     def restart(self, within: Cgroup | None = None) -> "Cluster":
-        """Stop, and start with the settings now on disk."""
+        """Stop and start, with the settings now on disk."""
         self.stop()
         return self.start(within)
 
     def crash(self) -> bool:
-        """Kill one backend with SIGKILL and wait: True once the server has restarted itself, False if it gave up."""
+        """Kill one backend with SIGKILL and wait: True if the server has restarted itself, False if it has ended."""
         victim, bystander = self.connect(), self.connect()
         os.kill(victim.info.backend_pid, signal.SIGKILL)
         until("the crash to end the other sessions", lambda: not _answers(bystander))
-        return until("recovery, or the end", lambda: (self.ready() and "up") or (not self.running() and "down")) == "up"
+        return until("the server to recover or to end", lambda: (self.ready() and "up") or (not self.running() and "down")) == "up"
 
     def standby(self, **settings: Any) -> "Cluster":
-        """A hot standby of this running server, not started yet."""
+        """A hot standby of this running server, not started."""
         return Cluster(upstream=self, **settings)
 
     def remove(self) -> None:
-        """Stop the server at once and delete its directory."""
+        """Stop the server immediately and delete its directory."""
         try:
             self.stop("immediate")
         finally:
@@ -179,7 +180,7 @@ class Cluster:
         return int((self.data / "postmaster.pid").read_bytes().split(b"\n", 1)[0])
 
     def running(self) -> bool:
-        """Whether the postmaster lives."""
+        """Whether the postmaster runs."""
         try:
             return alive(self.postmaster)
         except (FileNotFoundError, ValueError):
@@ -193,18 +194,18 @@ class Cluster:
             return False
 
     def log(self) -> str:
-        """All the server has logged to stderr so far."""
+        """The server's log on stderr so far."""
         return self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
 
     def connect(self, dbname: str = "postgres", user: str = SUPERUSER) -> Any:
-        """A psycopg2 connection in autocommit whose rows are dictionaries."""
+        """A psycopg2 connection in autocommit mode; rows are dictionaries."""
         connection = psycopg2.connect(host=str(self.root), port=5432, dbname=dbname, user=user,
                                       cursor_factory=RealDictCursor)
         connection.autocommit = True
         return connection
 
     def sql(self, statement: str, *arguments: Any, dbname: str = "postgres", user: str = SUPERUSER) -> list[dict]:
-        """Run one statement in a session of its own; its rows, none if it returns none."""
+        """Run one statement in a new session; its rows, empty if it returns none."""
         connection = self.connect(dbname, user)
         try:
             return rows(connection, statement, *arguments)
@@ -212,9 +213,9 @@ class Cluster:
             connection.close()
 
     def pages_needed(self, page_size: int) -> int:
-        """Huge pages of that size the settings on disk need, by the server's own arithmetic; it must be stopped.
+        """Huge pages that the settings on disk need, as the server calculates them; it must be stopped.
 
-        Up to PostgreSQL 18 this is one too many when the segment fills its pages exactly.
+        Up to PostgreSQL 18 this is one page too many if the segment fills its pages exactly.
         """
         size = []
         if page_size != meminfo()["Hugepagesize"] or self.settings.get("huge_page_size"):
@@ -223,7 +224,7 @@ class Cluster:
         return int(self.command("postgres", "-D", self.data, *size, "-C", "shared_memory_size_in_huge_pages"))
 
     def needs_page_sizes(self) -> None:
-        """Unsupported if this PostgreSQL knows the default huge page size alone, as when built for a glibc before 2.18."""
+        """Raise Unsupported if this PostgreSQL cannot set huge_page_size, as when built for a glibc before 2.18."""
         bindir = self.install.bindir
         if bindir not in self._page_sizes:
             try:
@@ -234,11 +235,11 @@ class Cluster:
                     raise
                 self._page_sizes[bindir] = False
         if not self._page_sizes[bindir]:
-            raise Unsupported(f"the PostgreSQL in {bindir} knows one huge page size alone")
+            raise Unsupported(f"other huge page sizes were not tried: the PostgreSQL in {bindir} has the default size only")
 
 
 def rows(connection: Any, statement: str, *arguments: Any) -> list[dict]:
-    """Run one statement in this session; its rows, none if it returns none."""
+    """Run one statement in this session; its rows, empty if it returns none."""
     with connection.cursor() as cursor:
         cursor.execute(statement, arguments or None)
         return [dict(row) for row in cursor.fetchall()] if cursor.description else []

@@ -1,6 +1,6 @@
-"""One at a time: the huge page pool belongs to the host, so whoever changes or measures it holds this lock.
+"""The exclusive lock of this host's huge pages. Every test that changes or measures them holds it.
 
-Reentrant within a process: a pool within a cgroup within a test counts as one holder.
+Reentrant within a process: a pool within a cgroup within a test takes the lock once.
 """
 
 import fcntl
@@ -15,7 +15,7 @@ _depth = 0
 
 @contextmanager
 def host_lock() -> Iterator[None]:
-    """Hold the exclusive lock of this host's huge pages; waits as long as another process holds it."""
+    """Hold the lock; waits without a deadline while another process holds it."""
     global _depth
     if _depth == 0:
         fd = _open()
@@ -33,7 +33,7 @@ def host_lock() -> Iterator[None]:
 
 def _open() -> int:
     try:
-        # Without O_CREAT: in a sticky directory the kernel refuses it on a file of another user (fs.protected_regular).
+        # In a sticky directory the kernel refuses O_CREAT for a file of another user (fs.protected_regular).
         return os.open(LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return os.open(LOCK_FILE, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)

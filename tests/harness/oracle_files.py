@@ -1,4 +1,4 @@
-"""The sidecar's Oracle side: its scripts, and a writer that is fed records instead of a survey."""
+"""The sidecar's scripts for Oracle, and its writer with records from a test instead of a survey."""
 
 import json
 import subprocess
@@ -16,19 +16,19 @@ REPOSITORY = Path(__file__).parents[2]
 
 @cache
 def script(name: str, *options: str) -> str:
-    """What `hugepage-sidecar oracle NAME` prints."""
+    """The output of `hugepage-sidecar oracle NAME`."""
     return run(binary(), "oracle", name, *options)
 
 
 def public_directory(parent: str | None = None) -> Path:
-    """A directory as a DBA makes it, of ours and readable by everybody; the caller removes it."""
+    """A directory that all users may read, as a DBA creates it; the caller removes it."""
     directory = Path(tempfile.mkdtemp(prefix="pg_hugepages-oracle-", dir=parent)).resolve()
     directory.chmod(0o755)
     return directory
 
 
 class Writer:
-    """`oracle write DIRECTORY` with records of our choice, as many snapshots as one likes. A context manager."""
+    """`oracle write DIRECTORY` with records from a test, any number of snapshots. A context manager."""
 
     def __init__(self, directory: Path, *options: str) -> None:
         self.directory = directory
@@ -47,7 +47,7 @@ class Writer:
         self.process.stderr.close()
 
     def write(self, snapshot: dict[str, Any]) -> str:
-        """Write one snapshot and return its snapshot_id; an AssertionError with what the sidecar said if it failed."""
+        """Write one snapshot and return its snapshot_id; AssertionError with the sidecar's message if it failed."""
         with suppress(BrokenPipeError):
             self.process.stdin.write(json.dumps(snapshot) + "\n")
             self.process.stdin.flush()
@@ -57,6 +57,6 @@ class Writer:
 
 
 def write(directory: Path, snapshot: dict[str, Any], *options: str) -> str:
-    """Write one snapshot, as Writer.write."""
+    """Write one snapshot; see Writer.write."""
     with Writer(directory, *options) as writer:
         return writer.write(snapshot)

@@ -1,7 +1,7 @@
-"""What ORACLE_LOADER does with our files: for exactly the access parameters that our external tables have.
+"""An emulation of the access driver ORACLE_LOADER, for the access parameters of the project's external tables only.
 
-Everything comes from the DDL: names, order, widths, types. What Oracle would reject raises Refused, because REJECT LIMIT
-0 ends the SELECT at the first rejected record; so does DDL that says anything else than ours.
+Names, order, widths and types come from the DDL. A record that Oracle would reject raises Refused, because REJECT LIMIT 0
+ends the SELECT at the first one; so does DDL with other access parameters.
 """
 
 import re
@@ -31,7 +31,7 @@ class ExternalTable:
     delimiter: str
     skip: int
     fields: dict[str, int] = field(default_factory=dict)
-    """Width of each, in the order of the file."""
+    """Width of each field, in the order of the file."""
 
     def load(self, data: bytes) -> list[dict[str, Any]]:
         """The rows of a file."""
@@ -48,7 +48,7 @@ class ExternalTable:
         values = text.split(self.delimiter)
         found: dict[str, str | None] = {}
         for position, (name, width) in enumerate(self.fields.items()):
-            # MISSING FIELD VALUES ARE NULL; what comes after the last field is not read.
+            # MISSING FIELD VALUES ARE NULL; text after the last field is ignored.
             value = values[position] if position < len(values) else ""
             if len(value) > width:
                 raise Refused(f"KUP-04026: field {name} is too long for CHAR({width}): {value!r}")
@@ -118,7 +118,7 @@ class _Ddl:
 
 
 def table(ddl: str) -> ExternalTable:
-    """The table that a CREATE TABLE makes."""
+    """The table that a CREATE TABLE creates."""
     words = _Ddl(ddl)
     words.expect("CREATE TABLE")
     name = words.take().split(".")[-1].lower()

@@ -1,4 +1,4 @@
-"""Waiting without sleeping blindly: ask until it is so, or fail at a deadline that says what was awaited."""
+"""Wait for a condition by polling, with a deadline."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 def until(what: str, check: Callable[[], T], seconds: float = 30.0) -> T:
-    """Return the first truthy answer of check; TimeoutError naming `what` after so many seconds."""
+    """Return the first true value of `check`; TimeoutError that names `what` after `seconds`."""
     deadline = time.monotonic() + seconds
     pause = 0.002
     while True:

@@ -1,6 +1,6 @@
-"""Huge page pools of any size, borrowed from the kernel and given back.
+"""Huge page pools of any page size, resized for the length of a block and restored.
 
-Pages that something else on the host holds stay untouched: a borrowed pool is what it holds plus what was asked for.
+Pages that other processes hold stay theirs: a borrowed pool has those pages plus the ones that the test asked for.
 """
 
 from collections.abc import Iterator
@@ -10,13 +10,14 @@ from pathlib import Path
 
 from harness.lock import host_lock
 from harness.poll import until
+from harness.processes import run
 from harness.units import KB
 
 POOLS = Path("/sys/kernel/mm/hugepages")
 
 
 class PoolError(Exception):
-    """The kernel did not give as many huge pages as a test needs, or did not take them back."""
+    """The kernel did not allocate as many huge pages as a test needs, or could not free them."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,12 @@ class PoolNumbers:
 
     @property
     def available(self) -> int:
-        """Pages that nobody uses and nobody was promised."""
+        """Pages that are neither in use nor reserved."""
         return self.free - self.resv
 
     @property
     def held(self) -> int:
-        """Pages in use or promised."""
+        """Pages in use or reserved."""
         return self.nr - self.available
 
 
@@ -48,12 +49,12 @@ class Pool:
         self.directory = POOLS / f"hugepages-{page_size // KB}kB"
 
     def numbers(self) -> PoolNumbers:
-        """What the kernel says now."""
+        """The kernel's counters now."""
         names = ("nr_hugepages", "free_hugepages", "resv_hugepages", "surplus_hugepages", "nr_overcommit_hugepages")
         return PoolNumbers(*(int((self.directory / name).read_text()) for name in names))
 
     def resize(self, nr: int) -> None:
-        """Set nr_hugepages, as `sysctl vm.nr_hugepages=N` would; PoolError if the kernel gives fewer."""
+        """Set nr_hugepages, as `sysctl vm.nr_hugepages=N` does; PoolError if the kernel allocates fewer."""
         for preparations in ((), ("compact_memory",), ("drop_caches", "compact_memory")):
             for preparation in preparations:
                 Path("/proc/sys/vm", preparation).write_text("1")
@@ -64,12 +65,12 @@ class Pool:
         raise PoolError(f"asked for {nr} huge pages of {self.page_size // KB} kB, the kernel keeps {persistent}")
 
     def persistent(self) -> int:
-        """Pages that stay when they are freed: the number last asked for, if the kernel had the memory."""
+        """Pages of the pool without surplus pages, which the kernel frees after use."""
         numbers = self.numbers()
         return numbers.nr - numbers.surplus
 
     def overcommit(self, pages: int) -> None:
-        """Set nr_overcommit_hugepages; gigantic pages (1 GB) have none, and refuse even a zero."""
+        """Set nr_overcommit_hugepages; the kernel refuses to write it for gigantic pages (1 GB), even a zero."""
         if self.numbers().overcommit != pages:
             self._write("nr_overcommit_hugepages", pages)
 
@@ -78,16 +79,16 @@ class Pool:
 
 
 def pools() -> list[Pool]:
-    """Every huge page size this kernel offers."""
+    """A pool for each huge page size of this kernel."""
     sizes = (entry.name.removeprefix("hugepages-").removesuffix("kB") for entry in POOLS.glob("hugepages-*kB"))
     return [Pool(int(kilobytes) * KB) for kilobytes in sizes]
 
 
 @contextmanager
 def borrowed_pool(page_size: int, available: int, overcommit: int = 0) -> Iterator[Pool]:
-    """A pool in which exactly `available` pages can be had (and `overcommit` surplus ones), until the block ends.
+    """A pool with exactly `available` available pages (and `overcommit` surplus ones) until the block ends.
 
-    Servers that use the pages have to stop before the block ends; harness.stage sees to that.
+    Servers that use the pages have to stop before that; harness.reserved_host stops them.
     """
     with host_lock():
         pool = Pool(page_size)
@@ -105,9 +106,20 @@ def _give_back(pool: Pool, asked: int, found: PoolNumbers) -> None:
     try:
         until("the borrowed huge pages to be free again", lambda: pool.numbers().held <= found.held, seconds=10)
     except TimeoutError as error:
-        # Somebody took pages meanwhile: leave them those.
+        # Another process took pages: leave it those.
         pool.resize(max(asked, pool.numbers().held))
         raise PoolError(f"huge pages of {pool.page_size // KB} kB are still in use: {pool.numbers()}") from error
     finally:
         pool.overcommit(found.overcommit)
     pool.resize(asked)
+
+
+@contextmanager
+def hugetlbfs(point: Path, page_size: int) -> Iterator[Path]:
+    """Mount a hugetlbfs at `point`, a directory to be made, until the block ends."""
+    point.mkdir()
+    run("mount", "-t", "hugetlbfs", "-o", f"pagesize={page_size // KB}K,mode=1777", "none", point)
+    try:
+        yield point
+    finally:
+        run("umount", point)

@@ -1,9 +1,10 @@
-"""Commands and processes: running the one, reading /proc about the other."""
+"""Run commands, and read /proc/PID of processes."""
 
 import ctypes
 import platform
+import re
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +17,8 @@ def run(*command: str | Path, prepare: Callable[[], None] | None = None, env: di
         cwd: Path | None = None) -> str:
     """Run a command and return its stdout; CommandFailed with its output if it fails.
 
-    prepare runs in the child just before the command, say to join a control group.
-    An exception meanwhile waits for the command: half a server start could not be undone.
+    `prepare` runs in the child just before the command, for example to join a control group.
+    An exception waits for the command to end, because half a server start could not be undone.
     """
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                text=True, preexec_fn=prepare, env=env, cwd=cwd)
@@ -33,7 +34,7 @@ def run(*command: str | Path, prepare: Callable[[], None] | None = None, env: di
 
 @dataclass(frozen=True)
 class Mount:
-    """A line of /proc/self/mountinfo: where, and which file system."""
+    """One line of /proc/self/mountinfo: mount point and type of the file system."""
 
     point: Path
     fstype: str
@@ -49,7 +50,7 @@ def mounts() -> list[Mount]:
 
 
 def status(pid: int) -> dict[str, str]:
-    """Fields of /proc/PID/status as text, `VmRSS` being `1234 kB`."""
+    """Fields of /proc/PID/status as text; `VmRSS` reads `1234 kB`."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
@@ -58,6 +59,23 @@ def status_bytes(pid: int, field: str) -> int:
     """A size of /proc/PID/status in bytes."""
     number, _unit = status(pid)[field].split()
     return int(number) * 1024
+
+
+def page_tables(pids: Iterable[int]) -> int:
+    """The page tables of these processes together (VmPTE), in bytes."""
+    return sum(status_bytes(pid, "VmPTE") for pid in pids)
+
+
+def memlock(pid: int) -> int | None:
+    """The soft limit on locked memory of a process, in bytes; None without a limit."""
+    limits = Path(f"/proc/{pid}/limits").read_text()
+    soft = re.search(r"^Max locked memory +(\S+) ", limits, re.MULTILINE).group(1)
+    return None if soft == "unlimited" else int(soft)
+
+
+def children(pid: int) -> list[int]:
+    """Pids of the running children of a process."""
+    return [int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
 
 
 def alive(pid: int) -> bool:
@@ -73,7 +91,7 @@ _KCMP_FILE = 0
 
 
 def same_open_file(pid: int, fd: int, other_pid: int, other_fd: int) -> bool:
-    """Whether two descriptors share an open file, as when one was inherited; kcmp(2), which libc does not wrap."""
+    """Whether two descriptors share one open file, as after fork(2); by kcmp(2), which libc does not wrap."""
     libc = ctypes.CDLL(None, use_errno=True)
     numbers = (ctypes.c_long(number) for number in (_KCMP[platform.machine()], pid, other_pid, _KCMP_FILE, fd, other_fd))
     answer = libc.syscall(*numbers)
@@ -83,7 +101,7 @@ def same_open_file(pid: int, fd: int, other_pid: int, other_fd: int) -> bool:
 
 
 def working_below(directories: Sequence[Path]) -> Iterator[int]:
-    """Pids of live processes whose working directory is one of these directories or below (servers work in theirs)."""
+    """Pids of running processes whose working directory is at or below one of these; a server's is its data directory."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             cwd = (entry / "cwd").readlink()

@@ -1,4 +1,4 @@
-"""Debian's Prometheus and its exporters, each on a port of its own for the length of a block."""
+"""Debian's Prometheus and its exporters, each on its own port for the length of a block."""
 
 import json
 import os
@@ -21,23 +21,23 @@ from harness.poll import until
 
 MONITORING = Path(__file__).resolve().parents[2] / "monitoring"
 INTERVAL = "500ms"
-"""How often the tests' Prometheus scrapes and evaluates."""
+"""The interval at which the tests' Prometheus scrapes and evaluates rules."""
 
 GAP = 2.5
-"""Seconds without a sample after which an alert has ended, a few intervals."""
+"""Seconds without a sample after which an alert counts as resolved."""
 
 LABEL = re.compile(r'(\w+)=(?=")')
 
 
 def free_port() -> int:
-    """A TCP port of this host that nobody listens on just now."""
+    """A TCP port of this host without a listener."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 def get(url: str, **parameters: str) -> str:
-    """The body of an answer."""
+    """The body of the response."""
     query = f"?{urllib.parse.urlencode(parameters)}" if parameters else ""
     with urllib.request.urlopen(url + query, timeout=30) as answer:
         return answer.read().decode()
@@ -46,7 +46,7 @@ def get(url: str, **parameters: str) -> str:
 @contextmanager
 def service(*command: str | Path, url: str, log: Path, env: dict[str, str] | None = None,
             cwd: Path | None = None) -> Iterator[None]:
-    """A program that serves `url`, from when it answers there until the end of the block."""
+    """Run a program that serves `url`; the block begins when it responds there, and ends it."""
     with open(log, "w") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL, cwd=cwd,
                                    env={**os.environ, **(env or {})})
@@ -68,7 +68,7 @@ def _answers(url: str) -> bool:
 
 @contextmanager
 def postgres_exporter(cluster: Cluster, user: str) -> Iterator[str]:
-    """prometheus-postgres-exporter on a cluster with our queries alone; its address."""
+    """prometheus-postgres-exporter on a cluster, with only the project's queries; its address."""
     address = f"127.0.0.1:{free_port()}"
     source = f"user={user} host={cluster.root} port=5432 dbname=postgres sslmode=disable"
     with service("prometheus-postgres-exporter", f"--web.listen-address={address}", "--disable-default-metrics",
@@ -81,7 +81,7 @@ def postgres_exporter(cluster: Cluster, user: str) -> Iterator[str]:
 
 @contextmanager
 def sql_exporter(cluster: Cluster, user: str) -> Iterator[str]:
-    """prometheus-sql-exporter on a cluster with our configuration, but for connection and interval; its address."""
+    """prometheus-sql-exporter on a cluster with the project's configuration, except for connection and interval; its address."""
     address = f"127.0.0.1:{free_port()}"
     config = yaml.safe_load((MONITORING / "exporters/sql_exporter.yml").read_text())
     for job in config["jobs"]:
@@ -95,7 +95,7 @@ def sql_exporter(cluster: Cluster, user: str) -> Iterator[str]:
 
 
 class Textfile:
-    """What a timer would do: hugepage_metrics() into the directory of node_exporter's textfile collector."""
+    """Writes hugepage_metrics() to the directory of node_exporter's textfile collector, as a timer would."""
 
     def __init__(self, cluster: Cluster, user: str) -> None:
         self.cluster, self.user = cluster, user
@@ -103,7 +103,7 @@ class Textfile:
         self.directory.mkdir()
 
     def write(self) -> None:
-        """Once, in one step."""
+        """Write the file once, and rename it into place."""
         [row] = rows(self.cluster.connect(user=self.user), "SELECT hugepage_metrics() AS text")
         new = self.directory / "hugepages.new"
         new.write_text(row["text"])
@@ -112,7 +112,7 @@ class Textfile:
 
 @contextmanager
 def node_exporter(textfile: Textfile) -> Iterator[str]:
-    """prometheus-node-exporter with its textfile collector alone; its address."""
+    """prometheus-node-exporter with only its textfile collector; its address."""
     address = f"127.0.0.1:{free_port()}"
     with service("prometheus-node-exporter", f"--web.listen-address={address}", "--collector.disable-defaults",
                  "--collector.textfile", f"--collector.textfile.directory={textfile.directory}",
@@ -122,25 +122,25 @@ def node_exporter(textfile: Textfile) -> Iterator[str]:
 
 @dataclass
 class Prometheus:
-    """A running Prometheus, by its HTTP API."""
+    """A running Prometheus, queried by its HTTP API."""
 
     url: str
 
     def query(self, expression: str, **parameters: str) -> list[dict[str, Any]]:
-        """The vector or matrix that an expression has; with start, end and step over time."""
+        """The result of an expression: a vector, or with start, end and step a matrix."""
         kind = "query_range" if "start" in parameters else "query"
         answer = json.loads(get(f"{self.url}/api/v1/{kind}", query=expression, **parameters))
         assert answer["status"] == "success", answer
         return answer["data"]["result"]
 
     def firing(self, job: str) -> set[str]:
-        """The names of the alerts that fire for what a job scrapes."""
+        """The names of the alerts that fire for the targets of a job."""
         alerts = json.loads(get(f"{self.url}/api/v1/alerts"))["data"]["alerts"]
         return {alert["labels"]["alertname"] for alert in alerts
                 if alert["state"] == "firing" and alert["labels"]["job"] == job}
 
     def history(self, job: str) -> list[tuple[str, str]]:
-        """What the alerts of a job have done, oldest first: `on` and `off`, each with the alert's name."""
+        """When the alerts of a job fired and ended, oldest first: `on` or `off`, each with the alert's name."""
         names = self.query("count by (alertname) (max_over_time(ALERTS{alertstate='firing', job='%s'}[1h]))" % job)
         steps = []
         for name in [each["metric"]["alertname"] for each in names]:
@@ -156,9 +156,9 @@ class Prometheus:
 
 @contextmanager
 def prometheus(directory: Path, targets: dict[str, str], hold: str = "0s") -> Iterator[Prometheus]:
-    """Prometheus with our alerts and scrape jobs for these targets, by the job's name.
+    """Prometheus with the project's alerts, and with its scrape jobs for these targets, by the job's name.
 
-    `hold` stands for every alert's `for`, so that no test waits an hour.
+    `hold` replaces the `for` of every alert, so that no test waits an hour.
     """
     rules = yaml.safe_load((MONITORING / "prometheus/alerts.yaml").read_text())
     for group in rules["groups"]:
@@ -182,7 +182,7 @@ def prometheus(directory: Path, targets: dict[str, str], hold: str = "0s") -> It
 
 
 def samples(text: str, without: Sequence[str] = ()) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    """Samples of the text format by name and labels, but for some labels; NaN is no sample."""
+    """Samples of the text format by name and labels, except the labels in `without`; NaN is left out."""
     found = {}
     for line in text.splitlines():
         if line.startswith("#") or not line:

@@ -1,4 +1,4 @@
-"""The sidecar program, as it was built, and what it answers."""
+"""Run the sidecar program that was built, and read its output."""
 
 import atexit
 import csv
@@ -20,13 +20,13 @@ OK, WARNING, CRITICAL, UNKNOWN, USAGE = 0, 1, 2, 3, 64
 
 @cache
 def binary() -> Path:
-    """The one HUGEPAGE_SIDECAR names; without it the one that was built last where cargo compiles."""
+    """The program that HUGEPAGE_SIDECAR names; without it, the one that cargo built last."""
     return _built("*/", "*/*/")
 
 
 @cache
 def static_binary() -> Path:
-    """The same, but the one that the Makefile builds, below the directory of a target."""
+    """The same, but only the static program that the Makefile builds, below the directory of a target."""
     return _built("*/*/")
 
 
@@ -42,7 +42,7 @@ def _built(*places: str) -> Path:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one call printed, and how it ended."""
+    """The output and the exit status of one call."""
 
     status: int
     stdout: str
@@ -59,17 +59,19 @@ class Answer:
 
 @cache
 def binary_for_everybody() -> Path:
-    """A copy where every user may run it; where cargo compiles may be root's own."""
+    """A copy that all users may run, because cargo's target directory may be readable to root only."""
     directory = Path(tempfile.mkdtemp(prefix="pg_hugepages-sidecar-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     directory.chmod(0o755)
-    return Path(shutil.copy(binary(), directory))
+    copy = Path(shutil.copy(binary(), directory))
+    copy.chmod(0o755)
+    return copy
 
 
 def command(*arguments: str | Path, user: str | None = None, through: Sequence[str | Path] = ()) -> list[str]:
-    """The command line of a call, as another user if one is named.
+    """The command line of a call, run as `user` if given.
 
-    `through`: the command of root that it is run by, as unshare(1).
+    `through`: a command of root that runs it, such as unshare(1).
     """
     called = ["runuser", "-u", user, "--", str(binary_for_everybody())] if user else [str(binary())]
     return [*map(str, through), *called, *map(str, arguments)]
@@ -77,13 +79,13 @@ def command(*arguments: str | Path, user: str | None = None, through: Sequence[s
 
 def run(*arguments: str | Path, user: str | None = None, through: Sequence[str | Path] = (), seconds: float = 60,
         **options: Any) -> Answer:
-    """Run it to its end; the options are subprocess.run's."""
+    """Run it and wait for its end; the options are those of subprocess.run."""
     done = subprocess.run(command(*arguments, user=user, through=through), stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=seconds, **options)
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
 def start(*arguments: str | Path, **options: Any) -> "subprocess.Popen[str]":
-    """Start it and go on; the caller waits for it. The options are Popen's."""
+    """Start it; the caller waits for its end. The options are those of Popen."""
     return subprocess.Popen(command(*arguments), **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                                                     "stderr": subprocess.PIPE, "text": True, **options})

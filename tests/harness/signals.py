@@ -1,4 +1,4 @@
-"""Being told to end: unwind, so that every context manager gives back what it took, and let nothing disturb that."""
+"""End on signals by an exception, so that context managers restore the host, and block signals while they do."""
 
 import signal
 import sys
@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 
 def unwind_on_signals(leave: Callable[[int], object] = sys.exit) -> None:
-    """Let SIGTERM and SIGHUP end the program by an exception, as SIGINT does by itself.
+    """Let SIGTERM and SIGHUP raise an exception, as SIGINT does by default.
 
-    leave raises it, and is given the exit status.
+    `leave` raises it; its argument is the exit status.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda caught, _frame: leave(128 + caught))
@@ -17,7 +17,7 @@ def unwind_on_signals(leave: Callable[[int], object] = sys.exit) -> None:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Hold such signals back until the block ends."""
+    """Block SIGINT, SIGTERM and SIGHUP until the block ends."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     try:
         yield

@@ -1,42 +1,43 @@
-"""Our row beside the kernel's word: read hugepage_status, and compare every fact in it with the witness."""
+"""Read hugepage_status and compare it with what the kernel reports, read without the extension."""
 
 import re
 from typing import Any
 
 from harness.cluster import Cluster, rows
-from harness.kernel import main_mapping, meminfo, pmap_mapping, pool_numbers
+from harness.kernel import meminfo, pool_numbers
 from harness.poll import until
 from harness.pool import POOLS, Pool, PoolNumbers, pools
+from harness.smaps import main_mapping, pmap_mapping
 from harness.units import KB, pages
 
 EXTENSION = "pg_hugepages"
 
 
 def create_extension(cluster: Cluster) -> Cluster:
-    """CREATE EXTENSION in the database postgres, nothing else."""
+    """CREATE EXTENSION in the database postgres."""
     cluster.sql(f"CREATE EXTENSION {EXTENSION}")
     return cluster
 
 
 def checked_status(cluster: Cluster, session: Any = None, **expected: Any) -> dict[str, Any]:
-    """The row of hugepage_status, in a session of its own or a given one.
+    """The row of hugepage_status, read in a new session or in the given one.
 
-    Asserts that it agrees with the kernel and with the values expected of its columns.
+    Asserts that it agrees with the kernel and with the expected values of its columns.
     """
     session = session or cluster.connect()
-    row, pools_now = until("the pools to rest while the row is read", lambda: _read_at_rest(session))
+    row, pools_now = until("the pools not to change while the row is read", lambda: _read_unchanged(session))
     _assert_agrees(row, pools_now, cluster, session)
     assert {name: row[name] for name in expected} == expected, row
     return row
 
 
 def steady(row: dict[str, Any]) -> dict[str, Any]:
-    """A row without what moves by itself between two reads: the memory that the host uses just now."""
+    """A row without the columns that change between two reads: those that depend on the host's free memory."""
     return {name: value for name, value in row.items() if name not in ("page_tables", "obtainable_now")}
 
 
-def _read_at_rest(session: Any) -> tuple[dict[str, Any], dict[int, PoolNumbers]] | None:
-    """The row and the pools by page size; None if a page was touched for the first time meanwhile."""
+def _read_unchanged(session: Any) -> tuple[dict[str, Any], dict[int, PoolNumbers]] | None:
+    """The row and the pools by page size; None if a pool has changed in between."""
     before = {pool.page_size: pool_numbers(pool.page_size) for pool in pools()}
     [row] = rows(session, "SELECT * FROM hugepage_status")
     after = {pool.page_size: pool_numbers(pool.page_size) for pool in pools()}
@@ -44,11 +45,11 @@ def _read_at_rest(session: Any) -> tuple[dict[str, Any], dict[int, PoolNumbers]]
 
 
 def _assert_agrees(row: dict[str, Any], pools_now: dict[int, PoolNumbers], cluster: Cluster, session: Any) -> None:
-    """The witness looks at the backend that answered, and at the postmaster for what they must share."""
+    """Compares with the mappings of the backend that answered, and with the postmaster's."""
     mapping = main_mapping(session.info.backend_pid)
     settings = {setting["name"]: setting["setting"] for setting in rows(session, "SELECT name, setting FROM pg_settings")}
     asked_size = int(settings["huge_page_size"]) * KB or meminfo()["Hugepagesize"]
-    said = {
+    actual = {
         "landed_in": mapping.landed_in,
         "shared_buffers_in_huge_pages": mapping.landed_in == "hugetlb",
         "mapping": mapping.short_name,
@@ -60,23 +61,23 @@ def _assert_agrees(row: dict[str, Any], pools_now: dict[int, PoolNumbers], clust
     }
     if asked_size in pools_now:
         pool = pools_now[asked_size]
-        said |= {"pages_needed": pages(mapping.length, asked_size), "nr_hugepages": pool.nr,
+        actual |= {"pages_needed": pages(mapping.length, asked_size), "nr_hugepages": pool.nr,
                  "free_hugepages": pool.free, "resv_hugepages": pool.resv, "surplus_hugepages": pool.surplus,
                  "available_hugepages": pool.available}
     if mapping.landed_in == "hugetlb":
-        said |= {"cause": None, "pages_missing": 0}
-    assert {name: row[name] for name in said} == said
+        actual |= {"cause": None, "pages_missing": 0}
+    assert {name: row[name] for name in actual} == actual
     assert pmap_mapping(session.info.backend_pid, mapping.start) == (mapping.length, mapping.page_size)
     assert main_mapping(cluster.postmaster).length == mapping.length
-    # The host's page tables move with every process: the order of magnitude has to be right.
+    # The host's page tables change with every process, so only the order of magnitude is compared.
     assert 0.5 < row["page_tables"] / meminfo()["PageTables"] < 2
     assert row["message"]
-    # What is well needs no hint, what is bad needs one; a notice may have nothing to be done about it.
+    # ok has no hint; warning and critical have one; a notice may have none.
     assert row["hint"] is None if row["verdict"] == "ok" else row["hint"] or row["verdict"] == "notice", row
 
 
 def command_of(hint: str) -> tuple[Pool, int]:
-    """The pool and the number of pages that the command in a hint sets."""
+    """The pool that the command in a hint sets, and its number of pages."""
     default = re.search(r"\bvm\.nr_hugepages=(\d+)", hint)
     if default:
         return Pool(meminfo()["Hugepagesize"]), int(default[1])
@@ -86,7 +87,7 @@ def command_of(hint: str) -> tuple[Pool, int]:
 
 
 def assert_hint_is_exact(cluster: Cluster, hint: str, pool: Pool) -> None:
-    """Do what the hint says: the restarted server lands in huge pages; with one page less it does not."""
+    """Follow the hint: the restarted server lands in huge pages, and with one page less it does not."""
     named, nr = command_of(hint)
     assert named.page_size == pool.page_size
     for size, landed_in in ((nr, "hugetlb"), (nr - 1, "base")):

@@ -1,4 +1,4 @@
-"""Sizes in bytes, so that no test multiplies by hand."""
+"""Units of size in bytes."""
 
 KB = 1024
 MB = 1024 * KB
@@ -6,5 +6,5 @@ GB = 1024 * MB
 
 
 def pages(size: int, page_size: int) -> int:
-    """How many pages of page_size bytes hold size bytes."""
+    """The number of pages of `page_size` bytes that hold `size` bytes."""
     return -(-size // page_size)

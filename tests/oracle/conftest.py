@@ -1,4 +1,4 @@
-"""Fixtures of the tests of what Oracle reads: the parsers, a writer, and the package run by PostgreSQL."""
+"""Fixtures for the tests of the Oracle files: the SQL parsers, and the package in PostgreSQL."""
 
 import os
 import shutil
@@ -11,16 +11,18 @@ import pytest
 
 from harness.cluster import Cluster, Install
 from harness.oracle_files import REPOSITORY, public_directory
-from harness.oracle_twin import Twin
+from harness.oracle_plsql import PlsqlPackage
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "pg_hugepages"
-# By default it writes into the source tree.
+# By default both write into the source tree: failed examples, and character tables.
 hypothesis.configuration.set_hypothesis_home_dir(CACHE / "hypothesis")
+hypothesis.settings.register_profile("no-database", database=None)
+hypothesis.settings.load_profile("no-database")
 
 
 @pytest.fixture(scope="session")
 def validators() -> Path:
-    """The directory of the parsers of Oracle's SQL."""
+    """The directory of the parsers for Oracle's SQL."""
     directory = CACHE / "oracle-validators"
     subprocess.run([REPOSITORY / "scripts/oracle-validators", directory], check=True)
     return directory
@@ -28,20 +30,20 @@ def validators() -> Path:
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """A directory for the files, as a DBA makes it."""
+    """A directory for the files, as a DBA creates it."""
     made = public_directory()
     yield made
     shutil.rmtree(made)
 
 
 @pytest.fixture(scope="module")
-def twin() -> Iterator[Twin]:
-    """The package on a server with orafce, over a directory of its own that is empty at first."""
+def twin() -> Iterator[PlsqlPackage]:
+    """The package on a server with orafce, with an empty directory of its own."""
     found = [install for install in Install.all() if install.has_extension("orafce")]
     assert found, "no PostgreSQL with orafce: apt-get install postgresql-15-orafce"
     made = public_directory()
     with Cluster(max(found, key=lambda install: install.major), huge_pages="off") as server:
-        twin = Twin(server.start(), made)
+        twin = PlsqlPackage(server.start(), made)
         yield twin
         twin.connection.close()
     shutil.rmtree(made)

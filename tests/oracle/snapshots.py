@@ -1,4 +1,4 @@
-"""Snapshots for the writer: one that reads like a host's, and any that could be."""
+"""Snapshots for the writer: a realistic one, and random ones."""
 
 import re
 from typing import Any
@@ -13,8 +13,8 @@ COUNTS = ("pool_count", "instance_count", "finding_count")
 PROSE = ("message", "hint", "notes", "evidence", "regression_detail", "reason")
 COMMAND = "command"
 MEMBERS = {"host": "hp_host", "pools": "hp_pool", "instances": "hp_instance", "findings": "hp_finding"}
-"""A member of the JSON, and its file."""
-LONGEST = 999
+"""The file of each member of the JSON."""
+MAX_RECORD_BYTES = 999
 
 HOST: dict[str, Any] = {
     "host_name": "db1.example.com",
@@ -66,7 +66,7 @@ snapshots = st.fixed_dictionaries({
 
 
 def sanitised(text: str) -> str:
-    """What docs/oracle.md says of texts."""
+    """The sanitised text, as docs/oracle.md describes it."""
     text = text.replace("|", "/")
     text = re.sub(r"[\x00-\x1f\x7f\x80-\x9f]", " ", text)
     return re.sub(r"[^\x20-\x7e]", "?", text).strip(" ")

@@ -1,4 +1,4 @@
-"""Whatever the sidecar writes, ORACLE_LOADER (as emulated) loads by the DDL, and what it would reject is rejected."""
+"""The emulated ORACLE_LOADER loads all files of the sidecar by the DDL, and rejects invalid records."""
 
 import shutil
 from datetime import datetime, timedelta, timezone
@@ -10,7 +10,7 @@ from harness.oracle_loader import Refused
 from harness.processes import run
 from harness.sidecar import binary
 from hypothesis import HealthCheck, given, settings
-from snapshots import COMMAND, HOST, LONGEST, MEMBERS, PROSE, TABLES, sanitised, snapshots
+from snapshots import COMMAND, HOST, MAX_RECORD_BYTES, MEMBERS, PROSE, TABLES, sanitised, snapshots
 
 INSTALL = script("install-sql")
 LAST_SECOND = 253_402_300_799
@@ -30,7 +30,7 @@ def utc(seconds):
 
 
 def expected(column, value):
-    """What must come out of Oracle, where the record is short enough."""
+    """The value that Oracle must return if the record is short enough."""
     if value is None:
         return None
     if column.type == "NUMBER":
@@ -59,7 +59,7 @@ def check(table, given, loaded):
     for column in columns:
         found, full = loaded[column.name], wanted[column.name]
         if found != full:
-            assert length > LONGEST and column.name in (*PROSE, COMMAND), (column, given[column.name], found, full)
+            assert length > MAX_RECORD_BYTES and column.name in (*PROSE, COMMAND), (column, given[column.name], found, full)
             assert found is None or (column.name != COMMAND and found.endswith(" ...")
                                      and full.startswith(found.removesuffix(" ...")))
 
@@ -67,7 +67,7 @@ def check(table, given, loaded):
 @settings(max_examples=250, deadline=None, database=None,
           suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture])
 @given(snapshot=snapshots)
-def test_everything_that_can_be_written_loads(writer, snapshot):
+def test_every_snapshot_loads(writer, snapshot):
     snapshot_id = writer.write(snapshot)
     loaded = oracle_loader.load(INSTALL, writer.directory)
     given = {"hp_host": [snapshot["host"]], **{file: snapshot[member] for member, file in MEMBERS.items() if member != "host"}}
@@ -75,7 +75,7 @@ def test_everything_that_can_be_written_loads(writer, snapshot):
         table, rows = TABLES[name], loaded[name]
         assert len(rows) == len(records)
         for line in (writer.directory / table.location).read_bytes().splitlines(keepends=True):
-            assert line.endswith(b"\n") and len(line) <= LONGEST
+            assert line.endswith(b"\n") and len(line) <= MAX_RECORD_BYTES
         for record, row in zip(records, rows):
             assert (row["format_version"], row["snapshot_id"]) == (1, snapshot_id)
             check(table, {"host_name": snapshot["host_name"], **record}, row)
@@ -87,7 +87,7 @@ def test_everything_that_can_be_written_loads(writer, snapshot):
         == [len(snapshot[kind]) for kind in ("pools", "instances", "findings")]
 
 
-def test_header_is_the_columns(directory):
+def test_header_lists_the_columns(directory):
     write(directory, HOST)
     for table in TABLES.values():
         header = (directory / table.location).read_text().splitlines()[0]
@@ -101,7 +101,7 @@ def instance_file(directory):
     return table, (directory / table.location).read_bytes()
 
 
-def test_widths_are_the_fields(instance_file):
+def test_widths_match_the_fields(instance_file):
     table, _ = instance_file
     for column in table.columns:
         assert table.fields[column.name] == column.size
@@ -113,7 +113,7 @@ def test_widths_are_the_fields(instance_file):
     (b"ORCL", "ÖRCL".encode(), "KUP-04020"), (b"4711", b"1" * 21, "KUP-04026"), (b"oracle|", b"ora|cle|", "KUP-04026|ORA-01722"),
     (b"|ok|", b"|ok\n|", "KUP-04026|ORA-01722"),
 ])
-def test_the_emulation_refuses(instance_file, old, new, code):
+def test_emulation_refuses_bad_records(instance_file, old, new, code):
     table, data = instance_file
     assert old in data and table.load(data)
     with pytest.raises(Refused, match=code):
@@ -125,7 +125,7 @@ def test_the_emulation_refuses(instance_file, old, new, code):
     ("MISSING FIELD VALUES ARE NULL ", ""), ("sid CHAR(64),", ""), ("TERMINATED BY '|'", "TERMINATED BY '|' OPTIONALLY ENCLOSED BY '\"'"),
     ("US7ASCII", "AL32UTF8"), ("sid CHAR(64)", "pid CHAR(64)"),
 ])
-def test_the_emulation_knows_no_other_ddl(old, new):
+def test_emulation_refuses_other_ddl(old, new):
     start = INSTALL.index("CREATE TABLE HUGEPAGE.hp_instance ")
     ddl = INSTALL[start:INSTALL.index(";\n", start) + 1]
     assert old in ddl and oracle_loader.table(ddl)
@@ -133,8 +133,8 @@ def test_the_emulation_knows_no_other_ddl(old, new):
         oracle_loader.table(ddl.replace(old, new, 1))
 
 
-def test_narrower_table_refuses(instance_file):
-    """Widths count: they are the DDL's, not the writer's."""
+def test_narrower_table_refuses_records(instance_file):
+    """The loader checks the widths of the DDL, not those of the writer."""
     _, data = instance_file
     start = INSTALL.index("CREATE TABLE HUGEPAGE.hp_instance ")
     ddl = INSTALL[start:INSTALL.index(";\n", start) + 1]
@@ -145,7 +145,7 @@ def test_narrower_table_refuses(instance_file):
 
 
 def without_last(ddl, count):
-    """The DDL of an older version, which had fewer columns."""
+    """The DDL of an older version with fewer columns."""
     table = oracle_loader.table(ddl)
     for column in [column.name for column in table.columns][-count:]:
         ddl = ddl.replace(f",\n  {column} {TYPES[column]}", "").replace(f",\n      {column} CHAR({table.fields[column]})", "")
@@ -177,4 +177,4 @@ def test_prepared_directory_loads_empty(directory):
     write(directory, HOST)
     loaded = oracle_loader.load(INSTALL, directory)
     run(binary(), "oracle", "prepare", directory)
-    assert oracle_loader.load(INSTALL, directory) == loaded, "what is there stays"
+    assert oracle_loader.load(INSTALL, directory) == loaded, "existing files are kept"

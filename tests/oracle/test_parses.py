@@ -1,4 +1,4 @@
-"""Every script parses by two parsers of Oracle's SQL, whatever names are chosen, and nothing else can be made of them."""
+"""Two parsers of Oracle's SQL accept every script with all valid names, and names cannot inject SQL."""
 
 import re
 import shutil
@@ -23,11 +23,11 @@ BROKEN = [("END LOOP;", "END LOP;"), ("AUTHID DEFINER AS", "AUTHID DEFINER"), ("
 
 
 def pmd(validators: Path, files: dict[str, str]) -> dict[str, str]:
-    """What PMD finds wrong with each of the files, by name; nothing if it parses and keeps the rules."""
+    """The violations that PMD finds, by file; empty if all files parse and follow the rules."""
     directory = Path(tempfile.mkdtemp())
     try:
         for name, sql in files.items():
-            # The one command of SQL*Plus that PMD does not know.
+            # The only SQL*Plus command that PMD does not parse.
             (directory / name).write_text(re.sub(r"^WHENEVER .*\n", "", sql, flags=re.MULTILINE))
         done = subprocess.run(
             ["java", "-cp", f"{validators}/lib/*", "net.sourceforge.pmd.cli.PmdCli", "check", "-d", directory, "-z", directory,
@@ -43,7 +43,7 @@ def pmd(validators: Path, files: dict[str, str]) -> dict[str, str]:
 
 
 def antlr(validators: Path, sql: str) -> subprocess.CompletedProcess:
-    """0: it parses; 1: it does not."""
+    """The exit status is 0 if the SQL parses, otherwise 1."""
     return subprocess.run(["node", "parse.mjs"], cwd=validators, input=sql, capture_output=True, text=True)
 
 
@@ -51,7 +51,7 @@ def external_tables(sql: str) -> list[str]:
     return re.findall(r"^CREATE TABLE .*?;$", sql, re.DOTALL | re.MULTILINE)
 
 
-def test_by_pmd(validators):
+def test_scripts_parse_by_pmd(validators):
     files = {f"{choice}-{name}.sql": script(name, *CHOICES[choice]) for choice in CHOICES for name in SCRIPTS}
     assert pmd(validators, files) == {}
 
@@ -71,7 +71,7 @@ def test_external_tables_by_antlr(validators, name, count):
     assert len(ddl) == count
     assert external_tables(script("upgrade-sql")) == external_tables(script("install-sql"))
     if name == "live-sql":
-        # The grammar does not know this one option of the record format.
+        # The grammar lacks this option of the record format.
         assert all(" PREPROCESSOR HUGEPAGE_DIR_BIN:'hugepage_live.sh' " in table for table in ddl)
         ddl = [table.replace(" PREPROCESSOR HUGEPAGE_DIR_BIN:'hugepage_live.sh'", "") for table in ddl]
     done = antlr(validators, "\n".join(ddl))
@@ -97,8 +97,8 @@ def test_no_injection(option, value):
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_what_sqlplus_would_trip_over(name):
-    """A line that ends in a hyphen goes on, a lone ampersand asks, a blank line ends a statement, 2499 characters are all."""
+def test_scripts_avoid_sqlplus_pitfalls(name):
+    """SQL*Plus continues a line after a hyphen, prompts at an ampersand, and ends a statement at a blank line."""
     sql = script(name, *CHOICES["long"])
     assert sql.isascii() and "&" not in sql
     for line in sql.splitlines():
@@ -108,6 +108,6 @@ def test_what_sqlplus_would_trip_over(name):
         assert "\n\n" not in statement.strip(), statement
 
 
-def test_documents_say_what_the_columns_are():
+def test_documents_list_the_columns():
     text = (REPOSITORY / "docs/oracle.md").read_text()
     assert script("columns").strip() in text, "replace the tables in docs/oracle.md by what `oracle columns` prints"

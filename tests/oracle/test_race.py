@@ -1,4 +1,4 @@
-"""A reader in a loop while the writer runs at full speed: no torn line, and no mixture that goes unnoticed.
+"""A reader in a loop while the writer runs at full speed: no partial line, and every mixture is detected.
 
 RACE_SECONDS says how long; a minute is the real thing.
 """
@@ -18,7 +18,7 @@ SECONDS = float(os.environ.get("RACE_SECONDS", 10))
 
 
 def snapshot(number):
-    """All records of a snapshot say its number, and how many there are differs: sometimes none."""
+    """A snapshot whose records contain its number; the number of records varies and may be 0."""
     return {
         "host_name": "race", "host": {"memory_total": number, "notes": "n" * (number % 390)},
         "pools": [{"page_size": number} for _ in range(number % 3)],
@@ -28,7 +28,7 @@ def snapshot(number):
 
 
 class Racer:
-    """Writes snapshot after snapshot in a thread."""
+    """Writes snapshots continuously in a thread."""
 
     def __init__(self, directory):
         self.directory, self.written, self.error, self.stop = directory, 0, None, threading.Event()
@@ -55,13 +55,13 @@ class Racer:
 
 
 def numbers(rows):
-    """The numbers of the snapshots that the records say they are of."""
+    """The snapshot numbers in the records."""
     return {row[column] for name, column in (("hp_host", "memory_total"), ("hp_pool", "page_size"), ("hp_instance", "pid"),
                                              ("hp_finding", "priority")) for row in rows[name]}
 
 
 def is_whole(rows):
-    """What all that is in a snapshot says: nothing is of another one, and nothing is missing."""
+    """Check that a snapshot has no record of another one, and that no record is missing."""
     seen = numbers(rows)
     [number] = seen if len(seen) == 1 else [None]
     return number is not None and [len(rows[f"hp_{name}"]) for name in ("pool", "instance", "finding")] \
@@ -70,14 +70,14 @@ def is_whole(rows):
 
 @pytest.fixture(params=["disk", "memory"])
 def place(request):
-    """Where renaming takes a while, and where nothing does."""
+    """A directory on a slow file system, and one on a fast file system."""
     made = public_directory("/dev/shm" if request.param == "memory" else None)
     yield made
     shutil.rmtree(made)
 
 
-def test_loader_never_reads_half(place):
-    """Every file on its own is whole, at every moment."""
+def test_loader_never_reads_a_partial_file(place):
+    """Every file is complete at any time."""
     known, reads, mixtures, end = tables(INSTALL), 0, 0, time.monotonic() + SECONDS
     with Racer(place) as racer:
         while time.monotonic() < end:
@@ -97,8 +97,8 @@ def test_loader_never_reads_half(place):
 
 
 @pytest.mark.parametrize("attempts", [1, 20])
-def test_package_notices_every_mixture(twin, attempts):
-    """With one attempt instead of twenty there are mixtures to notice."""
+def test_package_detects_every_mixture(twin, attempts):
+    """With one attempt instead of twenty the reader meets mixtures."""
     [made] = twin.run("SELECT pg_get_functiondef('hugepage.snapshot'::regproc) AS text")
     assert "FOR attempt IN 1 .. 20 LOOP" in made["text"]
     twin.run(made["text"].replace("1 .. 20 LOOP", f"1 .. {attempts} LOOP"))

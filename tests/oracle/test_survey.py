@@ -1,4 +1,4 @@
-"""From the host to Oracle's rows: what `status` says is what the views say, and a start that lost is a regression."""
+"""From the host to Oracle's rows: the views match `status`, and a start that loses huge pages is a regression."""
 
 import json
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ SAME = {"kind": "kind", "verdict": "verdict", "message": "message", "hint": "hin
         "huge_page_size": "huge_page_size", "memlock": "memlock", "pages_needed": "pages_needed", "pages_missing": "pages_missing",
         "restart_outlook": "restart_outlook", "recommended_nr_hugepages": "recommended_nr_hugepages", "pid": "pid",
         "processes": "processes", "instance_page_tables": "page_tables", "version": "version"}
-"""A column of the files, and the member of `status --format json` that is the same."""
+"""Columns of the files, and the equal members of `status --format json`."""
 POOL = {name: name for name in ("page_size", "node", "nr_hugepages", "free_hugepages", "resv_hugepages", "surplus_hugepages",
                                 "nr_overcommit_hugepages", "available", "cgroup_limit", "cgroup_usage", "obtainable_now")}
 FINDING = {"sid": "instance", "current_value": "current", **{name: name for name in (
@@ -28,13 +28,13 @@ INSTALL = script("install-sql")
 
 @pytest.fixture(autouse=True)
 def fresh(twin):
-    """Every test begins with a directory as a DBA makes it."""
+    """Every test begins with an empty directory."""
     for file in twin.directory.iterdir():
         file.unlink()
 
 
 @pytest.fixture
-def oracle(stage, root) -> Iterator[Oracle]:
+def oracle(reserved_host, root) -> Iterator[Oracle]:
     with Oracle() as oracle:
         yield oracle
 
@@ -48,14 +48,14 @@ def chosen(rows, names):
     return [{mine: row[other] for mine, other in names.items()} for row in rows]
 
 
-def test_rows_are_those_of_status(twin, oracle, tmp_path):
-    """Of one captured host, so that nothing moves between the two looks; through the loader and through the package."""
+def test_rows_match_status(twin, oracle, tmp_path):
+    """Both read one captured host, which does not change; by the loader and by the package."""
     oracle.instance("TEST1", SysV(48 * MB), SysV(2 * MB), servers=2)
     oracle.instance("+ASM1", SysV(16 * MB))
     captured = tmp_path / "host"
     run(binary(), "capture", captured)
     run(binary(), "--root", captured, "oracle", "write", twin.directory, "--mode", "644")
-    # What `status` finds is its exit status, too.
+    # The exit status of `status` is its verdict.
     said = json.loads(run("sh", "-c", f"{binary()} --root {captured} status --format json; [ $? -lt 3 ]"))
     assert {"TEST1", "+ASM1"} <= {instance["name"] for instance in said["instances"]}
     loaded = oracle_loader.load(INSTALL, twin.directory)
@@ -86,8 +86,8 @@ def test_regression(twin, oracle, pool, state):
 
     def started(page_size):
         instance = oracle.instance("TEST2", SysV(32 * MB, page_size=page_size), SysV(2 * MB, page_size=page_size))
-        looked = sidecar("watch", "--once", "--state-dir", state, "--oracle-dir", twin.directory, "--mode", "644")
-        assert looked.status < UNKNOWN, looked.stderr
+        watched = sidecar("watch", "--once", "--state-dir", state, "--oracle-dir", twin.directory, "--mode", "644")
+        assert watched.status < UNKNOWN, watched.stderr
         [row] = twin.run("SELECT * FROM hugepage_status WHERE sid = 'TEST2'")
         lost = twin.run("SELECT * FROM hugepage_regressions WHERE sid = 'TEST2'")
         instance.stop()
@@ -103,8 +103,8 @@ def test_regression(twin, oracle, pool, state):
     assert (row["landed_in"], row["regression"], lost) == ("hugetlb", "N", [])
 
 
-def test_watch_keeps_the_files_fresh(twin, state):
-    """Every look is a snapshot, which the package knows to be fresh for three intervals."""
+def test_watch_updates_the_files(twin, state):
+    """Every survey writes a snapshot with the interval, which the package uses for staleness."""
     process = start("watch", "--interval", "1s", "--state-dir", state, "--oracle-dir", twin.directory, "--mode", "644")
     try:
         def snapshot():
@@ -122,7 +122,7 @@ def test_watch_keeps_the_files_fresh(twin, state):
 
 
 def test_print():
-    """The live table's program prints what it would write; an unknown name is an error and prints nothing."""
+    """`print` writes a file to standard output; an unknown name is an error without output."""
     for table in oracle_loader.tables(INSTALL).values():
         text = run(binary(), "oracle", "print", table.location)
         assert table.load(text.encode()) is not None and text.splitlines()[0].split("|") == list(table.fields)

@@ -1,4 +1,4 @@
-"""The package's own text, run by PostgreSQL over the real files: its rows are ORACLE_LOADER's, and its words hold."""
+"""The text of the package, run by PostgreSQL on the real files: its rows match ORACLE_LOADER."""
 
 import shutil
 from datetime import datetime, timedelta, timezone
@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from snapshots import HOST, MEMBERS, TABLES, snapshots
 
 FUNCTIONS = {member if member != "host" else "hosts": file for member, file in MEMBERS.items()}
-"""A function of the package, and its file."""
+"""The file of each function of the package."""
 
 
 @pytest.fixture(autouse=True)
 def fresh(twin):
-    """Every test begins with a directory as a DBA makes it."""
+    """Every test begins with an empty directory."""
     for file in twin.directory.iterdir():
         file.unlink()
 
@@ -33,7 +33,7 @@ def assert_same_rows(twin):
         assert twin.rows(function, "TABLE") == wanted
 
 
-def test_rows_are_the_loaders(twin):
+def test_rows_match_the_loader(twin):
     write(twin.directory, HOST)
     assert_same_rows(twin)
     assert len(twin.rows("instances")) == 3
@@ -42,21 +42,21 @@ def test_rows_are_the_loaders(twin):
 @settings(max_examples=60, deadline=None, database=None,
           suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture])
 @given(snapshot=snapshots)
-def test_rows_are_the_loaders_whatever_is_written(twin, snapshot):
+def test_rows_match_the_loader_for_any_snapshot(twin, snapshot):
     write(twin.directory, snapshot)
     assert_same_rows(twin)
 
 
-def test_header_lines_alone(twin):
+def test_files_without_rows(twin):
     run(binary(), "oracle", "prepare", twin.directory, "--mode", "644")
     assert_same_rows(twin)
     assert all(twin.rows(function) == [] for function in FUNCTIONS)
     assert twin.run("SELECT is_stale() AS stale") == [{"stale": "Y"}]
     [check] = twin.run("SELECT check_instance('ORCL') AS says")
-    assert check["says"] == "UNKNOWN: hugepage-sidecar has written no snapshot for a while."
+    assert check["says"] == "UNKNOWN: the last snapshot of hugepage-sidecar is stale."
 
 
-def test_missing_file_is_an_error_and_not_emptiness(twin):
+def test_missing_file_is_an_error(twin):
     with pytest.raises(psycopg2.Error):
         twin.rows("instances")
     assert twin.run("SELECT is_stale() AS stale") == [{"stale": "Y"}]
@@ -68,8 +68,8 @@ def snapshot_with(pools, findings):
     return {**HOST, "pools": HOST["pools"][:pools], "findings": HOST["findings"][:findings]}
 
 
-def test_every_mixture_of_two_snapshots_is_noticed(twin, directory):
-    """Also of files without a record, which carry no snapshot_id."""
+def test_every_mixture_of_two_snapshots_is_detected(twin, directory):
+    """Also with files without records, which have no snapshot_id."""
     cases = 0
     for (pools, findings), (new_pools, new_findings) in (((0, 0), (2, 0)), ((1, 2), (1, 2)), ((2, 1), (0, 0))):
         older, newer = directory / "older", directory / "newer"
@@ -125,8 +125,8 @@ def test_this_instance(twin):
 def test_check_instance(twin):
     write(twin.directory, HOST)
     for sid, says in (("orcl", "OK: The SGA is in huge pages. "), ("+ASM1", "NOTICE: The SGA is in 4 kB pages. Set use_large_pages = TRUE."),
-                      ("5432", "UNKNOWN: hugepage-sidecar has not seen that instance on this host."),
-                      ("NONE", "UNKNOWN: hugepage-sidecar has not seen that instance on this host.")):
+                      ("5432", "UNKNOWN: hugepage-sidecar found no such instance on this host."),
+                      ("NONE", "UNKNOWN: hugepage-sidecar found no such instance on this host.")):
         assert twin.run("SELECT check_instance(%s) AS says", sid) == [{"says": says}]
 
 
@@ -138,7 +138,7 @@ def test_recommendations(twin):
 
 
 def age(twin, seconds):
-    """Let the snapshot have been taken so many seconds earlier."""
+    """Change the files so that the snapshot is older by `seconds`."""
     for table in TABLES.values():
         file = twin.directory / table.location
         moment = (datetime.now(timezone.utc) - timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M:%S")
@@ -169,7 +169,7 @@ def test_regressions(twin):
 
 
 def test_metric(twin):
-    """The query of the metric extension, over the same views."""
+    """The query of the metric extension on the same views."""
     write(twin.directory, HOST)
     query = script("metric-sql").replace("HUGEPAGE.hugepage_advisor.is_stale ", "hugepage.is_stale() ")
     rows = {row["sid"]: row for row in twin.run(query)}
@@ -179,7 +179,7 @@ def test_metric(twin):
 
 
 def test_cross_check(twin):
-    """SYS's query, over rows as Oracle would have them: two segments as seen, and one that was seen otherwise."""
+    """The query for SYS on emulated rows of x$ksmssinfo: matching segments, and one with another page size."""
     write(twin.directory, HOST)
     twin.run('CREATE SCHEMA sys CREATE TABLE x$ksmssinfo ("SHMID" numeric, "PAGESIZE" numeric, "SIZE" numeric)')
     try:
@@ -195,7 +195,7 @@ def test_cross_check(twin):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_old_and_new_files(twin, name):
-    """A file of an older version ends its records before; of a newer one the surplus is not read."""
+    """Records of an older version lack columns; additional columns of a newer version are ignored."""
     write(twin.directory, HOST)
     file = twin.directory / TABLES[name].location
     function = next(function for function, stem in FUNCTIONS.items() if stem == name)

@@ -1,4 +1,4 @@
-"""The directory and the files: whose they are, what is refused, and what a failure leaves."""
+"""The directory and the files: owner and mode, refused directories, and the files after a failure."""
 
 import grp
 import os
@@ -17,7 +17,7 @@ NAMES = sorted(table.location for table in TABLES.values())
 
 
 def attempt(directory, *options):
-    """`oracle prepare`, which opens the directory as `oracle write` does."""
+    """Run `oracle prepare`, which opens the directory like `oracle write`."""
     return subprocess.run([binary(), "oracle", "prepare", directory, *options], capture_output=True, text=True)
 
 
@@ -27,7 +27,7 @@ def refused(directory, *options):
     return done.stderr
 
 
-def test_files_are_the_directorys_groups(directory, root):
+def test_files_get_the_group_of_the_directory(directory, root):
     os.chown(directory, -1, grp.getgrnam("daemon").gr_gid)
     assert attempt(directory).returncode == 0
     for name in NAMES:
@@ -48,7 +48,7 @@ def test_owner_group_and_mode(directory, root, group):
 
 
 @pytest.mark.parametrize("option", [("--mode", "666"), ("--mode", "755"), ("--mode", "9"), ("--group", "no such group"), ("--owner", "")])
-def test_wrong_calls(directory, option):
+def test_wrong_options(directory, option):
     done = attempt(directory, *option)
     assert done.returncode == 64 and option[0] in done.stderr and list(directory.iterdir()) == []
 
@@ -64,14 +64,14 @@ def test_symbolic_links(directory):
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775, 0o757])
-def test_directory_that_others_write_to(directory, mode):
+def test_directory_writable_by_others(directory, mode):
     directory.chmod(mode)
     assert "may write" in refused(directory)
     directory.chmod(0o755)
     assert attempt(directory).returncode == 0
 
 
-def test_unsafe_place(directory, root):
+def test_unsafe_parent_directory(directory, root):
     inner = directory / "open" / "inner"
     inner.mkdir(parents=True)
     inner.parent.chmod(0o777)
@@ -84,8 +84,8 @@ def test_unsafe_place(directory, root):
     assert "belongs to user 65534" in refused(inner)
 
 
-def test_other_paths(directory):
-    assert "absolute" in refused(directory.parent / directory.name / "..").replace("may not have . or ..", "absolute")
+def test_invalid_paths(directory):
+    assert "absolute" in refused(directory.parent / directory.name / "..").replace("must not contain . or ..", "absolute")
     done = subprocess.run([binary(), "oracle", "prepare", directory.name], cwd=directory.parent, capture_output=True, text=True)
     assert done.returncode == 3 and "absolute" in done.stderr
     assert "No such file" in refused(directory / "nothing")
@@ -93,7 +93,7 @@ def test_other_paths(directory):
     assert attempt(directory / "file").returncode == 3
 
 
-def test_a_planted_name_is_not_written_through(directory, tmp_path):
+def test_planted_links_are_replaced(directory, tmp_path):
     victim = tmp_path / "victim"
     victim.write_text("precious")
     for name in NAMES:
@@ -105,12 +105,12 @@ def test_a_planted_name_is_not_written_through(directory, tmp_path):
 
 
 def test_full_disk_leaves_the_old_files(directory, root):
-    """Not one file of a snapshot that does not fit as a whole."""
+    """A snapshot that does not fit completely replaces no file."""
     run("mount", "-t", "tmpfs", "-o", "size=64k,mode=755", "tmpfs", str(directory))
     try:
         write(directory, HOST)
         before = {name: (directory / name).read_bytes() for name in NAMES}
-        # The first file fits.
+        # Only the first file fits.
         many = {**HOST, "findings": [{"reason": "r " * 190, "priority": 1}] * 200}
         with pytest.raises(AssertionError, match="No space left on device"):
             write(directory, many)
@@ -123,8 +123,8 @@ def test_full_disk_leaves_the_old_files(directory, root):
         run("umount", str(directory))
 
 
-def test_killed_writer_leaves_whole_files(directory):
-    """What a writer that was killed left behind is in nobody's way."""
+def test_killed_writer_leaves_complete_files(directory):
+    """Temporary files of a killed writer have no effect."""
     first = write(directory, HOST)
     for name in NAMES:
         (directory / f".{name}.new").write_text("format_version|snap")

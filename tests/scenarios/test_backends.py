@@ -1,4 +1,4 @@
-"""hugepage_backends and hugepage_page_tables beside /proc read by hand."""
+"""hugepage_backends and hugepage_page_tables, compared with /proc."""
 
 import resource
 import subprocess
@@ -8,12 +8,13 @@ import psycopg2
 import pytest
 
 from harness.cluster import Install, rows
-from harness.kernel import main_mapping, meminfo, open_files
+from harness.kernel import meminfo, open_files
 from harness.poll import until
 from harness.processes import run, status, status_bytes
+from harness.shared_buffers import fill_shared_buffers, touch_all
+from harness.smaps import main_mapping
 from harness.status import create_extension
-from harness.touch import fill_shared_buffers, touch_all
-from harness.trace import traced
+from harness.strace import traced
 from harness.units import GB, KB, MB
 
 STILL = {"autovacuum": False, **({"io_max_workers": 2} if Install.find().major >= 19 else {})}
@@ -46,7 +47,7 @@ def page_tables_of_host(postmaster: int) -> int:
     return meminfo()["PageTables"] - others
 
 
-def test_every_process_once_with_its_memory(new_cluster):
+def test_show_every_process_once(new_cluster):
     server = create_extension(new_cluster(**STILL, logging_collector=True).start())
     idle = [server.connect() for _ in range(5)]
     rows(idle[0], "SET application_name = 'the first'")
@@ -79,8 +80,8 @@ def test_every_process_once_with_its_memory(new_cluster):
 
 
 @pytest.mark.any_major
-def test_explains_the_hosts_page_tables(new_cluster, pool):
-    """100 backends that touch 2 GB: on base pages the host's PageTables grow by what we say, on huge pages hardly."""
+def test_explain_the_page_tables_of_the_host(new_cluster, pool):
+    """100 backends access 2 GB: the host's PageTables grow as the view shows in base pages, and little in huge pages."""
     size, backends, total = 2 * GB, 100, {}
     server = new_cluster(shared_buffers=f"{size // MB}MB", max_connections=backends + 10, **STILL,
                          huge_pages=False, max_wal_size="64MB")
@@ -116,8 +117,8 @@ def test_explains_the_hosts_page_tables(new_cluster, pool):
     assert base["estimated_at_max_connections"] >= base["page_tables_total"]
 
 
-def test_a_status_file_that_may_not_be_read(new_cluster, root, tmp_path):
-    """NULLs and a note for that one process, and all the rest as usual."""
+def test_unreadable_status_file(new_cluster, root, tmp_path):
+    """NULLs and a note for that process only."""
     server = new_cluster(**STILL)
     # In a mount namespace of its own, so that the bind mount over the status file is seen by the server alone.
     server.start(through=["unshare", "--mount", "--propagation", "private"])
@@ -139,7 +140,7 @@ def test_a_status_file_that_may_not_be_read(new_cluster, root, tmp_path):
 
 
 def test_hidepid(new_cluster, root):
-    """The server's user sees its own processes, which are all that are asked for."""
+    """The server's user sees its own processes, and the view needs no others."""
     server = new_cluster(**STILL)
     mount = "mount -t proc -o hidepid=2 proc /proc && exec \"$@\""
     server.start(through=["unshare", "--mount", "--propagation", "private", "sh", "-c", mount, "sh"])
@@ -153,8 +154,8 @@ def test_hidepid(new_cluster, root):
     assert rows(session, "SELECT notes FROM hugepage_status") == [{"notes": []}]
 
 
-def test_another_namespace_of_processes(new_cluster, root):
-    """Where /proc shows other processes than ours, their numbers mean nothing: NULLs and a note, every session there."""
+def test_another_pid_namespace(new_cluster, root):
+    """If /proc shows another PID namespace, memory is NULL with a note, and every session has a row."""
     server = new_cluster(**STILL)
     postgres = ["runuser", "-u", "postgres", "--", server.install.bindir / "postgres", "-D", server.data]
     inside = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child=KILL", "--", *postgres],
@@ -178,8 +179,8 @@ def test_another_namespace_of_processes(new_cluster, root):
         (server.data / "postmaster.pid").unlink(missing_ok=True)
 
 
-def test_cancel_in_the_middle(new_cluster, root):
-    """With files that take long to read, a timeout ends the view between two processes, not after the last."""
+def test_cancel_between_two_processes(new_cluster, root):
+    """If files are slow to read, a timeout ends the view between two processes, not after the last."""
     server = create_extension(new_cluster(max_connections=60).start())
     idle = [server.connect() for _ in range(40)]
     session = server.connect()
@@ -199,7 +200,7 @@ def test_cancel_in_the_middle(new_cluster, root):
 
 @pytest.mark.any_major
 def test_two_thousand_processes(new_cluster, root):
-    """All of them are there, and a cancel from outside ends a loop over them."""
+    """All have a row, and a cancel ends a loop over them."""
     count = 2000
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 3 * count)), hard))

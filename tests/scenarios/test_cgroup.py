@@ -1,4 +1,4 @@
-"""Hugetlb limits of a control group: one makes the server fall back, the other kills it later."""
+"""Hugetlb limits of a control group: rsvd.max makes the server fall back, max kills its processes later."""
 
 from harness.status import checked_status, create_extension
 from harness.units import MB
@@ -52,11 +52,26 @@ def test_limit_of_an_outer_group(new_cluster, pool, cgroup):
     checked_status(server, verdict="critical", landed_in="hugetlb")
 
 
-def test_limit_that_cannot_be_read(new_cluster, pool, cgroup):
-    """Not seen is not unlimited: a note says so, and the next start is unknown."""
+def test_unreadable_limit(new_cluster, pool, cgroup):
+    """An unreadable limit is not unlimited: there is a note, and the outlook is unknown."""
     server, group = new_cluster(), cgroup()
     pool(2 * MB, server.pages_needed(2 * MB))
     group.show(False)
     create_extension(server.start(within=group))
     row = checked_status(server, verdict="notice", landed_in="hugetlb", restart_outlook="unknown")
     assert any(str(group.directory) in note for note in row["notes"])
+
+
+def test_limit_of_a_session_is_not_that_of_the_server(new_cluster, pool, cgroup):
+    """The postmaster maps the segment, so its group counts, whichever group the asking session is in."""
+    server, group = new_cluster(), cgroup()
+    pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    group.limit(2 * MB, max=LIMIT, rsvd_max=LIMIT)
+    session = server.connect()
+    group.join(session.info.backend_pid)
+    checked_status(server, session, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
+    outside = server.connect()
+    group.join(server.postmaster)
+    checked_status(server, outside, verdict="critical", landed_in="hugetlb", restart_outlook="base")
+    session.close()

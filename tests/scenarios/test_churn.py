@@ -10,8 +10,8 @@ import pytest
 
 from harness.cluster import rows
 from harness.kernel import open_files
+from harness.shared_buffers import fill_shared_buffers, touch_all
 from harness.status import create_extension
-from harness.touch import fill_shared_buffers, touch_all
 from harness.units import MB
 
 PER_SECOND, SECONDS = 50, 60

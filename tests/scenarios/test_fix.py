@@ -10,8 +10,8 @@ import psycopg2
 import pytest
 
 from harness.cluster import Cluster
-from harness.kernel import main_mapping
 from harness.processes import CommandFailed, run
+from harness.smaps import main_mapping
 from harness.status import create_extension
 from harness.units import GB, MB
 
@@ -27,7 +27,7 @@ def fix(server: Cluster, target: str) -> str:
 def needs(program: str) -> str:
     found = shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin:/sbin")
     if not found:
-        pytest.skip(f"{program} is not installed")
+        pytest.skip(f"what hugepage_fix prints was not given to {program}: install it")
     return found
 
 
@@ -200,7 +200,7 @@ def test_unknown_target(new_cluster):
     with pytest.raises(psycopg2.errors.InvalidParameterValue) as error:
         fix(server, "windows")
     assert 'argument "target": "windows"' in error.value.diag.message_primary
-    assert error.value.diag.message_detail == f"It is one of: {', '.join(TARGETS)}."
+    assert error.value.diag.message_detail == f"It must be one of: {', '.join(TARGETS)}."
     assert server.sql("SELECT hugepage_fix(NULL) AS text") == [{"text": None}]
 
 

@@ -1,4 +1,4 @@
-"""The history in the data directory: whose past it is, and what can happen to its file."""
+"""The history in the data directory: which records belong to a server, and damage to the file."""
 
 import os
 import re
@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from harness.cluster import SUPERUSER, Cluster
-from harness.disk import small_disk
-from harness.news import PRELOADED, WATCHED, await_worker, events, history, looks, messages, said, worker
 from harness.poll import until
+from harness.preloaded import PRELOADED, WATCHED, await_samples, await_worker, events, history, worker
+from harness.server_log import logged, messages
+from harness.small_disk import small_disk
 from harness.status import checked_status, create_extension
 from harness.units import KB, MB
 
@@ -23,13 +24,13 @@ def kept(server: Cluster) -> Path:
     return server.data / NAME
 
 
-def test_copies_have_no_past(new_cluster, stage, pool):
-    """A standby made by pg_basebackup carries its origin's file, and neither shows it nor measures itself by it."""
+def test_ignore_records_of_the_origin(new_cluster, reserved_host, pool):
+    """A standby made by pg_basebackup has its origin's file, but neither shows its records nor compares with them."""
     primary = new_cluster(**WATCHED)
     pool(2 * MB, primary.pages_needed(2 * MB))
     create_extension(primary.start())
     checked_status(primary, landed_in="hugetlb")
-    standby = stage.cluster(upstream=primary, hot_standby=True)
+    standby = reserved_host.cluster(upstream=primary, hot_standby=True)
     assert "hugetlb" in kept(standby).read_text()
     standby.start()
     await_worker(standby)
@@ -41,20 +42,20 @@ def test_copies_have_no_past(new_cluster, stage, pool):
     standby.restart()
     await_worker(standby)
     assert events(standby) == [("start", "base", False)] * 2
-    assert standby.sql("SELECT 1 FROM hugepage_regressions") == [] and said(standby, "regressed") == []
+    assert standby.sql("SELECT 1 FROM hugepage_regressions") == [] and logged(standby, "regressed") == []
     assert events(primary) == [("start", "hugetlb", False)]
 
 
-def test_two_clusters_of_one_host(new_cluster, pool):
-    """What happens to the one is not told of the other."""
+def test_separate_two_clusters_of_one_host(new_cluster, pool):
+    """Neither cluster reports events of the other."""
     one, other = new_cluster(**WATCHED), new_cluster(**WATCHED)
     borrowed = pool(2 * MB, one.pages_needed(2 * MB))
     create_extension(one.start())
     create_extension(other.start())
     await_worker(one), await_worker(other)
     borrowed.resize(0)
-    until("the warning", lambda: said(one, "^the next start would lose", "WARNING"))
-    looks(other, 2)
+    until("the warning", lambda: logged(one, "^the next start would lose", "WARNING"))
+    await_samples(other, 2)
     assert [message.text for message in messages(other.log())] == ["shared memory did not land in huge pages"]
     assert one.crash()
     assert [row[2] for row in events(one)] == [False, True, True]
@@ -64,8 +65,8 @@ def test_two_clusters_of_one_host(new_cluster, pool):
 
 
 @pytest.mark.any_major
-def test_damaged(new_cluster):
-    """Cut off or filled with garbage, it costs what is damaged: each start is clean, and says so once."""
+def test_drop_damaged_lines(new_cluster):
+    """A truncated or corrupted file loses only its damaged lines: each start works, and logs it once."""
     server = new_cluster(**PRELOADED, huge_pages=False)
     for _ in range(2):
         server.start()
@@ -102,8 +103,8 @@ def test_damaged(new_cluster):
 
 
 @pytest.mark.any_major
-def test_not_ours_or_not_writable(new_cluster):
-    """Read-only, a link, a directory, a pipe in its place: the server starts, one line says why, nothing is touched."""
+def test_reject_a_file_of_another_kind(new_cluster):
+    """Read-only, a link, a directory or a pipe: the server starts, one line has the reason, the file is unchanged."""
     server = new_cluster(**WATCHED, huge_pages=False)
     target = server.root / "target"
     target.write_text("of somebody else")
@@ -112,7 +113,7 @@ def test_not_ours_or_not_writable(new_cluster):
         (lambda: kept(server).symlink_to(target), "is a symbolic link, not a history file of this server"),
         (lambda: kept(server).mkdir(), "Is a directory"),
         (lambda: os.mkfifo(kept(server)), "is not a plain file, not a history file of this server"),
-        (lambda: os.link(target, kept(server)), "is a file of several names, not a history file of this server"),
+        (lambda: os.link(target, kept(server)), "is a file with several hard links, not a history file of this server"),
         (lambda: kept(server).touch(0o400), "Permission denied"),
     ):
         stage()
@@ -121,7 +122,7 @@ def test_not_ours_or_not_writable(new_cluster):
         at = len(server.log())
         server.start()
         await_worker(server)
-        looks(server, 2)
+        await_samples(server, 2)
         said_now = [message.text for message in messages(server.log()[at:])]
         assert any(why in text for text in said_now), (why, said_now)
         assert len(said_now) == len(set(said_now)) <= 3, said_now
@@ -131,7 +132,7 @@ def test_not_ours_or_not_writable(new_cluster):
 
 
 def test_read_only_directory(new_cluster):
-    """It can be added to and not be cut: said once, and the server goes on."""
+    """The file can be appended to but not trimmed: logged once, and the server runs on."""
     server = create_extension(new_cluster(**PRELOADED, huge_pages=False, **{"pg_hugepages.history_size": 1}).start())
     await_worker(server)
     server.data.chmod(0o500)
@@ -152,7 +153,7 @@ def test_read_only_directory(new_cluster):
 
 @pytest.mark.any_major
 def test_full_disk(new_cluster, root):
-    """With not a byte left the server starts, says so once, and what was kept is still there."""
+    """Without free space the server starts, logs it once, and keeps the earlier records."""
     server = new_cluster(**WATCHED, huge_pages=False, max_replication_slots=0, wal_level="minimal", max_wal_senders=0)
     with small_disk(server) as disk:
         create_extension(server.start())
@@ -167,7 +168,7 @@ def test_full_disk(new_cluster, root):
         at = len(server.log())
         server.start()
         await_worker(server)
-        looks(server, 2)
+        await_samples(server, 2)
         [_block, failed, *tidied] = [message.text for message in messages(server.log()[at:])]
         assert failed.startswith("could not write history file") and "No space left on device" in failed
         # PostgreSQL has given some blocks back meanwhile, or not.
@@ -195,7 +196,7 @@ def test_odd_data_directory(new_cluster, name):
 
 @pytest.mark.any_major
 def test_many_restarts(new_cluster):
-    """200 of them: the file stays in bounds, and the last are as quick as the first."""
+    """200 restarts: the file keeps its size limit, and the last restarts are as fast as the first."""
     size = 50
     server = new_cluster(**PRELOADED, huge_pages=False, log_timezone="UTC", **{"pg_hugepages.history_size": size})
     took = []

@@ -1,8 +1,9 @@
-"""Where shared memory landed, why, and what to type: every cause, on real pools."""
+"""Which pages shared memory landed in, why, and the hint: every cause, on real pools."""
 
 import pytest
 
-from harness.kernel import main_mapping, meminfo
+from harness.kernel import meminfo
+from harness.smaps import main_mapping
 from harness.status import assert_hint_is_exact, checked_status, command_of, create_extension
 from harness.units import GB, MB
 
@@ -57,7 +58,7 @@ def test_pool_taken_by_another_cluster(new_cluster, pool):
     assert main_mapping(other.postmaster).landed_in == "hugetlb"
 
 
-def test_asked_for_and_large(new_cluster, pool):
+def test_warn_above_1_gb(new_cluster, pool):
     server = new_cluster(shared_buffers="1GB")
     needed = server.pages_needed(2 * MB)
     pool(2 * MB, 1)
@@ -101,7 +102,7 @@ def test_pool_twice_as_large_as_needed(new_cluster, pool):
 
 
 def test_more_than_the_host_can_hold(new_cluster, pool):
-    """The recommendation stops at what fits beside the memory kept for base pages; the message says so."""
+    """The recommendation is limited by the memory reserved for base pages; the message says so."""
     total, reserve = meminfo()["MemTotal"], 90
     server = new_cluster(shared_buffers=f"{total * (100 - reserve + 1) // 100 // MB}MB",
                          **{"pg_hugepages.reserve_percent": reserve})

@@ -10,13 +10,13 @@ import yaml
 from harness.cgroup import Cgroup
 from harness.cluster import Cluster, rows
 from harness.kernel import meminfo, pool_numbers
-from harness.news import PRELOADED
 from harness.poll import until
+from harness.preloaded import PRELOADED
 from harness.processes import run
-from harness.prometheus import (MONITORING, Prometheus, Textfile, described, get, node_exporter, postgres_exporter, prometheus,
-                                samples, sql_exporter)
 from harness.status import create_extension
 from harness.units import MB
+from harness.prometheus import (MONITORING, Prometheus, Textfile, described, get, node_exporter, postgres_exporter, prometheus,
+                                samples, sql_exporter)
 
 pytestmark = pytest.mark.any_major
 

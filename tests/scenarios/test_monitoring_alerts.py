@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import pytest
 
 from harness.cluster import Cluster
-from harness.news import PRELOADED
 from harness.poll import until
+from harness.preloaded import PRELOADED
 from harness.prometheus import Prometheus, Textfile, node_exporter, postgres_exporter, prometheus
 from harness.status import create_extension
 from harness.units import MB

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.news import PRELOADED
 from harness.poll import until
+from harness.preloaded import PRELOADED
 from harness.processes import CommandFailed, run
 from harness.prometheus import MONITORING, Prometheus, postgres_exporter, prometheus
 from harness.status import create_extension

@@ -6,8 +6,8 @@ import subprocess
 import pytest
 from harness import sidecar
 from harness.cluster import rows
-from harness.news import PRELOADED
 from harness.poll import until
+from harness.preloaded import PRELOADED
 from harness.processes import run
 from harness.prometheus import MONITORING, Textfile, get, node_exporter, samples
 from harness.status import create_extension

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.kernel import sysv_segments
 from harness.oracle import MappedFile, StandInFailed, SysV, automatic_memory, hugetlb_shm_group
+from harness.pool import hugetlbfs
 from harness.processes import CommandFailed, alive, run, status
+from harness.smaps import BASE_PAGE, by_page_size, shared_mappings
 from harness.units import KB, MB, pages
-from harness.witness import BASE, by_page_size, hugetlbfs, segments, shared
 
 pytestmark = pytest.mark.any_major
 
@@ -26,8 +28,8 @@ def test_in_base_pages(oracle):
     assert status(instance.pmon)["Name"] == "ora_pmon_TEST1"
     assert Path(f"/proc/{instance.pmon}/exe").readlink() == instance.home / "bin" / "oracle"
     for pid in (instance.pmon, *instance.servers):
-        assert by_page_size(pid) == {BASE: 14 * MB}
-        names = {inode: name for name, inode, _size, _page_size in shared(pid)}
+        assert by_page_size(pid) == {BASE_PAGE: 14 * MB}
+        names = {mapping.inode: mapping.path for mapping in shared_mappings(pid)}
         assert names == dict(zip(instance.shmids, ("/SYSV00000000", "/SYSV7e570001")))
     assert [cmdline(pid) for pid in instance.servers] == ["oracleTEST1\0(LOCAL=NO)\0"] * 2
 
@@ -39,7 +41,7 @@ def test_in_huge_pages(oracle, pool):
     instance = oracle.instance("my_db", SysV(32 * MB, HUGE), SysV(MB, HUGE, touch=False))
     # A segment takes whole pages, though the kernel remembers its size to the byte.
     assert by_page_size(instance.pmon) == {HUGE: 34 * MB}
-    assert [segments()[shmid] for shmid in instance.shmids] == [32 * MB, MB]
+    assert [sysv_segments()[shmid] for shmid in instance.shmids] == [32 * MB, MB]
     numbers = borrowed.numbers()
     assert (numbers.held - held, numbers.available, numbers.resv) == (17, 0, 1)
 
@@ -49,7 +51,7 @@ def test_mixed_as_a_99_percent_instance(oracle, pool):
     pool(HUGE, 20)
     instance = oracle.instance("TEST1", SysV(8 * MB, HUGE), SysV(32 * MB, HUGE), SysV(20 * KB), servers=1)
     for pid in (instance.pmon, *instance.servers):
-        assert by_page_size(pid) == {HUGE: 40 * MB, BASE: 20 * KB}
+        assert by_page_size(pid) == {HUGE: 40 * MB, BASE_PAGE: 20 * KB}
 
 
 def test_no_pool_no_segment(oracle, pool):
@@ -61,10 +63,10 @@ def test_no_pool_no_segment(oracle, pool):
 
 def test_automatic_memory(oracle):
     files = automatic_memory("TEST1", 3, 4 * MB)
-    instance = oracle.instance("TEST1", SysV(BASE), *files, servers=1)
+    instance = oracle.instance("TEST1", SysV(BASE_PAGE), *files, servers=1)
     for pid in (instance.pmon, *instance.servers):
-        assert {name for name, *_ in shared(pid)} == {"/SYSV00000000", *(str(file.path) for file in files)}
-        assert by_page_size(pid) == {BASE: 12 * MB + BASE}
+        assert {mapping.path for mapping in shared_mappings(pid)} == {"/SYSV00000000", *(str(file.path) for file in files)}
+        assert by_page_size(pid) == {BASE_PAGE: 12 * MB + BASE_PAGE}
 
 
 def test_a_file_on_hugetlbfs(oracle, pool):
@@ -73,8 +75,8 @@ def test_a_file_on_hugetlbfs(oracle, pool):
         file = MappedFile(point / "ora_TEST1_sga", 16 * MB)
         instance = oracle.instance("TEST1", file, servers=1)
         for pid in (instance.pmon, *instance.servers):
-            (name, _inode, *sizes), = shared(pid)
-            assert (name, sizes) == (str(file.path), [16 * MB, HUGE])
+            [mapping] = shared_mappings(pid)
+            assert (mapping.path, mapping.length, mapping.page_size) == (str(file.path), 16 * MB, HUGE)
         instance.stop()
         assert not file.path.exists()
 
@@ -120,7 +122,7 @@ def test_other_kinds_side_by_side(oracle, pool):
         "asm_pmon_+ASM1\0", "mdb_pmon_-MGMTDB\0", "ora_pmon_TEST1\0"]
     database.server("ora_dbw0_TEST1", touch=False)
     assert [by_page_size(instance.pmon) for instance in (asm, repository, database)] == [
-        {HUGE: 2 * MB}, {BASE: 3 * MB}, {HUGE: 8 * MB}]
+        {HUGE: 2 * MB}, {BASE_PAGE: 3 * MB}, {HUGE: 8 * MB}]
     assert by_page_size(database.servers[0]) == {HUGE: 8 * MB}
 
 
@@ -131,9 +133,9 @@ def test_what_a_killed_instance_leaves_is_taken_away(oracle, pool):
     pids = [instance.pmon, *instance.servers]
     instance.kill()
     assert not any(map(alive, pids))
-    assert instance.shmids[0] in segments() and instance.files[0].path.exists()
+    assert instance.shmids[0] in sysv_segments() and instance.files[0].path.exists()
     instance.stop()
-    assert instance.shmids[0] not in segments() and not instance.files[0].path.exists()
+    assert instance.shmids[0] not in sysv_segments() and not instance.files[0].path.exists()
     assert borrowed.numbers().available == available
 
 

@@ -5,10 +5,10 @@ import os
 import pytest
 
 from harness.cluster import Cluster, StartFailed, rows
-from harness.kernel import main_mapping
 from harness.poll import until
+from harness.smaps import main_mapping
 from harness.status import checked_status, create_extension
-from harness.trace import traced
+from harness.strace import traced
 from harness.units import GB, MB
 
 
@@ -166,12 +166,41 @@ def test_a_crash_counts_where_it_loses_more(new_cluster, pool):
     create_extension(server.start())
     server.conf(shared_buffers="32MB")
     borrowed.resize(needed - 1)
-    row = checked_status(server, landed_in="hugetlb", restart_outlook="base")
-    assert "crash" in row["message"]
+    row = checked_status(server, verdict="warning", landed_in="hugetlb", restart_outlook="hugetlb", crash_outlook="base")
+    assert "crash" in row["message"] and str(needed) in row["hint"]
     assert server.crash()
     assert main_mapping(server.postmaster).landed_in == "base"
     # In base pages a crash has nothing to lose any more.
-    checked_status(server, landed_in="base", restart_outlook="hugetlb")
+    checked_status(server, verdict="notice", landed_in="base", restart_outlook="hugetlb", crash_outlook="base")
+
+
+def test_a_crash_loses_pages_beside_a_configuration_that_is_refused(new_cluster, pool):
+    """Two findings: the one does not hide the other."""
+    server = new_cluster()
+    needed = server.pages_needed(2 * MB)
+    borrowed = pool(2 * MB, needed)
+    create_extension(server.start())
+    server.conf(shared_preload_libraries="nonesuch")
+    borrowed.resize(needed - 1)
+    checked_status(server, verdict="critical", restart_outlook="fails", crash_outlook="base")
+    found = {row["finding"]: row["severity"] for row in server.sql("SELECT * FROM hugepage_findings")}
+    assert (found["restart_fails"], found["crash_loses"], found["restart_loses"]) == ("critical", "warning", "ok")
+    assert server.crash()
+    assert main_mapping(server.postmaster).landed_in == "base"
+
+
+def test_a_server_in_base_pages_gets_none_by_a_crash(new_cluster, pool):
+    """Its configuration on disk would land, but a crash restart asks for what runs."""
+    server = new_cluster(shared_buffers="300MB")
+    create_extension(server.start())
+    server.conf(shared_buffers="64MB")
+    server.sql("CHECKPOINT")
+    [row] = server.sql("SELECT pages_needed FROM hugepage_preflight()")
+    pool(2 * MB, row["pages_needed"])
+    checked_status(server, landed_in="base", restart_outlook="hugetlb", crash_outlook="base")
+    assert server.crash()
+    assert main_mapping(server.postmaster).landed_in == "base"
+    assert_comes_true(server, "hugetlb")
 
 
 def program_runs(session, calls: int = 20) -> int:

@@ -10,8 +10,8 @@ import psycopg2
 import pytest
 
 from harness.cluster import Cluster, StartFailed, Unsupported, rows
-from harness.kernel import BASE_PAGE, main_mapping
-from harness.rig import BASE, Rig
+from harness.shared_server import BASE, SharedServer
+from harness.smaps import BASE_PAGE, main_mapping
 from harness.status import create_extension
 from harness.units import GB, MB, pages
 
@@ -52,10 +52,10 @@ CONFIGURATIONS = [
 
 
 @pytest.fixture
-def server(rig) -> Iterator[Cluster]:
-    """The server of the rig, in working order again after the test."""
-    yield rig.server
-    rig.restore()
+def server(shared_server) -> Iterator[Cluster]:
+    """The shared server, in working order again after the test."""
+    yield shared_server.server
+    shared_server.restore()
 
 
 def preflight(server: Cluster) -> dict:
@@ -64,12 +64,12 @@ def preflight(server: Cluster) -> dict:
     return row
 
 
-def assert_foretold(rig: Rig, server: Cluster, page_size: int, start=None) -> None:
+def assert_foretold(shared_server: SharedServer, server: Cluster, page_size: int, start=None) -> None:
     """The pages foretold are those mapped after a restart, with a pool of just these; with one less, base pages."""
     [row] = server.sql("SELECT * FROM hugepage_preflight()")
     needed = row["pages_needed"]
     assert (row["pages_guaranteed"], row["pages_missing"]) == (0, needed), row
-    rig.pools[page_size].resize(needed)
+    shared_server.pools[page_size].resize(needed)
     [row] = server.sql("SELECT * FROM hugepage_preflight()")
     assert row == {"will_start": True, "lands_in": "hugetlb", "page_size": page_size, "shared_memory": row["shared_memory"],
                    "pages_needed": needed, "pages_guaranteed": needed, "pages_missing": 0, "cause": None, "detail": None}
@@ -81,25 +81,25 @@ def assert_foretold(rig: Rig, server: Cluster, page_size: int, start=None) -> No
 
 
 @pytest.mark.parametrize("settings", CONFIGURATIONS, ids=lambda settings: ",".join(map(str, settings.values())))
-def test_pages_foretold_are_the_pages_mapped(rig, settings):
-    server = rig.server
+def test_pages_foretold_are_the_pages_mapped(shared_server, settings):
+    server = shared_server.server
     if "pg_stat_statements" in settings.get("shared_preload_libraries", "") and not server.install.has_extension("pg_stat_statements"):
-        raise Unsupported("this PostgreSQL has no contrib modules")
-    rig.empty()
+        raise Unsupported("preflight with pg_stat_statements was not tried: this PostgreSQL has no contrib modules")
+    shared_server.empty_pools()
     if main_mapping(server.postmaster).landed_in == "hugetlb":
         # Out of its pages, so that the whole pool is known to be free.
-        rig.settle()
+        shared_server.configure()
         server.restart()
-    rig.settle(**settings)
+    shared_server.configure(**settings)
     size = GB if str(settings.get("huge_page_size")) in ("1GB", "1048576") else 2 * MB
-    assert_foretold(rig, server, size)
+    assert_foretold(shared_server, server, size)
 
 
 @pytest.mark.parametrize("shared_buffers", ["16MB", "128MB", "1GB"])
-def test_one_page_less_is_foretold(rig, server, shared_buffers):
-    rig.settle(shared_buffers=shared_buffers)
+def test_one_page_less_is_foretold(shared_server, server, shared_buffers):
+    shared_server.configure(shared_buffers=shared_buffers)
     needed = preflight(server)["pages_needed"]
-    rig.pools[2 * MB].resize(needed - 1)
+    shared_server.pools[2 * MB].resize(needed - 1)
     row = preflight(server)
     assert (row["will_start"], row["lands_in"], row["page_size"], row["pages_missing"], row["cause"]) == (
         True, "base", BASE_PAGE, 1, "pool_too_small")
@@ -111,26 +111,26 @@ def test_one_page_less_is_foretold(rig, server, shared_buffers):
     assert mapping.length == size
 
 
-def test_altered_by_alter_system(rig, server):
+def test_altered_by_alter_system(shared_server, server):
     server.needs_page_sizes()
     server.sql("ALTER SYSTEM SET shared_buffers = '77MB'")
     server.sql("ALTER SYSTEM SET huge_page_size = '2MB'")
-    assert_foretold(rig, server, 2 * MB)
+    assert_foretold(shared_server, server, 2 * MB)
 
 
-def test_ssl_with_its_certificate_in_the_data_directory(rig, server):
+def test_ssl_with_its_certificate_in_the_data_directory(shared_server, server):
     if not re.search("--with-(openssl|ssl=)", server.install.ask("configure")):
-        raise Unsupported("this PostgreSQL was built without SSL")
+        raise Unsupported("preflight with SSL was not tried: this PostgreSQL was built without it")
     subprocess.run(["openssl", "req", "-new", "-x509", "-nodes", "-subj", "/CN=test", "-days", "2", "-out",
                     server.data / "server.crt", "-keyout", server.data / "server.key"], check=True, capture_output=True)
     for name in ("server.crt", "server.key"):
         os.chown(server.data / name, server.data.stat().st_uid, server.data.stat().st_gid)
         (server.data / name).chmod(0o600)
-    rig.settle(ssl=True, shared_buffers="50MB")
-    assert_foretold(rig, server, 2 * MB)
+    shared_server.configure(ssl=True, shared_buffers="50MB")
+    assert_foretold(shared_server, server, 2 * MB)
 
 
-def test_include_dir(rig, server):
+def test_include_dir(shared_server, server):
     parts = server.data / "conf.d"
     parts.mkdir(exist_ok=True)
     (parts / "10-first.conf").write_text("shared_buffers = 60MB\nmax_connections = 30\n")
@@ -140,30 +140,27 @@ def test_include_dir(rig, server):
     before = main.read_text()
     try:
         main.write_text(before + "include_dir = 'conf.d'\n")
-        assert_foretold(rig, server, 2 * MB)
+        assert_foretold(shared_server, server, 2 * MB)
     finally:
         main.write_text(before)
 
 
-@pytest.mark.parametrize("options", ["-c shared_buffers=90MB", "-B 12000 -N 33", "--shared-buffers=91MB --max-connections=44",
-                                     "-c huge_page_size=1GB"])
-def test_settings_of_the_command_line_stay(rig, server, options):
-    """pg_ctl restart starts with the options of before, and they win over the files."""
-    if "huge_page_size" in options:
-        server.needs_page_sizes()
+@pytest.mark.parametrize("options", ["-c shared_buffers=90MB", "-B 12000 -N 33", "--shared-buffers=91MB --max-connections=44"])
+def test_settings_of_the_command_line_stay(shared_server, server, options):
+    """pg_ctl restart starts with the options of before, and they win over the files; here the files alone need less."""
 
     def start():
         server.command("pg_ctl", "start", "-w", "-s", "-D", server.data, "-l", server.log_file, "-o", options)
 
     server.stop()
     start()
-    rig.settle(shared_buffers="500MB", max_worker_processes=20)
-    assert_foretold(rig, server, GB if "1GB" in options else 2 * MB, start)
+    shared_server.configure(shared_buffers="50MB", max_worker_processes=20)
+    assert_foretold(shared_server, server, 2 * MB, start)
 
 
-def test_split_configuration_directory(rig, stage):
+def test_split_configuration_directory(shared_server, reserved_host):
     """As Debian has it: configuration and data in two places."""
-    server = stage.cluster(**BASE)
+    server = reserved_host.cluster(**BASE)
     place = server.root / "etc" / "main"
     place.mkdir(parents=True)
     (place / "conf.d").mkdir()
@@ -184,9 +181,9 @@ def test_split_configuration_directory(rig, stage):
     start()
     create_extension(server)
     (place / "conf.d" / "size.conf").write_text("shared_buffers = 111MB\n")
-    assert_foretold(rig, server, 2 * MB, start)
+    assert_foretold(shared_server, server, 2 * MB, start)
     server.stop()
-    rig.empty()
+    shared_server.empty_pools()
 
 
 # Without quotation marks, which majors put differently.
@@ -204,8 +201,8 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("settings,error", REFUSED, ids=[error.split("(")[0][:40] for _, error in REFUSED])
-def test_what_does_not_start_is_foretold(rig, server, settings, error):
-    rig.settle(**settings)
+def test_what_does_not_start_is_foretold(shared_server, server, settings, error):
+    shared_server.configure(**settings)
     row = preflight(server)
     assert row["will_start"] is False and row["lands_in"] is None, row
     assert error in row["detail"].replace('"', "")
@@ -215,32 +212,32 @@ def test_what_does_not_start_is_foretold(rig, server, settings, error):
         server.start()
     for line in row["detail"].splitlines():
         assert line.split(":  ", 1)[-1] in str(failure.value)
-    rig.settle()
+    shared_server.configure()
     server.start()
 
 
-def test_unsupported_page_size_falls_back(rig, server):
-    rig.settle(huge_page_size="16MB")
+def test_unsupported_page_size_falls_back(shared_server, server):
+    shared_server.configure(huge_page_size="16MB")
     row = preflight(server)
     assert (row["will_start"], row["lands_in"], row["cause"], row["pages_needed"]) == (
         True, "base", "page_size_unsupported", None)
 
 
-def test_what_if_is_the_preflight_of_other_values(rig, server):
+def test_what_if_is_the_preflight_of_other_values(shared_server, server):
     server.needs_page_sizes()
     [row] = server.sql("SELECT * FROM hugepage_what_if(pg_size_bytes('200MB'), 300, pg_size_bytes('1GB'))")
-    rig.settle(shared_buffers="200MB", max_connections=300, huge_page_size="1GB")
+    shared_server.configure(shared_buffers="200MB", max_connections=300, huge_page_size="1GB")
     assert preflight(server).items() <= row.items()
     assert row["page_tables_base"] == pages(row["shared_memory"], BASE_PAGE) * 8 * 300
     assert row["page_tables_huge"] == 8 * 300
 
 
 @pytest.mark.parametrize("arguments,message", [
-    ("shared_buffers => 12", "It is a multiple of 8192 bytes from 131072 to"),
-    ("shared_buffers => 8192 * 100 + 1", "It is a multiple of 8192 bytes"),
-    ("shared_buffers => -1", "It is a multiple of 8192 bytes"),
-    ("max_connections => 0", "It is a number from 1 to 262143."),
-    ("max_connections => 262144", "It is a number from 1 to 262143."),
+    ("shared_buffers => 12", "It must be a multiple of 8192 bytes from 131072 to"),
+    ("shared_buffers => 8192 * 100 + 1", "It must be a multiple of 8192 bytes"),
+    ("shared_buffers => -1", "It must be a multiple of 8192 bytes"),
+    ("max_connections => 0", "It must be a number from 1 to 262143."),
+    ("max_connections => 262144", "It must be a number from 1 to 262143."),
     ("huge_page_size => 12345", "This machine has huge pages of 2097152, 1073741824 bytes."),
     ("huge_page_size => 0", "This machine has huge pages of"),
 ])
@@ -259,8 +256,8 @@ def test_largest_values(server):
     assert row["will_start"] is False and '"max_connections"' in row["detail"]
 
 
-def test_costs_no_more_than_two_bare_runs(server, stage):
-    bare = stage.cluster(**BASE)
+def test_costs_no_more_than_two_bare_runs(server, reserved_host):
+    bare = reserved_host.cluster(**BASE)
     program = [bare.install.bindir / "postgres", "-D", bare.data, "-C", "shared_memory_size_in_huge_pages"]
     session = server.connect()
 

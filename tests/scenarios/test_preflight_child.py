@@ -15,10 +15,10 @@ from harness.processes import alive, same_open_file, status
 
 
 @pytest.fixture
-def server(rig) -> Iterator[Cluster]:
-    """The server of the rig, in working order again after the test."""
-    yield rig.server
-    rig.restore()
+def server(shared_server) -> Iterator[Cluster]:
+    """The shared server, in working order again after the test."""
+    yield shared_server.server
+    shared_server.restore()
 
 
 def foretold(server: Cluster) -> dict:
@@ -27,12 +27,12 @@ def foretold(server: Cluster) -> dict:
 
 
 @pytest.fixture
-def stuck(rig, server) -> Iterator[Path]:
+def stuck(shared_server, server) -> Iterator[Path]:
     """A library whose loading never ends, so that the child does not."""
     library = server.root / "stuck.so"
     os.mkfifo(library)
     library.chmod(0o644)
-    rig.settle(shared_preload_libraries=str(library))
+    shared_server.configure(shared_preload_libraries=str(library))
     yield library
     library.unlink()
 
@@ -42,13 +42,14 @@ def children(pid: int) -> list[int]:
 
 
 def stubs(server: Cluster) -> list[Path]:
-    return list((server.data / "base" / "pgsql_tmp").glob("*"))
+    return list((server.data / "base" / "pgsql_tmp").glob("*hugepages.[0-9]*"))
 
 
 class Asking:
     """A session that asks for a preflight which does not end, and the child that it waits for."""
 
-    def __init__(self, server: Cluster, *before: str) -> None:
+    def __init__(self, server: Cluster, *before: str, waits: bool = False) -> None:
+        """`waits`: for its turn, so that there is no child yet."""
         self.session = server.connect()
         for statement in before:
             rows(self.session, statement)
@@ -57,7 +58,7 @@ class Asking:
         self.error: BaseException | None = None
         self.thread = threading.Thread(target=self._ask)
         self.thread.start()
-        self.child = until("the child to run", self._stuck_child)
+        self.child = None if waits else until("the child to run", self._stuck_child)
 
     def _stuck_child(self) -> int | None:
         """It has written its lock file and comes to the library."""
@@ -106,7 +107,7 @@ def test_terminated_backend_leaves_nothing(server, stuck):
     assert not stubs(server)
 
 
-def test_killed_backend_takes_the_child_along(rig, server, stuck):
+def test_killed_backend_takes_the_child_along(shared_server, server, stuck):
     asking = Asking(server)
     os.kill(asking.backend, 9)
     assert asking.end() is not None
@@ -115,33 +116,64 @@ def test_killed_backend_takes_the_child_along(rig, server, stuck):
     assert not stubs(server)
 
 
-def test_stop_of_the_server_takes_the_child_along(rig, server, stuck):
+def test_stop_of_the_server_takes_the_child_along(shared_server, server, stuck):
     asking = Asking(server)
     server.stop("immediate")
     assert asking.end() is not None
     until("the child to end", lambda: not alive(asking.child))
-    rig.settle()
+    shared_server.configure()
     server.start()
     assert not stubs(server)
 
 
 def test_child_has_nothing_of_ours(server, stuck):
-    """Neither descriptors nor environment, and no argument but the server's own."""
+    """No descriptors; the environment is the postmaster's."""
     asking = Asking(server, "SET application_name = 'LD_PRELOAD=evil'")
     descriptors = {fd.name: str(fd.readlink()) for fd in Path(f"/proc/{asking.child}/fd").iterdir()}
     assert descriptors.pop("0") == "/dev/null"
-    assert Path(descriptors.pop("2")).parent.parent.name == "pgsql_tmp"
+    assert "memfd:" in descriptors.pop("2")
     ours = [int(fd.name) for fd in Path(f"/proc/{asking.backend}/fd").iterdir()]
     assert not [name for number, name in descriptors.items() for our in ours
                 if same_open_file(asking.child, int(number), asking.backend, our)]
     assert not [name for name in descriptors.values() if name.startswith("socket:")]
-    environment = Path(f"/proc/{asking.child}/environ").read_bytes().rstrip(b"\0").split(b"\0")
-    assert sorted(environment) == [b"LC_ALL=C", b"PATH=/usr/bin:/bin"]
+    variables, ours = ({variable for variable in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+                        if variable and not variable.startswith((b"LC_ALL=", b"NOTIFY_SOCKET="))}
+                       for pid in (asking.child, server.postmaster))
+    assert variables == ours
+    assert b"LC_ALL=C" in Path(f"/proc/{asking.child}/environ").read_bytes().split(b"\0")
     assert status(asking.child)["PPid"] == str(asking.backend)
     [stub] = stubs(server)
     assert stub.stat().st_mode & 0o777 == 0o700
     server.sql("SELECT pg_cancel_backend(%s)", asking.backend)
     asking.end()
+
+
+def test_two_at_a_time(server, stuck):
+    """Others wait for their turn, which a cancel ends; a killed session gives its turn to the next."""
+    running = [Asking(server), Asking(server)]
+    waiting = [Asking(server, waits=True) for _ in range(4)]
+    waits = "SELECT count(*) AS sessions FROM pg_stat_activity WHERE wait_event = 'Extension' AND query LIKE '%%preflight%%'"
+    until("all to wait", lambda: server.sql(waits)[0]["sessions"] >= len(running + waiting))
+    assert not [asking for asking in waiting if children(asking.backend)]
+    assert len(stubs(server)) == len(running)
+    server.sql("SELECT pg_cancel_backend(%s)", waiting[0].backend)
+    assert isinstance(waiting[0].end(), psycopg2.errors.QueryCanceled)
+    server.sql("SELECT pg_terminate_backend(%s)", running[0].backend)
+    running[0].end()
+    until("one more to run", lambda: any(children(asking.backend) for asking in waiting[1:]))
+    assert len(stubs(server)) <= len(running)
+    for asking in [running[1], *waiting[1:]]:
+        server.sql("SELECT pg_cancel_backend(%s)", asking.backend)
+        asking.end()
+    assert not stubs(server)
+
+
+@pytest.mark.any_major
+def test_no_turn_until_the_deadline(server, stuck):
+    for _ in range(2):
+        Asking(server, "SET statement_timeout = '20s'")
+    [row] = server.sql("SELECT * FROM hugepage_preflight()")
+    assert (row["will_start"], row["lands_in"]) == (None, "unknown") and "longer than 10 s" in row["detail"]
 
 
 @pytest.mark.any_major

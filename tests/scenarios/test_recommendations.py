@@ -5,8 +5,9 @@ import math
 import pytest
 
 from harness.cluster import Cluster, rows
-from harness.kernel import main_mapping, meminfo, pool_numbers
+from harness.kernel import meminfo, pool_numbers
 from harness.processes import run
+from harness.smaps import main_mapping
 from harness.status import create_extension
 from harness.units import GB, KB, MB, pages
 

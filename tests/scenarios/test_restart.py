@@ -1,10 +1,10 @@
-"""Huge now, but not after the next start: pools lowered under a live server, and crashes that make it come true."""
+"""In huge pages now, but not after the next start: pools shrunk while the server runs, and crash restarts."""
 
 from harness.status import checked_status, create_extension
 from harness.units import MB
 
 
-def test_pool_lowered_under_a_live_server(new_cluster, pool):
+def test_pool_shrunk_while_running(new_cluster, pool):
     server = new_cluster()
     needed = server.pages_needed(2 * MB)
     borrowed = pool(2 * MB, needed)
@@ -34,8 +34,8 @@ def test_next_start_would_fail(new_cluster, pool):
     assert "could not map anonymous shared memory" in server.log()
 
 
-def test_surplus_pages_are_not_certain(new_cluster, pool):
-    """Landed by overcommit alone: the kernel may find such pages again, or not."""
+def test_surplus_pages_are_not_guaranteed(new_cluster, pool):
+    """In surplus pages only: the kernel may be able to allocate them again, or not."""
     server = new_cluster()
     needed = server.pages_needed(2 * MB)
     pool(2 * MB, 0, needed)
@@ -45,7 +45,7 @@ def test_surplus_pages_are_not_certain(new_cluster, pool):
 
 
 def test_pool_grown_after_the_start(new_cluster, pool):
-    """Nothing is missing any more: a restart is all that is left to do."""
+    """No pages are missing any more: only a restart is needed."""
     server = new_cluster()
     needed = server.pages_needed(2 * MB)
     borrowed = pool(2 * MB, 0)

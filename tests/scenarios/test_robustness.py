@@ -7,7 +7,7 @@ from harness.cluster import rows
 from harness.kernel import has_procmap_query, open_files
 from harness.processes import status_bytes
 from harness.status import checked_status, create_extension, steady
-from harness.trace import traced
+from harness.strace import traced
 from harness.units import GB, KB, MB
 
 CALLS = 10_000

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from harness import kernel, sidecar
+from harness import kernel, sidecar, smaps
+from harness.kernel import sysv_segments
 from harness.oracle import SysV, alert_log
 from harness.processes import run
 from harness.sidecar import OK, UNKNOWN, WARNING
 from harness.units import KB, MB, pages
-from harness.witness import segments
 
 pytestmark = pytest.mark.any_major
 
@@ -55,14 +55,14 @@ def test_clusters_that_are_down(new_cluster, pool, sized):
     borrowed.resize(before.held + sum(wanted.values()))
     for server in servers:
         server.start()
-        assert kernel.main_mapping(server.postmaster).page_size == HUGE
+        assert smaps.main_mapping(server.postmaster).page_size == HUGE
     # Up to PostgreSQL 18 its program counts one too many where the segment fills its pages.
     assert borrowed.numbers().available <= len(servers)
     out = sized(*data)
     for server in servers:
         need = out["needs"][str(server.data)]
         assert need["is_running"] and need["pages"] == need["held"]
-        assert need["pages"] == pages(kernel.main_mapping(server.postmaster).length, HUGE)
+        assert need["pages"] == pages(smaps.main_mapping(server.postmaster).length, HUGE)
 
 
 def test_a_cluster_as_debian_keeps_it(new_cluster, sized, tmp_path):
@@ -134,7 +134,7 @@ def test_what_runs_and_what_is_down_together(oracle, pool, new_cluster, sized):
     borrowed.resize(borrowed.numbers().held + 8 + out["needs"][str(server.data)]["pages"])
     oracle.instance("EMPTY", SysV(12 * MB, HUGE), SysV(3 * MB, HUGE))
     server.start()
-    assert kernel.main_mapping(server.postmaster).page_size == HUGE
+    assert smaps.main_mapping(server.postmaster).page_size == HUGE
     assert borrowed.numbers().available <= 1
     full.stop()
 
@@ -182,14 +182,14 @@ def test_explain_counts_as_the_script_does(oracle, pool, new_cluster, sized, tmp
     # A page too many for each of ten segments that fill theirs; the eleventh needs what it is given.
     assert script["one_page_too_many_for_each_segment"] == 10
     assert script["skipped_small_segments"] == 1
-    others = [size for size in segments().values() if size >= 32 * MB]
+    others = [size for size in sysv_segments().values() if size >= 32 * MB]
     assert script["of_segments_that_are_not_oracles"] == sum(math.floor(size / HUGE) + 1 for size in others)
     assert script["gives_up"] == (script["pages"] * HUGE < 100_000_000)
     release = re.match(r"(\d+)\.(\d+)", Path("/proc/sys/kernel/osrelease").read_text()).groups()
     assert script["knows_this_kernel"] == (".".join(release) in ("2.4", "2.6", "3.8", "3.10", "4.1", "4.14"))
     text = " ".join(sidecar.run("size", "--explain", "--running-only", "--state-dir", tmp_path).stdout.split())
-    assert f"hugepages_settings.sh would say {script['pages']} where this says" in text
-    assert "10 pages too many: it adds one to each segment" in text
+    assert f"hugepages_settings.sh would recommend {script['pages']} pages instead of" in text
+    assert "10 pages too many: it adds one page per segment" in text
 
 
 def test_formats(oracle, pool, tmp_path):

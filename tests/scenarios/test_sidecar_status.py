@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from harness import kernel, sidecar
+from harness import kernel, sidecar, smaps
 from harness.oracle import Instance, MappedFile, SysV, alert_log, automatic_memory, hugetlb_shm_group
 from harness.poll import until
+from harness.pool import hugetlbfs
+from harness.processes import children, memlock, page_tables
 from harness.sidecar import OK, UNKNOWN, USAGE
+from harness.smaps import BASE_PAGE, by_page_size, shared_mappings
 from harness.units import GB, KB, MB, pages
-from harness.witness import BASE, by_page_size, children, hugetlbfs, memlock, page_tables, shared
 
 pytestmark = pytest.mark.any_major
 
@@ -40,13 +42,13 @@ def told(tmp_path) -> Callable[..., dict[str, Any]]:
 
 def pages_for(instance: Instance, page_size: int = HUGE) -> int:
     """What the SGA takes of a pool if all of it goes there: each segment in whole pages."""
-    return sum(pages(size, page_size) for _name, _inode, size, _page_size in shared(instance.pmon))
+    return sum(pages(mapping.length, page_size) for mapping in shared_mappings(instance.pmon))
 
 
 def agree(row: dict[str, Any], instance: Instance, landed: str, **expected: Any) -> None:
     """The row is what root sees by hand of the instance's processes."""
     sizes = by_page_size(instance.pmon)
-    in_huge = sum(size for page_size, size in sizes.items() if page_size > BASE)
+    in_huge = sum(size for page_size, size in sizes.items() if page_size > BASE_PAGE)
     needed = pages_for(instance)
     limit = memlock(instance.pmon)
     assert row | {
@@ -80,10 +82,10 @@ def test_all_in_huge_pages(oracle, pool, told):
 def test_all_in_base_pages(oracle, pool, told, available, cause, missing):
     """12, 32 and 2 MB as in the seed, and a segment that does not fill its last page."""
     pool(HUGE, available)
-    instance = oracle.instance("EMPTY", SysV(12 * MB), SysV(32 * MB), SysV(HUGE - BASE), servers=2)
+    instance = oracle.instance("EMPTY", SysV(12 * MB), SysV(32 * MB), SysV(HUGE - BASE_PAGE), servers=2)
     if available == 0 and kernel.meminfo()["HugePages_Total"] > 0:
         cause = "pool_too_small"
-    agree(told("EMPTY"), instance, "none", cause=cause, pages_missing=missing - 1, page_size=BASE,
+    agree(told("EMPTY"), instance, "none", cause=cause, pages_missing=missing - 1, page_size=BASE_PAGE,
           evidence=["maps, page sizes asked of the kernel"])
 
 
@@ -111,8 +113,8 @@ def test_two_sizes_of_huge_pages(oracle, pool, told):
     instance = oracle.instance("BOTH", SysV(GB, GB, touch=False), SysV(16 * MB, HUGE), SysV(4 * MB))
     row = told("BOTH")
     sizes = by_page_size(instance.pmon)
-    assert sizes == {BASE: 4 * MB, HUGE: 16 * MB, GB: GB}
-    assert row["by_page_size"] == [{"page_size": size, "bytes": sizes[size]} for size in (BASE, HUGE, GB)]
+    assert sizes == {BASE_PAGE: 4 * MB, HUGE: 16 * MB, GB: GB}
+    assert row["by_page_size"] == [{"page_size": size, "bytes": sizes[size]} for size in (BASE_PAGE, HUGE, GB)]
     assert (row["landed"], row["in_huge_pages"], row["in_base_pages"]) == ("mixed", GB + 16 * MB, 4 * MB)
 
 
@@ -127,7 +129,7 @@ def test_a_file_on_hugetlbfs(oracle, pool, told):
 def test_automatic_memory_and_the_managed_global_area(oracle, pool, told):
     """Both have files ora_* in /dev/shm; only under AMM they are the SGA."""
     pool(HUGE, 0)
-    automatic = oracle.instance("AMM", SysV(BASE), *automatic_memory("AMM", 3, 4 * MB), servers=1)
+    automatic = oracle.instance("AMM", SysV(BASE_PAGE), *automatic_memory("AMM", 3, 4 * MB), servers=1)
     # PMON of the other has its SGA in segments, and a little of its own in files.
     managed = oracle.instance("MGA", SysV(12 * MB), *automatic_memory("MGA", 1, 2 * MB))
     row = told("AMM")
@@ -135,7 +137,7 @@ def test_automatic_memory_and_the_managed_global_area(oracle, pool, told):
     assert "MEMORY_TARGET" in row["message"] and "SGA_TARGET" in row["hint"]
     row = told("MGA")
     assert (row["landed"], row["shared_memory"], row["pages_needed"]) == ("none", 12 * MB, 6)
-    assert by_page_size(managed.pmon) == {BASE: 14 * MB}
+    assert by_page_size(managed.pmon) == {BASE_PAGE: 14 * MB}
     assert row["cause"] != "memory_target"
 
 
@@ -171,9 +173,9 @@ def test_beside_postgresql(oracle, pool, new_cluster, told):
     asm = oracle.instance("+ASM", SysV(2 * MB), kind="asm")
     agree(told("ORCL"), instance, "all", kind="oracle", pages_missing=0)
     agree(told("+ASM"), asm, "none", kind="asm")
-    for server, landed, page_size, cause in ((huge, "all", HUGE, None), (base, "none", BASE, "disabled"),
-                                             (sysv, "none", BASE, "sysv_shared_memory"), (gigantic, "all", GB, None)):
-        mapping = kernel.main_mapping(server.postmaster)
+    for server, landed, page_size, cause in ((huge, "all", HUGE, None), (base, "none", BASE_PAGE, "disabled"),
+                                             (sysv, "none", BASE_PAGE, "sysv_shared_memory"), (gigantic, "all", GB, None)):
+        mapping = smaps.main_mapping(server.postmaster)
         assert mapping.page_size == page_size
         row = told(server.data)
         assert {"kind": "postgresql", "landed": landed, "page_size": page_size, "cause": cause,
@@ -273,7 +275,7 @@ def write(instance: Instance, form: str, age: timedelta, setting: str = "TRUE") 
     if form == "11.2":
         text = alert_log.of_11_2(instance.pmon, 32 * MB, 30 * MB, setting=setting, age=age)
     else:
-        text = alert_log.of_19(instance.pmon, 16, 15, pages(2 * MB, BASE), setting=setting, age=age)
+        text = alert_log.of_19(instance.pmon, 16, 15, pages(2 * MB, BASE_PAGE), setting=setting, age=age)
     if form == "xml":
         log = instance.alert_log.parent.parent / "alert" / "log.xml"
         log.parent.mkdir()

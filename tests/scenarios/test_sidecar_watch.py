@@ -14,9 +14,9 @@ import pytest
 
 from harness import sidecar
 from harness.cluster import Cluster
-from harness.news import PRELOADED, await_worker
 from harness.oracle import SysV
 from harness.poll import until
+from harness.preloaded import PRELOADED, await_worker
 from harness.processes import run
 from harness.sidecar import CRITICAL, OK, UNKNOWN, USAGE, WARNING
 from harness.status import create_extension

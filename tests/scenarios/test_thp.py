@@ -3,7 +3,7 @@
 import pytest
 
 from harness.cluster import rows
-from harness.kernel import main_mapping
+from harness.smaps import main_mapping
 from harness.status import checked_status, create_extension
 from harness.units import MB
 

@@ -1,12 +1,13 @@
-"""hugepage_pools, hugepage_segments and its detail, beside sysfs and smaps read by hand."""
+"""hugepage_pools, hugepage_segments and its detail, compared with sysfs and smaps."""
 
 from pathlib import Path
 
 import pytest
 
 from harness.cluster import rows
-from harness.kernel import BASE_PAGE, main_mapping, meminfo, pool_numbers, shared_mappings
+from harness.kernel import meminfo, pool_numbers
 from harness.pool import pools
+from harness.smaps import BASE_PAGE, main_mapping, server_mappings
 from harness.status import create_extension
 from harness.units import KB, MB
 
@@ -49,24 +50,24 @@ def test_segments(new_cluster, pool, landed_in):
     ours = rows(session, "SELECT * FROM hugepage_segments")
     detail = rows(session, "SELECT * FROM hugepage_segments_detail()")
     backend = session.info.backend_pid
-    witness = main_mapping(backend)
+    kernel = main_mapping(backend)
     [main] = [row for row in ours if row["segment"] == "main"]
     assert (main["mapping"], main["size"], main["page_size"], main["landed_in"]) == (
-        witness.short_name, witness.length, witness.page_size, landed_in)
+        kernel.short_name, kernel.length, kernel.page_size, landed_in)
     [interlock] = [row for row in ours if row["segment"] == "interlock"]
     assert interlock["mapping"].startswith("SYSV")
     assert (interlock["size"], interlock["page_size"], interlock["landed_in"]) == (BASE_PAGE, BASE_PAGE, "base")
     assert sorted(row["size"] for row in ours if row["segment"] != "dynamic") == (
-        sorted(mapping.length for mapping in shared_mappings(backend)))
+        sorted(mapping.length for mapping in server_mappings(backend)))
     [main_detail] = [row for row in detail if row["segment"] == "main"]
     assert (main_detail["size"], main_detail["resident"], main_detail["thp_mapped"]) == (
-        witness.length, witness.resident, witness.pmd_mapped)
-    assert main_detail["hugetlb"] == (witness.resident if landed_in == "hugetlb" else 0)
+        kernel.length, kernel.resident, kernel.pmd_mapped)
+    assert main_detail["hugetlb"] == (kernel.resident if landed_in == "hugetlb" else 0)
     assert {row["segment"] for row in detail} == {row["segment"] for row in ours}
 
 
 def test_dynamic_segments(new_cluster):
-    """Every backend has the control segment of dynamic shared memory mapped, at least."""
+    """Every backend maps at least the control segment of dynamic shared memory."""
     server = create_extension(new_cluster(dynamic_shared_memory_type="posix").start())
     session = server.connect()
     maps = Path(f"/proc/{session.info.backend_pid}/maps").read_text().splitlines()

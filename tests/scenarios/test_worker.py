@@ -1,4 +1,4 @@
-"""The worker: it warns before the loss, says a thing once, and is no burden."""
+"""The worker: it warns before a loss, logs each event once, and blocks nothing."""
 
 import os
 import signal
@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from harness.cgroup import Cgroup
-from harness.news import PRELOADED, WATCHED, await_worker, events, history, looks, messages, said, worker
 from harness.poll import until
+from harness.preloaded import PRELOADED, WATCHED, await_samples, await_worker, events, history, worker
 from harness.processes import alive
+from harness.server_log import logged, messages
 from harness.status import assert_hint_is_exact, checked_status, create_extension
-from harness.trace import traced
+from harness.strace import traced
 from harness.units import MB
 
 LOSES = "^the next start would lose huge pages \\(also after a crash\\)$"
@@ -21,8 +22,8 @@ CAPPED = "^a cgroup allows fewer huge pages than shared memory uses$"
 UNCAPPED = "^the cgroup allows all huge pages of shared memory again$"
 
 
-def test_pool_shrunk_while_running(new_cluster, pool):
-    """Warned of at the next look, once, whatever becomes of the worker; the end of it is said once; the hint is exact."""
+def test_warn_once_when_the_pool_shrinks(new_cluster, pool):
+    """The next sample warns, once, also if the worker is replaced; recovery is logged once; the hint is exact."""
     server = new_cluster(**WATCHED)
     needed = server.pages_needed(2 * MB)
     borrowed = pool(2 * MB, needed)
@@ -30,28 +31,28 @@ def test_pool_shrunk_while_running(new_cluster, pool):
     pid = await_worker(server)
     with traced(pid, "openat") as trace:
         borrowed.resize(0)
-        until("the warning", lambda: said(server, LOSES, "WARNING"))
+        until("the warning", lambda: logged(server, LOSES, "WARNING"))
         # A look that had begun before, and the one that warns.
         assert len(trace.lines('"/proc/meminfo"')) <= 2
     checked_status(server, verdict="warning", landed_in="hugetlb", restart_outlook="base", generation=1)
-    looks(server, 3)
+    await_samples(server, 3)
     server.sql("SELECT pg_terminate_backend(%s)", pid)
     pid = await_worker(server, other_than=pid)
-    looks(server, 3)
-    [warning] = said(server, LOSES)
+    await_samples(server, 3)
+    [warning] = logged(server, LOSES)
     assert f"Next start: only 0 of the {needed} pages of 2 MB needed are guaranteed." in warning.detail
     assert events(server) == [("start", "hugetlb", False), ("change", "hugetlb", True)]
 
     borrowed.resize(needed)
-    until("the recovery", lambda: said(server, AGAIN, "LOG"))
-    looks(server, 3)
-    assert len(said(server, AGAIN)) == 1 and len(said(server, LOSES)) == 1
+    until("the recovery", lambda: logged(server, AGAIN, "LOG"))
+    await_samples(server, 3)
+    assert len(logged(server, AGAIN)) == 1 and len(logged(server, LOSES)) == 1
     assert events(server)[2:] == [("change", "hugetlb", False)]
     assert_hint_is_exact(server, warning.hint, borrowed)
 
 
-def test_cgroup_limit_lowered_while_running(new_cluster, pool, cgroup):
-    """Both kinds: on what may be reserved, which the next start needs, and on what may be touched, which kills now."""
+def test_warn_when_a_cgroup_limit_is_lowered(new_cluster, pool, cgroup):
+    """Both kinds: rsvd.max, which the next start needs, and max, which kills processes now."""
     server, wide, narrow = new_cluster(**WATCHED), cgroup(), cgroup()
     needed = server.pages_needed(2 * MB)
     pool(2 * MB, needed)
@@ -65,15 +66,15 @@ def test_cgroup_limit_lowered_while_running(new_cluster, pool, cgroup):
         group.join(pid)
 
     def assert_warned(group: Cgroup, warned: str, over: str, end: Callable[[], None]) -> None:
-        until("the warning", lambda: said(server, warned, "WARNING"))
-        looks(server, 2)
-        [warning] = said(server, warned)
+        until("the warning", lambda: logged(server, warned, "WARNING"))
+        await_samples(server, 2)
+        [warning] = logged(server, warned)
         assert str(group.directory) in warning.hint
         assert warning.hint == checked_status(server)["hint"]
         end()
-        until("the recovery", lambda: said(server, over, "LOG"))
-        looks(server, 2)
-        assert len(said(server, warned)) == 1 and len(said(server, over)) == 1
+        until("the recovery", lambda: logged(server, over, "LOG"))
+        await_samples(server, 2)
+        assert len(logged(server, warned)) == 1 and len(logged(server, over)) == 1
 
     # The kernel lowers no rsvd.max below its usage, so the server moves to where it is lower.
     move(narrow)
@@ -84,8 +85,8 @@ def test_cgroup_limit_lowered_while_running(new_cluster, pool, cgroup):
     assert history(server)[-2]["detail"] == "threats from none to cgroup_limit"
 
 
-def test_configuration_changed_on_disk(new_cluster, pool):
-    """What the next start would lose or refuse is warned of without a reload."""
+def test_warn_when_the_configuration_on_disk_changes(new_cluster, pool):
+    """Warns without a reload if the next start would lose huge pages or fail."""
     server = new_cluster(**WATCHED)
     pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start())
@@ -95,26 +96,26 @@ def test_configuration_changed_on_disk(new_cluster, pool):
         ({"huge_pages": True}, "^the next start would fail with the configuration on disk$"),
     ):
         server.conf(**change)
-        until("the warning", lambda: said(server, warned, "WARNING"))
-    looks(server, 2)
+        until("the warning", lambda: logged(server, warned, "WARNING"))
+    await_samples(server, 2)
     # From safe to lost is a loss; from lost to failing there is nothing more to lose.
     assert events(server)[1:] == [("change", "hugetlb", True), ("change", "hugetlb", False)]
     server.conf(shared_buffers="128MB", huge_pages="try")
-    until("the recovery", lambda: said(server, AGAIN, "LOG"))
-    looks(server, 2)
+    until("the recovery", lambda: logged(server, AGAIN, "LOG"))
+    await_samples(server, 2)
     assert [message.level for message in messages(server.log())] == ["LOG", "WARNING", "WARNING", "LOG"]
     checked_status(server, verdict="ok", restart_outlook="hugetlb")
 
 
-def test_killed(new_cluster, pool):
-    """With TERM it comes back and repeats nothing; with KILL the server restarts, as for any of its processes."""
+def test_restart_the_worker(new_cluster, pool):
+    """After TERM it starts again and repeats no warning; after KILL the server restarts, as for any of its processes."""
     server = new_cluster(**WATCHED)
     pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start())
     first = await_worker(server)
     os.kill(first, signal.SIGTERM)
     second = await_worker(server, other_than=first)
-    looks(server, 2)
+    await_samples(server, 2)
     assert len(messages(server.log())) == 1 and len(history(server)) == 1
     os.kill(second, signal.SIGKILL)
     until("the crash to be noticed", lambda: "reinitializing" in server.log())
@@ -125,8 +126,8 @@ def test_killed(new_cluster, pool):
     assert [message.level for message in messages(server.log())] == ["LOG", "LOG"]
 
 
-def test_reload(new_cluster):
-    """A reload that changes a setting is recorded, another one is not; with sample_interval 0 as well."""
+def test_record_a_reload(new_cluster):
+    """A reload is recorded only if it changes a setting of the extension; also with sample_interval = 0."""
     server = create_extension(new_cluster(**PRELOADED, huge_pages=False).start())
     await_worker(server)
 
@@ -166,9 +167,9 @@ def test_reload(new_cluster):
         await_worker(server)
 
 
-def test_stands_in_nobodys_way(new_cluster):
-    """Seen in pg_stat_activity, in no database; it lets databases be dropped, also while it does not look, and a server
-    stop; nothing of it is left behind when the postmaster is killed."""
+def test_block_nothing(new_cluster):
+    """pg_stat_activity shows it without a database. DROP DATABASE and a stop of the server do not wait for it, and it
+    ends when the postmaster is killed."""
     server = new_cluster(**PRELOADED).start()
     pid = await_worker(server)
     [row] = server.sql("SELECT datname, backend_type FROM pg_stat_activity WHERE pid = %s", pid)
@@ -189,8 +190,8 @@ def test_stands_in_nobodys_way(new_cluster):
 
 
 @pytest.mark.any_major
-def test_history_that_cannot_be_kept(new_cluster, pool):
-    """Nothing is repeated without a record: with a file that can't be written, and without a history."""
+def test_warn_once_without_a_history(new_cluster, pool):
+    """No warning is repeated if the history file is not writable or the history is off."""
     server = new_cluster(**WATCHED)
     needed = server.pages_needed(2 * MB)
     borrowed = pool(2 * MB, needed)
@@ -202,10 +203,10 @@ def test_history_that_cannot_be_kept(new_cluster, pool):
     at = len(server.log())
     server.start()
     pid = await_worker(server)
-    looks(server, 2)
+    await_samples(server, 2)
     server.sql("SELECT pg_terminate_backend(%s)", pid)
     await_worker(server, other_than=pid)
-    looks(server, 2)
+    await_samples(server, 2)
     found = [(message.level, message.text.split(" \"")[0]) for message in messages(server.log()[at:])]
     assert found == [("WARNING", "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages"),
                      ("LOG", "could not open history file")]
@@ -218,9 +219,9 @@ def test_history_that_cannot_be_kept(new_cluster, pool):
     server.start()
     pid = await_worker(server)
     borrowed.resize(0)
-    until("the warning", lambda: said(server, LOSES, "WARNING"))
+    until("the warning", lambda: logged(server, LOSES, "WARNING"))
     server.sql("SELECT pg_terminate_backend(%s)", pid)
     await_worker(server, other_than=pid)
-    looks(server, 2)
+    await_samples(server, 2)
     assert [message.level for message in messages(server.log()[at:])] == ["LOG", "WARNING"]
     assert (server.data / "pg_hugepages.history").read_bytes() == kept and history(server) == []

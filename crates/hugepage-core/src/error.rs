@@ -1,25 +1,33 @@
-//! Why something could not be read: always with the path and the operation.
+//! Why a file could not be read, always with the path and the operation.
 
 use std::io;
 use std::path::PathBuf;
 
-/// A file of the kernel that did not give its answer.
+/// A file that could not be read or parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The operating system refused; `operation` is a verb ("open", "read", "list").
     #[error("could not {operation} \"{}\": {}", path.display(), os_message(source))]
     Io {
-        /// What was tried.
+        /// The operation.
         operation: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
         /// The operating system's reason.
         source: io::Error,
     },
-    /// The file was read, and does not say what it should.
+    /// The program does not open it, whoever runs it: it is not a plain file, or not one that the server's user may read.
+    #[error("refused to read \"{}\": {why}", path.display())]
+    Refused {
+        /// Which file.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
+    /// The file was read, but its content is not valid.
     #[error("could not understand \"{}\": {problem}", path.display())]
     Content {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         problem: String,
@@ -27,7 +35,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// Whether the file or directory simply is not there.
+    /// Whether the file or directory does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }

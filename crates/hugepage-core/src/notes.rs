@@ -1,8 +1,8 @@
-//! What could not be read and why, collected beside the answer instead of failing it.
+//! What could not be read and why, collected beside the answer, which is returned all the same.
 
 use crate::ReadError;
 
-/// Notes for people, one sentence each, none twice.
+/// Notes for users, one sentence each, without repetitions.
 #[derive(Debug, Default)]
 pub struct Notes(Vec<String>);
 

@@ -63,6 +63,8 @@ pub struct StatusRow {
     pub outlook: Outlook,
     /// The pool that the host should have.
     pub recommended: Option<Pages>,
+    /// What the restart after a crash of one process would get; `None` for Oracle, which does not restart itself.
+    pub crash_outlook: Option<Outlook>,
 }
 
 impl From<&Status> for StatusRow {
@@ -104,6 +106,7 @@ impl StatusRow {
             page_tables: facts.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables),
             outlook: status.outlook,
             recommended: status.recommended,
+            crash_outlook: status.crash_outlook(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Types that say what a number is, so that bytes, pages and page sizes can't be mixed up.
+//! Types for numbers with a unit, so that bytes, pages and page sizes are not confused.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -35,7 +35,7 @@ impl Bytes {
 }
 
 impl fmt::Display for Bytes {
-    /// For people: a unit that divides the size, else the largest one of which there are at least ten.
+    /// As users read it: in a unit that divides the size, else in the largest unit that gives at least ten.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (unit, name) in [(GIB, "GB"), (MIB, "MB"), (KIB, "kB")] {
             if self.0 >= unit && self.0.is_multiple_of(unit) && self.0 / unit < 10_240 {
@@ -53,7 +53,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A number of pages of a size that is said elsewhere.
+/// A number of pages, whose size is given elsewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pages(pub u64);
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use hugepage_core::advise::{hint, host, message};
 use hugepage_core::assess::{Severity, Sizing};
 use hugepage_core::collect::instances::{Survey, survey};
+use hugepage_core::metrics::MetricsSnapshot;
 use hugepage_core::read::Root;
 use hugepage_core::{PageSize, Pages};
 
@@ -166,5 +167,37 @@ fn thirty_six_thousand_pages_on_48_gb() {
     for instance in &survey.instances {
         let (message, hint) = (message(&instance.status), hint(&instance.status));
         assert!(!hint.unwrap_or_default().contains("nr_hugepages=36"), "{}: {message}", instance.name);
+    }
+}
+
+/// Any user may call a process `ora_pmon_FAKE` and give it shared memory: it is listed, and changes nothing.
+#[test]
+fn who_does_not_count_changes_nothing() {
+    let farm = Farm::new(9216, 0);
+    farm.runs(100, "FULL", FULL);
+    farm.runs(300, "EMPTY", EMPTY);
+    let (before, sizings_before) = farm.look();
+    let said = |survey: &Survey, sizings: &[Sizing]| {
+        let recommended: Vec<_> =
+            host::recommendations(survey, sizings).into_iter().map(|one| one.recommendation.command).collect();
+        (recommended, MetricsSnapshot::from(survey).instances.len(), host::verdict(survey, sizings).0)
+    };
+    farm.runs(400, "FAKE", LARGE);
+    for pid in [400, 401] {
+        farm.write(
+            &format!("proc/{pid}/status"),
+            "Name:\tx\nPPid:\t1\nUid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\nVmPTE:\t8192 kB\n",
+        );
+    }
+    let (survey, sizings) = farm.look();
+    assert_eq!(sizings, sizings_before);
+    assert_eq!(said(&survey, &sizings), said(&before, &sizings_before));
+    let fake = &survey.instances[2];
+    assert_eq!((fake.name.as_str(), fake.not_counted.as_deref()), ("FAKE", Some("runs as uid 1000")));
+    assert!(!fake.counts() && fake.status.missing.is_some());
+    let (_, text) = host::verdict(&survey, &sizings);
+    assert!(text.starts_with("1 of 2 instances are in huge pages (1 more not counted)"), "{text}");
+    for (one, same) in survey.counted().zip(&before.instances) {
+        assert_eq!((&one.name, message(&one.status)), (&same.name, message(&same.status)));
     }
 }

@@ -67,6 +67,30 @@ fn no_circle_of_files_in_the_sidecar() {
 }
 
 #[test]
+fn type_names_are_unique_in_the_workspace() {
+    let mut places: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for directory in ["src", "../hugepage-sidecar/src", "../../src"] {
+        for path in rust_files(Path::new(directory)) {
+            for line in fs::read_to_string(&path).unwrap().lines() {
+                // Associated types are indented, and named by the trait.
+                let line =
+                    line.strip_prefix("pub").map_or(line, |rest| rest.trim_start_matches(|c| c != ' ').trim_start());
+                let Some(rest) =
+                    ["struct ", "enum ", "trait ", "type "].iter().find_map(|word| line.strip_prefix(word))
+                else {
+                    continue;
+                };
+                let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
+                places.entry(name.to_owned()).or_default().push(path.clone());
+            }
+        }
+    }
+    assert!(places.len() > 200, "the types are found");
+    places.retain(|_, places| places.len() > 1);
+    assert_eq!(places, BTreeMap::new());
+}
+
+#[test]
 fn circles_and_reexports_are_seen() {
     let tree = tempfile::tempdir().unwrap();
     for (path, text) in [
@@ -281,4 +305,11 @@ fn tree(tokens: &[String], mut at: usize, prefix: &[String], found: &mut Vec<Seg
     }
     found.push(path);
     at
+}
+
+/// All source files below `directory`.
+fn rust_files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries.flat_map(|path| if path.is_dir() { rust_files(&path) } else { vec![path] });
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
 }

@@ -5,60 +5,68 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use hugepage_core::read::Root;
 
-use crate::commands::apply::Apply;
-use crate::commands::capture::Capture;
-use crate::commands::oracle::OracleCommand;
-use crate::commands::report::Report;
-use crate::commands::{check, metrics, size, status, watch};
+use crate::commands::{apply, capture, check, metrics, oracle, report, size, status, watch};
+use crate::exit::Exit;
 
-/// Huge pages of a whole host: every PostgreSQL and Oracle instance on it, what they have and what they need.
+/// Report the huge pages of a host: what every PostgreSQL and Oracle instance has and what it needs.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
 pub struct Cli {
-    /// Read another host's files from DIR, as `capture` wrote them, instead of this host's /proc, /sys and /etc.
-    #[arg(long, global = true, value_name = "DIR", value_parser = tree)]
+    /// Read the files of another host from DIR, written by `capture`, instead of /proc, /sys and /etc.
+    #[arg(long, global = true, value_name = "DIR", value_parser = captured_host)]
     root: Option<PathBuf>,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
-    pub command: Command,
+    command: Command,
 }
 
-/// What to do.
+/// A command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// A row for each instance, the pools, and one verdict
-    Status(status::Options),
-    /// The right size of every pool, for what runs and for what is down but configured
-    Size(size::Options),
-    /// One line and an exit status, for monitoring systems
-    Check(check::Options),
-    /// Look again and again: log what is lost and what would be, keep the history, write files
-    Watch(watch::Options),
-    /// The same as OpenMetrics text, for node_exporter's textfile collector and the like
-    Metrics(metrics::Options),
-    /// Write all of it as one page for a browser, with pictures and the history
-    Report(Report),
-    /// Set a pool of huge pages, or leave it as it was if the kernel does not give all of them
-    Apply(Apply),
-    /// Copy the files that answers come from, without secrets, to be examined elsewhere with --root
-    Capture(Capture),
-    /// Files that an Oracle Database reads, and the SQL for it
+    /// Show every instance, the pools, and one verdict
+    Status(status::StatusOptions),
+    /// Show the recommended size of every pool, for running and for stopped servers
+    Size(size::SizeOptions),
+    /// Print one line and set the exit status, for monitoring systems
+    Check(check::CheckOptions),
+    /// Monitor continuously: log losses and risks, keep the history, write files
+    Watch(watch::WatchOptions),
+    /// Print metrics as OpenMetrics text, for node_exporter's textfile collector
+    Metrics(metrics::MetricsOptions),
+    /// Write an HTML report with charts and the history
+    Report(report::ReportOptions),
+    /// Set the size of a pool; restore it if the kernel does not provide all pages
+    Apply(apply::ApplyOptions),
+    /// Copy the files that were read, without secrets, for analysis elsewhere with --root
+    Capture(capture::CaptureOptions),
+    /// Write files for Oracle Database, and print the SQL that reads them
     #[command(subcommand)]
-    Oracle(OracleCommand),
+    Oracle(oracle::OracleCommand),
 }
 
 impl Cli {
-    /// The host to look at.
-    pub fn root(&self) -> Root {
-        self.root.as_ref().map_or_else(Root::live, Root::at)
+    /// Runs the command. An error means that the command could not do its work.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let root = self.root.as_ref().map_or_else(Root::live, Root::at);
+        match &self.command {
+            Command::Status(options) => status::run(&root, options),
+            Command::Size(options) => size::run(&root, options),
+            Command::Check(options) => check::run(&root, options),
+            Command::Watch(options) => watch::run(&root, options),
+            Command::Metrics(options) => metrics::run(&root, options),
+            Command::Report(options) => report::run(&root, options),
+            Command::Apply(options) => apply::run(&root, options),
+            Command::Capture(options) => capture::run(&root, options),
+            Command::Oracle(command) => oracle::run(&root, command),
+        }
     }
 }
 
-/// A directory that a capture may have made.
-fn tree(text: &str) -> Result<PathBuf, String> {
+/// A directory that looks like a captured host.
+fn captured_host(text: &str) -> Result<PathBuf, String> {
     let directory = PathBuf::from(text);
     match directory.join("proc").is_dir() {
         true => Ok(directory),
-        false => Err("it is no tree of a host's files, for it has no directory proc".to_owned()),
+        false => Err("not a captured host: no proc directory".to_owned()),
     }
 }

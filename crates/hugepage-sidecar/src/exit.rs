@@ -1,5 +1,4 @@
-//! Exit statuses, as monitoring plugins have them (Monitoring Plugins Development Guidelines), and sysexits(3)'s for a
-//! wrong call.
+//! Exit statuses of monitoring plugins (Monitoring Plugins Development Guidelines), and EX_USAGE of sysexits(3).
 
 use std::process::ExitCode;
 
@@ -10,32 +9,32 @@ use hugepage_core::collect::instances::{Instance, Survey};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit(u8);
 
-/// All is well.
+/// No problem was found.
 pub const OK: Exit = Exit(0);
-/// Something is lost, or will be.
+/// Huge pages are lost, or will be.
 pub const WARNING: Exit = Exit(1);
-/// A server is in danger.
+/// A server would fail, or is at risk.
 pub const CRITICAL: Exit = Exit(2);
-/// It could not be found out, or what was asked for could not be done.
+/// The state could not be determined, or the command failed.
 pub const UNKNOWN: Exit = Exit(3);
-/// A wrong call (`EX_USAGE`).
+/// Wrong usage (`EX_USAGE`).
 pub const USAGE: Exit = Exit(64);
 
-/// Of what was seen: the gravest verdict; unknown if that is the worst and something could not be seen.
-pub fn of(survey: &Survey) -> Exit {
-    let gravest = survey.instances.iter().map(|instance| instance.status.verdict().0).max();
+/// The worst verdict of the instances that count; unknown if no verdict is worse than notice and an instance could not be inspected.
+pub fn of_survey(survey: &Survey) -> Exit {
+    let worst = survey.counted().map(|instance| instance.status.verdict().0).max();
     let hidden = |instance: &Instance| instance.landed().is_hidden();
-    match gravest {
+    match worst {
         Some(Severity::Critical) => CRITICAL,
         Some(Severity::Warning) => WARNING,
-        // Without /proc nothing is seen at all.
-        _ if survey.meminfo.is_none() || survey.processes_are_hidden || survey.instances.iter().any(hidden) => UNKNOWN,
+        // Without /proc no instance can be found.
+        _ if survey.meminfo.is_none() || survey.processes_are_hidden || survey.counted().any(hidden) => UNKNOWN,
         _ => OK,
     }
 }
 
 impl Exit {
-    /// As monitoring plugins say it.
+    /// The name that monitoring plugins print.
     pub const fn name(self) -> &'static str {
         match self.0 {
             0 => "OK",

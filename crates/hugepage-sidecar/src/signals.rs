@@ -1,4 +1,4 @@
-//! Being told to end: the work looks for it between two steps, puts back what it has changed, and only then ends.
+//! Termination signals: a command checks for them between two steps, undoes its changes, and then ends.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -10,12 +10,12 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
 
-/// Whether a signal has come that would have ended this program.
+/// Records that a termination signal was received.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// From here on such signals are noted and do nothing else.
+    /// Catches termination signals from now on.
     pub fn catch() -> io::Result<Self> {
         let interrupt = Self::default();
         for signal in [SIGHUP, SIGINT, SIGTERM] {
@@ -24,18 +24,18 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Whether one has come.
-    pub fn came(&self) -> bool {
+    /// Whether a signal was received.
+    pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Waits, and is woken by a signal that would have ended this program.
+/// A timer that a termination signal interrupts.
 #[derive(Debug)]
-pub struct Alarm(UnixStream);
+pub struct SignalTimer(UnixStream);
 
-impl Alarm {
-    /// From here on such signals wake and do nothing else.
+impl SignalTimer {
+    /// Catches termination signals from now on.
     pub fn new() -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         for signal in [SIGHUP, SIGINT, SIGTERM] {
@@ -44,9 +44,9 @@ impl Alarm {
         Ok(Self(ours))
     }
 
-    /// Waits for so long; whether a signal has come.
+    /// Waits for `time`; returns whether a signal was received.
     pub fn wait(&mut self, time: Duration) -> io::Result<bool> {
-        // Zero would be forever.
+        // Zero would wait forever.
         self.0.set_read_timeout(Some(time.max(Duration::from_millis(1))))?;
         match self.0.read(&mut [0]) {
             Ok(_) => Ok(true),

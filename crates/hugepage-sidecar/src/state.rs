@@ -1,29 +1,29 @@
-//! What this program keeps on a host between its runs.
+//! Files that this program keeps on a host between its runs.
 
 use std::path::{Path, PathBuf};
 
 use hugepage_core::collect::instances::{Instance, InstanceKind};
-use hugepage_core::history::record::InstanceIdentity as Whose;
+use hugepage_core::history::record::InstanceIdentity;
 
-/// Where it keeps that.
+/// The default directory of these files.
 pub const DIRECTORY: &str = "/var/lib/hugepage-sidecar";
 
-/// The history of one instance: `postgresql-var-lib-postgresql-15-main.history`. Whatever could not stand in the name of a
-/// file is a hyphen there, so that two instances may share a file in theory; each record says whose it is.
-pub fn history(directory: &Path, kind: &str, name: &str) -> PathBuf {
+/// The history file of one instance: `postgresql-var-lib-postgresql-15-main.history`. Characters that a file name cannot
+/// have become hyphens. Two instances could share a file, so each record names its instance.
+pub fn history_file(directory: &Path, kind: &str, name: &str) -> PathBuf {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+') { c } else { '-' };
     let name: String = name.trim_matches('/').chars().map(plain).collect();
-    // The kernel takes names of 255 bytes (NAME_MAX); of a longer one the end tells more than the beginning.
+    // File names have at most 255 bytes (NAME_MAX); the end of a long path is more specific than its beginning.
     let tail = &name[name.len().saturating_sub(200)..];
     directory.join(format!("{kind}-{tail}.history"))
 }
 
-/// Who the records of an instance on `machine` speak of. An Oracle instance stays what it is when it moves to another
+/// Identity that the records of an instance on `machine` speak of. An Oracle instance stays what it is when it moves to another
 /// ORACLE_HOME, as patches make it do.
-pub fn whose(instance: &Instance, machine: String) -> Whose {
+pub fn instance_identity(instance: &Instance, machine: String) -> InstanceIdentity {
     let major = instance.version.as_deref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     let directory = instance.directory.clone().filter(|_| instance.kind == InstanceKind::PostgreSql);
-    Whose {
+    InstanceIdentity {
         machine,
         directory: directory.unwrap_or_else(|| instance.name.clone()),
         system_identifier: instance.system_identifier.clone().unwrap_or_else(|| instance.name.clone()),
@@ -36,12 +36,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_one_file_in_that_directory() {
-        let of = |kind, name: &str| history(Path::new("/s"), kind, name).to_string_lossy().into_owned();
+    fn name_history_files() {
+        let of = |kind, name: &str| history_file(Path::new("/s"), kind, name).to_string_lossy().into_owned();
         assert_eq!(of("postgresql", "/var/lib/postgresql/15/main"), "/s/postgresql-var-lib-postgresql-15-main.history");
         assert_eq!(of("asm", "+ASM1"), "/s/asm-+ASM1.history");
         assert_eq!(of("postgresql", "/a/../..//é\n"), "/s/postgresql-a-..-..----.history");
-        let long = history(Path::new("/s"), "postgresql", &"/long".repeat(100));
+        let long = history_file(Path::new("/s"), "postgresql", &"/long".repeat(100));
         assert!(long.file_name().unwrap().len() <= 255);
     }
 }

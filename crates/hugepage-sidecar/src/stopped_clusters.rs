@@ -1,9 +1,8 @@
-//! PostgreSQL clusters that are configured on this host and do not run: where they are, and what their own program says
-//! that they need.
+//! PostgreSQL clusters that are configured on this host and not running: their locations, and the huge pages that
+//! `postgres -C` reports for them.
 
 use std::collections::BTreeSet;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,68 +12,72 @@ use hugepage_core::Notes;
 use hugepage_core::Pages;
 use hugepage_core::collect::instances::{Survey, asked_of};
 use hugepage_core::collect::stopped_databases::{StoppedDatabase, Wants};
+use hugepage_core::read::instance_files::limit;
 use hugepage_core::read::postgresql_conf::Configuration;
-use hugepage_core::read::{Root, postmaster_opts};
+use hugepage_core::read::{InstanceFiles, Root, postmaster_opts};
 
-/// A program that answers takes hundredths of a second.
-const DEADLINE: Duration = Duration::from_secs(20);
+/// Timeout of `postgres -C`, which usually takes hundredths of a second.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The clusters of Debian's and Red Hat's places, of systemd units, and of `given`, that do not run.
+/// The stopped clusters in the directories of Debian and Red Hat, in systemd units, and in `given`.
 pub fn clusters(root: &Root, survey: &Survey, given: &[PathBuf], notes: &mut Notes) -> Vec<StoppedDatabase> {
-    let running: BTreeSet<PathBuf> = survey
-        .instances
-        .iter()
-        .filter_map(|instance| Some(real(root, Path::new(instance.directory.as_deref()?))))
-        .collect();
+    let running: BTreeSet<String> =
+        survey.instances.iter().filter_map(|instance| Some(canonical(root, instance.directory.as_deref()?))).collect();
     let mut seen = BTreeSet::new();
-    let mut found = Vec::new();
-    for place in given.iter().map(|directory| Place::of(directory)).chain(places(root, notes)) {
-        let directory = real(root, &place.data);
-        let is_cluster = root.exists(&format!("{}/PG_VERSION", place.data.display()));
-        if given.contains(&place.data) && !is_cluster {
-            notes.add(format!("\"{}\" is no data directory of PostgreSQL: it has no PG_VERSION", place.data.display()));
+    let mut stopped = Vec::new();
+    for cluster in given.iter().map(|directory| ClusterPaths::of(directory)).chain(candidates(root, notes)) {
+        let data = cluster.data.to_string_lossy();
+        let directory = canonical(root, &data);
+        let is_cluster = InstanceFiles::of_owner(root, &data).exists(&format!("{data}/PG_VERSION"));
+        if given.contains(&cluster.data) && !is_cluster {
+            notes.add(format!("\"{}\" is not a PostgreSQL data directory: no PG_VERSION", cluster.data.display()));
         }
         if is_cluster && !running.contains(&directory) && seen.insert(directory) {
-            found.push(look(root, &place, notes));
+            stopped.push(inspect(root, &cluster, notes));
         }
     }
-    found
+    stopped
 }
 
-/// A cluster's directories.
+/// The files of a cluster.
 #[derive(Debug)]
-struct Place {
+struct ClusterPaths {
     data: PathBuf,
-    /// Where its configuration file is, if that is not in the data directory.
+    /// The configuration file, if it is not in the data directory.
     config: Option<PathBuf>,
 }
 
-impl Place {
+impl ClusterPaths {
     fn of(data: &Path) -> Self {
         Self { data: data.to_owned(), config: None }
     }
 }
 
-fn real(root: &Root, directory: &Path) -> PathBuf {
-    std::fs::canonicalize(root.path(&directory.to_string_lossy())).unwrap_or_else(|_| directory.to_owned())
+fn canonical(root: &Root, directory: &str) -> String {
+    InstanceFiles::of_owner(root, directory).canonical(directory).unwrap_or_else(|| directory.to_owned())
 }
 
-fn places(root: &Root, notes: &mut Notes) -> Vec<Place> {
-    let mut places = Vec::new();
+fn candidates(root: &Root, notes: &mut Notes) -> Vec<ClusterPaths> {
+    let mut candidates = Vec::new();
     for version in list(root, "/etc/postgresql") {
         for cluster in list(root, &format!("/etc/postgresql/{version}")) {
             let config = PathBuf::from(format!("/etc/postgresql/{version}/{cluster}/postgresql.conf"));
             let mut configuration = Configuration::default();
-            configuration.add(root, &config, notes);
+            let directory = format!("/etc/postgresql/{version}/{cluster}");
+            let mut files = InstanceFiles::of_owner(root, &directory);
+            if files.owner(&directory).is_ok_and(|owner| owner.uid == 0) {
+                files = InstanceFiles::of_account(root, "postgres");
+            }
+            configuration.add(&files, &config, notes);
             if let Some(data) = configuration.get("data_directory") {
-                places.push(Place { data: data.into(), config: Some(config) });
+                candidates.push(ClusterPaths { data: data.into(), config: Some(config) });
             }
         }
     }
     for version in list(root, "/var/lib/pgsql") {
-        places.push(Place::of(Path::new(&format!("/var/lib/pgsql/{version}/data"))));
+        candidates.push(ClusterPaths::of(Path::new(&format!("/var/lib/pgsql/{version}/data"))));
     }
-    places.push(Place::of(Path::new("/var/lib/pgsql/data")));
+    candidates.push(ClusterPaths::of(Path::new("/var/lib/pgsql/data")));
     for directory in ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"] {
         for unit in
             list(root, directory).into_iter().filter(|unit| unit.contains("postgres") && unit.ends_with(".service"))
@@ -84,31 +87,32 @@ fn places(root: &Root, notes: &mut Notes) -> Vec<Place> {
                 .lines()
                 .filter_map(|line| line.trim().strip_prefix("Environment="))
                 .find_map(|assignment| assignment.trim_matches('"').strip_prefix("PGDATA=").map(str::to_owned));
-            // A template's %i is for its instances to say.
-            places.extend(
+            // Skip templates: only their instances define %i.
+            candidates.extend(
                 data.filter(|data| data.starts_with('/') && !data.contains('%'))
-                    .map(|data| Place::of(Path::new(&data))),
+                    .map(|data| ClusterPaths::of(Path::new(&data))),
             );
         }
     }
-    places
+    candidates
 }
 
 fn list(root: &Root, directory: &str) -> Vec<String> {
     root.list(directory).unwrap_or_default()
 }
 
-fn look(root: &Root, place: &Place, notes: &mut Notes) -> StoppedDatabase {
+fn inspect(root: &Root, cluster: &ClusterPaths, notes: &mut Notes) -> StoppedDatabase {
     let down = |page_size, wants| StoppedDatabase {
         kind: "postgresql",
-        name: place.data.display().to_string(),
+        name: cluster.data.display().to_string(),
         page_size,
         wants,
     };
-    let config = place.config.clone().unwrap_or_else(|| place.data.join("postgresql.conf"));
+    let config = cluster.config.clone().unwrap_or_else(|| cluster.data.join("postgresql.conf"));
     let mut configuration = Configuration::default();
-    for file in [&config, &place.data.join("postgresql.auto.conf")] {
-        configuration.add(root, file, notes);
+    let files = InstanceFiles::of_owner(root, &cluster.data.to_string_lossy());
+    for file in [&config, &cluster.data.join("postgresql.auto.conf")] {
+        configuration.add(&files, file, notes);
     }
     if configuration.settings.is_empty() {
         return down(None, Wants::Unknown("its configuration could not be read".to_owned()));
@@ -120,69 +124,75 @@ fn look(root: &Root, place: &Place, notes: &mut Notes) -> StoppedDatabase {
     if asked.never_in_huge_pages() {
         return down(asked.huge_page_size, Wants::None("shared_memory_type = sysv"));
     }
-    let wants = match ask(root, place, &config) {
-        Ok(pages) => Wants::Pages(pages, "its own program"),
+    let wants = match shared_memory_pages(root, &files, cluster, &config) {
+        Ok(pages) => Wants::Pages(pages, "postgres -C"),
         Err(why) => Wants::Unknown(why),
     };
     down(asked.huge_page_size, wants)
 }
 
-/// Asks the cluster's own program as the cluster's owner: `postgres -C shared_memory_size_in_huge_pages`, which since 15
-/// answers for a server that is down, allocates nothing and changes nothing.
-fn ask(root: &Root, place: &Place, config: &Path) -> Result<Pages, String> {
+/// Runs `postgres -C shared_memory_size_in_huge_pages` as the owner of the cluster. PostgreSQL 15 and later report it for a
+/// stopped server, without allocating memory or changing files. The error is the reason why it is unknown.
+fn shared_memory_pages(
+    root: &Root,
+    files: &InstanceFiles,
+    cluster: &ClusterPaths,
+    config: &Path,
+) -> Result<Pages, String> {
     if !root.is_live() {
-        return Err("only the host itself can ask its program".to_owned());
+        return Err("unknown: postgres -C runs only on the host itself".to_owned());
     }
-    let version = std::fs::read_to_string(place.data.join("PG_VERSION")).map_err(|error| error.to_string())?;
-    let major: u32 = version.trim().parse().map_err(|_| format!("its PG_VERSION is {}", version.trim()))?;
+    let inside = |name: &str| cluster.data.join(name).to_string_lossy().into_owned();
+    let version = files.version(&inside("PG_VERSION")).map_err(|error| error.to_string())?;
+    let major: u32 = version.parse().map_err(|_| format!("its PG_VERSION is \"{version}\""))?;
     if major < 15 {
         return Err(format!(
-            "PostgreSQL {major} does not tell while it is down; start it, or look at its shared_buffers"
+            "PostgreSQL {major} reports its need only while running: start it, or check its shared_buffers"
         ));
     }
-    let owner = std::fs::metadata(&place.data).map_err(|error| error.to_string())?;
+    let owner = files.owner(&cluster.data.to_string_lossy()).map_err(|error| error.to_string())?;
     let me = rustix::process::geteuid();
-    if owner.uid() == 0 || !(me.is_root() || me.as_raw() == owner.uid()) {
-        return Err(format!("only root and its owner (uid {}) can ask its program", owner.uid()));
+    if owner.uid == 0 || !(me.is_root() || me.as_raw() == owner.uid) {
+        return Err(format!("only root and the owner of the cluster (user {}) can run postgres -C", owner.uid));
     }
-    let opts = std::fs::read_to_string(place.data.join("postmaster.opts")).unwrap_or_default();
-    let of_last_start = opts.split(" \"").next().filter(|program| program.starts_with('/')).map(PathBuf::from);
-    let usual = ["/usr/lib/postgresql/{}/bin/postgres", "/usr/pgsql-{}/bin/postgres"];
-    let usual = usual.iter().map(|path| PathBuf::from(path.replace("{}", &major.to_string())));
-    let program = of_last_start.into_iter().chain(usual).find(|path| path.is_file());
-    let program = program.ok_or_else(|| format!("the program of PostgreSQL {major} was not found"))?;
+    let opts = files.read_text(&inside("postmaster.opts"), limit::POSTMASTER_OPTS).unwrap_or_default();
+    let last_started = opts.split(" \"").next().filter(|program| program.starts_with('/')).map(PathBuf::from);
+    let packaged = ["/usr/lib/postgresql/{}/bin/postgres", "/usr/pgsql-{}/bin/postgres"];
+    let packaged = packaged.iter().map(|path| PathBuf::from(path.replace("{}", &major.to_string())));
+    let program = last_started.into_iter().chain(packaged).find(|path| path.is_file());
+    let program = program.ok_or_else(|| format!("no postgres program of version {major} was found"))?;
 
     let mut command = Command::new(&program);
-    // What the last start was told on its command line, and Debian's separate configuration.
+    // Settings of the last start's command line, and Debian's separate configuration file.
     let arguments: Vec<String> = postmaster_opts::settings(&postmaster_opts::arguments(&opts))
         .into_iter()
         .filter(|(name, _)| name != "data_directory" && name != "config_file")
         .flat_map(|(name, value)| ["-c".to_owned(), format!("{name}={value}")])
         .collect();
-    command.arg("-D").arg(&place.data).arg("-c").arg(format!("config_file={}", config.display()));
-    // Its keys may be for a group that only a real start has.
+    command.arg("-D").arg(&cluster.data).arg("-c").arg(format!("config_file={}", config.display()));
+    // The TLS keys may be readable only by a supplementary group, which is not set here.
     command.args(arguments).args(["-c", "ssl=off"]).arg("-C").arg("shared_memory_size_in_huge_pages");
     command.env_clear().env("LC_ALL", "C").current_dir("/").stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     if me.is_root() {
-        // The standard library drops all other groups as well.
-        command.uid(owner.uid()).gid(owner.gid());
+        // The standard library also drops the supplementary groups.
+        command.uid(owner.uid).gid(owner.gid);
     }
     command.process_group(0);
-    let child = command.spawn().map_err(|error| format!("{} could not be run: {error}", program.display()))?;
-    answer(child)
+    let child = command.spawn().map_err(|error| format!("could not run {}: {error}", program.display()))?;
+    wait_for_answer(child)
 }
 
-fn answer(mut child: Child) -> Result<Pages, String> {
+fn wait_for_answer(mut child: Child) -> Result<Pages, String> {
     let begun = Instant::now();
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
-            Ok(None) if begun.elapsed() < DEADLINE => std::thread::sleep(Duration::from_millis(5)),
+            Ok(None) if begun.elapsed() < ANSWER_TIMEOUT => std::thread::sleep(Duration::from_millis(5)),
             Ok(None) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("its program gave no answer in {} s", DEADLINE.as_secs()));
+                return Err(format!("postgres -C did not end within {} s", ANSWER_TIMEOUT.as_secs()));
             }
             Err(error) => return Err(error.to_string()),
         }
@@ -192,6 +202,6 @@ fn answer(mut child: Child) -> Result<Pages, String> {
     let _ = child.stderr.take().map(|mut err| err.read_to_string(&mut errors));
     match (status.success(), answer.trim().parse()) {
         (true, Ok(pages)) => Ok(Pages(pages)),
-        _ => Err(format!("it would not start: {}", errors.lines().next().unwrap_or("its program says nothing"))),
+        _ => Err(format!("postgres -C failed: {}", errors.lines().next().unwrap_or("no message"))),
     }
 }

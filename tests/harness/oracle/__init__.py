@@ -1,11 +1,11 @@
-"""Stand-ins for Oracle: real processes with Oracle's names and real shared memory, in an ORACLE_HOME of their own.
+"""Stand-ins for Oracle: real processes with Oracle's names and real shared memory, in a temporary ORACLE_HOME.
 
     with Oracle() as oracle:
         farm = oracle.instance("TEST1", SysV(32 * MB, page_size=2 * MB), SysV(2 * MB), servers=3)
         farm.pmon, farm.servers, farm.shmids
 
-None of Oracle's software is needed, and none of its behaviour beyond that is imitated. What they make is gone at the end
-of the block, also when a test fails or a process was killed.
+They need none of Oracle's software, and imitate nothing else of its behaviour. At the end of the block their processes,
+segments and files are removed, also if a test fails or a process was killed.
 """
 
 import ctypes
@@ -29,12 +29,12 @@ IPC_RMID = 0
 
 
 class StandInFailed(Exception):
-    """A stand-in could not make what it was told to."""
+    """A stand-in could not make a segment or file."""
 
 
 @dataclass(frozen=True)
 class SysV:
-    """A System V segment (bytes); in huge pages if a size of theirs is given."""
+    """A System V segment of `size` bytes; in huge pages if `page_size` is set."""
 
     size: int
     page_size: int = 0
@@ -47,7 +47,7 @@ class SysV:
 
 @dataclass(frozen=True)
 class MappedFile:
-    """A file that is mapped: AMM's /dev/shm/ora_SID_..., or one on hugetlbfs."""
+    """A mapped file: one of AMM's /dev/shm/ora_SID_..., or one on hugetlbfs."""
 
     path: Path
     size: int
@@ -62,7 +62,7 @@ class MappedFile:
 
 @contextmanager
 def hugetlb_shm_group(group: int) -> Iterator[None]:
-    """Let processes of this group make segments in huge pages without being root (vm.hugetlb_shm_group)."""
+    """Set vm.hugetlb_shm_group: processes of this group may create segments in huge pages without root."""
     setting = Path("/proc/sys/vm/hugetlb_shm_group")
     with host_lock():
         found = setting.read_text()
@@ -74,13 +74,13 @@ def hugetlb_shm_group(group: int) -> Iterator[None]:
 
 
 def automatic_memory(sid: str, granules: int, granule: int, touch: bool = True) -> list[MappedFile]:
-    """The files that AMM makes an SGA of: one for each granule."""
+    """The files of an SGA with AMM: one for each granule."""
     return [MappedFile(Path(f"/dev/shm/ora_{sid}_{os.getpid()}_{number}"), granule, touch)
             for number in range(granules)]
 
 
 class Instance:
-    """One instance: its PMON, and the server processes that have attached its memory."""
+    """One instance: its PMON, and the server processes that have attached its shared memory."""
 
     def __init__(self, oracle: "Oracle", sid: str, home: Path, identity: dict[str, Any]) -> None:
         self.sid, self.home = sid, home
@@ -101,20 +101,20 @@ class Instance:
 
     @property
     def alert_log(self) -> Path:
-        """Where its alert log belongs; the directory is there."""
+        """The path of its alert log; creates the directory."""
         kind = "asm" if self.sid.startswith("+ASM") else "rdbms"
         trace = self._oracle.base / "diag" / kind / self.sid.lower() / self.sid / "trace"
         trace.mkdir(parents=True, exist_ok=True)
         return trace / f"alert_{self.sid}.log"
 
     def server(self, *arguments: str, touch: bool = True) -> int:
-        """Start a process with the instance's memory, named `oracleSID (LOCAL=NO)` unless arguments are given."""
+        """Start a process that attaches the instance's memory, by default named `oracleSID (LOCAL=NO)`; its pid."""
         orders = [f"attach {shmid} {touch:d}" for shmid in self.shmids]
         orders += [file.to_map(touch) for file in self.files]
         return self.start(arguments or (f"oracle{self.sid}", "(LOCAL=NO)"), orders).pid
 
     def start(self, arguments: Sequence[str], orders: Sequence[str]) -> subprocess.Popen[str]:
-        """Start a process and wait until it has done what stand_in.c is ordered."""
+        """Start a process and wait until it has carried out its orders (stand_in.c)."""
         process = subprocess.Popen(arguments, executable=self.home / "bin" / "oracle", stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, text=True, cwd="/", env={}, **self._identity)
         self._processes.append(process)
@@ -132,13 +132,13 @@ class Instance:
         raise StandInFailed(f"{arguments[0]} ended with {process.wait()}")
 
     def kill(self) -> None:
-        """Kill all of its processes, as a crash would: the segments and files stay."""
+        """Kill all its processes, as in a crash: segments and files remain."""
         for process in reversed(self._processes):
             process.kill()
             process.wait()
 
     def stop(self) -> None:
-        """End its processes, PMON last, which takes the memory away; then what is left all the same."""
+        """End its processes, PMON last, which removes the memory; then remove what remains."""
         for process in reversed(self._processes):
             process.terminate()
         for process in reversed(self._processes):
@@ -153,7 +153,7 @@ class Instance:
 
 
 class Oracle:
-    """ORACLE_BASE with its homes. A context manager: the instances end with the block, and the directory with them."""
+    """ORACLE_BASE with its homes. A context manager: at the end it stops the instances and removes the directory."""
 
     def __enter__(self) -> "Oracle":
         self.directory = Path(tempfile.mkdtemp(prefix="pg_hugepages-oracle-")).resolve()
@@ -177,12 +177,12 @@ class Oracle:
     def instance(self, sid: str, *memory: SysV | MappedFile, kind: str = "ora", user: int | None = None,
                  group: int | None = None, setgid: int | None = None, memlock: int | None = None,
                  servers: int = 0, prepare: Callable[[], None] | None = None) -> Instance:
-        """Start an instance and as many server processes.
+        """Start an instance with `servers` server processes.
 
-        kind is what the names of background processes begin with (`ora`, `asm`, `mdb`). user and group are what its
-        processes run as; setgid is the group of a home whose program is setgid, so that /proc shows little of them;
-        memlock is their limit on locked memory in bytes, if not that of the tests. prepare runs in each process before
-        its program, say to enter a mount namespace.
+        `kind` is the prefix of the names of background processes (`ora`, `asm`, `mdb`). Processes run as `user` and
+        `group`. `setgid` is the group of a home whose program is setgid, which restricts what /proc shows of them.
+        `memlock` is their limit on locked memory in bytes. `prepare` runs in each process before its program, for
+        example to enter a mount namespace.
         """
         home = self.home if setgid is None else self._home(f"product/19.0.0/dbhome_{setgid}_setgid", setgid)
         identity: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Alert logs beside stand-ins: what Oracle writes when it starts, for a start at any time, in its three forms."""
+"""Alert logs for stand-ins: the messages of an Oracle start, at any time, in the three formats."""
 
 import time
 from datetime import datetime, timedelta, timezone

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use hugepage_core::Notes;
+use hugepage_core::read::InstanceFiles;
 use hugepage_core::read::postgresql_conf::Configuration;
 use hugepage_core::read::postmaster_opts;
 use hugepage_core_fuzz::with_files;
@@ -13,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = postmaster_opts::settings(&postmaster_opts::arguments(&String::from_utf8_lossy(bytes)));
     with_files(&[("/etc/postgresql.conf", bytes)], |root| {
         let mut configuration = Configuration::default();
-        configuration.add(root, Path::new("/etc/postgresql.conf"), &mut Notes::default());
+        configuration.add(&InstanceFiles::own(root), Path::new("/etc/postgresql.conf"), &mut Notes::default());
         let _ = configuration.get("huge_pages");
     });
 });

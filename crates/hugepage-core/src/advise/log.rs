@@ -66,6 +66,10 @@ pub fn threatened(status: &Status, threat: Threat) -> LogMessage {
             format!("a memory cgroup allows less than {} and private memory", text.terms().the_memory),
             exceeds(&text, &Finding::MemoryLimit),
         ),
+        Threat::CrashLoses => (
+            "the restart after a crash of one process would lose huge pages".to_owned(),
+            format!("Restart after a crash: {}.", text.crash_shortfall()),
+        ),
         // A restart after a crash keeps the running configuration.
         Threat::RestartFails if status.of_pending => {
             ("the next start would fail with the configuration on disk".to_owned(), at_next_start(status))
@@ -80,6 +84,7 @@ pub fn threatened(status: &Status, threat: Threat) -> LogMessage {
     };
     let hint = match threat {
         Threat::CgroupLimit | Threat::SharedLimit | Threat::MemoryLimit => text.raise_limits(),
+        Threat::CrashLoses => text.hint_on_crash(),
         _ if status.of_pending => Some(pending::hint(status)),
         _ => text.hint_on_restart(),
     };
@@ -103,8 +108,11 @@ pub fn threat_is_over(status: &Status, threat: Threat) -> LogMessage {
     let memory = ProductTerms::of(status.facts.asked.product).the_memory;
     let message = match (threat, status.outlook) {
         (Threat::CgroupLimit, _) => format!("the cgroup allows all huge pages of {memory} again"),
-        (Threat::SharedLimit, _) => "the cgroup allows all huge pages that its processes have reserved again".to_owned(),
+        (Threat::SharedLimit, _) => {
+            "the cgroup allows all huge pages that its processes have reserved again".to_owned()
+        }
         (Threat::MemoryLimit, _) => format!("the memory cgroup allows {memory} and private memory again"),
+        (Threat::CrashLoses, _) => "the restart after a crash would no longer lose huge pages".to_owned(),
         (_, Outlook::Hugetlb) => "the next start would get its huge pages again".to_owned(),
         (Threat::RestartFails, _) => "the next start would no longer fail".to_owned(),
         (Threat::RestartLoses, _) => {

@@ -6,7 +6,7 @@ use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, Pages};
 
 impl Cause {
-    /// `None` where the segment is in huge pages. `needed`: the pages that the segment would take.
+    /// `None` where the segment is in huge pages. `needed`: the pages that the segment takes or would take.
     pub fn of(facts: &Facts, needed: Option<Pages>) -> Option<Self> {
         match facts.segment.as_ref().map(|segment| segment.landing) {
             Some(Landing::Hugetlb) => return None,
@@ -19,7 +19,7 @@ impl Cause {
         let is_short = matches!(needed.and_then(|needed| facts.node_room(needed)), Some(NodeRoom::Short(_)));
         let refusal = Self::of_refusal(&facts.asked, needed, &facts.pool, has, room, facts.lock_limit);
         Some(match refusal.or_of_nodes(is_short) {
-            // Nothing stands in the way now, so what was seen at the start is the best answer.
+            // Nothing prevents huge pages now, so the cause that was seen at the start is the best answer.
             Self::Unknown => facts.cause_at_start.unwrap_or(Self::Unknown),
             cause => cause,
         })
@@ -30,8 +30,9 @@ impl Cause {
         if self == Self::Unknown && is_short { Self::NodeLimit } else { self }
     }
 
-    /// Why a server that asks for `needed` pages does not get them. `has`: the pages of the pool, and those that nobody
-    /// else has or was promised. `room`: what a cgroup leaves to reserve. `lock_limit`: what it lacks to be let.
+    /// Why a server that asks for `needed` pages does not get them. `has`: the pages of the pool, and those of them
+    /// that no other process uses or has reserved. `room`: the bytes that the cgroup limit leaves for reservations.
+    /// `lock_limit`: the permission that the server lacks.
     pub fn of_refusal(
         asked: &Asked,
         needed: Option<Pages>,

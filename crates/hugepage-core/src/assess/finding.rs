@@ -1,4 +1,4 @@
-//! What is worth saying of a server, each with how grave it is.
+//! What was found about a server, each finding with its severity.
 
 use std::fmt;
 
@@ -7,14 +7,15 @@ use serde::{Deserialize, Serialize};
 use crate::Pages;
 use crate::model::{Cause, Loss};
 
-/// How grave a finding is; the order is the order of gravity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The severity of a finding, in ascending order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// As asked, and a restart keeps it.
     Ok,
-    /// Worth knowing, nothing to hurry for.
+    /// Worth knowing; no action is urgent.
     Notice,
-    /// Something is lost, or will be.
+    /// Huge pages are lost, or the next start will lose them.
     Warning,
     /// The server is in danger.
     Critical,
@@ -22,17 +23,12 @@ pub enum Severity {
 
 impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ok => "ok",
-            Self::Notice => "notice",
-            Self::Warning => "warning",
-            Self::Critical => "critical",
-        })
+        self.serialize(f)
     }
 }
 
-/// What would take huge pages away, or the server down, though nothing has happened yet. Each is a bit of its own, so
-/// that shared memory holds a set of them in a byte.
+/// A condition that will take huge pages away or make a start fail, although nothing has happened yet. Each value is
+/// one bit, so that shared memory holds a set of them in a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
@@ -43,18 +39,26 @@ pub enum Threat {
     RestartFails = 2,
     /// [`Finding::RestartLoses`].
     RestartLoses = 4,
+    /// [`Finding::CrashLoses`].
+    CrashLoses = 8,
     /// [`Finding::SharedLimit`].
-    SharedLimit = 8,
+    SharedLimit = 16,
     /// [`Finding::MemoryLimit`].
-    MemoryLimit = 16,
+    MemoryLimit = 32,
 }
 
 impl Threat {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::CgroupLimit, Self::RestartFails, Self::RestartLoses, Self::SharedLimit, Self::MemoryLimit];
+    pub const ALL: [Self; 6] = [
+        Self::CgroupLimit,
+        Self::RestartFails,
+        Self::RestartLoses,
+        Self::CrashLoses,
+        Self::SharedLimit,
+        Self::MemoryLimit,
+    ];
 
-    /// Whether the next start would carry it out; one such threat may take the place of another.
+    /// Whether the next start would trigger it. One such threat may replace another.
     pub const fn is_of_restart(self) -> bool {
         matches!(self, Self::RestartFails | Self::RestartLoses)
     }
@@ -62,42 +66,39 @@ impl Threat {
 
 impl fmt::Display for Threat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::CgroupLimit => "cgroup_limit",
-            Self::RestartFails => "restart_fails",
-            Self::RestartLoses => "restart_loses",
-            Self::SharedLimit => "shared_limit",
-            Self::MemoryLimit => "memory_limit",
-        })
+        self.serialize(f)
     }
 }
 
-/// One finding. Among equals the first of this list speaks.
+/// One finding. Of findings with equal severity, the first in this list is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// A fault-time cgroup limit is below a segment that is in huge pages, now or after the next start: SIGBUS, or reads that look like corruption.
+    /// A fault-time cgroup limit is below a segment that is in huge pages, now or after the next start: SIGBUS,
+    /// or reads that look like corruption.
     CgroupBelowSegment,
     /// `huge_pages = on`, and the next start would fail.
     RestartFails,
     /// The last start lost something that is still lost.
     Regressed(Loss),
-    /// Base pages, and why.
+    /// In base pages, and why.
     BasePages(Cause),
     /// In huge pages now, in base pages after the next start.
     RestartLoses,
     /// Page tables take too much of the host's memory.
     PageTables,
-    /// The pool has at least twice the pages that anybody needs.
+    /// The pool has at least twice the pages that all servers need.
     PoolWasted {
-        /// What everybody together needs.
+        /// The pages that all servers need together.
         needed: Pages,
     },
     /// In transparent huge pages: nothing reserves them.
     TransparentHugePages,
-    /// The kernel did not tell where the segment landed.
+    /// The kernel did not show where the segment landed.
     LandingUnknown,
-    /// What the next start would get can't be known.
+    /// The outcome of the next start could not be determined.
     OutlookUnknown,
+    /// In huge pages now, and not after a crash of one process, whatever a restart would get.
+    CrashLoses,
     /// The NUMA nodes that the server may use have too few pages.
     NodeLimit,
     /// A memory cgroup that counts huge pages allows less than the segment and private memory, now or after the next
@@ -110,8 +111,8 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// The names of all that can be found, in the order of this list; `AsAsked` is the absence of them.
-    pub const NAMES: [&'static str; 13] = [
+    /// The names of all findings, in the order of this list. `AsAsked` is the absence of findings.
+    pub const NAMES: [&'static str; 14] = [
         "cgroup_limit",
         "restart_fails",
         "regressed",
@@ -122,12 +123,13 @@ impl Finding {
         "transparent_huge_pages",
         "landing_unknown",
         "outlook_unknown",
+        "crash_loses",
         "node_limit",
         "memory_limit",
         "shared_limit",
     ];
 
-    /// Its name, one of [`Finding::NAMES`], for monitoring; those of a [`Threat`] are the same.
+    /// Its name for monitoring, one of [`Finding::NAMES`]. A [`Threat`] has the same name.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::CgroupBelowSegment => "cgroup_limit",
@@ -140,6 +142,7 @@ impl Finding {
             Self::TransparentHugePages => "transparent_huge_pages",
             Self::LandingUnknown => "landing_unknown",
             Self::OutlookUnknown => "outlook_unknown",
+            Self::CrashLoses => "crash_loses",
             Self::NodeLimit => "node_limit",
             Self::MemoryLimit => "memory_limit",
             Self::SharedLimit => "shared_limit",

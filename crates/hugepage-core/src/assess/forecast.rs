@@ -1,4 +1,4 @@
-//! What a start of the server with given settings would get, to the page.
+//! What a start of the server with given settings would get, exact to the page.
 
 use crate::assess::limits::excesses;
 use crate::assess::{NodeRoom, Outlook, Share};
@@ -8,22 +8,23 @@ use crate::{Bytes, PageSize, Pages};
 /// The outcome of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forecast {
-    /// What it would land in.
+    /// Where the segment would land.
     pub outlook: Outlook,
-    /// The huge page size that it asks for.
+    /// The huge page size that the start asks for.
     pub huge_page_size: Option<PageSize>,
     /// Pages of that size that the segment takes.
     pub needed: Option<Pages>,
-    /// Pages that are certain once the server has stopped, cgroup limits counted.
+    /// Pages that are certainly available once the server has stopped, after cgroup limits.
     pub guaranteed: Option<Pages>,
-    /// What is missing of those needed.
+    /// The needed pages that are missing.
     pub missing: Option<Pages>,
-    /// Why it would not be as asked; `None` if it would.
+    /// Why the start would not get what it asks for; `None` if it would.
     pub cause: Option<Cause>,
 }
 
 impl Forecast {
-    /// For a start that asks `asked` and has a segment of `size`, of a server that has `own` pages of that pool now.
+    /// Forecasts a start that asks for `asked` and a segment of `size`, of a server that has `own` pages of that pool
+    /// now.
     pub fn of(asked: &Asked, size: Option<Bytes>, ground: &PoolState, own: Pages) -> Self {
         let PoolState { huge_page_size, pool, limits, lock_limit, .. } = ground;
         let supported = !matches!(pool, PoolFact::Unsupported(..));
@@ -60,12 +61,12 @@ impl Forecast {
         Self { outlook, huge_page_size: *huge_page_size, needed, guaranteed, missing, cause }
     }
 
-    /// Of a server that refuses its own configuration.
+    /// For a server that refuses its own configuration.
     pub const fn refused() -> Self {
         Self::nothing_but(Outlook::Fails)
     }
 
-    /// Where the configuration could not be found out.
+    /// For a configuration that could not be determined.
     pub const fn unknown() -> Self {
         Self::nothing_but(Outlook::Unknown)
     }
@@ -74,7 +75,7 @@ impl Forecast {
         Self { outlook, huge_page_size: None, needed: None, guaranteed: None, missing: None, cause: None }
     }
 
-    /// Whether the server would start; `None` where that depends on what can't be known.
+    /// Whether the server would start; `None` if that could not be determined.
     pub fn will_start(&self, huge_pages: HugePages) -> Option<bool> {
         match self.outlook {
             Outlook::Hugetlb | Outlook::Mixed | Outlook::Base => Some(true),

@@ -1,4 +1,4 @@
-//! The pool that a whole host should have: what every server needs, what others hold, and what the host can hold.
+//! The pool that a whole host needs: what every server needs, what other processes hold, and what the host can hold.
 
 use crate::assess::pool_share;
 use crate::{Bytes, PageSize, Pages};
@@ -10,20 +10,20 @@ pub struct PoolNeed {
     pub name: String,
     /// The pages that it needs.
     pub pages: Pages,
-    /// Of these, what it has now.
+    /// Of these, the pages that it has now.
     pub held: Pages,
     /// Whether it runs.
     pub is_running: bool,
 }
 
-/// A server for which the host has no room.
+/// A server that does not fit into the host's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
     /// Its name.
     pub name: String,
     /// What it needs.
     pub pages: Pages,
-    /// How many pages are missing for it, beside all that do fit.
+    /// The pages that are missing for it, after all servers that fit.
     pub over: Pages,
 }
 
@@ -32,19 +32,19 @@ pub struct Misfit {
 pub struct Sizing {
     /// The size of its pages.
     pub page_size: PageSize,
-    /// Every server that needs any of it.
+    /// Every server that needs pages of it.
     pub needs: Vec<PoolNeed>,
-    /// What processes hold that belong to none of these.
+    /// Pages held by processes that belong to none of these servers.
     pub others: Pages,
-    /// All of it together, whether it fits or not.
+    /// All needed pages together, whether they fit or not.
     pub total: Pages,
-    /// What the host can hold; `None` if its memory could not be read.
+    /// The pages that the host can hold; `None` if its memory could not be read.
     pub capacity: Option<Pages>,
-    /// The pool for all that fits; `None` without a capacity: no number that the host may not hold.
+    /// The pool for all servers that fit; `None` without a capacity, because the number could exceed the host's memory.
     pub recommended: Option<Pages>,
-    /// What does not fit.
+    /// The servers that do not fit.
     pub misfits: Vec<Misfit>,
-    /// What remains of the host's memory for base pages beside that pool and those of other sizes.
+    /// The memory that remains for base pages beside this pool and the pools of other sizes.
     pub remains: Option<Bytes>,
 }
 
@@ -53,20 +53,20 @@ pub struct Sizing {
 pub struct Room {
     /// `MemTotal`.
     pub mem_total: Bytes,
-    /// The hundredths of it that stay for base pages.
+    /// The percentage of it that is kept for base pages.
     pub reserve_percent: u32,
-    /// What pools of other sizes take.
+    /// The memory of pools of other sizes.
     pub elsewhere: Bytes,
 }
 
 impl Sizing {
-    /// Of several pools that of one page size.
+    /// The sizing of one page size.
     pub fn of_size(sizings: &[Self], size: PageSize) -> Option<&Self> {
         sizings.iter().find(|sizing| sizing.page_size == size)
     }
 
-    /// `used`: pages of the pool that anybody has or was promised. Who has its pages keeps them; of the others those that
-    /// run come before those that do not, and small before large, so that as many as possible fit.
+    /// `used`: pages of the pool that are touched or reserved. A server keeps the pages that it has. Of the other
+    /// servers, running ones come first, then small ones before large ones, so that as many as possible fit.
     pub fn of(page_size: PageSize, mut needs: Vec<PoolNeed>, used: Pages, room: Option<Room>) -> Self {
         needs.retain(|need| need.pages > Pages(0));
         let held = needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.held));
@@ -115,7 +115,7 @@ mod tests {
         PageSize::from_kib(2048).unwrap()
     }
 
-    /// The farm of the seed: a pool of 9216 pages, one instance full, one in part, one empty.
+    /// The host of the seed: a pool of 9216 pages, one instance in huge pages as a whole, one in part, one not at all.
     #[test]
     fn a_farm() {
         let needs = vec![need("FULL", 537, 537, true), need("MIXED", 2001, 2000, true), need("EMPTY", 267, 0, true)];
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(sizing.remains, Some(Bytes(48 * GB - (9484 << 21))));
     }
 
-    /// The seed's 48 GB host, for which hugepages_settings.sh had said 36569 pages, which are 71 GB.
+    /// The seed's host of 48 GB, for which hugepages_settings.sh had printed 36569 pages, which are 71 GB.
     #[test]
     fn more_than_the_host_has() {
         let needs = vec![need("A", 4096, 4096, true), need("B", 32473, 0, true), need("C", 100, 0, false)];

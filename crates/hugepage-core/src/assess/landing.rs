@@ -6,8 +6,8 @@ use crate::read::smaps::Usage;
 use crate::{Bytes, PageSize, Pages};
 
 impl Landing {
-    /// Judges by the mapping's page size, and where that is the base size by `usage`, which is needed only if the
-    /// host maps any shared memory by transparent huge pages.
+    /// Determines the landing from the mapping's page size. For base pages, `usage` decides; it is needed only if the
+    /// host maps shared memory by transparent huge pages.
     pub fn of(mapping: &Mapping, base: PageSize, usage: Option<&Usage>, pmd_size: Option<PageSize>) -> Self {
         match mapping.page_size {
             None => Self::Unknown,

@@ -1,10 +1,11 @@
-//! Pure arithmetic on facts: where shared memory landed, why, what a restart would get, and how grave that is.
+//! Pure arithmetic on facts: where shared memory landed, why, what a restart would get, and how severe that is.
 
 mod cause;
 mod exceeded;
 pub mod finding;
 pub mod forecast;
 pub mod host;
+pub mod io_uring;
 mod landing;
 pub mod limits;
 pub mod node_room;

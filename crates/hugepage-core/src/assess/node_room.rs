@@ -81,9 +81,8 @@ impl NodePools {
         let roomy = |share: &&&NodePool| share.memory.map(|memory| memory.saturating_sub(size_of(share)));
         let share = usable.iter().max_by_key(|share| (roomy(share), std::cmp::Reverse(share.node)))?;
         let pages = share.pool.persistent().saturating_add(more);
-        let holds = |memory: Bytes| {
-            share.pool.page_size.times(pages) <= memory.saturating_sub(memory.percent(reserve_percent))
-        };
+        let holds =
+            |memory: Bytes| share.pool.page_size.times(pages) <= memory.saturating_sub(memory.percent(reserve_percent));
         Some(NodeTarget { node: share.node, pages, more, fits: share.memory.is_none_or(holds) })
     }
 }

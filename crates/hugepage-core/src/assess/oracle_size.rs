@@ -1,17 +1,17 @@
-//! How many huge pages an Oracle instance takes, and how many Oracle's own script would have asked for.
+//! How many huge pages an Oracle instance needs, and how many Oracle's own script would recommend.
 
 use crate::read::kernel_release::KernelRelease;
 use crate::{Bytes, PageSize, Pages};
 
-/// What an instance takes beyond its SGA: in 12.1 and later a start expects a few pages more than SGA_MAX_SIZE has.
+/// Pages that an instance needs beyond its SGA: since 12.1 a start expects a few pages more than SGA_MAX_SIZE has.
 pub const EXTRA: Pages = Pages(4);
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// The granule of an SGA: what shared memory grows by, from 10.2 on.
+/// The granule of an SGA: the unit in which shared memory grows, since 10.2.
 pub fn granule(sga: Bytes) -> Bytes {
-    /// Up to so many GB a granule has so many MB.
+    /// The largest SGA in GB for a granule, and that granule in MB.
     const STEPS: [(u64, u64); 6] = [(1, 4), (8, 16), (16, 32), (32, 64), (64, 128), (128, 256)];
     const MAX_GRANULE_MIB: u64 = 512;
     let step = STEPS.into_iter().find(|(upto, _)| sga.0 <= upto * GIB);
@@ -24,10 +24,10 @@ pub fn rounded(sga: Bytes) -> Bytes {
     Bytes(sga.0.div_ceil(granule).saturating_mul(granule))
 }
 
-/// What is known of an instance that is down but configured.
+/// What is known of a stopped instance that is configured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoppedOracle {
-    /// What its last start wanted in huge pages of the size at hand.
+    /// The huge pages that its last start expected, of the size in question.
     pub expected: Option<Pages>,
     /// The size that its parameters ask for.
     pub sga_max_size: Option<Bytes>,
@@ -35,18 +35,18 @@ pub struct StoppedOracle {
     pub automatic_memory: bool,
 }
 
-/// What an instance will take at its next start.
+/// What an instance will need at its next start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OracleNeed {
-    /// So many huge pages.
+    /// This number of huge pages.
     Pages(Pages),
     /// None: its SGA will be files in /dev/shm, which are never in huge pages.
     AutomaticMemory,
-    /// It can't be told.
+    /// It could not be determined.
     Unknown,
 }
 
-/// The need of an instance that is down: the larger of what its last start wanted and what its parameters ask for, and
+/// The need of a stopped instance: the larger of what its last start expected and what its parameters ask for, plus
 /// [`EXTRA`].
 pub fn when_down(down: &StoppedOracle, page_size: PageSize) -> OracleNeed {
     if down.automatic_memory {
@@ -59,7 +59,7 @@ pub fn when_down(down: &StoppedOracle, page_size: PageSize) -> OracleNeed {
     }
 }
 
-/// The need of a running instance: each of its segments takes whole pages.
+/// The need of a running instance: each segment takes whole pages.
 pub fn when_running(segments: impl IntoIterator<Item = Bytes>, page_size: PageSize) -> Pages {
     segments.into_iter().fold(Pages(0), |sum, size| sum.saturating_add(page_size.pages_to_hold(size)))
 }
@@ -69,35 +69,35 @@ pub fn when_running(segments: impl IntoIterator<Item = Bytes>, page_size: PageSi
 pub struct SgaSegment {
     /// Its size.
     pub size: Bytes,
-    /// Whether an Oracle instance is known to use it, which the script does not ask.
+    /// Whether an Oracle instance uses it. The script does not check that.
     pub of_oracle: bool,
 }
 
-/// What hugepages_settings.sh (MOS 401749.1) counts on this host, and how that comes about:
-/// `pages` = `needed` + `one_each` + `of_others` + [`SPARE`] - `skipped`.
+/// What hugepages_settings.sh (MOS 401749.1) counts on this host, by its parts: `pages` = `needed` + `one_each` +
+/// `of_others` + [`SPARE`] - `skipped`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScriptCount {
     /// The script's answer.
     pub pages: Pages,
     /// What the running Oracle instances need, by [`when_running`].
     pub needed: Pages,
-    /// Too much, because the script adds a page to every segment, also to one that fills its pages.
+    /// Excess: the script adds a page to every segment, also to one that fills its pages.
     pub one_each: Pages,
     /// Counted for segments that are not Oracle's.
     pub of_others: Pages,
     /// Not counted, because the segments are smaller than a page.
     pub skipped: Pages,
-    /// Whether the script gives up instead of answering: less than 100,000,000 bytes of shared memory are in use.
+    /// Whether the script prints no number: less than 100,000,000 bytes of shared memory are in use.
     pub gives_up: bool,
 }
 
-/// The script begins its sum with one.
+/// The script's sum starts with one.
 pub const SPARE: Pages = Pages(1);
 
-/// Counts as the script does; the page size is the default one, because the script knows no other.
+/// Counts as the script does, with the default page size, the only one that the script knows.
 ///
-/// It never counts instances that are down, takes whatever is in use for what is needed, and does not look at how much
-/// memory the host has.
+/// The script does not count stopped instances, takes the memory in use for the memory needed, and does not check the
+/// host's memory.
 pub fn hugepages_settings(segments: impl IntoIterator<Item = SgaSegment>, default_size: PageSize) -> ScriptCount {
     const MIN_SCRIPT_MEMORY: Bytes = Bytes(100_000_000);
     let mut count = ScriptCount { pages: SPARE, ..ScriptCount::default() };
@@ -118,7 +118,7 @@ pub fn hugepages_settings(segments: impl IntoIterator<Item = SgaSegment>, defaul
     count
 }
 
-/// Whether the script answers on this kernel (`uname -r`): its list ends with 4.14, and on others it stops.
+/// Whether the script prints a number on this kernel (`uname -r`): its list ends with 4.14.
 pub fn script_knows_kernel(release: &str) -> bool {
     const KNOWN: [(u32, u32); 6] = [(2, 4), (2, 6), (3, 8), (3, 10), (4, 1), (4, 14)];
     KernelRelease::parse(release).is_some_and(|release| KNOWN.contains(&(release.major, release.minor)))

@@ -1,4 +1,4 @@
-//! What the next start of a server would land in, a restart after a crash included.
+//! Where the next start of a server would land, including a restart after a crash.
 
 use std::fmt;
 
@@ -13,15 +13,15 @@ use crate::model::{Asked, HugePages, PoolFact, PoolState};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outlook {
-    /// Huge pages, for certain.
+    /// Huge pages, certainly.
     Hugetlb,
     /// Huge pages for a part, base pages for the rest (Oracle).
     Mixed,
-    /// Base pages, without a word from the server.
+    /// Base pages, without a message of the server.
     Base,
-    /// Nothing: `huge_pages = on`, and they can't be had.
+    /// Nothing: `huge_pages = on`, and huge pages are not available.
     Fails,
-    /// It depends on what can't be seen, or on surplus pages that the kernel may find or not.
+    /// It depends on facts that are not visible, or on surplus pages that the kernel may or may not find.
     #[serde(other)]
     Unknown,
 }
@@ -70,7 +70,7 @@ impl Outlook {
 }
 
 impl Outlook {
-    /// How much is lost, for comparing two outlooks.
+    /// How much is lost, to compare two outlooks.
     pub const fn gravity(self) -> u8 {
         match self {
             Self::Hugetlb => 0,
@@ -84,12 +84,6 @@ impl Outlook {
 
 impl fmt::Display for Outlook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Hugetlb => "hugetlb",
-            Self::Mixed => "mixed",
-            Self::Base => "base",
-            Self::Fails => "fails",
-            Self::Unknown => "unknown",
-        })
+        self.serialize(f)
     }
 }

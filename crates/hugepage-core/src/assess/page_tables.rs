@@ -1,4 +1,4 @@
-//! What base pages cost: page tables now, what would remain of them on huge pages, and what is still to come.
+//! The cost of base pages: the page tables now, what would remain of them with huge pages, and their upper limit.
 //!
 //! A page table has 8 bytes for each page that it maps, and every process has tables of its own. So a process that
 //! has touched a whole segment of S bytes on pages of P bytes has S / P * 8 bytes of tables for it: 2 MB per GB on
@@ -9,18 +9,18 @@ use crate::{Bytes, PageSize};
 
 const ENTRY: u64 = 8;
 
-/// The sum over a server's processes. `None`: none of them could be read, or this kernel lacks what is needed.
+/// The sum over a server's processes. `None`: no process could be read, or this kernel does not show the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageTables {
     /// How many processes could be read.
     pub processes: u64,
-    /// Their page tables together.
+    /// The size of all their page tables.
     pub total: Option<Bytes>,
     /// The largest of them.
     pub max: Option<Bytes>,
-    /// The smallest: what a process has that hardly touches shared memory.
+    /// The smallest: the page tables of a process that hardly uses shared memory.
     pub min: Option<Bytes>,
-    /// What would certainly go if shared memory were in huge pages.
+    /// The lower bound of what huge pages would free.
     pub of_shared_memory: Option<Bytes>,
 }
 
@@ -36,7 +36,7 @@ impl PageTables {
             let Some(own) = status.page_tables else { continue };
             sum.processes += 1;
             total = total.saturating_add(own);
-            // Never more than lies above the smallest process: what is not shared memory's stays.
+            // At most what exceeds the smallest process: the page tables of private memory stay.
             let part = status.rss_shmem.map(|rss| table(rss, base).min(own.saturating_sub(min)));
             shared = shared.zip(part).map(|(sum, part)| sum.saturating_add(part));
         }
@@ -44,19 +44,19 @@ impl PageTables {
         sum
     }
 
-    /// What would remain on huge pages.
+    /// What would remain with huge pages.
     pub fn on_huge_pages(&self) -> Option<Bytes> {
         Some(self.total?.saturating_sub(self.of_shared_memory?))
     }
 
-    /// If `connections` backends had touched all of a segment on pages of `page_size`.
+    /// The size if `connections` backends had touched the whole segment on pages of `page_size`.
     pub fn at(&self, connections: u64, segment: Bytes, page_size: PageSize) -> Option<Bytes> {
         let each = self.min?.saturating_add(table(segment, page_size));
         Some(Bytes(each.0.saturating_mul(connections)))
     }
 }
 
-/// The page table that maps `size` on pages of `page_size`, all of it touched.
+/// The size of the page table that maps `size` on pages of `page_size`, all of it touched.
 pub fn table(size: Bytes, page_size: PageSize) -> Bytes {
     Bytes(page_size.pages_to_hold(size).0.saturating_mul(ENTRY))
 }

@@ -1,24 +1,24 @@
-//! Who has what of a pool, and what would be left for a server that stops and starts again.
+//! How a pool is divided, and what a server would find after it stops and starts again.
 
 use crate::read::pool::Pool;
 use crate::{Bytes, PageSize, Pages};
 
-/// A pool divided between one server and everybody else. Verified on real servers in both directions: a server gets
-/// its pages after a restart exactly if `guaranteed` reaches its need.
+/// A pool divided between one server and all other processes. Verified on real servers in both directions: a server
+/// gets its pages after a restart exactly if `guaranteed` reaches its need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// Pages that stay when their users go: all but the surplus.
+    /// Pages that stay when their users stop: all but the surplus.
     pub persistent: Pages,
-    /// What everybody else has touched or was promised.
+    /// Pages that all other processes have touched or reserved.
     pub others: Pages,
-    /// What is certain for this server once it has stopped.
+    /// Pages that are certain for this server once it has stopped.
     pub guaranteed: Pages,
-    /// With the surplus pages that the kernel may add, or not.
+    /// The same with the surplus pages that the kernel may or may not add.
     pub hopeful: Pages,
 }
 
 impl Share {
-    /// `own`: the pages that the server itself has in this pool now. `None` where the kernel shows no reservations.
+    /// `own`: the pages that the server has in this pool now. `None` where the kernel shows no reservations.
     pub fn of(pool: &Pool, own: Pages) -> Option<Self> {
         let persistent = pool.persistent();
         let others = pool.in_use()?.saturating_sub(own);

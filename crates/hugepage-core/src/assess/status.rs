@@ -1,48 +1,48 @@
-//! The assessment of one server: everything that `SELECT * FROM hugepage_status` says, before it is put into words.
+//! The assessment of one server: all that `SELECT * FROM hugepage_status` shows, before messages are made of it.
 
-use crate::assess::{Finding, Forecast, NodeRoom, Outlook, Severity, Share, Threat, pool_share};
-use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending, PoolState};
+use crate::assess::{Finding, Forecast, NodeRoom, Outlook, Severity, Share, Threat, io_uring, pool_share};
+use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending, PoolState, Product};
 use crate::{Bytes, Pages};
 
-/// Below this much shared memory, base pages are no more than a notice.
+/// Below this much shared memory, base pages are only a notice.
 const MIN_WARNING_SIZE: Bytes = Bytes(1 << 30);
 
-/// One server's status. `None` is "could not be known".
+/// One server's status. `None` is unknown.
 #[derive(Clone, Debug)]
 pub struct Status {
-    /// What it was worked out from.
+    /// The facts that it was calculated from.
     pub facts: Facts,
     /// Pages of `facts.huge_page_size` that the running segment has or would take.
     pub needed: Option<Pages>,
     /// Pages of the pool that this server has now.
     pub own: Pages,
-    /// Of those needed, how many could not be had now; zero in huge pages.
+    /// The needed pages that are not available now; zero in huge pages.
     pub missing: Option<Pages>,
-    /// Why it is not as asked; `None` if it is.
+    /// Why the segment is not as asked; `None` if it is.
     pub cause: Option<Cause>,
-    /// What the next start would get: with the configuration on disk, or after a crash with the running one, if that
-    /// loses more.
+    /// What a restart with the configuration on disk would get.
     pub outlook: Outlook,
-    /// The start that `outlook` speaks of.
+    /// That restart.
     pub forecast: Forecast,
-    /// Whether that is a start with other settings than the running ones.
+    /// Whether it has other settings than the running server.
     pub of_pending: bool,
-    /// The pool the host should have, capped at what it can hold.
+    /// The restart of a server after a crash of one of its processes: with the running settings.
+    pub crash: Forecast,
+    /// The pool that the host should have, limited to what the host can hold.
     pub recommended: Option<Pages>,
-    /// The pool with which this server lands in huge pages beside all others, whether it fits the host or not.
+    /// The pool with which this server lands in huge pages beside all others, even if it does not fit into the host.
     pub to_land: Option<Pages>,
     /// The largest pool that the host can hold.
     pub capacity: Option<Pages>,
-    /// Who has what of the pool.
+    /// How the pool is divided.
     pub share: Option<Share>,
-    /// The gravest finding first.
+    /// The most severe finding first.
     pub findings: Vec<(Severity, Finding)>,
 }
 
 impl Status {
-    /// Works everything out.
+    /// Calculates everything.
     pub fn of(facts: Facts) -> Self {
-        let landing = facts.landing();
         let ground = PoolState {
             huge_page_size: facts.huge_page_size,
             pool: facts.pool.clone(),
@@ -52,20 +52,23 @@ impl Status {
         };
         let own = facts.own();
         let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
-        let after_a_crash = Forecast::of(&facts.asked, to_reserve, &ground, own);
-        let needed = after_a_crash.needed;
+        let restart_of = |own| Forecast::of(&facts.asked, to_reserve, &ground, own);
+        let unchanged = restart_of(own);
+        // Pages that the server keeps are as those of others to the new segment.
+        let crash = restart_of(own.saturating_sub(facts.kept_at_crash.at_least));
+        let crash = match restart_of(own.saturating_sub(facts.kept_at_crash.at_most)) {
+            worst if worst.outlook != crash.outlook => Forecast { outlook: Outlook::Unknown, ..worst },
+            _ => crash,
+        };
+        let needed = unchanged.needed;
         let pending = facts.forecast_of_pending(own);
         let wants = facts.wants_huge_pages();
-        // Without huge pages now, a crash has nothing to lose.
-        let crash_counts = |pending: &Forecast| {
-            landing == Landing::Hugetlb && after_a_crash.outlook.gravity() > pending.outlook.gravity()
-        };
-        // The pool has to serve a crash before the restart as well as the restart.
-        let most = [needed, facts.needed_pending()].into_iter().flatten().max();
-        let (forecast, of_pending) = match pending {
-            Some(pending) if !crash_counts(&pending) => (pending, true),
-            _ => (after_a_crash, false),
-        };
+        // The pool must be large enough for crashes before the restart as well as for the restart.
+        let kept = Pages(facts.kept_at_crash.at_most.0.saturating_mul(io_uring::CRASHES));
+        let crash_needs = needed.map(|needed| needed.saturating_add(kept));
+        let most = [crash_needs, facts.needed_pending()].into_iter().flatten().max();
+        let of_pending = pending.is_some();
+        let forecast = pending.unwrap_or(unchanged);
 
         let share = facts.pool.known().and_then(|pool| Share::of(pool, own));
         let by_others = share.map(|share| share.others.saturating_add(facts.others_lack));
@@ -78,6 +81,7 @@ impl Status {
             outlook: forecast.outlook,
             forecast,
             of_pending,
+            crash,
             recommended: needed_by_all.zip(capacity).map(|(needed, capacity)| needed.min(capacity)),
             capacity,
             to_land,
@@ -91,18 +95,18 @@ impl Status {
         status
     }
 
-    /// The gravest severity and the finding that the message speaks of.
+    /// The highest severity, and the finding that the message reports.
     pub fn verdict(&self) -> (Severity, &Finding) {
         self.findings.first().map_or((Severity::Ok, &Finding::AsAsked), |(severity, finding)| (*severity, finding))
     }
 
-    /// How grave the finding of that name is, one of [`Finding::NAMES`]; `Ok` if it was not found.
+    /// The severity of the finding with that name, one of [`Finding::NAMES`]; `Ok` if it was not found.
     pub fn severity_of(&self, name: &str) -> Severity {
         let found = self.findings.iter().find(|(_, finding)| finding.name() == name);
         found.map_or(Severity::Ok, |(severity, _)| *severity)
     }
 
-    /// What would take huge pages away, or the server down, though nothing has happened yet; the gravest first.
+    /// What will take huge pages away or make a start fail, although nothing has happened yet; the most severe first.
     pub fn threats(&self) -> Vec<Threat> {
         let threat = |finding: &Finding| match finding {
             Finding::CgroupBelowSegment => Some(Threat::CgroupLimit),
@@ -110,6 +114,7 @@ impl Status {
             Finding::MemoryLimit => Some(Threat::MemoryLimit),
             Finding::RestartFails => Some(Threat::RestartFails),
             Finding::RestartLoses => Some(Threat::RestartLoses),
+            Finding::CrashLoses => Some(Threat::CrashLoses),
             _ => None,
         };
         self.findings.iter().filter_map(|(_, finding)| threat(finding)).collect()
@@ -118,6 +123,18 @@ impl Status {
     /// Whether the pool that this server needs beside all others is more than the host can hold.
     pub fn does_not_fit(&self) -> bool {
         matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if to_land > capacity)
+    }
+
+    /// What the restart after a crash of one process would get; `None` for Oracle, which does not restart itself.
+    pub fn crash_outlook(&self) -> Option<Outlook> {
+        (self.facts.asked.product == Product::PostgreSql).then_some(self.crash.outlook)
+    }
+
+    /// The same, if a finding of its own may be about it: a server in huge pages has them to lose, and findings on the
+    /// restart do not cover it.
+    fn crash_outlook_apart(&self) -> Option<Outlook> {
+        let is_apart = self.of_pending || self.crash.outlook != self.outlook;
+        self.crash_outlook().filter(|_| is_apart && self.facts.landing() == Landing::Hugetlb)
     }
 
     fn find(&self, needed_by_all: Option<Pages>) -> Vec<(Severity, Finding)> {
@@ -154,6 +171,12 @@ impl Status {
             }
             Landing::Hugetlb => {}
         }
+        let crash = self.crash_outlook_apart();
+        match crash {
+            Some(Outlook::Fails) => findings.push((Severity::Critical, Finding::CrashLoses)),
+            Some(Outlook::Mixed | Outlook::Base) => findings.push((Severity::Warning, Finding::CrashLoses)),
+            _ => {}
+        }
         if facts.page_tables_exceed(10) {
             findings.push((Severity::Critical, Finding::PageTables));
         } else if facts.page_tables_exceed(5) {
@@ -165,15 +188,18 @@ impl Status {
         {
             findings.push((Severity::Warning, Finding::PoolWasted { needed }));
         }
-        if wants && self.outlook == Outlook::Unknown {
+        if wants && (self.outlook == Outlook::Unknown || crash == Some(Outlook::Unknown)) {
             findings.push((Severity::Notice, Finding::OutlookUnknown));
         }
         if let (Some(NodeRoom::Short(_)), true) = (self.needed.and_then(|needed| facts.node_room(needed)), wants) {
-            let severity =
-                if landing == Landing::Hugetlb || size >= MIN_WARNING_SIZE { Severity::Warning } else { Severity::Notice };
+            let severity = if landing == Landing::Hugetlb || size >= MIN_WARNING_SIZE {
+                Severity::Warning
+            } else {
+                Severity::Notice
+            };
             findings.push((severity, Finding::NodeLimit));
         }
-        // The sort is stable, so among equals the order above holds.
+        // The sort is stable, so findings of one severity keep the order above.
         findings.sort_by_key(|(severity, _)| std::cmp::Reverse(*severity));
         findings
     }
@@ -189,7 +215,7 @@ impl Facts {
         self.asked.huge_pages != HugePages::Off || pending != HugePages::Off
     }
 
-    /// Whether a start that asks for `demand` asks for what the running server has.
+    /// Whether the running server already has what a start with `demand` would ask for.
     pub fn is_met_by(&self, demand: &Demand) -> bool {
         let Some(segment) = &self.segment else { return false };
         let size = match (segment.landing, segment.page_size) {
@@ -199,7 +225,7 @@ impl Facts {
         demand.asked == self.asked && size == segment.size
     }
 
-    /// What a start with the configuration on disk would get; `None` if that is the running one.
+    /// What a start with the configuration on disk would get; `None` if that is the running configuration.
     pub fn forecast_of_pending(&self, own: Pages) -> Option<Forecast> {
         Some(match &self.pending {
             Pending::Unchanged => return None,
@@ -224,7 +250,7 @@ impl Facts {
         }
     }
 
-    /// The pages of `page_size` that this host can hold at most.
+    /// The largest number of pages of `page_size` that this host can hold.
     fn capacity(&self) -> Option<Pages> {
         let pool = self.pool.known()?;
         let meminfo = self.meminfo.as_ref()?;
@@ -233,7 +259,7 @@ impl Facts {
         Some(pool_share::capacity(meminfo.mem_total?, self.reserve_percent, elsewhere, pool.page_size))
     }
 
-    /// How many of `needed` pages could not be mapped now.
+    /// How many of `needed` pages are not available now.
     fn missing(&self, needed: Pages) -> Option<Pages> {
         if self.landing() == Landing::Hugetlb {
             return Some(Pages(0));
@@ -250,11 +276,11 @@ impl Facts {
         let had = self.own().saturating_add(pool.available()?.min(allowed)).min(on_nodes);
         let missing = needed.saturating_sub(had);
         let all_seen = nodes_known && limits.is_some_and(|limits| !limits.hidden_levels);
-        // Limits that can't be seen can only make it more: a number is known to be short, none is not known to do.
+        // Hidden limits can only increase the number: a positive number is certain, zero is not.
         (missing > Pages(0) || all_seen).then_some(missing)
     }
 
-    /// Whether the host's page tables take more than `percent` hundredths of its memory.
+    /// Whether the host's page tables exceed `percent` of its memory.
     fn page_tables_exceed(&self, percent: u32) -> bool {
         let meminfo = self.meminfo.as_ref();
         let tables = meminfo.and_then(|meminfo| meminfo.page_tables);

@@ -1,4 +1,4 @@
-//! The kernel's side of huge pages, gathered in one list: what a person would look up by hand, file by file.
+//! The kernel's facts on huge pages in one list, which an administrator would otherwise read file by file.
 
 use crate::notes::Notes;
 use crate::read::root::if_there;
@@ -11,11 +11,11 @@ use crate::{Bytes, ReadError};
 pub struct HostFact {
     /// The kernel's own name of it.
     pub name: String,
-    /// Its value: memory in bytes, all else as the kernel prints it.
+    /// Its value: memory in bytes, everything else as the kernel prints it.
     pub setting: String,
-    /// `bytes`, `kB`, `pages`, `events`, `%`, or nothing for a choice.
+    /// `bytes`, `kB`, `pages`, `events` or `%`; `None` for a choice.
     pub unit: Option<&'static str>,
-    /// The file that says so.
+    /// The file that it comes from.
     pub source: String,
 }
 
@@ -44,10 +44,11 @@ const PARAMETERS: [(&str, Option<&str>); 7] = [
     ("vm.swappiness", None),
     ("vm.min_free_kbytes", Some("kB")),
 ];
-/// Counters of /proc/vmstat since boot that grow when the kernel looks for memory in need; kernels split some by zone.
+/// Counters of /proc/vmstat since boot that grow when the kernel reclaims memory; the kernel splits some of them by
+/// zone.
 const EVENTS: [&str; 5] = ["pgscan_kswapd", "pgscan_direct", "allocstall", "compact_stall", "compact_fail"];
 
-/// All facts, in a fixed order; what can't be read is a note.
+/// All facts, in a fixed order; what cannot be read is a note.
 pub fn facts(root: &Root, notes: &mut Notes) -> Vec<HostFact> {
     let mut facts = Vec::new();
     type FactReader = fn(&Root) -> Result<Vec<HostFact>, ReadError>;
@@ -91,7 +92,7 @@ fn parameters(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     Ok(facts)
 }
 
-/// `hugepages=`, `hugepagesz=` and their like, one row each, in their order, which has a meaning.
+/// `hugepages=`, `hugepagesz=` and similar parameters, one row each. Their order has a meaning and is kept.
 fn boot_command_line(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     const PATH: &str = "/proc/cmdline";
     let text = if_there(root.read(PATH))?.unwrap_or_default();
@@ -108,7 +109,7 @@ fn boot_command_line(root: &Root) -> Result<Vec<HostFact>, ReadError> {
         .collect())
 }
 
-/// What sysctl.d will make of the same parameters at the next boot.
+/// What sysctl.d will set the same parameters to at the next boot.
 fn next_boot(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     let mut assignments = sysctl::at_next_boot(root)?;
     let fact = |(name, unit): &(&str, Option<&'static str>)| {
@@ -134,7 +135,7 @@ fn events(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     let text = root.read(PATH)?;
     let counters: Vec<_> = text.lines().filter_map(|line| line.split_once(' ')).collect();
     let sum = |event: &&str| {
-        // allocstall_normal, pgscan_direct_dma32 and their like; pgscan_direct_throttle counts something else.
+        // allocstall_normal, pgscan_direct_dma32 and similar; pgscan_direct_throttle counts something else.
         let of_event = |name: &str| {
             name == *event
                 || ["_dma", "_dma32", "_normal", "_high", "_movable", "_device"]
@@ -153,7 +154,7 @@ fn events(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     Ok(EVENTS.iter().filter_map(sum).collect())
 }
 
-/// The kernel's kB as bytes; a number that is none is shown as it stands.
+/// The kernel's kB as bytes; text that is not a number is shown unchanged.
 fn in_bytes(name: &str, kib: &str, source: &str) -> HostFact {
     let bytes = kib.parse().map(Bytes::from_kib);
     let (setting, unit) = match bytes {

@@ -1,4 +1,4 @@
-//! Gathers facts from several files into one answer: every file is read once, and what can't be read is a note.
+//! Gathers facts from several files into one answer. Each file is read once, and what cannot be read is a note.
 
 #[cfg(feature = "oracle")]
 pub mod instances;
@@ -27,6 +27,14 @@ pub enum CgroupView<'a> {
 }
 
 impl<'a> CgroupView<'a> {
+    /// The process whose cgroup this is, as it is named below /proc.
+    pub fn process(&self) -> &str {
+        match self {
+            Self::Present(hierarchy) => hierarchy.process(),
+            Self::Unknown | Self::Absent => "self",
+        }
+    }
+
     /// The view of what was found; `None` stands for a failure that a note explains.
     pub const fn of(found: Option<&'a Option<Hierarchy>>) -> Self {
         match found {
@@ -37,7 +45,7 @@ impl<'a> CgroupView<'a> {
     }
 }
 
-/// The cgroup limits on pages of `size`; `None` if unknown. A note tells of limits that cannot be seen.
+/// The cgroup limits on pages of `size`; `None` if unknown. A note tells of limits that are not visible.
 pub fn limits(root: &Root, view: CgroupView<'_>, size: PageSize, notes: &mut Notes) -> Option<CgroupLimits> {
     let hierarchy = match view {
         CgroupView::Unknown => return None,
@@ -46,7 +54,7 @@ pub fn limits(root: &Root, view: CgroupView<'_>, size: PageSize, notes: &mut Not
     };
     let limits = hierarchy.limits(root, size, notes);
     if limits.hidden_levels {
-        notes.add("cgroup limits that can't be seen from here may hold too");
+        notes.add("cgroup limits that are not visible from here may apply too");
     }
     Some(limits)
 }

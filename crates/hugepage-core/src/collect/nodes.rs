@@ -1,10 +1,10 @@
 //! The NUMA nodes of a host, and which of them a server may use.
 
+use crate::Pages;
 use crate::model::{NodePools, PoolFact};
 use crate::notes::Notes;
 use crate::read::memory_policy::{MemoryPolicy, allowed_nodes};
 use crate::read::{Root, pool};
-use crate::Pages;
 
 /// For the process `pid`, or `self`; `None` if the host has one node, or the pool has no pages.
 pub fn of(

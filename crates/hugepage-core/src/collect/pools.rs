@@ -17,14 +17,14 @@ pub struct PoolRow {
     pub is_default: bool,
     /// The counters.
     pub pool: Pool,
-    /// The cgroup limit with the least room; `None` where there is none or none can be seen, and for a node.
+    /// The cgroup limit with the least room; `None` where there is none, where none is visible, and for a node.
     pub limit: Option<CgroupLimit>,
-    /// How many more pages the kernel could make of the free memory as it lies, without compaction; `None` for pages
-    /// larger than the buddy allocator's largest block.
+    /// How many more pages the kernel could make from free memory without compaction; `None` for pages larger than the
+    /// buddy allocator's largest block.
     pub obtainable_now: Option<Pages>,
 }
 
-/// Of these those of the host, without its nodes' shares.
+/// The rows of the whole host, without those of its nodes.
 pub fn of_host(rows: &[PoolRow]) -> impl Iterator<Item = &PoolRow> + Clone {
     rows.iter().filter(|row| row.node.is_none())
 }
@@ -55,7 +55,7 @@ pub fn rows(root: &Root, view: CgroupView<'_>, notes: &mut Notes) -> Vec<PoolRow
     };
 
     let Some(sizes) = notes.keep(pool::sizes(root)) else {
-        // A kernel before 2.6.27, or a hidden /sys: the default size is all that can be told.
+        // On a kernel before 2.6.27, or with a hidden /sys, only the default size is known.
         let pool = meminfo.as_ref().and_then(pool::from_meminfo);
         return pool.into_iter().map(|pool| row(None, pool, None)).collect();
     };

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::collect::server::{landing, thp_in_use};
 use crate::model::Landing;
 use crate::notes::Notes;
@@ -9,36 +11,32 @@ use crate::read::maps::{self, Mapping};
 use crate::read::meminfo::Meminfo;
 use crate::read::{Root, own_mapping, smaps};
 
-/// What a mapping is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The purpose of a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SegmentRole {
     /// The segment with the buffer pool.
     Main,
-    /// The few bytes of System V memory that keep two postmasters from one data directory (sysv_shmem.c).
+    /// The few bytes of System V memory that prevent two postmasters in one data directory (sysv_shmem.c).
     Interlock,
     /// Dynamic shared memory, as for parallel query (dsm_impl.c).
     Dynamic,
-    /// Shared memory that something else in the process mapped.
+    /// Shared memory that other code in the process mapped.
     Other,
 }
 
 impl fmt::Display for SegmentRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Main => "main",
-            Self::Interlock => "interlock",
-            Self::Dynamic => "dynamic",
-            Self::Other => "other",
-        })
+        self.serialize(f)
     }
 }
 
 /// One piece of shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappedSegment {
-    /// What it is for.
+    /// Its purpose.
     pub role: SegmentRole,
-    /// Where it is, with its page size.
+    /// Its place and its page size.
     pub mapping: Mapping,
     /// What kind of pages it has.
     pub landing: Landing,
@@ -51,7 +49,7 @@ pub fn rows(root: &Root, main: u64, interlock: u64, notes: &mut Notes) -> Vec<Ma
     let mut rows = Vec::with_capacity(mappings.len());
     for mapping in mappings {
         let role = role(&mapping, main, interlock);
-        // A segment that went while we looked is simply absent.
+        // A segment that was removed meanwhile is absent.
         if let Some(mapping) = notes.keep(own_mapping::at(root, mapping.start)).flatten() {
             let landing = notes.keep(landing(root, &mapping, thp_in_use)).unwrap_or(Landing::Unknown);
             rows.push(MappedSegment { role, mapping, landing });
@@ -60,7 +58,7 @@ pub fn rows(root: &Root, main: u64, interlock: u64, notes: &mut Notes) -> Vec<Ma
     rows
 }
 
-/// What of these is really there, in their order; `pulse` is called often enough to look for a cancel.
+/// The resident memory of each of these, in their order. `pulse` is called often enough to check for a cancel request.
 pub fn usage(
     root: &Root,
     rows: &[MappedSegment],
@@ -72,7 +70,7 @@ pub fn usage(
     usage.unwrap_or_else(|| vec![None; rows.len()])
 }
 
-/// Shared mappings of ordinary files, as of a library's cache, are not shared memory.
+/// Shared mappings of ordinary files, such as a library's cache, are not shared memory.
 fn is_shared_memory(mapping: &Mapping) -> bool {
     const PLACES: [&str; 5] = ["/dev/zero", "/anon_hugepage", "/SYSV", "/dev/shm/", "/memfd:"];
     mapping.shared && (PLACES.iter().any(|place| mapping.path.starts_with(place)) || is_dsm_file(mapping))

@@ -1,7 +1,7 @@
 //! The facts on one PostgreSQL server, seen from one of its own processes.
 
 use crate::collect::{CgroupView, limits, nodes};
-use crate::model::{Asked, Facts, Landing, Pending, PoolFact, PoolState, Segment};
+use crate::model::{Asked, Facts, KeptPages, Landing, Pending, PoolFact, PoolState, Segment};
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
 use crate::read::meminfo::{LXCFS, Meminfo};
@@ -28,7 +28,7 @@ pub fn facts(
     }
     let segment = mapping.map(|mapping| {
         if mapping.page_size.is_none() {
-            notes.add(format!("the kernel does not tell the page size of the mapping {}", mapping.name()));
+            notes.add(format!("the kernel does not show the page size of the mapping {}", mapping.name()));
         }
         let landing = notes.keep(landing(root, &mapping, thp_in_use(meminfo.as_ref()))).unwrap_or(Landing::Unknown);
         Segment::of(&mapping, landing)
@@ -52,6 +52,7 @@ pub fn facts(
         others_lack: Pages(0),
         cause_at_start: None,
         loss: None,
+        kept_at_crash: KeptPages::default(),
     }
 }
 
@@ -65,8 +66,8 @@ pub fn ground(
 ) -> PoolState {
     let pool = pool_of_size(root, size, meminfo, notes);
     let limits = size.and_then(|size| limits(root, view, size, notes));
-    // The server's processes inherit cpuset and policy from the postmaster.
-    let nodes = nodes::of(root, &pool, "self", |notes| memory_policy::own(root, notes), notes);
+    // The server's processes inherit their policy from the postmaster, and nothing else may ask for the postmaster's.
+    let nodes = nodes::of(root, &pool, view.process(), |notes| memory_policy::own(root, notes), notes);
     PoolState { huge_page_size: size, pool, limits, nodes, lock_limit: None }
 }
 
@@ -78,7 +79,7 @@ pub fn pool_of_size(root: &Root, size: Option<PageSize>, meminfo: Option<&Meminf
     }
 }
 
-/// Whether this host maps any shared memory by transparent huge pages, so that it pays to look closer.
+/// Whether this host maps any shared memory by transparent huge pages, so that page tables are worth walking.
 pub fn thp_in_use(meminfo: Option<&Meminfo>) -> bool {
     meminfo.and_then(|meminfo| meminfo.shmem_pmd_mapped).is_some_and(|mapped| mapped.0 > 0)
 }
@@ -105,7 +106,7 @@ fn pool_of(root: &Root, size: PageSize, meminfo: Option<&Meminfo>, notes: &mut N
         Ok(sizes) if error.is_not_found() && !sizes.contains(&size) => return PoolFact::Unsupported(sizes),
         _ => notes.add(error.to_string()),
     }
-    // A kernel before 2.6.27, or a hidden /sys: meminfo knows the pool of the default size alone.
+    // On a kernel before 2.6.27, or with a hidden /sys, meminfo has only the pool of the default size.
     match meminfo.and_then(pool::from_meminfo) {
         Some(pool) if pool.page_size == size => PoolFact::Known(pool),
         _ => PoolFact::Unknown,

@@ -1,18 +1,18 @@
-//! Oracle instances that are configured on a host and do not run, and what they will need.
+//! Oracle instances that are configured on a host and do not run, and the pages that they will need.
 
 use crate::assess::host::PoolNeed;
 use crate::assess::oracle_size::{self, when_down};
 use crate::collect::instances::Survey;
 use crate::notes::Notes;
-use crate::read::Root;
 use crate::read::oracle::locate::Search;
 use crate::read::oracle::{OracleInstance, OracleKind, Parameters, oratab};
+use crate::read::{InstanceFiles, Root};
 use crate::{PageSize, Pages};
 
 /// A server that does not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoppedDatabase {
-    /// What it is: `oracle`, `asm`, `postgresql`.
+    /// Its kind: `oracle`, `asm`, `postgresql`.
     pub kind: &'static str,
     /// Its SID, or its data directory.
     pub name: String,
@@ -25,26 +25,27 @@ pub struct StoppedDatabase {
 /// What a server that does not run will ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wants {
-    /// So many huge pages, and what says so.
+    /// This number of huge pages, and the source of the number.
     Pages(Pages, &'static str),
     /// None, and why.
     None(&'static str),
-    /// It could not be found out, and why.
+    /// It could not be determined, and why.
     Unknown(String),
 }
 
 impl StoppedDatabase {
-    /// As a part of a pool; `None` where no number is known.
+    /// Its need of a pool; `None` if the number is unknown.
     pub fn need(&self) -> Option<(Option<PageSize>, PoolNeed)> {
         let Wants::Pages(pages, _) = self.wants else { return None };
         Some((self.page_size, PoolNeed { name: self.name.clone(), pages, held: Pages(0), is_running: false }))
     }
 }
 
-/// Those of oratab that do not run.
+/// The instances of oratab that do not run.
 pub fn oracle(root: &Root, survey: &Survey, notes: &mut Notes) -> Vec<StoppedDatabase> {
     let default = survey.default_page_size();
-    let runs = |sid: &str| survey.instances.iter().any(|instance| instance.name == sid);
+    // A process that only bears the name does not stand for it.
+    let runs = |sid: &str| survey.counted().any(|instance| instance.name == sid);
     let down = oratab::read(root, notes).into_iter().filter(|entry| !runs(&entry.sid));
     down.map(|entry| {
         let kind = if entry.sid.starts_with('+') { OracleKind::Asm } else { OracleKind::Database };
@@ -60,15 +61,17 @@ pub fn oracle(root: &Root, survey: &Survey, notes: &mut Notes) -> Vec<StoppedDat
 }
 
 fn wants(root: &Root, instance: &OracleInstance, home: &str, page_size: PageSize, notes: &mut Notes) -> Wants {
+    // The directory of Grid Infrastructure's home is root's; its program belongs to its user.
+    let files = &InstanceFiles::of_owner(root, &format!("{home}/bin/oracle"));
     let search = Search { instance, home: Some(home), diagnostic_dest: None, pmon: None };
     let parameters = search
-        .parameter_file(root, notes)
-        .map(|path| Parameters::read(root, &path, &instance.sid, notes))
+        .parameter_file(files, notes)
+        .map(|path| Parameters::read(files, &path, &instance.sid, notes))
         .filter(|parameters| !parameters.is_empty());
     let destination = parameters.as_ref().and_then(|parameters| parameters.get("diagnostic_dest"));
-    let start = Search { diagnostic_dest: destination, ..search }.last_start(root, notes).map(|(_, start)| start);
+    let start = Search { diagnostic_dest: destination, ..search }.last_start(files, notes).map(|(_, start)| start);
     let known = [parameters.as_ref(), start.as_ref().map(|start| &start.parameters)];
-    // The parameter file is what the next start reads; the log tells of the last one.
+    // The next start reads the parameter file; the log shows the last start.
     let setting = known.iter().flatten().find_map(|parameters| parameters.get("use_large_pages"));
     if setting.is_some_and(|setting| setting.eq_ignore_ascii_case("false")) {
         return Wants::None("use_large_pages = FALSE");
@@ -88,7 +91,7 @@ fn wants(root: &Root, instance: &OracleInstance, home: &str, page_size: PageSize
         oracle_size::OracleNeed::Pages(pages) => Wants::Pages(pages, "its parameters"),
         oracle_size::OracleNeed::AutomaticMemory => Wants::None("MEMORY_TARGET: its SGA is files in /dev/shm"),
         oracle_size::OracleNeed::Unknown => Wants::Unknown(format!(
-            "neither a parameter file with SGA_MAX_SIZE or SGA_TARGET nor an alert log that tells was found for {home}"
+            "neither a parameter file with SGA_MAX_SIZE or SGA_TARGET nor an alert log with the size was found for {home}"
         )),
     }
 }

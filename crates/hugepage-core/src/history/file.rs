@@ -1,8 +1,8 @@
-//! The history file: appended to a line at a time, read from its end, cut to its size by rename(2).
+//! The history file: appended to line by line, read from its end, cut to its size by rename(2).
 //!
-//! Whatever happens to it, the server goes on. A torn or damaged line costs that line; a full disk costs the new
-//! record; a file that is not a plain file of ours is refused. There is one writer at a time: the postmaster while it
-//! allocates shared memory, when it has no children, and after that its one worker.
+//! No failure of it stops the server. A torn or damaged line costs that line; a full disk costs the new record; a file
+//! that is not a regular file of this user is refused. There is one writer at a time: the postmaster while it allocates
+//! shared memory and has no children, later its one worker.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -22,24 +22,24 @@ pub enum HistoryError {
     /// The operating system refused.
     #[error("could not {operation} history file \"{}\": {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         operation: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
         /// The reason.
         source: io::Error,
     },
-    /// What is there is not a history file of this user.
+    /// The file is not a history file of this user.
     #[error("\"{}\" is {found}, not a history file of this server", path.display())]
     Refused {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What it is instead.
         found: &'static str,
     },
 }
 
-/// Where the history of one instance is.
+/// The place of one instance's history.
 #[derive(Clone, Debug)]
 pub struct HistoryFile {
     path: PathBuf,
@@ -52,6 +52,21 @@ pub struct History {
     pub records: Vec<Record>,
     /// How many lines are damaged.
     pub damaged: usize,
+}
+
+impl History {
+    /// Takes the content of a history file.
+    pub fn parse(bytes: &[u8]) -> Self {
+        let mut history = Self::default();
+        for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+            match Record::from_line(line) {
+                Some(HistoryLine::Record(record)) => history.records.push(*record),
+                Some(HistoryLine::OtherVersion) => {}
+                None => history.damaged += 1,
+            }
+        }
+        history
+    }
 }
 
 impl HistoryFile {
@@ -70,8 +85,8 @@ impl HistoryFile {
         self.read_all(self.open(OpenOptions::new().read(true))?)
     }
 
-    /// The same for one who only looks on, as root at the histories of all servers of a host: whoever owns the file. In
-    /// every other way it has to be what [`HistoryFile::read`] takes.
+    /// The same for a reader of other users' histories, such as root on a host with several servers. Every other
+    /// condition of [`HistoryFile::read`] holds.
     pub fn read_of_any_owner(&self) -> Result<History, HistoryError> {
         self.read_all(self.open_of_any_owner(OpenOptions::new().read(true))?)
     }
@@ -80,18 +95,10 @@ impl HistoryFile {
         let Some(mut file) = file else { return Ok(History::default()) };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(|source| self.error("read", source))?;
-        let mut history = History::default();
-        for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-            match Record::from_line(line) {
-                Some(HistoryLine::Record(record)) => history.records.push(*record),
-                Some(HistoryLine::OtherVersion) => {}
-                None => history.damaged += 1,
-            }
-        }
-        Ok(history)
+        Ok(History::parse(&bytes))
     }
 
-    /// The last record for which `wanted` holds. Reads from the end, so that its cost does not grow with the file.
+    /// The last record for which `wanted` holds. Reads from the end, so that the cost does not grow with the file.
     pub fn last(&self, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
         let Some(mut file) = self.open(OpenOptions::new().read(true))? else { return Ok(None) };
         let length = file.metadata().map_err(|source| self.error("read", source))?.len();
@@ -101,7 +108,7 @@ impl HistoryFile {
             let mut bytes = Vec::new();
             file.seek(SeekFrom::Start(start)).map_err(|source| self.error("read", source))?;
             (&mut file).take(length - start).read_to_end(&mut bytes).map_err(|source| self.error("read", source))?;
-            // The first line of a tail may be cut; it is looked at when more is read.
+            // The first line of a tail may be cut; a larger tail has all of it.
             let skip = if start == 0 { 0 } else { bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len()) };
             let found = bytes[skip..].rsplit(|&byte| byte == b'\n').find_map(|line| match Record::from_line(line)? {
                 HistoryLine::Record(record) => Some(*record).filter(|record| wanted(record)),
@@ -114,7 +121,7 @@ impl HistoryFile {
         }
     }
 
-    /// Appends one record in one write. If not all of it fits, what was written is taken back.
+    /// Appends one record in one write. If it does not fit completely, the file is cut back.
     pub fn append(&self, record: &Record) -> Result<(), HistoryError> {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).mode(self.mode());
@@ -124,17 +131,17 @@ impl HistoryFile {
         let length = file.metadata().map_err(|source| self.error("write", source))?.len();
         let mut line = record.to_line();
         if length > 0 && !ends_with_line_feed(&mut file).map_err(|source| self.error("read", source))? {
-            // A line that was torn by a crash; ours begins on its own.
+            // A crash tore the last line; the new one begins on its own line.
             line.insert(0, '\n');
         }
         file.write_all(line.as_bytes()).map_err(|source| {
-            // Nothing more can be done if this fails too; the torn line is passed over by whoever reads.
+            // If this fails too, nothing more can be done; readers skip the torn line.
             let _ = file.set_len(length);
             self.error("write", source)
         })
     }
 
-    /// Makes the file's content safe against a crash of the machine.
+    /// Makes the file's content durable across a crash of the machine (fsync).
     pub fn sync(&self) -> Result<(), HistoryError> {
         match self.open(OpenOptions::new().read(true))? {
             Some(file) => file.sync_data().map_err(|source| self.error("fsync", source)),
@@ -142,7 +149,7 @@ impl HistoryFile {
         }
     }
 
-    /// Drops damaged lines, and of the others all but the last `keep`. Returns how many were damaged.
+    /// Drops damaged lines and all others except the last `keep`. Returns the number of damaged lines.
     pub fn trim(&self, keep: usize) -> Result<usize, HistoryError> {
         let Some(mut file) = self.open(OpenOptions::new().read(true))? else { return Ok(0) };
         let mut bytes = Vec::new();
@@ -156,7 +163,7 @@ impl HistoryFile {
             whole[whole.len().saturating_sub(keep)..].iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect();
         let new = self.path.with_extension("history.new");
         let written = (|| {
-            // What a crash left of an earlier attempt is in the way, and is nobody's but ours.
+            // A crash may have left the file of an earlier attempt.
             match std::fs::remove_file(&new) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -172,18 +179,19 @@ impl HistoryFile {
         })
     }
 
-    /// For a new file: as the directory allows its own, as PostgreSQL's files do, so that who may read a backup of
-    /// the directory by its group may read this file too.
+    /// The mode of a new file: that of the directory's own files, as PostgreSQL does it, so that a group that may read
+    /// a backup of the directory may read this file too.
     fn mode(&self) -> u32 {
         let directory = self.path.parent().and_then(|directory| std::fs::metadata(directory).ok());
         directory.map_or(0o600, |directory| directory.permissions().mode() & 0o640)
     }
 
-    /// Opens it if it is a plain file of this user, and no link; `None` if it is not there and not to be created.
+    /// Opens it if it is a regular file of this user and not a link; `None` if it does not exist and is not to be
+    /// created.
     fn open(&self, options: &OpenOptions) -> Result<Option<File>, HistoryError> {
         let Some(file) = self.open_of_any_owner(options)? else { return Ok(None) };
         let owner = file.metadata().map_err(|source| self.error("open", source))?.uid();
-        // SAFETY: asks for a number that this process has.
+        // SAFETY: returns a number of this process and has no precondition.
         #[allow(unsafe_code)]
         let me = unsafe { libc::geteuid() };
         if owner == me { Ok(Some(file)) } else { Err(self.refused("another user's file")) }
@@ -200,8 +208,8 @@ impl HistoryFile {
         let metadata = file.metadata().map_err(|source| self.error("open", source))?;
         match () {
             () if !metadata.is_file() => Err(self.refused("not a plain file")),
-            () if metadata.nlink() > 1 => Err(self.refused("a file of several names")),
-            () if metadata.len() > MAX_FILE_BYTES => Err(self.refused("far too long")),
+            () if metadata.nlink() > 1 => Err(self.refused("a file with several hard links")),
+            () if metadata.len() > MAX_FILE_BYTES => Err(self.refused("longer than 256 MB")),
             () => Ok(Some(file)),
         }
     }

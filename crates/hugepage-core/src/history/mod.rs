@@ -1,4 +1,4 @@
-//! What has been: one line of text for every start and every change of state of an instance, in one small file.
+//! The history: one line of text for every start and every change of state of an instance, in one small file.
 //!
 //! The file needs no database and no server, so it is written before the first connection and on standbys. Its format
 //! is in docs/history.md.
@@ -7,5 +7,5 @@ pub mod file;
 pub mod record;
 pub mod regression;
 
-pub use file::{HistoryError, HistoryFile};
+pub use file::{History, HistoryError, HistoryFile};
 pub use record::{Event, Record};

@@ -1,11 +1,11 @@
-//! One line of the history: a checksum, and what was so, as JSON that a text tool reads.
+//! One line of the history: a checksum, and the state as JSON that text tools can read.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::assess::{Outlook, Status, Threat};
 use crate::model::{Cause, Landing};
 
-/// The version of the format; a line of another version is passed over, not damaged.
+/// The version of the format. A line of another version is skipped, not damaged.
 pub const VERSION: u32 = 1;
 
 /// What happened.
@@ -18,12 +18,12 @@ pub enum Event {
     CrashRestart,
     /// The state changed while the server ran.
     Change,
-    /// The configuration was reloaded, and that changed something that matters here.
+    /// The configuration was reloaded, and that changed a setting or the state.
     Reload,
 }
 
 impl Event {
-    /// As users see it.
+    /// The name that users see.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -39,11 +39,11 @@ impl Event {
     }
 }
 
-/// Who a record speaks of. A copy of a data directory in another place of the same machine, or on another machine, is
-/// another instance: it does not inherit the past of its origin.
+/// The instance of a record. A copy of a data directory in another place or on another machine is another instance: it
+/// does not inherit the history of its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstanceIdentity {
-    /// A hash of /etc/machine-id, or the host's name where there is none, as in containers.
+    /// A hash of /etc/machine-id, or the host's name where that file is missing, as in containers.
     pub machine: String,
     /// The data directory.
     pub directory: String,
@@ -54,9 +54,9 @@ pub struct InstanceIdentity {
 }
 
 impl InstanceIdentity {
-    /// Whether `self`'s record is the past of `now`: the same cluster in the same directory of the same machine, or a
-    /// cluster that pg_upgrade made from it (another system identifier, a newer major) and that the file was brought
-    /// along to.
+    /// Whether a record of `self` belongs to the history of `now`. That holds for the same cluster in the same
+    /// directory of the same machine, and for a cluster that pg_upgrade made from it (another system identifier, a
+    /// newer major) if the file was copied to it.
     pub fn is_past_of(&self, now: &Self) -> bool {
         let same_cluster = self.system_identifier == now.system_identifier;
         let upgraded = !same_cluster && self.server_version_num / 10_000 < now.server_version_num / 10_000;
@@ -64,7 +64,7 @@ impl InstanceIdentity {
     }
 }
 
-/// What was so at one moment. Sizes are bytes, the counters pages; `None` is what could not be known.
+/// The state at one moment. Sizes are in bytes, counters in pages; `None` is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// [`VERSION`].
@@ -83,9 +83,9 @@ pub struct Record {
     pub host: String,
     /// The kernel's identifier of this boot.
     pub boot_id: Option<String>,
-    /// Who this is about.
+    /// The instance.
     pub instance: InstanceIdentity,
-    /// What the kernel calls the segment (the inode of its mapping), where the recorder sees no other sign of a new one.
+    /// The inode of the segment's mapping, if the recorder has no other sign of a new segment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<u64>,
     /// `hugetlb`, `thp`, `partial thp`, `base`, `unknown`.
@@ -98,25 +98,25 @@ pub struct Record {
     pub pages_needed: Option<u64>,
     /// The pool's pages, surplus included.
     pub nr_hugepages: Option<u64>,
-    /// Of these, untouched.
+    /// The untouched pages of the pool.
     pub free_hugepages: Option<u64>,
-    /// Of the free ones, promised.
+    /// The free pages that are reserved.
     pub resv_hugepages: Option<u64>,
-    /// Above what the pool was set to.
+    /// The pages above the size that the pool was set to.
     pub surplus_hugepages: Option<u64>,
     /// Page tables of the host.
     pub page_tables: Option<u64>,
     /// `hugetlb`, `base`, `fails`, `unknown`.
     pub restart_outlook: Outlook,
-    /// Why it is not as asked.
+    /// Why the segment is not as asked.
     pub cause: Option<Cause>,
-    /// What would take huge pages away though nothing has happened yet: `cgroup_limit`, `restart_fails`,
+    /// What will take huge pages away although nothing has happened yet: `cgroup_limit`, `restart_fails`,
     /// `restart_loses`.
     #[serde(deserialize_with = "known_threats")]
     pub threats: Vec<Threat>,
-    /// What there was before something was lost; `None` if nothing was.
+    /// The state before something was lost; `None` if nothing was.
     pub lost: Option<Before>,
-    /// What was lost or changed, in words.
+    /// What was lost or changed, as text.
     pub detail: Option<String>,
 }
 
@@ -134,7 +134,7 @@ pub struct Before {
 }
 
 impl Before {
-    /// The state that `record` tells.
+    /// The state of `record`.
     pub fn of(record: &Record) -> Self {
         Self {
             recorded_at: record.recorded_at.clone(),
@@ -145,14 +145,14 @@ impl Before {
     }
 }
 
-/// The threats that this version knows: a later one may have more.
+/// Only the threats that this version knows; a later version may have more.
 fn known_threats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Threat>, D::Error> {
     let names = Vec::<String>::deserialize(deserializer)?;
     let known = |name: &String| Threat::ALL.into_iter().find(|threat| threat.to_string() == *name);
     Ok(names.iter().filter_map(known).collect())
 }
 
-/// Who and when: what a record has beside the assessment.
+/// What a record has beside the assessment.
 #[derive(Clone, Debug)]
 pub struct Origin {
     /// When the postmaster process started.
@@ -165,7 +165,7 @@ pub struct Origin {
     pub host: String,
     /// The kernel's identifier of this boot.
     pub boot_id: Option<String>,
-    /// Who it is.
+    /// The instance.
     pub instance: InstanceIdentity,
     /// As in [`Record`].
     pub segment: Option<u64>,
@@ -204,12 +204,12 @@ impl Record {
         }
     }
 
-    /// Whether both tell of the same allocation of shared memory.
+    /// Whether both records are of the same allocation of shared memory.
     pub fn is_of_same_start_as(&self, other: &Self) -> bool {
         (&self.postmaster_start, self.generation) == (&other.postmaster_start, other.generation)
     }
 
-    /// What tells another state than `previous`, one phrase each. Counters that move on every busy host don't count.
+    /// The changes since `previous`, one phrase each. Counters that change on every busy host do not count.
     pub fn changes_since(&self, previous: &Self) -> Vec<String> {
         let names = |threats: &[Threat]| threats.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
         let state = |record: &Self| {
@@ -231,7 +231,7 @@ impl Record {
         pairs.filter(|(was, is)| was != is).map(|((name, was), (_, is))| phrase(name, was, is)).collect()
     }
 
-    /// Adds what changed to what was lost.
+    /// Appends the changes to what was lost.
     pub fn add_detail(&mut self, changes: &[String]) {
         let lost = self.detail.take();
         let parts: Vec<_> = lost.iter().chain(changes).map(String::as_str).collect();
@@ -255,17 +255,17 @@ impl Record {
     pub fn from_line(line: &[u8]) -> Option<HistoryLine> {
         match serde_json::from_slice(Self::json_of(line)?) {
             Ok(record @ Self { v: VERSION, .. }) => Some(HistoryLine::Record(Box::new(record))),
-            // Whole, as its checksum says, but of another version of this extension.
+            // The line is whole, as its checksum shows, but of another version of this program.
             _ => Some(HistoryLine::OtherVersion),
         }
     }
 }
 
-/// A line that is whole.
+/// A line that is not damaged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HistoryLine {
-    /// One that we understand.
+    /// One of this version.
     Record(Box<Record>),
-    /// One that another version wrote.
+    /// One of another version.
     OtherVersion,
 }

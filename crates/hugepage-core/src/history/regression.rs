@@ -25,7 +25,7 @@ pub fn regression(before: &Before, now: &Record) -> Option<Lost> {
 }
 
 impl Record {
-    /// Compares the record with the one before of the same instance. Notes and returns what was lost.
+    /// Compares the record with the previous one of the same instance. Stores and returns what was lost.
     pub fn compare_with(&mut self, before: &Self) -> Option<Lost> {
         let before = Before::of(before);
         let lost = regression(&before, self)?;
@@ -34,7 +34,7 @@ impl Record {
         Some(lost)
     }
 
-    /// What the record says was lost, as an assessment takes it; `None` if nothing was.
+    /// The loss that the record has, as an assessment takes it; `None` if nothing was lost.
     pub fn loss(&self) -> Option<Loss> {
         let lost = regression(self.lost.as_ref()?, self)?;
         Some(Loss { at: parse_rfc3339(&self.recorded_at).ok()?, lost })

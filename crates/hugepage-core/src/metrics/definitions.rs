@@ -58,8 +58,14 @@ const INSTANCE: &[Metric<InstanceMetrics>] = &[
     Metric {
         name: "hugepage_restart_outlook",
         unit: None,
-        help: "Pages that the next start would get, also after a crash: 1 for the expected state, else 0.",
+        help: "Pages that the next start with the configuration on disk would get: 1 for the expected state, else 0.",
         value: Value::Each("lands_in", |instance| states(&Outlook::ALL, Some(instance.status.outlook))),
+    },
+    Metric {
+        name: "hugepage_crash_outlook",
+        unit: None,
+        help: "Pages that a restart after a crash of one process would get, of PostgreSQL alone: 1 for the expected state, else 0.",
+        value: Value::Each("lands_in", |instance| states(&Outlook::ALL, instance.status.crash_outlook())),
     },
     Metric {
         name: "hugepage_instance_info",

@@ -5,9 +5,11 @@ use crate::collect::instances::{self, Survey};
 
 impl From<&Survey> for MetricsSnapshot {
     fn from(survey: &Survey) -> Self {
-        let instances = survey.instances.iter().map(|instance| InstanceMetrics {
+        // No user may raise an alert with a server of its own.
+        let counted: Vec<_> = survey.counted().collect();
+        let instances = counted.iter().map(|instance| InstanceMetrics {
             kind: instance.kind.to_string(),
-            name: name(instance, &survey.instances),
+            name: name(instance, &counted),
             status: instance.status.clone(),
             page_tables: Some(instance.page_tables),
             page_tables_at_max: None,
@@ -19,7 +21,7 @@ impl From<&Survey> for MetricsSnapshot {
 
 /// The name, made unique: containers often have their data directories at the same path, and a duplicate series makes the
 /// whole text invalid.
-fn name(instance: &instances::Instance, all: &[instances::Instance]) -> String {
+fn name(instance: &instances::Instance, all: &[&instances::Instance]) -> String {
     let same: Vec<_> =
         all.iter().filter(|other| (other.kind, &other.name) == (instance.kind, &instance.name)).collect();
     let name = &instance.name;

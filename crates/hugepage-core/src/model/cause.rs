@@ -20,19 +20,19 @@ pub enum Cause {
     PoolEmpty,
     /// The pool has pages, but fewer than needed.
     PoolTooSmall,
-    /// The pool has pages enough, but others have them.
+    /// The pool has enough pages, but other processes use them.
     PoolTaken,
-    /// The pool has pages enough, but a cgroup may not reserve them.
+    /// The pool has enough pages, but a cgroup may not reserve them.
     CgroupLimit,
-    /// The pool has pages enough, but the server may not lock that much memory.
+    /// The pool has enough pages, but the server may not lock that much memory.
     MemlockLimit,
-    /// The pool has pages enough, but the kernel lets only a group have them that the server is not in.
+    /// The pool has enough pages, but the kernel reserves them to a group that the server is not in.
     ShmGroup,
     /// The pool has pages enough, but not on the NUMA nodes that the server may use.
     NodeLimit,
     /// A memory cgroup that counts huge pages allows less than the server would touch.
     MemoryLimit,
-    /// Nothing of what can be seen explains it (any more).
+    /// No visible fact explains it, or no longer does.
     #[serde(other)]
     Unknown,
 }
@@ -58,20 +58,6 @@ impl Cause {
 
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Disabled => "disabled",
-            Self::MemoryTarget => "memory_target",
-            Self::SysvSharedMemory => "sysv_shared_memory",
-            Self::PageSizeUnsupported => "page_size_unsupported",
-            Self::PoolEmpty => "pool_empty",
-            Self::PoolTooSmall => "pool_too_small",
-            Self::PoolTaken => "pool_taken",
-            Self::CgroupLimit => "cgroup_limit",
-            Self::MemlockLimit => "memlock_limit",
-            Self::ShmGroup => "shm_group",
-            Self::NodeLimit => "node_limit",
-            Self::MemoryLimit => "memory_limit",
-            Self::Unknown => "unknown",
-        })
+        self.serialize(f)
     }
 }

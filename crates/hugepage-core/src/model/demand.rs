@@ -10,11 +10,11 @@ pub struct Demand {
     pub asked: Asked,
     /// `max_connections`.
     pub max_connections: u64,
-    /// The main segment, before it is rounded up to whole pages.
+    /// The main segment, before rounding up to whole pages.
     pub shared_memory: Bytes,
 }
 
-/// What the configuration on disk comes to, beside that of the running server.
+/// What the configuration on disk asks for, compared with the running server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each server")]
 pub enum Pending {
@@ -22,8 +22,8 @@ pub enum Pending {
     Unchanged,
     /// It asks for this.
     Changed(Demand, PoolState),
-    /// The server would not start at all; its own error text.
+    /// The server would not start at all; the text of its error.
     Refused(String),
-    /// It could not be found out; a note says why.
+    /// It could not be determined; a note says why.
     Unknown,
 }

@@ -12,8 +12,8 @@ pub struct Facts {
     pub asked: Asked,
     /// The running segment.
     pub segment: Option<Segment>,
-    /// The page size of `pool`: the segment's own in huge pages, else what `huge_page_size` comes to; `None` also where
-    /// the kernel has no huge pages and so no default size.
+    /// The page size of `pool`: that of the segment if it is in huge pages, else what `huge_page_size` asks for. `None`
+    /// also where the kernel has no huge pages and so no default size.
     pub huge_page_size: Option<PageSize>,
     /// The pool of that size.
     pub pool: PoolFact,
@@ -25,17 +25,19 @@ pub struct Facts {
     pub nodes: Option<NodePools>,
     /// What the configuration on disk would ask for.
     pub pending: Pending,
-    /// The hundredths of memory that the host keeps for base pages.
+    /// The percentage of memory that the host keeps for base pages.
     pub reserve_percent: u32,
-    /// What the kernel asks of a process for System V segments in huge pages and this server does not have; `None` where
-    /// nothing is missing, or it could not be read.
+    /// The permission for System V segments in huge pages that this server lacks; `None` where none is missing, or it
+    /// could not be read.
     pub lock_limit: Option<LockLimit>,
-    /// The pages of `pool` that other servers known on this host still lack.
+    /// The pages of `pool` that other known servers on this host still lack.
     pub others_lack: Pages,
-    /// Why the segment was not put where it was asked for, as seen at that moment; `None` if nobody looked.
+    /// Why the segment did not land where it was asked for, as seen at that moment; `None` if it was not recorded.
     pub cause_at_start: Option<Cause>,
-    /// What the last start lost; `None` if nothing, or if nobody looked.
+    /// What the last start lost; `None` if nothing, or if it was not recorded.
     pub loss: Option<Loss>,
+    /// The pages of `pool` that the server would keep of this segment beside a new one after a crash.
+    pub kept_at_crash: KeptPages,
 }
 
 impl Facts {
@@ -52,7 +54,7 @@ impl Facts {
         }
     }
 
-    /// The pages that the server was asked to have and has not; zero where that is unknown.
+    /// The pages that the server asks for and does not have; zero if unknown.
     pub fn lack(&self) -> Pages {
         let wants = self.asked.huge_pages != HugePages::Off && !self.asked.never_in_huge_pages();
         let (Some(segment), Some(page), PoolFact::Known(_), true) =
@@ -72,4 +74,13 @@ impl Facts {
     pub fn page_size(&self) -> Option<PageSize> {
         self.segment.as_ref()?.page_size
     }
+}
+
+/// Pages that each crash of a process takes from the pool until the server stops: its io_uring rings lie in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeptPages {
+    /// If the rings begin at the start of a page.
+    pub at_least: Pages,
+    /// If they do not.
+    pub at_most: Pages,
 }

@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Landing {
-    /// In huge pages of a pool: reserved, locked, shared by all or nothing.
+    /// In huge pages of a pool: reserved, locked in memory, and for the whole segment.
     Hugetlb,
-    /// In base pages that the kernel has put together into transparent huge pages, all that is resident here.
+    /// In base pages that the kernel has collapsed into transparent huge pages, as far as the segment is resident.
     Thp,
-    /// The same for a part of it.
+    /// The same for a part of the segment.
     #[serde(rename = "partial thp")]
     PartialThp,
     /// An SGA of several segments, some of them in huge pages of a pool and some not.
     Mixed,
     /// In base pages.
     Base,
-    /// The kernel did not tell.
+    /// The kernel did not show it.
     #[serde(other)]
     Unknown,
 }
@@ -31,13 +31,6 @@ impl Landing {
 
 impl fmt::Display for Landing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Hugetlb => "hugetlb",
-            Self::Thp => "thp",
-            Self::PartialThp => "partial thp",
-            Self::Mixed => "mixed",
-            Self::Base => "base",
-            Self::Unknown => "unknown",
-        })
+        self.serialize(f)
     }
 }

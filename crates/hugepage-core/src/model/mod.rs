@@ -1,4 +1,4 @@
-//! The facts about a server and its host as types: what collectors fill in and what assessments take.
+//! The facts about a server and its host as types. Collectors fill them in, and assessments take them.
 
 mod cause;
 mod demand;
@@ -12,7 +12,7 @@ mod server;
 
 pub use cause::Cause;
 pub use demand::{Demand, Pending};
-pub use facts::Facts;
+pub use facts::{Facts, KeptPages};
 pub use landing::Landing;
 pub use loss::{Loss, Lost, PageKind};
 pub use nodes::NodePools;

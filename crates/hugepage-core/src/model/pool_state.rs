@@ -20,12 +20,12 @@ pub struct PoolState {
     pub lock_limit: Option<LockLimit>,
 }
 
-/// What is known of the pool that the segment is in, or would be in.
+/// The pool that the segment is in, or would be in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PoolFact {
     /// Its counters.
     Known(Pool),
-    /// The kernel or CPU has no pages of the size asked for; it has these.
+    /// The kernel or CPU has no pages of the requested size; it has these.
     Unsupported(Vec<PageSize>),
     /// It could not be read; a note says why.
     Unknown,
@@ -46,9 +46,9 @@ impl PoolFact {
 pub enum LockLimit {
     /// Segments larger than what may be locked (setrlimit(2), `RLIMIT_MEMLOCK`): kernels before 5.18.
     Memlock(Bytes),
-    /// All: the process has neither CAP_IPC_LOCK nor the group of `vm.hugetlb_shm_group`.
+    /// All segments: the process has neither CAP_IPC_LOCK nor the group of `vm.hugetlb_shm_group`.
     ShmGroup {
-        /// The process's own group, which it could be set to.
+        /// The process's own group, to which the parameter could be set.
         gid: u32,
     },
 }
@@ -62,7 +62,7 @@ impl LockLimit {
         }
     }
 
-    /// What was lacking.
+    /// The cause of the refusal.
     pub const fn cause(self) -> Cause {
         match self {
             Self::Memlock(_) => Cause::MemlockLimit,

@@ -2,21 +2,24 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::{Bytes, PageSize};
 
-/// PostgreSQL's setting `huge_pages`; Oracle's `use_large_pages` comes to the same three.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// PostgreSQL's setting `huge_pages`. Oracle's `use_large_pages` has the same three meanings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HugePages {
     /// Base pages by choice; Oracle's FALSE.
     Off,
     /// Huge pages, or the server does not start; Oracle's ONLY and AUTO_ONLY.
     On,
-    /// Huge pages if they can be had, else base pages without a word (the default); Oracle's TRUE and AUTO.
+    /// Huge pages if they are available, else base pages without a message (the default); Oracle's TRUE and AUTO.
     Try,
 }
 
 impl HugePages {
-    /// A value of the setting as the server takes it (guc_tables.c, `huge_pages_options`); `None` if it does not.
+    /// Parses a value of the setting as the server does (guc_tables.c, `huge_pages_options`); `None` if it is invalid.
     pub fn parse(value: &str) -> Option<Self> {
         match value.to_ascii_lowercase().as_str() {
             "try" => Some(Self::Try),
@@ -29,15 +32,11 @@ impl HugePages {
 
 impl fmt::Display for HugePages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Off => "off",
-            Self::On => "on",
-            Self::Try => "try",
-        })
+        self.serialize(f)
     }
 }
 
-/// Whose server it is, with what only that product has.
+/// The database product, with what only that product has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Product {
     /// One segment, in huge pages as a whole or not at all.
@@ -46,7 +45,7 @@ pub enum Product {
     Oracle {
         /// Whether `MEMORY_TARGET` is set: the SGA is files in /dev/shm then, which never have huge pages.
         memory_target: bool,
-        /// Whether a part of the SGA may land in huge pages where the pool has not enough for all (11.2.0.3 and later).
+        /// Whether a part of the SGA may be in huge pages if the pool is too small for all of it (11.2.0.3 and later).
         may_mix: bool,
     },
 }
@@ -54,7 +53,7 @@ pub enum Product {
 /// What the server's settings ask of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// Whose settings they are.
+    /// The product.
     pub product: Product,
     /// `huge_pages`.
     pub huge_pages: HugePages,
@@ -62,12 +61,12 @@ pub struct Asked {
     pub huge_page_size: Option<PageSize>,
     /// Whether `shared_memory_type` is `sysv`, for which PostgreSQL never asks for huge pages (sysv_shmem.c).
     pub sysv: bool,
-    /// `shared_buffers`: the buffer pool alone. Of Oracle the SGA.
+    /// `shared_buffers`: the buffer pool alone. For Oracle the SGA.
     pub shared_buffers: Bytes,
 }
 
 impl Asked {
-    /// Whether these settings rule huge pages out, whatever the pool has.
+    /// Whether these settings rule out huge pages, whatever the pool has.
     pub const fn never_in_huge_pages(&self) -> bool {
         self.sysv || matches!(self.product, Product::Oracle { memory_target: true, .. })
     }

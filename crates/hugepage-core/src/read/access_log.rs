@@ -1,7 +1,9 @@
 //! Which files of a root were read. A capture copies exactly these, so it needs no list of its own.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::read::reader::Reader;
 
 /// What was asked of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,7 +14,7 @@ pub enum AccessKind {
     Content,
     /// The names in a directory.
     Names,
-    /// Whether there is anything.
+    /// Whether it exists.
     Existence,
 }
 
@@ -25,14 +27,26 @@ pub struct FileAccess {
     pub kind: AccessKind,
 }
 
+/// An access to a server's file, at the path that follows `prefix`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ServerAccess {
+    pub prefix: String,
+    pub reader: Reader,
+}
+
 /// All accesses so far; clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct AccessLog(Arc<Mutex<BTreeSet<FileAccess>>>);
+pub struct AccessLog(Arc<Mutex<BTreeMap<FileAccess, Vec<ServerAccess>>>>);
 
 impl AccessLog {
     /// Every access so far, by path.
     pub fn accesses(&self) -> Vec<FileAccess> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+
+    /// The servers for which that file was read; none for the kernel's files.
+    pub(super) fn servers(&self, access: &FileAccess) -> Vec<ServerAccess> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(access).cloned().unwrap_or_default()
     }
 }
 
@@ -52,11 +66,25 @@ impl Recorder {
         self.0.is_some()
     }
 
-    /// Records an access to `path` below `prefix`.
+    /// Records an access to `path` below `prefix`, a file of the kernel's or the administrator's.
     pub(super) fn add(&self, prefix: &str, path: &str, kind: AccessKind) {
+        self.change(prefix, path, kind, |_| ());
+    }
+
+    /// Records an access to a server's file.
+    pub(super) fn add_of_server(&self, prefix: &str, path: &str, kind: AccessKind, reader: &Reader) {
+        self.change(prefix, path, kind, |servers| {
+            let server = ServerAccess { prefix: prefix.to_owned(), reader: reader.clone() };
+            if !servers.contains(&server) {
+                servers.push(server);
+            }
+        });
+    }
+
+    fn change(&self, prefix: &str, path: &str, kind: AccessKind, change: impl FnOnce(&mut Vec<ServerAccess>)) {
         if let Some(AccessLog(accesses)) = &self.0 {
             let access = FileAccess { path: format!("{prefix}{path}"), kind };
-            accesses.lock().unwrap_or_else(PoisonError::into_inner).insert(access);
+            change(accesses.lock().unwrap_or_else(PoisonError::into_inner).entry(access).or_default());
         }
     }
 }

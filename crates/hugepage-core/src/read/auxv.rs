@@ -6,8 +6,8 @@ use crate::read::Root;
 use crate::{PageSize, ReadError};
 
 impl Root {
-    /// The base page size of the machine that the tree stands for: of another one, what its kernel put into the
-    /// auxiliary vector of every process, where sysconf(3) has it from as well (getauxval(3), `AT_PAGESZ`).
+    /// The base page size of the machine that the tree stands for. For another machine it is what the kernel put into
+    /// the auxiliary vector of every process (getauxval(3), `AT_PAGESZ`), where sysconf(3) takes it from.
     pub fn base_page_size(&self) -> Result<PageSize, ReadError> {
         const PATH: &str = "/proc/self/auxv";
         if self.is_live() {
@@ -20,7 +20,7 @@ impl Root {
     }
 }
 
-/// Takes an auxiliary vector: pairs of 64-bit words, in the byte order of the machine that it comes from.
+/// Parses an auxiliary vector: pairs of 64-bit words, in the byte order of the machine that it comes from.
 fn page_size_in(auxv: &[u8]) -> Option<PageSize> {
     const AT_PAGESZ: u64 = 6;
     let (words, _) = auxv.as_chunks::<8>();
@@ -48,7 +48,7 @@ mod tests {
         assert_eq!(page_size_in(b"text, not a vector"), None);
     }
 
-    /// What a tree would say of this machine is what sysconf(3) says.
+    /// The tree of this machine agrees with sysconf(3).
     #[test]
     fn the_auxiliary_vector_agrees_with_sysconf() {
         let auxv = std::fs::read("/proc/self/auxv").unwrap();

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use crate::read::Root;
-use crate::read::boot_writers::{self, PoolWrite};
 use crate::read::boot_loader;
+use crate::read::boot_writers::{self, PoolWrite};
 use crate::read::root::if_there;
 use crate::read::sysctl::{self, Assignment};
 use crate::{Bytes, PageSize, Pages, ReadError};
 
-/// All that sets anything of it, each with the file that says so.
+/// All settings of the pools, each with the file that it comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NextBoot {
     /// `hugepagesz=` and `hugepages=` of the kernel's command line; no size means the default one. That of the boot
@@ -24,7 +24,7 @@ pub struct NextBoot {
     pub sysctl: BTreeMap<String, Assignment>,
     /// What tuned's active profile assigns.
     pub tuned: BTreeMap<String, Assignment>,
-    /// Whether tuned lets sysctl.d win (`reapply_sysctl`, its default).
+    /// Whether sysctl.d overrides tuned (`reapply_sysctl`, its default).
     pub sysctl_wins: bool,
     /// What tmpfiles.d writes after all that.
     pub tmpfiles: Vec<PoolWrite>,
@@ -35,7 +35,7 @@ pub struct NextBoot {
 }
 
 impl NextBoot {
-    /// Reads all of it.
+    /// Reads all settings.
     pub fn read(root: &Root) -> Result<Self, ReadError> {
         let running = if_there(root.read(COMMAND_LINE))?.unwrap_or_default();
         let of = |line: &str| (pools_of(line), kernel_sysctl_of(line));
@@ -66,7 +66,7 @@ impl NextBoot {
         if self.sysctl_wins { sysctl.or(tuned) } else { tuned.or(sysctl) }
     }
 
-    /// The pages that the pool of `size` will have, and what says so; `None` if nothing sets it.
+    /// The pages that the pool of `size` will have, and the file that sets them; `None` if no file does.
     pub fn pages(&self, size: PageSize, is_default: bool) -> Option<(Pages, String)> {
         let of_pool = |write: &&PoolWrite| write.size.map_or(is_default, |wanted| wanted == size);
         let whole = self.tmpfiles.iter().filter(of_pool).rfind(|write| write.node.is_none());
@@ -107,7 +107,7 @@ impl NextBoot {
 
 const COMMAND_LINE: &str = "/proc/cmdline";
 
-/// `hugepages=` counts for the `hugepagesz=` before it, else for the default size (kernel-parameters).
+/// `hugepages=` applies to the `hugepagesz=` before it, else to the default size (kernel-parameters).
 fn pools_of(command_line: &str) -> Vec<(Option<PageSize>, Pages)> {
     let mut size = None;
     let mut pools = Vec::new();
@@ -154,7 +154,7 @@ pub fn memparse(text: &str) -> Option<PageSize> {
     PageSize::new(digits.parse::<u64>().ok()?.checked_shl(shift)?)
 }
 
-/// The section [sysctl] of the active profiles and of those that they include (tuned.conf(5)).
+/// The section [sysctl] of the active profiles and of the profiles that they include (tuned.conf(5)).
 fn tuned(root: &Root) -> Result<BTreeMap<String, Assignment>, ReadError> {
     let active = if_there(root.read("/etc/tuned/active_profile"))?.unwrap_or_default();
     let mut found = BTreeMap::new();
@@ -245,7 +245,10 @@ mod tests {
             NextBoot::read(&root).unwrap().pages(size, default).map(|(pages, file)| format!("{pages} {file}"))
         };
         write("proc/cmdline", "quiet hugepages=5\n");
-        write("boot/grub/grub.cfg", "menuentry x {\n\tlinux /vmlinuz-6.1 ro hugepages=9\n}\n\tlinux /old ro hugepages=9\n");
+        write(
+            "boot/grub/grub.cfg",
+            "menuentry x {\n\tlinux /vmlinuz-6.1 ro hugepages=9\n}\n\tlinux /old ro hugepages=9\n",
+        );
         assert_eq!(pages(huge, true).as_deref(), Some("9 /boot/grub/grub.cfg"));
         write("boot/loader/entries/a.conf", "linux /vmlinuz\noptions $kernelopts quiet\n");
         write("boot/grub2/grubenv", "# GRUB Environment Block\nkernelopts=ro sysctl.vm.nr_hugepages=11\n");
@@ -264,10 +267,15 @@ mod tests {
         write("usr/lib/tmpfiles.d/x.conf", "w /proc/sys/vm/nr_hugepages - - - - 95\n");
         assert_eq!(pages(huge, true).as_deref(), Some("95 /usr/lib/tmpfiles.d/x.conf"));
         assert_eq!(pages(gigantic, false), None);
-        write("etc/tmpfiles.d/x.conf", "# ours\nw /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - - 3\n");
+        write(
+            "etc/tmpfiles.d/x.conf",
+            "# ours\nw /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - - 3\n",
+        );
         assert_eq!(pages(gigantic, false).as_deref(), Some("3 /etc/tmpfiles.d/x.conf"));
         assert_eq!(pages(huge, true).as_deref(), Some("90 /etc/sysctl.d/50.conf"), "the file of that name is hidden");
-        let node = |node| format!("w /sys/devices/system/node/node{node}/hugepages/hugepages-1048576kB/nr_hugepages - - - - 2\n");
+        let node = |node| {
+            format!("w /sys/devices/system/node/node{node}/hugepages/hugepages-1048576kB/nr_hugepages - - - - 2\n")
+        };
         write("etc/tmpfiles.d/y.conf", &(node(0) + &node(1)));
         assert_eq!(pages(gigantic, false).as_deref(), Some("4 /etc/tmpfiles.d/y.conf"));
         write("etc/systemd/system/own.service", "[Service]\nExecStart=/sbin/own /proc/sys/vm/nr_hugepages\n");

@@ -14,9 +14,9 @@ const GRUB_ENVIRONMENT: [&str; 2] = ["/boot/grub2/grubenv", "/boot/grub/grubenv"
 pub fn command_lines(root: &Root) -> Vec<(String, String)> {
     let read = |path: &str| if_there(root.read(path)).ok().flatten();
     let mut found = Vec::new();
-    let options = GRUB_ENVIRONMENT.iter().find_map(|path| {
-        read(path)?.lines().find_map(|line| line.strip_prefix("kernelopts=").map(str::to_owned))
-    });
+    let options = GRUB_ENVIRONMENT
+        .iter()
+        .find_map(|path| read(path)?.lines().find_map(|line| line.strip_prefix("kernelopts=").map(str::to_owned)));
     for name in root.list(ENTRIES).unwrap_or_default() {
         let path = format!("{ENTRIES}/{name}");
         // The rescue entry keeps the options of the installation.

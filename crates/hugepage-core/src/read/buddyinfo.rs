@@ -1,4 +1,4 @@
-//! /proc/buddyinfo: what contiguous memory the kernel could hand out right now (proc(5)).
+//! /proc/buddyinfo: the contiguous free memory, by blocks (proc(5)).
 
 use crate::read::Root;
 use crate::{PageSize, Pages, ReadError};
@@ -20,7 +20,7 @@ pub fn read(root: &Root) -> Result<Vec<Zone>, ReadError> {
     root.read(PATH)?.lines().map(|line| parse(line).ok_or_else(|| root.content(PATH, line))).collect()
 }
 
-/// Takes `Node 0, zone   Normal   5423   3819 ...`.
+/// Parses `Node 0, zone   Normal   5423   3819 ...`.
 fn parse(line: &str) -> Option<Zone> {
     let (node, rest) = line.strip_prefix("Node ")?.split_once(',')?;
     let mut words = rest.trim_start().strip_prefix("zone")?.split_ascii_whitespace();
@@ -29,11 +29,11 @@ fn parse(line: &str) -> Option<Zone> {
     Some(Zone { node: node.trim().parse().ok()?, name, free })
 }
 
-/// How many pages of `size` stand ready in free blocks of `node` (`None`: of all nodes), without any compaction.
+/// How many pages of `size` the free blocks of `node` (`None`: of all nodes) give without compaction.
 ///
-/// The small DMA zone is left out, because the kernel keeps it from ordinary requests; but on POWER it can be the only
-/// zone and hold all memory. `None` for a size larger than the largest block the buddy allocator keeps (1 GB pages): of
-/// those this file says nothing.
+/// The small DMA zone is left out, because the kernel does not use it for ordinary requests. On POWER it can be the
+/// only zone and have all memory. `None` for a size above the largest block of the buddy allocator (1 GB pages), which
+/// this file does not cover.
 pub fn ready(zones: &[Zone], node: Option<u32>, size: PageSize, base: PageSize) -> Option<Pages> {
     let pages_each = base.pages_within(size.bytes()).0;
     let order = usize::try_from(pages_each.checked_ilog2()?).ok()?;
@@ -46,7 +46,8 @@ pub fn ready(zones: &[Zone], node: Option<u32>, size: PageSize, base: PageSize) 
     Some(zones.fold(Pages(0), |sum, zone| sum.saturating_add(blocks_of(&zone.free, order))))
 }
 
-/// Blocks of `order` in the free ones of that order and above, each of which holds twice as many as the one before.
+/// The blocks of `order` in the free blocks of that order and above. A block of each order holds two of the order
+/// below.
 fn blocks_of(free: &[u64], order: usize) -> Pages {
     let mut each = 1u64;
     free.iter().skip(order).fold(Pages(0), |sum, count| {

@@ -1,38 +1,40 @@
-//! The hugetlb controller of cgroups, v1 and v2: limits that no pool shows (admin-guide/cgroup-v2,
+//! The hugetlb controller of cgroups, v1 and v2: limits that the pools do not show (admin-guide/cgroup-v2,
 //! cgroup-v1/hugetlb).
 //!
-//! `rsvd.max` is checked when memory is mapped, `max` when a page is first touched. Limits of levels above the top of
-//! a container's view hold all the same and can't be seen from inside.
+//! `rsvd.max` is checked when memory is mapped, `max` when a page is first touched. Limits of levels above the top of a
+//! container's view apply too, but are not visible inside.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use crate::Notes;
+use crate::read::Root;
 use crate::read::memory_cgroup::{self, MemoryLimit};
 use crate::read::mounts::{self, Mount};
-use crate::read::Root;
 use crate::read::root::if_there;
 use crate::{Bytes, PageSize, ReadError};
 
 /// The inode of the host's own cgroup namespace, a constant of the kernel since 4.6 (include/linux/proc_ns.h).
 const HOST_NAMESPACE: &str = "cgroup:[4026531835]";
-/// Limits this high are "no limit": v1 has no word for it and shows the largest page counter, rounded to pages.
+/// Limits this high mean "no limit": v1 has no word for it and shows the largest page counter, rounded to pages.
 const MIN_UNLIMITED: u64 = 1 << 62;
-/// A process is moved to another cgroup so seldom that asking where it is once a second is enough.
+/// The cgroup of a process is read again after this time; processes rarely move.
 const MAX_PATH_AGE: Duration = Duration::from_secs(1);
 
-/// Where the hugetlb controller is mounted, as this process sees it. It changes so seldom that it may be kept.
+/// Where the hugetlb controller is mounted, as this process sees it. It rarely changes, so callers may keep it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hierarchy {
     version: Version,
     mount_point: String,
-    /// The cgroup that stands at the mount point.
+    /// The cgroup at the mount point.
     mount_root: String,
     /// The same of memory cgroups, where those count huge pages.
     memory: Option<MountedAt>,
-    /// Whether there are levels above `mount_point` that hold limits and can't be seen.
+    /// Whether levels above `mount_point` may have limits that are not visible.
     hidden_levels: bool,
-    /// The cgroup of this process as it was at that time, see [`MAX_PATH_AGE`].
+    /// The process whose cgroup counts, by its name below /proc.
+    process: String,
+    /// The cgroup of that process, and when it was read; see [`MAX_PATH_AGE`].
     own_path: RefCell<Option<(Instant, String)>>,
 }
 
@@ -59,14 +61,14 @@ impl Version {
     }
 }
 
-/// A limit of one level.
+/// The limit of one level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CgroupLimit {
     /// The file that sets it.
     pub path: String,
-    /// The most bytes that this cgroup may have.
+    /// The largest number of bytes that this cgroup may use.
     pub limit: Bytes,
-    /// What all of its processes have.
+    /// The bytes that all of its processes use.
     pub usage: Bytes,
     /// Of a limit that is checked when a page is touched: what its processes were promised (`rsvd.current`, Linux 5.7).
     /// `None` where it is unknown, and of a limit on that.
@@ -98,16 +100,16 @@ impl CgroupLimit {
     }
 }
 
-/// All limits on one page size that could be seen, from the process's own cgroup upwards.
+/// All visible limits on one page size, from the process's own cgroup upwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CgroupLimits {
-    /// Checked when a page is first touched: beyond it SIGBUS or EFAULT.
+    /// Checked when a page is first touched: SIGBUS or EFAULT above it.
     pub fault: Vec<CgroupLimit>,
-    /// Checked by mmap(2) and shmget(2): beyond it ENOMEM.
+    /// Checked by mmap(2) and shmget(2): ENOMEM above it.
     pub reservation: Vec<CgroupLimit>,
     /// The limits of memory cgroups, where those count huge pages; empty where they do not.
     pub memory: Vec<MemoryLimit>,
-    /// Whether limits may exist that can't be seen from here.
+    /// Whether there may be limits that are not visible.
     pub hidden_levels: bool,
 }
 
@@ -117,7 +119,7 @@ impl CgroupLimits {
         self.tightest_reservation_without(Bytes(0))
     }
 
-    /// The reservation limit with the least room once `own` of the usage is given back.
+    /// The reservation limit with the least room once `own` of the usage is released.
     pub fn tightest_reservation_without(&self, own: Bytes) -> Option<&CgroupLimit> {
         self.reservation.iter().min_by_key(|limit| limit.room_without(own))
     }
@@ -129,10 +131,15 @@ impl CgroupLimits {
 }
 
 impl Hierarchy {
-    /// Finds the hierarchy that has the hugetlb controller; `None` where this kernel has no cgroups, or none that
-    /// could hold a limit on this process.
+    /// Finds the hierarchy with the hugetlb controller; `None` where this kernel has no cgroups, or none that could
+    /// limit this process.
     pub fn find(root: &Root) -> Result<Option<Self>, ReadError> {
-        let Some(memberships) = if_there(root.read("/proc/self/cgroup"))? else { return Ok(None) };
+        Self::find_of(root, "self")
+    }
+
+    /// The same for `process`, as it is named below /proc: another one that sees the same mounts.
+    pub fn find_of(root: &Root, process: &str) -> Result<Option<Self>, ReadError> {
+        let Some(memberships) = if_there(root.read(&format!("/proc/{process}/cgroup")))? else { return Ok(None) };
         let Some((version, path)) = membership(&memberships) else { return Ok(None) };
         let namespaced = if_there(root.read_link("/proc/self/ns/cgroup"))?.is_some_and(|link| link != HOST_NAMESPACE);
         let text = root.read(mounts::PATH)?;
@@ -144,6 +151,7 @@ impl Hierarchy {
                 version,
                 mount_point,
                 mount_root,
+                process: process.to_owned(),
                 own_path: RefCell::default(),
             })),
             // At the top of the host's hierarchy there are no limits, so nothing is missed.
@@ -152,10 +160,15 @@ impl Hierarchy {
         }
     }
 
-    /// The limits on `page_size` that hold for this process now. What can't be read of them is a note, and counts as
-    /// levels that can't be seen.
+    /// The process of [`Hierarchy::find_of`].
+    pub fn process(&self) -> &str {
+        &self.process
+    }
+
+    /// The limits on `page_size` that apply now to the process of [`Hierarchy::find_of`]. What cannot be read is a note,
+    /// and counts as hidden levels.
     pub fn limits(&self, root: &Root, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
-        let memory = self.memory_path(root, "/proc/self/cgroup");
+        let memory = self.memory_path(root, &format!("/proc/{}/cgroup", self.process));
         self.limits_on(root, (self.own_path(root), memory), page_size, notes)
     }
 
@@ -186,8 +199,7 @@ impl Hierarchy {
             (Some(Some(path)), Some(mounted)) => {
                 for level in levels(&path).filter(has_limits) {
                     let directory = format!("{}/{level}", mounted.point);
-                    let result =
-                        memory_cgroup::read_level(root, directory.trim_end_matches('/'), &mut limits.memory);
+                    let result = memory_cgroup::read_level(root, directory.trim_end_matches('/'), &mut limits.memory);
                     limits.hidden_levels |= notes.keep(result).is_none();
                 }
             }
@@ -208,14 +220,14 @@ impl Hierarchy {
         below(&mounted.root, &path).map(Some).ok_or_else(|| outside(root, file, &path))
     }
 
-    /// The cgroup of this process as a path below the mount point, without a slash at either end.
+    /// The cgroup of that process as a path below the mount point, without a slash at either end.
     fn own_path(&self, root: &Root) -> Result<String, ReadError> {
         if let Some((at, path)) = &*self.own_path.borrow()
             && at.elapsed() < MAX_PATH_AGE
         {
             return Ok(path.clone());
         }
-        let path = self.path_of(root, "/proc/self/cgroup")?;
+        let path = self.path_of(root, &format!("/proc/{}/cgroup", self.process))?;
         *self.own_path.borrow_mut() = Some((Instant::now(), path.clone()));
         Ok(path)
     }
@@ -279,7 +291,7 @@ fn levels(path: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// From /proc/self/cgroup the cgroup that hugetlb counts for: v1's where v1 has the controller, else v2's.
+/// The cgroup of hugetlb in /proc/self/cgroup: v1's where v1 has the controller, else v2's.
 fn membership(text: &str) -> Option<(Version, &str)> {
     let mut v2 = None;
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! Which machine this is.
+//! The identity of this machine.
 
 use crate::ReadError;
 use crate::read::Root;
@@ -14,8 +14,8 @@ pub fn boot_id(root: &Root) -> Result<Option<String>, ReadError> {
     if_there(line(root, "/proc/sys/kernel/random/boot_id"))
 }
 
-/// The same for as long as the machine is the same: a hash of machine-id(5), which is not to be shown itself, or the
-/// host's name where there is none, as in containers.
+/// A value that stays the same on the same machine: a hash of machine-id(5), which should not be shown itself, or the
+/// host's name where that file is missing, as in containers.
 pub fn machine(root: &Root) -> Result<String, ReadError> {
     match if_there(line(root, "/etc/machine-id"))? {
         Some(id) if !id.is_empty() && id != "uninitialized" => Ok(format!("{:08x}", crc32fast::hash(id.as_bytes()))),

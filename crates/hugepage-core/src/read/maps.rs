@@ -5,10 +5,10 @@ use std::io::{BufRead, BufReader};
 use crate::read::Root;
 use crate::{Bytes, PageSize, ReadError};
 
-/// The maps of the process that asks.
+/// The maps of this process.
 pub const SELF: &str = "/proc/self/maps";
 
-/// The maps of process `pid`; who may read it is who may trace the process (proc(5)).
+/// The maps of process `pid`; readable by processes that may trace it (proc(5)).
 pub fn path(pid: i32) -> String {
     format!("/proc/{pid}/maps")
 }
@@ -18,7 +18,7 @@ pub fn path(pid: i32) -> String {
 pub struct Mapping {
     /// First address.
     pub start: u64,
-    /// First address behind it.
+    /// First address after it.
     pub end: u64,
     /// Whether it is shared (`s`), not private.
     pub shared: bool,
@@ -30,7 +30,7 @@ pub struct Mapping {
     pub inode: u64,
     /// The kernel's name of it, with the directory and the ` (deleted)`; empty for private anonymous memory.
     pub path: String,
-    /// The size of its pages; `None` where the source does not tell.
+    /// The size of its pages; `None` where the source does not show it.
     pub page_size: Option<PageSize>,
 }
 
@@ -40,7 +40,7 @@ impl Mapping {
         Bytes(self.end - self.start)
     }
 
-    /// Whether `address` is in it.
+    /// Whether it has `address`.
     pub const fn holds(&self, address: u64) -> bool {
         self.start <= address && address < self.end
     }
@@ -52,7 +52,7 @@ impl Mapping {
         path.rsplit('/').next().unwrap_or(path)
     }
 
-    /// Whether `next` goes on where this one ends, in the same object: two halves of one mmap that something split.
+    /// Whether `next` continues this one in the same object: two parts of one mmap that was split.
     pub fn continues_in(&self, next: &Self) -> bool {
         self.end == next.start
             && self.inode == next.inode
@@ -62,7 +62,7 @@ impl Mapping {
     }
 }
 
-/// Takes one line: `7f00-7f01 rw-s 00000000 00:0f 1234   /anon_hugepage (deleted)`.
+/// Parses one line: `7f00-7f01 rw-s 00000000 00:0f 1234   /anon_hugepage (deleted)`.
 pub fn parse(line: &str) -> Option<Mapping> {
     let mut rest = line;
     let mut word = || {
@@ -92,7 +92,7 @@ pub fn parse(line: &str) -> Option<Mapping> {
     })
 }
 
-/// All mappings for which `wanted` holds, adjacent ones of one object merged, in the order of addresses.
+/// All mappings for which `wanted` holds, in the order of addresses. Adjacent mappings of one object are merged.
 pub fn read(root: &Root, path: &str, wanted: impl Fn(&Mapping) -> bool) -> Result<Vec<Mapping>, ReadError> {
     let mut mappings: Vec<Mapping> = Vec::new();
     for line in BufReader::with_capacity(1 << 16, root.open(path)?).split(b'\n') {

@@ -4,14 +4,14 @@ use crate::read::Root;
 use crate::read::mounts;
 use crate::{Bytes, PageSize, Pages, ReadError};
 
-/// The lines of /proc/meminfo that matter here; `None` where this kernel has no such line.
+/// The lines of /proc/meminfo that are used; `None` where this kernel has no such line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meminfo {
     /// `MemTotal`: usable RAM, huge pages included.
     pub mem_total: Option<Bytes>,
     /// `MemFree`: RAM that nothing uses.
     pub mem_free: Option<Bytes>,
-    /// `MemAvailable` (since 3.14): what can be had without swapping.
+    /// `MemAvailable` (since 3.14): the memory that is available without swapping.
     pub mem_available: Option<Bytes>,
     /// `PageTables`: the lowest level of all page tables of the host.
     pub page_tables: Option<Bytes>,
@@ -19,7 +19,7 @@ pub struct Meminfo {
     pub anon_huge_pages: Option<Bytes>,
     /// `ShmemHugePages`: transparent huge pages of shared memory and tmpfs.
     pub shmem_huge_pages: Option<Bytes>,
-    /// `ShmemPmdMapped`: shared memory that some process maps by whole huge pages.
+    /// `ShmemPmdMapped`: shared memory that is mapped by whole huge pages.
     pub shmem_pmd_mapped: Option<Bytes>,
     /// `SwapTotal`.
     pub swap_total: Option<Bytes>,
@@ -46,7 +46,7 @@ pub const LXCFS: &str = "lxcfs is mounted on /proc/meminfo: the memory and the p
 const PATH: &str = "/proc/meminfo";
 
 impl Meminfo {
-    /// Reads /proc/meminfo; an error if it has no `MemTotal`, because then it is something else.
+    /// Reads /proc/meminfo; an error without `MemTotal`, because then it is another file.
     pub fn read(root: &Root) -> Result<Self, ReadError> {
         let mut meminfo = root.read_short(PATH, Self::parse)?;
         if meminfo.mem_total.is_none() {
@@ -54,13 +54,14 @@ impl Meminfo {
         }
         if is_of_lxcfs(root) {
             // MemTotal and what it has of memory is the container's limit, PageTables the host's (proc_fuse.c of lxcfs).
-            (meminfo.mem_total, meminfo.mem_free, meminfo.mem_available, meminfo.page_tables) = (None, None, None, None);
+            (meminfo.mem_total, meminfo.mem_free, meminfo.mem_available, meminfo.page_tables) =
+                (None, None, None, None);
             meminfo.is_of_lxcfs = true;
         }
         Ok(meminfo)
     }
 
-    /// Takes the text of /proc/meminfo; lines it does not know are passed over.
+    /// Parses the text of /proc/meminfo and skips unknown lines.
     pub fn parse(text: &str) -> Self {
         let mut meminfo = Self::default();
         for line in text.lines() {

@@ -2,20 +2,26 @@
 //!
 //! Readers decide nothing. A field that the running kernel does not have is `None`.
 
+pub mod access_again;
 pub mod access_log;
+pub mod accounts;
 mod auxv;
+mod beneath;
 pub mod boot;
 mod boot_loader;
 pub mod boot_writers;
 pub mod buddyinfo;
 pub mod cgroup;
+pub mod credentials;
 pub mod identity;
+pub mod instance_files;
 pub mod kernel_release;
 pub mod maps;
 pub mod meminfo;
 pub mod memory_cgroup;
 pub mod memory_policy;
 pub mod mounts;
+pub mod namespace;
 #[cfg(feature = "oracle")]
 pub mod oracle;
 pub mod own_mapping;
@@ -25,6 +31,7 @@ pub mod postmaster_opts;
 pub mod pressure;
 pub mod process;
 pub mod procmap_query;
+mod reader;
 pub mod rlimit;
 pub mod root;
 pub mod shm_devices;
@@ -33,4 +40,5 @@ pub mod sysctl;
 pub mod sysvipc;
 pub mod thp;
 
+pub use instance_files::InstanceFiles;
 pub use root::Root;

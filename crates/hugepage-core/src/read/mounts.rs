@@ -56,9 +56,13 @@ mod tests {
 
     #[test]
     fn lines() {
-        let mount = Mount::parse("29 23 0:26 / /sys/fs/cgroup/a\\040b rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate");
+        let mount =
+            Mount::parse("29 23 0:26 / /sys/fs/cgroup/a\\040b rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate");
         let mount = mount.unwrap();
-        assert_eq!((mount.root.as_str(), mount.point.as_str(), mount.kind.as_str()), ("/", "/sys/fs/cgroup/a b", "cgroup2"));
+        assert_eq!(
+            (mount.root.as_str(), mount.point.as_str(), mount.kind.as_str()),
+            ("/", "/sys/fs/cgroup/a b", "cgroup2")
+        );
         assert!(mount.has("nsdelegate") && !mount.has("ns") && !mount.has("nosuid"));
         assert_eq!(Mount::parse("garbage"), None);
     }

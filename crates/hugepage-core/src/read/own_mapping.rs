@@ -1,13 +1,13 @@
-//! Which mapping of this process holds an address, and what pages it has.
+//! The mapping of this process at an address, and its page size.
 
 use crate::ReadError;
 use crate::read::maps::{self, Mapping};
 use crate::read::root::if_there;
 use crate::read::{Root, procmap_query, smaps};
 
-/// The mapping of this process that holds `address`, whole and with its page size.
+/// The whole mapping of this process at `address`, with its page size.
 ///
-/// Asks the kernel for that one mapping where it can (`PROCMAP_QUERY`, Linux 6.11), and reads the file where not.
+/// Asks the kernel for that one mapping (`PROCMAP_QUERY`, Linux 6.11), and reads the file on other kernels.
 pub fn at(root: &Root, address: u64) -> Result<Option<Mapping>, ReadError> {
     match procmap_query::holding(root, address) {
         Some(answer) => answer,
@@ -17,8 +17,8 @@ pub fn at(root: &Root, address: u64) -> Result<Option<Mapping>, ReadError> {
 
 /// The same from the text alone, for kernels before 6.11.
 ///
-/// The text has no page size. Every mapping that is not on hugetlbfs has base pages; for the others `smaps` tells,
-/// where walking huge pages costs next to nothing. A kernel before 2.6.29 does not tell, and then it stays unknown.
+/// The text has no page size. Every mapping that is not on hugetlbfs has base pages. For the others `smaps` has it, and
+/// walking huge pages is cheap. Kernels before 2.6.29 do not show it, so it stays unknown.
 pub fn by_text(root: &Root, address: u64) -> Result<Option<Mapping>, ReadError> {
     let Some(mut mapping) = maps::read(root, maps::SELF, |_| true)?.into_iter().find(|mapping| mapping.holds(address))
     else {
@@ -31,7 +31,7 @@ pub fn by_text(root: &Root, address: u64) -> Result<Option<Mapping>, ReadError> 
     Ok(Some(mapping))
 }
 
-/// Whether its name leaves room for huge pages: `/dev/zero`, private and ordinary file mappings do not.
+/// Whether its name allows huge pages: `/dev/zero`, private mappings and mappings of ordinary files do not have them.
 fn may_be_hugetlb(mapping: &Mapping) -> bool {
     mapping.shared && mapping.path != "/dev/zero (deleted)"
 }

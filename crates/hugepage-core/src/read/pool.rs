@@ -9,46 +9,46 @@ use crate::{Bytes, PageSize, Pages, ReadError};
 const SIZES: &str = "/sys/kernel/mm/hugepages";
 const NODES: &str = "/sys/devices/system/node";
 
-/// One pool, in pages of `page_size`. A counter that this kernel or this place does not have is `None`.
+/// One pool, in pages of `page_size`. `None` for a counter that is not available here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pool {
     /// The size of its pages.
     pub page_size: PageSize,
     /// `nr_hugepages`: all pages of the pool, the surplus ones included.
     pub nr: Pages,
-    /// `free_hugepages`: pages nobody has touched yet, although they may be promised.
+    /// `free_hugepages`: untouched pages, reserved ones included.
     pub free: Pages,
-    /// `resv_hugepages`: of the free ones, those promised to a mapping.
+    /// `resv_hugepages`: free pages that are reserved for a mapping.
     pub resv: Option<Pages>,
-    /// `surplus_hugepages`: pages above what the pool was set to; they go when their user goes.
+    /// `surplus_hugepages`: pages above the pool's set size; the kernel frees them when their user stops.
     pub surplus: Option<Pages>,
     /// `nr_overcommit_hugepages`: how many surplus pages the kernel may try to add.
     pub overcommit: Option<Pages>,
 }
 
 impl Pool {
-    /// Free pages that are promised to nobody: what a new mapping can have. `None` where reservations are unknown.
+    /// Free pages without a reservation: those that a new mapping can have. `None` where reservations are unknown.
     pub fn available(&self) -> Option<Pages> {
         Some(self.free.saturating_sub(self.promised()?))
     }
 
-    /// What the pool keeps when its users go: all but the surplus.
+    /// What the pool keeps when its users stop: all but the surplus.
     pub fn persistent(&self) -> Pages {
         self.nr.saturating_sub(self.surplus.unwrap_or_default())
     }
 
-    /// Pages that are touched or promised. `None` where reservations are unknown.
+    /// Pages that are touched or reserved. `None` where reservations are unknown.
     pub fn in_use(&self) -> Option<Pages> {
         Some(self.nr.saturating_sub(self.free).saturating_add(self.promised()?))
     }
 
-    /// `resv`, or zero where there is no page that could be promised.
+    /// `resv`, or zero where the pool has no page that could be reserved.
     pub fn promised(&self) -> Option<Pages> {
         self.resv.or((self.nr == Pages(0)).then_some(Pages(0)))
     }
 }
 
-/// A pool's share on one NUMA node: the kernel keeps no reservations and no overcommit by node.
+/// A pool's share on one NUMA node. The kernel keeps reservations and overcommit only for the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodePool {
     /// NUMA node.
@@ -61,8 +61,8 @@ pub struct NodePool {
 
 /// The huge page sizes of this kernel and CPU, ascending; empty where the kernel has no huge pages.
 pub fn sizes(root: &Root) -> Result<Vec<PageSize>, ReadError> {
-    // Without the directory, the one above says that there are none; without that, as where /sys is not mounted or
-    // before 2.6.27, nothing is known.
+    // Without this directory, the existence of its parent shows that there are no huge pages. Without the parent, as
+    // where /sys is not mounted or before 2.6.27, nothing is known.
     if !root.exists(SIZES) && root.exists("/sys/kernel/mm") {
         return Ok(Vec::new());
     }

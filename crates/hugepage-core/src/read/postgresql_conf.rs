@@ -1,76 +1,94 @@
-//! postgresql.conf and what it includes, by the rules of the server's own scanner (guc-file.l), for two questions: which
-//! files a configuration is made of, and what it sets. Whether a value is valid is for the server to say.
+//! postgresql.conf and its includes, by the rules of the server's own scanner (guc-file.l): which files a configuration
+//! has, and what it sets. The server decides whether a value is valid.
 
 use std::path::{Path, PathBuf};
 
-use crate::read::Root;
+use crate::Notes;
+use crate::read::InstanceFiles;
+use crate::read::instance_files::limit;
 use crate::read::root::if_there;
-use crate::{Notes, ReadError};
 
-/// As deep as the server follows includes (`CONF_FILE_MAX_DEPTH`).
+/// The depth to which the server follows includes (`CONF_FILE_MAX_DEPTH`).
 const MAX_INCLUDE_DEPTH: usize = 10;
-/// A configuration of more files is not read on.
+/// A configuration of more files is not read further.
 const MAX_FILES: usize = 1000;
+/// Nor is one of more settings; the server has about 400.
+const MAX_SETTINGS: usize = 50_000;
 
 /// A configuration with all that it includes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Configuration {
-    /// Every file and directory that was looked at, in that order, missing ones too.
+    /// Every file and directory that was read, in that order, missing ones too.
     pub sources: Vec<PathBuf>,
     /// Names in lower case with their values; of several with one name the last counts.
     pub settings: Vec<(String, String)>,
-    is_too_deep: bool,
+    /// Whether nothing more is read.
+    is_over: bool,
+    /// How many bytes were read so far.
+    length: u64,
 }
 
 impl Configuration {
-    /// The value that counts.
+    /// The effective value.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.settings.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 
-    /// Adds `file`, an absolute path, with its includes. What can't be read is a note.
-    pub fn add(&mut self, root: &Root, file: &Path, notes: &mut Notes) {
-        self.add_file(root, file, 0, notes);
+    /// Adds `file`, an absolute path, with its includes. What cannot be read is a note.
+    pub fn add(&mut self, files: &InstanceFiles, file: &Path, notes: &mut Notes) {
+        self.add_file(files, file, 0, notes);
     }
 
-    fn add_file(&mut self, root: &Root, file: &Path, depth: usize, notes: &mut Notes) {
-        // The server ends at the first that is too deep, and so does this: files that include each other twice would
-        // else be read two to the tenth times.
-        if self.is_too_deep {
+    fn add_file(&mut self, files: &InstanceFiles, file: &Path, depth: usize, notes: &mut Notes) {
+        // The server stops at the first file that is too deep, and so does this. Files that include each other twice
+        // would else be read 2^10 times.
+        if self.is_over {
             return;
         }
         self.sources.push(file.to_owned());
         if depth > MAX_INCLUDE_DEPTH || self.sources.len() > MAX_FILES {
-            self.is_too_deep = true;
+            self.is_over = true;
             return;
         }
-        let Some(text) = notes.keep(if_there(read(root, file))).flatten() else { return };
+        let text = files.read_text(&file.to_string_lossy(), limit::CONFIGURATION);
+        let Some(text) = notes.keep(if_there(text)).flatten() else { return };
+        self.length = self.length.saturating_add(u64::try_from(text.len()).unwrap_or(u64::MAX));
+        if self.length > limit::CONFIGURATION_IN_ALL {
+            self.end(format!("more than {} bytes", limit::CONFIGURATION_IN_ALL), file, notes);
+            return;
+        }
         let below = file.parent().unwrap_or(Path::new("/"));
         for (name, value) in text.lines().filter_map(parse) {
             match name.as_str() {
-                // Which the server refuses.
+                // The server refuses these.
                 "include" | "include_if_exists" | "include_dir" if value.is_empty() => {}
-                "include" | "include_if_exists" => self.add_file(root, &below.join(value), depth + 1, notes),
-                "include_dir" => self.add_directory(root, &below.join(value), depth + 1, notes),
+                "include" | "include_if_exists" => self.add_file(files, &below.join(value), depth + 1, notes),
+                "include_dir" => self.add_directory(files, &below.join(value), depth + 1, notes),
+                _ if self.settings.len() >= MAX_SETTINGS => {
+                    self.end(format!("more than {MAX_SETTINGS} settings"), file, notes);
+                    return;
+                }
                 _ => self.settings.push((name, value)),
             }
         }
     }
 
-    fn add_directory(&mut self, root: &Root, directory: &Path, depth: usize, notes: &mut Notes) {
+    /// Reads no further, for this is more than any configuration has.
+    fn end(&mut self, what: String, file: &Path, notes: &mut Notes) {
+        notes.add(format!("the configuration with \"{}\" has {what}; the rest of it was not read", file.display()));
+        self.is_over = true;
+    }
+
+    fn add_directory(&mut self, files: &InstanceFiles, directory: &Path, depth: usize, notes: &mut Notes) {
         self.sources.push(directory.to_owned());
-        let names = notes.keep(if_there(root.list(&directory.to_string_lossy()))).flatten().unwrap_or_default();
+        let names = notes.keep(if_there(files.list(&directory.to_string_lossy()))).flatten().unwrap_or_default();
         for name in names.iter().filter(|name| name.ends_with(".conf") && !name.starts_with('.')) {
-            self.add_file(root, &directory.join(name), depth, notes);
+            self.add_file(files, &directory.join(name), depth, notes);
         }
     }
 }
 
-fn read(root: &Root, file: &Path) -> Result<String, ReadError> {
-    root.read(&file.to_string_lossy())
-}
-
-/// `name = value`, `name value`, `Name = 'it''s' # comment`; comments, empty lines and nonsense are `None`.
+/// `name = value`, `name value`, `Name = 'it''s' # comment`; `None` for comments, empty lines and invalid text.
 pub fn parse(line: &str) -> Option<(String, String)> {
     let line = line.trim_start();
     let end = line.find(|c: char| !is_name(c)).unwrap_or(line.len());
@@ -129,6 +147,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::read::Root;
 
     #[test]
     fn lines() {
@@ -169,7 +188,7 @@ mod tests {
         write("else/where.conf", "c = 'deep'\ninclude 'where.conf'\n");
         let mut found = Configuration::default();
         let mut notes = Notes::default();
-        found.add(&Root::at(tree.path()), Path::new("/etc/main.conf"), &mut notes);
+        found.add(&InstanceFiles::own(&Root::at(tree.path())), Path::new("/etc/main.conf"), &mut notes);
         assert_eq!((found.get("a"), found.get("b"), found.get("c")), (Some("3"), Some("last"), Some("deep")));
         let sources: Vec<_> = found.sources.iter().take(6).map(|path| path.to_str().unwrap()).collect();
         let expected =
@@ -179,5 +198,28 @@ mod tests {
         // A file that includes itself ends where the server's patience does.
         assert!(found.sources.len() < 20);
         assert!(notes.into_vec().is_empty());
+    }
+    /// Four files of a megabyte, each included a hundred times, and settings without end.
+    #[test]
+    fn what_is_read_has_an_end() {
+        let tree = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: String| fs::write(tree.path().join(name), text).unwrap();
+        write("many.conf", (0..100).map(|part| format!("include 'part{}.conf'\n", part % 4)).collect());
+        for part in 0..4 {
+            write(&format!("part{part}.conf"), format!("# {}\n", "x".repeat(1000)).repeat(1000));
+        }
+        write("long.conf", "#\n".repeat(600_000));
+        write("settings.conf", (0..100_000).map(|number| format!("a{number}=1\n")).collect());
+        for (file, note) in [
+            ("/many.conf", "has more than 4194304 bytes"),
+            ("/long.conf", "it is longer than 1048576 bytes"),
+            ("/settings.conf", "has more than 50000 settings"),
+        ] {
+            let (mut found, mut notes) = (Configuration::default(), Notes::default());
+            found.add(&InstanceFiles::own(&Root::at(tree.path())), Path::new(file), &mut notes);
+            let notes = notes.into_vec();
+            assert!(notes.len() == 1 && notes[0].contains(note), "{notes:?}");
+            assert!(found.sources.len() < 10 && found.settings.len() <= 50_000);
+        }
     }
 }

@@ -1,50 +1,70 @@
-//! The command line that a postmaster was started with, from `postmaster.opts` in its data directory, which is where
-//! `pg_ctl restart` takes it from (pg_ctl.c, CreateOptsFile in postmaster.c).
+//! The command line that a postmaster was started with, from `postmaster.opts` in its data directory. `pg_ctl restart`
+//! reads it there too (pg_ctl.c, CreateOptsFile in postmaster.c).
 
 /// The letters of PostmasterMain that take a value.
 const WITH_VALUE: &str = "BCcDdfhkNprStW";
 
-/// The arguments behind the program in the text of `postmaster.opts`: `/bin/postgres "-D" "/data"`.
+/// The arguments after the program in the text of `postmaster.opts`: `/bin/postgres "-D" "/data"`.
 ///
-/// The server writes each in quotes and escapes nothing, so a quote inside of an argument stays what it is, and only
-/// `" "` within one could not be told from the end of one.
+/// The server quotes each argument and escapes nothing. A quote inside an argument is kept; only `" "` inside an
+/// argument looks like the end of one.
 pub fn arguments(text: &str) -> Vec<String> {
     let line = text.lines().next().unwrap_or_default();
     let Some((_program, quoted)) = line.split_once(" \"") else { return Vec::new() };
     quoted.strip_suffix('"').unwrap_or(quoted).split("\" \"").map(str::to_owned).collect()
 }
 
-/// What the arguments set, names in lower case: `-c name=value`, `--some-name=value`, and the letters that bear on
+/// What the arguments set, names in lower case: `-c name=value`, `--some-name=value`, and the letters that affect
 /// shared memory (postmaster.c, `PostmasterMain`). Of several with one name the last counts.
 pub fn settings(arguments: &[String]) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let mut arguments = arguments.iter();
-    while let Some(argument) = arguments.next() {
-        if let Some(long) = argument.strip_prefix("--") {
-            found.extend(assignment(long));
-            continue;
-        }
-        let Some(letters) = argument.strip_prefix('-') else { continue };
-        for (at, letter) in letters.char_indices() {
-            if !WITH_VALUE.contains(letter) {
-                continue;
-            }
-            let attached = &letters[at + 1..];
-            let value = if attached.is_empty() { arguments.next().map(String::as_str) } else { Some(attached) };
-            match (letter, value) {
-                ('c', Some(value)) => found.extend(assignment(value)),
-                ('B', Some(value)) => found.push(("shared_buffers".to_owned(), value.to_owned())),
-                ('N', Some(value)) => found.push(("max_connections".to_owned(), value.to_owned())),
-                _ => {}
-            }
-            break;
-        }
-    }
-    found
+    options(arguments).filter_map(|option| option.setting).collect()
 }
 
-/// Whether a postgres program with these arguments serves connections, and does not only answer a question, repair or
-/// initialise (main.c).
+/// The arguments without those that set what `is_left_out`.
+pub fn without(arguments: &[String], is_left_out: impl Fn(&str) -> bool) -> Vec<String> {
+    let kept = options(arguments).filter(|option| !option.setting.as_ref().is_some_and(|(name, _)| is_left_out(name)));
+    kept.flat_map(|option| option.words.to_vec()).collect()
+}
+
+/// One option: the words of the command line that it takes, and what it sets.
+struct Opt<'a> {
+    words: &'a [String],
+    setting: Option<(String, String)>,
+}
+
+fn options(mut rest: &[String]) -> impl Iterator<Item = Opt<'_>> {
+    std::iter::from_fn(move || {
+        let (setting, length) = first(rest)?;
+        let (words, others) = rest.split_at(length.min(rest.len()));
+        rest = others;
+        Some(Opt { words, setting })
+    })
+}
+
+/// What the first option sets, and how many words it takes; letters without a value may precede one that has one.
+fn first(arguments: &[String]) -> Option<(Option<(String, String)>, usize)> {
+    let argument = arguments.first()?;
+    if let Some(long) = argument.strip_prefix("--") {
+        return Some((assignment(long), 1));
+    }
+    let letters = argument.strip_prefix('-').unwrap_or_default();
+    let Some(at) = letters.find(|letter| WITH_VALUE.contains(letter)) else { return Some((None, 1)) };
+    let attached = &letters[at + 1..];
+    let (value, length) = match attached {
+        "" => (arguments.get(1).map(String::as_str), 2),
+        _ => (Some(attached), 1),
+    };
+    let setting = value.and_then(|value| match &letters[at..=at] {
+        "c" => assignment(value),
+        "B" => Some(("shared_buffers".to_owned(), value.to_owned())),
+        "N" => Some(("max_connections".to_owned(), value.to_owned())),
+        _ => None,
+    });
+    Some((setting, length))
+}
+
+/// Whether a postgres program with these arguments serves connections. Others answer a question, repair or initialise
+/// (main.c).
 pub fn serves(arguments: &[String]) -> bool {
     const OTHERS: [&str; 9] =
         ["--single", "--boot", "--check", "--describe-config", "--help", "--version", "-?", "-V", "-C"];
@@ -99,5 +119,7 @@ mod tests {
             ("max_connections", "7"),
         ];
         assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let rest = without(&arguments(text), |name| name == "max_connections" || name == "huge_page_size");
+        assert_eq!(rest, ["-D", "/data", "-ch=1", "--huge-pages=on", "-B", "16384", "-p", "5433"]);
     }
 }

@@ -1,16 +1,18 @@
 //! /proc/PID/status: the memory of one process, without walking its page tables and without its mmap lock (proc(5)).
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use crate::read::Root;
 use crate::read::mounts::{self, Mount};
 use crate::{Bytes, ReadError};
 
-/// The kernel shows times in these (`USER_HZ`), whatever it counts in itself.
+/// The unit of times in /proc (`USER_HZ`), independent of the kernel's own clock.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// What one process has; `None` where this kernel has no such line, or the process has no memory of its own any more.
+/// The memory of one process; `None` where this kernel has no such line, or the process no longer has memory of its
+/// own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessStatus {
     /// `PPid`: its parent.
@@ -25,16 +27,17 @@ pub struct ProcessStatus {
     pub rss_shmem: Option<Bytes>,
     /// `VmSwap`: its private memory in swap.
     pub swap: Option<Bytes>,
-    /// `HugetlbPages` (since 4.4): above zero it proves hugetlb pages; the amount can be far too low, because
+    /// `HugetlbPages` (since 4.4): a positive value proves hugetlb pages; the amount can be far too low, because
     /// processes share page tables of huge pages.
     pub hugetlb_pages: Option<Bytes>,
 }
 
 impl ProcessStatus {
-    /// Takes the text of /proc/PID/status.
+    /// Parses the text of /proc/PID/status.
     pub fn parse(text: &str) -> Self {
         let mut status = Self::default();
-        // A monitor reads thousands of these files, so it goes by bytes, and most lines go by their first one.
+        // A monitor reads thousands of these files, so the parser compares bytes and skips most lines by their first
+        // one.
         for line in text.as_bytes().split(|&byte| byte == b'\n') {
             let Some(b'P' | b'V' | b'R' | b'H') = line.first() else { continue };
             let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
@@ -58,18 +61,18 @@ impl ProcessStatus {
     }
 }
 
-/// The status of `pid`; `Ok(None)` if there is no such process (any more).
+/// The status of `pid`; `Ok(None)` if the process does not exist (any more).
 pub fn status(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
     unless_gone(root.read_short(&format!("/proc/{pid}/status"), ProcessStatus::parse))
 }
 
-/// The command line of `pid`, which a server process uses for its title; empty for one that is ending.
+/// The command line of `pid`, which a server process uses as its title; empty for a process that is ending.
 pub fn title(root: &Root, pid: i32) -> Result<Option<String>, ReadError> {
     let text = unless_gone(root.read(&format!("/proc/{pid}/cmdline")))?;
     Ok(text.map(|text| text.split('\0').next().unwrap_or_default().trim_end().to_owned()))
 }
 
-/// All processes that can be seen, ascending.
+/// All visible processes, ascending.
 pub fn pids(root: &Root) -> Result<Vec<i32>, ReadError> {
     let mut pids: Vec<i32> = root.list("/proc")?.iter().filter_map(|name| name.parse().ok()).collect();
     pids.sort_unstable();
@@ -80,7 +83,8 @@ pub fn pids(root: &Root) -> Result<Vec<i32>, ReadError> {
 /// which always exists, can be seen (proc(5)).
 pub fn hides_others(root: &Root) -> bool {
     let is_set = |mount: &Mount| {
-        let hides = |option: &String| option.strip_prefix("hidepid=").is_some_and(|value| !matches!(value, "0" | "off"));
+        let hides =
+            |option: &String| option.strip_prefix("hidepid=").is_some_and(|value| !matches!(value, "0" | "off"));
         mount.point == "/proc" && mount.kind == "proc" && mount.options.iter().any(hides)
     };
     let text = root.read(mounts::PATH).unwrap_or_default();
@@ -88,13 +92,20 @@ pub fn hides_others(root: &Root) -> bool {
         && root.read("/proc/1/status").is_err()
 }
 
-/// The target of a link of `pid`, such as `exe` or `cwd`; `Ok(None)` if there is no such process, or it is ending.
+/// The target of a link of `pid`, such as `exe` or `cwd`; `Ok(None)` if the process does not exist or is ending.
 pub fn link(root: &Root, pid: i32, name: &str) -> Result<Option<String>, ReadError> {
     unless_gone(root.read_link(&format!("/proc/{pid}/{name}")))
 }
 
-/// How long `pid` has been running, suspended time included, to a hundredth of a second; `Ok(None)` if there is no such
-/// process.
+/// The owner of the program that `pid` runs, which the kernel's own link leads to; `None` if it is not visible, and for
+/// a capture, whose files belong to no user of its host.
+pub fn owner_of_program(root: &Root, pid: i32) -> Option<u32> {
+    let program = || std::fs::metadata(root.path(&format!("/proc/{pid}/exe"))).ok();
+    if root.is_tree() { None } else { program().map(|program| program.uid()) }
+}
+
+/// How long `pid` has been running, including suspended time, to a hundredth of a second; `Ok(None)` if it does not
+/// exist.
 pub fn age(root: &Root, pid: i32) -> Result<Option<Duration>, ReadError> {
     const UPTIME: &str = "/proc/uptime";
     let path = format!("/proc/{pid}/stat");
@@ -107,13 +118,13 @@ pub fn age(root: &Root, pid: i32) -> Result<Option<Duration>, ReadError> {
     Ok(Some(uptime.saturating_sub(Duration::from_millis(start.saturating_mul(1000 / TICKS_PER_SECOND)))))
 }
 
-/// The 22nd field of /proc/PID/stat (proc(5)); the second one, in brackets, may have spaces and brackets itself.
+/// The 22nd field of /proc/PID/stat (proc(5)). The second field, in brackets, may have spaces and brackets itself.
 fn start_ticks(stat: &str) -> Option<u64> {
     stat.rsplit_once(") ")?.1.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// The children of `pid` (`children`, since 3.5 where the kernel is built with it). One that ends while the kernel
-/// lists may hide another, so check what you know otherwise against it.
+/// The children of `pid` (`children`, since 3.5 if configured). A child that ends meanwhile may hide another one, so
+/// compare the list with other sources.
 pub fn children(root: &Root, pid: i32) -> Result<Vec<i32>, ReadError> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     let text = root.read(&path)?;
@@ -122,8 +133,8 @@ pub fn children(root: &Root, pid: i32) -> Result<Vec<i32>, ReadError> {
         .collect()
 }
 
-/// The process that /proc/self stands for: another number than getpid(2) gives means that /proc shows another
-/// namespace of processes.
+/// The process that /proc/self shows. Another number than that of getpid(2) means that /proc shows another PID
+/// namespace.
 pub fn own_pid(root: &Root) -> Result<i32, ReadError> {
     const PATH: &str = "/proc/self";
     let link = root.read_link(PATH)?;

@@ -1,5 +1,5 @@
-//! `PROCMAP_QUERY`, an ioctl on /proc/PID/maps since Linux 6.11: the kernel tells one mapping by an address inside it,
-//! with its page size, and walks nothing (linux/fs.h, `struct procmap_query`).
+//! `PROCMAP_QUERY`, an ioctl on /proc/PID/maps since Linux 6.11: the kernel returns the mapping at an address with its
+//! page size, without walking page tables (linux/fs.h, `struct procmap_query`).
 
 use std::fs::File;
 use std::io;
@@ -31,12 +31,12 @@ struct Query {
 }
 
 const SHARED: u64 = 0x08;
-/// A name never needs more than PATH_MAX.
+/// A name is never longer than PATH_MAX.
 const NAME_SIZE: u32 = 4096;
 
-/// The mapping of this process that holds `address`, merged with its neighbours of the same object.
+/// The mapping of this process at `address`, merged with its neighbours of the same object.
 ///
-/// `None`: this kernel, a filter in front of it, or a root that is only files does not answer; ask the text instead.
+/// `None`: this kernel, a seccomp filter or a root of plain files does not answer; read the text instead.
 pub fn holding(root: &Root, address: u64) -> Option<Result<Option<Mapping>, ReadError>> {
     if !root.is_live() {
         return None;
@@ -70,7 +70,7 @@ pub fn page_sizes(root: &Root, pid: i32, starts: &[u64]) -> Option<Result<Vec<Op
     }
 }
 
-/// ENOTTY before 6.11; the others from seccomp filters and sandboxed kernels that know no such ioctl.
+/// ENOTTY before 6.11; the others from seccomp filters and sandboxed kernels without this ioctl.
 fn is_unknown(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL | libc::ENOSYS | libc::EPERM))
 }
@@ -91,7 +91,7 @@ fn merged(file: &File, address: u64) -> io::Result<Option<Mapping>> {
     Ok(Some(mapping))
 }
 
-/// One ioctl: `None` where nothing is mapped at `address`.
+/// One ioctl; `None` where nothing is mapped at `address`.
 fn query(file: &File, address: u64) -> io::Result<Option<Mapping>> {
     const PROCMAP_QUERY: libc::Ioctl = libc::_IOWR::<Query>(b'f' as u32, 17);
     let mut name = [0u8; NAME_SIZE as usize];

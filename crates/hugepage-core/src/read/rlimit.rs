@@ -1,5 +1,5 @@
-//! /proc/PID/limits: the resource limits that a process really has, whatever limits.conf or a unit says. Everybody may
-//! read it, also of a process that is not dumpable (proc(5), getrlimit(2)).
+//! /proc/PID/limits: the resource limits that apply to a process, whatever limits.conf or a unit says. Every user may
+//! read it, also that of a process that is not dumpable (proc(5), getrlimit(2)).
 
 use crate::read::Root;
 use crate::read::process::unless_gone;
@@ -10,7 +10,7 @@ use crate::{Bytes, ReadError};
 pub enum Rlimit {
     /// No limit (`unlimited`, RLIM_INFINITY).
     Unlimited,
-    /// So much.
+    /// This number of bytes.
     At(Bytes),
 }
 
@@ -24,17 +24,17 @@ impl Rlimit {
     }
 }
 
-/// `Max locked memory` (RLIMIT_MEMLOCK) of a process; `None` where the line is missing or makes no sense.
+/// `Max locked memory` (RLIMIT_MEMLOCK) of a process; `None` where the line is missing or invalid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockedMemory {
-    /// What holds now.
+    /// The limit that applies.
     pub soft: Option<Rlimit>,
-    /// How far the process may raise it by itself.
+    /// The limit up to which the process may raise it.
     pub hard: Option<Rlimit>,
 }
 
 impl LockedMemory {
-    /// Takes the text of /proc/PID/limits.
+    /// Parses the text of /proc/PID/limits.
     pub fn parse(text: &str) -> Self {
         let values = text.lines().find_map(|line| line.strip_prefix("Max locked memory"));
         let mut words = values.unwrap_or_default().split_ascii_whitespace();
@@ -46,7 +46,7 @@ impl LockedMemory {
     }
 }
 
-/// The limits of `pid` on locked memory; `Ok(None)` if there is no such process (any more).
+/// The limits of `pid` on locked memory; `Ok(None)` if the process does not exist (any more).
 pub fn locked_memory(root: &Root, pid: i32) -> Result<Option<LockedMemory>, ReadError> {
     unless_gone(root.read_short(&format!("/proc/{pid}/limits"), LockedMemory::parse))
 }
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn own_limits_are_what_getrlimit_says() {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: getrlimit writes one struct, which we own.
+        // SAFETY: getrlimit writes one struct, which belongs to this function.
         #[allow(unsafe_code)]
         let result = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) };
         assert_eq!(result, 0);

@@ -1,17 +1,24 @@
 //! The tree that /proc and /sys are read from: `/` on a live host, a directory of files in a test or a capture.
+//!
+//! What is read here is the kernel's and the administrator's, and trusted. Files of database servers are another matter:
+//! [`InstanceFiles`](crate::read::InstanceFiles) is the one door to them. A tree of files comes from elsewhere, so it is
+//! not trusted either: no link in it leads out of it, and nothing but plain files is opened.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
-use rustix::io::Errno;
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::process::geteuid;
 
 use crate::ReadError;
 use crate::read::access_log::{AccessKind, AccessLog, Recorder};
+use crate::read::beneath::{self, BeneathFile};
+use crate::read::reader::Reader;
 
 /// In a tree made by a capture: what its host refused to show, a line `ERRNO PATH` each.
 pub const REFUSED: &str = "refused";
@@ -23,7 +30,8 @@ const BUFFER_BYTES: usize = 4096;
 /// Where `/` is.
 #[derive(Clone, Debug)]
 pub struct Root {
-    place: PathBuf,
+    /// `/`, or the directory that the tree is in.
+    top: PathBuf,
     /// In front of every path that is noted or was refused: where this is below the root that those speak of.
     prefix: String,
     recorder: Recorder,
@@ -34,26 +42,17 @@ pub struct Root {
 impl Root {
     /// The machine this runs on.
     pub fn live() -> Self {
-        Self {
-            place: PathBuf::from("/"),
-            prefix: String::new(),
-            recorder: Recorder::default(),
-            refused: BTreeMap::new(),
-        }
+        Self { top: PathBuf::from("/"), prefix: String::new(), recorder: Recorder::default(), refused: BTreeMap::new() }
     }
 
     /// A tree of files that stands for a machine.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
-        let place = directory.into();
-        let text = fs::read_to_string(place.join(REFUSED)).unwrap_or_default();
+        let mut tree = Self { top: directory.into(), ..Self::live() };
+        let text = tree.read(&format!("/{REFUSED}")).unwrap_or_default();
         let refusal =
             |line: &str| line.split_once(' ').and_then(|(errno, path)| Some((path.to_owned(), errno.parse().ok()?)));
-        Self {
-            place,
-            prefix: String::new(),
-            recorder: Recorder::default(),
-            refused: text.lines().filter_map(refusal).collect(),
-        }
+        tree.refused = text.lines().filter_map(refusal).collect();
+        tree
     }
 
     /// The same place, where every access is recorded. It is no longer live: files answer, and no system calls, so that
@@ -65,19 +64,70 @@ impl Root {
 
     /// The tree below `path`, such as the files that a process in a container sees (`/proc/PID/root`, proc(5)).
     pub fn below(&self, path: &str) -> Self {
-        Self { place: self.path(path), prefix: format!("{}{path}", self.prefix), ..self.clone() }
+        Self { prefix: format!("{}{path}", self.prefix), ..self.clone() }
     }
 
     /// Whether this is the running machine, so that system calls may answer instead of files.
     pub fn is_live(&self) -> bool {
-        self.place == Path::new("/") && !self.recorder.is_on()
+        !self.is_tree() && self.prefix.is_empty() && !self.recorder.is_on()
+    }
+
+    /// Whether it is a tree of files that stands for a machine.
+    pub fn is_tree(&self) -> bool {
+        self.top != Path::new("/")
     }
 
     /// Whether `path` is a file of a tree, so that reading it asks nothing of a kernel. Where looks are noted, this is
     /// one.
     pub fn is_captured(&self, path: &str) -> bool {
         self.note(path, AccessKind::Content);
-        self.place != Path::new("/")
+        self.is_tree()
+    }
+
+    /// The same where nothing is noted any more.
+    pub(super) fn unrecorded(&self) -> Self {
+        Self { recorder: Recorder::default(), ..self.clone() }
+    }
+
+    /// Records an access to a server's file.
+    pub(super) fn note_of_server(&self, path: &str, kind: AccessKind, reader: &Reader) {
+        self.recorder.add_of_server(&self.prefix, path, kind, reader);
+    }
+
+    /// `path` as the root knows it that this is below of.
+    pub(super) fn full(&self, path: &str) -> String {
+        format!("{}{path}", self.prefix)
+    }
+
+    /// Whether a path has to be followed step by step, because others lay the links in it.
+    fn is_confined(&self) -> bool {
+        self.is_tree() || !self.prefix.is_empty()
+    }
+
+    /// What `path` names, which nothing leads out of.
+    pub(super) fn find(&self, path: &str, follow: bool) -> io::Result<BeneathFile> {
+        let found = match (self.is_tree(), self.prefix.is_empty()) {
+            (true, false) => {
+                let top = beneath::find(beneath::directory(&self.top)?, &self.prefix, true)?;
+                beneath::find(top.into_descriptor(), path, follow)
+            }
+            // The kernel's own link, to where a process has its root.
+            (false, false) => beneath::find(beneath::directory(Path::new(&self.prefix))?, path, follow),
+            (_, true) => beneath::find(beneath::directory(&self.top)?, path, follow),
+        };
+        found.map_err(|source| self.refusal(path, source))
+    }
+
+    /// Why a file of a tree may not be read; `None` if it may. Whoever gives root a tree must not have it read what only
+    /// root may, by another name of the same file.
+    pub(super) fn of_another(&self, found: &BeneathFile) -> io::Result<Option<&'static str>> {
+        if !geteuid().is_root() {
+            return Ok(None);
+        }
+        let (file, tree) = (&found.metadata, beneath::directory(&self.top)?.metadata()?);
+        let is_foreign =
+            file.uid() != tree.uid() && (file.mode() & 0o004 == 0 || (file.uid() != 0 && file.nlink() > 1));
+        Ok(is_foreign.then_some("it is another user's than the tree"))
     }
 
     fn note(&self, path: &str, kind: AccessKind) {
@@ -86,7 +136,7 @@ impl Root {
 
     /// The refusal of the host that was captured, instead of the error that its tree has nothing there.
     fn refusal(&self, path: &str, error: io::Error) -> io::Error {
-        match self.refused.get(&format!("{}{path}", self.prefix)) {
+        match self.refused.get(&self.full(path)) {
             Some(errno) if error.kind() == io::ErrorKind::NotFound => io::Error::from_raw_os_error(*errno),
             _ => error,
         }
@@ -94,41 +144,36 @@ impl Root {
 
     /// The real place of `path`, which is absolute as the kernel names it.
     pub fn path(&self, path: &str) -> PathBuf {
-        self.place.join(path.trim_start_matches('/'))
+        self.top.join(self.full(path).trim_start_matches('/'))
     }
 
     /// Opens `path` for reading. Whatever is in its place, this does not wait for it.
     pub fn open(&self, path: &str) -> Result<File, ReadError> {
         self.note(path, AccessKind::Content);
-        self.open_at_once(path, OFlags::empty()).map_err(|source| self.error("open", path, self.refusal(path, source)))
+        if self.is_confined() {
+            return self.open_confined(path);
+        }
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let opened = openat(CWD, self.path(path), flags, Mode::empty());
+        opened.map(File::from).map_err(|errno| self.error("open", path, self.refusal(path, errno.into())))
     }
 
-    /// Of a container's files an absolute symbolic link leads to another of its files, as it does for the container, and
-    /// never out of it (openat2(2), Linux 5.6).
-    fn open_at_once(&self, path: &str, more: OFlags) -> io::Result<File> {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | more;
-        if !self.prefix.is_empty() {
-            let top = openat(CWD, &self.place, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-            let below = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-            match openat2(&top, path.trim_start_matches('/'), flags, Mode::empty(), below) {
-                Err(Errno::NOSYS) => {}
-                opened => return Ok(opened?.into()),
-            }
+    fn open_confined(&self, path: &str) -> Result<File, ReadError> {
+        let failed = |source| self.error("open", path, source);
+        let found = self.find(path, true).map_err(failed)?;
+        if !found.metadata.is_file() {
+            return Err(self.refuses(path, "it is not a regular file"));
         }
-        Ok(openat(CWD, self.path(path), flags, Mode::empty())?.into())
-    }
-
-    /// Opens `path` for reading if it is a regular file: a pipe or a device in its place is an error, and does not make
-    /// the reader wait.
-    pub fn open_regular(&self, path: &str) -> Result<File, ReadError> {
-        self.note(path, AccessKind::Content);
-        let opened = self.open_at_once(path, OFlags::empty());
-        let file = opened.map_err(|source| self.error("open", path, self.refusal(path, source)))?;
-        match file.metadata() {
-            Ok(metadata) if metadata.is_file() => Ok(file),
-            Ok(_) => Err(self.content(path, "it is not a regular file")),
-            Err(source) => Err(self.error("open", path, source)),
+        // A container has the kernel's files too, and may have laid a link to them.
+        if !self.is_tree() && found.is_of_kernel() {
+            return Err(self.refuses(path, "it is the kernel's"));
         }
+        if self.is_tree()
+            && let Some(why) = self.of_another(&found).map_err(failed)?
+        {
+            return Err(self.refuses(path, why));
+        }
+        found.open().map_err(failed)
     }
 
     /// Opens the directory `path` for several of its files, so that the kernel looks for their place only once.
@@ -204,15 +249,11 @@ impl Root {
     /// The names in the directory `path`, sorted.
     pub fn list(&self, path: &str) -> Result<Vec<String>, ReadError> {
         self.note(path, AccessKind::Names);
-        let directory = match self.prefix.is_empty() {
-            true => Ok(None),
-            false => self.open_at_once(path, OFlags::DIRECTORY).map(Some),
+        let entries = match self.is_confined() {
+            true => self.find(path, true).and_then(|found| fs::read_dir(found.place())),
+            false => fs::read_dir(self.path(path)).map_err(|source| self.refusal(path, source)),
         };
-        let entries = directory.and_then(|directory| match &directory {
-            Some(directory) => fs::read_dir(format!("/proc/self/fd/{}", directory.as_raw_fd())),
-            None => fs::read_dir(self.path(path)),
-        });
-        let entries = entries.map_err(|source| self.error("list", path, self.refusal(path, source)))?;
+        let entries = entries.map_err(|source| self.error("list", path, source))?;
         let mut names = entries
             .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
             .collect::<Result<Vec<_>, _>>()
@@ -224,27 +265,48 @@ impl Root {
     /// Where the symbolic link `path` points to.
     pub fn read_link(&self, path: &str) -> Result<String, ReadError> {
         self.note(path, AccessKind::Link);
-        let target = fs::read_link(self.path(path));
+        let target = match self.is_confined() {
+            true => self.find(path, false).and_then(|found| found.target()),
+            false => fs::read_link(self.path(path)).map(|target| target.into_os_string().into_encoded_bytes()),
+        };
         let target = target.map_err(|source| self.error("read", path, self.refusal(path, source)))?;
-        Ok(target.to_string_lossy().into_owned())
+        Ok(String::from_utf8_lossy(&target).into_owned())
     }
 
     /// When the regular file `path` was last written to; `None` if there is none that can be seen.
     pub fn modified(&self, path: &str) -> Option<SystemTime> {
         self.note(path, AccessKind::Existence);
-        let metadata = fs::metadata(self.path(path)).ok()?;
+        let metadata = self.metadata(path).ok()?;
         metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
     }
 
     /// Whether something is at `path` that can be seen.
     pub fn exists(&self, path: &str) -> bool {
         self.note(path, AccessKind::Existence);
-        self.path(path).exists()
+        self.metadata(path).is_ok()
+    }
+
+    /// Whether a directory is at `path` that can be seen.
+    pub fn is_directory(&self, path: &str) -> bool {
+        self.note(path, AccessKind::Existence);
+        self.metadata(path).is_ok_and(|metadata| metadata.is_dir())
+    }
+
+    fn metadata(&self, path: &str) -> io::Result<fs::Metadata> {
+        match self.is_confined() {
+            true => self.find(path, true).map(|found| found.metadata),
+            false => fs::metadata(self.path(path)),
+        }
     }
 
     /// An error that says what is wrong with the content of `path`.
     pub fn content(&self, path: &str, problem: impl Into<String>) -> ReadError {
         ReadError::Content { path: self.path(path), problem: problem.into() }
+    }
+
+    /// An error that says why this program does not open `path`, whoever it runs as.
+    pub fn refuses(&self, path: &str, why: impl Into<String>) -> ReadError {
+        ReadError::Refused { path: self.path(path), why: why.into() }
     }
 
     /// An error of the operating system on `path`.
@@ -265,8 +327,8 @@ impl Directory<'_> {
     /// The one number that its file `name` holds.
     pub fn read_number(&self, name: &str) -> Result<u64, ReadError> {
         let path = || format!("{}/{name}", self.path);
-        if self.root.recorder.is_on() {
-            self.root.note(&path(), AccessKind::Content);
+        if self.root.is_confined() || self.root.recorder.is_on() {
+            return self.root.read_number(&path());
         }
         match openat(&self.descriptor, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
             Ok(file) => self.root.number(&path(), file.into()),
@@ -339,7 +401,7 @@ mod tests {
         assert_eq!(root.read("/etc/inside").unwrap(), "its own");
         for link in ["/etc/outside", "/etc/above"] {
             assert!(root.read(link).unwrap_err().is_not_found(), "{link}");
-            assert!(root.open_regular(link).is_err(), "{link}");
+            assert!(!root.exists(link) && root.modified(link).is_none(), "{link}");
         }
         assert_eq!(root.list("/etc").unwrap(), ["above", "conf.d", "inside", "outside", "plain"]);
         std::os::unix::fs::symlink("/etc", of("proc/7/root/etc/all")).unwrap();

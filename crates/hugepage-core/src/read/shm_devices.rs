@@ -1,8 +1,8 @@
-//! Which device number stands for which pages: the kernel keeps memory that is not of a file on internal file systems,
-//! one for base pages and one for each huge page size, and /proc/PID/maps shows their device numbers.
+//! The page size by device number. The kernel keeps memory without a file on internal file systems, one for base pages
+//! and one for each huge page size, and /proc/PID/maps shows their device numbers.
 //!
-//! What a kernel calls them differs from boot to boot, so this asks by mapping some memory of its own, which it never
-//! touches and never reserves, and looking for it in /proc/self/maps.
+//! The numbers differ from boot to boot. To find them, this module maps memory that it neither touches nor reserves,
+//! and reads its device in /proc/self/maps.
 
 use std::ptr;
 
@@ -18,7 +18,7 @@ type Device = (u32, u32);
 pub struct Devices(Vec<(Device, PageSize)>);
 
 impl Devices {
-    /// What can be found out on this host; on a tree of files only what is mounted.
+    /// The devices of this host; for a tree of files only the mounted ones.
     pub fn find(root: &Root) -> Result<Self, ReadError> {
         let mut found = Vec::new();
         let sizes = pool::sizes(root).unwrap_or_default();
@@ -33,7 +33,7 @@ impl Devices {
         Ok(found)
     }
 
-    /// These, and those of each hugetlbfs that is mounted where the process `pid` is, as in a container of its own.
+    /// These, and each hugetlbfs that is mounted for the process `pid`, as in its own container.
     pub fn with_mounts_of(&self, root: &Root, pid: i32) -> Result<Self, ReadError> {
         let mut found = self.clone();
         found.add_mounts(root, &format!("/proc/{pid}/mountinfo"))?;
@@ -47,7 +47,7 @@ impl Devices {
         Ok(())
     }
 
-    /// The page size of memory on `device`; `None` for one that is not known.
+    /// The page size of memory on `device`; `None` if unknown.
     pub fn page_size(&self, device: Device) -> Option<PageSize> {
         self.0.iter().find(|(known, _)| *known == device).map(|(_, size)| *size)
     }
@@ -59,14 +59,14 @@ fn probe(root: &Root, size: PageSize, huge: bool) -> Result<Option<Device>, Read
     let encoded = i32::try_from(length.trailing_zeros()).unwrap_or(0) << libc::MAP_HUGE_SHIFT;
     let huge = if huge { libc::MAP_HUGETLB | encoded } else { 0 };
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | huge;
-    // SAFETY: a new mapping at an address of the kernel's choice, which nobody can reach and which takes no page.
+    // SAFETY: a new mapping at an address of the kernel's choice, which no pointer refers to and which takes no page.
     #[allow(unsafe_code)]
     let address = unsafe { libc::mmap(ptr::null_mut(), length, libc::PROT_NONE, flags, -1, 0) };
     if address == libc::MAP_FAILED {
         return Ok(None);
     }
     let found = maps::read(root, maps::SELF, |mapping| mapping.holds(address as u64));
-    // SAFETY: the mapping made above, which nothing points into.
+    // SAFETY: the mapping made above, which no pointer refers to.
     #[allow(unsafe_code)]
     unsafe {
         libc::munmap(address, length)
@@ -74,7 +74,7 @@ fn probe(root: &Root, size: PageSize, huge: bool) -> Result<Option<Device>, Read
     Ok(found?.first().map(|mapping| mapping.device))
 }
 
-/// From one line of /proc/self/mountinfo (proc(5)) the device of a hugetlbfs and the size of its pages.
+/// The device of a hugetlbfs and its page size from one line of /proc/self/mountinfo (proc(5)).
 fn hugetlbfs(line: &str, default: Option<PageSize>) -> Option<(Device, PageSize)> {
     let (own, file_system) = line.split_once(" - ")?;
     let mut file_system = file_system.split(' ');

@@ -1,5 +1,5 @@
-//! /proc/PID/smaps: what of a mapping is really there. Reading it walks page tables, so only our own process's is
-//! read, never another's: the walk holds that process's mmap lock (proc(5)).
+//! /proc/PID/smaps: the resident memory of a mapping. Reading it walks page tables under the process's mmap lock, so
+//! only that of this process is read (proc(5)).
 
 use std::io::{BufRead, BufReader};
 
@@ -10,14 +10,14 @@ use crate::{Bytes, PageSize, ReadError};
 
 const SELF: &str = "/proc/self/smaps";
 
-/// What this process has mapped of one mapping.
+/// The resident memory of one mapping of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// `KernelPageSize`: the huge page size for hugetlb, else the base page size, also under THP.
     pub kernel_page_size: Option<PageSize>,
     /// `Rss`: resident in base or transparent huge pages; hugetlb pages are not counted.
     pub resident: Bytes,
-    /// `ShmemPmdMapped`: of it, mapped by whole transparent huge pages.
+    /// `ShmemPmdMapped`: the part that is mapped by whole transparent huge pages.
     pub pmd_mapped: Bytes,
     /// `Shared_Hugetlb` and `Private_Hugetlb`: resident in hugetlb pages.
     pub hugetlb: Bytes,
@@ -42,7 +42,7 @@ impl Usage {
 }
 
 /// The page sizes of the mappings of `pid` that begin at these addresses, in their order, from the smaps file of a
-/// captured host; `None` if it has none. Never for a live process: see above.
+/// captured host; `None` if there is none. Never for a live process: see above.
 pub fn page_sizes(root: &Root, pid: i32, starts: &[u64]) -> Result<Option<Vec<Option<PageSize>>>, ReadError> {
     let path = format!("/proc/{pid}/smaps");
     if !root.is_captured(&path) {
@@ -63,18 +63,18 @@ pub fn page_sizes(root: &Root, pid: i32, starts: &[u64]) -> Result<Option<Vec<Op
     Ok(Some(sizes))
 }
 
-/// The usage of one mapping of this process; `None` if it is not there (any more).
+/// The usage of one mapping of this process; `None` if it does not exist (any more).
 pub fn of(root: &Root, mapping: &Mapping) -> Result<Option<Usage>, ReadError> {
     Ok(of_all(root, std::slice::from_ref(mapping), &mut || {})?.remove(0))
 }
 
-/// The usage of several mappings of this process, in their order; `pulse` is called between mappings, where a caller
-/// looks for a cancel. Reads no further than the last of them.
+/// The usage of several mappings of this process, in their order. `pulse` is called between mappings, so that a caller
+/// can check for a cancel request. Reads only up to the last of them.
 pub fn of_all(root: &Root, mappings: &[Mapping], pulse: &mut dyn FnMut()) -> Result<Vec<Option<Usage>>, ReadError> {
     let mut usages = vec![None; mappings.len()];
     let last = mappings.iter().map(|mapping| mapping.end).max().unwrap_or(0);
     let mut current = None;
-    // A buffer of one page: the kernel walks as many mappings as fit, and no more than needed are wanted.
+    // A buffer of one page: the kernel walks as many mappings as fit, and few are wanted.
     for line in BufReader::with_capacity(4096, root.open(SELF)?).split(b'\n') {
         let line = line.map_err(|source| root.error("read", SELF, source))?;
         let line = String::from_utf8_lossy(&line);

@@ -1,4 +1,4 @@
-//! Kernel parameters: what they are (/proc/sys), and what the files of sysctl.d will make them at the next boot
+//! Kernel parameters: their running values (/proc/sys), and what the files of sysctl.d set at the next boot
 //! (sysctl.d(5), sysctl(8)).
 
 use std::collections::BTreeMap;
@@ -7,11 +7,11 @@ use crate::ReadError;
 use crate::read::Root;
 use crate::read::root::if_there;
 
-/// Where systemd-sysctl looks, the most important first: a file hides those of its name further down.
+/// The directories of systemd-sysctl, the most important first. A file hides files of the same name in later ones.
 const DIRECTORIES: [&str; 5] =
     ["/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d"];
 
-/// The running value of a parameter such as `vm.swappiness`; `None` if this kernel has none of that name.
+/// The running value of a parameter such as `vm.swappiness`; `None` if this kernel does not have it.
 pub fn running(root: &Root, name: &str) -> Result<Option<String>, ReadError> {
     let text = if_there(root.read(&path(name)))?;
     Ok(text.map(|text| text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")))
@@ -27,14 +27,14 @@ pub fn path(name: &str) -> String {
 pub struct Assignment {
     /// The value as written.
     pub value: String,
-    /// The file it stands in.
+    /// The file that has it.
     pub file: String,
 }
 
-/// What the next boot will set, by parameter name with dots: the last assignment in the order of file names.
+/// The parameters that the next boot will set, by names with dots: the last assignment in the order of file names.
 ///
-/// systemd reads the directories alone (`/etc/sysctl.conf` counts there only if a directory links to it); without
-/// systemd, sysctl(8) reads `/etc/sysctl.conf` last.
+/// systemd reads only the directories (`/etc/sysctl.conf` counts if a directory links to it). Without systemd,
+/// sysctl(8) reads `/etc/sysctl.conf` last.
 pub fn at_next_boot(root: &Root) -> Result<BTreeMap<String, Assignment>, ReadError> {
     let mut files = BTreeMap::new();
     for directory in DIRECTORIES {
@@ -51,7 +51,7 @@ pub fn at_next_boot(root: &Root) -> Result<BTreeMap<String, Assignment>, ReadErr
     }
     let mut assignments = BTreeMap::new();
     for path in paths {
-        // A link to nowhere is as good as no file.
+        // A dangling link counts as no file.
         let Some(text) = if_there(root.read(&path))? else { continue };
         for (name, value) in text.lines().filter_map(parse) {
             assignments.insert(name, Assignment { value, file: path.clone() });
@@ -60,7 +60,7 @@ pub fn at_next_boot(root: &Root) -> Result<BTreeMap<String, Assignment>, ReadErr
     Ok(assignments)
 }
 
-/// `vm.nr_hugepages = 1073`, `vm/nr_hugepages=1073`, `-vm.nr_hugepages = 1073`; comments and the rest are `None`.
+/// `vm.nr_hugepages = 1073`, `vm/nr_hugepages=1073`, `-vm.nr_hugepages = 1073`; `None` for comments and other text.
 pub fn parse(line: &str) -> Option<(String, String)> {
     let line = line.trim();
     if line.starts_with(['#', ';']) {

@@ -1,7 +1,7 @@
 //! /proc/sysvipc/shm: the System V shared memory segments of the IPC namespace that /proc was read in (proc(5)).
 //!
-//! It does not tell which of them are in huge pages. Its column `rss` is left out on purpose: for a segment in huge
-//! pages kernels print the number of base pages that one huge page has too much.
+//! It does not show which of them are in huge pages. Its column `rss` is not read: for a segment in huge pages the
+//! kernel prints too large a number.
 
 use crate::read::Root;
 use crate::{Bytes, ReadError};
@@ -15,9 +15,9 @@ pub struct SysvSegment {
     pub key: u32,
     /// `shmid`, the inode of its mappings in /proc/PID/maps.
     pub shmid: u64,
-    /// `size`, as it was asked for and not rounded to pages.
+    /// `size`, as it was requested, not rounded to pages.
     pub size: Bytes,
-    /// `cpid`: who made it, in the PID namespace of the reader; may have ended long ago.
+    /// `cpid`: the process that created it, in the PID namespace of the reader; it may have ended.
     pub creator: i32,
     /// `nattch`: how many times it is attached now.
     pub attached: u64,
@@ -34,7 +34,7 @@ pub fn read(root: &Root) -> Result<Option<Vec<SysvSegment>>, ReadError> {
     }
 }
 
-/// Takes the text; columns go by the names in its first line, because later kernels have more.
+/// Parses the text. Columns are found by the names in the first line, because later kernels have more.
 pub fn parse(text: &str) -> Result<Vec<SysvSegment>, String> {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap_or_default().split_ascii_whitespace().collect();

@@ -1,4 +1,4 @@
-//! /sys/kernel/mm/transparent_hugepage: the kernel's own huge pages, which nothing reserves.
+//! /sys/kernel/mm/transparent_hugepage: huge pages that the kernel makes by itself, without a reservation.
 
 use crate::read::Root;
 use crate::read::root::if_there;
@@ -8,17 +8,18 @@ const DIRECTORY: &str = "/sys/kernel/mm/transparent_hugepage";
 
 /// The word in brackets of a file like `enabled`, `defrag` or `shmem_enabled`; `None` on a kernel without it.
 ///
-/// `enabled` governs private memory; the shared segment of PostgreSQL obeys `shmem_enabled` (admin-guide/mm/transhuge).
+/// `enabled` applies to private memory, `shmem_enabled` to PostgreSQL's shared segment (admin-guide/mm/transhuge).
 pub fn choice(root: &Root, file: &str) -> Result<Option<String>, ReadError> {
     let path = format!("{DIRECTORY}/{file}");
     match if_there(root.read_short(&path, |text| chosen(text).map(str::to_owned)))? {
         None => Ok(None),
         Some(Some(word)) => Ok(Some(word)),
-        Some(None) => Err(root.content(&path, "no word of it is in brackets")),
+        Some(None) => Err(root.content(&path, "none of its words is in brackets")),
     }
 }
 
-/// The size of a page-table entry's worth of transparent huge page (`hpage_pmd_size`); `None` on a kernel without it.
+/// The size of a transparent huge page that one page-table entry maps (`hpage_pmd_size`); `None` on a kernel without
+/// it.
 pub fn pmd_size(root: &Root) -> Result<Option<PageSize>, ReadError> {
     let path = format!("{DIRECTORY}/hpage_pmd_size");
     Ok(if_there(root.read_number(&path))?.and_then(PageSize::new))

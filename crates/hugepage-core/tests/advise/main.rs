@@ -9,7 +9,7 @@ use hugepage_core::advise::{Recommendation, recommendations};
 use hugepage_core::assess::Status;
 use hugepage_core::assess::page_tables::PageTables;
 use hugepage_core::collect::pools::PoolRow;
-use hugepage_core::model::{Asked, Facts, HugePages, Landing, Pending, PoolFact, Product, Segment};
+use hugepage_core::model::{Asked, Facts, HugePages, KeptPages, Landing, Pending, PoolFact, Product, Segment};
 use hugepage_core::read::boot::NextBoot;
 use hugepage_core::read::cgroup::CgroupLimits;
 use hugepage_core::read::maps::Mapping;
@@ -132,6 +132,7 @@ impl Host {
             others_lack: Pages(0),
             cause_at_start: None,
             loss: None,
+            kept_at_crash: KeptPages::default(),
         };
         let command_line = self.at_boot.map(|pages| (Some(self.page_size), Pages(pages))).into_iter().collect();
         AdviceContext {

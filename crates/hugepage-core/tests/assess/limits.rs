@@ -51,10 +51,7 @@ fn the_limit_is_raised_before_the_restart() {
     let server = Server { pool: known(pool(512, 512, 0)), limits: fault(&[(GIB - 1, 0)]), ..Server::in_base_pages() };
     let status = server.status();
     assert_eq!(verdict(&status), (Severity::Critical, Finding::CgroupBelowSegment));
-    assert_eq!(
-        advise::hint(&status).unwrap(),
-        "Set /sys/fs/cgroup/limit_1073741823 to at least 1073741824 bytes."
-    );
+    assert_eq!(advise::hint(&status).unwrap(), "Set /sys/fs/cgroup/limit_1073741823 to at least 1073741824 bytes.");
     assert_eq!(
         advise::message(&status),
         "The next start needs 1 GB in huge pages, but a cgroup allows only 1023 MB: a process that touches more is killed by \
@@ -76,7 +73,10 @@ fn the_configuration_on_disk_counts() {
     assert_eq!(status.outlook, Outlook::Hugetlb);
     assert_eq!(verdict(&status), (Severity::Critical, Finding::CgroupBelowSegment));
     assert_eq!(status.threats(), [Threat::CgroupLimit]);
-    assert_eq!(advise::hint(&status).unwrap(), format!("Set /sys/fs/cgroup/limit_{} to at least {} bytes.", GIB + 20 * MIB, GIB + 100 * MIB));
+    assert_eq!(
+        advise::hint(&status).unwrap(),
+        format!("Set /sys/fs/cgroup/limit_{} to at least {} bytes.", GIB + 20 * MIB, GIB + 100 * MIB)
+    );
     assert_eq!(verdict(&with_pending(server(1000), GIB + 20 * MIB)).1, Finding::AsAsked);
     // In base pages nothing is charged.
     assert_eq!(verdict(&with_pending(server(513), GIB + 100 * MIB)).1, Finding::RestartLoses);
@@ -96,10 +96,12 @@ fn what_shares_a_limit_counts() {
     // Its pages are charged elsewhere: those that it would touch come on top.
     assert_eq!(verdict(&with(GIB + 10, 11)).1, Finding::SharedLimit);
     // A server in base pages would share it after its restart.
-    let base = Server { pool: known(pool(1024, 1024, 512)), limits: shared(2 * GIB - 1, GIB), ..Server::in_base_pages() };
+    let base =
+        Server { pool: known(pool(1024, 1024, 512)), limits: shared(2 * GIB - 1, GIB), ..Server::in_base_pages() };
     assert_eq!(verdict(&base.status()), (Severity::Critical, Finding::SharedLimit));
     // Where others grow with the configuration on disk.
-    let server = Server { pool: known(pool(2000, 2000, 1024)), limits: shared(2 * GIB + MIB, 2 * GIB), ..Server::default() };
+    let server =
+        Server { pool: known(pool(2000, 2000, 1024)), limits: shared(2 * GIB + MIB, 2 * GIB), ..Server::default() };
     assert_eq!(verdict(&server.clone().status()).1, Finding::AsAsked);
     let status = with_pending(server, GIB + 100 * MIB);
     assert_eq!(verdict(&status), (Severity::Critical, Finding::SharedLimit));
@@ -114,7 +116,10 @@ fn memory_cgroups_that_count_huge_pages() {
     let status = with(Max, GIB + 99, 100);
     assert_eq!(verdict(&status), (Severity::Critical, Finding::MemoryLimit));
     assert_eq!(status.threats(), [Threat::MemoryLimit]);
-    assert_eq!(advise::hint(&status).unwrap(), format!("Set /sys/fs/cgroup/a/memory.max to at least {} bytes.", GIB + 100));
+    assert_eq!(
+        advise::hint(&status).unwrap(),
+        format!("Set /sys/fs/cgroup/a/memory.max to at least {} bytes.", GIB + 100)
+    );
     assert_eq!(verdict(&with(High, GIB - 1, 0)), (Severity::Warning, Finding::MemoryLimit));
     assert!(advise::message(&with(High, GIB - 1, 0)).contains("slowed down"));
     let base = Server { pool: known(pool(512, 512, 0)), limits: memory(Max, GIB - 1, 0), ..Server::in_base_pages() };

@@ -1,6 +1,7 @@
 //! The assessment is arithmetic on facts: tables of cases with every rule at its border, and properties over all facts.
 
 mod cause;
+mod crash;
 mod forecast;
 mod limits;
 mod log;
@@ -14,7 +15,9 @@ mod verdict;
 mod words;
 
 use hugepage_core::assess::Status;
-use hugepage_core::model::{Asked, Facts, HugePages, Landing, NodePools, Pending, PoolFact, Product, Segment};
+use hugepage_core::model::{
+    Asked, Facts, HugePages, KeptPages, Landing, NodePools, Pending, PoolFact, Product, Segment,
+};
 use hugepage_core::read::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::meminfo::Meminfo;
@@ -107,6 +110,7 @@ impl Server {
             others_lack: Pages(0),
             cause_at_start: None,
             loss: None,
+            kept_at_crash: KeptPages::default(),
         }
     }
 
@@ -136,7 +140,12 @@ fn known(pool: Pool) -> PoolFact {
 }
 
 fn limit(limit: u64, usage: u64) -> CgroupLimit {
-    CgroupLimit { path: format!("/sys/fs/cgroup/limit_{limit}"), limit: Bytes(limit), usage: Bytes(usage), promised: None }
+    CgroupLimit {
+        path: format!("/sys/fs/cgroup/limit_{limit}"),
+        limit: Bytes(limit),
+        usage: Bytes(usage),
+        promised: None,
+    }
 }
 
 /// Limits checked by mmap(2), all levels seen.

@@ -34,29 +34,61 @@ fn table_of_nodes() {
         ("policy without the pages", base(600), both, bound(), Outlook::Base, Some(Cause::NodeLimit), Some(512)),
         ("one page short", base(89), first, Any, Outlook::Base, Some(Cause::NodeLimit), Some(1)),
         ("just enough", base(88), first, Any, Outlook::Hugetlb, Some(Cause::Unknown), Some(0)),
-        ("a policy of forbidden nodes is no policy", base(88), first, Bind(vec![1]), Outlook::Hugetlb, Some(Cause::Unknown), Some(0)),
-        ("a policy that can't be seen, and nodes differ", base(600), both, Unknown, Outlook::Unknown, Some(Cause::Unknown), None),
+        (
+            "a policy of forbidden nodes is no policy",
+            base(88),
+            first,
+            Bind(vec![1]),
+            Outlook::Hugetlb,
+            Some(Cause::Unknown),
+            Some(0),
+        ),
+        (
+            "a policy that can't be seen, and nodes differ",
+            base(600),
+            both,
+            Unknown,
+            Outlook::Unknown,
+            Some(Cause::Unknown),
+            None,
+        ),
         ("and nodes are equal", base(300), both, Unknown, Outlook::Hugetlb, Some(Cause::Unknown), Some(0)),
         ("cpuset unknown, and nodes differ", base(0), None, Any, Outlook::Unknown, Some(Cause::Unknown), None),
         (
             "others have promises that may be on the node",
             (Base, pool(1200, 1200, 100), [(600, 600), (600, 600)]),
-            first, Any, Outlook::Unknown, Some(Cause::Unknown), None,
+            first,
+            Any,
+            Outlook::Unknown,
+            Some(Cause::Unknown),
+            None,
         ),
         (
             "its own pages come back to it",
             (Hugetlb, pool(1200, 688, 0), [(600, 88), (600, 600)]),
-            first, Any, Outlook::Hugetlb, None, Some(0),
+            first,
+            Any,
+            Outlook::Hugetlb,
+            None,
+            Some(0),
         ),
         (
             "its node was reduced since",
             (Hugetlb, pool(812, 300, 0), [(512, 0), (300, 300)]),
-            first, Any, Outlook::Hugetlb, None, Some(0),
+            first,
+            Any,
+            Outlook::Hugetlb,
+            None,
+            Some(0),
         ),
         (
             "its cpuset was changed since",
             (Hugetlb, pool(1024, 512, 0), [(500, 500), (524, 12)]),
-            first, Any, Outlook::Base, None, Some(0),
+            first,
+            Any,
+            Outlook::Base,
+            None,
+            Some(0),
         ),
     ] {
         let server = Server {
@@ -106,7 +138,11 @@ fn the_hint_names_the_file_of_the_node() {
     assert_eq!(status.cause, Some(Cause::PoolTooSmall));
     assert!(advise::hint(&status).unwrap().contains("echo 512 > /sys/devices/system/node/node0/"));
     // The node can't hold it.
-    let large = Server { size: 7 * GIB, memory: 64 * GIB, ..server(Landing::Base, &[(0, 0), (9000, 9000)], pool(9000, 9000, 0)) };
+    let large = Server {
+        size: 7 * GIB,
+        memory: 64 * GIB,
+        ..server(Landing::Base, &[(0, 0), (9000, 9000)], pool(9000, 9000, 0))
+    };
     let hint = advise::hint(&large.status()).unwrap();
     assert!(hint.starts_with("Let the server use more NUMA nodes"), "{hint}");
 }
@@ -134,7 +170,11 @@ fn the_hint_is_enough() {
             let target = target.unwrap();
             assert!(target.fits && target.node == 0);
             let after = [(target.pages.0, shares[0].1 + target.more.0), shares[1]];
-            assert_eq!((status(&after).outlook, status(&after).missing), (Outlook::Hugetlb, Some(Pages(0))), "{shares:?}");
+            assert_eq!(
+                (status(&after).outlook, status(&after).missing),
+                (Outlook::Hugetlb, Some(Pages(0))),
+                "{shares:?}"
+            );
         }
     }
 }

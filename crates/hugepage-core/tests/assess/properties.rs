@@ -59,8 +59,12 @@ fn servers() -> impl Strategy<Value = Server> {
             (memory, page_tables, hugetlb, reserve_percent),
         )| {
             let page_size = pool.known().map_or(other, |pool| pool.page_size);
-            let limits =
-                levels.map(|(fault, reservation, hidden_levels)| CgroupLimits { fault, reservation, hidden_levels, memory: Vec::new() });
+            let limits = levels.map(|(fault, reservation, hidden_levels)| CgroupLimits {
+                fault,
+                reservation,
+                hidden_levels,
+                memory: Vec::new(),
+            });
             // The server that asks for none has none.
             let none = huge_pages == HugePages::Off && landing == Some(Hugetlb);
             Server {

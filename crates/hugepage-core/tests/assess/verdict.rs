@@ -20,7 +20,7 @@ fn table<const N: usize>(cases: [(&str, Server, Severity, Finding); N]) {
 }
 
 /// All its pages are surplus: a restart loses them.
-fn on_surplus() -> Server {
+pub(super) fn on_surplus() -> Server {
     Server { pool: known(Pool { surplus: Some(Pages(512)), ..pool(512, 0, 0) }), ..Server::default() }
 }
 

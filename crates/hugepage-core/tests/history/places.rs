@@ -70,7 +70,7 @@ fn hard_link() {
     let other = directory.path().join("other");
     fs::write(&other, "of somebody else").unwrap();
     fs::hard_link(&other, file.path()).unwrap();
-    assert_refused(&file, "a file of several names");
+    assert_refused(&file, "a file with several hard links");
     assert_eq!(fs::read_to_string(&other).unwrap(), "of somebody else");
 }
 
@@ -78,7 +78,7 @@ fn hard_link() {
 fn huge_sparse_file_is_not_read() {
     let (_directory, file) = new_file();
     File::create(file.path()).unwrap().set_len(1 << 40).unwrap();
-    assert_refused(&file, "far too long");
+    assert_refused(&file, "longer than 256 MB");
 }
 
 #[test]

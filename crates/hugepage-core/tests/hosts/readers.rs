@@ -1,6 +1,7 @@
 //! One table of cases for each reader.
 
 use hugepage_core::read::cgroup::Hierarchy;
+use hugepage_core::read::kernel_release::KernelRelease;
 use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::pool::{self, Pool};
 use hugepage_core::read::{maps, own_mapping, smaps, thp};
@@ -254,4 +255,34 @@ fn hosts_without_a_hierarchy() {
     let text =
         "could not understand \"/proc/self/mountinfo\": no cgroup file system with the hugetlb controller is mounted";
     assert_eq!(without_root("no-sys", &error), text);
+}
+
+#[test]
+fn releases_of_distributions() {
+    let parsed = |text| KernelRelease::parse(text).map(|release| (release.major, release.minor, release.patch));
+    assert_eq!(parsed("2.6.18-194.el5"), Some((2, 6, Some(18))));
+    assert_eq!(parsed("5.14.0-427.el9.x86_64"), Some((5, 14, Some(0))));
+    assert_eq!(parsed("6.1-rc3"), Some((6, 1, None)));
+    assert_eq!((parsed("6"), parsed(""), parsed("x.1")), (None, None, None));
+}
+
+#[test]
+fn kernels_that_count_memlock() {
+    for (release, counts) in [
+        ("2.6.18-194.el5", true),
+        ("4.18.0-553.el8_10.x86_64", true),
+        ("5.15.0-206.153.7.el9uek.x86_64", true),
+        ("5.17.15", true),
+        ("5.18.0", false),
+        ("6.18.1", false),
+        ("10.0", false),
+    ] {
+        assert_eq!(KernelRelease::parse(release).unwrap().counts_memlock(), counts, "{release}");
+    }
+}
+
+#[test]
+fn a_release_without_a_third_number_is_not_certainly_older() {
+    let is_before = |text| KernelRelease::parse(text).unwrap().is_before(2, 6, 22);
+    assert_eq!(["2.4.9", "2.6.21", "2.6", "2.6.22", "3.0"].map(is_before), [true, true, false, false, false]);
 }

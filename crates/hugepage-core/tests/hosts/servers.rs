@@ -24,7 +24,7 @@ struct Case {
     notes: &'static [&'static str],
 }
 
-const HIDDEN: &str = "cgroup limits that can't be seen from here may hold too";
+const HIDDEN: &str = "cgroup limits that are not visible from here may apply too";
 
 #[rustfmt::skip]
 const CASES: &[Case] = &[

@@ -14,7 +14,7 @@ type PoolCase = (u64, Option<u32>, bool, u64, Option<u64>, Option<u64>, Option<u
 #[test]
 fn pools_with_what_is_obtainable() {
     let missing = "could not list \"/sys/kernel/mm/hugepages\": No such file or directory";
-    let hidden = "cgroup limits that can't be seen from here may hold too";
+    let hidden = "cgroup limits that are not visible from here may apply too";
     let mounts =
         "could not understand \"/proc/self/mountinfo\": no cgroup file system with the hugetlb controller is mounted";
     let cases: [(&str, &[PoolCase], &[&str]); 8] = [

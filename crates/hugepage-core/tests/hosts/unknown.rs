@@ -9,8 +9,10 @@ use hugepage_core::model::{Cause, HugePages, Landing};
 use hugepage_core::read::Root;
 
 const MEMINFO: &str = "MemTotal: 16777216 kB\nPageTables: 65536 kB\nHugepagesize: 2048 kB\nHugetlb: 2097152 kB\n";
-const MOUNTS: &str = "23 28 0:21 / /proc rw shared:14 - proc proc rw\n30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
-const SEGMENT: &str = "7f0000000000-7f0040000000 rw-s 00000000 00:10 1028                       /anon_hugepage (deleted)\n";
+const MOUNTS: &str =
+    "23 28 0:21 / /proc rw shared:14 - proc proc rw\n30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+const SEGMENT: &str =
+    "7f0000000000-7f0040000000 rw-s 00000000 00:10 1028                       /anon_hugepage (deleted)\n";
 
 /// A host of 16 GB whose pool of 600 pages has 512 of a server in /data.
 struct Host(tempfile::TempDir);
@@ -39,7 +41,10 @@ impl Host {
         host.write("proc/70/stat", &format!("70 (postgres) S 1 {}", "0 ".repeat(40)));
         host.write("proc/70/cgroup", "0::/\n");
         host.write("proc/70/maps", SEGMENT);
-        host.write("proc/70/smaps", &format!("{SEGMENT}Size: 1048576 kB\nKernelPageSize: 2048 kB\nMMUPageSize: 2048 kB\n"));
+        host.write(
+            "proc/70/smaps",
+            &format!("{SEGMENT}Size: 1048576 kB\nKernelPageSize: 2048 kB\nMMUPageSize: 2048 kB\n"),
+        );
         std::os::unix::fs::symlink("/data", host.0.path().join("proc/70/cwd")).unwrap();
         host.write("data/PG_VERSION", "17\n");
         host.write("data/postgresql.auto.conf", "# none\n");
@@ -135,7 +140,10 @@ fn lxcfs_knows_the_container_and_not_the_host() {
     host.write("data/postgresql.conf", "shared_buffers = 900MB\n");
     host.write("proc/meminfo", &MEMINFO.replace("16777216", "65536"));
     assert_eq!(host.server().status.severity_of("page_tables"), Severity::Critical);
-    host.write("proc/self/mountinfo", &format!("{MOUNTS}99 23 0:50 /proc/meminfo /proc/meminfo rw - fuse.lxcfs lxcfs rw\n"));
+    host.write(
+        "proc/self/mountinfo",
+        &format!("{MOUNTS}99 23 0:50 /proc/meminfo /proc/meminfo rw - fuse.lxcfs lxcfs rw\n"),
+    );
     let survey = host.survey();
     let status = &survey.instances[0].status;
     assert_eq!((words(status), status.capacity, status.recommended), ((Severity::Ok, Outlook::Hugetlb), None, None));
@@ -148,7 +156,10 @@ fn nodes_of_a_server() {
     let with = |shares: [(u64, u64); 2], allowed: &str| {
         let host = Host::with_server("-D\0/data\0");
         host.write("data/postgresql.conf", "shared_buffers = 900MB\n");
-        host.write("proc/70/status", &format!("PPid:\t1\nVmPTE:\t64 kB\nMems_allowed:\t3\nMems_allowed_list:\t{allowed}\n"));
+        host.write(
+            "proc/70/status",
+            &format!("PPid:\t1\nVmPTE:\t64 kB\nMems_allowed:\t3\nMems_allowed_list:\t{allowed}\n"),
+        );
         for (node, (nr, free)) in shares.into_iter().enumerate() {
             let directory = format!("sys/devices/system/node/node{node}");
             host.write(&format!("{directory}/meminfo"), &format!("Node {node} MemTotal:       8388608 kB\n"));

@@ -24,7 +24,7 @@ fn search<'a>(instance: &'a OracleInstance, home: &'a str) -> Search<'a> {
 /// The alert log that is found, and the notes.
 fn alert_log_of(root: &Root, search: &Search) -> (Option<String>, Vec<String>) {
     let mut notes = Notes::default();
-    let found = search.alert_log(root, &mut notes);
+    let found = search.alert_log(&InstanceFiles::own(root), &mut notes);
     (found, notes.into_vec())
 }
 
@@ -86,7 +86,7 @@ fn a_log_that_was_cut_is_made_up_for_by_the_other() {
         let files = [(text.as_str(), content), (xml.as_str(), other.as_str())];
         let (_directory, root) = tree(&files[..1 + usize::from(with_other)]);
         let instance = instance(OracleKind::Database, "x");
-        let start = search(&instance, HOME).last_start(&root, &mut Notes::default());
+        let start = search(&instance, HOME).last_start(&InstanceFiles::own(&root), &mut Notes::default());
         let start = start.map(|(log, start)| (log, start.at.is_some()));
         assert_eq!(start, found.map(|(log, whole)| (format!("/{log}"), whole)), "{with_other} {content}");
     }
@@ -118,7 +118,7 @@ fn an_open_file_leads_to_a_log_anywhere() {
     }
     let process = OracleProcess::read(&root, 77).unwrap().unwrap();
     assert_eq!(process.role, OracleRole::Pmon);
-    let search = Search { instance: &process.instance, home: None, diagnostic_dest: None, pmon: Some(77) };
+    let search = Search { instance: &process.instance, home: None, diagnostic_dest: None, pmon: Some((&root, 77)) };
     let (found, notes) = alert_log_of(&root, &search);
     assert_eq!(found.unwrap(), "/odd/place/diag/rdbms/q/my_db/trace/alert_my_db.log");
     assert_eq!(notes, [""; 0]);
@@ -139,9 +139,10 @@ fn what_stands_in_the_way_is_passed_by_and_never_waited_for() {
     let database = instance(OracleKind::Database, "x");
     assert_eq!(alert_log_of(&root, &search(&database, HOME)), (None, Vec::new()));
     // Asked for all the same, it is refused.
-    let error = oracle::last_start(&root, "/u01/app/oracle/diag/rdbms/a/x/trace/alert_x.log").unwrap_err();
+    let error =
+        oracle::last_start(&InstanceFiles::own(&root), "/u01/app/oracle/diag/rdbms/a/x/trace/alert_x.log").unwrap_err();
     assert!(error.to_string().ends_with("alert_x.log\": it is not a regular file"), "{error}");
-    let error = oracle::last_start(&root, "/u01/app/oracle/diag/rdbms/loop").unwrap_err();
+    let error = oracle::last_start(&InstanceFiles::own(&root), "/u01/app/oracle/diag/rdbms/loop").unwrap_err();
     assert!(error.to_string().contains("Too many levels of symbolic links"), "{error}");
     let asm = instance(OracleKind::Asm, "+ASM");
     let (found, notes) = alert_log_of(&root, &search(&asm, HOME));
@@ -159,7 +160,7 @@ fn parameter_files_in_the_order_of_a_start() {
         let there: Vec<_> = all.filter(|(bit, _)| present & (1 << bit) != 0).map(|(_, path)| path).collect();
         let tree_of: Vec<_> = there.iter().map(|path| (&path[1..], "x=1")).collect();
         let (_directory, root) = tree(&tree_of);
-        let found = search(&instance, HOME).parameter_file(&root, &mut Notes::default());
+        let found = search(&instance, HOME).parameter_file(&InstanceFiles::own(&root), &mut Notes::default());
         assert_eq!(found.as_ref(), there.first().copied());
     }
 }
@@ -178,17 +179,17 @@ fn parameters_with_the_files_that_they_name() {
         ("dbs/c.ora", &"ifile=/dbs/a.ora\nifile=/dbs/b.ora\n".repeat(1000)),
     ]);
     let mut notes = Notes::default();
-    let found = Parameters::read(&root, "/dbs/initT1.ora", "T1", &mut notes);
+    let found = Parameters::read(&InstanceFiles::own(&root), "/dbs/initT1.ora", "T1", &mut notes);
     assert_eq!((found.size("sga_max_size"), found.flag("pre_page_sga")), (Some(Bytes(2 * GIB)), Some(true)));
     let notes = notes.into_vec();
     assert!(notes.iter().any(|note| note.contains("\"+DATA/T1/spfileT1.ora\" is in ASM")), "{notes:?}");
     assert!(notes.iter().any(|note| note.contains("dbs/none")), "{notes:?}");
     // Each is read once, though each names another thousands of times.
     let mut notes = Notes::default();
-    assert!(!Parameters::read(&root, "/dbs/a.ora", "T1", &mut notes).is_empty());
+    assert!(!Parameters::read(&InstanceFiles::own(&root), "/dbs/a.ora", "T1", &mut notes).is_empty());
     assert_eq!(notes.into_vec(), [""; 0]);
     let mut notes = Notes::default();
-    assert!(Parameters::read(&root, "/dbs/long.ora", "T1", &mut notes).is_empty());
+    assert!(Parameters::read(&InstanceFiles::own(&root), "/dbs/long.ora", "T1", &mut notes).is_empty());
     assert!(notes.into_vec()[0].contains("it is longer than 1048576 bytes"));
 }
 
@@ -209,7 +210,7 @@ fn oratab_in_both_places() {
 #[test]
 fn bases_of_a_home() {
     let (_directory, root) = tree(&[("u01/app/oracle/diag/", ""), ("u01/app/oraInventory/logs/", "")]);
-    let bases = |home| locate::bases(&root, home, &mut Notes::default());
+    let bases = |home| locate::bases(&InstanceFiles::own(&root), home, &mut Notes::default());
     assert_eq!(bases("/u01/app/19.0.0/grid"), ["/u01/app/oracle"]);
     assert_eq!(bases(HOME), ["/u01/app/oracle"]);
     assert_eq!(bases("/home"), [""; 0]);

@@ -11,9 +11,9 @@ mod size;
 use std::fs;
 use std::path::PathBuf;
 
-use hugepage_core::read::Root;
 use hugepage_core::read::oracle::{LastStart, alert_log};
 use hugepage_core::read::rlimit::Rlimit;
+use hugepage_core::read::{InstanceFiles, Root};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;

@@ -1,4 +1,4 @@
-//! `check`: one line and an exit status, as monitoring plugins do (Monitoring Plugins Development Guidelines).
+//! `check`: one line and an exit status for monitoring systems (Monitoring Plugins Development Guidelines).
 
 use clap::Args;
 use hugepage_core::advise::{hint, message};
@@ -7,55 +7,60 @@ use hugepage_core::collect::instances::{Instance, InstanceLanding, Survey};
 use hugepage_core::collect::pools;
 use hugepage_core::read::Root;
 
-use super::status::{Look, look};
+use super::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
 
 /// Options of `check`.
 #[derive(Clone, Debug, Args)]
-pub struct Options {
+pub struct CheckOptions {
     #[command(flatten)]
-    look: Look,
-    /// Look at this instance alone: a SID, or a data directory
+    survey: SurveyOptions,
+    /// Check only this instance: a SID, or a data directory
     #[arg(long, value_name = "NAME")]
     instance: Option<String>,
 }
 
-pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
-    let (mut survey, sizings) = look(root, &options.look);
-    if let Some(wanted) = &options.instance {
-        survey.instances.retain(|instance| instance.name == *wanted);
+pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
+    let (mut survey, sizings) = survey_with_sizings(root, &options.survey);
+    match &options.instance {
+        Some(name) => {
+            survey.instances.retain(|instance| instance.name == *name);
+            // An instance that is named is checked, whichever user runs it.
+            survey.instances.iter_mut().for_each(|instance| instance.not_counted = None);
+        }
+        None => survey.instances.retain(Instance::counts),
     }
-    let exit = if survey.instances.is_empty() { exit::UNKNOWN } else { exit::of(&survey) };
+    let exit = if survey.instances.is_empty() { exit::UNKNOWN } else { exit::of_survey(&survey) };
     println!(
         "HUGEPAGES {} - {}{}",
         exit.name(),
-        sentence(&survey, options.instance.as_deref()),
-        figures(&survey, &sizings)
+        worst_message(&survey, options.instance.as_deref()),
+        performance_data(&survey, &sizings)
     );
     Ok(exit)
 }
 
-/// Of the instance that is worst off.
-fn sentence(survey: &Survey, wanted: Option<&str>) -> String {
-    let gravest = |instance: &&Instance| (instance.status.verdict().0, instance.landed().is_hidden());
-    let Some(worst) = survey.instances.iter().max_by_key(gravest) else {
-        return match wanted {
-            Some(name) => format!("no instance {name} runs here"),
-            None => "no PostgreSQL and no Oracle instance runs here".to_owned(),
+/// The message of the instance with the worst verdict.
+fn worst_message(survey: &Survey, name: Option<&str>) -> String {
+    let severity = |instance: &&Instance| (instance.status.verdict().0, instance.landed().is_hidden());
+    let Some(worst) = survey.instances.iter().max_by_key(severity) else {
+        return match name {
+            Some(name) => format!("instance {name} is not running on this host"),
+            None => "no PostgreSQL or Oracle instance is running on this host".to_owned(),
         };
     };
     let all_well = worst.status.verdict().0 == Severity::Ok && survey.instances.len() > 1;
     let text = match all_well {
-        true => format!("all {} instances are in huge pages, and restarts keep them.", survey.instances.len()),
+        true => format!("all {} instances are in huge pages, also after a restart.", survey.instances.len()),
         false => format!("{}: {}", worst.name, message(&worst.status)),
     };
     let hint = hint(&worst.status).filter(|_| !all_well).map(|hint| format!(" {hint}")).unwrap_or_default();
-    // A bar begins the figures.
+    // A vertical bar separates the performance data.
     format!("{text}{hint}").replace('|', "/")
 }
 
 /// Performance data: `name=value[unit]`.
-fn figures(survey: &Survey, sizings: &[Sizing]) -> String {
+fn performance_data(survey: &Survey, sizings: &[Sizing]) -> String {
     let landed = survey.instances.iter().filter(|instance| instance.landed() == InstanceLanding::All).count();
     let mut figures =
         vec![format!("instances={}", survey.instances.len()), format!("instances_in_huge_pages={landed}")];

@@ -8,22 +8,22 @@ use hugepage_core::metrics::{MetricsSnapshot, text};
 use hugepage_core::read::Root;
 
 use crate::atomic_file;
-use crate::commands::status::{Look, look_at};
+use crate::commands::survey::{SurveyOptions, survey_with_history};
 use crate::exit::{self, Exit};
 
 /// Options of `metrics`.
 #[derive(Clone, Debug, Args)]
-pub struct Options {
+pub struct MetricsOptions {
     #[command(flatten)]
-    look: Look,
-    /// Write to FILE instead of the terminal; whoever reads it meanwhile has the old text or the new one
+    survey: SurveyOptions,
+    /// Write to FILE instead of standard output; the file is replaced atomically
     #[arg(long, value_name = "FILE")]
     textfile: Option<PathBuf>,
 }
 
-/// Well if the text was written, whatever it says: the alerts judge that.
-pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
-    let survey = look_at(root, &options.look);
+/// The exit status is OK if the text was written: the alert rules evaluate it.
+pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
+    let survey = survey_with_history(root, &options.survey);
     let text = text(&MetricsSnapshot::from(&survey));
     match &options.textfile {
         Some(path) => atomic_file::write(path, text.as_bytes(), 0o644).with_context(|| path.display().to_string())?,

@@ -1,128 +1,80 @@
-//! `oracle`: the files for Oracle Database, and the SQL that reads them.
+//! `oracle`: files for Oracle Database, and the SQL that reads them.
 
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use hugepage_core::read::Root;
 
-use crate::commands::status::{self, Look};
+use crate::commands::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
-use crate::oracle::account::{Group, User};
-use crate::oracle::files::Options;
-use crate::oracle::names::{Name, OraclePath};
-use crate::oracle::scripts::{self, Choices, Script};
-use crate::oracle::snapshot::Snapshot;
-use crate::oracle::{self, from_survey, json};
+use crate::oracle::files::WriterOptions;
+use crate::oracle::scripts::{self, Script, ScriptSettings};
+use crate::oracle::snapshot::OracleSnapshot;
+use crate::oracle::{self, json_snapshot, survey_snapshot};
 
-/// What to do for Oracle.
+/// Commands for Oracle Database.
 #[derive(Debug, Subcommand)]
 pub enum OracleCommand {
-    /// Make DIR ready: files without a row, so that the first SELECT works
+    /// Create files without rows in DIR, so that the first SELECT works
     Prepare {
-        /// A directory of root's own, with no symbolic link in its path and not below ORACLE_BASE
+        /// A directory owned by root, without symbolic links in its path and not below ORACLE_BASE
         dir: PathBuf,
         #[command(flatten)]
-        access: Access,
+        access: WriterOptions,
     },
-    /// Write the files once. `watch --oracle-dir DIR` keeps them fresh
+    /// Write the files once; `watch --oracle-dir DIR` updates them continuously
     Write {
-        /// A directory of root's own, with no symbolic link in its path and not below ORACLE_BASE
+        /// A directory owned by root, without symbolic links in its path and not below ORACLE_BASE
         dir: PathBuf,
         #[command(flatten)]
-        access: Access,
+        access: WriterOptions,
         #[command(flatten)]
-        look: Look,
-        /// Instead of this host's, write the snapshots that stand in standard input: one JSON object a line
+        survey: SurveyOptions,
+        /// Write snapshots from standard input instead: one JSON object per line
         #[arg(long, hide = true)]
         records: bool,
     },
-    /// Print one of the files as it would be now, as hp_pool.dat
+    /// Print one of the files, such as hp_pool.dat
     Print {
-        /// Its name
+        /// Name of the file
         file: String,
         #[command(flatten)]
-        look: Look,
+        survey: SurveyOptions,
     },
-    /// Print the SQL*Plus script that creates everything
-    InstallSql(Names),
-    /// Print the SQL*Plus script that brings an older installation to this version
-    UpgradeSql(Names),
-    /// Print the SQL*Plus script that removes everything
-    UninstallSql(Names),
-    /// Print a script for tables that run this program at every SELECT; read its warnings first
-    LiveSql(Names),
-    /// Print SYS's query that compares the views with x$ksmssinfo
-    CrossCheckSql(Names),
+    /// Print the SQL*Plus script that creates all objects
+    InstallSql(ScriptSettings),
+    /// Print the SQL*Plus script that upgrades an older installation
+    UpgradeSql(ScriptSettings),
+    /// Print the SQL*Plus script that removes all objects
+    UninstallSql(ScriptSettings),
+    /// Print the script for tables that run this program at every SELECT; read its warnings first
+    LiveSql(ScriptSettings),
+    /// Print the query for SYS that compares the views with x$ksmssinfo
+    CrossCheckSql(ScriptSettings),
     /// Print the query for a metric extension of Enterprise Manager
-    MetricSql(Names),
-    /// Print what every column of every view means, as Markdown
-    Columns(Names),
+    MetricSql(ScriptSettings),
+    /// Print the columns of all views as Markdown
+    Columns(ScriptSettings),
 }
 
-/// Whose the files are.
-#[derive(Debug, Args)]
-pub struct Access {
-    /// Owner of the files, a name or a number [default: the user that writes them]
-    #[arg(long, value_name = "USER", value_parser = User::find)]
-    owner: Option<User>,
-    /// Group of the files, a name or a number [default: the directory's]
-    #[arg(long, value_name = "GROUP", value_parser = Group::find)]
-    group: Option<Group>,
-    /// Permissions of the files, octal [default: 640]
-    #[arg(long, value_parser = mode)]
-    mode: Option<u32>,
-}
-
-impl Access {
-    /// As the writer wants it.
-    pub const fn options(&self) -> Options {
-        Options { owner: self.owner, group: self.group, mode: self.mode }
-    }
-}
-
-/// What things are called in the database.
-#[derive(Debug, Args)]
-pub struct Names {
-    /// The schema that is created for it
-    #[arg(long, default_value = "HUGEPAGE")]
-    schema: Name,
-    /// The role that may read the views
-    #[arg(long, default_value = "HUGEPAGE_READER")]
-    role: Name,
-    /// The directory object
-    #[arg(long, value_name = "NAME", default_value = "HUGEPAGE_DIR")]
-    directory: Name,
-    /// The directory that the sidecar writes to
-    #[arg(long, value_name = "PATH", default_value = "/var/lib/hugepage-sidecar/oracle")]
-    dir: OraclePath,
-    /// Create no public synonyms
-    #[arg(long)]
-    no_synonyms: bool,
-}
-
-fn mode(text: &str) -> Result<u32> {
-    let mode = u32::from_str_radix(text, 8)?;
-    anyhow::ensure!(mode & !0o664 == 0, "files that Oracle reads are neither executed nor written by everybody");
-    Ok(mode)
-}
-
-/// Runs it.
-pub fn run(command: &OracleCommand, root: &Root) -> Result<Exit> {
+/// Runs the command.
+pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
     match command {
-        OracleCommand::Prepare { dir, access } => oracle::prepare(dir, &access.options())?,
+        OracleCommand::Prepare { dir, access } => oracle::prepare(dir, access)?,
         OracleCommand::Write { dir, access, records: true, .. } => {
             for line in io::stdin().lock().lines() {
-                let snapshot_id = oracle::write(dir, &json::snapshot(&line?)?, &access.options())?;
+                let snapshot_id = oracle::write(dir, &json_snapshot::parse(&line?)?, access)?;
                 writeln!(io::stdout(), "{snapshot_id}")?;
             }
         }
-        OracleCommand::Write { dir, access, look, .. } => {
-            oracle::write(dir, &snapshot(root, look), &access.options())?;
+        OracleCommand::Write { dir, access, survey, .. } => {
+            oracle::write(dir, &snapshot(root, survey), access)?;
         }
-        OracleCommand::Print { file, look } => {
-            let text = oracle::text(file, &snapshot(root, look)).with_context(|| format!("there is no file {file}"))?;
+        OracleCommand::Print { file, survey } => {
+            let text =
+                oracle::text(file, &snapshot(root, survey)).with_context(|| format!("there is no file {file}"))?;
             io::stdout().write_all(text.as_bytes())?;
         }
         OracleCommand::InstallSql(names) => print(Script::Install, names)?,
@@ -136,19 +88,12 @@ pub fn run(command: &OracleCommand, root: &Root) -> Result<Exit> {
     Ok(exit::OK)
 }
 
-fn snapshot(root: &Root, look: &Look) -> Snapshot {
-    let (survey, sizings) = status::look(root, look);
-    from_survey::snapshot(root, &survey, &sizings, None)
+fn snapshot(root: &Root, options: &SurveyOptions) -> OracleSnapshot {
+    let (survey, sizings) = survey_with_sizings(root, options);
+    survey_snapshot::from_survey(root, &survey, &sizings, None)
 }
 
-fn print(script: Script, names: &Names) -> Result<()> {
-    let choices = Choices {
-        schema: names.schema.clone(),
-        role: names.role.clone(),
-        directory: names.directory.clone(),
-        path: names.dir.clone(),
-        synonyms: !names.no_synonyms,
-    };
-    io::stdout().write_all(scripts::render(script, &choices)?.as_bytes())?;
+fn print(script: Script, settings: &ScriptSettings) -> Result<()> {
+    io::stdout().write_all(scripts::render(script, settings)?.as_bytes())?;
     Ok(())
 }

@@ -1,66 +1,38 @@
-//! `status`: a row for each instance, the pools, and one verdict.
-
-use std::path::PathBuf;
+//! `status`: every instance, the pools, and one verdict.
 
 use clap::Args;
-use hugepage_core::assess::Sizing;
-use hugepage_core::collect::instances::{Survey, survey};
+use hugepage_core::collect::instances::Survey;
 use hugepage_core::read::Root;
 
+use super::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
-use crate::history::Past;
-use crate::output::rows::{HostOut, InstanceRow, PoolOut, RecommendationOut, host};
-use crate::output::table::{graded, or_unknown, size, table, wrapped};
+use crate::output::rows::{HostOutput, InstanceRow, PoolOutput, RecommendationOutput, host};
+use crate::output::table::{colored, or_unknown, size, table, wrapped};
 use crate::output::{Format, json};
-
-/// What every look at a host takes.
-#[derive(Clone, Debug, Args)]
-pub struct Look {
-    /// Keep this much of the host's memory for base pages, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=90))]
-    pub reserve_percent: u32,
-    /// Where `watch` keeps the history of each instance
-    #[arg(long, value_name = "DIR", default_value = crate::state::DIRECTORY)]
-    pub state_dir: PathBuf,
-}
 
 /// Options of `status`.
 #[derive(Clone, Debug, Args)]
-pub struct Options {
+pub struct StatusOptions {
     #[command(flatten)]
-    pub look: Look,
-    /// How to print it
+    pub survey: SurveyOptions,
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
-/// Looks at the host and at its instances' past.
-pub fn look_at(root: &Root, look: &Look) -> Survey {
-    let mut survey = survey(root, look.reserve_percent);
-    Past::of(root, &look.state_dir).tell(&mut survey);
-    survey
-}
-
-/// The same, with its pools as they should be for what runs.
-pub fn look(root: &Root, look: &Look) -> (Survey, Vec<Sizing>) {
-    let survey = look_at(root, look);
-    let sizings = survey.sizings(&[], look.reserve_percent);
-    (survey, sizings)
-}
-
-pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
-    let (survey, sizings) = look(root, &options.look);
+pub fn run(root: &Root, options: &StatusOptions) -> anyhow::Result<Exit> {
+    let (survey, sizings) = survey_with_sizings(root, &options.survey);
     let out = host(&survey, &sizings);
     match options.format {
         Format::Json => json(&out)?,
         Format::Csv => csv(&out)?,
         Format::Table => print(&out, &survey),
     }
-    Ok(exit::of(&survey))
+    Ok(exit::of_survey(&survey))
 }
 
-/// A line for each instance; a list is one field, its parts behind semicolons, and of a part with names the values alone.
-fn csv(out: &HostOut) -> anyhow::Result<()> {
+/// One line per instance. A list is one field, with semicolons between its parts; of an object only the values are printed.
+fn csv(out: &HostOutput) -> anyhow::Result<()> {
     let mut writer = csv::Writer::from_writer(std::io::stdout());
     for (index, row) in out.instances.iter().enumerate() {
         let serde_json::Value::Object(fields) = serde_json::to_value(row)? else { continue };
@@ -83,7 +55,7 @@ fn field(value: &serde_json::Value) -> String {
     }
 }
 
-fn print(out: &HostOut, survey: &Survey) {
+fn print(out: &HostOutput, survey: &Survey) {
     println!("{}  {}\n", out.host_name.as_deref().unwrap_or("unknown host"), out.taken_at);
     if !out.instances.is_empty() {
         let mut rows =
@@ -91,7 +63,7 @@ fn print(out: &HostOut, survey: &Survey) {
         for (row, instance) in out.instances.iter().zip(&survey.instances) {
             rows.add_row(vec![
                 label(row).into(),
-                graded(&row.landed, instance.status.verdict().0),
+                colored(&row.landed, instance.status.verdict().0),
                 size(row.shared_memory).into(),
                 or_unknown(row.pages_needed).into(),
                 or_unknown(row.pages_used).into(),
@@ -100,7 +72,7 @@ fn print(out: &HostOut, survey: &Survey) {
                 if row.memlock_unlimited == Some(true) { "unlimited".into() } else { size(row.memlock).into() },
             ]);
         }
-        println!("{rows}\n");
+        println!("{}\n", rows.trim_fmt());
         out.instances.iter().zip(&survey.instances).for_each(|(row, instance)| {
             let pieces = instance.memory.iter().flat_map(|memory| memory.by_page_size());
             let pieces: Vec<_> = pieces
@@ -114,9 +86,10 @@ fn print(out: &HostOut, survey: &Survey) {
         });
     }
     print_pools(&out.pools);
-    // The verdict below has the command for the pool.
-    let said = |one: &&RecommendationOut| one.command.as_ref().is_some_and(|command| out.message.contains(command));
-    for one in out.recommendations.iter().filter(|one| one.instance.is_none() && !said(one)) {
+    // The verdict below contains the command for the pool.
+    let is_in_message =
+        |one: &&RecommendationOutput| one.command.as_ref().is_some_and(|command| out.message.contains(command));
+    for one in out.recommendations.iter().filter(|one| one.instance.is_none() && !is_in_message(one)) {
         println!();
         print_recommendation(one, 0);
     }
@@ -126,17 +99,20 @@ fn print(out: &HostOut, survey: &Survey) {
     println!("\n{}", wrapped(&format!("{}: {}", out.verdict.to_uppercase(), out.message), 0, 2));
 }
 
-fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'a RecommendationOut>, pieces: &str) {
-    let seen = if row.evidence.is_empty() { "nothing".to_owned() } else { row.evidence.join(", ") };
+fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'a RecommendationOutput>, pieces: &str) {
+    let sources = if row.evidence.is_empty() { "nothing".to_owned() } else { row.evidence.join(", ") };
     let pieces = if pieces.is_empty() { String::new() } else { format!("{pieces}; ") };
-    println!("{}", wrapped(&format!("{}: {pieces}seen in {seen}", label(row)), 0, 2));
+    println!("{}", wrapped(&format!("{}: {pieces}seen in {sources}", label(row)), 0, 2));
+    if let Some(why) = &row.not_counted_because {
+        println!("{}", wrapped(&format!("not counted: {why}"), 2, 4));
+    }
     if row.verdict != "ok" {
         println!("{}", wrapped(&format!("{}: {}", row.verdict, row.message), 2, 4));
         if let Some(hint) = &row.hint {
             println!("{}", wrapped(hint, 2, 4));
         }
     }
-    // What the message already speaks of is not said twice.
+    // Skip recommendations that the message already contains.
     for one in recommendations.filter(|one| !one.reason.starts_with(&row.message)) {
         print_recommendation(one, 2);
     }
@@ -146,14 +122,14 @@ fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'
     println!();
 }
 
-fn print_recommendation(one: &RecommendationOut, indent: usize) {
+fn print_recommendation(one: &RecommendationOutput, indent: usize) {
     println!("{}", wrapped(&format!("{}: {}: {}", one.severity, one.setting, one.reason), indent, indent + 2));
     if let Some(command) = &one.command {
         println!("{}", wrapped(command, indent, indent + 2));
     }
 }
 
-fn print_pools(pools: &[PoolOut]) {
+fn print_pools(pools: &[PoolOutput]) {
     let mut rows =
         table(&["PAGE SIZE", "NR", "FREE", "RESV", "SURPLUS", "AVAILABLE", "INSTANCES", "OTHERS", "RECOMMENDED"], 0);
     for pool in pools.iter().filter(|pool| pool.node.is_none()) {
@@ -169,17 +145,17 @@ fn print_pools(pools: &[PoolOut]) {
             pool.recommended_nr_hugepages.map_or(String::new(), |pages| pages.to_string()),
         ]);
     }
-    println!("{rows}");
+    println!("{}", rows.trim_fmt());
 }
 
-/// What tells it from all others: the kind and the name, of a long path its end.
+/// The kind and the name of an instance; a long path is cut at its beginning.
 fn label(row: &InstanceRow) -> String {
-    const LONGEST: usize = 21;
+    const MAX_NAME_CHARS: usize = 21;
     let kind = if row.kind == "postgresql" { "pg" } else { &row.kind };
     let name: Vec<char> = row.name.chars().collect();
     let shown: String = match name.len() {
-        length if length > LONGEST => {
-            std::iter::once('…').chain(name[length - LONGEST + 1..].iter().copied()).collect()
+        length if length > MAX_NAME_CHARS => {
+            std::iter::once('…').chain(name[length - MAX_NAME_CHARS + 1..].iter().copied()).collect()
         }
         _ => name.iter().collect(),
     };

@@ -1,5 +1,5 @@
-//! `watch`: looks at an interval, says what is new as the PostgreSQL extension's worker does, keeps the history of each
-//! instance, and writes files for others.
+//! `watch`: surveys the host at an interval, logs changes as the worker of the PostgreSQL extension does, keeps the
+//! history of each instance, and writes files for other programs.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -9,45 +9,51 @@ use clap::Args;
 use hugepage_core::advise::events::LogLevel;
 use hugepage_core::advise::log::LogMessage;
 use hugepage_core::assess::Sizing;
-use hugepage_core::collect::instances::{Survey, survey};
+use hugepage_core::collect::instances::{Survey, survey_for};
 use hugepage_core::metrics::{MetricsSnapshot, text};
 use hugepage_core::read::Root;
 
 use crate::atomic_file;
-use crate::commands::oracle::Access;
+use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
-use crate::history::Past;
-use crate::oracle;
+use crate::history::HostHistory;
+use crate::oracle::files::WriterOptions;
+use crate::oracle::{self, survey_snapshot};
 use crate::output::rows;
-use crate::signals::Alarm;
+use crate::signals::SignalTimer;
+
+/// More errors than these are not logged: messages that differ each time would fill the log.
+const MAX_REPORTED_ERRORS: usize = 50;
 
 /// Options of `watch`.
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct WatchOptions {
     /// Keep this much of the host's memory for base pages, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=90))]
     reserve_percent: u32,
-    /// How often to look
+    /// Time between two surveys
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = interval)]
     interval: Duration,
-    /// Where to keep the history of each instance
+    /// Directory for the history of each instance
     #[arg(long, value_name = "DIR", default_value = crate::state::DIRECTORY)]
     state_dir: PathBuf,
-    /// How many records to keep of each instance; 0 for none
+    #[command(flatten)]
+    accounts: AccountOptions,
+    /// Records to keep per instance; 0 keeps none
     #[arg(long, value_name = "RECORDS", default_value_t = 1000)]
     history_size: usize,
-    /// Write the same as `status --format json` to FILE after each look
+    /// Write the output of `status --format json` to FILE after each survey
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the same as `metrics` to FILE after each look, for node_exporter's textfile collector
+    /// Write the output of `metrics` to FILE after each survey, for node_exporter's textfile collector
     #[arg(long, value_name = "FILE")]
     textfile: Option<PathBuf>,
-    /// Write the files that an Oracle Database reads into DIR after each look, see docs/oracle.md
+    /// Write the files for Oracle Database to DIR after each survey, see docs/oracle.md
     #[arg(long, value_name = "DIR")]
     oracle_dir: Option<PathBuf>,
     #[command(flatten)]
-    access: Access,
-    /// Look once, and end with the exit status of `status`
+    access: WriterOptions,
+    /// Survey once and exit with the status of `status`
     #[arg(long)]
     once: bool,
 }
@@ -55,45 +61,45 @@ pub struct Options {
 fn interval(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(interval) if interval >= Duration::from_secs(1) => Ok(interval),
-        Ok(_) => Err("less than a second".to_owned()),
+        Ok(_) => Err("the interval must be at least 1 s".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }
 
-pub fn run(root: &Root, options: &Options) -> anyhow::Result<Exit> {
+pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
     if options.history_size > 0 {
         let directory = &options.state_dir;
         std::fs::create_dir_all(directory)
-            .with_context(|| format!("could not make {}, where --state-dir keeps the history", directory.display()))?;
+            .with_context(|| format!("could not create the directory {} of --state-dir", directory.display()))?;
     }
-    let mut alarm = Alarm::new().context("could not listen to signals")?;
-    let mut past = Past::of(root, &options.state_dir);
-    let mut said = Troubles::default();
+    let mut timer = SignalTimer::new().context("could not catch signals")?;
+    let mut history = HostHistory::open(root, &options.state_dir);
+    let mut reported = ReportedErrors::default();
     loop {
         let begun = Instant::now();
-        let mut survey = survey(root, options.reserve_percent);
-        for said_of in past.add(&mut survey, options.history_size) {
-            for (level, message) in said_of.messages {
-                say(&said_of.instance, level, &message);
+        let mut survey = survey_for(root, options.reserve_percent, &options.accounts.service_account);
+        for events in history.record(&mut survey, options.history_size) {
+            for (level, message) in events.messages {
+                log_message(&events.instance, level, &message);
             }
-            // Its text has that of the error below it.
-            said.keep(said_of.trouble.map(|trouble| anyhow::Error::msg(trouble.to_string())));
+            // The message of the error contains its source.
+            reported.report(events.error.map(|error| anyhow::Error::msg(error.to_string())));
         }
         let sizings = survey.sizings(&[], options.reserve_percent);
-        for trouble in write_files(root, &survey, &sizings, options) {
-            said.keep(Some(trouble));
+        for error in write_files(root, &survey, &sizings, options) {
+            reported.report(Some(error));
         }
         if options.once {
-            return Ok(exit::of(&survey));
+            return Ok(exit::of_survey(&survey));
         }
-        if alarm.wait(options.interval.saturating_sub(begun.elapsed())).context("could not wait")? {
+        if timer.wait(options.interval.saturating_sub(begun.elapsed())).context("could not wait")? {
             return Ok(exit::OK);
         }
     }
 }
 
-/// All files of one look; one that can't be written keeps back none of the others. Returns what went wrong.
-fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &Options) -> Vec<anyhow::Error> {
+/// Writes all files of one survey and returns the errors. An error of one file does not stop the others.
+fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &WatchOptions) -> Vec<anyhow::Error> {
     let written = |path: &Path, content: &[u8]| {
         atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
     };
@@ -106,14 +112,14 @@ fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &Optio
         options.textfile.as_deref().map(|path| written(path, text(&MetricsSnapshot::from(survey)).as_bytes()));
     let oracle = options.oracle_dir.as_deref().map(|directory| {
         let next = Some(options.interval).filter(|_| !options.once);
-        let snapshot = oracle::from_survey::snapshot(root, survey, sizings, next);
-        oracle::write(directory, &snapshot, &options.access.options()).map(|_| ())
+        let snapshot = survey_snapshot::from_survey(root, survey, sizings, next);
+        oracle::write(directory, &snapshot, &options.access).map(|_| ())
     });
     [json, metrics, oracle].into_iter().flatten().filter_map(Result::err).collect()
 }
 
-/// To standard error, for the journal with its priorities (sd-daemon(3)).
-fn say(instance: &str, level: LogLevel, message: &LogMessage) {
+/// Writes a message to standard error, for the journal with priorities (sd-daemon(3)).
+fn log_message(instance: &str, level: LogLevel, message: &LogMessage) {
     let level = match level {
         LogLevel::Log => "LOG",
         LogLevel::Warning | LogLevel::Regression => "WARNING",
@@ -136,14 +142,14 @@ fn write_lines(priority: u8, lines: &[String]) {
     }
 }
 
-/// What went wrong with the sidecar itself: once when it begins, not at every look.
+/// Errors of the sidecar itself. Each is logged once, not at every survey.
 #[derive(Debug, Default)]
-struct Troubles(Vec<String>);
+struct ReportedErrors(Vec<String>);
 
-impl Troubles {
-    fn keep(&mut self, trouble: Option<anyhow::Error>) {
-        let Some(text) = trouble.map(|trouble| format!("{trouble:#}")) else { return };
-        if self.0.len() < 50 && !self.0.contains(&text) {
+impl ReportedErrors {
+    fn report(&mut self, error: Option<anyhow::Error>) {
+        let Some(text) = error.map(|error| format!("{error:#}")) else { return };
+        if self.0.len() < MAX_REPORTED_ERRORS && !self.0.contains(&text) {
             write_lines(4, &[format!("WARNING:  {text}")]);
             self.0.push(text);
         }

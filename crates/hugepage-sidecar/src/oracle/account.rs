@@ -1,4 +1,4 @@
-//! Users and groups by name or number, from /etc itself: a static binary has no name service.
+//! Users and groups by name or number, from the files in /etc: a static binary has no name service.
 
 use std::str::FromStr;
 
@@ -6,33 +6,33 @@ use anyhow::{Context, Result};
 use hugepage_core::read::Root;
 use rustix::fs::{Gid, Uid};
 
-/// A user's number.
+/// A user ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct User(pub u32);
 
-/// A group's number.
+/// A group ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group(pub u32);
 
 impl User {
-    /// For a system call.
+    /// The type of system calls.
     pub fn uid(self) -> Uid {
         Uid::from_raw(self.0)
     }
 
-    /// The user that is called so, or has that number.
+    /// The user with that name or number.
     pub fn find(name: &str) -> Result<Self> {
         find(name, "/etc/passwd", "user").map(Self)
     }
 }
 
 impl Group {
-    /// For a system call.
+    /// The type of system calls.
     pub fn gid(self) -> Gid {
         Gid::from_raw(self.0)
     }
 
-    /// The group that is called so, or has that number.
+    /// The group with that name or number.
     pub fn find(name: &str) -> Result<Self> {
         find(name, "/etc/group", "group").map(Self)
     }
@@ -43,10 +43,10 @@ fn find(name: &str, path: &str, what: &str) -> Result<u32> {
         return Ok(number);
     }
     let text = Root::live().read(path)?;
-    number_of(name, &text).with_context(|| format!("there is no {what} \"{name}\" in {path}; give its number instead"))
+    number_of(name, &text).with_context(|| format!("{path} has no {what} \"{name}\"; use its number"))
 }
 
-/// passwd(5), group(5): the name, a password, the number.
+/// The ID in the third field (passwd(5), group(5)).
 fn number_of(name: &str, text: &str) -> Option<u32> {
     text.lines().find_map(|line| {
         let mut fields = line.split(':');
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_groups() {
+    fn find_ids_by_name() {
         let text =
             "root:x:0:\n# oinstall:x:1:\noinstall2:x:54322:\noinstall:x:54321:oracle,grid\nbroken\nbad:x:many:\n";
         assert_eq!(number_of("oinstall", text), Some(54321));

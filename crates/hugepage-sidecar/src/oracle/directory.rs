@@ -1,4 +1,4 @@
-//! The directory of the files, opened so that nobody else can turn the writer, which is root, against other files.
+//! The directory of the files, opened so that other users cannot redirect the writer, which runs as root, to other files.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,63 +11,62 @@ use rustix::process::geteuid;
 
 use crate::oracle::account::{Group, User};
 
-/// What a file that Oracle reads may be opened by.
+/// Owner, group and mode of a file that Oracle reads.
 #[derive(Clone, Copy, Debug)]
-pub struct Access {
-    /// Its owner; `None` leaves the writer.
+pub struct FilePermissions {
+    /// The owner; `None` for the current user.
     pub owner: Option<User>,
-    /// Its group.
+    /// The group.
     pub group: Group,
-    /// Its permissions.
+    /// The permissions.
     pub mode: Mode,
 }
 
-/// The directory, held open.
+/// The open directory.
 #[derive(Debug)]
-pub struct Directory {
+pub struct OracleDirectory {
     path: PathBuf,
     descriptor: OwnedFd,
     group: Group,
 }
 
-impl Directory {
-    /// Opens `path`, which has to be absolute and real: Oracle refuses a directory with a symbolic link in its path
-    /// (KUP-03037). Every directory on the way has to be safe, too: nobody but root and the writer may change it.
+impl OracleDirectory {
+    /// Opens the absolute `path`. Oracle refuses a directory with a symbolic link in its path (KUP-03037). Only root and
+    /// the current user may be able to change any directory of the path.
     pub fn open(path: &Path) -> Result<Self> {
-        ensure!(path.is_absolute(), "{}: the path has to be absolute", path.display());
+        ensure!(path.is_absolute(), "{}: the path must be absolute", path.display());
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut descriptor = openat(CWD, "/", flags, Mode::empty()).context("could not open /")?;
-        let mut so_far = PathBuf::from("/");
+        let mut opened = PathBuf::from("/");
         let mut stat = fstat(&descriptor)?;
         for component in path.components() {
             let name = match component {
                 Component::RootDir => continue,
                 Component::Normal(name) => name,
-                _ => bail!("{}: the path may not have . or .. in it", path.display()),
+                _ => bail!("{}: the path must not contain . or ..", path.display()),
             };
-            safe_above(&stat).with_context(|| so_far.display().to_string())?;
-            so_far.push(name);
+            check_parent(&stat).with_context(|| opened.display().to_string())?;
+            opened.push(name);
             descriptor = openat(&descriptor, name, flags, Mode::empty()).map_err(|errno| match errno {
                 rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR => anyhow::anyhow!(
-                    "{}: a symbolic link or no directory; Oracle follows no symbolic link (KUP-03037): give the real path",
-                    so_far.display()
+                    "{}: a symbolic link, or not a directory; Oracle refuses symbolic links (KUP-03037): use the real path",
+                    opened.display()
                 ),
-                errno => anyhow::anyhow!("could not open {}: {}", so_far.display(), io::Error::from(errno)),
+                errno => anyhow::anyhow!("could not open {}: {}", opened.display(), io::Error::from(errno)),
             })?;
             stat = fstat(&descriptor)?;
         }
-        safe(&stat).with_context(|| path.display().to_string())?;
+        check_directory(&stat).with_context(|| path.display().to_string())?;
         Ok(Self { path: path.to_owned(), descriptor, group: Group(stat.st_gid) })
     }
 
-    /// The group of the directory itself.
+    /// The group of the directory.
     pub const fn group(&self) -> Group {
         self.group
     }
 
-    /// Makes the file `name` anew with `text` and brings it to the disk. What stood under that name is gone, whatever
-    /// it was; it is never written through.
-    pub fn create(&self, name: &str, text: &str, access: Access) -> Result<()> {
+    /// Creates the file `name` with `text` and syncs it. An existing file or link of that name is removed, never written to.
+    pub fn create(&self, name: &str, text: &str, access: FilePermissions) -> Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let write = || -> io::Result<()> {
             self.remove(name)?;
@@ -81,14 +80,14 @@ impl Directory {
         write().with_context(|| format!("could not write {}/{name}", self.path.display()))
     }
 
-    /// Gives the file `from` the name `to`, in one step for whoever opens it.
+    /// Renames the file `from` to `to` atomically.
     pub fn rename(&self, from: &str, to: &str) -> Result<()> {
         renameat(&self.descriptor, from, &self.descriptor, to)
             .map_err(io::Error::from)
             .with_context(|| format!("could not rename {}/{from} to {to}", self.path.display()))
     }
 
-    /// Removes the file `name` if it is there.
+    /// Removes the file `name` if it exists.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match unlinkat(&self.descriptor, name, AtFlags::empty()) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
@@ -96,7 +95,7 @@ impl Directory {
         }
     }
 
-    /// The text of `name`; `None` if there is no such file.
+    /// The text of `name`; `None` if the file does not exist.
     pub fn read(&self, name: &str) -> Result<Option<String>> {
         let mut text = String::new();
         let mut read = || -> io::Result<bool> {
@@ -106,11 +105,11 @@ impl Directory {
                 Err(errno) => Err(errno.into()),
             }
         };
-        let there = read().with_context(|| format!("could not read {}/{name}", self.path.display()))?;
-        Ok(there.then_some(text))
+        let exists = read().with_context(|| format!("could not read {}/{name}", self.path.display()))?;
+        Ok(exists.then_some(text))
     }
 
-    /// Holds off other writers until the file is closed. Only the writer's own user can open it.
+    /// Excludes other writers until the file is closed. Only the current user can open it.
     pub fn lock(&self, name: &str) -> Result<File> {
         let lock = || -> io::Result<File> {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -121,31 +120,34 @@ impl Directory {
         lock().with_context(|| format!("could not lock {}/{name}", self.path.display()))
     }
 
-    /// Brings the names to the disk.
+    /// Syncs the directory.
     pub fn sync(&self) -> Result<()> {
         let synced = fsync(&self.descriptor).map_err(io::Error::from);
         synced.with_context(|| format!("could not write {}", self.path.display()))
     }
 }
 
-/// The directory itself: only its owner may make and rename files.
-fn safe(stat: &Stat) -> Result<()> {
-    trusted(stat)?;
+/// Checks the directory: only its owner may create and rename files.
+fn check_directory(stat: &Stat) -> Result<()> {
+    check_owner(stat)?;
     let mode = Mode::from_raw_mode(stat.st_mode);
-    ensure!(!mode.intersects(Mode::WGRP | Mode::WOTH), "its group or everybody may write to the directory: chmod go-w");
+    ensure!(
+        !mode.intersects(Mode::WGRP | Mode::WOTH),
+        "the group or other users may write to the directory: run chmod go-w"
+    );
     Ok(())
 }
 
-/// A directory on the way there: a sticky one that everybody may write to, as /tmp, will do.
-fn safe_above(stat: &Stat) -> Result<()> {
-    trusted(stat)?;
+/// Checks a directory of the path. A sticky directory such as /tmp is allowed.
+fn check_parent(stat: &Stat) -> Result<()> {
+    check_owner(stat)?;
     let mode = Mode::from_raw_mode(stat.st_mode);
     let open = mode.intersects(Mode::WGRP | Mode::WOTH) && !mode.contains(Mode::SVTX);
-    ensure!(!open, "its group or everybody may rename what is in this directory: choose a place below /var/lib");
+    ensure!(!open, "the group or other users may rename files in this directory: use a directory below /var/lib");
     Ok(())
 }
 
-fn trusted(stat: &Stat) -> Result<()> {
+fn check_owner(stat: &Stat) -> Result<()> {
     let owner = stat.st_uid;
     ensure!(owner == 0 || owner == geteuid().as_raw(), "the directory belongs to user {owner}, not to root");
     Ok(())

@@ -1,62 +1,72 @@
-//! The four files of a snapshot, written so that a reader never sees half of one and always notices a mixture.
+//! The four files of a snapshot. A reader never sees a partial file and can detect files of different snapshots.
 //!
-//! Each file is written whole under another name, brought to the disk, and renamed over the old one; only when all four
-//! are on the disk is the first one renamed. Between the first rename and the last a reader can open files of two
-//! snapshots: their snapshot_id differs, or hp_host.dat, the last one, counts other records than there are.
+//! All four files are written under temporary names and synced; then they are renamed. Between the first rename and the last
+//! a reader can open files of two snapshots. Then their snapshot_id differs, or the record counts in hp_host.dat, which is
+//! renamed last, do not match.
 
 use std::fs::File;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use clap::Args;
 use rustix::fs::Mode;
 
 use crate::oracle::account::{Group, User};
 use crate::oracle::columns::{FILES, columns};
-use crate::oracle::directory::{Access, Directory};
-use crate::oracle::record::{header, line};
-use crate::oracle::snapshot::{Table, Tables};
+use crate::oracle::directory::{FilePermissions, OracleDirectory};
+use crate::oracle::record_line::{header, line};
+use crate::oracle::snapshot::{FileContent, SnapshotContent};
 
-/// root reads and writes, the group of Oracle's installation reads.
+/// Read and write for root, read for the group of the Oracle installation.
 const DEFAULT_MODE: u32 = 0o640;
-const LOCK: &str = ".hugepage-sidecar.lock";
+const LOCK_FILE: &str = ".hugepage-sidecar.lock";
 
-/// Whose the files are.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// Their owner; `None` for the user that writes them.
-    pub owner: Option<User>,
-    /// Their group; `None` for the directory's.
-    pub group: Option<Group>,
-    /// Their permissions; `None` for 0640.
-    pub mode: Option<u32>,
+/// Owner, group and permissions of the files.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct WriterOptions {
+    /// Owner of the files, a name or a number [default: the current user]
+    #[arg(long, value_name = "USER", value_parser = User::find)]
+    owner: Option<User>,
+    /// Group of the files, a name or a number [default: the group of the directory]
+    #[arg(long, value_name = "GROUP", value_parser = Group::find)]
+    group: Option<Group>,
+    /// Permissions of the files, octal [default: 640]
+    #[arg(long, value_parser = file_mode)]
+    mode: Option<u32>,
 }
 
-/// A directory that no other writer writes to as long as this lives.
+fn file_mode(text: &str) -> Result<u32> {
+    let mode = u32::from_str_radix(text, 8)?;
+    ensure!(mode & !0o664 == 0, "the files must not be executable, nor writable by others");
+    Ok(mode)
+}
+
+/// Exclusive access to a directory.
 #[derive(Debug)]
 pub struct Writer {
-    directory: Directory,
-    access: Access,
+    directory: OracleDirectory,
+    access: FilePermissions,
     _lock: File,
 }
 
 impl Writer {
-    /// Waits for another writer to be ready.
-    pub fn new(directory: Directory, options: &Options) -> Result<Self> {
-        let access = Access {
+    /// Waits until no other writer has access.
+    pub fn new(directory: OracleDirectory, options: &WriterOptions) -> Result<Self> {
+        let access = FilePermissions {
             owner: options.owner,
             group: options.group.unwrap_or(directory.group()),
             mode: Mode::from_bits_truncate(options.mode.unwrap_or(DEFAULT_MODE)),
         };
-        let lock = directory.lock(LOCK)?;
+        let lock = directory.lock(LOCK_FILE)?;
         Ok(Self { directory, access, _lock: lock })
     }
 
-    /// Writes one snapshot, and returns its snapshot_id. An error before the first rename leaves all old files.
-    pub fn write(&self, tables: &Tables) -> Result<String> {
-        self.all_or_none(&tables.0.each_ref().map(|table| (table.file.name(), text(table))))?;
-        Ok(tables.snapshot_id().to_owned())
+    /// Writes one snapshot and returns its snapshot_id. An error before the first rename leaves the old files.
+    pub fn write(&self, content: &SnapshotContent) -> Result<String> {
+        self.replace_all(&content.files.each_ref().map(|file| (file.definition.name(), text(file))))?;
+        Ok(content.snapshot_id().to_owned())
     }
 
-    /// Writes a header line alone where there is no file.
+    /// Writes missing files with a header line only.
     pub fn prepare(&self) -> Result<()> {
         let mut missing = Vec::new();
         for file in FILES {
@@ -64,33 +74,33 @@ impl Writer {
                 missing.push((file.name(), header(columns(file))));
             }
         }
-        self.all_or_none(&missing)
+        self.replace_all(&missing)
     }
 
-    fn all_or_none(&self, files: &[(String, String)]) -> Result<()> {
+    fn replace_all(&self, files: &[(String, String)]) -> Result<()> {
         for (name, text) in files {
-            if let Err(error) = self.directory.create(&new(name), text, self.access) {
+            if let Err(error) = self.directory.create(&temporary_name(name), text, self.access) {
                 for (name, _) in files {
-                    // The error to tell of is the first one.
-                    let _ = self.directory.remove(&new(name));
+                    // Report the first error.
+                    let _ = self.directory.remove(&temporary_name(name));
                 }
                 return Err(error);
             }
         }
         for (name, _) in files {
-            self.directory.rename(&new(name), name)?;
+            self.directory.rename(&temporary_name(name), name)?;
         }
         self.directory.sync()
     }
 }
 
-/// The name that a file has until it is whole.
-fn new(name: &str) -> String {
+/// The name of a file until it is complete.
+fn temporary_name(name: &str) -> String {
     format!(".{name}.new")
 }
 
 /// The text of a file.
-pub fn text(table: &Table) -> String {
-    let records = table.records.iter().map(|values| line(columns(table.file), values));
-    std::iter::once(header(columns(table.file))).chain(records).collect()
+pub fn text(file: &FileContent) -> String {
+    let records = file.records.iter().map(|values| line(columns(file.definition), values));
+    std::iter::once(header(columns(file.definition))).chain(records).collect()
 }

@@ -1,7 +1,4 @@
-//! A snapshot made of JSON instead of a survey, so that tests can have any value written.
-//!
-//! `{"host_name": "h", "host": {...}, "pools": [{...}], "instances": [{...}], "findings": [{...}]}`, each object with
-//! the columns that are not NULL: numbers, texts, true and false, and moments as seconds since 1970.
+//! Column values from the members of a JSON object.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,39 +6,9 @@ use anyhow::{Context, Result, bail};
 use hugepage_core::{Bytes, Pages};
 use serde_json::{Map, Value};
 
-use crate::oracle::schema::Record;
-use crate::oracle::snapshot::Snapshot;
-
-/// The snapshot that `text` says, as of now.
-pub fn snapshot(text: &str) -> Result<Snapshot> {
-    let mut object: Map<String, Value> = serde_json::from_str(text)?;
-    let snapshot = Snapshot {
-        taken_at: SystemTime::now(),
-        host_name: take(&mut object, "host_name")?.unwrap_or_default(),
-        host: records(&mut object, "host")?.pop().unwrap_or_default(),
-        pools: records(&mut object, "pools")?,
-        instances: records(&mut object, "instances")?,
-        findings: records(&mut object, "findings")?,
-    };
-    all_taken(object)?;
-    Ok(snapshot)
-}
-
-fn records<R: Record>(object: &mut Map<String, Value>, name: &str) -> Result<Vec<R>> {
-    let record = |value| match value {
-        Value::Object(record) => R::from_json(record),
-        _ => bail!("\"{name}\" is to be of objects"),
-    };
-    match object.remove(name).unwrap_or_default() {
-        Value::Null => Ok(Vec::new()),
-        Value::Array(values) => values.into_iter().map(record).collect(),
-        value => Ok(vec![record(value)?]),
-    }
-}
-
-/// A value of the type of a column.
+/// A column value that can be read from JSON.
 pub trait FromJson: Sized {
-    /// `None` for a value of another type.
+    /// `None` if the value has another type.
     fn from_json(value: &Value) -> Option<Self>;
 }
 
@@ -81,16 +48,16 @@ impl FromJson for SystemTime {
     }
 }
 
-/// The member `name`, which is thereby taken out.
+/// Removes the member `name` and returns its value.
 pub fn take<T: FromJson>(object: &mut Map<String, Value>, name: &str) -> Result<Option<T>> {
     match object.remove(name) {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => T::from_json(&value).map(Some).with_context(|| format!("\"{name}\" can't be {value}")),
+        Some(value) => T::from_json(&value).map(Some).with_context(|| format!("\"{name}\" cannot be {value}")),
     }
 }
 
-/// An error that names a member that no column took.
-pub fn all_taken(object: Map<String, Value>) -> Result<()> {
+/// Returns an error that names a remaining member.
+pub fn reject_unknown(object: Map<String, Value>) -> Result<()> {
     match object.keys().next() {
         Some(name) => bail!("there is no column \"{name}\""),
         None => Ok(()),

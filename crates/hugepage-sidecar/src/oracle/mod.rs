@@ -1,20 +1,21 @@
-//! What an Oracle Database on this host can read: four text files, and the SQL that makes views of them.
+//! Four text files for Oracle Database on this host, and the SQL that defines views of them.
 //!
-//! [`columns`] says once what the files hold; the writer and every line of SQL come from there. [`write()`] is the
-//! whole of the way out: [`snapshot`] (typed) to [`record`] (text) to [`files`] (renamed into place). Oracle never runs
-//! anything of ours and nothing of ours talks to Oracle: see docs/oracle.md for why.
+//! [`columns`] defines the files; the writer and the SQL are derived from it. [`write()`] converts a [`snapshot`] (typed) to
+//! text with [`record_line`] and replaces the [`files`]. Oracle runs no program of this project, and this program does not
+//! connect to Oracle: see docs/oracle.md for the reasons.
 
 pub mod account;
 pub mod columns;
 mod directory;
 pub mod files;
-pub mod from_survey;
-pub mod json;
+mod json;
+pub mod json_snapshot;
 pub mod names;
-mod record;
+mod record_line;
 pub mod schema;
 pub mod scripts;
 pub mod snapshot;
+pub mod survey_snapshot;
 mod text;
 pub mod views;
 
@@ -22,22 +23,22 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use self::directory::Directory;
-use self::files::{Options, Writer};
-use self::snapshot::Snapshot;
+use self::directory::OracleDirectory;
+use self::files::{Writer, WriterOptions};
+use self::snapshot::OracleSnapshot;
 
-/// Writes the files of one snapshot into `directory`, and returns its snapshot_id.
-/// An error leaves the files of the snapshot before as they were.
-pub fn write(directory: &Path, snapshot: &Snapshot, options: &Options) -> Result<String> {
-    Writer::new(Directory::open(directory)?, options)?.write(&snapshot.tables())
+/// Writes the files of one snapshot into `directory` and returns its snapshot_id. An error before the first rename leaves
+/// the old files.
+pub fn write(directory: &Path, snapshot: &OracleSnapshot, options: &WriterOptions) -> Result<String> {
+    Writer::new(OracleDirectory::open(directory)?, options)?.write(&snapshot.content())
 }
 
-/// The text of one of the files, `hp_pool.dat` say; `None` if there is no file of that name.
-pub fn text(name: &str, snapshot: &Snapshot) -> Option<String> {
-    snapshot.tables().0.iter().find(|table| table.file.name() == name).map(files::text)
+/// The text of one file, such as `hp_pool.dat`; `None` if there is no file of that name.
+pub fn text(name: &str, snapshot: &OracleSnapshot) -> Option<String> {
+    snapshot.content().files.iter().find(|file| file.definition.name() == name).map(files::text)
 }
 
-/// Writes files of a header line alone for those that are not there yet, so that the first SELECT works.
-pub fn prepare(directory: &Path, options: &Options) -> Result<()> {
-    Writer::new(Directory::open(directory)?, options)?.prepare()
+/// Writes missing files with a header line only, so that the first SELECT works.
+pub fn prepare(directory: &Path, options: &WriterOptions) -> Result<()> {
+    Writer::new(OracleDirectory::open(directory)?, options)?.prepare()
 }

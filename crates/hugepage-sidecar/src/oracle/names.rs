@@ -1,12 +1,11 @@
-//! What stands in the SQL by the caller's choice: names and a path, of which nothing but themselves can be made.
+//! Names and paths that the caller inserts into the SQL, validated against injection.
 
 use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Error, Result, ensure};
-use serde::Serialize;
 
-/// Oracle's reserved words (SQL Language Reference, and what PL/SQL adds to them): no name without quotes.
+/// Reserved words of SQL and PL/SQL (SQL Language Reference), which cannot be unquoted names.
 const RESERVED: &str = "access add all alter and any as asc audit begin between by char check cluster column \
     column_value comment compress connect create current cursor date decimal declare default delete desc distinct drop \
     else end exception exclusive exists fetch file float for from function goto grant group having identified if \
@@ -16,27 +15,27 @@ const RESERVED: &str = "access add all alter and any as asc audit begin between 
     session set share size smallint start subtype successful synonym sys sysdate system table then to trigger type uid \
     union unique update user validate values varchar varchar2 view views when whenever where with";
 
-/// A name without quotes: letters of ASCII, digits, `_`, `$` and `#`, a letter first, 30 bytes at most (11.2's limit).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Name(String);
+/// An unquoted name: ASCII letters, digits, `_`, `$` and `#`, a letter first, at most 30 bytes (the limit of 11.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OracleName(String);
 
-impl Name {
-    /// The name in capitals, as the dictionary has it.
+impl OracleName {
+    /// The name in upper case, as in the data dictionary.
     pub fn new(name: &str) -> Result<Self> {
         let legal = |character: char| character.is_ascii_alphanumeric() || "_$#".contains(character);
         ensure!(
             name.starts_with(|first: char| first.is_ascii_alphabetic()) && name.chars().all(legal),
-            "\"{}\" is no name for Oracle: a letter, then letters, digits, _, $ and #",
+            "\"{}\" is not a valid Oracle name: use a letter, then letters, digits, _, $ and #",
             name.escape_debug()
         );
-        ensure!(name.len() <= 30, "\"{name}\" is longer than the 30 bytes that Oracle 11.2 allows");
+        ensure!(name.len() <= 30, "\"{name}\" exceeds 30 bytes, the limit of Oracle 11.2");
         let reserved = RESERVED.split_whitespace().any(|word| word.eq_ignore_ascii_case(name));
-        ensure!(!reserved, "\"{name}\" is a word that Oracle keeps for itself");
+        ensure!(!reserved, "\"{name}\" is a reserved word of Oracle");
         Ok(Self(name.to_ascii_uppercase()))
     }
 }
 
-impl FromStr for Name {
+impl FromStr for OracleName {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
@@ -44,14 +43,14 @@ impl FromStr for Name {
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for OracleName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
 /// The path of a directory object.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OraclePath(String);
 
 impl FromStr for OraclePath {
@@ -61,13 +60,13 @@ impl FromStr for OraclePath {
         let legal = |character: char| character.is_ascii_alphanumeric() || "/._+-".contains(character);
         ensure!(
             path.starts_with('/') && path.chars().all(legal),
-            "\"{}\": a path for Oracle is absolute and of letters, digits and /._+- alone",
+            "\"{}\" is not a valid path: use an absolute path of letters, digits and /._+-",
             path.escape_debug()
         );
         let path = path.trim_end_matches('/');
         let odd = path.split('/').skip(1).any(|part| ["", ".", ".."].contains(&part));
-        ensure!(!path.is_empty() && !odd, "\"{path}\" is not the shortest way to name a directory");
-        ensure!(path.len() <= 200, "\"{path}\" is longer than 200 bytes");
+        ensure!(!path.is_empty() && !odd, "\"{path}\" must not contain empty parts, . or ..");
+        ensure!(path.len() <= 200, "\"{path}\" exceeds 200 bytes");
         Ok(Self(path.to_owned()))
     }
 }
@@ -83,25 +82,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names() {
+    fn validate_names() {
         for (name, legal) in [
             ("hugepage", "HUGEPAGE"),
             ("C##HUGEPAGE", "C##HUGEPAGE"),
             ("a", "A"),
             ("a234567890123456789012345678_0", "A234567890123456789012345678_0"),
         ] {
-            assert_eq!(Name::new(name).unwrap().to_string(), legal);
+            assert_eq!(OracleName::new(name).unwrap().to_string(), legal);
         }
         let long = "a2345678901234567890123456789_1";
         let wrong =
             ["", "1a", "_a", "a b", "a;", "a'", "a\"b", "a.b", "a--", "a\nb", "ä", "sys", "SYSTEM", "Table", long];
         for name in wrong {
-            assert!(Name::new(name).is_err(), "{name}");
+            assert!(OracleName::new(name).is_err(), "{name}");
         }
     }
 
     #[test]
-    fn paths() {
+    fn validate_paths() {
         assert_eq!(
             OraclePath::from_str("/var/lib/hugepage-sidecar/").unwrap().to_string(),
             "/var/lib/hugepage-sidecar"

@@ -1,59 +1,59 @@
-//! What a column can hold, in Rust, in a file, and in Oracle.
+//! Column types in Rust, in a file, and in Oracle.
 
 use std::time::SystemTime;
 
 use hugepage_core::{Bytes, Pages};
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnType {
     /// A size in bytes.
     Bytes,
-    /// A number of pages of a size that is said elsewhere.
+    /// A number of pages; another column has the page size.
     Pages,
     /// Any other number.
     Count,
-    /// A name, a path or a word, cut to the width.
+    /// A name, a path or a word, truncated to the width.
     Text(usize),
-    /// Sentences, cut between two words, and cut further where the record would be too long.
+    /// Sentences, truncated between words, and further if the record would be too long.
     Prose(usize),
-    /// A command: whole, or NULL where it does not fit, because a part of one must not be run.
+    /// A command; NULL if it does not fit, because a truncated command must not be run.
     Command(usize),
-    /// A moment, UTC, to the second.
+    /// A timestamp in UTC, in seconds.
     UtcTime,
     /// Yes or no.
     Flag,
 }
 
-/// The longest number of 64 bits, and a little room.
-const DIGITS: usize = 20;
+/// Digits of the largest 64-bit number.
+const NUMBER_WIDTH: usize = 20;
 
-impl Kind {
-    /// The most bytes that a field takes.
+impl ColumnType {
+    /// The maximum bytes of a field.
     pub const fn width(self) -> usize {
         match self {
-            Self::Bytes | Self::Pages | Self::Count => DIGITS,
+            Self::Bytes | Self::Pages | Self::Count => NUMBER_WIDTH,
             Self::Text(width) | Self::Prose(width) | Self::Command(width) => width,
             Self::UtcTime => "YYYY-MM-DD HH24:MI:SS".len() - "24".len(),
             Self::Flag => 1,
         }
     }
 
-    /// The type of the external table's column and of the object type's attribute. Times stay text there; the views
-    /// convert them, with a mask that depends on no NLS setting.
+    /// The type in the external table and in the object type. Timestamps are text there; the views convert them with a
+    /// format that is independent of NLS settings.
     pub fn oracle_type(self) -> String {
         match self {
-            Self::Bytes | Self::Pages | Self::Count => format!("NUMBER({DIGITS})"),
+            Self::Bytes | Self::Pages | Self::Count => format!("NUMBER({NUMBER_WIDTH})"),
             _ => format!("VARCHAR2({})", self.width()),
         }
     }
 
-    /// Whether Oracle's column is a NUMBER.
+    /// Whether the Oracle type is NUMBER.
     pub const fn is_number(self) -> bool {
         matches!(self, Self::Bytes | Self::Pages | Self::Count)
     }
 
-    /// The type as the views have it.
+    /// The type in the views.
     pub fn view_type(self) -> String {
         match self {
             Self::UtcTime => "DATE".to_owned(),
@@ -61,103 +61,103 @@ impl Kind {
         }
     }
 
-    /// Whether it may be shortened, or left out, for the record to fit.
-    pub const fn gives_way(self) -> bool {
+    /// Whether a value may be truncated or omitted so that the record fits.
+    pub const fn may_be_shortened(self) -> bool {
         matches!(self, Self::Prose(_) | Self::Command(_))
     }
 }
 
-/// What a field holds, if anything.
+/// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// For [`Kind::Bytes`], [`Kind::Pages`] and [`Kind::Count`].
+pub enum FieldValue {
+    /// For [`ColumnType::Bytes`], [`ColumnType::Pages`] and [`ColumnType::Count`].
     Number(u64),
-    /// For the kinds of text.
+    /// For the text types.
     Text(String),
-    /// For [`Kind::UtcTime`].
+    /// For [`ColumnType::UtcTime`].
     Time(SystemTime),
-    /// For [`Kind::Flag`].
+    /// For [`ColumnType::Flag`].
     Flag(bool),
 }
 
-impl From<Bytes> for Value {
+impl From<Bytes> for FieldValue {
     fn from(size: Bytes) -> Self {
         Self::Number(size.0)
     }
 }
 
-impl From<Pages> for Value {
+impl From<Pages> for FieldValue {
     fn from(pages: Pages) -> Self {
         Self::Number(pages.0)
     }
 }
 
-impl From<u64> for Value {
+impl From<u64> for FieldValue {
     fn from(number: u64) -> Self {
         Self::Number(number)
     }
 }
 
-impl From<String> for Value {
+impl From<String> for FieldValue {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<SystemTime> for Value {
+impl From<SystemTime> for FieldValue {
     fn from(time: SystemTime) -> Self {
         Self::Time(time)
     }
 }
 
-impl From<bool> for Value {
+impl From<bool> for FieldValue {
     fn from(flag: bool) -> Self {
         Self::Flag(flag)
     }
 }
 
-/// One column: the same in the file, in Oracle and in the documents.
+/// One column of a file, of Oracle and of the documents.
 #[derive(Debug)]
 pub struct Column {
-    /// Legal as an Oracle identifier, of 30 bytes at most (11.2's limit), in small letters.
+    /// A valid Oracle identifier of at most 30 bytes (the limit of 11.2), in lower case.
     pub name: &'static str,
-    /// What it holds.
-    pub kind: Kind,
-    /// What it means, its unit, and what NULL means: the lines of its doc comment.
+    /// The type.
+    pub column_type: ColumnType,
+    /// Meaning, unit, and meaning of NULL: the lines of the doc comment.
     pub comment: &'static [&'static str],
 }
 
 /// One file.
 #[derive(Debug)]
-pub struct File {
-    /// The name without `.dat`: also the external table's.
+pub struct DataFile {
+    /// The name without `.dat`, which is also the name of the external table.
     pub stem: &'static str,
-    /// What one record is.
+    /// The meaning of one record.
     pub comment: &'static [&'static str],
-    /// Its columns behind the common ones. Only ever appended to.
+    /// The columns after the common ones. New columns are only appended.
     pub own: &'static [Column],
 }
 
-impl File {
-    /// The file's name.
+impl DataFile {
+    /// The name of the file.
     pub fn name(&self) -> String {
         format!("{}.dat", self.stem)
     }
 }
 
-/// A record of a file, as Rust has it.
-pub trait Record: Sized {
-    /// The columns and, for a record that is a file's, the file.
-    const FILE: File;
+/// A record of a file as a Rust type.
+pub trait FileRecord: Sized {
+    /// The file with its columns.
+    const FILE: DataFile;
 
-    /// The values, in the order of the columns.
-    fn values(&self) -> Vec<Option<Value>>;
+    /// The values in the order of the columns.
+    fn values(&self) -> Vec<Option<FieldValue>>;
 
-    /// The record of a JSON object with a member for every column that is not NULL.
+    /// Reads the record from a JSON object with the columns that are not NULL.
     fn from_json(object: serde_json::Map<String, serde_json::Value>) -> anyhow::Result<Self>;
 }
 
-/// The type of a field that holds a kind.
+/// The Rust type of a column type.
 macro_rules! rust_type {
     (Bytes) => { Option<hugepage_core::Bytes> };
     (Pages) => { Option<hugepage_core::Pages> };
@@ -169,7 +169,7 @@ macro_rules! rust_type {
     (Flag) => { Option<bool> };
 }
 
-/// Makes a struct, and the columns that its fields are, from one definition: the doc comments become Oracle's.
+/// Defines a struct and the columns of its fields. The doc comments become comments in Oracle.
 macro_rules! record {
     (
         $(#[doc = $about:literal])+
@@ -183,24 +183,24 @@ macro_rules! record {
             $($(#[doc = $comment])+ pub $name: $crate::oracle::schema::rust_type!($kind),)+
         }
 
-        impl $crate::oracle::schema::Record for $record {
-            const FILE: $crate::oracle::schema::File = $crate::oracle::schema::File {
+        impl $crate::oracle::schema::FileRecord for $record {
+            const FILE: $crate::oracle::schema::DataFile = $crate::oracle::schema::DataFile {
                 stem: $stem,
                 comment: &[$($about),+],
                 own: &[$($crate::oracle::schema::Column {
                     name: stringify!($name),
-                    kind: $crate::oracle::schema::Kind::$kind $(($width))?,
+                    column_type: $crate::oracle::schema::ColumnType::$kind $(($width))?,
                     comment: &[$($comment),+],
                 }),+],
             };
 
-            fn values(&self) -> Vec<Option<$crate::oracle::schema::Value>> {
+            fn values(&self) -> Vec<Option<$crate::oracle::schema::FieldValue>> {
                 vec![$(self.$name.clone().map(Into::into)),+]
             }
 
             fn from_json(mut object: serde_json::Map<String, serde_json::Value>) -> anyhow::Result<Self> {
                 let record = Self { $($name: $crate::oracle::json::take(&mut object, stringify!($name))?),+ };
-                $crate::oracle::json::all_taken(object)?;
+                $crate::oracle::json::reject_unknown(object)?;
                 Ok(record)
             }
         }

@@ -1,41 +1,47 @@
-//! The SQL scripts, and the documents' tables, from their templates in sql/ and the columns.
+//! The SQL scripts, and the tables of docs/oracle.md, from their templates in sql/ and the columns.
 
-use anyhow::{Context, Result};
-use minijinja::{Environment, UndefinedBehavior, context};
-use serde::Serialize;
+use std::fmt::Display;
 
-use crate::oracle::columns::{FILES, FORMAT_VERSION, columns};
-use crate::oracle::names::{Name, OraclePath};
-use crate::oracle::schema::File;
-use crate::oracle::views::{self, sentence};
+use askama::Template;
+use clap::Args;
 
-/// What is the installer's to choose.
-#[derive(Clone, Debug, Serialize)]
-pub struct Choices {
-    /// The schema of everything.
-    pub schema: Name,
-    /// Who has it may select from the views.
-    pub role: Name,
-    /// The directory object.
-    pub directory: Name,
-    /// Where the sidecar writes.
-    pub path: OraclePath,
-    /// Whether the views and the package get public synonyms.
-    pub synonyms: bool,
+use crate::oracle::columns::{FILES, columns};
+use crate::oracle::names::{OracleName, OraclePath};
+use crate::oracle::schema::DataFile;
+use crate::oracle::views::{self, View, sentence};
+
+/// Names of objects in the database, and the path of the files.
+#[derive(Debug, Args)]
+pub struct ScriptSettings {
+    /// Schema to create
+    #[arg(long, default_value = "HUGEPAGE")]
+    schema: OracleName,
+    /// Role that may read the views
+    #[arg(long, default_value = "HUGEPAGE_READER")]
+    role: OracleName,
+    /// Directory object
+    #[arg(long, value_name = "NAME", default_value = "HUGEPAGE_DIR")]
+    directory: OracleName,
+    /// Directory that the sidecar writes to
+    #[arg(long, value_name = "PATH", default_value = "/var/lib/hugepage-sidecar/oracle")]
+    dir: OraclePath,
+    /// Create no public synonyms
+    #[arg(long)]
+    no_synonyms: bool,
 }
 
 /// A script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
-    /// Creates everything.
+    /// Creates all objects.
     Install,
-    /// Brings an older installation to this version's columns.
+    /// Upgrades an older installation to this version's columns.
     Upgrade,
-    /// Removes everything.
+    /// Removes all objects.
     Uninstall,
-    /// Tables that run the sidecar at every SELECT.
+    /// External tables that run the sidecar at every SELECT.
     Live,
-    /// SYS's own look at the page size of each segment, beside ours.
+    /// Compares the page size of each segment in x$ksmssinfo with the views.
     CrossCheck,
     /// The query of a metric extension of Enterprise Manager.
     Metric,
@@ -43,55 +49,33 @@ pub enum Script {
     Columns,
 }
 
-impl Script {
-    const fn template(self) -> &'static str {
-        match self {
-            Self::Install => "install.sql",
-            Self::Upgrade => "upgrade.sql",
-            Self::Uninstall => "uninstall.sql",
-            Self::Live => "live.sql",
-            Self::CrossCheck => "cross_check.sql",
-            Self::Metric => "metric.sql",
-            Self::Columns => "columns.md",
-        }
-    }
+#[derive(Template)]
+#[template(path = "script.in", escape = "none")]
+struct ScriptTemplate<'a> {
+    script: Script,
+    schema: &'a OracleName,
+    role: &'a OracleName,
+    directory: &'a OracleName,
+    path: &'a OraclePath,
+    synonyms: bool,
+    version: &'static str,
+    tables: &'a [ExternalTable],
+    views: &'a [View],
 }
 
-macro_rules! templates {
-    ($($name:literal),+ $(,)?) => { [$(($name, include_str!(concat!("sql/", $name, ".in")))),+] };
-}
-
-const TEMPLATES: [(&str, &str); 15] = templates![
-    "install.sql",
-    "upgrade.sql",
-    "uninstall.sql",
-    "live.sql",
-    "cross_check.sql",
-    "metric.sql",
-    "columns.md",
-    "settings.sql",
-    "objects.sql",
-    "table.sql",
-    "package.sql",
-    "body.sql",
-    "grants.sql",
-    "synonyms.sql",
-    "compiled.sql",
-];
-
-/// A file, as the templates see it.
-#[derive(Debug, Serialize)]
-struct TableOf {
+/// A file as an external table.
+#[derive(Debug)]
+struct ExternalTable {
     name: &'static str,
     /// The package's function, `hosts` for hp_host.
     function: String,
     file: String,
     comment: String,
-    columns: Vec<ColumnOf>,
+    columns: Vec<TableColumn>,
 }
 
-#[derive(Debug, Serialize)]
-struct ColumnOf {
+#[derive(Debug)]
+struct TableColumn {
     name: &'static str,
     width: usize,
     oracle_type: String,
@@ -100,37 +84,37 @@ struct ColumnOf {
 }
 
 /// The text of a script.
-pub fn render(script: Script, choices: &Choices) -> Result<String> {
-    let mut environment = Environment::new();
-    environment.set_trim_blocks(true);
-    environment.set_lstrip_blocks(true);
-    environment.set_keep_trailing_newline(true);
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.add_filter("quoted", |text: &str| format!("'{}'", text.replace('\'', "''")));
-    for (name, source) in TEMPLATES {
-        environment.add_template(name, source)?;
-    }
-    let tables: Vec<_> = FILES.iter().map(|file| table(file)).collect();
-    let context = context! {
-        version => env!("CARGO_PKG_VERSION"),
-        format_version => FORMAT_VERSION,
-        tables => tables,
-        views => views::all(),
-        ..minijinja::Value::from_serialize(choices)
+pub fn render(script: Script, settings: &ScriptSettings) -> askama::Result<String> {
+    let ScriptSettings { schema, role, directory, dir: path, no_synonyms } = settings;
+    let tables: Vec<_> = FILES.iter().map(|file| external_table(file)).collect();
+    let template = ScriptTemplate {
+        script,
+        schema,
+        role,
+        directory,
+        path,
+        synonyms: !no_synonyms,
+        version: env!("CARGO_PKG_VERSION"),
+        tables: &tables,
+        views: &views::all(),
     };
-    let template = environment.get_template(script.template())?;
-    template.render(context).with_context(|| format!("could not make {}", script.template()))
+    template.render().map(|text| text + "\n")
 }
 
-fn table(file: &File) -> TableOf {
-    let columns = columns(file).map(|column| ColumnOf {
+/// An SQL literal.
+fn quoted(text: impl Display) -> String {
+    format!("'{}'", text.to_string().replace('\'', "''"))
+}
+
+fn external_table(file: &DataFile) -> ExternalTable {
+    let columns = columns(file).map(|column| TableColumn {
         name: column.name,
-        width: column.kind.width(),
-        oracle_type: column.kind.oracle_type(),
-        is_number: column.kind.is_number(),
+        width: column.column_type.width(),
+        oracle_type: column.column_type.oracle_type(),
+        is_number: column.column_type.is_number(),
         comment: sentence(column.comment),
     });
-    TableOf {
+    ExternalTable {
         name: file.stem,
         function: format!("{}s", file.stem.trim_start_matches("hp_")),
         file: file.name(),

@@ -1,80 +1,84 @@
-//! One moment of a host, as the files have it.
+//! A snapshot of a host as the files have it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::oracle::columns::{Common, FORMAT_VERSION, Finding, Host, Instance, Pool};
-use crate::oracle::schema::{File, Record, Value};
+use crate::oracle::columns::{CommonRecord, FORMAT_VERSION, FindingRecord, HostRecord, InstanceRecord, PoolRecord};
+use crate::oracle::schema::{DataFile, FieldValue, FileRecord};
 
-/// What was so on one host at one moment.
+/// A snapshot of a host.
 #[derive(Clone, Debug)]
-pub struct Snapshot {
-    /// When it was so.
+pub struct OracleSnapshot {
+    /// When the snapshot was taken.
     pub taken_at: SystemTime,
-    /// Where it was so.
+    /// The name of the host.
     pub host_name: String,
-    /// The host; its counts of records are filled in by [`Snapshot::tables`].
-    pub host: Host,
-    /// Its pools.
-    pub pools: Vec<Pool>,
-    /// Every instance that runs there.
-    pub instances: Vec<Instance>,
-    /// What to set.
-    pub findings: Vec<Finding>,
+    /// The host. [`OracleSnapshot::content`] sets its record counts.
+    pub host: HostRecord,
+    /// The pools.
+    pub pools: Vec<PoolRecord>,
+    /// All running instances.
+    pub instances: Vec<InstanceRecord>,
+    /// The recommendations.
+    pub findings: Vec<FindingRecord>,
 }
 
-/// A file's records.
+/// The records of a file.
 #[derive(Clone, Debug)]
-pub struct Table {
-    /// Which file.
-    pub file: &'static File,
-    /// Its records: values in the order of the columns, the common ones first.
-    pub records: Vec<Vec<Option<Value>>>,
+pub struct FileContent {
+    /// The file.
+    pub definition: &'static DataFile,
+    /// Values in the order of the columns, the common ones first.
+    pub records: Vec<Vec<Option<FieldValue>>>,
 }
 
 /// The files of one snapshot, in the order of [`crate::oracle::columns::FILES`].
 #[derive(Clone, Debug)]
-pub struct Tables(pub [Table; 4], String);
+pub struct SnapshotContent {
+    /// The files, in that order.
+    pub files: [FileContent; 4],
+    snapshot_id: String,
+}
 
-impl Tables {
-    /// What all records of the snapshot carry.
+impl SnapshotContent {
+    /// The ID in all records of the snapshot.
     pub fn snapshot_id(&self) -> &str {
-        &self.1
+        &self.snapshot_id
     }
 }
 
-impl Snapshot {
-    /// The records, marked as one snapshot's.
-    pub fn tables(&self) -> Tables {
+impl OracleSnapshot {
+    /// The records with the common columns.
+    pub fn content(&self) -> SnapshotContent {
         let snapshot_id = snapshot_id(SystemTime::now());
-        let common = Common {
+        let common = CommonRecord {
             format_version: Some(FORMAT_VERSION),
             snapshot_id: Some(snapshot_id.clone()),
             snapshot_utc: Some(self.taken_at),
             host_name: Some(self.host_name.clone()),
         };
-        let host = Host {
+        let host = HostRecord {
             pool_count: Some(self.pools.len() as u64),
             instance_count: Some(self.instances.len() as u64),
             finding_count: Some(self.findings.len() as u64),
             ..self.host.clone()
         };
         let common = common.values();
-        let tables = [
-            table(&common, &self.pools),
-            table(&common, &self.instances),
-            table(&common, &self.findings),
-            table(&common, &[host]),
+        let files = [
+            file_content(&common, &self.pools),
+            file_content(&common, &self.instances),
+            file_content(&common, &self.findings),
+            file_content(&common, &[host]),
         ];
-        Tables(tables, snapshot_id)
+        SnapshotContent { files, snapshot_id }
     }
 }
 
-fn table<R: Record>(common: &[Option<Value>], records: &[R]) -> Table {
+fn file_content<R: FileRecord>(common: &[Option<FieldValue>], records: &[R]) -> FileContent {
     let with_common = |record: &R| common.iter().cloned().chain(record.values()).collect();
-    Table { file: &const { R::FILE }, records: records.iter().map(with_common).collect() }
+    FileContent { definition: &const { R::FILE }, records: records.iter().map(with_common).collect() }
 }
 
-/// Nanoseconds since 1970 in hexadecimal: another one for every snapshot of a host, and of 16 digits up to the year 2554.
+/// Nanoseconds since 1970 in hexadecimal: unique per snapshot of a host, 16 digits up to the year 2554.
 fn snapshot_id(now: SystemTime) -> String {
     let nanoseconds = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     format!("{:016x}", u64::try_from(nanoseconds).unwrap_or(u64::MAX))

@@ -1,10 +1,10 @@
-//! Texts of a host, made safe for a file of US-ASCII records without quoting.
+//! Sanitises text for files of US-ASCII records without quoting.
 
-/// Stands where a text was cut.
-const CUT: &str = "...";
+/// Marks a truncated text.
+const ELLIPSIS: &str = "...";
 
-/// `text` in printable US-ASCII without the delimiter and without blanks at its ends: a `|` becomes `/`, a control
-/// character a blank, what is not ASCII a `?`. Empty where nothing is left, which Oracle reads as NULL.
+/// `text` in printable US-ASCII without the separator and without blanks at its ends: `|` becomes `/`, a control character a
+/// blank, a character beyond ASCII `?`. Oracle reads an empty text as NULL.
 pub fn sanitised(text: &str) -> String {
     let safe = text.chars().map(|character| match character {
         '|' => '/',
@@ -15,24 +15,24 @@ pub fn sanitised(text: &str) -> String {
     safe.collect::<String>().trim_matches(' ').to_owned()
 }
 
-/// The first `width` bytes of a sanitised text; a cut one ends in `...`.
-pub fn cut(text: &str, width: usize) -> String {
+/// Truncates a sanitised text to `width` bytes; a truncated text ends in `...`.
+pub fn truncate(text: &str, width: usize) -> String {
     if text.len() <= width {
         return text.to_owned();
     }
-    match width.checked_sub(CUT.len()) {
-        Some(kept) => format!("{}{CUT}", text[..kept].trim_end_matches(' ')),
+    match width.checked_sub(ELLIPSIS.len()) {
+        Some(kept) => format!("{}{ELLIPSIS}", text[..kept].trim_end_matches(' ')),
         None => String::new(),
     }
 }
 
-/// As [`cut`], but between two words, so that no number is cut short; empty if not even the first word fits.
-pub fn cut_between_words(text: &str, width: usize) -> String {
+/// As [`truncate`], but between two words, so that no number is truncated; empty if the first word does not fit.
+pub fn truncate_at_word(text: &str, width: usize) -> String {
     if text.len() <= width {
         return text.to_owned();
     }
-    let kept = width.checked_sub(CUT.len() + 1).and_then(|kept| text[..=kept].rfind(' '));
-    kept.map_or_else(String::new, |kept| format!("{} {CUT}", text[..kept].trim_end_matches(' ')))
+    let kept = width.checked_sub(ELLIPSIS.len() + 1).and_then(|kept| text[..=kept].rfind(' '));
+    kept.map_or_else(String::new, |kept| format!("{} {ELLIPSIS}", text[..kept].trim_end_matches(' ')))
 }
 
 #[cfg(test)]
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hostile_texts() {
+    fn sanitise_hostile_texts() {
         for (text, safe) in [
             ("plain", "plain"),
             ("a|b\nc\td", "a/b c d"),
@@ -54,16 +54,16 @@ mod tests {
     }
 
     #[test]
-    fn cuts() {
-        assert_eq!(cut("abcdef", 6), "abcdef");
-        assert_eq!(cut("abcdefg", 6), "abc...");
-        assert_eq!(cut("ab  cdefg", 6), "ab...");
-        assert_eq!(cut("abcdef", 2), "");
-        assert_eq!(cut_between_words("set it to 12345", 15), "set it to 12345");
-        assert_eq!(cut_between_words("set it to 12345", 14), "set it to ...");
-        assert_eq!(cut_between_words("set it to 12345", 13), "set it to ...");
-        assert_eq!(cut_between_words("set it to 12345", 12), "set it ...");
-        assert_eq!(cut_between_words("abcdefghij", 9), "");
-        assert_eq!(cut_between_words("ab", 1), "");
+    fn truncate_texts() {
+        assert_eq!(truncate("abcdef", 6), "abcdef");
+        assert_eq!(truncate("abcdefg", 6), "abc...");
+        assert_eq!(truncate("ab  cdefg", 6), "ab...");
+        assert_eq!(truncate("abcdef", 2), "");
+        assert_eq!(truncate_at_word("set it to 12345", 15), "set it to 12345");
+        assert_eq!(truncate_at_word("set it to 12345", 14), "set it to ...");
+        assert_eq!(truncate_at_word("set it to 12345", 13), "set it to ...");
+        assert_eq!(truncate_at_word("set it to 12345", 12), "set it ...");
+        assert_eq!(truncate_at_word("abcdefghij", 9), "");
+        assert_eq!(truncate_at_word("ab", 1), "");
     }
 }

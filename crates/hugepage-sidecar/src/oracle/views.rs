@@ -1,62 +1,60 @@
-//! The views that a DBA selects from: columns of the files, with ages and moments in Oracle's own types.
+//! The views: columns of the files, with ages, and timestamps as Oracle dates.
 
-use serde::Serialize;
+use crate::oracle::columns::{CommonRecord, FindingRecord, HostRecord, InstanceRecord, PoolRecord};
+use crate::oracle::schema::{Column, ColumnType, DataFile, FileRecord};
 
-use crate::oracle::columns::{Common, Finding, Host, Instance, Pool};
-use crate::oracle::schema::{Column, File, Kind, Record};
-
-/// One view.
-#[derive(Debug, Serialize)]
+/// A view.
+#[derive(Debug)]
 pub struct View {
     /// Its name.
     pub name: &'static str,
-    /// What one row is.
+    /// The meaning of one row.
     pub comment: &'static str,
-    /// The function of the package that it selects from.
+    /// The function of the package that the view selects from.
     pub function: &'static str,
-    /// Which of its rows; empty for all.
+    /// The condition on its rows; empty for all.
     pub condition: &'static str,
     /// Its columns.
     pub columns: Vec<ViewColumn>,
 }
 
-/// One column of a view.
-#[derive(Debug, Serialize)]
+/// A column of a view.
+#[derive(Debug)]
 pub struct ViewColumn {
     /// Its name.
     pub name: &'static str,
-    /// What it is made of, `r` being the record.
+    /// The expression; `r` is the record.
     pub expression: String,
-    /// Oracle's type.
+    /// The Oracle type.
     pub oracle_type: String,
-    /// What it means.
+    /// The meaning.
     pub comment: String,
 }
 
-/// All views, the first one first in the documents, too.
+/// All views, in the order of the documents.
 pub fn all() -> Vec<View> {
     vec![
         View {
             name: "hugepage_status",
-            comment: "Huge pages of the Oracle instances of this host: one row for each.",
+            comment: "Huge pages of the Oracle instances of this host: one row per instance.",
             function: "instances",
             condition: "r.kind <> 'postgresql'",
-            columns: columns(&Instance::FILE, Front::Instance),
+            columns: columns(&InstanceRecord::FILE, LeadingColumns::Instance),
         },
         View {
             name: "hugepage_instances",
-            comment: "The same for all instances of this host, PostgreSQL servers included: one row for each.",
+            comment: "The same for all instances of this host, including PostgreSQL servers: one row per instance.",
             function: "instances",
             condition: "",
-            columns: columns(&Instance::FILE, Front::Instance),
+            columns: columns(&InstanceRecord::FILE, LeadingColumns::Instance),
         },
         View {
             name: "hugepage_regressions",
-            comment: "Instances that lost at their last start what the one before had, and have not got it back: one row for each.",
+            comment: "Instances that lost huge pages at their last start and have not regained them: one row per instance.",
             function: "instances",
             condition: "r.regression = 'Y'",
-            columns: some(
-                columns(&Instance::FILE, Front::Instance),
+            columns: select(
+                columns(&InstanceRecord::FILE, LeadingColumns::Instance),
                 &[
                     "kind",
                     "regression_detail",
@@ -71,72 +69,73 @@ pub fn all() -> Vec<View> {
         },
         View {
             name: "hugepage_pools",
-            comment: "Pools of huge pages of this host: one row for each page size, and one for each NUMA node's part of it.",
+            comment: "Pools of huge pages of this host: one row per page size, and one per NUMA node.",
             function: "pools",
             condition: "",
-            columns: columns(&Pool::FILE, Front::Host),
+            columns: columns(&PoolRecord::FILE, LeadingColumns::Host),
         },
         View {
             name: "hugepage_findings",
-            comment: "What to set on this host, the most urgent first in priority: one row for each setting.",
+            comment: "Recommendations for this host, ordered by priority: one row per setting.",
             function: "findings",
             condition: "",
-            columns: columns(&Finding::FILE, Front::Instance),
+            columns: columns(&FindingRecord::FILE, LeadingColumns::Instance),
         },
         View {
             name: "hugepage_hosts",
             comment: "The memory of this host: one row.",
             function: "hosts",
             condition: "",
-            columns: columns(&Host::FILE, Front::Host),
+            columns: columns(&HostRecord::FILE, LeadingColumns::Host),
         },
     ]
 }
 
-/// What stands in front of a view's own columns.
+/// The columns before those of the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Front {
+enum LeadingColumns {
     Instance,
     Host,
 }
 
-fn columns(file: &'static File, front: Front) -> Vec<ViewColumn> {
+fn columns(file: &'static DataFile, leading: LeadingColumns) -> Vec<ViewColumn> {
     let own = |name: &str| file.own.iter().find(|column| column.name == name);
-    let common = |name: &str| Common::FILE.own.iter().find(|column| column.name == name);
+    let common = |name: &str| CommonRecord::FILE.own.iter().find(|column| column.name == name);
     let mut columns = Vec::new();
-    if front == Front::Instance {
-        columns.extend(own("sid").map(plain));
+    if leading == LeadingColumns::Instance {
+        columns.extend(own("sid").map(stored));
     }
-    columns.extend(common("snapshot_utc").map(plain));
-    columns.push(made(
+    columns.extend(common("snapshot_utc").map(stored));
+    columns.push(computed(
         "age_seconds",
         "hugepage_advisor.age_seconds(r.snapshot_utc)",
         "NUMBER",
-        "Seconds since the snapshot was taken: a row is as old as that.",
+        "Age of the snapshot in seconds.",
     ));
-    if front == Front::Instance {
-        columns.push(made(
+    if leading == LeadingColumns::Instance {
+        columns.push(computed(
             "this_instance",
             "hugepage_advisor.this_instance(r.host_name, r.sid)",
             "VARCHAR2(1)",
-            "Y for the instance that this session is connected to, else N.",
+            "Y for the instance of this session, otherwise N.",
         ));
     }
-    columns.push(made(
+    columns.push(computed(
         "consistent",
         "r.consistent",
         "VARCHAR2(1)",
-        "Y if all files were of one snapshot; N if they were being replaced: select again before comparing views.",
+        "Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.",
     ));
-    columns.extend(common("host_name").map(plain));
-    columns.extend(file.own.iter().filter(|column| front == Front::Host || column.name != "sid").map(plain));
+    columns.extend(common("host_name").map(stored));
+    columns
+        .extend(file.own.iter().filter(|column| leading == LeadingColumns::Host || column.name != "sid").map(stored));
     columns
 }
 
-/// The columns in front, and of the others those in `names`, in that order.
-fn some(mut columns: Vec<ViewColumn>, names: &[&str]) -> Vec<ViewColumn> {
-    let front = columns.iter().position(|column| column.name == "host_name").map_or(0, |at| at + 1);
-    let mut others = columns.split_off(front);
+/// The leading columns, then those in `names`, in that order.
+fn select(mut columns: Vec<ViewColumn>, names: &[&str]) -> Vec<ViewColumn> {
+    let leading = columns.iter().position(|column| column.name == "host_name").map_or(0, |at| at + 1);
+    let mut others = columns.split_off(leading);
     for name in names {
         if let Some(at) = others.iter().position(|column| column.name == *name) {
             columns.push(others.swap_remove(at));
@@ -145,21 +144,21 @@ fn some(mut columns: Vec<ViewColumn>, names: &[&str]) -> Vec<ViewColumn> {
     columns
 }
 
-fn plain(column: &Column) -> ViewColumn {
+fn stored(column: &Column) -> ViewColumn {
     let name = column.name;
-    let expression = match column.kind {
-        Kind::UtcTime => format!("TO_DATE(r.{name}, 'YYYY-MM-DD HH24:MI:SS')"),
+    let expression = match column.column_type {
+        ColumnType::UtcTime => format!("TO_DATE(r.{name}, 'YYYY-MM-DD HH24:MI:SS')"),
         _ => format!("r.{name}"),
     };
-    ViewColumn { name, expression, oracle_type: column.kind.view_type(), comment: sentence(column.comment) }
+    ViewColumn { name, expression, oracle_type: column.column_type.view_type(), comment: sentence(column.comment) }
 }
 
-fn made(name: &'static str, expression: &str, oracle_type: &str, comment: &str) -> ViewColumn {
+fn computed(name: &'static str, expression: &str, oracle_type: &str, comment: &str) -> ViewColumn {
     let (expression, oracle_type, comment) = (expression.to_owned(), oracle_type.to_owned(), comment.to_owned());
     ViewColumn { name, expression, oracle_type, comment }
 }
 
-/// The lines of a doc comment as one.
+/// The lines of a doc comment as one line.
 pub fn sentence(lines: &[&str]) -> String {
     lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }
@@ -169,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_contract_wants_in_front() {
+    fn lead_with_the_common_columns() {
         for view in all() {
             let names: Vec<_> = view.columns.iter().map(|column| column.name).collect();
             assert!(view.name.len() <= 30);

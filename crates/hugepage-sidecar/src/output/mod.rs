@@ -1,19 +1,19 @@
-//! How answers look: tables for people, JSON and CSV for programs. Nothing is decided here.
+//! Output formats: tables for people, JSON and CSV for programs. Nothing is decided here.
 
 pub mod rows;
 pub mod table;
 
 use clap::ValueEnum;
 
-/// How to print an answer.
+/// An output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people, 80 columns wide; colour on a terminal only.
+    /// A table for people, 80 columns wide; colour on a terminal only.
     #[default]
     Table,
     /// One JSON document.
     Json,
-    /// Comma-separated values with a line of names (RFC 4180), a line for each instance.
+    /// Comma-separated values with a header line (RFC 4180), one line per instance.
     Csv,
 }
 

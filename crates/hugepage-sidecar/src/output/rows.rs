@@ -1,5 +1,5 @@
-//! One flat row for each instance and each pool, under the names of `hugepage_status` and `hugepage_pools`. Sizes are
-//! bytes, counters pages; what could not be known is null.
+//! One flat row per instance and pool, with the column names of `hugepage_status` and `hugepage_pools`. Sizes are in bytes,
+//! counters in pages; null means unknown.
 
 use std::time::SystemTime;
 
@@ -20,6 +20,7 @@ pub struct InstanceRow {
     pub pid: i32,
     pub verdict: String,
     pub message: String,
+    /// What to do; null also for one that does not count, for nothing is to be set for it.
     pub hint: Option<String>,
     /// `all`, `mixed`, `some`, `none`, `AMM`, `unknown`.
     pub landed: String,
@@ -29,7 +30,7 @@ pub struct InstanceRow {
     pub shared_memory: Option<u64>,
     pub in_huge_pages: Option<u64>,
     pub in_base_pages: Option<u64>,
-    /// PostgreSQL's `huge_pages` or Oracle's `use_large_pages`, as it would be written.
+    /// PostgreSQL's `huge_pages` or Oracle's `use_large_pages`, as in the configuration file.
     pub setting: String,
     pub huge_page_size: Option<u64>,
     pub pages_needed: Option<u64>,
@@ -39,31 +40,37 @@ pub struct InstanceRow {
     pub recommended_nr_hugepages: Option<u64>,
     pub processes: u64,
     pub page_tables: Option<u64>,
-    /// What it may lock; null if that is unlimited or unknown.
+    /// The memlock limit; null if unlimited or unknown.
     pub memlock: Option<u64>,
     pub memlock_unlimited: Option<bool>,
     pub version: Option<String>,
     pub oracle_home: Option<String>,
     pub data_directory: Option<String>,
     pub started: Option<String>,
-    /// What the landing was seen in.
+    /// The sources of the landing.
     pub evidence: Vec<String>,
+    /// Whether it counts for the host's verdict and pools.
+    pub counted: bool,
+    /// Why it does not, as `runs as alice`; null if it does.
+    pub not_counted_because: Option<String>,
     pub notes: Vec<String>,
-    /// The shared memory on pages of each size, ascending; empty if it can't be seen.
-    pub by_page_size: Vec<OfSize>,
+    /// The shared memory by page size, ascending; empty if unknown.
+    pub by_page_size: Vec<PageSizeShare>,
+    /// Null for Oracle.
+    pub crash_outlook: Option<String>,
 }
 
-/// What is on pages of one size.
+/// The shared memory in pages of one size.
 #[derive(Debug, Serialize)]
-pub struct OfSize {
-    /// Null: the kernel does not tell.
+pub struct PageSizeShare {
+    /// Null if the kernel does not report it.
     pub page_size: Option<u64>,
     pub bytes: u64,
 }
 
 /// One pool.
 #[derive(Debug, Serialize)]
-pub struct PoolOut {
+pub struct PoolOutput {
     pub page_size: u64,
     pub node: Option<u32>,
     pub is_default: bool,
@@ -76,16 +83,16 @@ pub struct PoolOut {
     pub cgroup_limit: Option<u64>,
     pub cgroup_usage: Option<u64>,
     pub obtainable_now: Option<u64>,
-    /// Pages that the instances above have; null for a node.
+    /// Pages that the instances hold; null for a node.
     pub held_by_instances: Option<u64>,
-    /// Pages that others have or were promised; null for a node.
+    /// Pages that other processes hold or have reserved; null for a node.
     pub held_by_others: Option<u64>,
     pub recommended_nr_hugepages: Option<u64>,
 }
 
-/// One thing to set.
+/// One recommendation.
 #[derive(Debug, Serialize)]
-pub struct RecommendationOut {
+pub struct RecommendationOutput {
     pub instance: Option<String>,
     pub severity: String,
     pub area: String,
@@ -98,7 +105,7 @@ pub struct RecommendationOut {
     pub saves: Option<u64>,
 }
 
-/// `2026-11-21T10:00:00Z`.
+/// A timestamp: `2026-11-21T10:00:00Z`.
 pub fn time(at: SystemTime) -> String {
     humantime::format_rfc3339_seconds(at).to_string()
 }
@@ -112,7 +119,7 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         pid: instance.pid,
         verdict: row.verdict.to_string(),
         message: row.message,
-        hint: row.hint,
+        hint: row.hint.filter(|_| instance.counts()),
         landed: instance.landed().to_string(),
         landed_in: row.landed_in.to_string(),
         page_size: row.page_size.map(|size| size.bytes().0),
@@ -136,21 +143,24 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         data_directory: instance.directory.clone(),
         started: instance.started.map(time),
         evidence: instance.evidence.iter().map(|&evidence| evidence.to_owned()).collect(),
+        counted: instance.counts(),
+        not_counted_because: instance.not_counted.clone(),
         notes: instance.notes.clone(),
         by_page_size: instance.memory.iter().flat_map(of_sizes).collect(),
+        crash_outlook: row.crash_outlook.map(|outlook| outlook.to_string()),
     }
 }
 
-fn of_sizes(memory: &InstanceMemory) -> Vec<OfSize> {
+fn of_sizes(memory: &InstanceMemory) -> Vec<PageSizeShare> {
     let sizes = memory.by_page_size().into_iter();
-    sizes.map(|(page, size)| OfSize { page_size: page.map(|page| page.bytes().0), bytes: size.0 }).collect()
+    sizes.map(|(page, size)| PageSizeShare { page_size: page.map(|page| page.bytes().0), bytes: size.0 }).collect()
 }
 
-pub fn pool(row: &PoolRow, sizings: &[Sizing]) -> PoolOut {
+pub fn pool(row: &PoolRow, sizings: &[Sizing]) -> PoolOutput {
     let pool = &row.pool;
     let sizing = Sizing::of_size(sizings, pool.page_size).filter(|_| row.node.is_none());
     let held = |sizing: &Sizing| sizing.needs.iter().map(|need| need.held.0).sum();
-    PoolOut {
+    PoolOutput {
         page_size: pool.page_size.bytes().0,
         node: row.node,
         is_default: row.is_default,
@@ -169,9 +179,9 @@ pub fn pool(row: &PoolRow, sizings: &[Sizing]) -> PoolOut {
     }
 }
 
-pub fn recommendation(one: &HostRecommendation) -> RecommendationOut {
+pub fn recommendation(one: &HostRecommendation) -> RecommendationOutput {
     let recommendation = one.recommendation.clone();
-    RecommendationOut {
+    RecommendationOutput {
         instance: one.instance.clone(),
         severity: recommendation.severity.to_string(),
         area: recommendation.area.to_string(),
@@ -187,39 +197,39 @@ pub fn recommendation(one: &HostRecommendation) -> RecommendationOut {
 
 /// The host's memory (/proc/meminfo).
 #[derive(Debug, Serialize)]
-pub struct MemoryOut {
+pub struct MemoryOutput {
     pub total: Option<u64>,
     pub free: Option<u64>,
     pub available: Option<u64>,
-    /// Of all processes.
+    /// Page tables of all processes.
     pub page_tables: Option<u64>,
-    /// In huge page pools of every size.
+    /// Memory in huge page pools of all sizes.
     pub hugetlb: Option<u64>,
 }
 
-/// A host with all of it.
+/// A host with its instances, pools and recommendations.
 #[derive(Debug, Serialize)]
-pub struct HostOut {
+pub struct HostOutput {
     pub host_name: Option<String>,
     pub taken_at: String,
     pub verdict: String,
     pub message: String,
-    pub memory: Option<MemoryOut>,
+    pub memory: Option<MemoryOutput>,
     pub instances: Vec<InstanceRow>,
-    pub pools: Vec<PoolOut>,
-    pub recommendations: Vec<RecommendationOut>,
+    pub pools: Vec<PoolOutput>,
+    pub recommendations: Vec<RecommendationOutput>,
     pub notes: Vec<String>,
 }
 
-pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOut {
+pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
     let (severity, message) = hugepage_core::advise::host::verdict(survey, sizings);
     let recommendations = hugepage_core::advise::host::recommendations(survey, sizings);
-    HostOut {
+    HostOutput {
         host_name: survey.host_name.clone(),
         taken_at: time(survey.taken_at),
         verdict: severity.to_string(),
         message,
-        memory: survey.meminfo.as_ref().map(|meminfo| MemoryOut {
+        memory: survey.meminfo.as_ref().map(|meminfo| MemoryOutput {
             total: bytes(meminfo.mem_total),
             free: bytes(meminfo.mem_free),
             available: bytes(meminfo.mem_available),

@@ -1,21 +1,19 @@
 //! Tables for a terminal of 80 columns.
 
-use std::io::IsTerminal;
-
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 use hugepage_core::Bytes;
 use hugepage_core::assess::Severity;
 
-/// How wide output is that does not go to a terminal.
-const WIDTH: u16 = 80;
+/// The width of output in columns, unless it goes to a terminal that reports its width; a serial console does not.
+const DEFAULT_WIDTH: u16 = 80;
 
-/// A table without lines, its header above, text left and numbers right.
+/// A table without borders; columns from `numbers_from` on are aligned to the right. Print it by `trim_fmt()`: cells are
+/// filled with blanks to the width of their column.
 pub fn table(header: &[&str], numbers_from: usize) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(header).set_content_arrangement(ContentArrangement::Dynamic);
-    if !std::io::stdout().is_terminal() {
-        table.set_width(WIDTH).force_no_tty();
-    }
+    let width = table.width().filter(|&width| width > 0).unwrap_or(DEFAULT_WIDTH);
+    table.set_width(width);
     if std::env::var_os("NO_COLOR").is_some() {
         table.force_no_tty();
     }
@@ -28,8 +26,8 @@ pub fn table(header: &[&str], numbers_from: usize) -> Table {
     table
 }
 
-/// A text in the colour of its gravity.
-pub fn graded(text: impl ToString, severity: Severity) -> Cell {
+/// A cell in the colour of its severity.
+pub fn colored(text: impl ToString, severity: Severity) -> Cell {
     let cell = Cell::new(text);
     match severity {
         Severity::Ok => cell.fg(Color::Green),
@@ -39,31 +37,21 @@ pub fn graded(text: impl ToString, severity: Severity) -> Cell {
     }
 }
 
-/// A number, or what stands for one that is not known.
+/// A number, or `?` if it is unknown.
 pub fn or_unknown<T: ToString>(value: Option<T>) -> String {
     value.map_or("?".to_owned(), |value| value.to_string())
 }
 
-/// A size, or what stands for one that is not known.
+/// A size, or `?` if it is unknown.
 pub fn size(bytes: Option<u64>) -> String {
     or_unknown(bytes.map(Bytes))
 }
 
-/// `text` in lines of the width, the first behind `first` spaces and the others behind `rest`.
+/// `text` in lines of 80 columns, the first indented by `first` spaces and the others by `rest`.
 pub fn wrapped(text: &str, first: usize, rest: usize) -> String {
-    let (mut lines, mut line) = (Vec::new(), " ".repeat(first));
-    let mut is_empty = true;
-    for word in text.split_ascii_whitespace() {
-        if !is_empty && line.chars().count() + 1 + word.chars().count() > usize::from(WIDTH) {
-            lines.push(std::mem::replace(&mut line, " ".repeat(rest)));
-            is_empty = true;
-        }
-        if !is_empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        is_empty = false;
-    }
-    lines.push(line);
-    lines.join("\n")
+    let (first, rest) = (" ".repeat(first), " ".repeat(rest));
+    let options = textwrap::Options::new(usize::from(DEFAULT_WIDTH)).initial_indent(&first).subsequent_indent(&rest);
+    let options = options.break_words(false).word_splitter(textwrap::WordSplitter::NoHyphenation);
+    // Names may contain line breaks, which would look like lines of this program.
+    textwrap::fill(&text.split_ascii_whitespace().collect::<Vec<_>>().join(" "), options)
 }

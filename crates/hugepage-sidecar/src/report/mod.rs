@@ -1,82 +1,86 @@
-//! The page of `report`: one file of HTML that loads nothing and runs nothing.
+//! The HTML report: one file that loads no other file and runs no script.
 //!
-//! Its figures are those of [`HostOut`], which is what `status --format json` prints, and of the survey behind it. The
-//! modules here turn them into places in a picture, and the templates put both into words and shapes. Templates escape
-//! whatever they are given (askama, by their ending .html), for directories and titles of processes may be anything.
+//! Its figures are those of [`HostOutput`], which `status --format json` prints, and of the survey. The modules here compute
+//! the charts; the templates render text and charts. Templates escape all values (askama, by the extension .html), because
+//! directories and process titles are not trusted.
 
-mod history;
-mod memory;
+mod memory_chart;
 mod page_tables;
 mod scale;
+mod stored_history;
 mod timeline;
 
 use std::path::Path;
 
 use askama::Template;
 use hugepage_core::Bytes;
-use hugepage_core::collect::instances::Survey;
+use hugepage_core::collect::instances::{InstanceLanding, Survey};
 use hugepage_core::read::Root;
 
-use crate::output::rows::HostOut;
-use memory::Memory;
-use page_tables::Cost;
-use timeline::Past;
+use crate::output::rows::HostOutput;
+use memory_chart::MemoryChart;
+use page_tables::PageTableChart;
+use timeline::InstanceHistory;
 
-/// How far the page looks.
+/// The scope of a report.
 #[derive(Clone, Copy, Debug)]
-pub struct Extent<'a> {
-    /// The connections for which page tables are worked out.
+pub struct ReportScope<'a> {
+    /// The largest number of connections in the page table charts.
     pub connections: u64,
-    /// Where `watch` keeps histories.
+    /// The directory where `watch` keeps histories.
     pub state_directory: &'a Path,
 }
 
 #[derive(Template)]
 #[template(path = "page.html")]
 struct Page<'a> {
-    host: &'a HostOut,
+    host: &'a HostOutput,
     name: &'a str,
     version: &'static str,
     in_huge_pages: usize,
-    memory: Option<Memory>,
-    costs: Vec<Cost>,
-    pasts: Vec<Past>,
+    memory: Option<MemoryChart>,
+    page_tables: Vec<PageTableChart>,
+    histories: Vec<InstanceHistory>,
 }
 
-/// The page; `out` is made of `survey`.
-pub fn page(root: &Root, survey: &Survey, out: &HostOut, extent: &Extent<'_>) -> askama::Result<String> {
+/// Renders the report; `output` must be that of `survey`.
+pub fn render(root: &Root, survey: &Survey, output: &HostOutput, scope: &ReportScope<'_>) -> askama::Result<String> {
     let base = root.base_page_size().ok();
-    let instances = || survey.instances.iter().zip(&out.instances);
+    let instances = || survey.instances.iter().zip(&output.instances);
     Page {
-        host: out,
-        name: out.host_name.as_deref().unwrap_or("an unknown host"),
+        host: output,
+        name: output.host_name.as_deref().unwrap_or("an unknown host"),
         version: env!("CARGO_PKG_VERSION"),
-        in_huge_pages: out.instances.iter().filter(|row| row.landed == "all").count(),
-        memory: Memory::of(survey, out),
-        costs: instances().map(|(instance, row)| Cost::of(instance, row, base, extent.connections)).collect(),
-        pasts: instances().map(|(instance, row)| Past::of(root, survey, instance, row, extent)).collect(),
+        in_huge_pages: survey.counted().filter(|one| one.landed() == InstanceLanding::All).count(),
+        memory: MemoryChart::new(survey, output),
+        page_tables: instances()
+            .map(|(instance, row)| PageTableChart::new(instance, row, base, scope.connections))
+            .collect(),
+        histories: instances()
+            .map(|(instance, row)| InstanceHistory::new(root, survey, instance, row, scope.state_directory))
+            .collect(),
     }
     .render()
     .map(|page| page + "\n")
 }
 
-/// Sizes for people.
+/// A size with its unit.
 fn size(bytes: &u64) -> String {
     Bytes(*bytes).to_string()
 }
 
-/// A moment for people, of one in RFC 3339.
+/// A timestamp of RFC 3339 for people.
 fn moment(at: &str) -> String {
     at.replacen('T', " ", 1).replace('Z', " UTC")
 }
 
-/// The same without its seconds.
+/// The same without seconds.
 fn day_and_minute(at: &str) -> String {
     moment(at).chars().take("2026-11-21 10:00".len()).collect()
 }
 
-/// What a verdict looks like beside its word.
-fn sign(verdict: &str) -> &'static str {
+/// The symbol of a verdict.
+fn symbol(verdict: &str) -> &'static str {
     match verdict {
         "ok" => "✓",
         "notice" => "i",

@@ -1,12 +1,12 @@
-//! Places in a picture. They are hundredths of its width, so that one picture fits every screen and its letters keep
-//! their size; heights are pixels.
+//! Coordinates in a chart. Widths are percentages, so that a chart fits every screen without scaling its text; heights are
+//! pixels.
 
-/// `part` of `whole` as a length of SVG, such as `12.5%`; all of it if there is no whole.
+/// `part` of `whole` as an SVG length such as `12.5%`; `100%` if `whole` is 0.
 pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "100%".to_owned() } else { format!("{:.3}%", share(part, whole)) }
 }
 
-/// The same for people.
+/// The same for people; `unknown` if `whole` is 0.
 pub fn percentage(part: u64, whole: u64) -> String {
     match share(part, whole) {
         _ if whole == 0 => "unknown".to_owned(),
@@ -20,7 +20,7 @@ fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64 * 100.0
 }
 
-/// The marks of an axis from zero to `largest` or a little above: round numbers of bytes, five at most.
+/// At most five marks of an axis from zero to at least `largest`: round numbers of bytes.
 pub fn of_bytes(largest: u64) -> Vec<u64> {
     let largest = largest.max(1);
     let mut steps =
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_round_and_reach_the_largest() {
+    fn round_marks_up_to_the_largest() {
         let mib = |marks: Vec<u64>| marks.into_iter().map(|mark| mark >> 20).collect::<Vec<_>>();
         assert_eq!(mib(of_bytes(70 << 20)), [0, 20, 40, 60, 80]);
         assert_eq!(mib(of_bytes(1 << 30)), [0, 500, 1000, 1500]);
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_whole() {
+    fn format_shares() {
         assert_eq!(percent(1, 8), "12.500%");
         assert_eq!(percent(1, 0), "100%");
         assert_eq!(percentage(0, 8), "0.0%");

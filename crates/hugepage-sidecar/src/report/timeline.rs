@@ -1,37 +1,38 @@
-//! A history as a line in time: how much of shared memory was in huge pages, and what happened.
+//! A history as a timeline: the pages of shared memory over time, and events.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use hugepage_core::Bytes;
 use hugepage_core::assess::Outlook;
 use hugepage_core::collect::instances::{Instance, Survey};
 use hugepage_core::history::{Event, Record};
 use hugepage_core::model::Landing;
 use hugepage_core::read::Root;
 
-use super::history::{self, Kept};
 use super::scale::percent;
-use super::{Extent, size};
+use super::stored_history::{self, StoredHistory};
 use crate::output::rows::{InstanceRow, time};
 
-/// Records that the page has in words; the picture has all.
-const SHOWN: usize = 25;
+/// Records that are listed as text; the chart has all.
+const MAX_ENTRIES: usize = 25;
 
-/// One instance.
+/// The histories of one instance.
 #[derive(Debug)]
-pub struct Past {
+pub struct InstanceHistory {
     pub kind: String,
     pub name: String,
     /// Histories with records.
-    pub lines: Vec<Line>,
-    /// Whether there may be others, which could not be read.
+    pub timelines: Vec<Timeline>,
+    /// Whether a history could not be read.
     pub is_hidden: bool,
-    /// What could not be read, or was passed over.
+    /// Notes on files and records that were skipped.
     pub notes: Vec<String>,
 }
 
-/// One history.
+/// The timeline of one history.
 #[derive(Debug)]
-pub struct Line {
+pub struct Timeline {
     pub by: &'static str,
     pub path: String,
     pub from: String,
@@ -41,12 +42,12 @@ pub struct Line {
     pub spans: Vec<Span>,
     pub marks: Vec<Mark>,
     /// The newest first.
-    pub entries: Vec<Entry>,
-    /// Older ones that are not among the entries.
-    pub left_out: usize,
+    pub entries: Vec<TimelineEntry>,
+    /// Number of older records that are not listed.
+    pub omitted: usize,
 }
 
-/// A time without change.
+/// A period without change.
 #[derive(Debug)]
 pub struct Span {
     pub x: String,
@@ -55,12 +56,12 @@ pub struct Span {
     pub level: &'static str,
     pub y: u32,
     pub height: u32,
-    /// Whether the next start would not be in huge pages any more.
+    /// Whether the next start would lose huge pages.
     pub is_at_risk: bool,
     pub title: String,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug)]
 pub struct Mark {
     pub x: String,
@@ -69,9 +70,9 @@ pub struct Mark {
     pub title: String,
 }
 
-/// A record in words.
+/// A record as text.
 #[derive(Debug)]
-pub struct Entry {
+pub struct TimelineEntry {
     pub at: String,
     pub event: &'static str,
     pub landed_in: String,
@@ -82,28 +83,28 @@ pub struct Entry {
     pub detail: Option<String>,
 }
 
-impl Past {
-    pub fn of(root: &Root, survey: &Survey, instance: &Instance, row: &InstanceRow, extent: &Extent<'_>) -> Self {
-        let (kept, mut notes) = history::of(root, instance, extent.state_directory);
+impl InstanceHistory {
+    pub fn new(root: &Root, survey: &Survey, instance: &Instance, row: &InstanceRow, state_directory: &Path) -> Self {
+        let (stored, mut notes) = stored_history::read(root, instance, state_directory);
         let is_hidden = !notes.is_empty();
-        for kept in &kept {
-            if kept.foreign > 0 {
-                notes.push(format!("{} records in \"{}\" are of other instances", kept.foreign, kept.path));
+        for stored in &stored {
+            if stored.foreign > 0 {
+                notes.push(format!("{} records in \"{}\" belong to other instances", stored.foreign, stored.path));
             }
-            if kept.damaged > 0 {
-                notes.push(format!("{} lines in \"{}\" are damaged", kept.damaged, kept.path));
+            if stored.damaged > 0 {
+                notes.push(format!("{} lines in \"{}\" are damaged", stored.damaged, stored.path));
             }
         }
-        let lines = kept.into_iter().filter_map(|kept| Line::of(kept, survey.taken_at)).collect();
-        Self { kind: row.kind.clone(), name: row.name.clone(), lines, is_hidden, notes }
+        let timelines = stored.into_iter().filter_map(|stored| Timeline::new(stored, survey.taken_at)).collect();
+        Self { kind: row.kind.clone(), name: row.name.clone(), timelines, is_hidden, notes }
     }
 }
 
-impl Line {
-    fn of(kept: Kept, until: SystemTime) -> Option<Self> {
-        let dated: Vec<_> = kept.records.iter().filter_map(|record| Some((moment(record)?, record))).collect();
+impl Timeline {
+    fn new(stored: StoredHistory, until: SystemTime) -> Option<Self> {
+        let dated: Vec<_> = stored.records.iter().filter_map(|record| Some((moment(record)?, record))).collect();
         let first = dated.iter().map(|(at, _)| *at).min()?;
-        // A capture may be older than the history beside it, and clocks are set back.
+        // A capture may be older than its history, and clocks may be set back.
         let last = dated.iter().map(|(at, _)| *at).max()?.max(until);
         let place = |at: SystemTime| percent(millis(first, at), millis(first, last));
         let ends = dated.iter().skip(1).map(|(at, _)| *at).chain([last]);
@@ -117,32 +118,32 @@ impl Line {
                 height,
                 is_at_risk: level == "huge"
                     && matches!(record.restart_outlook, Outlook::Mixed | Outlook::Base | Outlook::Fails),
-                title: format!("{} from {} to {}", words(record), time(*at), time(end)),
+                title: format!("{} from {} to {}", state_text(record), time(*at), time(end)),
             }
         };
         let lost = |record: &&Record| record.lost.is_some();
         Some(Self {
             from: time(first),
             to: time(last),
-            starts: kept.records.iter().filter(|record| record.event.is_start()).count(),
-            losses: kept.records.iter().filter(lost).count(),
+            starts: stored.records.iter().filter(|record| record.event.is_start()).count(),
+            losses: stored.records.iter().filter(lost).count(),
             spans: dated.iter().zip(ends).map(span).collect(),
             marks: dated.iter().flat_map(|(at, record)| marks(place(*at), record)).collect(),
-            entries: kept.records.iter().rev().take(SHOWN).map(Entry::of).collect(),
-            left_out: kept.records.len().saturating_sub(SHOWN),
-            by: kept.by,
-            path: kept.path,
+            entries: stored.records.iter().rev().take(MAX_ENTRIES).map(TimelineEntry::new).collect(),
+            omitted: stored.records.len().saturating_sub(MAX_ENTRIES),
+            by: stored.by,
+            path: stored.path,
         })
     }
 }
 
-impl Entry {
-    fn of(record: &Record) -> Self {
+impl TimelineEntry {
+    fn new(record: &Record) -> Self {
         Self {
             at: moment(record).map_or_else(|| record.recorded_at.clone(), time),
             event: record.event.name(),
             landed_in: record.landed_in.to_string(),
-            pages: record.page_size.as_ref().map_or("unknown".to_owned(), size),
+            pages: record.page_size.as_ref().map_or("unknown".to_owned(), |size| Bytes(*size).to_string()),
             pool: record.nr_hugepages,
             outlook: record.restart_outlook.to_string(),
             lost: record.lost.is_some(),
@@ -155,12 +156,12 @@ fn moment(record: &Record) -> Option<SystemTime> {
     humantime::parse_rfc3339(&record.recorded_at).ok()
 }
 
-/// Milliseconds between two moments; none if the clock went back.
+/// Milliseconds between two times; 0 if the clock was set back.
 fn millis(from: SystemTime, to: SystemTime) -> u64 {
     u64::try_from(to.duration_since(from).unwrap_or(Duration::ZERO).as_millis()).unwrap_or(u64::MAX)
 }
 
-/// How a landing is drawn, and how high.
+/// The CSS class and the height of a landing in pixels.
 const fn level(landed_in: Landing) -> (&'static str, u32) {
     match landed_in {
         Landing::Hugetlb => ("huge", 92),
@@ -170,9 +171,9 @@ const fn level(landed_in: Landing) -> (&'static str, u32) {
     }
 }
 
-fn words(record: &Record) -> String {
+fn state_text(record: &Record) -> String {
     match &record.page_size {
-        Some(page_size) => format!("{} in pages of {}", record.landed_in, size(page_size)),
+        Some(page_size) => format!("{} in pages of {}", record.landed_in, Bytes(*page_size)),
         None => record.landed_in.to_string(),
     }
 }

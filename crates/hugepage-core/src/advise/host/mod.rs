@@ -23,7 +23,7 @@ pub struct HostRecommendation {
 pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommendation> {
     let of_host = |recommendation| HostRecommendation { instance: None, recommendation };
     let mut all: Vec<_> = sizings.iter().flat_map(|sizing| pool::rule(survey, sizing)).map(of_host).collect();
-    for instance in &survey.instances {
+    for instance in survey.counted() {
         let of_instance = |recommendation| HostRecommendation { instance: Some(instance.name.clone()), recommendation };
         all.extend(oracle::rule(instance).into_iter().map(of_instance));
     }
@@ -35,10 +35,12 @@ pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommend
 
 /// The gravest of all servers' verdicts, and one sentence on the host.
 pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
-    let count = survey.instances.len();
-    let worst = survey.instances.iter().max_by_key(|instance| instance.status.verdict().0);
+    let count = survey.counted().count();
+    let others = survey.instances.len() - count;
+    let worst = survey.counted().max_by_key(|instance| instance.status.verdict().0);
     let Some(worst) = worst else {
         let text = match survey.meminfo {
+            Some(_) if others > 0 => "No PostgreSQL and no Oracle instance of a service account runs here.",
             Some(_) if survey.processes_are_hidden => {
                 "Whether PostgreSQL or Oracle runs here could not be determined: hidepid hides the processes of other users."
             }
@@ -49,8 +51,8 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
     };
     let severity = worst.status.verdict().0;
     let misfits: Vec<_> = sizings.iter().flat_map(|sizing| &sizing.misfits).collect();
-    let landed = survey.instances.iter().filter(|instance| instance.landed() == InstanceLanding::All).count();
-    let unknown = survey.instances.iter().filter(|instance| instance.landed().is_hidden()).count();
+    let landed = survey.counted().filter(|instance| instance.landed() == InstanceLanding::All).count();
+    let unknown = survey.counted().filter(|instance| instance.landed().is_hidden()).count();
     let mut text = match (count, landed) {
         (1, 1) => "The one instance is in huge pages".to_owned(),
         (1, _) if unknown == 1 => "The one instance could not be inspected".to_owned(),
@@ -60,6 +62,9 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
     };
     if unknown > 0 && count > 1 {
         text += &format!(", {unknown} could not be inspected");
+    }
+    if others > 0 {
+        text += &format!(" ({others} more not counted)");
     }
     if let Some(misfit) = misfits.first() {
         text += &format!("; {} does not fit this host: {} pages too many", misfit.name, misfit.over);

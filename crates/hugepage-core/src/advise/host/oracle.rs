@@ -26,7 +26,7 @@ pub fn rule(instance: &Instance) -> Vec<Recommendation> {
 
 /// Oracle's recommendations for the whole host.
 pub fn host_rule(survey: &Survey) -> Vec<Recommendation> {
-    if survey.instances.iter().all(|instance| instance.kind == InstanceKind::PostgreSql) {
+    if survey.counted().all(|instance| instance.kind == InstanceKind::PostgreSql) {
         return Vec::new();
     }
     [large_pools(survey), ramfs(survey)].into_iter().flatten().collect()

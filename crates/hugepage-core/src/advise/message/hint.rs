@@ -2,6 +2,7 @@
 
 use crate::advise::command;
 use crate::advise::message::status_text::StatusText;
+use crate::assess::io_uring;
 use crate::assess::limits::excesses;
 use crate::model::{Cause, HugePages, LockLimit, NodePools, PoolFact};
 use crate::read::cgroup::CgroupLimit;
@@ -144,6 +145,19 @@ impl StatusText<'_> {
         let (limit, needed) = (self.reservation_limit()?, self.needed_bytes()?);
         let is_short = limit.room_without(self.own_bytes()) < needed;
         is_short.then_some(sentence(&raise(&limit.path, self.limit_needed(limit)?)))
+    }
+
+    /// So that a restart after a crash keeps huge pages.
+    pub(in crate::advise) fn hint_on_crash(&self) -> Option<String> {
+        if self.pool_falls_short() || self.0.facts.kept_at_crash.at_most == Pages(0) {
+            return self.hint_on_restart();
+        }
+        let worker = "set io_method = worker and restart the server";
+        if self.0.does_not_fit() {
+            return Some(sentence(worker));
+        }
+        let pool = self.set_pool(self.0.to_land?)?;
+        Some(format!("Run \"{pool}\", which is enough for {} crashes, or {worker}.", io_uring::CRASHES))
     }
 
     /// How to raise the limits that are checked when a page is touched.

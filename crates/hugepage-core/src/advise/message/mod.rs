@@ -8,7 +8,7 @@ pub(super) mod status_text;
 
 use crate::advise::message::status_text::StatusText;
 use crate::advise::pool;
-use crate::assess::{Finding, Status};
+use crate::assess::{Finding, Outlook, Status};
 use crate::model::Cause;
 
 /// The state.
@@ -19,7 +19,23 @@ pub fn message(status: &Status) -> String {
         finding @ (Finding::CgroupBelowSegment | Finding::SharedLimit | Finding::MemoryLimit) => {
             status.excess_of(finding).map(|excess| text.exceeds(&excess)).unwrap_or_default()
         }
-        Finding::NodeLimit => format!("{} is in {}{}.", text.memory(), text.current_pages(), text.reason(Cause::NodeLimit)),
+        Finding::NodeLimit => {
+            format!("{} is in {}{}.", text.memory(), text.current_pages(), text.reason(Cause::NodeLimit))
+        }
+        Finding::OutlookUnknown if status.outlook != Outlook::Unknown => {
+            format!(
+                "{} is in huge pages, but whether a crash of one process keeps them is unknown: {}.",
+                text.memory(),
+                text.crash_shortfall()
+            )
+        }
+        Finding::CrashLoses => {
+            let what = match status.crash.outlook {
+                Outlook::Fails => "the restart after a crash of one process would fail",
+                _ => "a crash of one process would lose them",
+            };
+            format!("{} is in huge pages, but {what}: {}.", text.memory(), text.crash_shortfall())
+        }
         Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown if status.of_pending => {
             pending::message(status).unwrap_or_default()
         }
@@ -62,6 +78,8 @@ pub fn hint(status: &Status) -> Option<String> {
         Finding::AsAsked | Finding::LandingUnknown => None,
         Finding::CgroupBelowSegment | Finding::SharedLimit | Finding::MemoryLimit => text.raise_limits(),
         Finding::NodeLimit => text.hint_on_restart(),
+        Finding::CrashLoses => text.hint_on_crash(),
+        Finding::OutlookUnknown if status.outlook != Outlook::Unknown => text.hint_on_crash(),
         Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown => match status.of_pending {
             true => Some(pending::hint(status)),
             false => text.hint_on_restart(),

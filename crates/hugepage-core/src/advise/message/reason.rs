@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::advise::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::assess::limits::{Excess, ExcessKind};
-use crate::assess::{NodeRoom, Outlook};
+use crate::assess::{NodeRoom, Outlook, Status};
 use crate::model::{Cause, LockLimit, Loss, NodePools, PoolFact};
 use crate::read::cgroup::CgroupLimit;
 use crate::read::memory_cgroup::MemoryLimitKind;
@@ -56,7 +56,10 @@ impl fmt::Display for Shortfall<'_> {
             }
             (Some(Cause::NodeLimit), _) => {
                 let nodes = self.nodes.map(by_node).unwrap_or_default();
-                write!(f, "the NUMA nodes that it may use have only {guaranteed} of the {needed} pages of {size} needed{nodes}")
+                write!(
+                    f,
+                    "the NUMA nodes that it may use have only {guaranteed} of the {needed} pages of {size} needed{nodes}"
+                )
             }
             (Some(Cause::MemoryLimit), _) => f.write_str("a memory cgroup that counts huge pages allows less"),
             (Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken), _) => {
@@ -82,6 +85,24 @@ fn by_node(nodes: &NodePools) -> String {
 }
 
 impl StatusText<'_> {
+    /// What the restart after a crash lacks.
+    pub(in crate::advise) fn crash_shortfall(&self) -> String {
+        let Status { facts, crash, .. } = self.0;
+        let shortfall = Shortfall {
+            cause: crash.cause.or(Some(Cause::Unknown)),
+            page_size: crash.huge_page_size,
+            needed: crash.needed.unwrap_or_default(),
+            guaranteed: crash.guaranteed.unwrap_or_default(),
+            pool: Some(&facts.pool),
+            lock_limit: facts.lock_limit,
+            nodes: facts.nodes.as_ref(),
+        };
+        match facts.kept_at_crash.at_most {
+            Pages(0) => shortfall.to_string(),
+            kept => format!("{shortfall}, because the io_uring rings keep up to {kept} pages at each crash"),
+        }
+    }
+
     /// What a restart with the running settings lacks.
     pub(in crate::advise) fn shortfall(&self) -> String {
         let facts = &self.0.facts;

@@ -41,7 +41,7 @@ fn off(context: &AdviceContext) -> Option<Recommendation> {
 
 /// With `on`, a server never runs in base pages; with `try`, it always starts.
 fn on(context: &AdviceContext) -> Recommendation {
-    let (severity, now) = match context.status.outlook {
+    let (severity, now) = match context.status.crash.outlook {
         Outlook::Fails => (Severity::Critical, "with the current pool it would fail"),
         Outlook::Hugetlb => (Severity::Notice, "with the current pool it would succeed"),
         _ => (Severity::Warning, "with the current pool this is unknown"),

@@ -38,6 +38,7 @@ fn own(context: &AdviceContext) -> Option<Recommendation> {
             reason += &format!("; only {ready} of {more} more pages can be allocated without compacting memory");
         }
         let severity = match status.outlook {
+            _ if context.in_huge_pages() && status.crash.outlook == Outlook::Fails => Severity::Critical,
             Outlook::Fails => Severity::Critical,
             _ if context.in_huge_pages() => Severity::Warning,
             _ => context.severity_of_base_pages(),

@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use super::service_accounts::ServiceAccounts;
 use crate::PageSize;
 use crate::collect::pools::PoolRow;
 use crate::model::Asked;
@@ -18,15 +19,14 @@ pub(super) struct InspectContext<'a> {
     pub(super) default: Option<PageSize>,
     pub(super) base: Option<PageSize>,
     pub(super) devices: Devices,
+    pub(super) accounts: ServiceAccounts,
     /// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it; `None` if that failed.
     pub(super) hierarchy: Option<Option<Hierarchy>>,
     pub(super) meminfo: Option<Meminfo>,
     pub(super) pools: Vec<PoolRow>,
     pub(super) reserve_percent: u32,
-    /// Whether names of mappings tell huge pages.
+    /// Whether the names of mappings show huge pages.
     pub(super) numbered: bool,
-    /// The mount namespace that this program is in.
-    pub(super) namespace: Option<String>,
 }
 
 /// What the files of a server tell.
@@ -42,18 +42,4 @@ pub(super) struct Identity {
     pub(super) max_connections: Option<u64>,
     /// Whether the files that the next start reads were found.
     pub(super) has_configuration: bool,
-}
-
-impl InspectContext<'_> {
-    /// The files that `pid` sees, where those are not this program's: those of its container.
-    pub(super) fn container_of(&self, pid: i32) -> Option<Root> {
-        let its = namespace(self.root, &pid.to_string())?;
-        let elsewhere = self.namespace.as_ref().is_some_and(|own| *own != its);
-        elsewhere.then(|| self.root.below(&format!("/proc/{pid}/root")))
-    }
-}
-
-/// What tells one mount namespace from another (namespaces(7)); `None` if that may not be seen.
-pub(super) fn namespace(root: &Root, process: &str) -> Option<String> {
-    root.read_link(&format!("/proc/{process}/ns/mnt")).ok()
 }

@@ -1,5 +1,5 @@
-//! Which processes on a host are database servers, and which belong to them: from the titles of all processes, which
-//! everybody may read.
+//! Which processes of a host are database servers, and which processes belong to them. The titles of all processes
+//! tell, and every user may read them.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::read::oracle::{self, OracleRole};
 use crate::read::process::{self, ProcessStatus};
 use crate::read::{Root, postmaster_opts};
 
-/// What a server is.
+/// The kind of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiscoveredKind {
     /// A postmaster, with the arguments of its command line.
@@ -24,18 +24,18 @@ pub struct DiscoveredServer {
     pub who: DiscoveredKind,
     /// The postmaster, or PMON.
     pub pid: i32,
-    /// The status of each of its processes, that one first.
+    /// The status of each of its processes, the process `pid` first.
     pub processes: Vec<ProcessStatus>,
 }
 
-/// Every server whose processes can be seen, in the order of their process ids.
+/// Every server whose processes are visible, in the order of their process ids.
 pub fn servers(root: &Root, notes: &mut Notes) -> Vec<DiscoveredServer> {
     let pids = notes.keep(process::pids(root)).unwrap_or_default();
     let mut found: Vec<DiscoveredServer> = Vec::new();
     let mut members: Vec<(oracle::OracleInstance, ProcessStatus)> = Vec::new();
     let mut children: BTreeMap<i32, Vec<ProcessStatus>> = BTreeMap::new();
     for pid in pids {
-        // A process that ends while we look, or hides, is nobody's.
+        // A process that ends meanwhile, or is hidden, belongs to no server.
         let Ok(Some(seen)) = root.read_short(&format!("/proc/{pid}/cmdline"), Seen::parse) else { continue };
         let Ok(Some(status)) = process::status(root, pid) else { continue };
         match seen {
@@ -54,7 +54,7 @@ pub fn servers(root: &Root, notes: &mut Notes) -> Vec<DiscoveredServer> {
             Seen::Backend => children.entry(status.parent.unwrap_or(0)).or_default().push(status),
         }
     }
-    // A child that has no title of its own yet looks like its postmaster.
+    // A child that has not set its own title yet has that of its postmaster.
     let postmasters: Vec<i32> = found
         .iter()
         .filter(|found| matches!(found.who, DiscoveredKind::PostgreSql(_)))
@@ -75,7 +75,7 @@ pub fn servers(root: &Root, notes: &mut Notes) -> Vec<DiscoveredServer> {
     found
 }
 
-/// What a command line tells.
+/// What a command line shows.
 enum Seen {
     Oracle(oracle::OracleProcess),
     Postmaster(Vec<String>),

@@ -7,19 +7,19 @@ use super::memory::{self, InstanceMemory};
 use super::{oracle, postgresql};
 use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
-use crate::collect::{nodes, pools};
 use crate::collect::server::{pool_of_size, thp_in_use};
-use crate::model::{Asked, Demand, Facts, HugePages, Landing, Pending, PoolFact, PoolState, Segment};
+use crate::collect::{nodes, pools};
+use crate::model::{Asked, Demand, Facts, HugePages, KeptPages, Landing, Pending, PoolFact, PoolState, Segment};
 use crate::notes::Notes;
 use crate::read::cgroup::CgroupLimits;
 use crate::read::maps::Mapping;
 use crate::read::memory_policy::MemoryPolicy;
 use crate::read::rlimit::{self, LockedMemory};
-use crate::read::{Root, process};
+use crate::read::{InstanceFiles, namespace, process};
 use crate::{Bytes, PageSize, Pages, ReadError};
 
 impl InspectContext<'_> {
-    /// `None`: it is a postgres program without shared memory, as one that initialises or only answers a question.
+    /// `None` for a postgres program without shared memory, such as one that initialises or only answers a question.
     pub(super) fn inspect(&self, found: DiscoveredServer) -> Option<Instance> {
         let mut notes = Notes::default();
         let (root, pid) = (self.root, found.pid);
@@ -27,9 +27,9 @@ impl InspectContext<'_> {
         let memlock = notes.keep(rlimit::locked_memory(root, pid)).flatten();
         let mut has_hugetlb_pages =
             found.processes.iter().any(|status| status.hugetlb_pages.is_some_and(|size| size.0 > 0));
-        let container = self.container_of(pid);
+        let container = namespace::container(root, pid);
         let mut memory = self.memory(&found, container.is_some(), &mut notes);
-        let files = container.as_ref().unwrap_or(root);
+        let files = &InstanceFiles::of_process(root, pid);
         let automatic =
             memory.as_mut().filter(|_| matches!(found.who, DiscoveredKind::Oracle(_))).map(oracle::keep_sga);
         if matches!((&found.who, &memory), (DiscoveredKind::PostgreSql(_), Some(memory)) if memory.mappings.is_empty())
@@ -81,11 +81,12 @@ impl InspectContext<'_> {
             last_start: identity.last_start,
             status: Status::of(facts),
             evidence,
+            not_counted: self.accounts.why_not(root, pid),
             notes: notes.into_vec(),
         })
     }
 
-    /// The mappings of one process stand for the server's, for all of its processes attach all of it.
+    /// The mappings of one process stand for the whole server, because each of its processes attaches all of it.
     fn memory(&self, found: &DiscoveredServer, is_contained: bool, notes: &mut Notes) -> Option<InstanceMemory> {
         let is_postgresql = matches!(found.who, DiscoveredKind::PostgreSql(_));
         let of_container = (is_contained && !is_postgresql)
@@ -116,7 +117,7 @@ impl InspectContext<'_> {
         }
     }
 
-    fn postgresql(&self, pid: i32, files: &Root, arguments: &[String], notes: &mut Notes) -> Identity {
+    fn postgresql(&self, pid: i32, files: &InstanceFiles, arguments: &[String], notes: &mut Notes) -> Identity {
         let files = postgresql::files(self.root, files, pid, arguments, notes);
         Identity {
             name: files.directory.clone().unwrap_or_else(|| format!("process {pid}")),
@@ -131,14 +132,14 @@ impl InspectContext<'_> {
         }
     }
 
-    /// Whether base pages were put together into transparent huge pages only a walk of the server's page tables could
-    /// tell, which the server itself may do and nobody else should.
+    /// Only a walk of the server's page tables could show whether base pages were collapsed into transparent huge
+    /// pages. The server itself may do that; no other process should.
     fn unless_transparent(&self, mut segment: Segment, pid: i32, notes: &mut Notes) -> Segment {
         if segment.landing == Landing::Base && thp_in_use(self.meminfo.as_ref()) {
             segment.landing = Landing::Unknown;
             notes.add(format!(
-                "some shared memory of this host is in transparent huge pages; whether that of process {pid} is can't be \
-                 told without walking its page tables"
+                "some shared memory of this host is in transparent huge pages; only a walk of its page tables could tell \
+                 whether that of process {pid} is"
             ));
         }
         segment
@@ -181,6 +182,7 @@ impl InspectContext<'_> {
             others_lack: Pages(0),
             cause_at_start: None,
             loss: None,
+            kept_at_crash: KeptPages::default(),
         }
     }
 }
@@ -204,10 +206,11 @@ fn split_off_pending(facts: &mut Facts, max_connections: u64) {
     facts.asked.huge_pages = HugePages::Try;
 }
 
-/// Assesses each again beside what the others lack, so that one number for the pool serves all.
+/// Assesses each server again with what the others lack, so that one size of the pool serves all that count.
 pub(super) fn beside_each_other(instances: &mut [Instance]) {
+    let lack = |instance: &Instance| if instance.counts() { instance.status.facts.lack() } else { Pages(0) };
     let lacks: Vec<_> =
-        instances.iter().map(|instance| (instance.status.facts.huge_page_size, instance.status.facts.lack())).collect();
+        instances.iter().map(|instance| (instance.status.facts.huge_page_size, lack(instance))).collect();
     for (index, instance) in instances.iter_mut().enumerate() {
         let size = instance.status.facts.huge_page_size;
         let others = lacks.iter().enumerate().filter(|(other, (of, _))| *other != index && *of == size);

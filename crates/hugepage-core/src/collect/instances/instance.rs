@@ -10,7 +10,7 @@ use crate::model::{Cause, Facts, Landing, Loss};
 use crate::read::oracle::{LastStart, OracleKind};
 use crate::read::rlimit::LockedMemory;
 
-/// What a server is.
+/// The kind of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InstanceKind {
     /// PostgreSQL.
@@ -39,18 +39,18 @@ pub enum InstanceLanding {
     All,
     /// In huge pages in part.
     Mixed,
-    /// In huge pages, at least in part: more can't be seen without privilege.
+    /// In huge pages, at least in part: more is not visible without privilege.
     Some,
     /// In base pages.
     Nothing,
     /// In files of /dev/shm, because of MEMORY_TARGET.
     Amm,
-    /// Not to be seen.
+    /// Not visible.
     Unknown,
 }
 
 impl InstanceLanding {
-    /// Whether more can't be seen without privilege.
+    /// Whether more would be visible with privilege.
     pub const fn is_hidden(self) -> bool {
         matches!(self, Self::Some | Self::Unknown)
     }
@@ -74,7 +74,7 @@ impl fmt::Display for InstanceLanding {
 pub struct Instance {
     /// What it is.
     pub kind: InstanceKind,
-    /// Its SID, or its data directory; `process 4711` where that can't be seen.
+    /// Its SID, or its data directory; `process 4711` where that is not visible.
     pub name: String,
     /// The postmaster, or PMON.
     pub pid: i32,
@@ -88,26 +88,33 @@ pub struct Instance {
     pub system_identifier: Option<String>,
     /// When that process started.
     pub started: Option<SystemTime>,
-    /// Its shared memory; `None` if it may not be seen.
+    /// Its shared memory; `None` if it may not be read.
     pub memory: Option<InstanceMemory>,
-    /// Of all its processes.
+    /// The page tables of all its processes.
     pub page_tables: PageTables,
-    /// What it may lock.
+    /// The memory that it may lock.
     pub memlock: Option<LockedMemory>,
-    /// Whether a process of it certainly has huge pages (`HugetlbPages` in its status).
+    /// Whether one of its processes certainly has huge pages (`HugetlbPages` in its status).
     pub has_hugetlb_pages: bool,
-    /// What the alert log says of the start of this very instance.
+    /// What the alert log shows of the start of this instance.
     pub last_start: Option<LastStart>,
     /// The assessment.
     pub status: Status,
-    /// What its landing was seen in, the best first.
+    /// The sources that show where it landed, the best first.
     pub evidence: Vec<&'static str>,
-    /// What could not be seen of it.
+    /// Why it does not count for the host's verdict and pools, as `runs as alice`; `None` if it counts.
+    pub not_counted: Option<String>,
+    /// What could not be read of it.
     pub notes: Vec<String>,
 }
 
 impl Instance {
-    /// Takes into the assessment what was seen when it started.
+    /// Whether it counts for the host's verdict and for the sizes of its pools.
+    pub const fn counts(&self) -> bool {
+        self.not_counted.is_none()
+    }
+
+    /// Adds to the assessment what was recorded when the server started.
     pub fn remember(&mut self, cause_at_start: Option<Cause>, loss: Option<Loss>) {
         self.assess_with(|facts| (facts.cause_at_start, facts.loss) = (cause_at_start, loss));
     }
@@ -119,7 +126,7 @@ impl Instance {
         self.status = Status::of(facts);
     }
 
-    /// What kind of pages it is in, as far as that can be told by any evidence.
+    /// The kind of pages it is in, by all evidence.
     pub fn landed_in(&self) -> Landing {
         if self.landed() == InstanceLanding::All { Landing::Hugetlb } else { self.status.facts.landing() }
     }

@@ -1,4 +1,4 @@
-//! The shared memory of one process of a server, seen from outside, and the kind of its pages.
+//! The shared memory of one process of a server, seen from another process, and the kind of its pages.
 
 use crate::model::{Landing, Segment};
 use crate::read::kernel_release::KernelRelease;
@@ -7,7 +7,7 @@ use crate::read::shm_devices::Devices;
 use crate::read::{Root, procmap_query, smaps};
 use crate::{Bytes, PageSize, ReadError};
 
-/// What told the page sizes.
+/// The source of the page sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageSizeSource {
     /// The kernel, asked for each mapping (`PROCMAP_QUERY`, Linux 6.11).
@@ -16,12 +16,12 @@ pub enum PageSizeSource {
     Smaps,
     /// The devices that the mappings are on.
     Devices,
-    /// The names that kernels of RHEL 5's time gave.
+    /// The names that kernels of the RHEL 5 age gave.
     Names,
 }
 
 impl PageSizeSource {
-    /// For people, behind "evidence:".
+    /// The text that is shown after "evidence:".
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kernel => "maps, page sizes asked of the kernel",
@@ -37,13 +37,13 @@ impl PageSizeSource {
 pub struct InstanceMemory {
     /// Its mappings, in the order of addresses.
     pub mappings: Vec<Mapping>,
-    /// What told their page sizes.
+    /// The source of their page sizes.
     pub source: PageSizeSource,
 }
 
-/// The mappings of `pid` for which `wanted` holds, with their page sizes. `numbered`: whether the kernel's names tell them,
-/// see [`names_by_number`]. Nothing is walked, and no lock of the process is taken but for the moment that its list of
-/// mappings takes.
+/// The mappings of `pid` for which `wanted` holds, with their page sizes. `numbered`: whether the kernel's names show
+/// them, see [`names_by_number`]. No page table is walked. The process's mmap lock is held only while its mappings are
+/// listed.
 pub fn of(
     root: &Root,
     pid: i32,
@@ -81,14 +81,14 @@ fn set(mappings: &mut [Mapping], sizes: Vec<Option<PageSize>>) {
     }
 }
 
-/// Whether this kernel gives System V segments in huge pages a number for a name, and so tells them from others: those
-/// before 2.6.22 do. Unknown is no.
+/// Whether this kernel names System V segments in huge pages by a number, so that they differ from others: kernels
+/// before 2.6.22. False if unknown.
 pub fn names_by_number(root: &Root) -> bool {
     KernelRelease::running(root).is_some_and(|release| release.is_before(2, 6, 22))
 }
 
-/// `/223 (deleted)`: how kernels around 2.6.18 name a System V segment in huge pages. On such a kernel those that are
-/// called `/SYSV...` are in base pages.
+/// `/223 (deleted)`: how kernels around 2.6.18 name a System V segment in huge pages. On such a kernel a segment named
+/// `/SYSV...` is in base pages.
 pub fn is_numbered(mapping: &Mapping) -> bool {
     let name = mapping.path.strip_suffix(" (deleted)").and_then(|path| path.strip_prefix('/'));
     mapping.shared && name.is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()))
@@ -99,7 +99,7 @@ fn is_of_base_pages(mapping: &Mapping) -> bool {
 }
 
 impl InstanceMemory {
-    /// What of it is on pages of each size, ascending; pages of unknown size last, as `None`.
+    /// The bytes in pages of each size, ascending; pages of unknown size last, as `None`.
     pub fn by_page_size(&self) -> Vec<(Option<PageSize>, Bytes)> {
         let mut sums: Vec<(Option<PageSize>, Bytes)> = Vec::new();
         for mapping in &self.mappings {
@@ -112,16 +112,16 @@ impl InstanceMemory {
         sums
     }
 
-    /// All of it as one, for a host whose base pages are of size `base` and that would give pages of `huge`. `None` if
+    /// All of it as one segment, for a host with base pages of size `base` and huge pages of size `huge`. `None` if
     /// there is no mapping.
     ///
-    /// What is smaller than a huge page and in base pages is where it belongs: Oracle wants a few base pages beside the
-    /// huge ones (the alert log's EXPECTED_PAGES of 4K since 12.1).
+    /// A mapping in base pages that is smaller than a huge page counts as intended: Oracle puts a few base pages beside
+    /// the huge ones (EXPECTED_PAGES of 4K in the alert log since 12.1).
     pub fn segment(&self, base: PageSize, huge: Option<PageSize>) -> Option<Segment> {
         let largest = self.mappings.iter().max_by_key(|mapping| mapping.size())?;
         let is_huge = |mapping: &&Mapping| mapping.page_size.is_some_and(|size| size > base);
         let in_huge = self.mappings.iter().filter(is_huge);
-        // Of several sizes the one that most is in.
+        // Of several sizes, the one with the most memory.
         let page_size = in_huge.clone().max_by_key(|mapping| mapping.size()).and_then(|mapping| mapping.page_size);
         let small = |mapping: &Mapping| huge.or(page_size).is_some_and(|huge| mapping.size() < huge.bytes());
         let in_base = |mapping: &&Mapping| mapping.page_size == Some(base) && !(small(mapping) && page_size.is_some());

@@ -1,7 +1,8 @@
-//! Every database server on a host, seen from outside: what it has, what it was asked for, and what that comes to.
+//! Every database server on a host, seen from another process: what it has, what it was asked for, and its assessment.
 //!
-//! Processes are found by their titles, shared memory by the mappings of one process of each server. Nothing of a server
-//! is stopped, walked or asked. What can't be read without privilege is a note, and what follows from it is unknown.
+//! Servers are found by the titles of their processes, and shared memory by the mappings of one process of each server.
+//! No server is stopped or queried, and no page table is walked. What cannot be read without privilege is a note, and
+//! what depends on it is unknown.
 
 mod context;
 pub mod discover;
@@ -11,6 +12,7 @@ pub mod memory;
 mod oracle;
 mod pool_needs;
 mod postgresql;
+mod service_accounts;
 
 use std::time::SystemTime;
 
@@ -26,16 +28,18 @@ use crate::read::root::if_there;
 use crate::read::shm_devices::Devices;
 use crate::read::{Root, identity, process, thp};
 use crate::{PageSize, ReadError};
-use context::{InspectContext, namespace};
+use context::InspectContext;
 use inspect::beside_each_other;
 pub use instance::{Instance, InstanceKind, InstanceLanding};
+use service_accounts::ServiceAccounts;
+pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
 
 /// A host with its servers.
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// The host's name.
     pub host_name: Option<String>,
-    /// When this was seen; of captured files when they were written.
+    /// When this was read; for captured files when they were written.
     pub taken_at: SystemTime,
     /// The kernel's identifier of this boot.
     pub boot_id: Option<String>,
@@ -45,20 +49,25 @@ pub struct Survey {
     pub pools: Vec<PoolRow>,
     /// `transparent_hugepage/enabled`.
     pub transparent_hugepage: Option<String>,
-    /// Whether /dev/shm is a ramfs, as papers of 2002 had it for 32-bit Oracle: nothing limits what is in it.
+    /// Whether /dev/shm is a ramfs, as papers of 2002 recommended for 32-bit Oracle: its size has no limit.
     pub shm_is_ramfs: bool,
     /// Whether /proc hides the processes of other users, so that servers may run that are not seen.
     pub processes_are_hidden: bool,
     /// The servers that run.
     pub instances: Vec<Instance>,
-    /// What could not be seen of the host.
+    /// What could not be read of the host.
     pub notes: Vec<String>,
 }
 
 impl Survey {
-    /// The size of huge pages that mappings get which ask for none; `None` if there is none, or it is unknown.
+    /// The size of huge pages for mappings that ask for no size; `None` if there is none, or it is unknown.
     pub fn default_page_size(&self) -> Option<PageSize> {
         self.meminfo.as_ref()?.huge_page_size
+    }
+
+    /// The servers that count for what is said of the whole host.
+    pub fn counted(&self) -> impl Iterator<Item = &Instance> {
+        self.instances.iter().filter(|instance| instance.counts())
     }
 
     /// The host's pool of `size`.
@@ -72,8 +81,13 @@ pub fn asked_of(configuration: &Configuration, notes: &mut Notes) -> Asked {
     postgresql::asked(|name| configuration.get(name).map(str::to_owned), notes)
 }
 
-/// Looks at the host. `reserve_percent`: the hundredths of memory that it keeps for base pages.
+/// Surveys the host. `reserve_percent`: the percentage of memory that it keeps for base pages.
 pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
+    survey_for(root, reserve_percent, &[])
+}
+
+/// The same where the accounts with these names or uids are service accounts too, whose servers count.
+pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]) -> Survey {
     let mut notes = Notes::default();
     let meminfo = notes.keep(Meminfo::read(root));
     let hierarchy = notes.keep(Hierarchy::find(root));
@@ -84,13 +98,13 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
         taken_at: taken_at(root),
         default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
         base: notes.keep(root.base_page_size()),
+        accounts: ServiceAccounts::read(root, service_accounts, &mut notes),
         devices: notes.keep(Devices::find(root)).unwrap_or_default(),
         hierarchy,
         meminfo: with_hugetlb(meminfo, &pools),
         pools,
         reserve_percent,
         numbered: memory::names_by_number(root),
-        namespace: namespace(root, "self"),
     };
     let processes_are_hidden = process::hides_others(root);
     if processes_are_hidden {
@@ -116,14 +130,14 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
     }
 }
 
-/// Kernels before 4.19 have no sum of all pools in meminfo.
+/// Kernels before 4.19 do not show the sum of all pools in meminfo.
 fn with_hugetlb(meminfo: Option<Meminfo>, pools: &[PoolRow]) -> Option<Meminfo> {
     let mut meminfo = meminfo?;
     meminfo.hugetlb = meminfo.hugetlb.or_else(|| Some(pools::memory(pools::of_host(pools))));
     Some(meminfo)
 }
 
-/// From /proc/self/mountinfo (proc(5)); of several mounts on one place the last is seen.
+/// From /proc/self/mountinfo (proc(5)); of several mounts on one directory the last is visible.
 fn shm_is_ramfs(root: &Root) -> Result<bool, ReadError> {
     let mounts = if_there(root.read("/proc/self/mountinfo"))?.unwrap_or_default();
     let on_shm = |line: &&str| line.split(' ').nth(4) == Some("/dev/shm");
@@ -132,6 +146,6 @@ fn shm_is_ramfs(root: &Root) -> Result<bool, ReadError> {
 }
 
 fn taken_at(root: &Root) -> SystemTime {
-    let written = || std::fs::metadata(root.path("/proc/uptime")).and_then(|metadata| metadata.modified()).ok();
+    let written = || root.modified("/proc/uptime");
     if root.is_live() { SystemTime::now() } else { written().unwrap_or_else(SystemTime::now) }
 }

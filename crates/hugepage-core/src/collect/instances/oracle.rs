@@ -1,4 +1,4 @@
-//! What an Oracle instance was asked for, and what of its processes' memory is the SGA.
+//! What an Oracle instance was asked for, and which memory of its processes is the SGA.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,14 +13,14 @@ use crate::read::oracle::process::home_of;
 use crate::read::oracle::{self, LastStart, oratab};
 use crate::read::rlimit::{LockedMemory, Rlimit};
 use crate::read::shm_devices::Devices;
-use crate::read::{Root, process, sysctl};
+use crate::read::{InstanceFiles, Root, process, sysctl};
 use crate::{Bytes, PageSize};
 
 /// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
 const SHM_FILES: &str = "/dev/shm/ora_";
 
-/// Whether a mapping of an Oracle process may be of the SGA: System V segments, by whatever name the kernel gives them,
-/// files of /dev/shm, and files on hugetlbfs.
+/// Whether a mapping of an Oracle process may belong to the SGA: a System V segment by any of the kernel's names, a
+/// file of /dev/shm, or a file on hugetlbfs.
 pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) -> bool {
     let on_hugetlbfs = || devices.page_size(mapping.device) > base;
     mapping.shared
@@ -31,8 +31,8 @@ pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) 
             || on_hugetlbfs())
 }
 
-/// Leaves of such mappings those of the SGA, and tells whether they are files of /dev/shm: under Automatic Memory
-/// Management most of the SGA is, else what is there is the Managed Global Area's.
+/// Keeps the mappings of the SGA, and returns whether they are files of /dev/shm. Under Automatic Memory Management
+/// most of the memory is there; else such files belong to the Managed Global Area.
 pub fn keep_sga(memory: &mut InstanceMemory) -> bool {
     let in_shm = |mapping: &&Mapping| mapping.path.starts_with(SHM_FILES);
     let sum = |mappings: &mut dyn Iterator<Item = &Mapping>| mappings.map(|mapping| mapping.size().0).sum::<u64>();
@@ -49,7 +49,7 @@ impl InspectContext<'_> {
     pub(super) fn oracle(
         &self,
         pid: i32,
-        files: &Root,
+        files: &InstanceFiles,
         instance: &oracle::OracleInstance,
         started: Option<SystemTime>,
         automatic: Option<bool>,
@@ -57,11 +57,11 @@ impl InspectContext<'_> {
     ) -> Identity {
         let exe = process::link(self.root, pid, "exe").ok().flatten();
         let of_oratab = || {
-            let entries = oratab::read(files, notes);
+            let entries = oratab::read(files.root(), notes);
             entries.into_iter().find(|entry| entry.sid == instance.sid).map(|entry| entry.home)
         };
         let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);
-        let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some(pid) };
+        let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some((self.root, pid)) };
         let last_start = search.last_start(files, notes).map(|(_, start)| start).filter(|start| {
             let seconds = started.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
             let started = seconds.and_then(|seconds| i64::try_from(seconds.as_secs()).ok());
@@ -81,8 +81,8 @@ impl InspectContext<'_> {
     }
 }
 
-/// What the start was asked for; where the log does not tell, the default TRUE. `automatic`: whether the SGA was seen in
-/// files of /dev/shm.
+/// What the start was asked for; the default TRUE where the log does not show it. `automatic`: whether the SGA was seen
+/// in files of /dev/shm.
 fn asked(start: Option<&LastStart>, automatic: Option<bool>) -> Asked {
     let of_parameters = start.and_then(|start| start.parameters.get("use_large_pages"));
     let setting = of_parameters.or_else(|| start?.use_large_pages.as_deref()).unwrap_or("TRUE").to_ascii_uppercase();
@@ -91,7 +91,7 @@ fn asked(start: Option<&LastStart>, automatic: Option<bool>) -> Asked {
         "ONLY" | "AUTO_ONLY" => HugePages::On,
         _ => HugePages::Try,
     };
-    // 11.2.0.2 took all of the SGA or nothing; what came before asked nobody.
+    // 11.2.0.2 took huge pages for all of the SGA or for nothing; earlier releases had no such parameter.
     let may_mix =
         !start.and_then(|start| start.version.as_deref()).is_some_and(|version| version.starts_with("11.2.0.2"));
     let memory_target = automatic.unwrap_or_else(|| start.is_some_and(|start| start.parameters.is_automatic_memory()));
@@ -105,7 +105,7 @@ fn asked(start: Option<&LastStart>, automatic: Option<bool>) -> Asked {
     }
 }
 
-/// The SGA as the alert log has it, for who may not see the mappings; `None` if it does not tell all of it.
+/// The SGA as the alert log shows it, if the mappings may not be read; `None` if the log does not show all of it.
 pub fn logged_segment(start: &LastStart) -> Option<Segment> {
     let (mut in_base, mut huge) = (Bytes(0), Vec::new());
     for row in &start.page_sizes {
@@ -142,9 +142,9 @@ pub fn logged_segment(start: &LastStart) -> Option<Segment> {
     })
 }
 
-/// What the kernel asks for System V segments in huge pages, where the instance does not have it: CAP_IPC_LOCK, or to be
-/// in `vm.hugetlb_shm_group`, or before 5.18 a limit on locked memory that allows their size. An instance that is in huge
-/// pages as a whole is let.
+/// What the kernel requires for System V segments in huge pages and the instance does not have: CAP_IPC_LOCK, the group
+/// `vm.hugetlb_shm_group`, or before 5.18 a limit on locked memory of at least their size. `None` for an instance that
+/// is in huge pages.
 pub fn lock_limit(
     root: &Root,
     pid: i32,

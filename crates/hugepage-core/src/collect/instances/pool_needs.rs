@@ -1,4 +1,4 @@
-//! What the pools of a host should be, for all servers that run and those that are only configured.
+//! The pools that a host needs, for all servers that run and those that are only configured.
 
 use super::{Instance, Survey};
 use crate::assess::host::{PoolNeed, Room, Sizing};
@@ -7,20 +7,20 @@ use crate::read::pool::Pool;
 use crate::{PageSize, Pages};
 
 impl Survey {
-    /// A sizing for each page size that anybody needs or that has pages; `down` are servers that do not run. `None` for a
+    /// A sizing for each page size that a server needs or that has pages. `down`: servers that do not run; `None` for a
     /// page size means the host's default.
     pub fn sizings(&self, down: &[(Option<PageSize>, PoolNeed)], reserve_percent: u32) -> Vec<Sizing> {
         let default = self.default_page_size();
         let sizing = |pool: &Pool| {
             let size = pool.page_size;
             let of_size = |instance: &&Instance| instance.status.facts.huge_page_size == Some(size);
-            let running = self.instances.iter().filter(of_size).map(Instance::need);
+            let running = self.counted().filter(of_size).map(Instance::need);
             let down = down.iter().filter(|(wanted, _)| wanted.or(default) == Some(size)).map(|(_, need)| need.clone());
             let used = pool.in_use().unwrap_or(pool.nr.saturating_sub(pool.free));
             let room = self.room(size, reserve_percent);
             let mut sizing = Sizing::of(size, running.chain(down).collect(), used, room);
-            if self.instances.iter().filter(of_size).any(|instance| instance.status.needed.is_none()) {
-                // It has, or wants, pages that can't be seen.
+            if self.counted().filter(of_size).any(|instance| instance.status.needed.is_none()) {
+                // It has, or wants, pages that are not visible.
                 sizing.recommended = None;
             }
             sizing

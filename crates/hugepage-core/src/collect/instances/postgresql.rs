@@ -1,17 +1,16 @@
-//! What a PostgreSQL server was asked for, from its command line and its files. Whoever may not read the files knows
-//! only the defaults, and says so.
+//! What a PostgreSQL server was asked for, from its command line and its files. If the files may not be read, the
+//! defaults are assumed, and a note says so.
 
-use std::io::Read;
 use std::path::Path;
 
 use crate::model::{Asked, HugePages, Product};
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
 use crate::read::postgresql_conf::Configuration;
-use crate::read::{Root, postmaster_opts, process};
-use crate::{Bytes, PageSize};
+use crate::read::{InstanceFiles, Root, postmaster_opts, process};
+use crate::{Bytes, PageSize, ReadError};
 
-/// The server's own files say this of it.
+/// What the server's own files show.
 #[derive(Clone, Debug)]
 pub struct Files {
     /// The data directory, as the server itself sees it.
@@ -28,12 +27,12 @@ pub struct Files {
     pub has_configuration: bool,
 }
 
-/// Looks at the files of the postmaster `pid`, below `its_root` where it is in a container.
-pub fn files(root: &Root, its_root: &Root, pid: i32, arguments: &[String], notes: &mut Notes) -> Files {
+/// Reads the files of the postmaster `pid`, which are `its_files`.
+pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[String], notes: &mut Notes) -> Files {
     let set = postmaster_opts::settings(arguments);
     let of_command_line =
         |name: &str| set.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value.clone());
-    // A postmaster works in its data directory; who may not see that takes what it was told.
+    // A postmaster works in its data directory. If that link may not be read, the command line tells the directory.
     let told = of_command_line("data_directory")
         .or_else(|| postmaster_opts::letter(arguments, 'D').map(str::to_owned))
         .filter(|path| path.starts_with('/'));
@@ -42,9 +41,8 @@ pub fn files(root: &Root, its_root: &Root, pid: i32, arguments: &[String], notes
         .filter(|path| path.starts_with('/'))
         .map(|path| Path::new(path).join("postgresql.conf"));
     let directory = process::link(root, pid, "cwd").ok().flatten().or(told);
-    let root = its_root;
     let in_directory = |file: &str| Some(Path::new(directory.as_deref()?).join(file));
-    let there = |file: &Path| root.exists(&file.to_string_lossy());
+    let there = |file: &Path| its_files.open(&file.to_string_lossy()).is_ok();
     let file = of_command_line("config_file")
         .map(Into::into)
         .or_else(|| of_configuration.filter(|file| there(file)))
@@ -53,7 +51,7 @@ pub fn files(root: &Root, its_root: &Root, pid: i32, arguments: &[String], notes
     let has_configuration = !can_see || file.as_deref().is_some_and(there);
     let mut configuration = Configuration::default();
     for file in [file, in_directory("postgresql.auto.conf")].into_iter().flatten() {
-        configuration.add(root, &file, notes);
+        configuration.add(its_files, &file, notes);
     }
     let value = |name: &str| of_command_line(name).or_else(|| configuration.get(name).map(str::to_owned));
     let asked = asked(value, notes);
@@ -68,13 +66,21 @@ pub fn files(root: &Root, its_root: &Root, pid: i32, arguments: &[String], notes
             asked.huge_pages
         ));
     }
-    let version = || Some(root.read(&in_directory("PG_VERSION")?.to_string_lossy()).ok()?.trim().to_owned());
     let max_connections = value("max_connections").and_then(|text| text.trim().parse().ok()).unwrap_or(100);
-    let identifier = || system_identifier(root, &in_directory("global/pg_control")?.to_string_lossy());
-    Files { version: version(), system_identifier: identifier(), asked, max_connections, has_configuration, directory }
+    let mut told = |file: &str, take: &dyn Fn(&str) -> Result<String, ReadError>| {
+        match take(&in_directory(file)?.to_string_lossy()) {
+            Ok(text) => Some(text),
+            // Who may not read the files has been told so.
+            Err(ReadError::Io { .. }) => None,
+            Err(error) => notes.keep(Err(error)),
+        }
+    };
+    let version = told("PG_VERSION", &|path| its_files.version(path));
+    let system_identifier = told("global/pg_control", &|path| system_identifier(its_files, path));
+    Files { version, system_identifier, asked, max_connections, has_configuration, directory }
 }
 
-/// What `value` says, which gives a setting as it is written; the server's defaults where it says nothing.
+/// The settings that `value` returns as they are written, and the server's defaults for those that it does not have.
 pub fn asked(value: impl Fn(&str) -> Option<String>, notes: &mut Notes) -> Asked {
     let mut understood = |name: &str, kind: &str, found: Option<bool>| {
         if found == Some(false) {
@@ -96,7 +102,7 @@ pub fn asked(value: impl Fn(&str) -> Option<String>, notes: &mut Notes) -> Asked
     }
 }
 
-/// A size as the server takes it: a number with `B`, `kB`, `MB`, `GB` or `TB`, or of units of `unit` bytes (guc.c).
+/// A size as the server parses it: a number with `B`, `kB`, `MB`, `GB` or `TB`, or in units of `unit` bytes (guc.c).
 fn memory(text: &str, unit: u64) -> Option<Bytes> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -112,7 +118,7 @@ fn memory(text: &str, unit: u64) -> Option<Bytes> {
     };
     match number.parse::<u64>() {
         Ok(number) => number.checked_mul(unit).map(Bytes),
-        // The server takes fractions too, and rounds them to its units.
+        // The server accepts fractions too, and rounds them to its units.
         Err(_) => {
             let (whole, fraction) = number.split_once('.')?;
             let digits = fraction.get(..fraction.len().min(9))?;
@@ -123,17 +129,18 @@ fn memory(text: &str, unit: u64) -> Option<Bytes> {
     }
 }
 
-/// Whether a mapping may be the main segment; of several the largest one is (sysv_shmem.c).
+/// Whether a mapping may be the main segment. If there are several, the largest one is (sysv_shmem.c).
 pub fn is_shared_memory(mapping: &Mapping) -> bool {
     const NAMES: [&str; 3] = ["/anon_hugepage", "/dev/zero", "/SYSV"];
     mapping.shared && NAMES.iter().any(|name| mapping.path.starts_with(name))
 }
 
 /// The first eight bytes of pg_control, in the byte order of the machine (pg_control.h).
-fn system_identifier(root: &Root, path: &str) -> Option<String> {
-    let mut bytes = [0; 8];
-    root.open(path).ok()?.read_exact(&mut bytes).ok()?;
-    Some(u64::from_ne_bytes(bytes).to_string())
+fn system_identifier(files: &InstanceFiles, path: &str) -> Result<String, ReadError> {
+    match files.read_first(path, 8)?.try_into() {
+        Ok(bytes) => Ok(u64::from_ne_bytes(bytes).to_string()),
+        Err(_) => Err(files.content(path, "it is too short")),
+    }
 }
 
 #[cfg(test)]

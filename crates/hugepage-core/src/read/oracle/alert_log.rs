@@ -1,12 +1,16 @@
-//! The last start in an alert log, whatever the log's length. It is searched from its end, a block at a time, for the
-//! line that begins a start; from there on so much is read as the longest start takes.
+//! The last start in an alert log of any length. The log is searched from its end, block by block, for the line that
+//! begins a start. From there on, as much is read as the longest start needs. Holes are skipped, and of what holds data the
+//! last 64 MB are searched.
 
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use memchr::memmem::{self, FinderRev};
+use rustix::fs::SeekFrom as SeekTo;
 
 use crate::ReadError;
-use crate::read::Root;
+use crate::read::InstanceFiles;
+use crate::read::instance_files::limit;
 use crate::read::oracle::startup_parser::{Parser, START};
 use crate::read::oracle::{LastStart, Timestamp, log_xml};
 
@@ -25,18 +29,56 @@ const MAX_LINE_BYTES: usize = 4 << 10;
 const MESSAGE: &[u8] = b"<msg time=";
 
 /// The last start in the log at `path`, which may be alert_SID.log or log.xml; `Ok(None)` if it has none.
-pub fn last_start(root: &Root, path: &str) -> Result<Option<LastStart>, ReadError> {
-    let mut file = root.open_regular(path)?;
-    last_start_in(&mut file).map_err(|source| root.error("read", path, source))
+pub fn last_start(files: &InstanceFiles, path: &str) -> Result<Option<LastStart>, ReadError> {
+    let mut file = files.open(path)?;
+    last_start_in(&mut file).map_err(|source| files.error("read", path, source))
 }
 
-/// The last start in a log. One that has lost the beginning of its last start is read from its own beginning.
-pub fn last_start_in(log: &mut (impl Read + Seek)) -> io::Result<Option<LastStart>> {
+/// A log that can be searched from its end.
+pub trait Log: Read + Seek {
+    /// The end of the last data before `end`, which may be `end` itself; 0 if there is none.
+    fn end_of_data(&mut self, end: u64) -> io::Result<u64> {
+        Ok(end)
+    }
+}
+
+impl Log for File {
+    /// By SEEK_DATA of lseek(2), which looks forward only, so this halves what may hold the last data.
+    fn end_of_data(&mut self, end: u64) -> io::Result<u64> {
+        if end == 0 || data_from(self, end - 1, end)?.is_some() {
+            return Ok(end);
+        }
+        let Some(mut last) = data_from(self, 0, end)? else { return Ok(0) };
+        let mut hole = end - 1;
+        while hole - last > 1 {
+            match data_from(self, last + (hole - last) / 2, end)? {
+                Some(later) => last = later,
+                None => hole = last + (hole - last) / 2,
+            }
+        }
+        Ok(last + 1)
+    }
+}
+
+/// The first data at or behind `from` and before `end`. A file system that knows no holes has data everywhere.
+fn data_from(file: &File, from: u64, end: u64) -> io::Result<Option<u64>> {
+    match rustix::fs::seek(file, SeekTo::Data(from)) {
+        Ok(data) => Ok(Some(data).filter(|data| *data < end)),
+        Err(rustix::io::Errno::NXIO) => Ok(None),
+        Err(rustix::io::Errno::INVAL) => Ok(Some(from).filter(|from| *from < end)),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+impl<T: AsRef<[u8]>> Log for io::Cursor<T> {}
+
+/// The last start in a log. A log without the beginning of its last start is read from its own beginning.
+pub fn last_start_in(log: &mut impl Log) -> io::Result<Option<LastStart>> {
     let from = find_last(log)?.map_or(0, |start| start.saturating_sub(BYTES_BEFORE_START as u64));
     let mut bytes = Vec::new();
     read_at(log, from, BYTES_BEFORE_START + MAX_START_BYTES, &mut bytes)?;
     let mut parser = Parser::default();
-    // A message holds its lines, so it begins before the first of them.
+    // A message contains its lines, so it begins before the first of them.
     match memmem::find(&bytes[..bytes.len().min(BYTES_BEFORE_START)], MESSAGE) {
         Some(message) => log_xml::feed(&bytes[message..], &mut parser),
         None => feed_lines(&bytes, from > 0, &mut parser),
@@ -44,7 +86,7 @@ pub fn last_start_in(log: &mut (impl Read + Seek)) -> io::Result<Option<LastStar
     Ok(parser.finish())
 }
 
-/// Gives the parser every line, but for the first if `within` one.
+/// Gives the parser every line; not the first one if the bytes begin `within` it.
 fn feed_lines(bytes: &[u8], within: bool, parser: &mut Parser) {
     for line in bytes.split_inclusive(|&byte| byte == b'\n').skip(usize::from(within)) {
         let ended = line.strip_suffix(b"\n");
@@ -57,14 +99,19 @@ fn feed_lines(bytes: &[u8], within: bool, parser: &mut Parser) {
     }
 }
 
-/// The offset of the last line of a log that begins a start, whatever the log's length; `Ok(None)` if it has none. The
+/// The offset of the last line of a log that begins a start, whatever the log's length; `Ok(None)` if what is searched has none. The
 /// phrase within another line does not count.
-pub fn find_last(log: &mut (impl Read + Seek)) -> io::Result<Option<u64>> {
+pub fn find_last(log: &mut impl Log) -> io::Result<Option<u64>> {
     let finder = FinderRev::new(START);
     let mut block = Vec::new();
+    let mut left = limit::ALERT_LOG;
     let mut upto = log.seek(SeekFrom::End(0))?;
-    while upto > 0 {
-        // With what comes before and behind a line that lies across the border of two blocks.
+    while left > 0 {
+        upto = log.end_of_data(upto)?;
+        if upto == 0 {
+            break;
+        }
+        // With the bytes before and after a line that crosses the border of two blocks.
         let from = upto.saturating_sub(BLOCK_BYTES as u64);
         let begin = from.saturating_sub(MAX_TIME_BYTES as u64);
         read_at(log, begin, MAX_TIME_BYTES + BLOCK_BYTES + START.len() - 1, &mut block)?;
@@ -76,13 +123,14 @@ pub fn find_last(log: &mut (impl Read + Seek)) -> io::Result<Option<u64>> {
             }
             rest = &rest[..at];
         }
+        left = left.saturating_sub(upto - from);
         upto = from;
     }
     Ok(None)
 }
 
-/// Whether nothing but a time stands in the last line (or, in XML, text) of what is `before` a place; `whole` if the log
-/// begins there.
+/// Whether only a time precedes a place in its line (or, in XML, its text). `before`: the bytes up to that place;
+/// `whole`: whether they begin where the log begins.
 fn begins_line(before: &[u8], whole: bool) -> bool {
     let line = match before.iter().rposition(|byte| matches!(byte, b'\n' | b'>')) {
         Some(at) => &before[at + 1..],
@@ -93,7 +141,7 @@ fn begins_line(before: &[u8], whole: bool) -> bool {
     line.trim().is_empty() || Timestamp::split(&line).is_some_and(|(_, rest)| rest.is_empty())
 }
 
-/// Reads `count` bytes at `from` in place of what was in `bytes`: fewer where the log ends, or was cut meanwhile.
+/// Reads `count` bytes at `from` and replaces what was in `bytes`; fewer where the log ends or was cut meanwhile.
 fn read_at(log: &mut (impl Read + Seek), from: u64, count: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
     log.seek(SeekFrom::Start(from))?;
     bytes.clear();

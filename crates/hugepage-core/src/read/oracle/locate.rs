@@ -1,46 +1,49 @@
-//! Where an instance keeps its alert log and its parameters. Nothing is searched at large: only the places where Oracle
-//! itself would look or write are, to a fixed depth.
+//! Where an instance keeps its alert log and its parameters. Only the directories where Oracle itself reads or writes
+//! are searched, to a fixed depth.
 
 use std::time::SystemTime;
 
 use crate::Notes;
-use crate::read::Root;
-use crate::read::oracle::{LastStart, OracleInstance, OracleKind, last_start, read_text};
+use crate::read::instance_files::limit;
+use crate::read::oracle::{LastStart, OracleInstance, OracleKind, last_start};
 use crate::read::root::if_there;
+use crate::read::{InstanceFiles, Root};
 
-/// So many databases of one diagnostic destination are read at most.
+/// The largest number of databases of one diagnostic destination that are read.
 const MAX_DATABASES: usize = 1000;
+/// The largest number of PMON's open files that are looked at.
+const MAX_OPEN_FILES: usize = 4096;
 
-/// What is known of an instance before its files are.
+/// What is known of an instance before its files are found.
 #[derive(Clone, Copy, Debug)]
 pub struct Search<'a> {
-    /// Whose files.
+    /// The instance.
     pub instance: &'a OracleInstance,
     /// Its ORACLE_HOME, from PMON's program or from oratab.
     pub home: Option<&'a str>,
     /// DIAGNOSTIC_DEST, if its parameters set it.
     pub diagnostic_dest: Option<&'a str>,
-    /// Its PMON, if it runs: the files that it has open tell the place best, but only to root.
-    pub pmon: Option<i32>,
+    /// The host and its PMON there, if it runs. The files that PMON has open show the place exactly, but only to root.
+    pub pmon: Option<(&'a Root, i32)>,
 }
 
 impl Search<'_> {
-    /// The alert log: the text if it is there, else log.xml; of several the one that was written to last. `None` if there
-    /// is none, or none that may be seen. A directory that can't be listed is a note.
-    pub fn alert_log(&self, root: &Root, notes: &mut Notes) -> Option<String> {
+    /// The alert log: the text if it exists, else log.xml. Of several, the one that was written last. `None` if there
+    /// is none or none is visible. A directory that cannot be listed is a note.
+    pub fn alert_log(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<String> {
         let sid = &self.instance.sid;
-        if let Some(log) = self.opened_home(root).and_then(|home| log_in(root, &home, sid)) {
+        if let Some(log) = self.opened_home().and_then(|home| log_in(files, &home, sid)) {
             return Some(log.1);
         }
         let mut destinations: Vec<_> = self.diagnostic_dest.map(str::to_owned).into_iter().collect();
         if let Some(home) = self.home {
-            destinations.extend(bases(root, home, notes));
+            destinations.extend(bases(files, home, notes));
             // Without ORACLE_BASE (Database Reference, DIAGNOSTIC_DEST).
             destinations.push(format!("{home}/log"));
         }
         let mut logs = Vec::new();
         for destination in destinations {
-            logs.extend(self.logs_below(root, &destination, notes));
+            logs.extend(self.logs_below(files, &destination, notes));
             if !logs.is_empty() {
                 break;
             }
@@ -48,35 +51,39 @@ impl Search<'_> {
         logs.into_iter().max().map(|(_, path)| path)
     }
 
-    /// The last start that its alert log has, and which log that is. Where somebody has cut or removed the text, log.xml
-    /// still has it. What can't be read is a note.
-    pub fn last_start(&self, root: &Root, notes: &mut Notes) -> Option<(String, LastStart)> {
-        let log = self.alert_log(root, notes)?;
-        let start = notes.keep(last_start(root, &log)).flatten();
+    /// The last start in its alert log, and the path of that log. If the text was cut or removed, log.xml still has the
+    /// start. What cannot be read is a note.
+    pub fn last_start(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<(String, LastStart)> {
+        let log = self.alert_log(files, notes)?;
+        let start = notes.keep(last_start(files, &log)).flatten();
         if start.as_ref().is_some_and(|start| start.mode.is_some()) {
             return Some((log, start?));
         }
         let other = log.rsplit_once("/trace/").map(|(home, _)| format!("{home}/alert/log.xml"));
-        let other = other.filter(|other| root.modified(other).is_some());
-        let complete = other.and_then(|other| Some((notes.keep(last_start(root, &other)).flatten()?, other)));
+        let other = other.filter(|other| files.modified(other).is_some());
+        let complete = other.and_then(|other| Some((notes.keep(last_start(files, &other)).flatten()?, other)));
         complete.map(|(start, log)| (log, start)).or_else(|| Some((log, start?)))
     }
 
-    /// The spfile or init.ora that a start without PFILE takes.
-    pub fn parameter_file(&self, root: &Root, notes: &mut Notes) -> Option<String> {
+    /// The spfile or init.ora that a start without PFILE reads.
+    pub fn parameter_file(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<String> {
         let (home, sid) = (self.home?, &self.instance.sid);
         let names = [format!("spfile{sid}.ora"), "spfile.ora".to_owned(), format!("init{sid}.ora")];
         // A read-only home keeps them in ORACLE_BASE (since 18c).
-        let directories = [home.to_owned()].into_iter().chain(bases(root, home, notes));
+        let directories = [home.to_owned()].into_iter().chain(bases(files, home, notes));
         let paths = directories.flat_map(|base| names.clone().map(|name| format!("{base}/dbs/{name}")));
-        paths.into_iter().find(|path| root.modified(path).is_some())
+        paths.into_iter().find(|path| files.modified(path).is_some())
     }
 
-    /// The ADR home of the files that PMON has open.
-    fn opened_home(&self, root: &Root) -> Option<String> {
-        let directory = format!("/proc/{}/fd", self.pmon?);
+    /// The ADR home by the files that PMON has open.
+    fn opened_home(&self) -> Option<String> {
+        let (root, pmon) = self.pmon?;
+        let directory = format!("/proc/{pmon}/fd");
         let names = root.list(&directory).ok()?;
-        names.iter().find_map(|name| self.home_in(&root.read_link(&format!("{directory}/{name}")).ok()?))
+        names
+            .iter()
+            .take(MAX_OPEN_FILES)
+            .find_map(|name| self.home_in(&root.read_link(&format!("{directory}/{name}")).ok()?))
     }
 
     /// `/u01/app/oracle/diag/rdbms/orcl/orcl1` in `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/orcl1_pmon_7.trc`.
@@ -88,28 +95,28 @@ impl Search<'_> {
         (path[sid..end] == self.instance.sid).then(|| path[..end].to_owned())
     }
 
-    /// The logs of the SID below one diagnostic destination, under whatever name its database has.
-    fn logs_below(&self, root: &Root, destination: &str, notes: &mut Notes) -> Vec<(SystemTime, String)> {
+    /// The logs of the SID below one diagnostic destination, for any database name.
+    fn logs_below(&self, files: &InstanceFiles, destination: &str, notes: &mut Notes) -> Vec<(SystemTime, String)> {
         let sid = &self.instance.sid;
         let directory = format!("{destination}/diag/{}", self.product());
-        let databases = notes.keep(if_there(root.list(&directory))).flatten().unwrap_or_default();
+        let databases = notes.keep(if_there(files.list(&directory))).flatten().unwrap_or_default();
         let databases = databases.iter().take(MAX_DATABASES).map(|name| format!("{directory}/{name}"));
-        let logs: Vec<_> = databases.filter_map(|database| log_in(root, &format!("{database}/{sid}"), sid)).collect();
+        let logs: Vec<_> = databases.filter_map(|database| log_in(files, &format!("{database}/{sid}"), sid)).collect();
         if !logs.is_empty() {
             return logs;
         }
-        // In a cluster oratab has the database's name, and the SID is that with the number of the instance.
+        // In a cluster oratab has the database's name; the SID is that name with the number of the instance.
         let database = format!("{directory}/{}", sid.to_lowercase());
-        let instances = if_there(root.list(&database)).ok().flatten().unwrap_or_default();
+        let instances = if_there(files.list(&database)).ok().flatten().unwrap_or_default();
         let numbered = |name: &&String| {
             let number = name.strip_prefix(sid.as_str()).map(|number| number.trim_start_matches('_'));
             number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
         };
         let instances = instances.iter().filter(numbered).take(MAX_DATABASES);
-        instances.filter_map(|sid| log_in(root, &format!("{database}/{sid}"), sid)).collect()
+        instances.filter_map(|sid| log_in(files, &format!("{database}/{sid}"), sid)).collect()
     }
 
-    /// What the directory of its kind is named in the ADR.
+    /// The name of its kind's directory in the ADR.
     fn product(&self) -> &'static str {
         match self.instance.kind {
             OracleKind::Database | OracleKind::ManagementDatabase => "rdbms",
@@ -120,17 +127,18 @@ impl Search<'_> {
     }
 }
 
-/// The alert log in an ADR home, and when it was last written to.
-fn log_in(root: &Root, home: &str, sid: &str) -> Option<(SystemTime, String)> {
+/// The alert log in an ADR home, and when it was last written.
+fn log_in(files: &InstanceFiles, home: &str, sid: &str) -> Option<(SystemTime, String)> {
     let paths = [format!("{home}/trace/alert_{sid}.log"), format!("{home}/alert/log.xml")];
-    paths.into_iter().find_map(|path| Some((root.modified(&path)?, path)))
+    paths.into_iter().find_map(|path| Some((files.modified(&path)?, path)))
 }
 
-/// What ORACLE_BASE may be for this ORACLE_HOME, the likeliest first: what the installer wrote down (orabasetab), the
-/// directory above `product`, and for Grid Infrastructure's home beside the base what stands there with a `diag`.
-pub fn bases(root: &Root, home: &str, notes: &mut Notes) -> Vec<String> {
+/// Candidates for ORACLE_BASE of this ORACLE_HOME, the most likely first: the installer's record (orabasetab), the
+/// directory above `product`, and for a Grid Infrastructure home the directories beside it that have a `diag`.
+pub fn bases(files: &InstanceFiles, home: &str, notes: &mut Notes) -> Vec<String> {
     let mut bases = Vec::new();
-    let table = notes.keep(if_there(read_text(root, &format!("{home}/install/orabasetab")))).flatten();
+    let table = files.read_text(&format!("{home}/install/orabasetab"), limit::CONFIGURATION);
+    let table = notes.keep(if_there(table)).flatten();
     for line in table.unwrap_or_default().lines().filter(|line| !line.starts_with('#')) {
         if let Some(base) = line.strip_prefix(home).and_then(|rest| rest.strip_prefix(':')?.split(':').next()) {
             bases.push(base.to_owned());
@@ -139,9 +147,9 @@ pub fn bases(root: &Root, home: &str, notes: &mut Notes) -> Vec<String> {
     if let Some((base, _)) = home.rsplit_once("/product/") {
         bases.push(base.to_owned());
     } else if let Some((above, _)) = home.rsplit_once('/').and_then(|(above, _)| above.rsplit_once('/')) {
-        let names = root.list(above).unwrap_or_default();
+        let names = files.list(above).unwrap_or_default();
         let beside = names.iter().take(MAX_DATABASES).map(|name| format!("{above}/{name}"));
-        bases.extend(beside.filter(|base| root.exists(&format!("{base}/diag"))));
+        bases.extend(beside.filter(|base| files.exists(&format!("{base}/diag"))));
     }
     bases.retain(|base| base.starts_with('/'));
     let mut seen = Vec::new();

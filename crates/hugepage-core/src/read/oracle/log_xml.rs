@@ -1,5 +1,5 @@
 //! log.xml of the Automatic Diagnostic Repository: the alert log's messages, each an element `msg` with its time and a
-//! `txt`. The file has no root element, is written to while it is read, and is cut where its rotation falls.
+//! `txt`. The file has no root element, may grow while it is read, and may be cut anywhere by its rotation.
 
 use memchr::memmem;
 use quick_xml::Reader;

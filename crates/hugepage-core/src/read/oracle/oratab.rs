@@ -2,12 +2,12 @@
 //!
 //! In a cluster the name is the database's and not the instance's: there `orcl` runs as the SID `orcl1`.
 
-use crate::Notes;
-use crate::read::Root;
-use crate::read::oracle::read_text;
+use crate::read::instance_files::limit;
 use crate::read::root::if_there;
+use crate::read::{InstanceFiles, Root};
+use crate::{Notes, ReadError};
 
-/// Where it is on Linux, and where it is on other systems, from which some are copied.
+/// Its place on Linux, and its place on other systems, from which some hosts copied it.
 const PLACES: [&str; 2] = ["/etc/oratab", "/var/opt/oracle/oratab"];
 
 /// One line.
@@ -21,8 +21,8 @@ pub struct OratabEntry {
     pub starts_at_boot: bool,
 }
 
-/// Takes the text. Comments, `*` (which stands for no instance), and lines that make no sense are passed over; of
-/// several lines with one name the first counts, as it does for dbstart and oraenv.
+/// Parses the text. Comments, `*` (which names no instance) and invalid lines are skipped. Of several lines with one
+/// name the first counts, as for dbstart and oraenv.
 pub fn parse(text: &str) -> Vec<OratabEntry> {
     let mut entries: Vec<OratabEntry> = Vec::new();
     for entry in text.lines().filter_map(parse_line) {
@@ -47,16 +47,21 @@ fn parse_line(line: &str) -> Option<OratabEntry> {
     })
 }
 
-/// Every entry on this host; none where there is no oratab. One that can't be read is a note.
+/// Every entry on this host; none where there is no oratab. An oratab that cannot be read is a note.
 pub fn read(root: &Root, notes: &mut Notes) -> Vec<OratabEntry> {
     let mut text = String::new();
     for place in PLACES {
-        if let Some(found) = notes.keep(if_there(read_text(root, place))).flatten() {
+        if let Some(found) = notes.keep(if_there(text_of(root, place))).flatten() {
             text.push_str(&found);
             text.push('\n');
         }
     }
     parse(&text)
+}
+
+/// Oracle's owner may write it, so it is read as that user could.
+fn text_of(root: &Root, place: &str) -> Result<String, ReadError> {
+    InstanceFiles::of_owner(root, place).read_text(place, limit::CONFIGURATION)
 }
 
 #[cfg(test)]

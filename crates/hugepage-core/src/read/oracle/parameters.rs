@@ -1,18 +1,19 @@
-//! Initialisation parameters: from an init.ora, from an spfile, or as an alert log lists them. The few that decide on
-//! memory are asked for by name; whether a value is valid is for Oracle to say.
+//! Initialisation parameters: from an init.ora, from an spfile, or as an alert log lists them. The few that affect
+//! memory are read by name. Oracle decides whether a value is valid.
 
-use crate::read::Root;
-use crate::read::oracle::{read_bytes, size, spfile};
+use crate::read::InstanceFiles;
+use crate::read::instance_files::limit;
+use crate::read::oracle::{size, spfile};
 use crate::{Bytes, Notes};
 
-/// As deep as an IFILE may name another one (Database Reference, IFILE).
+/// The depth to which an IFILE may name another one (Database Reference, IFILE).
 const MAX_INCLUDE_DEPTH: usize = 3;
-/// So many files are read at most.
+/// The largest number of files that are read.
 const MAX_FILES: usize = 64;
-/// Oracle has about 500 parameters, and about 5000 with the hidden ones.
+/// The largest number of parameters that are kept. Oracle has about 500, and about 5000 with the hidden ones.
 const MAX_PARAMETERS: usize = 10_000;
 
-/// Parameters that were set, the rest having Oracle's defaults.
+/// Parameters that were set; all others have Oracle's defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters(Vec<Parameter>);
 
@@ -28,26 +29,26 @@ struct Parameter {
 
 impl Parameters {
     /// The parameters of the instance `sid` in the init.ora or spfile at `path`, with the files that it names (IFILE,
-    /// and SPFILE unless that is in ASM). What can't be read is a note.
-    pub fn read(root: &Root, path: &str, sid: &str, notes: &mut Notes) -> Self {
+    /// and SPFILE unless that is in ASM). What cannot be read is a note.
+    pub fn read(files: &InstanceFiles, path: &str, sid: &str, notes: &mut Notes) -> Self {
         let mut all = Self::default();
-        all.add_file(root, path, &mut Vec::new(), 0, notes);
+        all.add_file(files, path, &mut Vec::new(), 0, notes);
         all.of_instance(sid)
     }
 
-    /// Takes the text of an init.ora, for the instance `sid`.
+    /// Parses the text of an init.ora, for the instance `sid`.
     pub fn parse(text: &str, sid: &str) -> Self {
         let mut all = Self::default();
         all.add_text(text);
         all.of_instance(sid)
     }
 
-    /// Takes the bytes of an init.ora or an spfile, for the instance `sid`.
+    /// Parses the bytes of an init.ora or an spfile, for the instance `sid`.
     pub fn parse_bytes(bytes: &[u8], sid: &str) -> Self {
         Self::parse(&text_of(bytes), sid)
     }
 
-    /// The value that counts.
+    /// The effective value.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().rev().find(|parameter| parameter.name == name).map(|parameter| parameter.value.as_str())
     }
@@ -66,13 +67,13 @@ impl Parameters {
         }
     }
 
-    /// Whether Automatic Memory Management makes the SGA out of files in /dev/shm, which rules out huge pages.
+    /// Whether Automatic Memory Management puts the SGA into files of /dev/shm, which rules out huge pages.
     pub fn is_automatic_memory(&self) -> bool {
         ["memory_target", "memory_max_target"].into_iter().any(|name| self.size(name).is_some_and(|size| size.0 > 0))
     }
 
-    /// The size that shared memory is made for at a start: SGA_MAX_SIZE, or SGA_TARGET if that is larger. `None` if
-    /// neither is set, and then the sizes of the pools make it up.
+    /// The size of shared memory at a start: SGA_MAX_SIZE, or SGA_TARGET if that is larger. `None` if neither is set;
+    /// then the sizes of the pools add up to it.
     pub fn sga_max_size(&self) -> Option<Bytes> {
         self.size("sga_max_size").max(self.size("sga_target")).filter(|size| size.0 > 0)
     }
@@ -82,7 +83,7 @@ impl Parameters {
         self.0.is_empty()
     }
 
-    /// Adds a line of an alert log's list; false if it is none.
+    /// Adds a line of an alert log's list; false if the line is something else.
     pub(super) fn add_line(&mut self, line: &str) -> bool {
         match assignment(line) {
             Some((name, value)) if is_name(name) => {
@@ -109,30 +110,30 @@ impl Parameters {
         }
     }
 
-    /// Adds a file with those that it names, none twice: `read` are the ones so far.
-    fn add_file(&mut self, root: &Root, path: &str, read: &mut Vec<String>, depth: usize, notes: &mut Notes) {
+    /// Adds a file and the files that it names, each once. `read`: the files so far.
+    fn add_file(&mut self, files: &InstanceFiles, path: &str, read: &mut Vec<String>, depth: usize, notes: &mut Notes) {
         if read.len() >= MAX_FILES || read.iter().any(|known| known == path) {
             return;
         }
         read.push(path.to_owned());
-        let Some(bytes) = notes.keep(read_bytes(root, path)) else { return };
+        let Some(bytes) = notes.keep(files.read(path, limit::CONFIGURATION)) else { return };
         let before = self.0.len();
         self.add_text(&text_of(&bytes));
         if depth >= MAX_INCLUDE_DEPTH {
             return;
         }
         let named = |parameter: &&Parameter| matches!(parameter.name.as_str(), "ifile" | "spfile");
-        let files: Vec<_> = self.0[before..].iter().filter(named).map(|found| found.value.clone()).collect();
-        for file in files {
+        let named: Vec<_> = self.0[before..].iter().filter(named).map(|found| found.value.clone()).collect();
+        for file in named {
             if file.starts_with('/') {
-                self.add_file(root, &file, read, depth + 1, notes);
+                self.add_file(files, &file, read, depth + 1, notes);
             } else if file.starts_with('+') {
                 notes.add(format!("the parameter file \"{file}\" is in ASM, where it could not be read"));
             }
         }
     }
 
-    /// What is for this instance, its own after what is for all, so that it counts.
+    /// The parameters for this instance. Its own come after those for all instances, so that they override them.
     fn of_instance(self, sid: &str) -> Self {
         let (own, others): (Vec<_>, Vec<_>) = self.0.into_iter().partition(|parameter| parameter.sid == sid);
         let for_all = others.into_iter().filter(|parameter| matches!(parameter.sid.as_str(), "" | "*"));
@@ -156,7 +157,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 128 && name.bytes().all(in_name)
 }
 
-/// The line up to a `#` that stands outside of quotes.
+/// The line up to a `#` outside of quotes.
 fn without_comment(line: &str) -> &str {
     let mut quote = None;
     let end = line.char_indices().find(|&(_, c)| {

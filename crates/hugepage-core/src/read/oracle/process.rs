@@ -1,5 +1,5 @@
-//! Which Oracle instance a process belongs to, from its command line, which Oracle's processes use for their title and
-//! which everybody may read. (`comm` would be cut after 15 bytes.)
+//! The Oracle instance of a process, from its command line. Oracle's processes use it as their title, and every user
+//! may read it. (`comm` would be cut after 15 bytes.)
 
 use crate::ReadError;
 use crate::read::Root;
@@ -21,7 +21,7 @@ pub enum OracleKind {
 }
 
 impl OracleKind {
-    /// What the names of its background processes begin with.
+    /// The prefixes of the names of its background processes.
     const PREFIXES: [(&str, Self); 5] = [
         ("ora", Self::Database),
         ("asm", Self::Asm),
@@ -30,7 +30,7 @@ impl OracleKind {
         ("ios", Self::IoServer),
     ];
 
-    /// The kind that the first character of the SID stands for: those of Grid Infrastructure are reserved.
+    /// The kind by the first characters of the SID: those of Grid Infrastructure are reserved.
     fn of_sid(sid: &str) -> Self {
         match sid {
             _ if sid.starts_with("+ASM") => Self::Asm,
@@ -54,13 +54,13 @@ pub struct OracleInstance {
 /// A process of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OracleProcess {
-    /// Whose it is.
+    /// Its instance.
     pub instance: OracleInstance,
-    /// What it does there.
+    /// Its role there.
     pub role: OracleRole,
 }
 
-/// What a process does in its instance.
+/// The role of a process in its instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OracleRole {
     /// PMON: the one that every running instance has exactly once.
@@ -72,12 +72,12 @@ pub enum OracleRole {
 }
 
 impl OracleProcess {
-    /// Takes the content of /proc/PID/cmdline, words separated by NUL or, in a title, by spaces. `None` for whatever is
-    /// not Oracle's. Anybody may call a process so: that it runs `bin/oracle` is for /proc/PID/exe to say ([`home_of`]).
+    /// Parses the content of /proc/PID/cmdline, words separated by NUL or, in a title, by spaces. `None` for other
+    /// programs. Any process can have such a title: check with /proc/PID/exe that it runs `bin/oracle` ([`home_of`]).
     pub fn parse(cmdline: &str) -> Option<Self> {
         let (name, rest) = cmdline.split_once(['\0', ' ']).unwrap_or((cmdline, ""));
         if let Some(sid) = name.strip_prefix("oracle") {
-            // Without its bracket this is any program whose name begins so.
+            // Without the bracket it is another program whose name begins so.
             return rest.starts_with('(').then(|| server(sid)).flatten();
         }
         let (prefix, rest) = name.split_once('_')?;
@@ -88,14 +88,14 @@ impl OracleProcess {
         known.then(|| Self { instance: OracleInstance { kind, sid: sid.to_owned() }, role })
     }
 
-    /// The process `pid`; `Ok(None)` if it is not Oracle's, or not there (any more).
+    /// The process `pid`; `Ok(None)` if it is not Oracle's, or does not exist (any more).
     pub fn read(root: &Root, pid: i32) -> Result<Option<Self>, ReadError> {
         Ok(unless_gone(root.read_short(&format!("/proc/{pid}/cmdline"), Self::parse))?.flatten())
     }
 }
 
-/// `oracleSID`, and what later releases put around the SID: `oracle_4711_SID` with the process id, `oracle+ASM1_asmb_SID`
-/// for a database's connection to ASM.
+/// `oracleSID`, also in the forms of later releases: `oracle_4711_SID` with the process id, `oracle+ASM1_asmb_SID` for
+/// a database's connection to ASM.
 fn server(name: &str) -> Option<OracleProcess> {
     let sid = match name.strip_prefix('_').and_then(|numbered| numbered.split_once('_')) {
         Some((number, sid)) if number.bytes().all(|byte| byte.is_ascii_digit()) => sid,
@@ -106,15 +106,15 @@ fn server(name: &str) -> Option<OracleProcess> {
     is_sid(sid).then(|| OracleProcess { instance: instance(), role: OracleRole::Server })
 }
 
-/// Letters and digits, `_`, `$` and `#`, behind `+` or `-` for Grid Infrastructure's own.
+/// Letters, digits, `_`, `$` and `#`, after `+` or `-` for Grid Infrastructure's own.
 fn is_sid(text: &str) -> bool {
     let text = text.strip_prefix(['+', '-']).unwrap_or(text);
     let in_sid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#');
     !text.is_empty() && text.len() <= 64 && text.bytes().all(in_sid)
 }
 
-/// ORACLE_HOME from the target of /proc/PID/exe: what stands before `/bin/oracle`. `None` for another program. A
-/// patched-over binary (` (deleted)`) counts.
+/// ORACLE_HOME from the target of /proc/PID/exe: the part before `/bin/oracle`. `None` for another program. A binary
+/// that was replaced by a patch (` (deleted)`) counts.
 pub fn home_of(exe: &str) -> Option<&str> {
     exe.strip_suffix(" (deleted)").unwrap_or(exe).strip_suffix("/bin/oracle").filter(|home| home.starts_with('/'))
 }

@@ -1,16 +1,16 @@
-//! What a block says in sentences, which Oracle wraps where it likes: they are searched in one text, without regard to
-//! upper and lower case.
+//! The facts that a block has in sentences. Oracle wraps them anywhere, so they are searched in one text, ignoring
+//! case.
 
 use crate::read::oracle::size;
 use crate::read::oracle::startup::{LastStart, LoggedRecommendation};
 use crate::read::rlimit::Rlimit;
 use crate::{Bytes, PageSize, Pages};
 
-/// Adds what the text of a block says, whose lines are joined by single spaces.
+/// Adds what the text of a block says. Its lines are joined by single spaces.
 pub fn add(text: &str, start: &mut LastStart) {
     let text = text.to_ascii_lowercase();
     let behind = |marker: &str| text.split_once(marker).map(|(_, rest)| rest);
-    // "at least" and "atleast" are both Oracle's.
+    // Oracle writes both "at least" and "atleast".
     let at_least = |marker: &str| behind(marker)?.trim_start().strip_prefix("at")?.trim_start().strip_prefix("least");
     start.memlock = behind("per process system memlock (soft) limit = ").and_then(|limit| match limit {
         _ if limit.starts_with("unlimited") => Some(Rlimit::Unlimited),

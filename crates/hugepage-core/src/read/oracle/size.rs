@@ -2,8 +2,8 @@
 
 use crate::Bytes;
 
-/// Takes `64K`, `1538M`, `20GB`, `100 GB`, `2097152`; the text may go on behind the unit (`2048 KB Large Pages`). `None`
-/// if it does not begin with a number, or if 64 bits don't hold the size.
+/// Parses `64K`, `1538M`, `20GB`, `100 GB`, `2097152`; text after the unit is ignored (`2048 KB Large Pages`). `None`
+/// if it does not begin with a number, or if the size exceeds 64 bits.
 pub fn parse(text: &str) -> Option<Bytes> {
     let text = text.trim_start();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();

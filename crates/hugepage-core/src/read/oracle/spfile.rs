@@ -1,5 +1,5 @@
-//! A server parameter file: the lines of an init.ora in blocks of 512 bytes, each with a header of its own. Oracle does
-//! not document the format, so whatever does not look like it is searched for text all the same.
+//! A server parameter file: the lines of an init.ora in blocks of 512 bytes, each with its own header. Oracle does not
+//! document the format, so a file without that header is searched for text all the same.
 
 const BLOCK: usize = 512;
 /// The header: these two bytes and two zeros, the number of the block, a checksum.
@@ -11,7 +11,7 @@ pub fn is_spfile(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC) || bytes.iter().take(BLOCK).any(|&byte| byte == 0)
 }
 
-/// The text, without the seams of the blocks, where a line just goes on.
+/// The text without the headers of the blocks. A line may continue in the next block.
 pub fn text(bytes: &[u8]) -> String {
     let blocks = bytes.chunks(BLOCK).map(|block| match block.starts_with(MAGIC) {
         true => block.get(HEADER..).unwrap_or_default(),

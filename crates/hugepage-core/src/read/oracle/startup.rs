@@ -1,25 +1,26 @@
-//! What an alert log says of one start of an instance.
+//! What an alert log shows of one start of an instance.
 
 use crate::read::oracle::{Parameters, Timestamp};
 use crate::read::rlimit::Rlimit;
 use crate::{Bytes, PageSize, Pages};
 
-/// The last start in a log: what stands between `Starting ORACLE instance (` and PMON's own start. Whether the instance
-/// that runs now is the one that was started then is for [`LastStart::is_of`] to say.
+/// The last start in a log: the lines from `Starting ORACLE instance (` to PMON's start. [`LastStart::is_of`] tells
+/// whether it is the start of the instance that runs now.
 ///
-/// Sizes that Oracle rounds down for display (`28 GB` for 14,497 pages) are as it shows them. A field that the log does
-/// not have is `None`.
+/// Sizes that Oracle rounds down (`28 GB` for 14,497 pages) are as printed. A field that the log does not have is
+/// `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LastStart {
-    /// The time before the line, `None` in a log that has lost its beginning.
+    /// The time before the line; `None` in a log without its beginning.
     pub at: Option<Timestamp>,
     /// `normal`, `restrict`, `force`...
     pub mode: Option<String>,
     /// `(OS id: 14753)` (since 12.1): the process that started it, which is not PMON.
     pub os_pid: Option<i32>,
-    /// `PMON started with pid=2, OS id=4352`, in the PID namespace of the instance. `None` if it came not so far.
+    /// `PMON started with pid=2, OS id=4352`, in the PID namespace of the instance. `None` if the start did not get so
+    /// far.
     pub pmon: Option<i32>,
-    /// `11.2.0.4.0`, and where the log has it the one with the release update (`19.24.0.0.0`).
+    /// `11.2.0.4.0`; where the log has it, with the release update (`19.24.0.0.0`).
     pub version: Option<String>,
     /// ORACLE_HOME.
     pub home: Option<String>,
@@ -39,13 +40,13 @@ pub struct LastStart {
     pub page_sizes: Vec<PageRow>,
     /// `Domain name:` (23ai): the control group, cut by Oracle.
     pub domain: Option<String>,
-    /// `Total Shared Global Region size is`, `Total System Global Area size is`: said only where pages were missing.
+    /// `Total Shared Global Region size is`, `Total System Global Area size is`: printed only where pages were missing.
     pub sga: Option<Bytes>,
     /// What `RECOMMENDATION` or `ACTION` asks for.
     pub recommendation: LoggedRecommendation,
     /// The warning that /dev/shm is too small for MEMORY_TARGET (ORA-00845).
     pub dev_shm: Option<DevShm>,
-    /// The size of the segment that shmget(2) refused, where the log tells (ORA-27102, ORA-27125).
+    /// The size of the segment that shmget(2) refused, where the log shows it (ORA-27102, ORA-27125).
     pub refused_segment: Option<Bytes>,
     /// Errors while starting, one line each: `ORA-27137: unable to allocate Large Pages ...`, `use_large_pages = FALSE
     /// is not a supported setting for database on Exadata`. A start that went well has none.
@@ -65,7 +66,7 @@ pub struct LargePages {
     pub unused: Option<Pages>,
     /// `Large Pages configured system wide`.
     pub configured: Option<Pages>,
-    /// `alloc incr`: the granule, in steps of which segments were made.
+    /// `alloc incr`: the granule, the unit of the segments' sizes.
     pub increment: Option<Bytes>,
     /// `Large Page size`.
     pub page_size: Option<PageSize>,
@@ -76,11 +77,11 @@ pub struct LargePages {
 pub struct PageRow {
     /// PAGESIZE.
     pub page_size: PageSize,
-    /// AVAILABLE_PAGES, `None` for base pages, where the word `Configured` stands.
+    /// AVAILABLE_PAGES; `None` for base pages, which have the word `Configured`.
     pub available: Option<Pages>,
     /// Whether it is the row of base pages.
     pub is_base: bool,
-    /// EXPECTED_PAGES: what Oracle wanted of this size.
+    /// EXPECTED_PAGES: what Oracle expected of this size.
     pub expected: Option<Pages>,
     /// ALLOCATED_PAGES: what it got.
     pub allocated: Option<Pages>,
@@ -91,9 +92,9 @@ pub struct PageRow {
 /// What Oracle itself advises for the next start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoggedRecommendation {
-    /// So many more pages must be unused.
+    /// This many more pages must be unused.
     pub more_pages: Option<Pages>,
-    /// So many pages must be unused in all (11.2 with ONLY, where the start failed).
+    /// This many pages must be unused in total (11.2 with ONLY, where the start failed).
     pub unused_pages: Option<Pages>,
     /// The limit on locked memory must be at least this.
     pub memlock: Option<Bytes>,
@@ -108,7 +109,7 @@ pub struct DevShm {
     pub available: Option<Bytes>,
 }
 
-/// Where the log says that the SGA landed.
+/// Where the SGA landed according to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoggedLanding {
     /// All of it in huge pages.
@@ -120,7 +121,7 @@ pub enum LoggedLanding {
 }
 
 impl LastStart {
-    /// Where the SGA landed at that start; `None` if the log does not say, as before 11.2.0.2.
+    /// Where the SGA landed at that start; `None` if the log does not show it, as before 11.2.0.2.
     pub fn landed(&self) -> Option<LoggedLanding> {
         let all = match &self.large_pages {
             Some(pages) if self.page_sizes.is_empty() => {
@@ -136,14 +137,14 @@ impl LastStart {
                 if huge.iter().all(|(allocated, _)| *allocated == Pages(0)) {
                     return Some(LoggedLanding::Nothing);
                 }
-                // Of base pages a few are taken even then.
+                // A few base pages are used even then.
                 huge.iter().all(|(allocated, expected)| allocated >= expected)
             }
         };
         Some(if all { LoggedLanding::All } else { LoggedLanding::Mixed })
     }
 
-    /// The huge pages that Oracle wanted at that start, by their size. Empty if the log does not tell.
+    /// The huge pages that Oracle expected at that start, by their size. Empty if the log does not show them.
     pub fn expected(&self) -> Vec<(PageSize, Pages)> {
         if !self.page_sizes.is_empty() {
             let huge = self.page_sizes.iter().filter(|row| !row.is_base);
@@ -163,16 +164,16 @@ impl LastStart {
         expected().into_iter().collect()
     }
 
-    /// Whether the instance whose PMON is `pmon`, started at `started` (seconds since 1970 UTC), is the one that was
-    /// started here: `None` if that can't be told.
+    /// Whether this is the start of the instance whose PMON is `pmon`, started at `started` (seconds since 1970 UTC):
+    /// `None` if that could not be determined.
     ///
-    /// PMON comes seconds after the line, minutes if a large SGA is prepared first. A log without UTC offset fits every
-    /// zone, so it takes PMON's process id as well, which is another one inside of a container.
+    /// PMON starts seconds after the line, or minutes if a large SGA is prepared first. A log without UTC offset fits
+    /// every time zone, so PMON's process id is compared too; inside a container it differs.
     pub fn is_of(&self, pmon: i32, started: i64) -> Option<bool> {
-        /// How long a start may take, and how much clocks may differ, in seconds.
+        /// How long a start may take, and by how much clocks may differ.
         const MAX_START_SECONDS: i64 = 3600;
         const MAX_CLOCK_SKEW_SECONDS: i64 = 120;
-        /// No zone is farther from UTC.
+        /// The largest offset of a time zone from UTC.
         const MAX_UTC_OFFSET_SECONDS: i64 = 14 * 3600;
         let at = self.at.as_ref()?;
         if let Some(unix) = at.unix() {

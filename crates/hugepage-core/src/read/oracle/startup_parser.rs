@@ -1,5 +1,5 @@
-//! Line by line from an alert log to a [`LastStart`]. What every release prints is looked for at once, because logs are
-//! kept over upgrades; a line that nobody knows is passed over.
+//! Parses an alert log line by line into a [`LastStart`]. The lines of all releases are recognised at once, because
+//! logs are kept over upgrades. Unknown lines are skipped.
 
 use std::mem;
 
@@ -9,25 +9,25 @@ use crate::read::oracle::startup::{DevShm, LargePages, LastStart, LoggedRecommen
 use crate::read::oracle::{Timestamp, size};
 use crate::{PageSize, Pages};
 
-/// What a line that starts an instance begins with.
+/// The beginning of a line that starts an instance.
 pub const START: &str = "Starting ORACLE instance (";
-/// Oracle wraps its sentences, so they are searched in one text of this many bytes at most.
+/// Oracle wraps its sentences, so they are searched in one text of at most this many bytes.
 const MAX_TEXT_BYTES: usize = 16 << 10;
-/// So many errors of a start are kept.
+/// The largest number of errors of a start that are kept.
 const MAX_ERRORS: usize = 16;
 
-/// What the lines so far have said.
+/// What the lines so far have shown.
 #[derive(Default)]
 pub struct Parser {
     start: LastStart,
-    /// The last time that stood before a line.
+    /// The last time before a line.
     now: Option<Timestamp>,
     /// The lines of this block, as one line in lower case.
     text: String,
     section: Section,
 }
 
-/// What the lines at hand belong to.
+/// The section that the current lines belong to.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Section {
     #[default]
@@ -38,12 +38,12 @@ enum Section {
     Parameters,
     /// The lines after a bare `ERROR:`.
     Error,
-    /// The instance runs: nothing counts until the next start.
+    /// The instance runs: lines are ignored until the next start.
     Over,
 }
 
 impl Parser {
-    /// A message of log.xml, which has its time for itself.
+    /// The time of a message of log.xml, which is an attribute.
     pub fn at(&mut self, time: &str) {
         self.now = Timestamp::split(time).map(|(time, _)| time).or(self.now.take());
     }
@@ -62,7 +62,7 @@ impl Parser {
         }
     }
 
-    /// A line that the log ends in: its numbers may be cut, so only the fact of a start counts.
+    /// The last line of a log without its end: its numbers may be cut, so only the fact of a start counts.
     pub fn cut_line(&mut self, line: &str) {
         let line = line.trim();
         let content = Timestamp::split(line).map_or(line, |(_, rest)| rest);
@@ -71,10 +71,10 @@ impl Parser {
         }
     }
 
-    /// What came out; `None` if the lines have nothing about a start.
+    /// The result; `None` if the lines show nothing of a start.
     pub fn finish(mut self) -> Option<LastStart> {
         if self.section == Section::Table && self.start.page_sizes.iter().all(|row| row.is_base) {
-            // The log ends in the table: nothing says that only base pages were used.
+            // The log ends in the table, so it does not show whether only base pages were used.
             self.start.page_sizes.clear();
         }
         sentences::add(&mem::take(&mut self.text), &mut self.start);
@@ -158,7 +158,7 @@ impl Parser {
         true
     }
 
-    /// What stands behind `ERROR:`, there or on the next line; true if the line was part of it.
+    /// The text after `ERROR:`, on the same or on the next line; true if the line belonged to it.
     fn error(&mut self, message: &str) -> bool {
         const MEMORY: [&str; 4] = ["large_pages", "large pages", "system pages", "shared global"];
         if let (Some(continued), Some(last)) = (message.strip_prefix(':'), self.start.errors.last_mut()) {
@@ -213,7 +213,7 @@ impl Parser {
         }
     }
 
-    /// Which software with which files.
+    /// The release and its files.
     fn identity(&mut self, line: &str) {
         let version = || {
             let behind = |marker| line.split_once(marker).map(|(_, rest)| rest);
@@ -234,7 +234,7 @@ impl Parser {
         }
     }
 
-    /// Errors that keep an instance from its memory.
+    /// Errors that prevent an instance from getting its memory.
     fn refusal(&mut self, line: &str) {
         let code = line.strip_prefix("ORA-").and_then(number::<u32>);
         // SGA_TARGET and MEMORY_TARGET that don't fit, shared pool too small, and the operating system's refusals of

@@ -7,7 +7,7 @@ pub struct Timestamp {
     pub text: String,
     /// Seconds from 1970-01-01 00:00 to this time of day in the log's own time zone.
     pub local: i64,
-    /// The zone's offset from UTC in seconds, east positive; `None` up to 12.1, which does not say it.
+    /// The zone's offset from UTC in seconds, east positive; `None` up to 12.1, which does not print it.
     pub offset: Option<i64>,
 }
 
@@ -17,8 +17,8 @@ impl Timestamp {
         Some(self.local - self.offset?)
     }
 
-    /// Takes `Wed Aug 12 09:26:27 2015` (up to 12.1) or `2018-07-30T15:21:00.796201-05:00` (since 12.2, and
-    /// `2018-07-30 15:21:00.796 -05:00` as adrci prints it), and gives what stands behind it as well.
+    /// Parses `Wed Aug 12 09:26:27 2015` (up to 12.1) or `2018-07-30T15:21:00.796201-05:00` (since 12.2, and
+    /// `2018-07-30 15:21:00.796 -05:00` as adrci prints it), and returns the text after it as well.
     pub fn split(line: &str) -> Option<(Self, &str)> {
         let line = line.trim();
         let (local, offset, rest) = weekday_form(line).or_else(|| iso_form(line))?;
@@ -42,7 +42,7 @@ fn weekday_form(line: &str) -> Option<(i64, Option<i64>, &str)> {
     let day = word().parse().ok()?;
     let seconds = time_of_day(word())?;
     let year = word();
-    // A log of a server with another locale names its zone before the year.
+    // The log of a server with another locale has its zone before the year.
     let year = if year.bytes().all(|byte| byte.is_ascii_digit()) { year } else { word() };
     let days = days_since_1970(year.parse().ok()?, u32::try_from(month).ok()?, day)?;
     Some((days * 86400 + seconds, None, rest))

@@ -1,5 +1,5 @@
-//! The same pool after the next boot: the line in sysctl.d, or in tmpfiles.d for sizes that sysctl does not know, and
-//! whether anything else overrides it.
+//! Sets the pool for the next boot, in sysctl.d, or in tmpfiles.d for sizes that sysctl cannot set, and finds settings
+//! that override it.
 
 use std::path::Path;
 
@@ -12,24 +12,23 @@ use hugepage_core::{PageSize, Pages};
 
 use crate::atomic_file;
 
-/// systemd-tmpfiles-setup.service writes what it says, early at boot (tmpfiles.d(5)).
+/// Applied early at boot by systemd-tmpfiles-setup.service (tmpfiles.d(5)).
 const TMPFILES_FILE: &str = "/etc/tmpfiles.d/postgresql-hugepages.conf";
-const COMMENT: &str =
-    "# Huge pages for everything on this host that uses them; hugepage-sidecar apply --persist keeps this.\n";
+const FILE_HEADER: &str = "# Huge pages of this host. Maintained by hugepage-sidecar apply --persist.\n";
 
-/// What sets a pool at boot.
+/// The line that sets a pool at boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// The file that it stands in.
+    /// The file of the line.
     pub file: &'static str,
-    /// How its line begins, however it is spaced.
+    /// The beginning of the line, with single blanks.
     name: String,
     /// The line.
     line: String,
 }
 
 impl Setting {
-    /// For the pool of `size`: sysctl knows the default size alone.
+    /// The line for the pool of `size`. A sysctl exists for the default size only.
     pub fn of(size: PageSize, is_default: bool, pages: Pages) -> Self {
         if is_default {
             let name = "vm.nr_hugepages".to_owned();
@@ -39,30 +38,30 @@ impl Setting {
         Self { file: TMPFILES_FILE, line: format!("{name} - - - - {pages}"), name }
     }
 
-    /// What it says.
+    /// The line.
     pub fn line(&self) -> &str {
         &self.line
     }
 
-    /// Writes it into its file, whose other lines stay; the old file is intact if this fails.
+    /// Writes the line and keeps the other lines of the file. On an error the old file is unchanged.
     pub fn write(&self, root: &Root) -> anyhow::Result<()> {
         let old = if_there(root.read(self.file))?;
         let path = root.path(self.file);
-        let written = atomic_file::write(Path::new(&path), self.within(old.as_deref()).as_bytes(), 0o644);
-        written.with_context(|| format!("could not write {}, which is as it was", path.display()))
+        let written = atomic_file::write(Path::new(&path), self.inserted_into(old.as_deref()).as_bytes(), 0o644);
+        written.with_context(|| format!("could not write {}; it is unchanged", path.display()))
     }
 
-    /// The text of the file with this line in it, once.
-    fn within(&self, old: Option<&str>) -> String {
-        let mut lines: Vec<&str> = old.unwrap_or(COMMENT).lines().collect();
-        let first = lines.iter().position(|line| self.is_of(line));
-        lines.retain(|line| !self.is_of(line));
+    /// The text of the file with this line exactly once.
+    fn inserted_into(&self, old: Option<&str>) -> String {
+        let mut lines: Vec<&str> = old.unwrap_or(FILE_HEADER).lines().collect();
+        let first = lines.iter().position(|line| self.matches_line(line));
+        lines.retain(|line| !self.matches_line(line));
         lines.insert(first.unwrap_or(lines.len()), &self.line);
         lines.join("\n") + "\n"
     }
 
-    /// `vm.nr_hugepages=1`, `-vm/nr_hugepages = 1`, `w  /sys/... - - - - 1`.
-    fn is_of(&self, line: &str) -> bool {
+    /// Whether a line sets the same: `vm.nr_hugepages=1`, `-vm/nr_hugepages = 1`, `w  /sys/... - - - - 1`.
+    fn matches_line(&self, line: &str) -> bool {
         let words = |text: &str| text.split_ascii_whitespace().map(str::to_owned).collect::<Vec<_>>();
         match self.name.split_once(' ') {
             Some(_) => words(line).starts_with(&words(&self.name)),
@@ -74,8 +73,8 @@ impl Setting {
     }
 }
 
-/// A sentence if the next boot sets another number than `pages`, whatever `file` says.
-pub fn overridden(root: &Root, size: PageSize, is_default: bool, pages: Pages) -> anyhow::Result<Option<String>> {
+/// A warning if the next boot sets another number than `pages`.
+pub fn override_warning(root: &Root, size: PageSize, is_default: bool, pages: Pages) -> anyhow::Result<Option<String>> {
     let boot = NextBoot::read(root)?;
     Ok(match boot.pages(size, is_default) {
         Some((other, source)) if other != pages => {
@@ -90,12 +89,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_is_in_the_file_once_and_nothing_else_is_lost() {
+    fn write_the_line_once_and_keep_others() {
         let sysctl = Setting::of(PageSize::from_kib(2048).unwrap(), true, Pages(10));
         let tmpfiles = Setting::of(PageSize::from_kib(1 << 20).unwrap(), false, Pages(4));
         let file = "w /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - -";
         for (setting, old, new) in [
-            (&sysctl, None, format!("{COMMENT}vm.nr_hugepages = 10\n")),
+            (&sysctl, None, format!("{FILE_HEADER}vm.nr_hugepages = 10\n")),
             (&sysctl, Some("".into()), "vm.nr_hugepages = 10\n".into()),
             (&sysctl, Some("vm.nr_hugepages=3".into()), "vm.nr_hugepages = 10\n".into()),
             (
@@ -111,15 +110,15 @@ mod tests {
                 Some("vm.nr_hugepages_mempolicy = 3\n".into()),
                 "vm.nr_hugepages_mempolicy = 3\nvm.nr_hugepages = 10\n".into(),
             ),
-            (&tmpfiles, None, format!("{COMMENT}{file} 4\n")),
+            (&tmpfiles, None, format!("{FILE_HEADER}{file} 4\n")),
             (&tmpfiles, Some(format!("d /run/x\n{}   9\n", file.replace(' ', "  "))), format!("d /run/x\n{file} 4\n")),
         ] {
-            assert_eq!(setting.within(old.as_deref()), new, "{old:?}");
+            assert_eq!(setting.inserted_into(old.as_deref()), new, "{old:?}");
         }
     }
 
     #[test]
-    fn who_overrides_it() {
+    fn name_the_overriding_file() {
         let tree = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             let path = tree.path().join(path);
@@ -127,7 +126,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         };
         let (root, size) = (Root::at(tree.path()), PageSize::from_kib(2048).unwrap());
-        let found = || overridden(&root, size, true, Pages(10)).unwrap();
+        let found = || override_warning(&root, size, true, Pages(10)).unwrap();
         assert_eq!(found(), None);
         write("etc/sysctl.d/README", "");
         Setting::of(size, true, Pages(10)).write(&root).unwrap();

@@ -1,151 +1,151 @@
-//! Whether the pool may become what was asked for: arithmetic on what the kernel said a moment ago.
+//! Decides whether a change of the pool is safe: arithmetic on the state of the host.
 
 use hugepage_core::assess::pool_share::capacity;
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{Bytes, PageSize, Pages};
 
-/// Of all memory this much, in hundredths, stays available when the pool has grown: with nothing left the host would
-/// throw out the page cache of its programs, and swap.
-const KEPT_AVAILABLE: u32 = 2;
+/// Percentage of memory that must stay available after the pool has grown. With less the host would evict the page cache
+/// of its programs and swap.
+const MIN_AVAILABLE_PERCENT: u32 = 2;
 
-/// The host as it is.
+/// The pool and the memory of the host.
 #[derive(Clone, Debug)]
-pub struct Ground {
-    /// The pool that is to change.
+pub struct HostState {
+    /// The pool to change.
     pub pool: Pool,
     /// `MemTotal`.
     pub mem_total: Bytes,
-    /// `MemAvailable`, or `MemFree` on a kernel that has no such line, which is less.
+    /// `MemAvailable`, or the smaller `MemFree` on a kernel without it.
     pub available: Bytes,
-    /// The memory in pools of other sizes.
-    pub elsewhere: Bytes,
-    /// The hundredths of memory that stay for base pages.
+    /// Memory in pools of other page sizes.
+    pub other_pools: Bytes,
+    /// Percentage of memory that stays for base pages.
     pub reserve_percent: u32,
 }
 
-/// A change that the host can hold.
+/// A change that the host can make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What the pool keeps now: its pages without the surplus ones.
+    /// The current size of the pool without surplus pages.
     pub from: Pages,
-    /// What it is to keep.
+    /// The requested size.
     pub to: Pages,
-    /// Pages that the kernel has to make of base pages for it.
-    pub fresh: Pages,
+    /// Pages that the kernel has to allocate.
+    pub new_pages: Pages,
 }
 
-/// Why it may not be done; sentences.
+/// Why a change is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The host can't hold it beside its base pages.
+    /// The pool would not leave enough memory for base pages.
     #[error(
-        "{asked} huge pages of {size} are {}, and of this host's {mem_total} {reserve_percent}% stay for base pages{}: at the \
-         most {most} fit",
-        size.times(*asked), others(*elsewhere)
+        "{asked} huge pages of {size} ({}) do not fit: {reserve_percent}% of {mem_total} stay for base pages{}; at most \
+         {maximum} fit",
+        size.times(*asked), other_pools_text(*other_pools)
     )]
     TooLarge {
-        /// What was asked for.
+        /// The requested size of the pool.
         asked: Pages,
-        /// The size of the pages.
+        /// The page size.
         size: PageSize,
-        /// All memory.
+        /// `MemTotal`.
         mem_total: Bytes,
-        /// The hundredths of it that are kept.
+        /// Percentage that stays for base pages.
         reserve_percent: u32,
-        /// The memory in pools of other sizes.
-        elsewhere: Bytes,
-        /// What would fit.
-        most: Pages,
+        /// Memory in pools of other page sizes.
+        other_pools: Bytes,
+        /// The largest pool that fits.
+        maximum: Pages,
     },
-    /// It would fit if less memory were in use.
+    /// Too much memory is in use now.
     #[error(
-        "{fresh} more huge pages of {size} take {}, and only {available} of memory can be had without swapping, of which {kept} \
-         have to stay: at the most {most} pages fit now",
-        size.times(*fresh)
+        "{new_pages} more huge pages of {size} need {}: only {available} are available without swapping, and {min_available} \
+         must remain; at most {maximum} pages fit now",
+        size.times(*new_pages)
     )]
     NotAvailable {
-        /// The pages to be made.
-        fresh: Pages,
-        /// The size of the pages.
+        /// The pages to allocate.
+        new_pages: Pages,
+        /// The page size.
         size: PageSize,
-        /// What is available.
+        /// Available memory.
         available: Bytes,
-        /// What has to be, afterwards.
-        kept: Bytes,
-        /// What would fit.
-        most: Pages,
+        /// Memory that must remain available.
+        min_available: Bytes,
+        /// The largest pool that fits.
+        maximum: Pages,
     },
-    /// Somebody has the pages.
+    /// The pages are in use.
     #[error(
-        "{in_use} huge pages of {size} are in use or promised{}: with {asked} their users would keep them only until their \
-         next start; the pool can be lowered to {floor}",
-        above(*surplus)
+        "{in_use} huge pages of {size} are in use or reserved{}: with {asked} their users would lose them at their next \
+         start; the pool can be reduced to {minimum}",
+        surplus_text(*surplus)
     )]
     InUse {
-        /// What was asked for.
+        /// The requested size of the pool.
         asked: Pages,
-        /// The size of the pages.
+        /// The page size.
         size: PageSize,
-        /// Pages that are touched or promised.
+        /// Pages that are in use or reserved.
         in_use: Pages,
-        /// Of all pages those above what the pool was set to.
+        /// Surplus pages.
         surplus: Pages,
-        /// How far it may be lowered.
-        floor: Pages,
+        /// The smallest safe size.
+        minimum: Pages,
     },
     /// A kernel before 2.6.17.
-    #[error("this kernel does not tell how many huge pages are promised, so the pool can't be lowered safely")]
+    #[error("this kernel does not report reserved huge pages, so the pool cannot be reduced safely")]
     PromisesUnknown,
 }
 
-impl Ground {
-    /// The memory that has to stay available.
-    pub fn kept_available(&self) -> Bytes {
-        self.mem_total.percent(KEPT_AVAILABLE)
+impl HostState {
+    /// The memory that must remain available.
+    pub fn min_available(&self) -> Bytes {
+        self.mem_total.percent(MIN_AVAILABLE_PERCENT)
     }
 
-    /// The way to a pool that keeps `asked` pages.
+    /// The change to a pool of `asked` pages.
     pub fn plan(&self, asked: Pages) -> Result<Plan, Refusal> {
         let (from, size) = (self.pool.persistent(), self.pool.page_size);
-        // Surplus pages are the first to become lasting ones, and cost nothing.
-        let fresh = asked.saturating_sub(self.pool.nr);
+        // Surplus pages become persistent first and need no memory.
+        let new_pages = asked.saturating_sub(self.pool.nr);
         if asked > from {
-            self.may_grow(asked, fresh, size)?;
+            self.check_growth(asked, new_pages, size)?;
         } else if asked < from {
             let in_use = self.pool.in_use().ok_or(Refusal::PromisesUnknown)?;
-            let floor = in_use.min(from);
-            if asked < floor {
+            let minimum = in_use.min(from);
+            if asked < minimum {
                 let surplus = self.pool.surplus.unwrap_or_default();
-                return Err(Refusal::InUse { asked, size, in_use, surplus, floor });
+                return Err(Refusal::InUse { asked, size, in_use, surplus, minimum });
             }
         }
-        Ok(Plan { from, to: asked, fresh })
+        Ok(Plan { from, to: asked, new_pages })
     }
 
-    fn may_grow(&self, asked: Pages, fresh: Pages, size: PageSize) -> Result<(), Refusal> {
-        let capacity = capacity(self.mem_total, self.reserve_percent, self.elsewhere, size);
-        let kept = self.kept_available();
-        let within = self.pool.nr.saturating_add(size.pages_within(self.available.saturating_sub(kept)));
-        let most = capacity.min(within);
+    fn check_growth(&self, asked: Pages, new_pages: Pages, size: PageSize) -> Result<(), Refusal> {
+        let capacity = capacity(self.mem_total, self.reserve_percent, self.other_pools, size);
+        let min_available = self.min_available();
+        let within = self.pool.nr.saturating_add(size.pages_within(self.available.saturating_sub(min_available)));
+        let maximum = capacity.min(within);
         if asked > capacity {
-            let Self { mem_total, elsewhere, reserve_percent, .. } = *self;
-            return Err(Refusal::TooLarge { asked, size, mem_total, reserve_percent, elsewhere, most });
+            let Self { mem_total, other_pools, reserve_percent, .. } = *self;
+            return Err(Refusal::TooLarge { asked, size, mem_total, reserve_percent, other_pools, maximum });
         }
-        if fresh > Pages(0) && asked > within {
-            return Err(Refusal::NotAvailable { fresh, size, available: self.available, kept, most });
+        if new_pages > Pages(0) && asked > within {
+            return Err(Refusal::NotAvailable { new_pages, size, available: self.available, min_available, maximum });
         }
         Ok(())
     }
 }
 
-fn others(elsewhere: Bytes) -> String {
-    if elsewhere == Bytes(0) { String::new() } else { format!(" and {elsewhere} are in huge pages of other sizes") }
+fn other_pools_text(other_pools: Bytes) -> String {
+    if other_pools == Bytes(0) { String::new() } else { format!(", {other_pools} are in huge pages of other sizes") }
 }
 
-fn above(surplus: Pages) -> String {
+fn surplus_text(surplus: Pages) -> String {
     match surplus {
         Pages(0) => String::new(),
-        surplus => format!(" ({surplus} of the pool's pages are surplus, above what it was set to)"),
+        surplus => format!(" ({surplus} of the pool's pages are surplus)"),
     }
 }
 
@@ -156,9 +156,9 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     /// `nr free resv surplus`, in pages of 2 MB, on a host of 48 GB with 40 GB available.
-    fn ground(pool: [u64; 4]) -> Ground {
+    fn state(pool: [u64; 4]) -> HostState {
         let [nr, free, resv, surplus] = pool.map(Pages);
-        Ground {
+        HostState {
             pool: Pool {
                 page_size: PageSize::from_kib(2048).unwrap(),
                 nr,
@@ -169,88 +169,91 @@ mod tests {
             },
             mem_total: Bytes(48 * GIB),
             available: Bytes(40 * GIB),
-            elsewhere: Bytes(0),
+            other_pools: Bytes(0),
             reserve_percent: 20,
         }
     }
 
     #[test]
-    fn what_may_be_done() {
+    fn accept_safe_changes() {
         for (pool, asked, plan) in [
             ([0, 0, 0, 0], 0, (0, 0)),
             ([0, 0, 0, 0], 1000, (0, 1000)),
             ([0, 0, 0, 0], 19660, (0, 19660)),
             ([500, 500, 0, 0], 1000, (500, 500)),
             ([500, 500, 0, 0], 0, (500, 0)),
-            // 300 touched, 100 promised: 400 is the floor.
+            // 300 in use, 100 reserved: 400 is the minimum.
             ([500, 200, 100, 0], 400, (500, 0)),
-            // 20 of 100 are surplus: they become lasting ones first, and are no memory to be found.
+            // 20 of 100 are surplus: they become persistent first and need no memory.
             ([100, 0, 0, 20], 90, (80, 0)),
             ([100, 0, 0, 20], 100, (80, 0)),
             ([100, 0, 0, 20], 130, (80, 30)),
             ([100, 0, 0, 20], 80, (80, 0)),
             ([100, 60, 0, 20], 50, (80, 0)),
-            // A pool that is too large already may get smaller, and stay too large.
+            // A pool that is too large may be reduced and still be too large.
             ([22000, 22000, 0, 0], 21000, (22000, 0)),
         ] {
-            let (from, fresh) = plan;
-            let expected = Plan { from: Pages(from), to: Pages(asked), fresh: Pages(fresh) };
-            assert_eq!(ground(pool).plan(Pages(asked)), Ok(expected), "{pool:?} {asked}");
+            let (from, new_pages) = plan;
+            let expected = Plan { from: Pages(from), to: Pages(asked), new_pages: Pages(new_pages) };
+            assert_eq!(state(pool).plan(Pages(asked)), Ok(expected), "{pool:?} {asked}");
         }
     }
 
     #[test]
-    fn what_is_refused_and_how_far_one_may_go() {
-        for (pool, asked, most) in [
-            // The seed's host: 36569 pages are 71 GB.
+    fn refuse_and_name_the_bound() {
+        for (pool, asked, maximum) in [
+            // 36569 pages are 71 GB.
             ([0, 0, 0, 0], 36569, 19660),
             ([0, 0, 0, 0], u64::MAX, 19660),
             ([0, 0, 0, 0], 19661, 19660),
             ([22000, 22000, 0, 0], 22001, 19660),
         ] {
-            match ground(pool).plan(Pages(asked)) {
-                Err(Refusal::TooLarge { most: found, .. }) => assert_eq!(found, Pages(most), "{pool:?} {asked}"),
+            match state(pool).plan(Pages(asked)) {
+                Err(Refusal::TooLarge { maximum: found, .. }) => assert_eq!(found, Pages(maximum), "{pool:?} {asked}"),
                 other => panic!("{pool:?} {asked}: {other:?}"),
             }
         }
         for (pool, asked, lowest) in [
             ([500, 200, 100, 0], 399, 400),
             ([500, 0, 0, 0], 0, 500),
-            // All 100 are in use, 20 of them surplus: nothing may go.
+            // All 100 are in use, 20 of them surplus: none may be removed.
             ([100, 0, 0, 20], 79, 80),
             ([100, 60, 0, 20], 39, 40),
         ] {
-            match ground(pool).plan(Pages(asked)) {
-                Err(Refusal::InUse { floor, .. }) => assert_eq!(floor, Pages(lowest), "{pool:?} {asked}"),
+            match state(pool).plan(Pages(asked)) {
+                Err(Refusal::InUse { minimum, .. }) => assert_eq!(minimum, Pages(lowest), "{pool:?} {asked}"),
                 other => panic!("{pool:?} {asked}: {other:?}"),
             }
         }
     }
 
     #[test]
-    fn memory_that_is_in_use_is_not_taken() {
-        let busy = |pool| Ground { available: Bytes(3 * GIB), ..ground(pool) };
+    fn refuse_memory_in_use() {
+        let busy = |pool| HostState { available: Bytes(3 * GIB), ..state(pool) };
         // 2% of 48 GB stay: 983 MB of 3 GB, which leaves 2088 MB.
         assert!(busy([100, 0, 0, 0]).plan(Pages(1144)).is_ok());
         let refusal = busy([100, 0, 0, 0]).plan(Pages(1145)).unwrap_err();
-        assert!(matches!(refusal, Refusal::NotAvailable { most: Pages(1144), fresh: Pages(1045), .. }), "{refusal:?}");
-        // What takes no memory is not asked of memory.
-        let full = Ground { available: Bytes(0), ..ground([100, 0, 0, 20]) };
+        assert!(
+            matches!(refusal, Refusal::NotAvailable { maximum: Pages(1144), new_pages: Pages(1045), .. }),
+            "{refusal:?}"
+        );
+        // A change that allocates nothing needs no available memory.
+        let full = HostState { available: Bytes(0), ..state([100, 0, 0, 20]) };
         assert!(full.plan(Pages(100)).is_ok());
         assert!(full.plan(Pages(101)).is_err());
     }
 
     #[test]
-    fn pools_of_other_sizes_count() {
-        let beside = Ground { elsewhere: Bytes(30 * GIB), ..ground([0, 0, 0, 0]) };
+    fn count_pools_of_other_sizes() {
+        let beside = HostState { other_pools: Bytes(30 * GIB), ..state([0, 0, 0, 0]) };
         assert!(beside.plan(Pages(4300)).is_ok());
         let refusal = beside.plan(Pages(5000)).unwrap_err().to_string();
         assert_eq!(
             refusal,
-            "5000 huge pages of 2 MB are 10000 MB, and of this host's 48 GB 20% stay for base pages and 30 GB are in huge pages \
-             of other sizes: at the most 4300 fit"
+            "5000 huge pages of 2 MB (10000 MB) do not fit: 20% of 48 GB stay for base pages, 30 GB are in huge pages of other \
+             sizes; at most 4300 fit"
         );
-        let unknown = Pool { resv: None, ..ground([10, 10, 0, 0]).pool };
-        assert_eq!(Ground { pool: unknown, ..ground([0; 4]) }.plan(Pages(5)), Err(Refusal::PromisesUnknown));
+        let unknown = Pool { resv: None, ..state([10, 10, 0, 0]).pool };
+        assert_eq!(HostState { pool: unknown, ..state([0; 4]) }.plan(Pages(5)), Err(Refusal::PromisesUnknown));
     }
 }

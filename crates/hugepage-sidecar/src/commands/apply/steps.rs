@@ -1,130 +1,129 @@
-//! The way from one size of the pool to another, in steps so short that the host answers in between, and so that
-//! somebody who changes their mind is heard.
+//! Resizes a pool in short steps, so that the host stays responsive and a signal can stop it between two steps.
 
 use std::time::{Duration, Instant};
 
 use hugepage_core::{Bytes, PageSize, Pages};
 
-/// A step that took less is followed by a longer one, one that took more by a shorter one: while the kernel makes huge
-/// pages it holds the lock of the pool, and one of its processors is busy.
-const BRISK: Duration = Duration::from_millis(25);
-const SLOW: Duration = Duration::from_millis(100);
-/// No step is shorter, however slow the kernel is: it would never arrive.
-const SHORTEST: Bytes = Bytes(64 << 20);
+/// After a step faster than this the next is longer, after a slower one shorter. While the kernel allocates huge pages, it
+/// holds the lock of the pool and uses one CPU.
+const FAST_STEP: Duration = Duration::from_millis(25);
+const SLOW_STEP: Duration = Duration::from_millis(100);
+/// The smallest step, however slow the kernel is.
+const MIN_STEP: Bytes = Bytes(64 << 20);
 
-/// What can be done when the kernel gives fewer pages than asked.
+/// Ways to free memory when the kernel gives fewer pages than requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Help {
-    /// Let it move base pages together.
+pub enum Reclaim {
+    /// Compact memory.
     Compact,
-    /// Let it forget files that it has read and that are unchanged on disk, then move the rest together.
+    /// Drop the clean page cache, then compact memory.
     DropCaches,
 }
 
-/// The kernel's side of the pool.
+/// The operations of the kernel on a pool.
 pub trait Kernel {
-    /// What keeps it from its work.
+    /// Why an operation failed.
     type Error;
 
-    /// Asks for a pool of so many pages and returns how many it keeps, which may be fewer.
+    /// Requests a pool of `pages` and returns its size, which may be smaller.
     fn set(&mut self, pages: Pages) -> Result<Pages, Self::Error>;
-    /// Makes room.
-    fn help(&mut self, help: Help) -> Result<(), Self::Error>;
-    /// Whether enough memory is available that the pool may grow on.
-    fn has_room(&mut self) -> Result<bool, Self::Error>;
-    /// Pages that are touched or promised.
+    /// Frees memory.
+    fn reclaim(&mut self, method: Reclaim) -> Result<(), Self::Error>;
+    /// Whether enough memory is available to grow the pool further.
+    fn has_memory(&mut self) -> Result<bool, Self::Error>;
+    /// Pages that are in use or reserved.
     fn in_use(&mut self) -> Result<Pages, Self::Error>;
 }
 
-/// Where the way ended.
+/// How a resize ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// Where it should.
-    There,
-    /// The kernel gave this many and no more.
-    Short(Pages),
-    /// At this many pages others had taken so much memory that going on would have made the host swap.
-    NoRoom(Pages),
-    /// This many pages are in use meanwhile, more than were to be left.
-    Taken(Pages),
-    /// Somebody asked for the end.
+pub enum Outcome {
+    /// The pool has the requested size.
+    Reached,
+    /// The kernel gave only this many pages.
+    Incomplete(Pages),
+    /// At this many pages, more would have made the host swap.
+    LowMemory(Pages),
+    /// This many pages are in use now, more than requested.
+    InUse(Pages),
+    /// A signal was received.
     Interrupted,
 }
 
-/// From where to where, and by what means.
+/// A resize request.
 #[derive(Clone, Copy, Debug)]
-pub struct Way<'a> {
-    /// What the pool keeps now.
+pub struct Resize<'a> {
+    /// The current size without surplus pages.
     pub from: Pages,
-    /// What it is to keep.
+    /// The requested size.
     pub to: Pages,
-    /// The size of its pages.
+    /// The page size.
     pub size: PageSize,
-    /// What to try where the kernel gives fewer, in this order.
-    pub helps: &'a [Help],
+    /// What to try if the kernel gives fewer pages, in this order.
+    pub reclaim: &'a [Reclaim],
 }
 
-/// Goes that way. `progress` is told where it is, and `interrupted` is asked.
-pub fn walk<K: Kernel>(
+/// Resizes the pool. Calls `progress` with the current size, and stops if `interrupted` returns true.
+pub fn resize<K: Kernel>(
     kernel: &mut K,
-    way: Way<'_>,
+    request: Resize<'_>,
     interrupted: &dyn Fn() -> bool,
     progress: &mut dyn FnMut(Pages),
-) -> Result<Ended, K::Error> {
-    let Way { from, to, size, helps } = way;
-    let shortest = size.pages_to_hold(SHORTEST);
+) -> Result<Outcome, K::Error> {
+    let Resize { from, to, size, reclaim } = request;
+    let shortest = size.pages_to_hold(MIN_STEP);
     let (mut at, mut step) = (from, shortest);
     while at != to {
         if interrupted() {
-            return Ok(Ended::Interrupted);
+            return Ok(Outcome::Interrupted);
         }
         let began = Instant::now();
         if at < to {
-            if !kernel.has_room()? {
-                return Ok(Ended::NoRoom(at));
+            if !kernel.has_memory()? {
+                return Ok(Outcome::LowMemory(at));
             }
             let next = at.saturating_add(step).min(to);
             let mut got = kernel.set(next)?;
-            for help in helps {
-                got = with_help(kernel, next, got, *help, interrupted)?;
+            for method in reclaim {
+                got = reclaim_pages(kernel, next, got, *method, interrupted)?;
             }
-            // A signal makes the kernel stop early, and is no want of memory.
+            // A signal also makes the kernel stop early.
             if got < next && interrupted() {
-                return Ok(Ended::Interrupted);
+                return Ok(Outcome::Interrupted);
             }
             if got < next {
-                return Ok(Ended::Short(got));
+                return Ok(Outcome::Incomplete(got));
             }
             at = next;
         } else {
             let next = at.saturating_sub(step).max(to);
             let in_use = kernel.in_use()?;
             if in_use > next && in_use <= at {
-                return Ok(Ended::Taken(in_use));
+                return Ok(Outcome::InUse(in_use));
             }
             let got = kernel.set(next)?;
             if got != next {
-                return Ok(Ended::Short(got));
+                return Ok(Outcome::Incomplete(got));
             }
             at = next;
         }
         progress(at);
         step = next_step(step, began.elapsed()).max(shortest);
     }
-    Ok(Ended::There)
+    Ok(Outcome::Reached)
 }
 
-/// As long as it gets the pool any further.
-fn with_help<K: Kernel>(
+/// Frees memory and retries while the pool grows.
+fn reclaim_pages<K: Kernel>(
     kernel: &mut K,
-    wanted: Pages,
+    target: Pages,
     mut got: Pages,
-    help: Help,
+    method: Reclaim,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Pages, K::Error> {
-    while got < wanted && !interrupted() {
-        kernel.help(help)?;
-        let again = kernel.set(wanted)?;
+    while got < target && !interrupted() {
+        kernel.reclaim(method)?;
+        let again = kernel.set(target)?;
         if again <= got {
             break;
         }
@@ -135,8 +134,8 @@ fn with_help<K: Kernel>(
 
 fn next_step(step: Pages, took: Duration) -> Pages {
     match took {
-        took if took < BRISK => Pages(step.0.saturating_mul(2)),
-        took if took > SLOW => Pages(step.0 / 2),
+        took if took < FAST_STEP => Pages(step.0.saturating_mul(2)),
+        took if took > SLOW_STEP => Pages(step.0 / 2),
         _ => step,
     }
 }
@@ -145,15 +144,15 @@ fn next_step(step: Pages, took: Duration) -> Pages {
 mod tests {
     use super::*;
 
-    /// A kernel with so many pages to give; each kind of help frees some, once.
+    /// A kernel with a number of free pages. Each method frees more pages once.
     struct Fake {
         pool: u64,
         ready: u64,
         compaction: u64,
         caches: u64,
         in_use: u64,
-        room_until: u64,
-        helps: Vec<Help>,
+        memory_until: u64,
+        reclaim: Vec<Reclaim>,
     }
 
     impl Kernel for Fake {
@@ -166,17 +165,17 @@ mod tests {
             Ok(Pages(self.pool))
         }
 
-        fn help(&mut self, help: Help) -> Result<(), ()> {
-            self.helps.push(help);
-            self.ready += std::mem::take(match help {
-                Help::Compact => &mut self.compaction,
-                Help::DropCaches => &mut self.caches,
+        fn reclaim(&mut self, method: Reclaim) -> Result<(), ()> {
+            self.reclaim.push(method);
+            self.ready += std::mem::take(match method {
+                Reclaim::Compact => &mut self.compaction,
+                Reclaim::DropCaches => &mut self.caches,
             });
             Ok(())
         }
 
-        fn has_room(&mut self) -> Result<bool, ()> {
-            Ok(self.pool < self.room_until)
+        fn has_memory(&mut self) -> Result<bool, ()> {
+            Ok(self.pool < self.memory_until)
         }
 
         fn in_use(&mut self) -> Result<Pages, ()> {
@@ -185,57 +184,57 @@ mod tests {
     }
 
     fn fake(pool: u64, ready: u64, compaction: u64, caches: u64) -> Fake {
-        Fake { pool, ready, compaction, caches, in_use: 0, room_until: u64::MAX, helps: Vec::new() }
+        Fake { pool, ready, compaction, caches, in_use: 0, memory_until: u64::MAX, reclaim: Vec::new() }
     }
 
-    fn way(from: Pages, to: u64, helps: &[Help]) -> Way<'_> {
-        Way { from, to: Pages(to), size: PageSize::from_kib(2048).unwrap(), helps }
+    fn request(from: Pages, to: u64, reclaim: &[Reclaim]) -> Resize<'_> {
+        Resize { from, to: Pages(to), size: PageSize::from_kib(2048).unwrap(), reclaim }
     }
 
-    fn go(kernel: &mut Fake, to: u64, helps: &[Help]) -> Ended {
+    fn go(kernel: &mut Fake, to: u64, reclaim: &[Reclaim]) -> Outcome {
         let from = Pages(kernel.pool);
-        walk(kernel, way(from, to, helps), &|| false, &mut |_| {}).unwrap()
+        resize(kernel, request(from, to, reclaim), &|| false, &mut |_| {}).unwrap()
     }
 
     #[test]
-    fn every_way_to_the_end() {
-        const BOTH: [Help; 2] = [Help::Compact, Help::DropCaches];
-        for (mut kernel, to, helps, ended) in [
-            (fake(0, 5000, 0, 0), 5000, &[][..], Ended::There),
-            (fake(5000, 0, 0, 0), 0, &[], Ended::There),
-            (fake(7, 0, 0, 0), 7, &[], Ended::There),
-            (fake(0, 3000, 0, 0), 5000, &[], Ended::Short(Pages(3000))),
-            (fake(0, 3000, 2000, 0), 5000, &BOTH[..1], Ended::There),
-            (fake(0, 3000, 1000, 1000), 5000, &BOTH[..1], Ended::Short(Pages(4000))),
-            (fake(0, 3000, 1000, 1000), 5000, &BOTH, Ended::There),
-            (fake(0, 3000, 1000, 999), 5000, &BOTH, Ended::Short(Pages(4999))),
-            (Fake { room_until: 100, ..fake(90, 5000, 0, 0) }, 1000, &BOTH, Ended::NoRoom(Pages(122))),
-            (Fake { in_use: 200, ..fake(1000, 0, 0, 0) }, 100, &[], Ended::Taken(Pages(200))),
-            (Fake { in_use: 100, ..fake(1000, 0, 0, 0) }, 100, &[], Ended::There),
+    fn reach_every_outcome() {
+        const BOTH: [Reclaim; 2] = [Reclaim::Compact, Reclaim::DropCaches];
+        for (mut kernel, to, reclaim, outcome) in [
+            (fake(0, 5000, 0, 0), 5000, &[][..], Outcome::Reached),
+            (fake(5000, 0, 0, 0), 0, &[], Outcome::Reached),
+            (fake(7, 0, 0, 0), 7, &[], Outcome::Reached),
+            (fake(0, 3000, 0, 0), 5000, &[], Outcome::Incomplete(Pages(3000))),
+            (fake(0, 3000, 2000, 0), 5000, &BOTH[..1], Outcome::Reached),
+            (fake(0, 3000, 1000, 1000), 5000, &BOTH[..1], Outcome::Incomplete(Pages(4000))),
+            (fake(0, 3000, 1000, 1000), 5000, &BOTH, Outcome::Reached),
+            (fake(0, 3000, 1000, 999), 5000, &BOTH, Outcome::Incomplete(Pages(4999))),
+            (Fake { memory_until: 100, ..fake(90, 5000, 0, 0) }, 1000, &BOTH, Outcome::LowMemory(Pages(122))),
+            (Fake { in_use: 200, ..fake(1000, 0, 0, 0) }, 100, &[], Outcome::InUse(Pages(200))),
+            (Fake { in_use: 100, ..fake(1000, 0, 0, 0) }, 100, &[], Outcome::Reached),
         ] {
             let from = kernel.pool;
-            assert_eq!(go(&mut kernel, to, helps), ended, "{from} to {to}");
+            assert_eq!(go(&mut kernel, to, reclaim), outcome, "{from} to {to}");
         }
     }
 
     #[test]
-    fn nothing_is_compacted_while_pages_come() {
+    fn compact_only_when_needed() {
         let mut kernel = fake(0, 5000, 100, 100);
-        go(&mut kernel, 5000, &[Help::Compact]);
-        assert_eq!(kernel.helps, []);
+        go(&mut kernel, 5000, &[Reclaim::Compact]);
+        assert_eq!(kernel.reclaim, []);
     }
 
     #[test]
-    fn an_interrupt_is_heard_between_steps() {
+    fn stop_between_steps() {
         let mut kernel = fake(0, 5000, 0, 0);
         let seen = std::cell::Cell::new(Pages(0));
         let stop = || seen.get() > Pages(0);
-        let ended = walk(&mut kernel, way(Pages(0), 5000, &[]), &stop, &mut |at| seen.set(at));
-        assert_eq!((ended, kernel.pool), (Ok(Ended::Interrupted), 32));
+        let outcome = resize(&mut kernel, request(Pages(0), 5000, &[]), &stop, &mut |at| seen.set(at));
+        assert_eq!((outcome, kernel.pool), (Ok(Outcome::Interrupted), 32));
     }
 
     #[test]
-    fn steps_follow_the_kernels_pace() {
+    fn adapt_the_step() {
         for (step, milliseconds, next) in [(32, 1, 64), (32, 50, 32), (32, 200, 16)] {
             assert_eq!(next_step(Pages(step), Duration::from_millis(milliseconds)), Pages(next));
         }

@@ -1,13 +1,12 @@
-//! Of Oracle's files what bears on the SGA: parameters by name, and of the alert log the lines of its last start that
-//! tell of memory.
+//! Redacts Oracle's files: keeps parameters about the SGA, and the lines about memory in the last start of an alert log.
 
 use std::io::Cursor;
 
 use hugepage_core::read::oracle::{START, alert_log};
 
-use super::redact::lines;
+use super::lines::lines;
 
-/// Names, or beginnings of names, of initialisation parameters that are shown (Database Reference).
+/// Names, or prefixes, of initialisation parameters that are kept (Database Reference).
 const PARAMETERS: [&str; 22] = [
     "cluster_database",
     "db_block_size",
@@ -33,13 +32,13 @@ const PARAMETERS: [&str; 22] = [
     "use_",
 ];
 
-/// Of an init.ora or an spfile, whose lines stand between bytes that are no text.
+/// The kept lines of an init.ora or spfile. An spfile has binary data between its lines.
 pub fn parameters(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() || c == '\u{fffd}' { '\n' } else { c }).collect();
     lines(&text, is_parameter)
 }
 
-/// `*.sga_target=4G`, `ORCL1.__sga_target=4G`, `  sga_target  = 4G`.
+/// Whether a line sets a kept parameter: `*.sga_target=4G`, `ORCL1.__sga_target=4G`, `  sga_target  = 4G`.
 fn is_parameter(line: &str) -> bool {
     let Some((name, _)) = line.split_once('=') else { return false };
     let name = name.trim().to_ascii_lowercase();
@@ -47,8 +46,8 @@ fn is_parameter(line: &str) -> bool {
     PARAMETERS.iter().any(|known| name.starts_with(known))
 }
 
-/// Words of lines that tell of memory, in lower case.
-const TELLING: [&str; 24] = [
+/// Words of lines about memory, in lower case.
+const MEMORY_WORDS: [&str; 24] = [
     "4k ",
     "2048k ",
     "1048576k ",
@@ -75,14 +74,14 @@ const TELLING: [&str; 24] = [
     "supported system pagesize",
 ];
 
-/// Of the last start, from the time that stands above it on.
+/// The kept lines of the last start, with the timestamp above it.
 pub fn alert_log(text: &str) -> String {
     let Some(start) = last_start(text) else { return String::new() };
-    // The time stands in the lines above, but not above the start before.
+    // The timestamp is in one of the lines above, after the previous start.
     let above = &text[..start];
     let above = above.rfind(START).map_or(above, |at| &above[at + START.len()..]);
     let near = above.rmatch_indices('\n').nth(4).map_or(above, |(at, _)| &above[at + 1..]);
-    let shown = text[start - near.len()..].lines().filter_map(telling);
+    let shown = text[start - near.len()..].lines().filter_map(memory_line);
     shown.flat_map(|line| [line, "\n".to_owned()]).collect()
 }
 
@@ -92,10 +91,10 @@ fn last_start(text: &str) -> Option<usize> {
     usize::try_from(start).ok()
 }
 
-/// The line, if it tells of memory or says when.
-fn telling(line: &str) -> Option<String> {
+/// The line, if it is about memory or is a timestamp.
+fn memory_line(line: &str) -> Option<String> {
     let trimmed = line.trim();
-    // log.xml: of a message's attributes only its time may leave.
+    // log.xml: keep only the time of the attributes.
     if trimmed.starts_with("<msg ") {
         let time = trimmed.split("time='").nth(1).and_then(|rest| rest.split('\'').next());
         return Some(format!("<msg time='{}'>", time.unwrap_or_default()));
@@ -109,16 +108,16 @@ fn telling(line: &str) -> Option<String> {
         || is_time(plain)
         || is_parameter(plain)
         || plain.starts_with("***")
-        || TELLING.iter().any(|word| lower.contains(word));
+        || MEMORY_WORDS.iter().any(|word| lower.contains(word));
     match tells {
         true => Some(line.to_owned()),
-        // A text that stays away must still be closed.
+        // Keep the tag, because its end tag is kept.
         false if trimmed.starts_with("<txt>") => Some("<txt>".to_owned()),
         false => None,
     }
 }
 
-/// `Tue Jan 06 11:22:33 2015`, `2023-04-05T06:07:08.123+02:00`: nothing but digits, a month and a day.
+/// Whether a line is only a timestamp: `Tue Jan 06 11:22:33 2015`, `2023-04-05T06:07:08.123+02:00`.
 fn is_time(line: &str) -> bool {
     let words: Vec<_> = line.split_ascii_whitespace().collect();
     let clock = |word: &str| word.len() == 8 && word.split(':').count() == 3;
@@ -134,30 +133,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_by_name() {
+    fn keep_parameters_by_name() {
         let text = "C\u{1}\u{0}\u{fffd}*.sga_target=4G\n*.dispatchers='(PROTOCOL=TCP)'\nORCL1.__sga_target=3G\n*.local_listener='x'\n\u{0}*.use_large_pages='ONLY'\n# sga\n";
         assert_eq!(parameters(text), "*.sga_target=4G\nORCL1.__sga_target=3G\n*.use_large_pages='ONLY'\n");
     }
 
     #[test]
-    fn of_the_alert_log_the_last_start() {
+    fn keep_the_last_start() {
         let text = "Mon Jan 05 11:22:33 2015\nStarting ORACLE instance (normal)\nold\nTue Jan 06 11:22:33 2015\nStarting ORACLE \
                     instance (normal)\nusername SYS logged in from 10.0.0.1\n****** Large Pages Information *****\n\nTotal \
                     Shared Global Region in Large Pages = 2 GB\n  sga_target               = 2G\n  audit_file_dest = \
                     \"/x\"\nPMON started with pid=2\nALTER USER x IDENTIFIED BY y\n";
-        let left = alert_log(text);
+        let kept = alert_log(text);
         assert_eq!(
-            left,
+            kept,
             "Tue Jan 06 11:22:33 2015\nStarting ORACLE instance (normal)\n****** Large Pages Information *****\nTotal Shared Global \
              Region in Large Pages = 2 GB\n  sga_target               = 2G\nPMON started with pid=2\n"
         );
     }
 
     #[test]
-    fn of_log_xml_no_addresses() {
+    fn remove_addresses_of_log_xml() {
         let text = "<msg time='2023-04-05T06:07:08.123+02:00' org_id='oracle' host_addr='10.0.0.1'>\n <txt>Starting ORACLE instance (normal)\n </txt>\n</msg>\n\
                     <msg time='2023-04-05T06:07:09.123+02:00' host_addr='10.0.0.1'>\n <txt>user x\n </txt>\n</msg>\n";
-        let left = alert_log(text);
-        assert!(left.contains(START) && !left.contains("10.0.0.1") && !left.contains("user x"), "{left}");
+        let kept = alert_log(text);
+        assert!(kept.contains(START) && !kept.contains("10.0.0.1") && !kept.contains("user x"), "{kept}");
     }
 }

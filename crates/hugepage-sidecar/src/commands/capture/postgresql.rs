@@ -1,9 +1,9 @@
-//! Of a PostgreSQL configuration the settings that bear on shared memory. All others stay on the host: some of them
-//! hold passwords (`primary_conninfo`, `ssl_passphrase_command`, `archive_command`, those of extensions).
+//! Redacts PostgreSQL configurations: keeps settings about shared memory. Other settings may contain passwords
+//! (`primary_conninfo`, `ssl_passphrase_command`, `archive_command`, those of extensions).
 
 use hugepage_core::read::{postgresql_conf, postmaster_opts};
 
-/// Whatever the size of shared memory, its pages, its processes and its place depend on (guc_tables.c, ipci.c).
+/// Settings that the size of shared memory, its pages, its processes or file locations depend on (guc_tables.c, ipci.c).
 const SETTINGS: &[&str] = &[
     "autovacuum_max_workers",
     "autovacuum_worker_slots",
@@ -55,20 +55,20 @@ fn is_shown(name: &str) -> bool {
     name.starts_with("pg_hugepages.") || SETTINGS.contains(&name)
 }
 
-/// Of the text of postgresql.conf and its like; comments stay as well.
+/// The kept settings of postgresql.conf and similar files, without comments.
 pub fn settings(text: &str) -> String {
     let shown = text.lines().filter_map(postgresql_conf::parse).filter(|(name, _)| is_shown(name));
     shown.map(|(name, value)| format!("{name} = '{}'\n", value.replace('\\', "\\\\").replace('\'', "''"))).collect()
 }
 
-/// Of postmaster.opts.
+/// The kept arguments of postmaster.opts.
 pub fn options(text: &str) -> String {
     let program = text.split(" \"").next().unwrap_or_default().trim_end();
     let words = arguments(&postmaster_opts::arguments(text));
     program.to_owned() + &words.iter().map(|word| format!(" \"{word}\"")).collect::<String>() + "\n"
 }
 
-/// Of the arguments of a postmaster: where its files are, and settings that are shown.
+/// The kept arguments of a postmaster: file locations and kept settings.
 pub fn arguments(arguments: &[String]) -> Vec<String> {
     let mut left = Vec::new();
     let mut words = arguments.iter().peekable();
@@ -95,7 +95,7 @@ pub fn arguments(arguments: &[String]) -> Vec<String> {
         } else if ["-B", "-N", "-p"].iter().any(|letter| word.starts_with(letter)) {
             left.push(word.clone());
         } else if word.len() == 2 && words.peek().is_some_and(|next| !next.starts_with('-')) {
-            // A letter that is not shown, with its value.
+            // Skip the value of an option that is not kept.
             words.next();
         }
     }
@@ -107,18 +107,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passwords_stay() {
+    fn remove_passwords() {
         let text = "# shared_buffers = 1GB, the password is x\nshared_buffers = 128MB # secret\n\
                     primary_conninfo = 'host=a password=x'\nHuge_Pages = on\ninclude_dir 'conf.d'\n\
                     archive_command = 'curl -u me:x'\npg_hugepages.log_startup = off\ncluster_name = 'it''s'\n";
         let left = "shared_buffers = '128MB'\nhuge_pages = 'on'\ninclude_dir = 'conf.d'\npg_hugepages.log_startup = 'off'\n\
                     cluster_name = 'it''s'\n";
         assert_eq!(settings(text), left);
-        assert_eq!(settings(left), left, "what is left says the same");
+        assert_eq!(settings(left), left, "redaction is idempotent");
     }
 
     #[test]
-    fn arguments_with_settings_of_all_forms() {
+    fn redact_all_forms_of_arguments() {
         for (text, left) in [
             (
                 "/bin/postgres \"-D\" \"/data\" \"-c\" \"config_file=/etc/p.conf\"\n",

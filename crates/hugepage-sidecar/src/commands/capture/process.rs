@@ -1,5 +1,4 @@
-//! Of which processes something may leave the host, and what: servers of databases, their titles without users and
-//! queries, and the mappings that they share.
+//! Redacts processes: keeps database servers, their titles without users and queries, and their shared mappings.
 
 use hugepage_core::PageSize;
 use hugepage_core::read::maps::{self, Mapping};
@@ -7,12 +6,12 @@ use hugepage_core::read::oracle;
 
 use super::postgresql;
 
-/// Whether a process with this command line (/proc/PID/cmdline) belongs to a database server; all others stay.
+/// Whether a process with this command line (/proc/PID/cmdline) belongs to a database server. Other processes are omitted.
 pub fn is_of_server(command_line: &str) -> bool {
     is_postgresql(program(command_line)) || oracle::OracleProcess::parse(command_line).is_some()
 }
 
-/// What may be shown of it.
+/// The redacted command line; empty for other processes.
 pub fn command_line(text: &str) -> String {
     let program = program(text);
     if let Some(title) = program.strip_prefix("postgres:") {
@@ -26,7 +25,7 @@ pub fn command_line(text: &str) -> String {
             .map(|word| word + "\0")
             .collect();
     }
-    // Behind the name of a server process stands where its client is.
+    // The arguments of a server process contain the address of its client.
     match oracle::OracleProcess::parse(text) {
         Some(process) if process.role == oracle::OracleRole::Server => format!("{program}\0(LOCAL=)\0"),
         Some(_) => format!("{program}\0"),
@@ -34,7 +33,7 @@ pub fn command_line(text: &str) -> String {
     }
 }
 
-/// The first argument, which a server writes its title into, up to the first space where a user's name could follow.
+/// The program or the process title. A path is cut at its first space, where a user name could follow.
 fn program(command_line: &str) -> &str {
     let first = command_line.split('\0').next().unwrap_or_default().trim_end();
     if first.starts_with("postgres:") { first } else { first.split(' ').next().unwrap_or_default() }
@@ -45,8 +44,8 @@ fn is_postgresql(program: &str) -> bool {
     program.starts_with("postgres:") || matches!(name, "postgres" | "postmaster" | "edb-postgres" | "edb-postmaster")
 }
 
-/// Names of what the server runs by itself, as postgres(1) titles them; backends' titles have users and databases.
-const OWN: [&str; 14] = [
+/// Titles of background processes. Titles of backends contain users and databases.
+const BACKGROUND_PROCESSES: [&str; 14] = [
     "archiver",
     "autovacuum launcher",
     "background writer",
@@ -66,13 +65,13 @@ const OWN: [&str; 14] = [
 fn title_of_server(title: &str) -> String {
     // With cluster_name the title is "postgres: NAME: checkpointer ".
     let last = title.rsplit(": ").next().unwrap_or(title).trim();
-    match OWN.iter().find(|own| last.starts_with(**own)) {
+    match BACKGROUND_PROCESSES.iter().find(|own| last.starts_with(**own)) {
         Some(own) => format!(" {own}"),
         None => " backend".to_owned(),
     }
 }
 
-/// Of maps and smaps the shared mappings, each with the lines below it.
+/// The shared mappings of maps or smaps, each with the lines below it.
 pub fn shared_mappings(text: &str) -> String {
     let mut shared = false;
     let mut left = String::new();
@@ -87,7 +86,7 @@ pub fn shared_mappings(text: &str) -> String {
     left
 }
 
-/// What smaps would say of mappings with these page sizes, without the walk through all page tables that smaps takes.
+/// The text of smaps for mappings with these page sizes. Reading smaps itself would walk all page tables.
 pub fn smaps_of(mappings: &[(Mapping, Option<PageSize>)]) -> String {
     let mut text = String::new();
     for (mapping, size) in mappings {
@@ -105,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn smaps_without_a_walk_reads_as_the_kernels() {
+    fn format_smaps_as_the_kernel() {
         let line = "2000-4000 rw-s 00001000 00:0f 5 /anon_hugepage (deleted)";
         let mapping = maps::parse(line).unwrap();
         let text = smaps_of(&[(mapping, PageSize::from_kib(2048))]);
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_and_arguments() {
+    fn redact_titles_and_arguments() {
         for (line, left) in [
             (
                 "/usr/lib/postgresql/15/bin/postgres\0-D\0/data\0-c\0primary_conninfo=password=x\0",
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn private_mappings_stay() {
+    fn remove_private_mappings() {
         let text = "1000-2000 rw-p 00000000 00:00 0 [heap]\nRss: 4 kB\n\
                     2000-4000 rw-s 00000000 00:0f 5 /anon_hugepage (deleted)\nKernelPageSize: 2048 kB\nVmFlags: ht\n\
                     5000-6000 r-xp 00000000 08:01 5 /home/alice/secret.so\nRss: 4 kB\n";

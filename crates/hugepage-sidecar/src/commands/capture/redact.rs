@@ -1,47 +1,49 @@
-//! What of a file may leave the host, file by file. A file that no rule knows is left out, whoever reads it.
+//! The redaction rule of every file. A file without a rule is omitted.
 
+use super::lines::lines;
 use super::{oracle, postgresql, process};
+use hugepage_core::collect::instances::{SERVICE_ACCOUNTS, is_usual_service_account};
 use hugepage_core::read::sysctl;
 
-/// Takes the content of a file and returns what may be shown of it.
-pub type Rule = fn(&str) -> String;
+/// Takes the content of a file and returns the redacted content.
+pub type RedactionRule = fn(&str) -> String;
 
-/// The rule for the file at `path`; `None` if nothing of it may leave.
-pub fn rule(path: &str) -> Option<Rule> {
-    let path = as_seen_inside(path);
+/// The rule for the file at `path`; `None` if the file must be omitted.
+pub fn rule(path: &str) -> Option<RedactionRule> {
+    let path = path_in_container(path);
     let name = path.rsplit('/').next().unwrap_or(path);
     if let Some(rest) = path.strip_prefix("/proc/") {
         return match rest.split_once('/') {
-            Some(("sys", parameter)) => of_parameter(parameter),
-            Some((pid, file)) if pid == "self" || pid.parse::<u32>().is_ok() => of_process(file),
-            _ => of_proc(rest),
+            Some(("sys", parameter)) => parameter_rule(parameter),
+            Some((pid, file)) if pid == "self" || pid.parse::<u32>().is_ok() => process_rule(file),
+            _ => proc_rule(rest),
         };
     }
     if path.starts_with("/sys/kernel/mm/") || path.starts_with("/sys/devices/system/node/") {
-        return Some(as_it_is);
+        return Some(unchanged);
     }
     // Wherever cgroups are mounted: their numbers, not what runs in them.
     let of_memory = ["memory.max", "memory.high", "memory.current", "memory.stat"];
     if name.starts_with("hugetlb.") || name == "cgroup.controllers" || of_memory.contains(&name) {
-        return Some(as_it_is);
+        return Some(unchanged);
     }
-    of_configuration(path, name)
+    configuration_rule(path, name)
 }
 
-/// A path below /proc/PID/root, which is what a process in a container sees, as that process names it.
-pub fn as_seen_inside(path: &str) -> &str {
+/// A path below /proc/PID/root as a process in that container sees it.
+pub fn path_in_container(path: &str) -> &str {
     let inside = || path.strip_prefix("/proc/")?.split_once('/')?.1.strip_prefix("root");
     inside().filter(|inside| inside.starts_with('/')).unwrap_or(path)
 }
 
-/// Whether the kernel makes the file up when it is read.
+/// Whether the kernel generates the file when it is read.
 pub fn is_of_kernel(path: &str) -> bool {
-    let path = as_seen_inside(path);
+    let path = path_in_container(path);
     path == "/proc" || path.starts_with("/proc/") || path.starts_with("/sys/")
 }
 
-/// Files that are no text, and how much of them may leave: the auxiliary vector says nothing of the host but its page
-/// size and processor, and a pg_control begins with the cluster's identifier.
+/// The bytes to keep of a binary file: the auxiliary vector with the page size, and the system identifier at the beginning
+/// of pg_control.
 pub fn bytes_shown(path: &str) -> Option<usize> {
     match path {
         path if path.starts_with("/proc/") && path.ends_with("/auxv") => Some(4096),
@@ -50,10 +52,10 @@ pub fn bytes_shown(path: &str) -> Option<usize> {
     }
 }
 
-fn of_proc(file: &str) -> Option<Rule> {
+fn proc_rule(file: &str) -> Option<RedactionRule> {
     match file {
         "meminfo" | "vmstat" | "buddyinfo" | "zoneinfo" | "uptime" | "pressure/memory" | "sysvipc/shm" => {
-            Some(as_it_is)
+            Some(unchanged)
         }
         "cmdline" => Some(boot_parameters),
         "mounts" => Some(mounts),
@@ -61,7 +63,7 @@ fn of_proc(file: &str) -> Option<Rule> {
     }
 }
 
-fn of_parameter(file: &str) -> Option<Rule> {
+fn parameter_rule(file: &str) -> Option<RedactionRule> {
     let known = [
         "kernel/hostname",
         "kernel/osrelease",
@@ -71,28 +73,34 @@ fn of_parameter(file: &str) -> Option<Rule> {
         "kernel/shmmax",
         "kernel/shmmni",
     ];
-    (file.starts_with("vm/") || known.contains(&file)).then_some(as_it_is as Rule)
+    (file.starts_with("vm/") || known.contains(&file)).then_some(unchanged as RedactionRule)
 }
 
-fn of_process(file: &str) -> Option<Rule> {
+fn process_rule(file: &str) -> Option<RedactionRule> {
     match file {
-        "cgroup" | "limits" | "stat" | "statm" | "status" => Some(as_it_is),
+        "cgroup" | "limits" | "stat" | "statm" | "status" | "uid_map" => Some(unchanged),
         "cmdline" => Some(process::command_line),
-        "comm" => Some(as_it_is),
+        "comm" => Some(unchanged),
         "maps" | "smaps" => Some(process::shared_mappings),
         "mountinfo" | "mounts" => Some(mounts),
-        file if file.starts_with("task/") && file.ends_with("/children") => Some(as_it_is),
+        file if file.starts_with("task/") && file.ends_with("/children") => Some(unchanged),
         _ => None,
     }
 }
 
-fn of_configuration(path: &str, name: &str) -> Option<Rule> {
+fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
     match name {
-        "oratab" | "os-release" | "active_profile" | "PG_VERSION" => return Some(as_it_is),
-        "postmaster.pid" => return Some(as_it_is),
+        "oratab" | "os-release" | "active_profile" | "PG_VERSION" => return Some(unchanged),
+        "postmaster.pid" => return Some(unchanged),
         "postmaster.opts" => return Some(postgresql::options),
         "tuned-main.conf" | "tuned.conf" => return Some(tuned),
         "log.xml" => return Some(oracle::alert_log),
+        _ => {}
+    }
+    match path {
+        "/etc/passwd" => return Some(accounts),
+        "/etc/login.defs" => return Some(first_uid_of_people),
+        SERVICE_ACCOUNTS => return Some(unchanged),
         _ => {}
     }
     if path.starts_with("/etc/security/limits") {
@@ -116,23 +124,32 @@ fn of_configuration(path: &str, name: &str) -> Option<Rule> {
     if name.ends_with(".service") || path.contains(".service.d/") {
         return Some(unit);
     }
-    // The files of a PostgreSQL configuration can have any name; most end so.
-    name.ends_with(".conf").then_some(postgresql::settings as Rule)
+    // Files of a PostgreSQL configuration can have any name; most end in .conf.
+    name.ends_with(".conf").then_some(postgresql::settings as RedactionRule)
 }
 
-fn as_it_is(text: &str) -> String {
+/// The names and numbers of accounts that servers usually have, not those of people.
+fn accounts(text: &str) -> String {
+    let shown = |line: &str| {
+        let mut fields = line.split(':');
+        let (name, _, uid, gid) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+        is_usual_service_account(name).then(|| format!("{name}::{uid}:{gid}:::\n"))
+    };
+    text.lines().filter_map(shown).collect()
+}
+
+fn first_uid_of_people(text: &str) -> String {
+    lines(text, |line| line.trim_start().starts_with("UID_MIN"))
+}
+
+fn unchanged(text: &str) -> String {
     text.to_owned()
 }
 
-/// The lines for which `wanted` holds.
-pub fn lines(text: &str, wanted: impl Fn(&str) -> bool) -> String {
-    text.lines().filter(|line| wanted(line)).flat_map(|line| [line, "\n"]).collect()
-}
-
-/// Of the kernel's command line what concerns huge pages: some hosts have keys on it.
+/// The words of the kernel command line about huge pages. Others may contain keys.
 fn boot_parameters(text: &str) -> String {
-    let wanted = |word: &&str| word.contains("huge") || word.starts_with("mem=");
-    text.split_ascii_whitespace().filter(wanted).collect::<Vec<_>>().join(" ") + "\n"
+    let is_kept = |word: &&str| word.contains("huge") || word.starts_with("mem=");
+    text.split_ascii_whitespace().filter(is_kept).collect::<Vec<_>>().join(" ") + "\n"
 }
 
 /// Of what runs at boot what sets a pool.
@@ -156,18 +173,18 @@ fn boot_entries(text: &str) -> String {
 
 /// The file systems that huge pages, shared memory and control groups are on: the others' lines name servers.
 fn mounts(text: &str) -> String {
-    const WANTED: [&str; 7] = ["cgroup", "cgroup2", "hugetlbfs", "tmpfs", "ramfs", "proc", "fuse.lxcfs"];
+    const KEPT_FILE_SYSTEMS: [&str; 7] = ["cgroup", "cgroup2", "hugetlbfs", "tmpfs", "ramfs", "proc", "fuse.lxcfs"];
     lines(text, |line| {
-        // mountinfo has the type behind a dash, mounts as its third word.
+        // mountinfo has the type after a dash, mounts in the third field.
         let file_system = match line.split_once(" - ") {
             Some((_, behind)) => behind.split(' ').next(),
             None => line.split(' ').nth(2),
         };
-        file_system.is_some_and(|name| WANTED.contains(&name))
+        file_system.is_some_and(|name| KEPT_FILE_SYSTEMS.contains(&name))
     })
 }
 
-/// vm.* and the limits of System V shared memory.
+/// The settings vm.* and kernel.shm*.
 fn kernel_parameters(text: &str) -> String {
     lines(text, |line| {
         sysctl::parse(line).is_some_and(|(name, _)| name.starts_with("vm.") || name.starts_with("kernel.shm"))
@@ -185,7 +202,7 @@ fn limits(text: &str) -> String {
     lines(text, |line| line.contains("memlock") && !line.trim_start().starts_with('#'))
 }
 
-/// Which data directory a unit is for, and what it may lock.
+/// The data directory and the memlock limit of a unit.
 fn unit(text: &str) -> String {
     lines(text, |line| {
         let line = line.trim();
@@ -198,10 +215,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_rule_knows_stays() {
+    fn omit_names_of_people() {
+        let text = "root:x:0:0:root:/root:/bin/sh\noracle:secret:54321:54321:Oracle:/home/oracle:/bin/sh\nalice:x:1000:1000:A:/:\n";
+        assert_eq!(rule("/etc/passwd").unwrap()(text), "oracle::54321:54321:::\n");
+        assert_eq!(rule("/etc/login.defs").unwrap()("ENV_PATH x\nUID_MIN 500\n"), "UID_MIN 500\n");
+    }
+
+    #[test]
+    fn omit_files_without_a_rule() {
         for path in [
             "/etc/shadow",
-            "/etc/passwd",
             "/etc/machine-id",
             "/proc/1/environ",
             "/proc/1/mem",
@@ -218,14 +241,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_container_sees_is_treated_as_what_the_host_sees() {
+    fn redact_containers_like_the_host() {
         assert!(rule("/proc/7/root/etc/oratab").is_some());
         assert!(rule("/proc/7/root/etc/shadow").is_none() && rule("/proc/7/rooted").is_none());
         assert_eq!(bytes_shown("/proc/7/root/data/global/pg_control"), Some(8));
     }
 
     #[test]
-    fn what_is_left_of_the_hosts_files() {
+    fn redact_files_of_the_host() {
         for (path, text, left) in [
             (
                 "/proc/cmdline",

@@ -1,4 +1,4 @@
-//! The captured tree: for each look the survey took, what may be shown of the file, at the same place.
+//! The captured tree: every file that the survey accessed, redacted, at the same path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,8 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, bail};
 use hugepage_core::ReadError;
-use hugepage_core::read::access_log::{AccessKind, FileAccess};
+use hugepage_core::read::access_again::AccessAgain;
+use hugepage_core::read::access_log::{AccessKind, AccessLog, FileAccess};
 use hugepage_core::read::oracle::alert_log;
 use hugepage_core::read::root::REFUSED;
 use hugepage_core::read::{Root, maps, procmap_query};
@@ -18,50 +19,52 @@ use rustix::io::Errno;
 
 use crate::signals::Interrupt;
 
-/// No file but an alert log is nearly as long.
-const LONGEST: u64 = 16 << 20;
-/// Of an alert log so much is taken, from above its last start on.
-const BLOCK: u64 = 1 << 20;
+/// Files are read up to this size; only alert logs are longer.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+/// Bytes that are read of an alert log, from shortly before its last start on.
+const MAX_START_BYTES: u64 = 1 << 20;
 
-/// What was left out, and why.
+/// Files that were omitted, and why.
 #[derive(Debug, Default)]
-pub struct Left {
-    /// Files that no rule knows.
+pub struct Omitted {
+    /// Files without a redaction rule.
     pub unknown: BTreeSet<String>,
-    /// What the host refused to show, with its error number.
+    /// Files that could not be read, with the error number.
     pub refused: BTreeMap<String, i32>,
 }
 
-/// Writes what the accesses to `root` saw below `into`, an empty directory.
-pub fn write(root: &Root, accesses: &[FileAccess], into: &Path, interrupt: &Interrupt) -> anyhow::Result<Left> {
-    let mut tree = Tree { root, into, left: Left::default(), servers: BTreeMap::new() };
-    // Links first: a file below one comes to lie where it points.
+/// Writes the accessed files of `root` into the empty directory `into`.
+pub fn write(root: &Root, log: &AccessLog, into: &Path, interrupt: &Interrupt) -> anyhow::Result<Omitted> {
+    let accesses = log.accesses();
+    let mut tree = Tree { root, log, into, omitted: Omitted::default(), servers: BTreeMap::new() };
+    // Links first: a file below a link is written to its target.
     for kind in [AccessKind::Link, AccessKind::Content, AccessKind::Names, AccessKind::Existence] {
         for access in accesses.iter().filter(|access| access.kind == kind) {
-            if interrupt.came() {
+            if interrupt.is_set() {
                 bail!("interrupted");
             }
-            if tree.may_be_shown(&access.path) {
+            if tree.is_allowed(&access.path) {
                 tree.take(access)?;
             }
         }
     }
-    let refused: String = tree.left.refused.iter().map(|(path, errno)| format!("{errno} {path}\n")).collect();
-    put(&into.join(REFUSED), refused.as_bytes())?;
-    Ok(tree.left)
+    let refused: String = tree.omitted.refused.iter().map(|(path, errno)| format!("{errno} {path}\n")).collect();
+    write_file(&into.join(REFUSED), refused.as_bytes())?;
+    Ok(tree.omitted)
 }
 
 struct Tree<'a> {
     root: &'a Root,
+    log: &'a AccessLog,
     into: &'a Path,
-    left: Left,
-    /// Whether a process is one of a database server.
+    omitted: Omitted,
+    /// By process ID: whether the process belongs to a database server.
     servers: BTreeMap<String, bool>,
 }
 
 impl Tree<'_> {
-    /// Of processes only those of database servers, and this one.
-    fn may_be_shown(&mut self, path: &str) -> bool {
+    /// Whether the path may be captured: of processes only database servers.
+    fn is_allowed(&mut self, path: &str) -> bool {
         let Some(pid) = path.strip_prefix("/proc/").and_then(|rest| rest.split('/').next()) else { return true };
         if pid.parse::<u32>().is_err() {
             return true;
@@ -75,108 +78,110 @@ impl Tree<'_> {
 
     fn take(&mut self, access: &FileAccess) -> anyhow::Result<()> {
         let FileAccess { path, kind } = access;
+        // A server's file is read again as the same user.
+        let again = AccessAgain::new(self.root, self.log, access);
         match kind {
             AccessKind::Link => {
-                if let Some(target) = self.seen(path, self.root.read_link(path)) {
+                if let Some(target) = self.or_refused(path, again.read_link()) {
                     let place = self.place(path)?;
                     if is_free(&place) {
                         symlink(target, &place).with_context(|| could_not("link", &place))?;
                     }
                 }
             }
-            AccessKind::Content => self.content(path)?,
+            AccessKind::Content => self.content(path, &again)?,
             AccessKind::Names => {
-                if let Some(names) = self.seen(path, self.root.list(path)) {
-                    self.names(path, &names)?;
+                if let Some(names) = self.or_refused(path, again.list()) {
+                    self.names(path, &names, &again)?;
                 }
             }
             AccessKind::Existence => {
-                if self.root.exists(path) {
-                    self.stand_in(path)?;
+                if again.exists() {
+                    self.placeholder(path, &again)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn content(&mut self, path: &str) -> anyhow::Result<()> {
+    fn content(&mut self, path: &str, again: &AccessAgain) -> anyhow::Result<()> {
         if let Some(text) = smaps(self.root, path) {
-            return self.keep(path, text.as_bytes());
+            return self.keep(path, text.as_bytes(), again);
         }
-        let found = self.root.open_regular(path).and_then(|mut file| {
-            let wanted = if is_alert_log(path) { last_start(&mut file) } else { all(&mut file) };
-            wanted.map_err(|source| self.root.error("read", path, source))
+        let found = again.open().and_then(|mut file| {
+            let content = if is_alert_log(path) { last_start(&mut file) } else { all(&mut file) };
+            content.map_err(|source| self.root.error("read", path, source))
         });
-        let Some(bytes) = self.seen(path, found) else { return Ok(()) };
+        let Some(bytes) = self.or_refused(path, found) else { return Ok(()) };
         match (redact::bytes_shown(path), redact::rule(path)) {
-            (Some(shown), _) => self.keep(path, &bytes[..shown.min(bytes.len())]),
-            (None, Some(rule)) => self.keep(path, rule(&String::from_utf8_lossy(&bytes)).as_bytes()),
+            (Some(shown), _) => self.keep(path, &bytes[..shown.min(bytes.len())], again),
+            (None, Some(rule)) => self.keep(path, rule(&String::from_utf8_lossy(&bytes)).as_bytes(), again),
             (None, None) => {
-                self.left.unknown.insert(path.to_owned());
+                self.omitted.unknown.insert(path.to_owned());
                 Ok(())
             }
         }
     }
 
-    /// Puts a file into the tree, as old as the one that it stands for.
-    fn keep(&self, path: &str, content: &[u8]) -> anyhow::Result<()> {
+    /// Writes a file into the tree, with the modification time of the original.
+    fn keep(&self, path: &str, content: &[u8], again: &AccessAgain) -> anyhow::Result<()> {
         let place = self.place(path)?;
         if !is_free(&place) {
             return Ok(());
         }
-        put(&place, content)?;
-        // What a kernel makes up when it is read is as old as the reading; /proc/uptime is what tells when that was.
+        write_file(&place, content)?;
+        // Files that the kernel generates have the time of reading, which /proc/uptime also needs.
         if self.root.is_live() && redact::is_of_kernel(path) {
             return Ok(());
         }
-        let modified = self.root.modified(path);
+        let modified = again.modified();
         let set = modified.map(|at| fs::File::options().write(true).open(&place)?.set_modified(at));
         set.unwrap_or(Ok(())).with_context(|| could_not("write", &place))
     }
 
-    /// A name counts even if nobody looked at what it is. Of /proc only what was looked at is shown.
-    fn names(&mut self, path: &str, names: &[String]) -> anyhow::Result<()> {
+    /// Writes placeholders for the names in a directory. Of /proc only accessed files are captured.
+    fn names(&mut self, path: &str, names: &[String], again: &AccessAgain) -> anyhow::Result<()> {
         self.directory(path)?;
         if redact::is_of_kernel(path) && !path.starts_with("/sys/") {
             return Ok(());
         }
         for name in names {
-            self.stand_in(&format!("{path}/{name}"))?;
+            self.placeholder(&format!("{path}/{name}"), &again.at(name))?;
         }
         Ok(())
     }
 
-    /// An empty file or directory where nothing is yet.
-    fn stand_in(&mut self, path: &str) -> anyhow::Result<()> {
+    /// Writes an empty file or directory if the path does not exist in the tree.
+    fn placeholder(&mut self, path: &str, again: &AccessAgain) -> anyhow::Result<()> {
         let place = self.place(path)?;
         if !is_free(&place) {
             return Ok(());
         }
-        if self.root.path(path).is_dir() { self.directory(path) } else { self.keep(path, b"") }
+        if again.is_directory() { self.directory(path) } else { self.keep(path, b"", again) }
     }
 
     fn directory(&self, path: &str) -> anyhow::Result<()> {
         let place = self.place(path)?;
-        fs::create_dir_all(&place).with_context(|| could_not("make", &place))
+        fs::create_dir_all(&place).with_context(|| could_not("create", &place))
     }
 
-    /// The value, or a note of the refusal. What is not there, or gone by now, is not there in the tree either.
-    fn seen<T>(&mut self, path: &str, result: Result<T, ReadError>) -> Option<T> {
+    /// The value; a refusal is recorded. A missing file is missing in the tree, too.
+    fn or_refused<T>(&mut self, path: &str, result: Result<T, ReadError>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(ReadError::Io { source, .. }) => {
                 let errno = source.raw_os_error().filter(|errno| !not_there().contains(errno));
-                self.left.refused.extend(errno.map(|errno| (path.to_owned(), errno)));
+                self.omitted.refused.extend(errno.map(|errno| (path.to_owned(), errno)));
                 None
             }
-            Err(ReadError::Content { .. }) => {
-                self.left.unknown.insert(path.to_owned());
+            Err(ReadError::Content { .. } | ReadError::Refused { .. }) => {
+                self.omitted.unknown.insert(path.to_owned());
                 None
             }
         }
     }
 
-    /// The place of `path` in the tree, with all directories that it goes through; never outside.
+    /// The location of `path` in the tree, never outside of it. Creates the directories above it.
     fn place(&self, path: &str) -> anyhow::Result<PathBuf> {
         let mut place = self.into.to_owned();
         let mut components = Path::new(path).components().peekable();
@@ -189,7 +194,7 @@ impl Tree<'_> {
                 _ => {}
             }
             if components.peek().is_some() && !place.is_dir() {
-                fs::create_dir_all(&place).with_context(|| could_not("make", &place))?;
+                fs::create_dir_all(&place).with_context(|| could_not("create", &place))?;
             }
         }
         Ok(place)
@@ -204,7 +209,7 @@ fn is_free(place: &Path) -> bool {
     place.symlink_metadata().is_err()
 }
 
-fn put(place: &Path, content: &[u8]) -> anyhow::Result<()> {
+fn write_file(place: &Path, content: &[u8]) -> anyhow::Result<()> {
     fs::write(place, content).with_context(|| could_not("write", place))
 }
 
@@ -212,8 +217,8 @@ fn could_not(what: &str, place: &Path) -> String {
     format!("could not {what} {}", place.display())
 }
 
-/// The page sizes of a live process's shared mappings from the kernel (Linux 6.11 on): reading smaps itself would walk
-/// all of its page tables. `None` for all else.
+/// The smaps of a live process, from page sizes that the kernel reports (PROCMAP_QUERY, Linux 6.11). Reading smaps would
+/// walk all page tables. `None` for other files, and on other kernels.
 fn smaps(root: &Root, path: &str) -> Option<String> {
     let pid = path.strip_prefix("/proc/")?.strip_suffix("/smaps")?.parse().ok()?;
     let mappings = maps::read(root, &maps::path(pid), |mapping| mapping.shared).ok()?;
@@ -228,14 +233,14 @@ fn is_alert_log(path: &str) -> bool {
 
 fn all(file: &mut fs::File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.take(LONGEST).read_to_end(&mut bytes)?;
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Of an alert log, which may be of any length, a piece that begins above its last start; nothing if it has none.
-fn last_start(file: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
+/// The part of an alert log that begins shortly before its last start; empty if it has none.
+fn last_start(file: &mut impl alert_log::Log) -> io::Result<Vec<u8>> {
     match alert_log::find_last(file)? {
-        Some(start) => piece(file, start.saturating_sub(4 << 10), BLOCK),
+        Some(start) => piece(file, start.saturating_sub(4 << 10), MAX_START_BYTES),
         None => Ok(Vec::new()),
     }
 }
@@ -251,7 +256,7 @@ fn piece(file: &mut (impl Read + Seek), from: u64, length: u64) -> io::Result<Ve
 mod tests {
     use super::*;
 
-    /// A host with a server (pid 7), somebody's editor (pid 8) and a configuration that includes from above itself.
+    /// A host with a server (pid 7), an editor (pid 8) and a configuration that includes a file of its parent directory.
     fn host() -> tempfile::TempDir {
         let host = tempfile::tempdir().unwrap();
         for (path, text) in [
@@ -286,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tree_answers_as_the_host_and_tells_nothing_else() {
+    fn capture_what_the_host_answers_without_secrets() {
         let host = host();
         let into = tempfile::tempdir().unwrap();
         let ask = |root: &Root| {
@@ -306,26 +311,28 @@ mod tests {
         {
             let _ = root.read(path);
         }
-        let left = write(&Root::at(host.path()), &record.accesses(), into.path(), &Interrupt::default()).unwrap();
+        let omitted = write(&Root::at(host.path()), &record, into.path(), &Interrupt::default()).unwrap();
         assert_eq!(ask(&Root::at(into.path())), answer);
-        assert_eq!(left.unknown.iter().collect::<Vec<_>>(), ["/data/server.key"]);
+        assert_eq!(omitted.unknown.iter().collect::<Vec<_>>(), ["/data/server.key"]);
         let shown = everything(into.path());
         assert!(shown.contains("include = '../shared.conf'"), "{shown}");
         assert!(!shown.contains("secret") && !into.path().join("proc/8").exists(), "{shown}");
     }
 
     #[test]
-    fn nothing_is_written_outside() {
+    fn write_nothing_outside() {
         let into = tempfile::tempdir().unwrap();
         let root = Root::live();
-        let tree = Tree { root: &root, into: into.path(), left: Left::default(), servers: BTreeMap::new() };
+        let log = AccessLog::default();
+        let tree =
+            Tree { root: &root, log: &log, into: into.path(), omitted: Omitted::default(), servers: BTreeMap::new() };
         for path in ["/../../etc/x", "/a/../../../b", "/a/b/../c"] {
             assert!(tree.place(path).unwrap().starts_with(into.path()), "{path}");
         }
     }
 
     #[test]
-    fn the_last_start_of_a_long_log_is_found() {
+    fn find_the_last_start_of_a_long_log() {
         let start = "Tue Jan 06 11:22:33 2015\nStarting ORACLE instance (normal)\n";
         let noise = "x\n".repeat(3 << 20);
         let mut log = io::Cursor::new(format!("{start}{noise}{start}{noise}"));

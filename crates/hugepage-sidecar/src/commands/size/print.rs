@@ -1,14 +1,14 @@
-//! The same for people, and as CSV.
+//! The output of `size` as a table and as CSV.
 
 use hugepage_core::Bytes;
 
-use super::out::{Out, PoolOut, Script};
+use super::output::{PoolSizing, ScriptComparison, SizeOutput};
 use crate::output::table::{or_unknown, table, wrapped};
 
-pub fn csv(out: &Out) -> anyhow::Result<()> {
+pub fn csv(output: &SizeOutput) -> anyhow::Result<()> {
     let mut writer = csv::Writer::from_writer(std::io::stdout());
     writer.write_record(["page_size", "instance", "is_running", "pages", "held", "does_not_fit_by"])?;
-    for pool in &out.pools {
+    for pool in &output.pools {
         for need in &pool.needs {
             let misfit = pool.does_not_fit.iter().find(|misfit| misfit.instance == need.instance);
             writer.write_record([
@@ -25,32 +25,32 @@ pub fn csv(out: &Out) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub fn print(out: &Out) {
-    for pool in &out.pools {
+pub fn print(output: &SizeOutput) {
+    for pool in &output.pools {
         print_pool(pool);
     }
-    for one in &out.not_counted {
+    for one in &output.not_counted {
         println!("{}", wrapped(&format!("not counted: {} {}: {}", one.kind, one.instance, one.why), 0, 2));
     }
-    if let Some(memlock) = out.memlock_kb {
-        println!("memlock of Oracle's owner (limits.conf): at least {memlock} kB");
-        let group = or_unknown(out.hugetlb_shm_group.clone());
-        let what = match out.memlock_is_enough {
-            Some(true) => "it need not be set where memlock is that high",
-            Some(false) => "this kernel asks for a group of Oracle's owner here, whatever memlock is",
-            None => "from Linux 5.18 on it has to be a group of Oracle's owner",
+    if let Some(memlock) = output.memlock_kb {
+        println!("memlock of the Oracle owner (limits.conf): at least {memlock} kB");
+        let group = or_unknown(output.hugetlb_shm_group.clone());
+        let what = match output.memlock_is_enough {
+            Some(true) => "not needed if memlock is that high",
+            Some(false) => "this kernel requires a group of the Oracle owner here, whatever memlock is",
+            None => "from Linux 5.18 on it must be a group of the Oracle owner",
         };
         println!("{}", wrapped(&format!("vm.hugetlb_shm_group: {group}; {what}"), 0, 2));
     }
-    if let Some(script) = &out.hugepages_settings_sh {
-        print_script(script, out);
+    if let Some(script) = &output.hugepages_settings_sh {
+        print_script(script, output);
     }
-    for note in &out.notes {
+    for note in &output.notes {
         println!("{}", wrapped(&format!("note: {note}"), 0, 2));
     }
 }
 
-fn print_pool(pool: &PoolOut) {
+fn print_pool(pool: &PoolSizing) {
     let size = Bytes(pool.page_size);
     match pool.recommended_nr_hugepages {
         Some(pages) if pool.is_default => {
@@ -58,7 +58,10 @@ fn print_pool(pool: &PoolOut) {
         }
         Some(pages) => println!("{pages} pages of {size}   (now {})", pool.nr_hugepages),
         None => {
-            println!("pages of {size}: no number, because somebody's need can't be seen (now {})", pool.nr_hugepages)
+            println!(
+                "pages of {size}: no recommendation, the need of an instance is unknown (now {})",
+                pool.nr_hugepages
+            )
         }
     }
     let mut rows = table(&["  INSTANCE", "STATE", "PAGES", "HELD", "MISSING"], 2);
@@ -76,13 +79,12 @@ fn print_pool(pool: &PoolOut) {
         rows.add_row(vec!["  (others)".to_owned(), String::new(), held.clone(), held, "0".to_owned()]);
     }
     if rows.row_count() > 0 {
-        println!("{rows}");
+        println!("{}", rows.trim_fmt());
     }
     for misfit in &pool.does_not_fit {
         let capacity = or_unknown(pool.capacity);
         let text = format!(
-            "{} does not fit: its {} pages are {} more than the {capacity} that this host can hold beside all others and what \
-             it keeps for base pages",
+            "{} does not fit: its {} pages are {} more than this host can provide; the capacity is {capacity} pages",
             misfit.instance, misfit.pages, misfit.over
         );
         println!("{}", wrapped(&text, 2, 4));
@@ -96,22 +98,22 @@ fn print_pool(pool: &PoolOut) {
     println!();
 }
 
-fn print_script(script: &Script, out: &Out) {
-    let ours = out.pools.iter().find(|pool| pool.is_default).and_then(|pool| pool.recommended_nr_hugepages);
-    println!("hugepages_settings.sh would say {} where this says {}:", script.pages, or_unknown(ours));
+fn print_script(script: &ScriptComparison, output: &SizeOutput) {
+    let ours = output.pools.iter().find(|pool| pool.is_default).and_then(|pool| pool.recommended_nr_hugepages);
+    println!("hugepages_settings.sh would recommend {} pages instead of {}:", script.pages, or_unknown(ours));
     let lines = [
-        (script.one_page_too_many_for_each_segment, "pages too many: it adds one to each segment"),
-        (script.of_segments_that_are_not_oracles, "pages for System V segments that are not Oracle's"),
-        (script.skipped_small_segments, "pages too few: it skips segments smaller than a page"),
+        (script.one_page_too_many_for_each_segment, "pages too many: it adds one page per segment"),
+        (script.of_segments_that_are_not_oracles, "pages for System V segments of other programs"),
+        (script.skipped_small_segments, "pages too few: it skips segments smaller than a huge page"),
     ];
     for (pages, why) in lines.iter().filter(|(pages, _)| *pages > 0) {
         println!("  {pages} {why}");
     }
-    println!("  it sees neither PostgreSQL, nor what is down, nor how much memory the host has");
+    println!("  it ignores PostgreSQL, stopped instances and the memory of the host");
     if !script.knows_this_kernel {
-        println!("  and on this kernel it gives up, because its list of kernels ends with 4.14");
+        println!("  it fails on this kernel: its list of kernels ends with 4.14");
     } else if script.gives_up {
-        println!("  and with so little shared memory in use it gives up");
+        println!("  it fails because too little shared memory is in use");
     }
     println!();
 }

@@ -1,0 +1,57 @@
+//! Huge pages that a PostgreSQL postmaster does not give back when it restarts after a crash.
+//!
+//! With `io_method = io_uring` (PostgreSQL 18) each process has a ring, which the postmaster creates in the main segment
+//! (method_io_uring.c). A crash restart unmaps the segment but closes no ring, and the kernel keeps the pages that the
+//! rings lie in until the postmaster ends. Seen in 18.6; no release is known that closes them.
+
+use crate::model::KeptPages;
+use crate::{Bytes, PageSize, Pages};
+
+/// The crashes that a recommended pool has spare pages for.
+pub const CRASHES: u64 = 10;
+
+/// The header of `struct io_rings`, rounded up (io_uring/io_uring.c).
+const RING_HEADER: u64 = 384;
+/// The size of a completion queue entry; there are two for each submission (io_uring_setup(2)).
+const COMPLETION: u64 = 16;
+/// The size of a submission queue entry, and of its index.
+const SUBMISSION: u64 = 64;
+const INDEX: u64 = 4;
+/// Each of the two parts of a ring is a whole number of base pages.
+const PART: u64 = 4096;
+
+/// The rings of one server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rings {
+    /// How many.
+    pub count: u64,
+    /// The submissions that each has room for: `io_max_concurrency`.
+    pub entries: u64,
+}
+
+impl Rings {
+    /// The pages of `size` that they lie in.
+    pub fn pages(self, size: PageSize) -> KeptPages {
+        let entries = self.entries.max(1).next_power_of_two();
+        let queues = RING_HEADER + entries * (2 * COMPLETION + INDEX);
+        let ring = queues.next_multiple_of(PART) + (entries * SUBMISSION).next_multiple_of(PART);
+        let at_least = size.pages_to_hold(Bytes(ring.saturating_mul(self.count)));
+        KeptPages { at_least, at_most: at_least.saturating_add(Pages(u64::from(at_least > Pages(0)))) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_rings() {
+        let size = PageSize::new(2 << 20).unwrap();
+        let pages = |count, entries| Rings { count, entries }.pages(size);
+        // max_connections = 60 in 18.6: each crash kept one page.
+        assert_eq!(pages(102, 64), KeptPages { at_least: Pages(1), at_most: Pages(2) });
+        assert_eq!(pages(542, 64), KeptPages { at_least: Pages(3), at_most: Pages(4) });
+        assert_eq!(pages(102, 1024), KeptPages { at_least: Pages(6), at_most: Pages(7) });
+        assert_eq!(pages(0, 64), KeptPages::default());
+    }
+}

@@ -1,0 +1,293 @@
+//! Finds what a path names below a directory, one step after the other and by descriptors: no link, no `..` and no rename
+//! meanwhile leads out of it.
+//!
+//! openat2(2) with RESOLVE_IN_ROOT confines a path as well, from Linux 5.6 on and where no seccomp filter refuses it. It
+//! does not tell which directories and links it went through, and those decide on who may be read for whom. So every
+//! kernel takes this way. Nothing is opened here but with O_PATH, which has no effect on what is there (open(2)).
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+
+use rustix::fs::{CWD, Mode, OFlags, StatFs, openat, readlinkat, statfs};
+use rustix::io::Errno;
+
+/// As many symbolic links as the kernel follows (path_resolution(7)).
+const MOST_LINKS: usize = 40;
+/// More steps than any path of a server takes (PostgreSQL's MAXPGPATH is 1024 bytes), links included.
+const MOST_STEPS: usize = 512;
+/// As deep as the way may lead: each level keeps a descriptor until the end.
+const DEEPEST: usize = 100;
+
+/// What a path names.
+#[derive(Debug)]
+pub(super) struct BeneathFile {
+    /// Opened with O_PATH.
+    descriptor: File,
+    /// What fstat(2) says of it.
+    pub metadata: Metadata,
+    /// Every directory that something was looked up in.
+    pub searched: Vec<Metadata>,
+    /// The owner of every symbolic link on the way.
+    pub link_owners: Vec<u32>,
+    /// Its path without links, below the directory; bytes that are not UTF-8 are replaced.
+    pub path: String,
+}
+
+/// The directory `path` of this host, to look below.
+pub(super) fn directory(path: &std::path::Path) -> io::Result<File> {
+    Ok(openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?.into())
+}
+
+/// What `path` names below `top`, where absolute links begin as well; with `follow` what a link at its end points to.
+pub(super) fn find(top: File, path: &str, follow: bool) -> io::Result<BeneathFile> {
+    let metadata = top.metadata()?;
+    let mut way = Way { levels: vec![Level { name: Vec::new(), descriptor: top, metadata }], steps: 0 };
+    let (mut searched, mut link_owners) = (Vec::new(), Vec::new());
+    let mut rest: Vec<Vec<u8>> = Vec::new();
+    push_parts(&mut rest, path.as_bytes());
+    while let Some(name) = rest.pop() {
+        let here = way.here()?;
+        if !here.metadata.is_dir() {
+            return Err(Errno::NOTDIR.into());
+        }
+        searched.push(here.metadata.clone());
+        match name.as_slice() {
+            b"" | b"." => continue,
+            b".." => {
+                way.up();
+                continue;
+            }
+            _ => {}
+        }
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let descriptor = File::from(openat(&here.descriptor, name.as_slice(), flags, Mode::empty())?);
+        let metadata = descriptor.metadata()?;
+        if metadata.is_symlink() && (follow || !rest.is_empty()) {
+            link_owners.push(metadata.uid());
+            if link_owners.len() > MOST_LINKS {
+                return Err(Errno::LOOP.into());
+            }
+            let target = target(&descriptor)?;
+            if target.starts_with(b"/") {
+                way.levels.truncate(1);
+            }
+            push_parts(&mut rest, &target);
+        } else {
+            way.down(Level { name, descriptor, metadata })?;
+        }
+    }
+    let path = way.path();
+    let Level { descriptor, metadata, .. } = way.levels.pop().ok_or(Errno::NOENT)?;
+    Ok(BeneathFile { descriptor, metadata, searched, link_owners, path })
+}
+
+/// The text of the symbolic link that `link` is. What the kernel's own links below /proc stand for is never followed:
+/// their text is taken, as that of any other.
+fn target(link: &File) -> io::Result<Vec<u8>> {
+    Ok(readlinkat(link, c"", Vec::new())?.into_bytes())
+}
+
+/// Puts the parts of `path` on top of those that are left, the first on top. A slash at the end asks for a directory.
+fn push_parts(rest: &mut Vec<Vec<u8>>, path: &[u8]) {
+    let path = path.strip_prefix(b"/").unwrap_or(path);
+    if !path.is_empty() {
+        rest.extend(path.split(|&byte| byte == b'/').rev().map(<[u8]>::to_vec));
+    }
+}
+
+impl BeneathFile {
+    /// Opens it for reading. It is what was looked at: the descriptor leads there whatever has been renamed since.
+    /// Nothing waits: neither for the other end of a pipe nor for the end of a lease (fcntl(2)).
+    pub fn open(&self) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = File::from(openat(CWD, self.place(), flags, Mode::empty())?);
+        let metadata = file.metadata()?;
+        match (metadata.dev(), metadata.ino()) == (self.metadata.dev(), self.metadata.ino()) {
+            true => Ok(file),
+            // Then what is mounted on /proc is not the kernel's.
+            false => Err(Errno::STALE.into()),
+        }
+    }
+
+    /// The text of a symbolic link that was not followed.
+    pub fn target(&self) -> io::Result<Vec<u8>> {
+        if self.metadata.is_symlink() { target(&self.descriptor) } else { Err(Errno::INVAL.into()) }
+    }
+
+    /// Whether the kernel makes the file up when it is read, as those of /proc: some are a user's own, and reading some of
+    /// them costs the process much that they tell of, or takes away what is read.
+    pub fn is_of_kernel(&self) -> bool {
+        /// PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC (magic.h).
+        const KERNEL: [u64; 6] = [0x9fa0, 0x6265_6572, 0x0027_e0eb, 0x6367_7270, 0x6462_6720, 0x7472_6163];
+        let kind = |system: StatFs| u64::try_from(system.f_type).unwrap_or(0);
+        // What can't be told is not opened.
+        statfs(self.place()).map_or(true, |system| KERNEL.contains(&kind(system)))
+    }
+
+    /// A path to it for as long as this lives (proc(5), /proc/PID/fd).
+    pub fn place(&self) -> String {
+        format!("/proc/self/fd/{}", self.descriptor.as_raw_fd())
+    }
+
+    /// Itself, for something to be found below it.
+    pub fn into_descriptor(self) -> File {
+        self.descriptor
+    }
+}
+
+/// The directories from the top to where the search is.
+struct Way {
+    levels: Vec<Level>,
+    steps: usize,
+}
+
+struct Level {
+    name: Vec<u8>,
+    descriptor: File,
+    metadata: Metadata,
+}
+
+impl Way {
+    fn here(&mut self) -> io::Result<&Level> {
+        self.steps += 1;
+        if self.steps > MOST_STEPS {
+            return Err(Errno::NAMETOOLONG.into());
+        }
+        self.levels.last().ok_or_else(|| Errno::NOENT.into())
+    }
+
+    fn down(&mut self, level: Level) -> io::Result<()> {
+        if self.levels.len() > DEEPEST {
+            return Err(Errno::NAMETOOLONG.into());
+        }
+        self.levels.push(level);
+        Ok(())
+    }
+
+    /// As in `/`, nothing is above the top.
+    fn up(&mut self) {
+        if self.levels.len() > 1 {
+            self.levels.pop();
+        }
+    }
+
+    fn path(&self) -> String {
+        let names = self.levels.iter().skip(1);
+        let path: String = names.map(|level| format!("/{}", String::from_utf8_lossy(&level.name))).collect();
+        if path.is_empty() { "/".to_owned() } else { path }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use super::*;
+
+    fn found(top: &Path, path: &str) -> io::Result<BeneathFile> {
+        find(directory(top).unwrap(), path, true)
+    }
+
+    /// A tree `in` beside a secret, with a link of each kind.
+    fn tree() -> tempfile::TempDir {
+        let tree = tempfile::tempdir().unwrap();
+        fs::create_dir_all(tree.path().join("in/a/b")).unwrap();
+        fs::write(tree.path().join("in/a/b/file"), "inside").unwrap();
+        fs::write(tree.path().join("secret"), "outside").unwrap();
+        for (link, to) in [
+            ("absolute", "/a/b/file"),
+            ("relative", "a/b/file"),
+            ("up", "../../../../../../../secret"),
+            ("out", "/secret"),
+            ("directory", "a/b"),
+            ("directory_again", "/directory/"),
+            ("loop", "loop"),
+            ("to", "fro"),
+            ("fro", "/to"),
+            ("lost", "nowhere"),
+            ("own", "/proc/self/exe"),
+            ("a/above", ".."),
+        ] {
+            symlink(to, tree.path().join("in").join(link)).unwrap();
+        }
+        symlink(tree.path().join("secret"), tree.path().join("in/by_name")).unwrap();
+        tree
+    }
+
+    #[test]
+    fn links_stay_below_the_top() {
+        let tree = tree();
+        let top = tree.path().join("in");
+        for path in [
+            "/a/b/file",
+            "a//b/./file",
+            "/absolute",
+            "relative",
+            "/directory/file",
+            "/directory_again/file",
+            "/a/above/a/b/file",
+            "/../../a/../../a/b/file",
+        ] {
+            let found = found(&top, path).unwrap();
+            assert_eq!(found.path, "/a/b/file", "{path}");
+            assert_eq!(io::read_to_string(found.open().unwrap()).unwrap(), "inside", "{path}");
+        }
+        for (path, errno) in [
+            ("/up", Errno::NOENT),
+            ("/out", Errno::NOENT),
+            ("/by_name", Errno::NOENT),
+            ("/lost", Errno::NOENT),
+            ("/own", Errno::NOENT),
+            ("/loop", Errno::LOOP),
+            ("/to", Errno::LOOP),
+            ("/a/b/file/", Errno::NOTDIR),
+            ("/a/b/file/..", Errno::NOTDIR),
+            ("/relative/x", Errno::NOTDIR),
+        ] {
+            let error = found(&top, path).map(|found| found.path).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(errno.raw_os_error()), "{path}: {error}");
+        }
+        assert_eq!(found(&top, "/").unwrap().path, "/");
+        let link = find(directory(&top).unwrap(), "/up", false).unwrap();
+        assert_eq!(link.target().unwrap(), b"../../../../../../../secret");
+        assert_eq!(found(&top, "/a").unwrap().target().unwrap_err().raw_os_error(), Some(libc::EINVAL));
+    }
+
+    #[test]
+    fn the_way_is_told() {
+        let tree = tree();
+        let found = found(&tree.path().join("in"), "/a/above/directory_again/file").unwrap();
+        assert_eq!(found.link_owners.len(), 3);
+        assert!(found.searched.len() >= 4 && found.searched.iter().all(Metadata::is_dir));
+    }
+
+    #[test]
+    fn long_ways_end() {
+        let tree = tree();
+        let top = tree.path().join("in");
+        let error = found(&top, &"a/../".repeat(1000)).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENAMETOOLONG));
+        // Links that each double the way.
+        symlink("a/../a/..", top.join("x0")).unwrap();
+        for level in 1..30 {
+            symlink(format!("x{0}/../x{0}", level - 1), top.join(format!("x{level}"))).unwrap();
+        }
+        let error = found(&top, "/x29").unwrap_err();
+        assert!([libc::ELOOP, libc::ENAMETOOLONG].contains(&error.raw_os_error().unwrap()), "{error}");
+    }
+
+    /// What is renamed between the look and the opening is opened all the same, and not what came into its place.
+    #[test]
+    fn a_swap_changes_nothing() {
+        let tree = tree();
+        let top = tree.path().join("in");
+        let found = found(&top, "/relative").unwrap();
+        fs::rename(top.join("a/b/file"), top.join("moved")).unwrap();
+        symlink("/dev/zero", top.join("a/b/file")).unwrap();
+        assert_eq!(io::read_to_string(found.open().unwrap()).unwrap(), "inside");
+    }
+}

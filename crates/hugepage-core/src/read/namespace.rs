@@ -1,0 +1,11 @@
+//! Mount namespaces (mount_namespaces(7)): whether a process sees the same files as this program.
+
+use crate::read::Root;
+
+/// The files that `pid` sees, where those are not this program's: those of its container, below the root directory that
+/// the kernel shows for it. `None` where they are this program's, or that may not be seen.
+pub fn container(root: &Root, pid: i32) -> Option<Root> {
+    let namespace = |process: &str| root.read_link(&format!("/proc/{process}/ns/mnt")).ok();
+    let (own, its) = (namespace("self")?, namespace(&pid.to_string())?);
+    (own != its).then(|| root.below(&format!("/proc/{pid}/root")))
+}

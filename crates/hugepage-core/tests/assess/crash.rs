@@ -1,0 +1,88 @@
+//! A restart after a crash keeps the running settings, and a restart takes those on disk: two forecasts.
+
+use hugepage_core::advise::{hint, message};
+use hugepage_core::assess::{Finding, Outlook, Severity, Status, Threat};
+use hugepage_core::model::{Demand, Facts, HugePages, KeptPages, Pending, PoolState, Product};
+use hugepage_core::read::pool::Pool;
+use hugepage_core::{Bytes, Pages};
+
+use super::verdict::on_surplus;
+use super::{MIB, Server, known, pool};
+
+/// The status with another size on disk.
+fn with_on_disk(server: Server, megabytes: u64) -> Status {
+    let facts = server.facts();
+    let demand = Demand { asked: facts.asked, max_connections: 100, shared_memory: Bytes(megabytes * MIB) };
+    let ground = PoolState {
+        huge_page_size: facts.huge_page_size,
+        pool: facts.pool.clone(),
+        limits: facts.limits.clone(),
+        nodes: None,
+        lock_limit: None,
+    };
+    Status::of(Facts { pending: Pending::Changed(demand, ground), ..facts })
+}
+
+fn outlooks(status: &Status) -> (Outlook, Option<Outlook>) {
+    (status.outlook, status.crash_outlook())
+}
+
+#[test]
+fn refused_configuration_beside_a_pool_that_is_gone() {
+    for (huge_pages, crash, severity) in
+        [(HugePages::Try, Outlook::Base, Severity::Warning), (HugePages::On, Outlook::Fails, Severity::Critical)]
+    {
+        let facts = Server { huge_pages, ..on_surplus() }.facts();
+        let status = Status::of(Facts { pending: Pending::Refused("FATAL:  no library".to_owned()), ..facts });
+        assert_eq!(outlooks(&status), (Outlook::Fails, Some(crash)));
+        assert_eq!(status.verdict(), (Severity::Critical, &Finding::RestartFails));
+        assert_eq!(status.severity_of("crash_loses"), severity);
+        assert_eq!(status.threats(), [Threat::RestartFails, Threat::CrashLoses]);
+    }
+}
+
+#[test]
+fn crash_of_a_server_whose_configuration_on_disk_would_land() {
+    // The pool is gone but for 100 pages, and on disk less is asked for.
+    let surplus = Pool { surplus: Some(Pages(412)), ..pool(512, 0, 0) };
+    let status = with_on_disk(Server { pool: known(surplus), ..Server::default() }, 200);
+    assert_eq!(outlooks(&status), (Outlook::Hugetlb, Some(Outlook::Base)));
+    assert_eq!(status.verdict(), (Severity::Warning, &Finding::CrashLoses));
+    assert!(message(&status).contains("a crash of one process would lose them"), "{}", message(&status));
+    assert!(hint(&status).unwrap().contains("vm.nr_hugepages=512"), "{:?}", hint(&status));
+    // In base pages a crash has nothing to lose.
+    let status = with_on_disk(Server { pool: known(pool(100, 100, 0)), ..Server::in_base_pages() }, 200);
+    assert_eq!(outlooks(&status), (Outlook::Hugetlb, Some(Outlook::Base)));
+    assert_eq!(status.severity_of("crash_loses"), Severity::Ok);
+}
+
+#[test]
+fn pages_that_rings_keep() {
+    let status = |spare, huge_pages| {
+        let facts = Server { huge_pages, pool: known(pool(512 + spare, spare, 0)), ..Server::default() }.facts();
+        Status::of(Facts { kept_at_crash: KeptPages { at_least: Pages(1), at_most: Pages(2) }, ..facts })
+    };
+    for (spare, crash, severity, finding) in [
+        (0, Outlook::Base, Severity::Warning, Finding::CrashLoses),
+        (1, Outlook::Unknown, Severity::Notice, Finding::OutlookUnknown),
+        (2, Outlook::Hugetlb, Severity::Ok, Finding::AsAsked),
+    ] {
+        let status = status(spare, HugePages::Try);
+        assert_eq!(outlooks(&status), (Outlook::Hugetlb, Some(crash)), "{spare}");
+        assert_eq!(status.verdict(), (severity, &finding), "{spare}");
+        assert_eq!(status.recommended, Some(Pages(532)), "{spare}");
+        if severity > Severity::Ok {
+            let hint = hint(&status).unwrap();
+            assert!(hint.contains("vm.nr_hugepages=532") && hint.contains("io_method = worker"), "{hint}");
+            assert!(message(&status).contains("io_uring"), "{}", message(&status));
+        }
+    }
+    assert_eq!(status(0, HugePages::On).verdict(), (Severity::Critical, &Finding::CrashLoses));
+}
+
+#[test]
+fn oracle_does_not_restart_itself() {
+    let mut facts = on_surplus().facts();
+    facts.asked.product = Product::Oracle { memory_target: false, may_mix: false };
+    assert_eq!(Status::of(facts).crash_outlook(), None);
+}

@@ -1,0 +1,119 @@
+//! The pool of this host's kernel: its file in /sys, compaction and the page cache in /proc/sys/vm (admin-guide/sysctl/vm).
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow, bail};
+use hugepage_core::read::meminfo::Meminfo;
+use hugepage_core::read::{Root, pool};
+use hugepage_core::{Bytes, PageSize, Pages};
+
+use super::plan::HostState;
+use super::steps::{Kernel, Reclaim};
+
+/// The pool of one page size.
+pub struct KernelPool<'a> {
+    root: &'a Root,
+    size: PageSize,
+    reserve_percent: u32,
+}
+
+impl<'a> KernelPool<'a> {
+    /// The pool of `size`, or of the default size. The error names the supported sizes.
+    pub fn new(root: &'a Root, size: Option<PageSize>, reserve_percent: u32) -> anyhow::Result<Self> {
+        let sizes = pool::sizes(root)?;
+        let size = match size {
+            Some(size) => size,
+            None => Meminfo::read(root)?.huge_page_size.ok_or_else(|| anyhow!("this kernel has no huge pages"))?,
+        };
+        if !sizes.contains(&size) {
+            let names: Vec<_> = sizes.iter().map(|size| size.setting()).collect();
+            bail!("this kernel has no huge pages of {size}; it supports {}", names.join(", "));
+        }
+        Ok(Self { root, size, reserve_percent })
+    }
+
+    /// The size of the pages.
+    pub fn size(&self) -> PageSize {
+        self.size
+    }
+
+    /// The current state of the pool and of the host's memory.
+    pub fn state(&self) -> anyhow::Result<HostState> {
+        let meminfo = Meminfo::read(self.root)?;
+        let pool = pool::pool(self.root, self.size)?;
+        let all = pool::memory(self.root)?;
+        Ok(HostState {
+            mem_total: meminfo.mem_total.unwrap_or_default(),
+            available: meminfo
+                .mem_available
+                .or(meminfo.mem_free)
+                .ok_or_else(|| anyhow!("MemAvailable and MemFree are missing in /proc/meminfo"))?,
+            other_pools: all.saturating_sub(self.size.times(pool.nr)),
+            reserve_percent: self.reserve_percent,
+            pool,
+        })
+    }
+
+    /// Checks that the pool can be changed. The error says what to do.
+    pub fn check_writable(&self) -> anyhow::Result<()> {
+        let path = self.file();
+        let Err(error) = OpenOptions::new().write(true).open(&path) else { return Ok(()) };
+        let advice = match error.kind() {
+            io::ErrorKind::ReadOnlyFilesystem => {
+                "it is mounted read-only, as in containers: run this on the host itself"
+            }
+            _ if rustix::process::geteuid().is_root() => {
+                "root of a user namespace cannot change the pool: run this on the host itself"
+            }
+            _ => "run this as root",
+        };
+        Err(error).with_context(|| format!("{} is not writable: {advice}", path.display()))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.root.path(&format!("/sys/kernel/mm/hugepages/{}/nr_hugepages", self.size.sysfs_name()))
+    }
+
+    fn write(&self, path: PathBuf, text: &str) -> anyhow::Result<()> {
+        let written = OpenOptions::new().write(true).open(&path).and_then(|mut file| file.write_all(text.as_bytes()));
+        written.with_context(|| format!("could not write \"{text}\" to {}", path.display()))
+    }
+}
+
+impl Kernel for KernelPool<'_> {
+    type Error = anyhow::Error;
+
+    fn set(&mut self, pages: Pages) -> anyhow::Result<Pages> {
+        self.write(self.file(), &pages.to_string())?;
+        Ok(self.state()?.pool.persistent())
+    }
+
+    fn reclaim(&mut self, method: Reclaim) -> anyhow::Result<()> {
+        if method == Reclaim::DropCaches {
+            // 1: the page cache, not dentries and inodes. Dirty pages stay.
+            self.write(self.root.path("/proc/sys/vm/drop_caches"), "1")?;
+        }
+        match self.write(self.root.path("/proc/sys/vm/compact_memory"), "1") {
+            // A kernel built without compaction.
+            Err(error) if is_not_found(&error) => Ok(()),
+            result => result,
+        }
+    }
+
+    fn has_memory(&mut self) -> anyhow::Result<bool> {
+        let state = self.state()?;
+        let one_more = state.available.saturating_sub(Bytes(self.size.bytes().0));
+        // Surplus pages become persistent without using more memory.
+        Ok(state.pool.surplus.is_some_and(|surplus| surplus > Pages(0)) || one_more >= state.min_available())
+    }
+
+    fn in_use(&mut self) -> anyhow::Result<Pages> {
+        Ok(self.state()?.pool.in_use().unwrap_or_default())
+    }
+}
+
+fn is_not_found(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
+}

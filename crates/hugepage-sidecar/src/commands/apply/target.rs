@@ -1,0 +1,91 @@
+//! The recommended number of pages, and the instances that use pages of the pool.
+
+use anyhow::{anyhow, bail};
+use hugepage_core::assess::Sizing;
+use hugepage_core::read::Root;
+use hugepage_core::{PageSize, Pages};
+
+use crate::commands::size::sizing::host_sizing;
+use crate::commands::survey::{AccountOptions, SurveyOptions};
+use crate::state::DIRECTORY;
+
+/// The need of all servers of this host, running or stopped, for pages of `size`; `None` if there is none.
+pub fn sizing(root: &Root, size: PageSize, reserve_percent: u32, accounts: &AccountOptions) -> Option<Sizing> {
+    let options = SurveyOptions { reserve_percent, state_dir: DIRECTORY.into(), accounts: accounts.clone() };
+    host_sizing(root, &options, &[], false).sizings.into_iter().find(|sizing| sizing.page_size == size)
+}
+
+/// The recommended number for a pool that keeps `now`. It never reduces the pool: a server that is stopped for an hour
+/// would not get its pages back.
+pub fn recommended(sizing: Option<&Sizing>, size: PageSize, now: Pages) -> anyhow::Result<Pages> {
+    let Some(sizing) = sizing else { bail!("no server on this host needs huge pages of {size}") };
+    if let Some(misfit) = sizing.misfits.first() {
+        bail!(
+            "{} needs {} pages of {size}, {} more than this host can provide. Run \"size\" to see all needs; use --pages to \
+             set the pool for the others",
+            misfit.name,
+            misfit.pages,
+            misfit.over
+        );
+    }
+    let pages = sizing
+        .recommended
+        .ok_or_else(|| anyhow!("the need of an instance is unknown: run \"status\" for the reason"))?;
+    Ok(pages.max(now))
+}
+
+/// A sentence about the instances that hold pages of the pool; `None` if unknown.
+pub fn holders(sizing: Option<&Sizing>) -> Option<String> {
+    let sizing = sizing?;
+    let held = sizing.needs.iter().filter(|need| need.held > Pages(0));
+    let mut holders: Vec<_> = held.map(|need| format!("{} has {}", need.name, need.held)).collect();
+    if sizing.others > Pages(0) && !holders.is_empty() {
+        holders.push(format!("other processes have {}", sizing.others));
+    }
+    (!holders.is_empty()).then(|| format!("Of these pages, {}.", holders.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use hugepage_core::Bytes;
+    use hugepage_core::assess::host::{PoolNeed, Room};
+
+    use super::*;
+
+    const SIZE: PageSize = PageSize::from_kib(2048).unwrap();
+
+    fn of(needs: &[(&str, u64, u64)], used: u64) -> Sizing {
+        let needs = needs.iter().map(|(name, pages, held)| PoolNeed {
+            name: (*name).to_owned(),
+            pages: Pages(*pages),
+            held: Pages(*held),
+            is_running: true,
+        });
+        let room = Room { mem_total: Bytes(10 << 30), reserve_percent: 20, elsewhere: Bytes(0) };
+        Sizing::of(SIZE, needs.collect(), Pages(used), Some(room))
+    }
+
+    #[test]
+    fn recommend_the_need() {
+        for (needs, used, now, recommended) in [
+            (&[("a", 100, 0), ("b", 200, 200)][..], 200, 200, Some(300)),
+            (&[("a", 100, 100)], 150, 150, Some(150)),
+            // A pool that is too large is not reduced.
+            (&[("a", 100, 100)], 100, 500, Some(500)),
+            (&[], 0, 0, Some(0)),
+            // 8 GB are 4096 pages.
+            (&[("a", 4000, 4000), ("b", 97, 0)], 4000, 4000, None),
+        ] {
+            let found = super::recommended(Some(&of(needs, used)), SIZE, Pages(now));
+            assert_eq!(found.ok(), recommended.map(Pages), "{needs:?}");
+        }
+        assert!(super::recommended(None, SIZE, Pages(0)).is_err());
+    }
+
+    #[test]
+    fn name_the_holders() {
+        let sizing = of(&[("a", 100, 60), ("b", 200, 0)], 70);
+        assert_eq!(holders(Some(&sizing)).unwrap(), "Of these pages, a has 60, other processes have 10.");
+        assert_eq!(holders(Some(&of(&[], 70))), None);
+    }
+}

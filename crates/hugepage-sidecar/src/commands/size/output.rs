@@ -1,0 +1,192 @@
+//! The output of `size` as it is in JSON.
+
+use hugepage_core::advise::command::set_pool;
+use hugepage_core::assess::Sizing;
+use hugepage_core::assess::oracle_size::{SgaSegment, hugepages_settings, script_knows_kernel};
+use hugepage_core::collect::instances::{Instance, InstanceKind, Survey};
+use hugepage_core::collect::stopped_databases::{StoppedDatabase, Wants};
+use hugepage_core::read::kernel_release::KernelRelease;
+use hugepage_core::read::pool::Pool;
+use hugepage_core::read::{Root, sysctl, sysvipc};
+use hugepage_core::{Bytes, PageSize, Pages};
+use serde::Serialize;
+
+use super::sizing::HostSizing;
+
+/// The output.
+#[derive(Debug, Serialize)]
+pub struct SizeOutput {
+    pub pools: Vec<PoolSizing>,
+    /// Servers that need no huge pages, or whose need is unknown, and why.
+    pub not_counted: Vec<UncountedServer>,
+    /// Memlock in kB for limits.conf(5), for the largest SGA; null if no Oracle instance is running.
+    pub memlock_kb: Option<u64>,
+    /// The current `vm.hugetlb_shm_group`; null if unknown.
+    pub hugetlb_shm_group: Option<String>,
+    /// Whether memlock alone lets Oracle use huge pages on this kernel, without that group; null if unknown.
+    pub memlock_is_enough: Option<bool>,
+    pub hugepages_settings_sh: Option<ScriptComparison>,
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct PoolSizing {
+    pub page_size: u64,
+    pub is_default: bool,
+    pub nr_hugepages: u64,
+    /// Null if the need of an instance is unknown, because any number may be too small.
+    pub recommended_nr_hugepages: Option<u64>,
+    pub needed_in_all: u64,
+    pub capacity: Option<u64>,
+    pub remains_for_base_pages: Option<u64>,
+    pub held_by_others: u64,
+    pub needs: Vec<NeedOutput>,
+    pub does_not_fit: Vec<MisfitOutput>,
+    pub command: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct NeedOutput {
+    pub instance: String,
+    pub is_running: bool,
+    pub pages: u64,
+    pub held: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct MisfitOutput {
+    pub instance: String,
+    pub pages: u64,
+    pub over: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct UncountedServer {
+    pub instance: String,
+    pub kind: String,
+    pub why: String,
+    pub is_known: bool,
+}
+
+/// The result of hugepages_settings.sh.
+#[derive(Debug, Serialize)]
+pub struct ScriptComparison {
+    pub pages: u64,
+    pub knows_this_kernel: bool,
+    pub gives_up: bool,
+    pub one_page_too_many_for_each_segment: u64,
+    pub of_segments_that_are_not_oracles: u64,
+    pub skipped_small_segments: u64,
+}
+
+impl SizeOutput {
+    pub fn new(root: &Root, host: &HostSizing, explain: bool) -> Self {
+        let HostSizing { survey, down, sizings, .. } = host;
+        let default = survey.default_page_size();
+        let release = sysctl::running(root, "kernel.osrelease").ok().flatten();
+        let mut notes = host.notes.clone();
+        notes.extend(survey.notes.iter().cloned());
+        notes.extend(survey.instances.iter().flat_map(|instance| instance.notes.iter().cloned()));
+        Self {
+            pools: sizings.iter().map(|sizing| pool(survey, sizing, default)).collect(),
+            not_counted: not_counted(survey, down),
+            memlock_kb: survey.counted().filter_map(memlock_needed).max().map(|size| size.0.div_ceil(1024)),
+            memlock_is_enough: release.as_deref().and_then(KernelRelease::parse).map(KernelRelease::counts_memlock),
+            hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
+            hugepages_settings_sh: explain
+                .then(|| compare_script(root, survey, default, &release.unwrap_or_default()))
+                .flatten(),
+            notes,
+        }
+    }
+}
+
+fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolSizing {
+    let size = sizing.page_size;
+    let is_default = default == Some(size);
+    let pool = survey.pool(size);
+    let now = pool.map_or(Pages(0), Pool::persistent);
+    PoolSizing {
+        page_size: size.bytes().0,
+        is_default,
+        nr_hugepages: pool.map_or(0, |pool| pool.nr.0),
+        recommended_nr_hugepages: sizing.recommended.map(|pages| pages.0),
+        needed_in_all: sizing.total.0,
+        capacity: sizing.capacity.map(|pages| pages.0),
+        remains_for_base_pages: sizing.remains.map(|size| size.0),
+        held_by_others: sizing.others.0,
+        needs: sizing
+            .needs
+            .iter()
+            .map(|need| NeedOutput {
+                instance: need.name.clone(),
+                is_running: need.is_running,
+                pages: need.pages.0,
+                held: need.held.0,
+            })
+            .collect(),
+        does_not_fit: sizing
+            .misfits
+            .iter()
+            .map(|misfit| MisfitOutput { instance: misfit.name.clone(), pages: misfit.pages.0, over: misfit.over.0 })
+            .collect(),
+        command: sizing.recommended.filter(|pages| *pages != now).map(|pages| set_pool(size, is_default, pages)),
+    }
+}
+
+fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer> {
+    let running = survey.instances.iter().filter_map(|instance| {
+        let facts = &instance.status.facts;
+        let not_counted = |why: &str, is_known| {
+            let (instance, kind) = (instance.name.clone(), instance.kind.to_string());
+            Some(UncountedServer { instance, kind, why: why.to_owned(), is_known })
+        };
+        if let Some(why) = &instance.not_counted {
+            return not_counted(why, true);
+        }
+        let (why, is_known) = match &facts.segment {
+            None => ("its shared memory could not be inspected: run this as root", false),
+            Some(_) if instance.need().pages > Pages(0) => return None,
+            Some(_) if facts.asked.never_in_huge_pages() => ("its kind of shared memory cannot be in huge pages", true),
+            Some(_) => ("huge pages are turned off in its configuration", true),
+        };
+        not_counted(why, is_known)
+    });
+    let down = down.iter().filter_map(|down| {
+        let (why, is_known) = match &down.wants {
+            Wants::Pages(..) => return None,
+            Wants::None(why) => ((*why).to_owned(), true),
+            Wants::Unknown(why) => (why.clone(), false),
+        };
+        Some(UncountedServer { instance: down.name.clone(), kind: down.kind.to_owned(), why, is_known })
+    });
+    running.chain(down).collect()
+}
+
+/// The memory that an Oracle instance must be allowed to lock; `None` for other instances.
+fn memlock_needed(instance: &Instance) -> Option<Bytes> {
+    (instance.kind != InstanceKind::PostgreSql)
+        .then(|| Some(instance.status.facts.segment.as_ref()?.to_reserve))
+        .flatten()
+}
+
+fn compare_script(root: &Root, survey: &Survey, default: Option<PageSize>, release: &str) -> Option<ScriptComparison> {
+    let segments = sysvipc::read(root).ok().flatten()?;
+    let of_oracle = |shmid: u64| {
+        let oracles = survey.instances.iter().filter(|instance| instance.kind != InstanceKind::PostgreSql);
+        oracles
+            .flat_map(|instance| instance.memory.iter().flat_map(|memory| &memory.mappings))
+            .any(|one| one.inode == shmid)
+    };
+    let segments =
+        segments.iter().map(|segment| SgaSegment { size: segment.size, of_oracle: of_oracle(segment.shmid) });
+    let count = hugepages_settings(segments, default?);
+    Some(ScriptComparison {
+        pages: count.pages.0,
+        knows_this_kernel: script_knows_kernel(release),
+        gives_up: count.gives_up,
+        one_page_too_many_for_each_segment: count.one_each.0,
+        of_segments_that_are_not_oracles: count.of_others.0,
+        skipped_small_segments: count.skipped.0,
+    })
+}

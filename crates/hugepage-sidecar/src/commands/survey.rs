@@ -1,0 +1,45 @@
+//! The survey of a host, which most commands begin with.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hugepage_core::assess::Sizing;
+use hugepage_core::collect::instances::{Survey, survey_for};
+use hugepage_core::read::Root;
+
+use crate::history::HostHistory;
+
+/// Options of every survey.
+#[derive(Clone, Debug, Args)]
+pub struct SurveyOptions {
+    /// Keep this much of the host's memory for base pages, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=90))]
+    pub reserve_percent: u32,
+    /// Directory where `watch` keeps the history of each instance
+    #[arg(long, value_name = "DIR", default_value = crate::state::DIRECTORY)]
+    pub state_dir: PathBuf,
+    #[command(flatten)]
+    pub accounts: AccountOptions,
+}
+
+/// The users whose instances count, in addition to system users and accounts with the usual names.
+#[derive(Clone, Debug, Default, Args)]
+pub struct AccountOptions {
+    /// Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts
+    #[arg(long, value_name = "USER")]
+    pub service_account: Vec<String>,
+}
+
+/// Surveys the host, and adds regressions from the histories of its instances.
+pub fn survey_with_history(root: &Root, options: &SurveyOptions) -> Survey {
+    let mut survey = survey_for(root, options.reserve_percent, &options.accounts.service_account);
+    HostHistory::open(root, &options.state_dir).add_regressions_to(&mut survey);
+    survey
+}
+
+/// The same, with the recommended pools for running instances.
+pub fn survey_with_sizings(root: &Root, options: &SurveyOptions) -> (Survey, Vec<Sizing>) {
+    let survey = survey_with_history(root, options);
+    let sizings = survey.sizings(&[], options.reserve_percent);
+    (survey, sizings)
+}

@@ -1,0 +1,154 @@
+//! Converts a survey of the host to the columns that Oracle reads.
+
+use std::time::Duration;
+
+use hugepage_core::StatusRow;
+use hugepage_core::advise::host::{self, HostRecommendation};
+use hugepage_core::assess::{self, Sizing, Status};
+use hugepage_core::collect::instances::{Instance, Survey};
+use hugepage_core::collect::pools::PoolRow;
+use hugepage_core::model::Product;
+use hugepage_core::read::rlimit::Rlimit;
+use hugepage_core::read::{Root, sysctl};
+
+use crate::oracle::columns::{FindingRecord, HostRecord, InstanceRecord, PoolRecord};
+use crate::oracle::snapshot::OracleSnapshot;
+
+/// The snapshot of a survey. `interval` is the time until the next one; `None` if none follows.
+pub fn from_survey(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> OracleSnapshot {
+    let recommendations = host::recommendations(survey, sizings);
+    OracleSnapshot {
+        taken_at: survey.taken_at,
+        host_name: survey.host_name.clone().unwrap_or_default(),
+        host: host_record(root, survey, sizings, interval),
+        pools: survey.pools.iter().map(pool_record).collect(),
+        instances: survey.counted().map(|instance| instance_record(survey, sizings, instance)).collect(),
+        findings: (1..).zip(&recommendations).map(|(priority, one)| finding_record(survey, priority, one)).collect(),
+    }
+}
+
+fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> HostRecord {
+    let meminfo = survey.meminfo.as_ref();
+    let default = meminfo.and_then(|meminfo| meminfo.huge_page_size);
+    let running = |name| sysctl::running(root, name).ok().flatten();
+    HostRecord {
+        interval_seconds: interval.map(|interval| interval.as_secs()),
+        sidecar_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        verdict: survey
+            .counted()
+            .map(|instance| instance.status.verdict().0)
+            .max()
+            .map(|severity| severity.to_string()),
+        memory_total: meminfo.and_then(|meminfo| meminfo.mem_total),
+        memory_available: meminfo.and_then(|meminfo| meminfo.mem_available),
+        page_tables: meminfo.and_then(|meminfo| meminfo.page_tables),
+        huge_page_size: default.map(|size| size.bytes()),
+        hugetlb: meminfo.and_then(|meminfo| meminfo.hugetlb),
+        recommended_nr_hugepages: sizings
+            .iter()
+            .find(|sizing| Some(sizing.page_size) == default)
+            .and_then(|sizing| sizing.recommended),
+        transparent_hugepage: survey.transparent_hugepage.clone(),
+        hugetlb_shm_group: running("vm.hugetlb_shm_group").and_then(|group| group.parse().ok()),
+        kernel: running("kernel.osrelease"),
+        notes: joined(&survey.notes),
+        ..HostRecord::default()
+    }
+}
+
+fn pool_record(row: &PoolRow) -> PoolRecord {
+    let pool = &row.pool;
+    PoolRecord {
+        page_size: Some(pool.page_size.bytes()),
+        node: row.node.map(u64::from),
+        is_default: Some(row.is_default),
+        nr_hugepages: Some(pool.nr),
+        free_hugepages: Some(pool.free),
+        resv_hugepages: pool.resv,
+        surplus_hugepages: pool.surplus,
+        nr_overcommit_hugepages: pool.overcommit,
+        available: pool.available(),
+        cgroup_limit: row.limit.as_ref().map(|limit| limit.limit),
+        cgroup_usage: row.limit.as_ref().map(|limit| limit.usage),
+        obtainable_now: row.obtainable_now,
+    }
+}
+
+fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> InstanceRecord {
+    let row = StatusRow::of_instance(instance, sizings);
+    let soft = instance.memlock.and_then(|memlock| memlock.soft);
+    let Status { facts, findings, .. } = &instance.status;
+    let loss = facts.loss.as_ref().filter(|_| findings.iter().any(|(_, finding)| is_regression(finding)));
+    InstanceRecord {
+        kind: Some(instance.kind.to_string()),
+        sid: Some(instance.name.clone()),
+        verdict: Some(row.verdict.to_string()),
+        message: Some(row.message),
+        hint: row.hint,
+        sga_in_huge_pages: row.in_huge_pages,
+        landed_in: Some(row.landed_in.to_string()),
+        mapping: row.mapping,
+        page_size: row.page_size.map(|size| size.bytes()),
+        cause: row.cause.map(|cause| cause.to_string()),
+        shared_memory: row.shared_memory,
+        huge_page_bytes: row.huge_page_bytes,
+        base_page_bytes: row.base_page_bytes,
+        use_large_pages: row.setting.split_once(" = ").map(|(_, value)| value.to_owned()),
+        huge_page_size: row.huge_page_size.map(|size| size.bytes()),
+        memlock: soft.and_then(Rlimit::bytes),
+        memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),
+        pages_needed: row.needed,
+        pages_missing: row.missing,
+        nr_hugepages: row.nr,
+        free_hugepages: row.free,
+        resv_hugepages: row.resv,
+        surplus_hugepages: row.surplus,
+        available_hugepages: row.available,
+        page_tables: row.page_tables,
+        transparent_hugepage: survey.transparent_hugepage.clone(),
+        restart_outlook: Some(row.outlook.to_string()),
+        recommended_nr_hugepages: row.recommended,
+        notes: joined(&instance.notes),
+        pid: u64::try_from(instance.pid).ok(),
+        home: instance.home.clone().or_else(|| instance.directory.clone()),
+        started_utc: instance.started,
+        processes: Some(instance.page_tables.processes),
+        instance_page_tables: instance.page_tables.total,
+        evidence: (!instance.evidence.is_empty()).then(|| instance.evidence.join("; ")),
+        memory_target: match facts.asked.product {
+            Product::Oracle { memory_target, .. } => Some(memory_target),
+            Product::PostgreSql => None,
+        },
+        version: instance.version.clone(),
+        regression: Some(loss.is_some()),
+        regression_utc: loss.map(|loss| loss.at),
+        regression_detail: loss.map(|loss| loss.lost.to_string()),
+    }
+}
+
+fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> FindingRecord {
+    let recommendation = one.recommendation.clone();
+    let of = survey.counted().find(|instance| one.instance.as_deref() == Some(&instance.name));
+    FindingRecord {
+        priority: Some(priority),
+        kind: of.map(|instance| instance.kind.to_string()),
+        sid: one.instance.clone(),
+        severity: Some(recommendation.severity.to_string()),
+        area: Some(recommendation.area.to_string()),
+        setting: Some(recommendation.setting),
+        current_value: recommendation.current,
+        recommended: recommendation.recommended,
+        command: recommendation.command,
+        takes_effect: Some(recommendation.takes_effect.to_string()),
+        saves: recommendation.saves,
+        reason: Some(recommendation.reason),
+    }
+}
+
+fn is_regression(finding: &assess::Finding) -> bool {
+    matches!(finding, assess::Finding::Regressed(_))
+}
+
+fn joined(notes: &[String]) -> Option<String> {
+    (!notes.is_empty()).then(|| notes.join("; "))
+}

@@ -1,0 +1,152 @@
+//! The use of the host's memory: parts that add up to all of it.
+
+use hugepage_core::Bytes;
+use hugepage_core::collect::instances::Survey;
+
+use super::scale::{percent, percentage};
+use crate::output::rows::{HostOutput, PoolOutput};
+
+/// One part of the memory.
+#[derive(Debug)]
+pub struct MemoryPart {
+    /// The number that identifies it in the chart.
+    pub number: usize,
+    /// The CSS class.
+    pub class: &'static str,
+    pub label: String,
+    /// A note next to its size.
+    pub remark: Option<String>,
+    pub bytes: u64,
+    pub share: String,
+    pub from: String,
+    pub width: String,
+    pub middle: String,
+    /// Whether its number fits into the chart.
+    pub is_wide: bool,
+}
+
+/// All parts of the memory.
+#[derive(Debug)]
+pub struct MemoryChart {
+    /// `MemTotal`.
+    pub total: u64,
+    /// `PageTables`.
+    pub page_tables: u64,
+    pub page_tables_share: String,
+    /// The pools of all page sizes.
+    pub huge_pages: u64,
+    pub huge_pages_share: String,
+    pub parts: Vec<MemoryPart>,
+}
+
+struct MemoryShare {
+    class: &'static str,
+    label: String,
+    remark: Option<String>,
+    bytes: u64,
+}
+
+impl MemoryChart {
+    /// `None` if /proc/meminfo lacks a required line.
+    pub fn new(survey: &Survey, output: &HostOutput) -> Option<Self> {
+        let meminfo = survey.meminfo.as_ref()?;
+        let (total, free) = (meminfo.mem_total?.0, meminfo.mem_free?.0);
+        let (tables, pools) = (meminfo.page_tables?.0, meminfo.hugetlb?.0);
+        let mut shares = huge_pages(output);
+        shares.extend(page_tables(output, tables));
+        let in_base: u64 = output.instances.iter().filter_map(|row| row.in_base_pages).sum();
+        let remark = (in_base > 0)
+            .then(|| format!("includes the used part of {} of shared memory in base pages", Bytes(in_base)));
+        let bytes = total.saturating_sub(free).saturating_sub(pools).saturating_sub(tables);
+        shares.push(MemoryShare { class: "base", label: "Base pages in use".to_owned(), remark, bytes });
+        let remark = meminfo.mem_available.map(|available| format!("{available} are available without swapping"));
+        shares.push(MemoryShare { class: "free", label: "Free".to_owned(), remark, bytes: free });
+        Some(Self {
+            total,
+            page_tables: tables,
+            page_tables_share: percentage(tables, total),
+            huge_pages: pools,
+            huge_pages_share: percentage(pools, total),
+            parts: placed(shares, total),
+        })
+    }
+}
+
+/// The pools: pages of each instance, pages of other processes, unused pages.
+fn huge_pages(output: &HostOutput) -> Vec<MemoryShare> {
+    let of_instances = output.instances.iter().filter_map(|row| {
+        let bytes = row.pages_used?.saturating_mul(row.huge_page_size?);
+        Some(MemoryShare {
+            class: "huge",
+            label: format!("Huge pages of {} {}", row.kind, row.name),
+            remark: None,
+            bytes,
+        })
+    });
+    let of_pools = |pages: fn(&PoolOutput) -> u64| {
+        let pools = output.pools.iter().filter(|pool| pool.node.is_none());
+        pools.fold(0u64, |sum, pool| sum.saturating_add(pool.page_size.saturating_mul(pages(pool))))
+    };
+    let others = MemoryShare {
+        class: "others",
+        label: "Huge pages of other processes".to_owned(),
+        remark: Some("used or reserved by processes of no instance above".to_owned()),
+        bytes: of_pools(|pool| pool.held_by_others.unwrap_or(0)),
+    };
+    let unused = MemoryShare {
+        class: "idle",
+        label: "Huge pages, unused".to_owned(),
+        remark: Some("in a pool; cannot be used for anything else".to_owned()),
+        bytes: of_pools(|pool| pool.available.unwrap_or(pool.free_hugepages)),
+    };
+    of_instances.chain([others, unused]).filter(|share| share.bytes > 0).collect()
+}
+
+/// Page tables of each instance, and of the other processes.
+fn page_tables(output: &HostOutput, tables: u64) -> Vec<MemoryShare> {
+    let of_instances = output.instances.iter().filter_map(|row| {
+        let remark = format!("{} processes", row.processes);
+        Some(MemoryShare {
+            class: "tables",
+            label: format!("Page tables of {} {}", row.kind, row.name),
+            remark: Some(remark),
+            bytes: row.page_tables?,
+        })
+    });
+    let mut shares: Vec<_> = of_instances.collect();
+    // Since Linux 4.15 VmPTE counts page tables of all levels, PageTables only those of the lowest level.
+    let by_instances: u64 = shares.iter().map(|share| share.bytes).sum();
+    let rest = tables.saturating_sub(by_instances);
+    shares.push(MemoryShare {
+        class: "tables",
+        label: "Page tables of other processes".to_owned(),
+        remark: None,
+        bytes: rest,
+    });
+    shares.retain(|share| share.bytes > 0);
+    shares
+}
+
+fn placed(shares: Vec<MemoryShare>, total: u64) -> Vec<MemoryPart> {
+    // The counters are read one after the other, so that their sum may differ from the total.
+    let whole = total.max(shares.iter().map(|share| share.bytes).sum());
+    let mut from = 0;
+    let part = |(index, share): (usize, MemoryShare)| {
+        let MemoryShare { class, label, remark, bytes } = share;
+        let part = MemoryPart {
+            number: index + 1,
+            class,
+            label,
+            remark,
+            bytes,
+            share: percentage(bytes, total),
+            from: percent(from, whole),
+            width: percent(bytes, whole),
+            middle: percent(from + bytes / 2, whole),
+            is_wide: bytes >= whole / 16,
+        };
+        from += bytes;
+        part
+    };
+    shares.into_iter().enumerate().map(part).collect()
+}

@@ -1,0 +1,99 @@
+//! The stored histories of an instance: that of the preloaded PostgreSQL extension, and that of `watch`.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use hugepage_core::ReadError;
+use hugepage_core::collect::instances::{Instance, InstanceKind};
+use hugepage_core::history::record::{InstanceIdentity, Record};
+use hugepage_core::history::{History, HistoryError, HistoryFile};
+use hugepage_core::read::instance_files::limit;
+use hugepage_core::read::root::if_there;
+use hugepage_core::read::{InstanceFiles, Root, identity};
+
+use crate::state;
+
+/// The history file in a data directory.
+const SERVER_FILE: &str = "pg_hugepages.history";
+
+/// One history.
+#[derive(Debug)]
+pub struct StoredHistory {
+    /// The writer.
+    pub by: &'static str,
+    /// The path of the file.
+    pub path: String,
+    /// The records of this instance, the oldest first.
+    pub records: Vec<Record>,
+    /// Number of damaged lines.
+    pub damaged: usize,
+    /// Number of records of other instances, such as the original of a copy.
+    pub foreign: usize,
+}
+
+/// The histories of the instance, and notes on files that could not be read.
+pub fn read(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<StoredHistory>, Vec<String>) {
+    let mut files = Vec::new();
+    if let (InstanceKind::PostgreSql, Some(directory)) = (instance.kind, &instance.directory) {
+        let path = Path::new(directory).join(SERVER_FILE).to_string_lossy().into_owned();
+        // The server's own file is read as the server's user, also in its container.
+        let history = of_files(&InstanceFiles::of_process(root, instance.pid), &path);
+        files.push(("the server", path, history));
+    }
+    let path = state::history_file(state_directory, &instance.kind.to_string(), &instance.name);
+    let path = path.to_string_lossy().into_owned();
+    let history = match root.is_tree() {
+        true => of_files(&InstanceFiles::own(root), &path),
+        false => HistoryFile::at(&path).read_of_any_owner().map_err(|error| note(&path, error)),
+    };
+    files.push(("hugepage-sidecar watch", path, history));
+
+    let identities = identities(root, instance);
+    let (mut histories, mut notes) = (Vec::new(), Vec::new());
+    for (by, path, history) in files {
+        match history {
+            Ok(history) => {
+                let is_of_instance = |record: &Record| {
+                    identities.is_empty() || identities.iter().any(|now| record.instance.is_past_of(now))
+                };
+                let (records, foreign): (Vec<_>, Vec<_>) = history.records.into_iter().partition(is_of_instance);
+                histories.push(StoredHistory { by, path, records, damaged: history.damaged, foreign: foreign.len() });
+            }
+            Err(note) => notes.push(note),
+        }
+    }
+    (histories, notes)
+}
+
+/// The history in a server's file; the error is a note.
+fn of_files(files: &InstanceFiles, path: &str) -> Result<History, String> {
+    match if_there(files.read_last(path, limit::HISTORY)) {
+        Ok(bytes) => Ok(History::parse(&bytes.unwrap_or_default())),
+        Err(ReadError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => Err(not_readable(path)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn note(path: &str, error: HistoryError) -> String {
+    match error {
+        HistoryError::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied => not_readable(path),
+        error => error.to_string(),
+    }
+}
+
+/// Without access to a data directory it is unknown whether a history exists.
+fn not_readable(path: &str) -> String {
+    format!("\"{path}\" is not readable: run this as root")
+}
+
+/// The identities that records of the instance may have: on this machine, or in the container of the server. Empty if
+/// unknown, and for Oracle, where a file holds one instance.
+fn identities(root: &Root, instance: &Instance) -> Vec<InstanceIdentity> {
+    if instance.directory.is_none() || instance.system_identifier.is_none() {
+        return Vec::new();
+    }
+    let container = root.below(&format!("/proc/{}/root", instance.pid));
+    let machines = [root, &container].map(|root| identity::machine(root).ok());
+    let named = container.read("/etc/hostname").ok().map(|name| name.trim().to_owned());
+    machines.into_iter().chain([named]).flatten().map(|machine| state::instance_identity(instance, machine)).collect()
+}

@@ -1,0 +1,221 @@
+//! Exit statuses, CSV and JSON of the commands on captured hosts. The tests need neither root nor a server.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const HUGE: u64 = 2 << 20;
+const OK: i32 = 0;
+const WARNING: i32 = 1;
+const CRITICAL: i32 = 2;
+const UNKNOWN: i32 = 3;
+const USAGE: i32 = 64;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../hugepage-core/tests/fixtures").join(name)
+}
+
+fn run(root: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hugepage-sidecar"));
+    command.arg("--root").arg(root).args(arguments).output().unwrap()
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn csv(output: &Output) -> (Vec<String>, Vec<Vec<String>>) {
+    let mut reader = csv::Reader::from_reader(&output.stdout[..]);
+    let fields = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
+    let header = fields(reader.headers().unwrap());
+    (header, reader.records().map(|record| fields(&record.unwrap())).collect())
+}
+
+/// The fixture `two-nodes` with a PostgreSQL server that needs 8 pages of 2 MB.
+struct Host(tempfile::TempDir);
+
+impl Host {
+    /// A server on pages of `page_size` with this setting of `huge_pages`. The pool has 8000 pages of other processes, those
+    /// of the server, and `free` pages.
+    fn with_server(page_size: u64, huge_pages: &str, free: u64) -> Self {
+        let host = Self(tempfile::tempdir().unwrap());
+        copy(&fixture("two-nodes"), host.0.path());
+        let name = if page_size == HUGE { "/anon_hugepage (deleted)" } else { "/dev/zero (deleted)" };
+        let mapping = format!("7f0000000000-7f0001000000 rw-s 00000000 00:0f 12345 {name}\n");
+        let (kib, nr) = (page_size / 1024, free + if page_size == HUGE { 8008 } else { 8000 });
+        for (path, text) in [
+            ("proc/uptime", "900000.00 1000000.00\n".to_owned()),
+            ("proc/sys/kernel/hostname", "db1\n".to_owned()),
+            ("proc/7/cmdline", "/usr/lib/postgresql/15/bin/postgres\0-D\0/data\0".to_owned()),
+            ("proc/7/stat", format!("7 (postgres) S 1 {}100000 0 0\n", "0 ".repeat(17))),
+            (
+                "proc/7/status",
+                "Name:\tpostgres\nPPid:\t1\nVmPTE:\t120 kB\nRssAnon:\t1 kB\nRssFile:\t1 kB\nRssShmem:\t0 kB\n"
+                    .to_owned(),
+            ),
+            ("proc/7/cgroup", "0::/\n".to_owned()),
+            ("proc/7/limits", "Max locked memory         unlimited            unlimited            bytes\n".to_owned()),
+            ("proc/7/maps", mapping.clone()),
+            ("proc/7/smaps", format!("{mapping}Size: 16384 kB\nKernelPageSize: {kib} kB\nMMUPageSize: {kib} kB\n")),
+            ("data/PG_VERSION", "15\n".to_owned()),
+            ("data/postgresql.conf", format!("huge_pages = {huge_pages}\n")),
+            ("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", format!("{nr}\n")),
+            ("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", format!("{free}\n")),
+            ("sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages", "0\n".to_owned()),
+        ] {
+            let path = host.0.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        symlink("/data", host.0.path().join("proc/7/cwd")).unwrap();
+        host
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        run(self.0.path(), arguments)
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() => copy(&entry.path(), &target),
+            kind if kind.is_symlink() => symlink(fs::read_link(entry.path()).unwrap(), target).unwrap(),
+            _ => drop(fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn exit_with_usage() {
+    let host = fixture("two-nodes");
+    for arguments in [
+        &[][..],
+        &["no-such-command"],
+        &["status", "--no-such-option"],
+        &["status", "--reserve-percent", "91"],
+        &["watch", "--interval", "0s"],
+        &["apply"],
+        &["apply", "--pages", "1"],
+        &["apply", "--pages", "1", "--recommended"],
+        &["oracle", "install-sql", "--schema", "a; drop user sys"],
+    ] {
+        assert_eq!(status(&run(&host, arguments)), USAGE, "{arguments:?}");
+    }
+    let elsewhere = run(&fixture("none"), &["status"]);
+    assert_eq!(status(&elsewhere), USAGE);
+    assert!(String::from_utf8_lossy(&elsewhere.stderr).contains("not a captured host: no proc directory"));
+    for arguments in [&["--help"][..], &["--version"], &["apply", "--help"]] {
+        assert_eq!(status(&run(&host, arguments)), OK, "{arguments:?}");
+    }
+}
+
+#[test]
+fn exit_with_the_worst_verdict() {
+    for (page_size, huge_pages, free, exit, word) in
+        [(HUGE, "on", 0, OK, "OK"), (4096, "try", 12_000, WARNING, "WARNING"), (4096, "on", 0, CRITICAL, "CRITICAL")]
+    {
+        let host = Host::with_server(page_size, huge_pages, free);
+        let check = host.run(&["check"]);
+        let line = stdout(&check);
+        assert!(line.starts_with(&format!("HUGEPAGES {word} - /data: ")) && line.lines().count() == 1, "{line}");
+        assert!(line.contains(" | instances=1 ") && line.contains(&format!(" available_2MB={free} ")), "{line}");
+        for arguments in [&["check"][..], &["check", "--instance", "/data"], &["status"], &["report", "--html", "-"]] {
+            assert_eq!(status(&host.run(arguments)), exit, "{arguments:?}: {line}");
+        }
+        assert_eq!(status(&host.run(&["check", "--instance", "none"])), UNKNOWN);
+        assert_eq!(status(&host.run(&["metrics"])), OK);
+    }
+}
+
+#[test]
+fn print_status() {
+    let host = Host::with_server(HUGE, "on", 4);
+    let document = json(&host.run(&["status", "--format", "json"]));
+    let [instance] = &document["instances"].as_array().unwrap()[..] else { panic!("{document}") };
+    for (name, value) in [
+        ("kind", "postgresql".into()),
+        ("name", "/data".into()),
+        ("landed", "all".into()),
+        ("landed_in", "hugetlb".into()),
+        ("cause", Value::Null),
+        ("setting", "huge_pages = on".into()),
+        ("page_size", HUGE.into()),
+        ("pages_needed", 8.into()),
+        ("pages_missing", 0.into()),
+        ("memlock", Value::Null),
+        ("memlock_unlimited", true.into()),
+        ("evidence", vec!["smaps"].into()),
+    ] {
+        assert_eq!(instance[name], value, "{name}");
+    }
+    let (header, rows) = csv(&host.run(&["status", "--format", "csv"]));
+    let [row] = &rows[..] else { panic!("{rows:?}") };
+    let names: Vec<_> = instance.as_object().unwrap().keys().cloned().collect();
+    assert_eq!(header, names);
+    for (name, text) in
+        [("landed", "all"), ("cause", ""), ("page_size", "2097152"), ("by_page_size", "2097152:16777216")]
+    {
+        assert_eq!(row[header.iter().position(|column| column == name).unwrap()], text, "{name}");
+    }
+    let written = host.0.path().join("status.json");
+    let state = host.0.path().join("state");
+    let watch = ["watch", "--once", "--state-dir", state.to_str().unwrap(), "--json", written.to_str().unwrap()];
+    assert_eq!(status(&host.run(&watch)), OK);
+    let watched: Value = serde_json::from_slice(&fs::read(written).unwrap()).unwrap();
+    assert_eq!(watched["instances"][0]["name"], "/data");
+}
+
+#[test]
+fn print_size() {
+    let host = Host::with_server(4096, "on", 0);
+    let size = host.run(&["size", "--running-only", "--format", "json"]);
+    let document = json(&size);
+    let pool = &document["pools"][0];
+    assert_eq!((status(&size), &pool["is_default"]), (OK, &true.into()), "{document}");
+    assert_eq!(pool["recommended_nr_hugepages"], 8008);
+    assert_eq!(pool["held_by_others"], 8000);
+    assert_eq!(pool["command"], "sysctl -w vm.nr_hugepages=8008");
+    let need = serde_json::json!({"instance": "/data", "is_running": true, "pages": 8, "held": 0});
+    assert_eq!(pool["needs"], Value::Array(vec![need]));
+    let (header, rows) = csv(&host.run(&["size", "--running-only", "--format", "csv"]));
+    assert_eq!(header, ["page_size", "instance", "is_running", "pages", "held", "does_not_fit_by"]);
+    assert_eq!(rows, [["2097152", "/data", "true", "8", "0", ""]]);
+    // 90% of 126 GB are kept: the 8000 pages of other processes already exceed the rest.
+    let small = host.run(&["size", "--running-only", "--reserve-percent", "90", "--format", "json"]);
+    assert_eq!((status(&small), &json(&small)["pools"][0]["does_not_fit"][0]["instance"]), (WARNING, &"/data".into()));
+}
+
+#[test]
+fn capture_a_capture() {
+    let host = Host::with_server(HUGE, "on", 4);
+    let copy = host.0.path().join("copy");
+    assert_eq!(status(&host.run(&["capture", copy.to_str().unwrap()])), OK);
+    let instances = |root: &Path| json(&run(root, &["status", "--format", "json"]))["instances"].take();
+    assert_eq!(instances(&copy), instances(host.0.path()));
+    assert_eq!(status(&host.run(&["capture", copy.to_str().unwrap()])), UNKNOWN, "it is not empty");
+}
+
+#[test]
+fn print_every_fixture() {
+    for entry in fs::read_dir(fixture("")).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_dir()) {
+        let document = json(&run(&entry.path(), &["status", "--format", "json"]));
+        assert_eq!(document["instances"], Value::Array(Vec::new()), "{entry:?}");
+        assert!(document["pools"].is_array() && document["verdict"].is_string(), "{entry:?}");
+        assert_eq!(status(&run(&entry.path(), &["check"])), UNKNOWN, "no instance: {entry:?}");
+        assert!(stdout(&run(&entry.path(), &["metrics"])).ends_with("# EOF\n"), "{entry:?}");
+    }
+}

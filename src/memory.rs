@@ -1,0 +1,208 @@
+//! Memory of this library. Rust ends the process where it gets none, and the end of one backend restarts the whole server.
+//! So each entry point first takes a [`Reserve`], or raises the server's own "out of memory"; while it runs, whatever
+//! malloc(3) refuses comes from there.
+//!
+//! The reserve is mapped and never touched unless it is needed. It counts for `ulimit -v` and `vm.overcommit_memory = 2`,
+//! so that nothing else takes what a call was promised.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::UnsafeCell;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use pgrx::prelude::*;
+
+/// Four times what the most expensive entry point had at once with 500 sessions.
+pub const USUAL: usize = 8 << 20;
+/// How much of the stack a call may use; the kernel ends a process whose stack it can't extend.
+const STACK: usize = 256 << 10;
+
+#[global_allocator]
+static ALLOCATOR: MallocOrReserve = MallocOrReserve;
+
+/// Of one call.
+static CALL: Arena = Arena::empty();
+/// For what has no call: the error that there is no reserve, and rows that the server fetches later.
+static ALWAYS: Arena = Arena::empty();
+static ALWAYS_BYTES: StaticBytes = StaticBytes(UnsafeCell::new([0; 256 << 10]));
+
+#[repr(align(4096))]
+struct StaticBytes(UnsafeCell<[u8; 256 << 10]>);
+
+// SAFETY: only ALWAYS gives parts of it away, each once.
+#[allow(unsafe_code)]
+unsafe impl Sync for StaticBytes {}
+
+/// Memory that is given away from its start to its end, and as a whole again once all of it was given back. Processes
+/// of the server have one thread; the atomics only satisfy the compiler.
+struct Arena {
+    start: AtomicUsize,
+    size: AtomicUsize,
+    used: AtomicUsize,
+    live: AtomicUsize,
+}
+
+impl Arena {
+    const fn empty() -> Self {
+        Self {
+            start: AtomicUsize::new(0),
+            size: AtomicUsize::new(0),
+            used: AtomicUsize::new(0),
+            live: AtomicUsize::new(0),
+        }
+    }
+
+    fn allocate(&self, layout: Layout) -> *mut u8 {
+        let start = self.start.load(Relaxed);
+        let from = (start + self.used.load(Relaxed)).next_multiple_of(layout.align());
+        let used = from.saturating_add(layout.size()).saturating_sub(start);
+        if start == 0 || used > self.size.load(Relaxed) {
+            return ptr::null_mut();
+        }
+        self.used.store(used, Relaxed);
+        self.live.fetch_add(1, Relaxed);
+        ptr::with_exposed_provenance_mut(from)
+    }
+
+    fn owns(&self, pointer: *mut u8) -> bool {
+        let start = self.start.load(Relaxed);
+        start != 0 && pointer.addr().wrapping_sub(start) < self.size.load(Relaxed)
+    }
+
+    fn give_back(&self) {
+        if self.live.fetch_sub(1, Relaxed) == 1 {
+            self.used.store(0, Relaxed);
+        }
+    }
+
+    fn left(&self) -> usize {
+        self.size.load(Relaxed) - self.used.load(Relaxed)
+    }
+}
+
+/// malloc(3), and the reserves where that fails.
+struct MallocOrReserve;
+
+impl MallocOrReserve {
+    fn from_reserve(layout: Layout) -> *mut u8 {
+        if ALWAYS.start.load(Relaxed) == 0 {
+            ALWAYS.size.store(size_of::<StaticBytes>(), Relaxed);
+            ALWAYS.start.store(ALWAYS_BYTES.0.get().expose_provenance(), Relaxed);
+        }
+        [&CALL, &ALWAYS]
+            .into_iter()
+            .map(|arena| arena.allocate(layout))
+            .find(|found| !found.is_null())
+            .unwrap_or_default()
+    }
+
+    fn owner(pointer: *mut u8) -> Option<&'static Arena> {
+        [&CALL, &ALWAYS].into_iter().find(|arena| arena.owns(pointer))
+    }
+}
+
+// SAFETY: what comes from malloc(3) goes back there, what comes from an arena is aligned, and its own until given back.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for MallocOrReserve {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        let found = unsafe { System.alloc(layout) };
+        if found.is_null() { Self::from_reserve(layout) } else { found }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        match Self::owner(pointer) {
+            Some(arena) => arena.give_back(),
+            // SAFETY: as the caller promises.
+            None => unsafe { System.dealloc(pointer, layout) },
+        }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let owner = Self::owner(pointer);
+        if owner.is_none() {
+            // SAFETY: as the caller promises.
+            let found = unsafe { System.realloc(pointer, layout, size) };
+            if !found.is_null() {
+                return found;
+            }
+        }
+        // SAFETY: the new size is valid, as the caller promises; both blocks hold the smaller of the two sizes.
+        unsafe {
+            let found = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+            if !found.is_null() {
+                ptr::copy_nonoverlapping(pointer, found, size.min(layout.size()));
+                self.dealloc(pointer, layout);
+            }
+            found
+        }
+    }
+}
+
+/// Memory that is there for a call; given back on drop, unless something of the call is still in it.
+pub struct Reserve(());
+
+impl Reserve {
+    /// Takes `size` bytes; `None` if there are not as many.
+    pub fn take(size: usize) -> Option<Self> {
+        if CALL.start.load(Relaxed) != 0 {
+            // Something that an earlier call was given still lives.
+            return (CALL.left() >= size / 2).then_some(Self(()));
+        }
+        // Room for the stack, which the kernel extends only if there is some.
+        let stack = map(STACK)?;
+        unmap(stack, STACK);
+        extend_stack();
+        CALL.start.store(map(size)?, Relaxed);
+        CALL.size.store(size, Relaxed);
+        CALL.used.store(0, Relaxed);
+        Some(Self(()))
+    }
+}
+
+impl Drop for Reserve {
+    fn drop(&mut self) {
+        if CALL.live.load(Relaxed) == 0 {
+            match CALL.start.swap(0, Relaxed) {
+                0 => {}
+                start => unmap(start, CALL.size.load(Relaxed)),
+            }
+        }
+    }
+}
+
+/// What every entry point calls first. Raises the error that a statement gets from the server without memory.
+pub fn reserve(size: usize) -> Reserve {
+    Reserve::take(size).unwrap_or_else(|| {
+        ereport!(
+            ERROR,
+            PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+            "out of memory",
+            format!("pg_hugepages asks for {size} bytes before it reads anything.")
+        );
+    })
+}
+
+/// The address of `size` new bytes, which the kernel backs with memory once they are touched.
+#[allow(unsafe_code)]
+fn map(size: usize) -> Option<usize> {
+    let (access, how) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let start = unsafe { libc::mmap(ptr::null_mut(), size, access, how, -1, 0) };
+    (start != libc::MAP_FAILED).then(|| start.expose_provenance())
+}
+
+#[allow(unsafe_code)]
+fn unmap(start: usize, size: usize) {
+    // SAFETY: what `map` returned, and nothing refers to it any more.
+    unsafe {
+        libc::munmap(ptr::with_exposed_provenance_mut(start), size);
+    }
+}
+
+/// Touches the stack as deep as a call may need it.
+#[inline(never)]
+fn extend_stack() {
+    let deep = std::hint::black_box([0_u8; STACK / 2]);
+    std::hint::black_box(&deep);
+}

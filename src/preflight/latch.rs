@@ -1,0 +1,56 @@
+//! Waits on the process latch for a child or for its turn, without losing a wakeup that another waiter needs.
+
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::time::Duration;
+
+use pgrx::pg_sys;
+
+thread_local! {
+    /// Whether the latch was set during a wait.
+    static LATCH_WAS_SET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// While it exists, [`wait`] may be called. On drop it sets the latch again if a wait has reset it: another waiter, such
+/// as the worker's main loop, needs that signal.
+pub struct LatchGuard;
+
+impl Drop for LatchGuard {
+    fn drop(&mut self) {
+        if LATCH_WAS_SET.take() {
+            // SAFETY: the latch is this process's own.
+            #[allow(unsafe_code)]
+            unsafe {
+                pg_sys::SetLatch(pg_sys::MyLatch);
+            }
+        }
+    }
+}
+
+/// Waits until `readable` has data, at most for `limit`; returns whether it has. A cancel, a timeout and the
+/// postmaster's death raise an error.
+#[allow(unsafe_code)]
+pub fn wait(_guard: &LatchGuard, readable: Option<c_int>, limit: Duration) -> bool {
+    let socket = readable.map_or(0, |_| pg_sys::WL_SOCKET_READABLE);
+    let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH | socket;
+    let limit = i64::try_from(limit.as_millis()).unwrap_or(i64::MAX).max(1);
+    // SAFETY: the latch is this process's own, and the descriptor, if any, is open.
+    let happened = unsafe {
+        let events = i32::try_from(events).unwrap_or_default();
+        let no_socket = pg_sys::PGINVALID_SOCKET;
+        let happened = pg_sys::WaitLatchOrSocket(
+            pg_sys::MyLatch,
+            events,
+            readable.unwrap_or(no_socket),
+            limit,
+            pg_sys::PG_WAIT_EXTENSION,
+        );
+        if happened.unsigned_abs() & pg_sys::WL_LATCH_SET != 0 {
+            pg_sys::ResetLatch(pg_sys::MyLatch);
+            LATCH_WAS_SET.set(true);
+        }
+        happened.unsigned_abs()
+    };
+    pgrx::check_for_interrupts!();
+    happened & pg_sys::WL_SOCKET_READABLE != 0
+}

@@ -1,0 +1,86 @@
+//! A standby that has less room than its primary does not start (xlogrecovery.c, `CheckRequiredParameterValues`).
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use crate::server;
+
+/// A checkpoint may write pg_control while it is read.
+const MAX_ATTEMPTS: usize = 3;
+
+/// The settings that a standby must have at least as high as its primary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecoveryParameters {
+    /// `hot_standby`: without it nothing is compared.
+    pub hot_standby: bool,
+    /// Each has its setting's name.
+    pub max_connections: i32,
+    /// As above.
+    pub max_worker_processes: i32,
+    /// As above.
+    pub max_wal_senders: i32,
+    /// As above.
+    pub max_prepared_transactions: i32,
+    /// As above.
+    pub max_locks_per_transaction: i32,
+}
+
+impl RecoveryParameters {
+    /// The server's error text, if a start with these would abort recovery; `None` on a primary.
+    pub fn refusal(&self) -> Option<String> {
+        if !self.hot_standby || !starts_as_standby() {
+            return None;
+        }
+        let primary = of_primary()?;
+        let pairs = [
+            ("max_connections", self.max_connections, primary.max_connections),
+            ("max_worker_processes", self.max_worker_processes, primary.max_worker_processes),
+            ("max_wal_senders", self.max_wal_senders, primary.max_wal_senders),
+            ("max_prepared_transactions", self.max_prepared_transactions, primary.max_prepared_transactions),
+            ("max_locks_per_transaction", self.max_locks_per_transaction, primary.max_locks_per_transaction),
+        ];
+        let (name, own, least) = pairs.into_iter().find(|(_, own, least)| own < least)?;
+        Some(format!(
+            "FATAL:  recovery aborted because of insufficient parameter settings\n\
+             DETAIL:  {name} = {own} is a lower setting than on the primary server, where its value was {least}."
+        ))
+    }
+}
+
+/// Whether the next start replays a primary's log (xlogrecovery.c, `readRecoverySignalFile`).
+fn starts_as_standby() -> bool {
+    let data = server::data_directory();
+    ["standby.signal", "recovery.signal"].iter().any(|name| data.join(name).exists())
+}
+
+/// The primary's settings as the log told them last, from pg_control; `None` if that can't be read.
+#[allow(unsafe_code)]
+fn of_primary() -> Option<RecoveryParameters> {
+    let data = CString::new(server::data_directory().as_os_str().as_bytes()).ok()?;
+    (0..MAX_ATTEMPTS).find_map(|_| {
+        let (control, is_intact) = PgTryBuilder::new(|| {
+            let mut is_intact = false;
+            // SAFETY: the path ends in a zero byte, and the flag is a local variable.
+            (unsafe { pg_sys::get_controlfile(data.as_ptr(), &mut is_intact) }, is_intact)
+        })
+        .catch_others(|_| (std::ptr::null_mut(), false))
+        .execute();
+        // SAFETY: null, or a struct that this call has allocated.
+        let found = unsafe { control.as_ref() }.filter(|_| is_intact).map(|control| RecoveryParameters {
+            hot_standby: true,
+            max_connections: control.MaxConnections,
+            max_worker_processes: control.max_worker_processes,
+            max_wal_senders: control.max_wal_senders,
+            max_prepared_transactions: control.max_prepared_xacts,
+            max_locks_per_transaction: control.max_locks_per_xact,
+        });
+        if !control.is_null() {
+            // SAFETY: as above; nothing refers to it any more.
+            unsafe { pg_sys::pfree(control.cast()) };
+        }
+        found
+    })
+}

@@ -1,0 +1,133 @@
+"""An ordinary user makes a server of its own choice, and root looks: what is read, and what it changes."""
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harness import sidecar
+from harness.units import GB
+
+USER = 4711
+SECRET = "only root may know this"
+SERVER = """
+import mmap, sys, time
+memory = mmap.mmap(-1, int(sys.argv[1]), mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | 0x4000)
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def home(root):
+    """A directory of the attacker's, which everybody may search."""
+    place = Path(f"/tmp/pg_hugepages-attack-{os.getpid()}")
+    place.mkdir()
+    os.chown(place, USER, USER)
+    yield place
+    subprocess.run(["rm", "-rf", place], check=True)
+
+
+@contextmanager
+def fake(directory: Path, *arguments: str, size: int = 17 * GB, uid: int = USER):
+    """A process that calls itself postgres, with shared memory that takes no page."""
+    script = directory / "server.py"
+    script.write_text(SERVER)
+    process = subprocess.Popen(["postgres", script, str(size), *arguments], executable=sys.executable, cwd=directory, user=uid,
+                               group=uid, extra_groups=[], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def status(**options) -> dict:
+    return sidecar.run("status", "--format", "json", **options).json()
+
+
+def row(answer: dict, process: subprocess.Popen) -> dict:
+    [found] = [row for row in answer["instances"] if row["pid"] == process.pid]
+    return found
+
+
+def test_it_counts_for_nothing(home):
+    before = status()
+    with fake(home) as process:
+        answer = status()
+        found = row(answer, process)
+        assert (found["counted"], found["not_counted_because"], found["hint"]) == (False, f"runs as uid {USER}", None)
+        assert found["shared_memory"] == 17 * GB
+        assert (answer["verdict"], answer["pools"]) == (before["verdict"], before["pools"])
+        assert answer["recommendations"] == before["recommendations"]
+        assert f"pid={process.pid}" not in sidecar.run("metrics").stdout and str(home) not in sidecar.run("metrics").stdout
+        assert "not counted: runs as uid" in sidecar.run("status").stdout
+        named = row(status_for(USER), process)
+        assert (named["counted"], named["not_counted_because"]) == (True, None)
+
+
+def status_for(user: int) -> dict:
+    return sidecar.run("status", "--service-account", str(user), "--format", "json").json()
+
+
+@pytest.mark.parametrize("name", ["PG_VERSION", "postgresql.conf", "postgresql.auto.conf", "global/pg_control"])
+@pytest.mark.parametrize("way", ["link", "hard link", "through /proc"])
+def test_no_file_of_roots_is_read(home, name, way):
+    secret = home.parent / f"secret-{os.getpid()}"
+    secret.write_text(f"huge_pages = '{SECRET}'\n")
+    secret.chmod(0o600)
+    try:
+        (home / name).parent.mkdir(exist_ok=True)
+        if way == "hard link":
+            # As where fs.protected_hardlinks is 0.
+            os.link(secret, home / name)
+        else:
+            (home / name).symlink_to(secret if way == "link" else f"/proc/self/root{secret}")
+        with fake(home) as process:
+            text = sidecar.run("status", "--format", "json").stdout
+            assert SECRET not in text and SECRET not in sidecar.run("status").stdout
+            assert any("refused to read" in note for note in row(status(), process)["notes"])
+    finally:
+        secret.unlink()
+
+
+def test_nothing_but_plain_files_is_opened(home):
+    """By strace, whatever the configuration names."""
+    pipe = home / "pipe"
+    os.mkfifo(pipe)
+    names = ["/dev/zero", "/dev/tty", "/proc/kmsg", "/proc/self/mem", "/etc/shadow", pipe, home / "loop"]
+    (home / "loop").symlink_to("loop")
+    (home / "postgresql.conf").write_text("".join(f"include_if_exists '{name}'\n" for name in names))
+    os.chown(home / "postgresql.conf", USER, USER)
+    trace = home.parent / f"trace-{os.getpid()}"
+    with fake(home):
+        try:
+            sidecar.run("status", through=["strace", "-f", "-e", "trace=open,openat,openat2", "-y", "-o", trace])
+            opened = [line for line in trace.read_text().splitlines() if "O_PATH" not in line and " = -1" not in line]
+        finally:
+            trace.unlink(missing_ok=True)
+    for name in map(str, names):
+        assert not any(line.rstrip().endswith(f"<{name}>") for line in opened), name
+
+
+def test_time_and_memory_have_an_end(home):
+    (home / "long.conf").touch()
+    os.truncate(home / "long.conf", 4 << 40)
+    part = "# " + "x" * 1000 + "\n"
+    (home / "part.conf").write_text(part * 1000)
+    (home / "postgresql.conf").write_text("include 'long.conf'\n" * 400 + "include 'part.conf'\n" * 400)
+    (home / "PG_VERSION").write_text("1" * (16 << 20))
+    for file in home.iterdir():
+        os.chown(file, USER, USER)
+    with fake(home):
+        begun = time.monotonic()
+        done = sidecar.run("status", through=["/usr/bin/time", "-f", "%M"] if Path("/usr/bin/time").exists() else [])
+        assert time.monotonic() - begun < 10
+        if Path("/usr/bin/time").exists():
+            assert int(done.stderr.split()[-1]) < 64 << 10
+        assert "long.conf" in done.stdout

@@ -1,0 +1,44 @@
+"""A server that preloads the library: its settings, its worker, and the rows of its history."""
+
+from typing import Any
+
+from harness.cluster import Cluster
+from harness.poll import until
+from harness.status import EXTENSION
+from harness.strace import traced
+
+PRELOADED = {"shared_preload_libraries": EXTENSION, f"{EXTENSION}.sample_interval": 0}
+"""Settings of a server that preloads the library; its worker takes no samples by itself."""
+
+WATCHED = {**PRELOADED, f"{EXTENSION}.sample_interval": 1}
+"""The same with a worker that takes a sample every second."""
+
+
+def worker(cluster: Cluster) -> int | None:
+    """The worker's pid, None if it does not run."""
+    found = cluster.sql("SELECT pid FROM pg_stat_activity WHERE backend_type = %s", EXTENSION)
+    return found[0]["pid"] if found else None
+
+
+def await_worker(cluster: Cluster, other_than: int | None = None) -> int:
+    """The worker's pid once it runs and has trimmed the history file; with `other_than` the pid of its successor."""
+    pid = until("the worker", lambda: worker(cluster) not in (None, other_than) and worker(cluster))
+    idle = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND wait_event = 'Extension'"
+    until("the worker to be idle", lambda: cluster.sql(idle, pid))
+    return pid
+
+
+def await_samples(cluster: Cluster, times: int) -> None:
+    """Wait until the worker has taken this many more samples."""
+    with traced(worker(cluster), "openat") as trace:
+        until(f"{times} samples of the worker", lambda: len(trace.lines('"/proc/meminfo"')) >= times)
+
+
+def history(cluster: Cluster) -> list[dict[str, Any]]:
+    """The rows of hugepage_history."""
+    return cluster.sql("SELECT * FROM hugepage_history")
+
+
+def events(cluster: Cluster) -> list[tuple[str, str, bool]]:
+    """Event, landed_in and regression of each row of hugepage_history."""
+    return [(row["event"], row["landed_in"], row["regression"]) for row in history(cluster)]

@@ -1,0 +1,49 @@
+"""The host for one test at a time. At the end the servers stop first, then the host's settings are restored.
+
+    with ReservedHost() as reserved_host:
+        server = reserved_host.cluster(shared_buffers="128MB")
+        reserved_host.pool(2 * MB, server.pages_needed(2 * MB))
+        server.start()
+"""
+
+from contextlib import ExitStack
+from typing import Any
+
+from harness.cgroup import Cgroup, hugetlb_cgroup
+from harness.cluster import Cluster
+from harness.lock import host_lock
+from harness.pool import Pool, borrowed_pool
+from harness.shmem_thp import ShmemThp, borrowed_shmem_thp
+from harness.signals import undisturbed
+
+
+class ReservedHost:
+    """A context manager: holds the host lock, and restores the host's settings at the end."""
+
+    def __enter__(self) -> "ReservedHost":
+        self._host, self._clusters = ExitStack(), ExitStack()
+        self._host.enter_context(host_lock())
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        with undisturbed():
+            try:
+                self._clusters.close()
+            finally:
+                self._host.close()
+
+    def cluster(self, **settings: Any) -> Cluster:
+        """A new cluster, not started; takes the arguments of Cluster."""
+        return self._clusters.enter_context(Cluster(**settings))
+
+    def pool(self, page_size: int, available: int, overcommit: int = 0) -> Pool:
+        """A pool with exactly this many available pages; see borrowed_pool."""
+        return self._host.enter_context(borrowed_pool(page_size, available, overcommit))
+
+    def cgroup(self, outer: Cgroup | None = None) -> Cgroup:
+        """A control group with the hugetlb controller."""
+        return self._host.enter_context(hugetlb_cgroup(outer))
+
+    def shmem_thp(self, mode: str) -> ShmemThp:
+        """Set the mode of transparent huge pages for shared memory."""
+        return self._host.enter_context(borrowed_shmem_thp(mode))

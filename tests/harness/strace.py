@@ -1,0 +1,39 @@
+"""strace on one process: trace its system calls, or make them fail or delay them."""
+
+import re
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.poll import until
+from harness.processes import status
+
+
+class Trace:
+    """The output of strace so far."""
+
+    def __init__(self, output: Path) -> None:
+        self._output = output
+
+    def lines(self, pattern: str) -> list[str]:
+        """The system calls that match a regular expression; a descriptor is shown as `3</proc/1/maps>`."""
+        return [line for line in self._output.read_text().splitlines() if re.search(pattern, line)]
+
+
+@contextmanager
+def traced(pid: int, calls: str, inject: str | None = None) -> Iterator[Trace]:
+    """Trace these system calls of a process until the block ends; `inject` is an argument of strace -e inject=."""
+    with tempfile.NamedTemporaryFile(prefix="pg_hugepages-strace-") as output:
+        injection = ["-e", f"inject={inject}"] if inject else []
+        strace = subprocess.Popen(["strace", "-q", "-y", "-p", str(pid), "-o", output.name, "-e", f"trace={calls}", *injection],
+                                  stderr=subprocess.DEVNULL)
+        try:
+            until("strace to attach", lambda: status(pid)["TracerPid"] == str(strace.pid) or strace.poll() is not None)
+            assert strace.poll() is None, "strace could not attach"
+            yield Trace(Path(output.name))
+        finally:
+            strace.send_signal(signal.SIGINT)
+            strace.wait()

@@ -1,0 +1,84 @@
+"""A session without memory gets an error of PostgreSQL, and the server goes on: no view and no function ends a backend."""
+
+import psycopg2
+import pytest
+
+from harness.cluster import SUPERUSER, rows
+from harness.overcommit import strict_overcommit
+from harness.preloaded import PRELOADED
+from harness.processes import run, status_bytes
+from harness.status import create_extension
+from harness.units import KB, MB
+
+VIEWS = """SELECT 'SELECT * FROM ' || oid::regclass AS statement FROM pg_class
+           WHERE relkind = 'v' AND relname LIKE 'hugepage%' ORDER BY 1"""
+CALLS = ["SELECT * FROM hugepage_preflight()", "SELECT * FROM hugepage_what_if(max_connections => 50)",
+         "SELECT * FROM hugepage_segments_detail()", "SELECT hugepage_metrics()", "SELECT hugepage_library_version()",
+         *(f"SELECT hugepage_fix('{target}')" for target in ("sysctl", "postgresql", "kubernetes"))]
+ROOMS = [0, *(64 * KB * step for step in range(1, 8)), *(512 * KB * step for step in range(1, 24)), 16 * MB, 32 * MB]
+NOT_BY_MEMORY = ("55000", "0A000")
+"""What hugepage_fix raises where there is nothing to fix."""
+
+
+@pytest.fixture(params=[{}, PRELOADED], ids=["loaded", "preloaded"])
+def server(new_cluster, request):
+    server = create_extension(new_cluster(autovacuum=False, **request.param).start())
+    # A history, and a configuration that has to be asked about.
+    server.conf(shared_buffers="140MB")
+    return server
+
+
+class Survival:
+    """Runs statements in short sessions, beside one that the end of any backend would end."""
+
+    def __init__(self, server) -> None:
+        self.server = server
+        self.bystander = server.connect()
+        self.statements = [row["statement"] for row in rows(self.bystander, VIEWS)] + CALLS
+        assert len(self.statements) > 15
+        self.codes: list[str | None] = []
+
+    def run(self, session, statement: str, room: int) -> None:
+        try:
+            rows(session, statement)
+            self.codes.append(None)
+        except psycopg2.Error as error:
+            code = error.pgcode
+            assert code and (code.startswith("53") or code in ("XX000", "58P01") + NOT_BY_MEMORY), (statement, room, error)
+            self.codes.append(code)
+        assert rows(self.bystander, "SELECT 1 AS alive") == [{"alive": 1}], (statement, room)
+
+
+@pytest.mark.parametrize("warm", [False, True], ids=["first call", "second call"])
+def test_address_space_runs_out(server, root, warm):
+    survival = Survival(server)
+    for statement in survival.statements:
+        for room in ROOMS:
+            session = server.connect()
+            if warm:
+                try:
+                    rows(session, statement)
+                except psycopg2.Error as error:
+                    assert error.pgcode in NOT_BY_MEMORY
+            backend = session.info.backend_pid
+            # As the owner, who needs no capability for it.
+            run("runuser", "-u", SUPERUSER, "--", "prlimit", f"--pid={backend}",
+                f"--as={status_bytes(backend, 'VmSize') + room}")
+            survival.run(session, statement, room)
+            session.close()
+    assert "53200" in survival.codes and None in survival.codes
+    assert "PANIC" not in server.log() and "terminated by signal" not in server.log()
+
+
+def test_kernel_promises_no_more(server, root):
+    survival = Survival(server)
+    with strict_overcommit() as leave:
+        for statement in survival.statements:
+            for room in ROOMS[::3]:
+                leave(1 << 30)
+                session = server.connect()
+                leave(room)
+                survival.run(session, statement, room)
+                session.close()
+    assert "53200" in survival.codes and None in survival.codes
+    assert "PANIC" not in server.log() and "terminated by signal" not in server.log()

@@ -1,0 +1,128 @@
+"""What a start depends on beside the text of the files: its environment, links, its command line, a standby's primary."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness.cluster import StartFailed
+from harness.smaps import main_mapping
+from harness.status import checked_status, create_extension
+from harness.units import MB
+
+
+def preflight(server) -> dict:
+    [row] = server.sql("SELECT * FROM hugepage_preflight()")
+    return row
+
+
+def own(path: Path, server) -> Path:
+    os.chown(path, server.data.stat().st_uid, server.data.stat().st_gid, follow_symlinks=False)
+    return path
+
+
+def test_locale_of_the_environment(new_cluster, monkeypatch):
+    """A locale that only LOCPATH leads to is valid for the server, and so for the next start."""
+    server = new_cluster()
+    place = server.root / "locales"
+    shutil.copytree("/usr/lib/locale/C.utf8", place / "xx_TEST.utf8")
+    monkeypatch.setenv("LOCPATH", str(place))
+    server.conf(lc_monetary="xx_TEST.utf8")
+    create_extension(server.start())
+    server.conf(work_mem="5MB")
+    assert preflight(server)["will_start"] is True
+    checked_status(server, verdict="notice", restart_outlook="base")
+
+
+@pytest.mark.parametrize("link_is", ["file", "directory"])
+def test_link_switched_to_an_older_file(new_cluster, pool, link_is):
+    server = new_cluster()
+    versions = {name: own(server.root / name, server) for name in ("small", "large") if not (server.root / name).mkdir()}
+    for name, size in (("small", "128MB"), ("large", "700MB")):
+        own(versions[name] / "size.conf", server) if (versions[name] / "size.conf").write_text(
+            f"shared_buffers = {size}\n") else None
+    link, included = ((server.root / "now", server.root / "now" / "size.conf") if link_is == "directory"
+                      else (server.root / "size.conf", server.root / "size.conf"))
+
+    def switch(name: str) -> None:
+        target = versions[name] if link_is == "directory" else versions[name] / "size.conf"
+        new = server.root / "new"
+        new.symlink_to(target)
+        new.rename(link)
+
+    switch("small")
+    server.settings["shared_buffers"] = None
+    server.conf()
+    with open(server.data / "postgresql.conf", "a") as conf:
+        conf.write(f"include '{included}'\n")
+    pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    session = server.connect()
+    checked_status(server, session, verdict="ok", restart_outlook="hugetlb")
+    switch("large")
+    checked_status(server, session, verdict="warning", restart_outlook="base")
+    checked_status(server, verdict="warning", restart_outlook="base")
+    assert main_mapping(server.restart().postmaster).landed_in == "base"
+
+
+def test_option_that_only_pg_ctl_restart_repeats(new_cluster, pool):
+    server = new_cluster(shared_buffers="300MB")
+    large = server.pages_needed(2 * MB)
+    server.conf(shared_buffers="64MB")
+    small = server.pages_needed(2 * MB)
+    server.conf(shared_buffers="300MB")
+    reserved = pool(2 * MB, small)
+
+    def start(options: str) -> None:
+        server.command("pg_ctl", "start", "-w", "-s", "-D", server.data, "-l", server.log_file, "-o", options)
+
+    start("-c shared_buffers=64MB -c config_file=" + str(server.data / "postgresql.conf"))
+    create_extension(server)
+    row = checked_status(server, verdict="notice", landed_in="hugetlb", restart_outlook="unknown")
+    assert any("shared_buffers=64MB" in note and "pg_ctl restart" in note for note in row["notes"])
+    assert not any("config_file" in note for note in row["notes"])
+    row = preflight(server)
+    assert (row["will_start"], row["lands_in"]) == (None, "unknown") and "shared_buffers=64MB" in row["detail"]
+    # With pages for either start it does not matter which of them comes.
+    reserved.resize(large)
+    checked_status(server, landed_in="hugetlb", restart_outlook="hugetlb")
+    reserved.resize(small)
+    server.stop()
+    server.start()
+    assert main_mapping(server.postmaster).landed_in == "base"
+
+
+def test_options_that_files_repeat(new_cluster, pool):
+    """Patroni gives what its files have; Debian gives the place of the file."""
+    server = new_cluster(shared_buffers="64MB", max_connections=20)
+    pool(2 * MB, server.pages_needed(2 * MB))
+    server.command("pg_ctl", "start", "-w", "-s", "-D", server.data, "-l", server.log_file, "-o",
+                   f"-c max_connections=20 --shared_buffers=64MB --config_file={server.data}/postgresql.conf")
+    create_extension(server)
+    checked_status(server, verdict="ok", restart_outlook="hugetlb", notes=[])
+
+
+@pytest.mark.parametrize("name,value,least", [("max_connections", 10, 20), ("max_worker_processes", 3, 8),
+                                              ("max_wal_senders", 2, 10), ("max_prepared_transactions", 1, 5),
+                                              ("max_locks_per_transaction", 20, None)])
+def test_standby_with_less_than_its_primary(new_cluster, name, value, least):
+    primary = create_extension(new_cluster(max_prepared_transactions=5).start())
+    standby = new_cluster(upstream=primary).start()
+    assert preflight(standby)["will_start"] is True
+    assert preflight(primary)["will_start"] is True
+    standby.conf(**{name: value})
+    row = preflight(standby)
+    assert row["will_start"] is False and "insufficient parameter settings" in row["detail"]
+    checked_status(standby, verdict="critical", restart_outlook="fails")
+    if least:
+        assert f"{name} = {value} is a lower setting than on the primary server, where its value was {least}." in row["detail"]
+    standby.stop()
+    standby.log_file.write_text("")
+    with pytest.raises(StartFailed) as failure:
+        standby.start()
+    for line in row["detail"].splitlines():
+        assert line.split(":  ", 1)[-1] in str(failure.value)
+    # Without queries nothing is compared.
+    standby.conf(hot_standby=False)
+    standby.start()

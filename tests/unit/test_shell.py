@@ -1,0 +1,28 @@
+"""What is easily written and wrong in the scripts."""
+
+import re
+import subprocess
+
+import pytest
+from machine import REPOSITORY
+
+TRACKED = subprocess.run(["git", "-C", REPOSITORY, "ls-files", "--cached", "--others", "--exclude-standard"],
+                         text=True, capture_output=True).stdout.splitlines()
+STOPS_READING = re.compile(r"\|\s*(?:\w+=\S+\s+)*(?:grep\s+-\w*[qm]|head\b|sed\s+(?:-\w+\s+)*'?\S*q'?\s*$)")
+
+
+def scripts() -> list[str]:
+    return [name for name in TRACKED if (REPOSITORY / name).is_file() and
+            (name in ("dev", ".ci/run") or name.startswith(("scripts/", "packaging/"))) and
+            "pipefail" in (REPOSITORY / name).read_text() or name.endswith(".sh")]
+
+
+@pytest.mark.parametrize("name", scripts())
+def test_no_pipe_ends_in_what_stops_reading_early(name):
+    """Under pipefail the writer's SIGPIPE fails the whole pipe: now and then, on other machines."""
+    lines = (REPOSITORY / name).read_text().splitlines()
+    assert [line for line in lines if STOPS_READING.search(line) and not line.lstrip().startswith("#")] == []
+
+
+def test_nothing_that_tests_leave_is_in_the_repository():
+    assert [name for name in TRACKED if ".hypothesis/" in name or "__pycache__" in name] == []

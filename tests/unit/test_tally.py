@@ -1,0 +1,57 @@
+"""The line at the end of ./dev test."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from machine import REPOSITORY
+
+CARGO = """
+running 4 tests
+test model::tests::sizes ... ok
+test model::tests::counts ... ok
+test pool::grows ... FAILED
+test killed ... ignored, run by killed_at_any_moment as the process that is killed
+test slow ... ignored, the long race was not run: RACE_SECONDS=60
+"""
+
+PYTEST = """<testsuites><testsuite name="pytest">
+<testcase classname="scenarios.test_views" name="test_one"/>
+<testcase classname="scenarios.test_views" name="test_two"><failure message="x">x</failure></testcase>
+<testcase classname="scenarios.test_views" name="test_three"><error message="x">x</error></testcase>
+<testcase classname="scenarios.test_report" name="test_a"><skipped type="pytest.skip" message="no browser: install one">x</skipped></testcase>
+<testcase classname="scenarios.test_report" name="test_b"><skipped type="pytest.skip" message="no browser: install one">x</skipped></testcase>
+<testcase classname="scenarios.test_report" name="test_c"><skipped type="pytest.xfail" message="known">x</skipped></testcase>
+</testsuite></testsuites>"""
+
+
+def tally(directory: Path, **reports: tuple[str | None, int]) -> "subprocess.CompletedProcess[str]":
+    """What the script says of reports: NAME_SUFFIX=(text, exit status)."""
+    for name, (text, status) in reports.items():
+        report = directory / name.replace("_", ".")
+        if text is not None:
+            report.write_text(text)
+        (directory / f"{report.name}.status").write_text(f"{status}\n")
+    return subprocess.run([REPOSITORY / "scripts/tally", directory], text=True, capture_output=True)
+
+
+def test_both_are_added_up_and_skips_say_what_they_mean(tmp_path):
+    said = tally(tmp_path, cargo_log=(CARGO, 101), scenarios_xml=(PYTEST, 1))
+    lines = said.stdout.splitlines()
+    assert (said.returncode, lines[-1]) == (1, "4 passed, 3 failed, 3 skipped")
+    assert "   2 x no browser: install one" in lines
+    assert "   1 x the long race was not run: RACE_SECONDS=60" in lines
+    assert "    pool::grows" in lines and "    scenarios.test_views::test_two" in lines
+
+
+@pytest.mark.parametrize(("reports", "status", "last"), [
+    ({"cargo_log": ("test a ... ok\n", 0)}, 0, "1 passed, 0 failed, 0 skipped"),
+    ({"cargo_log": ("error[E0425]: cannot find value\n", 101)}, 1, "0 passed, 1 failed, 0 skipped"),
+    ({"cargo_log": ("test a ... ok\n", 0), "scenarios_xml": (None, 4)}, 1, "1 passed, 1 failed, 0 skipped"),
+    ({"cargo_log": ("test a ... ok\n", 0), "unit_xml": ("<testsuites/>", 5)}, 0, "1 passed, 0 failed, 0 skipped"),
+    ({"scenarios_xml": ("<testsuites/>", 5)}, 1, "0 passed, 0 failed, 0 skipped"),
+    ({}, 1, "0 passed, 0 failed, 0 skipped"),
+])
+def test_the_exit_status(tmp_path, reports, status, last):
+    said = tally(tmp_path, **reports)
+    assert (said.returncode, said.stdout.splitlines()[-1]) == (status, last)
