@@ -76,6 +76,8 @@ pub fn instance(notes: &mut Notes) -> InstanceIdentity {
 
 fn origin(notes: &mut Notes) -> Origin {
     let root = Root::live();
+    // Whoever asked for the record has the note about a mapping that could not be read.
+    let mapping = server::main_mapping(&root, &mut Notes::default());
     Origin {
         postmaster_start: format_rfc3339_micros(shmem::postmaster_start()).to_string(),
         generation: shmem::generation().unwrap_or(0),
@@ -83,7 +85,7 @@ fn origin(notes: &mut Notes) -> Origin {
         host: notes.keep(identity::host_name(&root)).unwrap_or_default(),
         boot_id: notes.keep(identity::boot_id(&root)).flatten(),
         instance: instance(notes),
-        segment: None,
+        segment: mapping.map(|mapping| mapping.inode),
     }
 }
 

@@ -54,7 +54,7 @@ pub fn regression_level() -> PgLogLevel {
     }
 }
 
-/// `pg_hugepages.reserve_percent`: the percentage of memory that recommendations leave to base pages.
+/// `pg_hugepages.reserve_percent`: the hundredths of memory that are to stay for base pages.
 pub fn reserve_percent() -> u32 {
     RESERVE_PERCENT.get().unsigned_abs()
 }
@@ -123,8 +123,8 @@ pub fn define() {
     );
     GucRegistry::define_int_guc(
         c"pg_hugepages.reserve_percent",
-        c"Sets the percentage of memory that recommendations leave to base pages.",
-        c"No recommendation reserves more huge pages than fit in the rest.",
+        c"Sets the percentage of memory that is to stay for base pages.",
+        c"A recommendation that leaves less comes with a caution.",
         &RESERVE_PERCENT,
         0,
         90,

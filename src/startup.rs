@@ -1,12 +1,9 @@
 //! Runs in the postmaster each time it has allocated shared memory: one message in the log, one record in the history.
 
-use std::time::SystemTime;
-
 use hugepage_core::advise::events::{self, LogLevel};
 use hugepage_core::advise::log::{LogMessage, allocated};
 use hugepage_core::assess::Status;
 use hugepage_core::history::Event;
-use hugepage_core::model::Loss;
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
 
@@ -35,7 +32,8 @@ fn log_and_record(status: &Status, mut notes: Notes) {
     let message = allocated(status, lost.as_ref(), &notes.into_vec());
     report(&message, lost.is_some());
     history::append(&record);
-    let loss = lost.map(|lost| Loss { at: SystemTime::now(), lost });
+    // As every reader of the history has it.
+    let loss = record.loss();
     shmem::set_last_start(Some(LastAllocation { cause: status.cause, loss, message, record }));
 }
 

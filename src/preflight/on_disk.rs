@@ -76,7 +76,7 @@ impl OnDisk {
         if left_out.is_empty() {
             return None;
         }
-        let arguments = postmaster_opts::without(&self.arguments, &differs);
+        let arguments = postmaster_opts::without(&self.arguments, differs);
         let on_disk = Self { arguments, options, files: self.files.clone() };
         let options = left_out.iter().map(|(name, value)| format!("{name}={value}")).collect();
         Some(WithoutOptions { on_disk, options })

@@ -3,11 +3,11 @@
 // pg_extern repeats the function's result type in a closure.
 #![allow(clippy::result_large_err)]
 
-use hugepage_core::assess::page_tables::table;
+use hugepage_core::assess::page_tables::tables;
 use hugepage_core::assess::{Forecast, Outlook, Status};
 use hugepage_core::model::Pending;
 use hugepage_core::read::Root;
-use hugepage_core::{Bytes, Notes, PageSize};
+use hugepage_core::{Notes, PageSize};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
@@ -71,9 +71,7 @@ fn hugepage_what_if(
     let start = NextStart::with(overrides, "hugepage_what_if");
     let (will_start, lands_in, page, memory, needed, guaranteed, missing, cause, detail) = start.row();
     let at_connections = |page: Option<PageSize>| match &start.status.facts.pending {
-        Pending::Changed(demand, _) => {
-            Some(Bytes(table(demand.shared_memory, page?).0.saturating_mul(demand.max_connections)))
-        }
+        Pending::Changed(demand, _) => Some(tables(demand.max_connections, demand.shared_memory, page?)),
         _ => None,
     };
     let tables =

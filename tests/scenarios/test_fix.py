@@ -10,6 +10,7 @@ import psycopg2
 import pytest
 
 from harness.cluster import Cluster
+from harness.kernel import meminfo
 from harness.processes import CommandFailed, run
 from harness.smaps import main_mapping
 from harness.status import create_extension
@@ -206,7 +207,7 @@ def test_unknown_target(new_cluster):
 
 def test_what_does_not_fit_has_no_text(new_cluster, pool):
     pool(2 * MB, 0)
-    server = create_extension(new_cluster(shared_buffers="3GB", **{"pg_hugepages.reserve_percent": 90}).start())
+    server = create_extension(new_cluster(shared_buffers=f"{meminfo()['MemTotal'] * 96 // 100 // MB}MB").start())
     for target in TARGETS:
         if target == "postgresql":
             assert "ALTER SYSTEM SET shared_buffers = '" in fix(server, target)

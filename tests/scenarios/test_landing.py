@@ -1,5 +1,7 @@
 """Which pages shared memory landed in, why, and the hint: every cause, on real pools."""
 
+import re
+
 import pytest
 
 from harness.kernel import meminfo
@@ -102,14 +104,23 @@ def test_pool_twice_as_large_as_needed(new_cluster, pool):
 
 
 def test_more_than_the_host_can_hold(new_cluster, pool):
-    """The recommendation is limited by the memory reserved for base pages; the message says so."""
-    total, reserve = meminfo()["MemTotal"], 90
-    server = new_cluster(shared_buffers=f"{total * (100 - reserve + 1) // 100 // MB}MB",
-                         **{"pg_hugepages.reserve_percent": reserve})
+    """The recommendation stops at what the host can hold, as measured; the hint reduces shared memory first."""
+    memory = meminfo()
+    server = new_cluster(shared_buffers=f"{memory['MemTotal'] * 96 // 100 // MB}MB")
     pool(2 * MB, 0)
     create_extension(server.start())
     row = checked_status(server, cause="pool_empty", landed_in="base")
-    largest = total * (100 - reserve) // 100 // (2 * MB)
-    assert largest - 1 <= row["recommended_nr_hugepages"] <= largest < row["pages_needed"]
-    assert "exceeds the" in row["message"]
-    assert "nr_hugepages" not in row["hint"]
+    most = (memory["MemAvailable"] + memory["Shmem"]) // (2 * MB) + row["nr_hugepages"]
+    assert row["recommended_nr_hugepages"] <= most < row["pages_needed"]
+    assert "exceeds the" in row["message"] and row["hint"].startswith("Reduce shared_buffers")
+    assert int(re.search(r"nr_hugepages=(\d+)", row["hint"])[1]) <= most
+
+
+def test_beyond_the_reserve_with_a_caution(new_cluster, pool):
+    server = new_cluster(shared_buffers=f"{meminfo()['MemTotal'] * 11 // 100 // MB}MB",
+                         **{"pg_hugepages.reserve_percent": 90})
+    pool(2 * MB, 0)
+    create_extension(server.start())
+    row = checked_status(server, cause="pool_empty", landed_in="base")
+    assert row["recommended_nr_hugepages"] >= row["pages_needed"]
+    assert row["hint"].endswith("less than 90%.")

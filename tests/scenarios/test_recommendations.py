@@ -76,10 +76,8 @@ def test_pages_to_give_back(new_cluster, pool):
     create_extension(server.start())
     row = recommended(server, "vm.nr_hugepages", "kernel")
     assert row["saves"] == 40 * 2 * MB
-    do(server, row)
-    assert pool_numbers(2 * MB).available == 0
-    server.restart()
-    assert main_mapping(server.postmaster).landed_in == "hugetlb"
+    # Another server, in base pages, may need them.
+    assert (row["recommended"], row["command"]) == (None, None)
 
 
 def test_others_are_counted(new_cluster, pool):
@@ -99,15 +97,15 @@ def test_pool_of_a_size_that_nobody_uses(new_cluster, pool):
     server = create_extension(new_cluster().start())
     row = recommended(server, f"hugepages-{GB // KB}kB/nr_hugepages", "kernel")
     assert row["saves"] == GB
-    do(server, row)
-    assert pool_numbers(GB).available == 0
+    assert (row["recommended"], row["command"]) == (None, None)
 
 
 def test_what_does_not_fit_is_never_recommended(new_cluster, pool):
-    """By how much it does not, and the largest shared_buffers that would: exact to the megabyte."""
-    reserve = 90
-    room = meminfo()["MemTotal"] * (100 - reserve) // 100
-    server = new_cluster(shared_buffers=f"{room // MB + 100}MB", **{"pg_hugepages.reserve_percent": reserve})
+    """By how much it does not, and the largest shared_buffers that leaves the reserve to base pages, to the megabyte."""
+    reserve, memory = 90, meminfo()
+    room = memory["MemTotal"] * (100 - reserve) // 100
+    server = new_cluster(shared_buffers=f"{memory['MemTotal'] * 96 // 100 // MB}MB",
+                         **{"pg_hugepages.reserve_percent": reserve})
     borrowed = pool(2 * MB, 0)
     create_extension(server.start())
     assert recommended(server, "vm.nr_hugepages", "kernel") is None

@@ -140,24 +140,30 @@ def test_what_runs_and_what_is_down_together(oracle, pool, new_cluster, sized):
 
 
 def test_what_does_not_fit_is_named(oracle, pool, sized, tmp_path):
-    """A host that keeps nine tenths for base pages: no number that leaves less, and who is too large by how much."""
+    """No number that the host can't hold, as measured, and who is too large by how much."""
     pool(HUGE, 4)
     oracle.instance("SMALL", SysV(8 * MB, HUGE))
-    kept = kernel.meminfo()["MemTotal"] * 90 // 100
-    size = kernel.meminfo()["MemTotal"] - kept + 256 * MB
+    size = kernel.meminfo()["MemTotal"] * 97 // 100
     oracle.instance("LARGE", SysV(size, touch=False))
-    look = ("--running-only", "--reserve-percent", "90")
-    out = sized(*look)
+    out = sized("--running-only")
     misfit, = out["pool"]["does_not_fit"]
     needed = pages(size, HUGE)
     assert (misfit["instance"], misfit["pages"]) == ("LARGE", needed)
     assert misfit["over"] == out["pool"]["needed_in_all"] - out["pool"]["capacity"] > 0
     assert out["pool"]["recommended_nr_hugepages"] <= out["pool"]["capacity"]
-    assert out["pool"]["remains_for_base_pages"] >= kept
     assert out["status"] == WARNING
-    answer = sidecar.run("size", *look, "--state-dir", tmp_path)
-    assert f"LARGE does not fit: its {needed} pages are {misfit['over']} more" in " ".join(answer.stdout.split())
+    answer = sidecar.run("size", "--running-only", "--state-dir", tmp_path)
+    assert f"LARGE does not fit: its {needed} pages are" in " ".join(answer.stdout.split())
     assert f"nr_hugepages={needed}" not in answer.stdout
+
+
+def test_beyond_the_reserve_with_a_caution(oracle, pool, sized):
+    """The number is given, with what it leaves to base pages."""
+    pool(HUGE, 0)
+    oracle.instance("BASE", SysV(8 * MB, touch=False))
+    out = sized("--running-only", "--reserve-percent", "100")
+    assert out["pool"]["does_not_fit"] == [] and out["pool"]["capacity_within_reserve"] == 0
+    assert out["pool"]["command"] and out["pool"]["caution"].endswith("less than 100% of memory")
 
 
 def hugepages_settings() -> int:

@@ -12,7 +12,7 @@ use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
 use hugepage_core::read::{InstanceFiles, Root, identity};
 use humantime::format_rfc3339_micros;
 
-use crate::state;
+use crate::{state, stored_history};
 
 /// Records of an instance that are kept in memory while they cannot be written.
 const MAX_UNWRITTEN_RECORDS: usize = 100;
@@ -20,6 +20,7 @@ const MAX_UNWRITTEN_RECORDS: usize = 100;
 /// The histories of all instances of a host.
 #[derive(Debug)]
 pub struct HostHistory {
+    root: Root,
     directory: PathBuf,
     machine: String,
     /// By file: records that are not written, because the disk is full or the history is off. They prevent repetition.
@@ -47,6 +48,7 @@ impl HostHistory {
         let in_tree = || InstanceFiles::own(root).canonical(&directory);
         let real = if root.is_tree() { in_tree() } else { None };
         Self {
+            root: root.clone(),
             directory: root.path(&real.unwrap_or_else(|| directory.into_owned())),
             machine: identity::machine(root).unwrap_or_default(),
             unwritten: BTreeMap::new(),
@@ -54,7 +56,8 @@ impl HostHistory {
         }
     }
 
-    /// Adds to each instance what its last start lost, if that was recorded. A history that cannot be read is skipped.
+    /// Adds to each instance what its last start lost, if that was recorded. A history of the server's own that cannot be
+    /// read is a note of the instance; another is skipped.
     pub fn add_regressions_to(&self, survey: &mut Survey) {
         let boot_id = survey.boot_id.clone();
         for instance in &mut survey.instances {
@@ -145,17 +148,39 @@ impl HostHistory {
         file.sync()
     }
 
-    /// Adds the recorded regression and cause of the current start to the assessment.
+    /// Adds the recorded regression and cause of the current start to the assessment. The record of the server itself
+    /// comes first: the extension shows the same.
     fn add_regression(&self, instance: &mut Instance, boot_id: Option<&str>) {
+        let start = self.start_by_server(instance, boot_id).or_else(|| self.start_by_watch(instance, boot_id));
+        if let Some(start) = start {
+            instance.remember(start.cause, start.loss());
+        }
+    }
+
+    /// The record that the preloaded extension made of the current start; `None` if there is none.
+    fn start_by_server(&self, instance: &mut Instance, boot_id: Option<&str>) -> Option<Record> {
+        match stored_history::of_server(&self.root, instance)? {
+            // The newest record is that of the current shared memory, or there is none.
+            Ok(history) => {
+                let start = history.records.into_iter().rfind(|record| record.event.is_start());
+                start.filter(|start| is_of_same_start(start, instance, boot_id))
+            }
+            Err(note) => {
+                instance.notes.push(note);
+                None
+            }
+        }
+    }
+
+    /// The record that `watch` made of the current start; `None` if there is none.
+    fn start_by_watch(&self, instance: &Instance, boot_id: Option<&str>) -> Option<Record> {
         let identity = state::instance_identity(instance, self.machine.clone());
         let is_its_start = |record: &Record| {
             record.event.is_start()
                 && record.instance.is_past_of(&identity)
                 && is_of_same_start(record, instance, boot_id)
         };
-        if let Some(start) = self.last_matching(instance, is_its_start).ok().flatten() {
-            instance.remember(start.cause, start.loss());
-        }
+        self.last_matching(instance, is_its_start).ok().flatten()
     }
 
     fn last(&self, instance: &Instance) -> Result<Option<Record>, HistoryError> {

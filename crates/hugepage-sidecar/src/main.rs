@@ -14,6 +14,7 @@ mod report;
 mod signals;
 mod state;
 mod stopped_clusters;
+mod stored_history;
 
 use std::io::Write;
 

@@ -40,8 +40,9 @@ pub fn allocated(status: &Status, lost: Option<&Lost>, notes: &[String]) -> LogM
     };
     let hint = match (status.cause, landing) {
         _ if as_asked && lost.is_none() => None,
-        (Some(cause), _) => text.hint_on(cause),
-        (None, _) if !status.threats().is_empty() => text.hint_on_restart(),
+        (_, Landing::Unknown) => None,
+        (Some(_), _) => text.instruction(),
+        (None, _) if !status.threats().is_empty() => text.instruction(),
         (None, _) => None,
     };
     let notes = notes.iter().map(|note| format!("Note: {note}."));
@@ -83,10 +84,8 @@ pub fn threatened(status: &Status, threat: Threat) -> LogMessage {
         Threat::RestartLoses => (format!("the next start would lose huge pages{next_start}"), at_next_start(status)),
     };
     let hint = match threat {
-        Threat::CgroupLimit | Threat::SharedLimit | Threat::MemoryLimit => text.raise_limits(),
         Threat::CrashLoses => text.hint_on_crash(),
-        _ if status.of_pending => Some(pending::hint(status)),
-        _ => text.hint_on_restart(),
+        _ => text.instruction(),
     };
     LogMessage { is_bad: true, message, detail: Some(format!("{}\n{detail}", numbers(status))), hint }
 }

@@ -10,9 +10,11 @@ pub mod log;
 pub mod message;
 pub mod pool;
 pub mod recommendation;
+pub mod remedy;
 pub mod rules;
 pub mod shared_buffers;
 
 pub use message::{hint, message};
 pub use recommendation::Recommendation;
+pub use remedy::Remedy;
 pub use rules::recommendations;

@@ -2,13 +2,41 @@
 
 use crate::advise::command;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
-use crate::assess::Severity;
+use crate::assess::{Capacity, Severity};
 use crate::model::Facts;
 use crate::{Bytes, PageSize, Pages};
 
 /// The name of a pool's setting.
 pub fn setting(size: PageSize, is_default: bool) -> String {
     if is_default { "vm.nr_hugepages".to_owned() } else { format!("{}/nr_hugepages", size.sysfs_name()) }
+}
+
+/// A clause on the same pool where other servers that may need its pages can't be seen.
+pub fn unused(now: Pages, needed: Pages, size: PageSize) -> String {
+    let more = now.saturating_sub(needed);
+    format!(
+        "The pool has {now} pages of {size}, this server and current users of the pool need {needed}, and whether other \
+         servers need the other {more} is unknown"
+    )
+}
+
+/// Behind "exceeds the": what the host can hold, and beside what.
+pub fn held(capacity: Capacity) -> String {
+    let most = capacity.most;
+    match capacity.memory.available {
+        Some(available) => format!("{most} that this host can hold: {available} of memory is available"),
+        None => {
+            format!("{most} that this host can hold with {}% of memory in base pages", capacity.memory.reserve_percent)
+        }
+    }
+}
+
+/// A clause on a pool that leaves less to base pages than `reserve_percent`; empty if it leaves enough.
+pub fn caution(pages: Pages, size: PageSize, capacity: Option<Capacity>) -> String {
+    match capacity.and_then(|capacity| capacity.leaves_less(pages, size)) {
+        Some((left, percent)) => format!("; a pool of {pages} pages leaves {left} to base pages, less than {percent}%"),
+        None => String::new(),
+    }
 }
 
 /// A clause on a pool of `now` pages of which `needed` suffice.

@@ -1,5 +1,6 @@
 //! Pure arithmetic on facts: where shared memory landed, why, what a restart would get, and how severe that is.
 
+pub mod capacity;
 mod cause;
 mod exceeded;
 pub mod finding;
@@ -15,6 +16,7 @@ pub mod page_tables;
 pub mod pool_share;
 pub mod status;
 
+pub use capacity::Capacity;
 pub use finding::{Finding, Severity, Threat};
 pub use forecast::Forecast;
 pub use host::Sizing;

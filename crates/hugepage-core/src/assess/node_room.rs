@@ -80,7 +80,11 @@ impl NodePools {
         let more = wanted.saturating_sub(sum(&usable, Pool::persistent));
         let roomy = |share: &&&NodePool| share.memory.map(|memory| memory.saturating_sub(size_of(share)));
         let share = usable.iter().max_by_key(|share| (roomy(share), std::cmp::Reverse(share.node)))?;
+        // Never fewer than its users have.
+        let touched = share.pool.nr.saturating_sub(share.pool.free);
         let pages = share.pool.persistent().saturating_add(more);
+        let pages = if more > Pages(0) { pages.max(touched) } else { pages };
+        let more = pages.saturating_sub(share.pool.persistent());
         let holds =
             |memory: Bytes| share.pool.page_size.times(pages) <= memory.saturating_sub(memory.percent(reserve_percent));
         Some(NodeTarget { node: share.node, pages, more, fits: share.memory.is_none_or(holds) })

@@ -3,11 +3,20 @@
 //! A page table has 8 bytes for each page that it maps, and every process has tables of its own. So a process that
 //! has touched a whole segment of S bytes on pages of P bytes has S / P * 8 bytes of tables for it: 2 MB per GB on
 //! 4 kB pages, 4 kB per GB on 2 MB pages.
+//!
+//! Processes share the tables of a hugetlb mapping of 2 MB pages, one of 4 kB for each aligned 1 GB that the mapping
+//! covers (`huge_pmd_share` in mm/hugetlb.c; x86-64, arm64 and riscv). `VmPTE` counts a shared table in every process, so
+//! sums over processes are an upper bound there.
 
 use crate::read::process::ProcessStatus;
 use crate::{Bytes, PageSize};
 
 const ENTRY: u64 = 8;
+/// A table of the level whose entries map 2 MB, and the range that it maps.
+const PMD_TABLE: u64 = 4 << 10;
+const PMD_RANGE: u64 = 1 << 30;
+/// Whether kernels of this machine share them (`CONFIG_ARCH_WANT_HUGE_PMD_SHARE`).
+const SHARES_PMD_TABLES: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
 
 /// The sum over a server's processes. `None`: no process could be read, or this kernel does not show the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,12 +60,26 @@ impl PageTables {
 
     /// The size if `connections` backends had touched the whole segment on pages of `page_size`.
     pub fn at(&self, connections: u64, segment: Bytes, page_size: PageSize) -> Option<Bytes> {
-        let each = self.min?.saturating_add(table(segment, page_size));
-        Some(Bytes(each.0.saturating_mul(connections)))
+        let own = Bytes(self.min?.0.saturating_mul(connections));
+        Some(own.saturating_add(tables(connections, segment, page_size)))
     }
 }
 
-/// The size of the page table that maps `size` on pages of `page_size`, all of it touched.
+/// The page tables of `processes` that have each touched all of a segment. An upper bound: how many aligned ranges of 1 GB
+/// the segment covers depends on its address, and the fewest are counted.
+pub fn tables(processes: u64, segment: Bytes, page_size: PageSize) -> Bytes {
+    let is_shared = SHARES_PMD_TABLES
+        && PageSize::base().bytes().0 == PMD_TABLE
+        && page_size.bytes().0 == PMD_RANGE / (PMD_TABLE / ENTRY);
+    let ranges = (segment.0 / PMD_RANGE).saturating_sub(1);
+    if !is_shared || ranges == 0 {
+        return Bytes(table(segment, page_size).0.saturating_mul(processes));
+    }
+    // Both ends of the segment lie in ranges that it does not fill.
+    Bytes((2 * PMD_TABLE).saturating_mul(processes).saturating_add(ranges.saturating_mul(PMD_TABLE)))
+}
+
+/// The page table that maps `size` on pages of `page_size`, all of it touched.
 pub fn table(size: Bytes, page_size: PageSize) -> Bytes {
     Bytes(page_size.pages_to_hold(size).0.saturating_mul(ENTRY))
 }
@@ -87,6 +110,19 @@ mod tests {
         assert_eq!(table(Bytes(10 * GB), base()), Bytes(20 << 20));
         assert_eq!(table(Bytes(10 * GB), PageSize::from_kib(2048).unwrap()), Bytes(40 * KB));
         assert_eq!(table(Bytes(u64::MAX), PageSize::new(1).unwrap()), Bytes(u64::MAX));
+    }
+
+    /// 60 processes on 4 GB: the host was seen to have 296 kB, where tables of their own would take 960 kB.
+    #[test]
+    fn processes_share_the_tables_of_hugetlb_pages() {
+        let huge = PageSize::from_kib(2048).unwrap();
+        assert_eq!(tables(60, Bytes(4 * GB), huge), Bytes((60 * 8 + 3 * 4) * KB));
+        assert_eq!(tables(1000, Bytes(64 * GB), huge), Bytes((8000 + 63 * 4) * KB));
+        // Below 2 GB it need not cover an aligned range.
+        assert_eq!(tables(60, Bytes(2 * GB - 1), huge), Bytes(60 * 8 * KB));
+        assert_eq!(tables(60, Bytes(4 * GB), base()), Bytes(60 * 8 * KB * KB));
+        assert_eq!(tables(60, Bytes(4 * GB), PageSize::from_kib(1 << 20).unwrap()), Bytes(60 * 4 * 8));
+        assert_eq!(tables(u64::MAX, Bytes(u64::MAX), huge), Bytes(u64::MAX));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How a pool is divided, and what a server would find after it stops and starts again.
 
+use crate::Pages;
 use crate::read::pool::Pool;
-use crate::{Bytes, PageSize, Pages};
 
 /// A pool divided between one server and all other processes. Verified on real servers in both directions: a server
 /// gets its pages after a restart exactly if `guaranteed` reaches its need.
@@ -13,7 +13,8 @@ pub struct Share {
     pub others: Pages,
     /// Pages that are certain for this server once it has stopped.
     pub guaranteed: Pages,
-    /// The same with the surplus pages that the kernel may or may not add.
+    /// With the surplus pages that the kernel may add, or not: as many as `nr_overcommit_hugepages` leaves beside those
+    /// that others keep (`alloc_surplus_hugetlb_folio` in mm/hugetlb.c).
     pub hopeful: Pages,
 }
 
@@ -23,18 +24,9 @@ impl Share {
         let persistent = pool.persistent();
         let others = pool.in_use()?.saturating_sub(own);
         let guaranteed = persistent.saturating_sub(others);
-        Some(Self {
-            persistent,
-            others,
-            guaranteed,
-            hopeful: guaranteed.saturating_add(pool.overcommit.unwrap_or_default()),
-        })
+        // Pages that the server gives back are surplus pages first.
+        let surplus_of_others = pool.surplus.unwrap_or_default().saturating_sub(own);
+        let new_surplus = pool.overcommit.unwrap_or_default().saturating_sub(surplus_of_others);
+        Some(Self { persistent, others, guaranteed, hopeful: guaranteed.saturating_add(new_surplus) })
     }
-}
-
-/// The most pages of `size` that a host can hold beside `reserve_percent` of its memory and `elsewhere`, the memory in
-/// pools of other sizes.
-pub fn capacity(mem_total: Bytes, reserve_percent: u32, elsewhere: Bytes, size: PageSize) -> Pages {
-    let usable = mem_total.saturating_sub(mem_total.percent(reserve_percent));
-    size.pages_within(usable.saturating_sub(elsewhere))
 }

@@ -1,7 +1,7 @@
 //! The assessment of one server: all that `SELECT * FROM hugepage_status` shows, before messages are made of it.
 
-use crate::assess::{Finding, Forecast, NodeRoom, Outlook, Severity, Share, Threat, io_uring, pool_share};
-use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending, PoolState, Product};
+use crate::assess::{Capacity, Finding, Forecast, NodeRoom, Outlook, Severity, Share, Threat, io_uring};
+use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending, Product};
 use crate::{Bytes, Pages};
 
 /// Below this much shared memory, base pages are only a notice.
@@ -28,12 +28,13 @@ pub struct Status {
     pub of_pending: bool,
     /// The restart of a server after a crash of one of its processes: with the running settings.
     pub crash: Forecast,
-    /// The pool that the host should have, limited to what the host can hold.
+    /// The pool that the host should have, limited to what it can hold, and never less than is in use or promised. Where
+    /// other servers can't be seen, their needs are not in it.
     pub recommended: Option<Pages>,
     /// The pool with which this server lands in huge pages beside all others, even if it does not fit into the host.
     pub to_land: Option<Pages>,
     /// The largest pool that the host can hold.
-    pub capacity: Option<Pages>,
+    pub capacity: Option<Capacity>,
     /// How the pool is divided.
     pub share: Option<Share>,
     /// The most severe finding first.
@@ -43,13 +44,7 @@ pub struct Status {
 impl Status {
     /// Calculates everything.
     pub fn of(facts: Facts) -> Self {
-        let ground = PoolState {
-            huge_page_size: facts.huge_page_size,
-            pool: facts.pool.clone(),
-            limits: facts.limits.clone(),
-            nodes: facts.nodes.clone(),
-            lock_limit: facts.lock_limit,
-        };
+        let ground = facts.ground();
         let own = facts.own();
         let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
         let restart_of = |own| Forecast::of(&facts.asked, to_reserve, &ground, own);
@@ -71,10 +66,11 @@ impl Status {
         let forecast = pending.unwrap_or(unchanged);
 
         let share = facts.pool.known().and_then(|pool| Share::of(pool, own));
-        let by_others = share.map(|share| share.others.saturating_add(facts.others_lack));
+        let by_others = share.map(|share| share.others.saturating_add(facts.others_lack.unwrap_or_default()));
         let to_land = by_others.zip(most).map(|(by_others, most)| by_others.saturating_add(most));
         let needed_by_all = if wants { to_land } else { by_others };
-        let capacity = facts.capacity();
+        let capacity = facts.pool.known().and_then(|pool| facts.capacity(pool));
+        let in_use = facts.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
         let mut status = Self {
             missing: needed.and_then(|needed| facts.missing(needed)),
             cause: Cause::of(&facts, needed),
@@ -82,7 +78,7 @@ impl Status {
             forecast,
             of_pending,
             crash,
-            recommended: needed_by_all.zip(capacity).map(|(needed, capacity)| needed.min(capacity)),
+            recommended: needed_by_all.zip(capacity).map(|(needed, capacity)| needed.min(capacity.most).max(in_use)),
             capacity,
             to_land,
             share,
@@ -122,7 +118,12 @@ impl Status {
 
     /// Whether the pool that this server needs beside all others is more than the host can hold.
     pub fn does_not_fit(&self) -> bool {
-        matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if to_land > capacity)
+        matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if to_land > capacity.most)
+    }
+
+    /// Whether that pool would leave less to base pages than `reserve_percent` of memory.
+    pub fn is_beyond_reserve(&self) -> bool {
+        matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if capacity.is_beyond_reserve(to_land))
     }
 
     /// What the restart after a crash of one process would get; `None` for Oracle, which does not restart itself.
@@ -154,13 +155,16 @@ impl Status {
             findings.push((Severity::Critical, Finding::RestartFails));
         }
         if let Some(loss) = &facts.loss
+            && self.cause != Some(Cause::Disabled)
             && (!loss.lost.only_outlook() || matches!(self.outlook, Outlook::Mixed | Outlook::Base))
         {
             findings.push((Severity::Warning, Finding::Regressed(loss.clone())));
         }
         match landing {
             Landing::Base | Landing::Mixed | Landing::PartialThp => {
-                let severity = if wants && size >= MIN_WARNING_SIZE { Severity::Warning } else { Severity::Notice };
+                // Off by choice until a restart, whatever the configuration on disk asks for.
+                let asked = facts.asked.huge_pages != HugePages::Off;
+                let severity = if asked && size >= MIN_WARNING_SIZE { Severity::Warning } else { Severity::Notice };
                 findings.push((severity, Finding::BasePages(self.cause.unwrap_or(Cause::Unknown))));
             }
             Landing::Thp if wants => findings.push((Severity::Notice, Finding::TransparentHugePages)),
@@ -248,15 +252,6 @@ impl Facts {
             }
             _ => None,
         }
-    }
-
-    /// The largest number of pages of `page_size` that this host can hold.
-    fn capacity(&self) -> Option<Pages> {
-        let pool = self.pool.known()?;
-        let meminfo = self.meminfo.as_ref()?;
-        let in_pool = pool.page_size.times(pool.nr);
-        let elsewhere = meminfo.hugetlb.map_or(Bytes(0), |hugetlb| hugetlb.saturating_sub(in_pool));
-        Some(pool_share::capacity(meminfo.mem_total?, self.reserve_percent, elsewhere, pool.page_size))
     }
 
     /// How many of `needed` pages are not available now.

@@ -6,7 +6,7 @@ use crate::notes::Notes;
 use crate::read::maps::Mapping;
 use crate::read::meminfo::{LXCFS, Meminfo};
 use crate::read::{Root, memory_policy, pool, smaps, thp};
-use crate::{PageSize, Pages, ReadError};
+use crate::{PageSize, ReadError};
 
 /// The facts on the server whose main segment is `mapping`, a mapping of this process.
 pub fn facts(
@@ -49,7 +49,7 @@ pub fn facts(
         pending: Pending::Unchanged,
         reserve_percent,
         lock_limit: None,
-        others_lack: Pages(0),
+        others_lack: None,
         cause_at_start: None,
         loss: None,
         kept_at_crash: KeptPages::default(),

@@ -85,7 +85,8 @@ pub struct Record {
     pub boot_id: Option<String>,
     /// The instance.
     pub instance: InstanceIdentity,
-    /// The inode of the segment's mapping, if the recorder has no other sign of a new segment.
+    /// The inode of the segment's mapping, by which another process finds the record of the running server; `None` if
+    /// it is unknown, and in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<u64>,
     /// `hugetlb`, `thp`, `partial thp`, `base`, `unknown`.

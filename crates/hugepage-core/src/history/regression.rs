@@ -5,13 +5,17 @@ use humantime::parse_rfc3339;
 use crate::PageSize;
 use crate::assess::Outlook;
 use crate::history::record::{Before, Record};
-use crate::model::{Landing, Loss, Lost, PageKind};
+use crate::model::{Cause, Landing, Loss, Lost, PageKind};
 
 /// What `now` has lost against `before`; `None` if nothing.
 ///
 /// A loss is: huge to base pages, whole to partly transparent, larger to smaller huge pages, or an outlook of huge pages
-/// to another one.
+/// to another one. With `huge_pages = off` nothing is lost: base pages are what was asked for.
 pub fn regression(before: &Before, now: &Record) -> Option<Lost> {
+    // Base pages by choice are no loss.
+    if now.cause == Some(Cause::Disabled) {
+        return None;
+    }
     let (was, is) = (rank(before.landed_in)?, rank(now.landed_in)?);
     let smaller = was == is && now.landed_in == Landing::Hugetlb && now.page_size < before.page_size;
     let kind = |landing, size: Option<u64>| PageKind { landing, size: size.and_then(PageSize::new) };

@@ -1,6 +1,8 @@
 //! What is known of one server and its host: the input of every assessment.
 
-use crate::model::{Asked, Cause, HugePages, Landing, LockLimit, Loss, NodePools, Pending, PoolFact, Segment};
+use crate::model::{
+    Asked, Cause, HugePages, Landing, LockLimit, Loss, NodePools, Pending, PoolFact, PoolState, Segment,
+};
 use crate::read::cgroup::CgroupLimits;
 use crate::read::meminfo::Meminfo;
 use crate::{Bytes, PageSize, Pages};
@@ -30,8 +32,8 @@ pub struct Facts {
     /// The permission for System V segments in huge pages that this server lacks; `None` where none is missing, or it
     /// could not be read.
     pub lock_limit: Option<LockLimit>,
-    /// The pages of `pool` that other known servers on this host still lack.
-    pub others_lack: Pages,
+    /// The pages of `pool` that other servers on this host still lack; `None` where other servers can't be seen.
+    pub others_lack: Option<Pages>,
     /// Why the segment did not land where it was asked for, as seen at that moment; `None` if it was not recorded.
     pub cause_at_start: Option<Cause>,
     /// What the last start lost; `None` if nothing, or if it was not recorded.
@@ -54,7 +56,18 @@ impl Facts {
         }
     }
 
-    /// The pages that the server asks for and does not have; zero if unknown.
+    /// What a start with the running settings finds.
+    pub fn ground(&self) -> PoolState {
+        PoolState {
+            huge_page_size: self.huge_page_size,
+            pool: self.pool.clone(),
+            limits: self.limits.clone(),
+            nodes: self.nodes.clone(),
+            lock_limit: self.lock_limit,
+        }
+    }
+
+    /// The pages that the server was asked to have and has not; zero where that is unknown.
     pub fn lack(&self) -> Pages {
         let wants = self.asked.huge_pages != HugePages::Off && !self.asked.never_in_huge_pages();
         let (Some(segment), Some(page), PoolFact::Known(_), true) =

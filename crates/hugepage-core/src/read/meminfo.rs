@@ -13,6 +13,8 @@ pub struct Meminfo {
     pub mem_free: Option<Bytes>,
     /// `MemAvailable` (since 3.14): the memory that is available without swapping.
     pub mem_available: Option<Bytes>,
+    /// `Shmem` (since 2.6.32): resident shared memory and tmpfs in base and transparent huge pages.
+    pub shmem: Option<Bytes>,
     /// `PageTables`: the lowest level of all page tables of the host.
     pub page_tables: Option<Bytes>,
     /// `AnonHugePages`: transparent huge pages of anonymous memory.
@@ -73,6 +75,7 @@ impl Meminfo {
                 "MemTotal" => meminfo.mem_total = bytes(),
                 "MemFree" => meminfo.mem_free = bytes(),
                 "MemAvailable" => meminfo.mem_available = bytes(),
+                "Shmem" => meminfo.shmem = bytes(),
                 "PageTables" => meminfo.page_tables = bytes(),
                 "AnonHugePages" => meminfo.anon_huge_pages = bytes(),
                 "ShmemHugePages" => meminfo.shmem_huge_pages = bytes(),

@@ -41,6 +41,8 @@ struct Host {
     parallel: u64,
     ready: Option<u64>,
     thp: &'static str,
+    available: Option<u64>,
+    sees_others: bool,
 }
 
 impl Default for Host {
@@ -62,6 +64,8 @@ impl Default for Host {
             parallel: 64 * MIB,
             ready: None,
             thp: "madvise",
+            available: None,
+            sees_others: true,
         }
     }
 }
@@ -122,6 +126,8 @@ impl Host {
                 hugetlb: Some(Bytes(hugetlb)),
                 huge_page_size: Some(huge),
                 swap_total: Some(Bytes(GIB)),
+                mem_available: self.available.map(Bytes),
+                shmem: Some(Bytes(self.shared_buffers)),
                 ..Meminfo::default()
             }),
             limits: Some(self.limits.clone()),
@@ -129,7 +135,7 @@ impl Host {
             reserve_percent: 20,
             nodes: None,
             lock_limit: None,
-            others_lack: Pages(0),
+            others_lack: self.sees_others.then_some(Pages(0)),
             cause_at_start: None,
             loss: None,
             kept_at_crash: KeptPages::default(),

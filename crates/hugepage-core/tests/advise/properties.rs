@@ -1,6 +1,7 @@
 //! Over all kinds of hosts: no number beyond what the host can hold, none that falls short, and none that shrinks with
 //! more memory to serve.
 
+use hugepage_core::advise::recommendation::Area;
 use hugepage_core::model::HugePages;
 use proptest::prelude::*;
 
@@ -9,8 +10,9 @@ use super::{GIB, Host, MIB, page_size, shared_memory};
 fn hosts() -> impl Strategy<Value = Host> {
     let sizes = (16u64..20_000, 1u64..64, any::<bool>(), any::<bool>(), 0u64..12_000, 0u64..12_000, 0u64..200);
     let asked = prop_oneof![Just(HugePages::Try), Just(HugePages::On), Just(HugePages::Off)];
-    (sizes, asked, proptest::option::of(0u64..20_000), 1u64..5000).prop_map(
-        |((megabytes, memory, huge, gigantic, idle, others, surplus), huge_pages, at_boot, connections)| {
+    let seen = (proptest::option::of(0u64..64), any::<bool>());
+    (sizes, asked, proptest::option::of(0u64..20_000), 1u64..5000, seen).prop_map(
+        |((megabytes, memory, huge, gigantic, idle, others, surplus), huge_pages, at_boot, connections, seen)| {
             let size = if gigantic { page_size(GIB) } else { page_size(2 * MIB) };
             let own = if huge { size.pages_to_hold(hugepage_core::Bytes(shared_memory(megabytes * MIB))).0 } else { 0 };
             let nr = own + idle + others;
@@ -26,6 +28,8 @@ fn hosts() -> impl Strategy<Value = Host> {
                 connections,
                 at_boot,
                 dynamic: 0,
+                available: seen.0.map(|available| available.min(memory) * GIB),
+                sees_others: seen.1,
                 ..Host::default()
             }
         },
@@ -36,7 +40,7 @@ proptest! {
     #[test]
     fn never_more_than_the_host_holds_and_never_fewer_than_needed(host in hosts()) {
         let status = host.context().status;
-        let capacity = status.capacity.unwrap().0;
+        let capacity = status.capacity.unwrap().most.0;
         let share = status.share.unwrap();
         for row in host.recommendations() {
             let Some(recommended) = &row.recommended else {
@@ -46,6 +50,9 @@ proptest! {
             if row.setting.contains("nr_hugepages") && row.setting.contains("1048576") == (host.page_size >= page_size(GIB)) {
                 let pages: u64 = recommended.parse().unwrap();
                 prop_assert!(pages <= capacity, "{row:?} of {capacity}");
+                let pool = status.facts.pool.known().unwrap();
+                prop_assert!(pages >= pool.in_use().unwrap().0, "{row:?} {pool:?}");
+                prop_assert!(host.sees_others || pages >= pool.persistent().0 || row.area == Area::Boot, "{row:?}");
                 if host.huge_pages != HugePages::Off {
                     prop_assert!(pages >= share.others.0 + status.needed.unwrap().0, "{row:?} {status:?}");
                 }

@@ -52,6 +52,28 @@ fn the_pool() {
 }
 
 #[test]
+fn nothing_is_taken_from_servers_that_are_not_seen() {
+    let alone = Host { sees_others: false, ..Host::default() };
+    check(&Host { pool: [1068, 1068, 534, 0, 9], ..alone.clone() }, &["notice vm.nr_hugepages: 1068 -> -"]);
+    check(&Host { gigantic: [3, 2, 0, 0, 0], ..alone }, &["notice hugepages-1048576kB/nr_hugepages: 3 -> -"]);
+}
+
+#[test]
+fn beyond_the_reserve_the_number_has_a_caution() {
+    let host =
+        Host { huge: false, pool: [0; 5], shared_buffers: 14 * GIB, available: Some(16 * GIB), ..Host::default() };
+    let rows = host.recommendations();
+    assert_eq!(rows[0].recommended.as_deref(), Some("7339"));
+    assert!(
+        rows[0].reason.ends_with("; a pool of 7339 pages leaves 1706 MB to base pages, less than 20%."),
+        "{rows:?}"
+    );
+    // As measured, the host can't hold it.
+    let rows = Host { available: Some(0), huge: true, pool: [10; 5], ..host }.recommendations();
+    assert!(rows.iter().all(|row| row.recommended.as_deref() != Some("7339")), "{rows:?}");
+}
+
+#[test]
 fn fragmented_memory_is_told() {
     let host = Host { huge: false, pool: [0; 5], ready: Some(10), ..Host::default() };
     let rows = host.recommendations();
@@ -72,7 +94,7 @@ fn what_does_not_fit() {
     assert_eq!(rows.len(), 1, "{rows:?}");
     let reason = &rows[0].reason;
     // 80% of 16 GB are 6553 pages of 2 MB.
-    assert!(reason.contains("more than the 6553 it can hold"), "{reason}");
+    assert!(reason.contains("more than the 6553 that this host can hold"), "{reason}");
     assert_eq!(rows[0].setting, "shared_buffers");
     let megabytes: u64 = rows[0].recommended.as_ref().unwrap().strip_suffix("MB").unwrap().parse().unwrap();
     let pages = |megabytes: u64| super::shared_memory(megabytes * MIB).div_ceil(2 * MIB);
@@ -122,14 +144,14 @@ fn gigantic_pages() {
     assert_eq!(rows[0].saves, Some(Bytes(2 * GIB - size(1024))));
     // A full last page leaves nothing to say.
     check(&Host { shared_buffers: megabytes * MIB, ..gigantic }, &[]);
-    // Page tables on 2 MB pages are 256 kB a connection with 64 GB, and 1.6 MB with 400 GB.
+    // Connections share the tables of 2 MB pages, all but 8 kB each.
     let large = Host { shared_buffers: 64 * GIB, memory: 128 * GIB, connections: 1000, ..Host::default() };
     let needed = super::shared_memory(64 * GIB).div_ceil(2 * MIB);
     let at_ease =
         |host: Host, needed: u64| Host { pool: [needed, needed, needed, 0, 9], at_boot: Some(needed), ..host };
     check(&at_ease(large.clone(), needed), &[]);
-    let needed = super::shared_memory(400 * GIB).div_ceil(2 * MIB);
-    let larger = Host { shared_buffers: 400 * GIB, memory: 768 * GIB, connections: 5000, ..large };
+    let needed = super::shared_memory(399 * GIB).div_ceil(2 * MIB);
+    let larger = Host { shared_buffers: 399 * GIB, memory: 768 * GIB, connections: 40_000, ..large };
     check(&at_ease(larger, needed), &["notice huge_page_size: 2MB -> 1GB"]);
 }
 

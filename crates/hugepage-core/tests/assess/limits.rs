@@ -51,14 +51,14 @@ fn the_limit_is_raised_before_the_restart() {
     let server = Server { pool: known(pool(512, 512, 0)), limits: fault(&[(GIB - 1, 0)]), ..Server::in_base_pages() };
     let status = server.status();
     assert_eq!(verdict(&status), (Severity::Critical, Finding::CgroupBelowSegment));
-    assert_eq!(advise::hint(&status).unwrap(), "Set /sys/fs/cgroup/limit_1073741823 to at least 1073741824 bytes.");
+    let expected = "Set /sys/fs/cgroup/limit_1073741823 to at least 1073741824 bytes and restart the server.";
+    assert_eq!(advise::hint(&status).unwrap(), expected);
     assert_eq!(
         advise::message(&status),
         "The next start needs 1 GB in huge pages, but a cgroup allows only 1023 MB: a process that touches more is killed by \
          SIGBUS, or its reads fail."
     );
-    let hint = advise::log::allocated(&status, None, &[]).hint.unwrap();
-    assert_eq!(hint, "Set /sys/fs/cgroup/limit_1073741823 to at least 1073741824 bytes and restart the server.");
+    assert_eq!(advise::log::allocated(&status, None, &[]).hint.unwrap(), expected);
 }
 
 /// The limit holds the running segment, and not that of the configuration on disk.

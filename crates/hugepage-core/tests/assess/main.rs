@@ -1,5 +1,6 @@
 //! The assessment is arithmetic on facts: tables of cases with every rule at its border, and properties over all facts.
 
+mod capacity;
 mod cause;
 mod crash;
 mod forecast;
@@ -11,6 +12,7 @@ mod nodes;
 mod oracle;
 mod outlook;
 mod properties;
+mod remedy;
 mod verdict;
 mod words;
 
@@ -43,6 +45,9 @@ struct Server {
     limits: Option<CgroupLimits>,
     nodes: Option<NodePools>,
     reserve_percent: u32,
+    available: Option<u64>,
+    shmem: u64,
+    sees_others: bool,
 }
 
 impl Default for Server {
@@ -60,6 +65,9 @@ impl Default for Server {
             limits: Some(CgroupLimits::default()),
             nodes: None,
             reserve_percent: 20,
+            available: None,
+            shmem: 0,
+            sees_others: true,
         }
     }
 }
@@ -99,6 +107,8 @@ impl Server {
                 mem_total: Some(Bytes(self.memory)),
                 page_tables: Some(Bytes(self.page_tables)),
                 hugetlb: self.hugetlb.map(Bytes),
+                mem_available: self.available.map(Bytes),
+                shmem: Some(Bytes(self.shmem)),
                 huge_page_size: Some(page_size(2 * MIB)),
                 ..Meminfo::default()
             }),
@@ -107,7 +117,7 @@ impl Server {
             pending: Pending::Unchanged,
             reserve_percent: self.reserve_percent,
             lock_limit: None,
-            others_lack: Pages(0),
+            others_lack: self.sees_others.then_some(Pages(0)),
             cause_at_start: None,
             loss: None,
             kept_at_crash: KeptPages::default(),

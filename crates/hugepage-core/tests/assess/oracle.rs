@@ -110,7 +110,7 @@ fn words_and_outlook_of_an_sga() {
         (
             "FALSE beside a pool for it", Sga { pool: (512, 512), asked: HugePages::Off, ..none }, "warning", "base",
             "The pool has 512 pages of 2 MB, running servers need 0, and 1 GB is unused.",
-            Some("Run \"sysctl -w vm.nr_hugepages=0\", unless a stopped server needs these pages."),
+            None,
         ),
         (
             "ONLY, and nothing is left", Sga { pool: (0, 0), asked: HugePages::On, ..none }, "critical", "fails",

@@ -1,6 +1,5 @@
 //! Who has what of a pool, what a restart would get of it, and what a host can hold.
 
-use hugepage_core::assess::pool_share::capacity;
 use hugepage_core::assess::{Outlook, Share};
 use hugepage_core::model::{HugePages, Landing, PoolFact};
 use hugepage_core::read::cgroup::CgroupLimits;
@@ -27,6 +26,9 @@ fn shares() {
         ("surplus goes with its user", surplus(pool(512, 0, 0), 512, 0), 512, [0, 0, 0, 0]),
         ("surplus may be found again", surplus(pool(512, 0, 0), 512, 600), 512, [0, 0, 0, 600]),
         ("others on surplus", surplus(pool(812, 0, 0), 300, 0), 512, [512, 300, 212, 212]),
+        ("others hold all surplus pages", surplus(pool(70, 0, 0), 70, 70), 0, [0, 70, 0, 0]),
+        ("others hold some surplus pages", surplus(pool(70, 0, 0), 70, 100), 0, [0, 70, 0, 30]),
+        ("its own surplus pages come back first", surplus(pool(140, 0, 0), 100, 100), 70, [40, 70, 0, 70]),
         ("counters read while they moved", pool(512, 600, 0), 512, [512, 0, 512, 512]),
         ("more own than the pool has", pool(100, 0, 0), 512, [100, 0, 100, 100]),
     ] {
@@ -69,6 +71,11 @@ fn outlooks() {
         (
             "overcommit one page short",
             Server { pool: known(surplus(pool(512, 0, 0), 512, 511)), ..huge.clone() },
+            Outlook::Base,
+        ),
+        (
+            "others hold all surplus pages that are allowed",
+            Server { pool: known(surplus(pool(512, 0, 0), 512, 512)), ..base.clone() },
             Outlook::Base,
         ),
         ("base now, the pool has grown", Server { pool: known(pool(512, 512, 0)), ..base.clone() }, Outlook::Hugetlb),
@@ -122,26 +129,6 @@ fn outlooks() {
         let on = if outlook == Outlook::Base { Outlook::Fails } else { outlook };
         assert_eq!(with(HugePages::On), on, "{what}");
         assert_eq!(with(HugePages::Off), Outlook::Base, "{what}");
-    }
-}
-
-#[test]
-fn capacities() {
-    for (memory, reserve, elsewhere, size, pages) in [
-        (16 * GIB, 0, 0, 2 * MIB, 8192),
-        (16 * GIB, 20, 0, 2 * MIB, 6553),
-        (16 * GIB, 20, 4 * GIB, 2 * MIB, 4505),
-        (16 * GIB, 20, 0, GIB, 12),
-        (16 * GIB, 100, 0, 2 * MIB, 0),
-        (16 * GIB, 250, 0, 2 * MIB, 0),
-        (16 * GIB, 20, 16 * GIB, 2 * MIB, 0),
-        (2 * MIB, 0, 0, 2 * MIB, 1),
-        (2 * MIB - 1, 0, 0, 2 * MIB, 0),
-        (8 * GIB, 20, 0, 16 * GIB, 0),
-        (u64::MAX, 0, 0, 1, u64::MAX),
-    ] {
-        let found = capacity(Bytes(memory), reserve, Bytes(elsewhere), page_size(size));
-        assert_eq!(found, Pages(pages), "{memory} {reserve} {elsewhere} {size}");
     }
 }
 

@@ -21,12 +21,13 @@ fn messages_and_hints() {
             "Shared memory (15 GB) is in 4 kB pages although huge pages were asked for: the pool of 2 MB pages is empty; \
              7680 are needed, and a pool of 7680 pages exceeds the 6553 that this host can hold with 20% of memory in base \
              pages.",
-            Some("Reduce shared_buffers until shared memory takes at most 12.7 GB, or set huge_pages = off."),
+            Some("Reduce shared_buffers until shared memory takes at most 12.7 GB, run \"sysctl -w vm.nr_hugepages=6553\" and \
+                  restart the server, or set huge_pages = off."),
         ),
         (
             Server { pool: known(pool(6600, 0, 0)), ..base.clone() },
             "Shared memory (1 GB) is in 4 kB pages although huge pages were asked for: only 0 of the pool's 6600 pages of 2 \
-             MB are available; 512 are needed (512 missing), and a pool of 7112 pages exceeds the 6553 that this host can \
+             MB are available; 512 are needed (512 missing), and a pool of 7112 pages exceeds the 6600 that this host can \
              hold with 20% of memory in base pages.",
             Some("Set huge_pages = off: other processes hold all huge pages that this host can hold."),
         ),
@@ -44,7 +45,7 @@ fn messages_and_hints() {
             Server { sysv: true, ..base.clone() },
             "Shared memory (1 GB) is in 4 kB pages although huge pages were asked for: PostgreSQL does not use huge pages \
              with shared_memory_type = sysv.",
-            Some("Set shared_memory_type = mmap and restart the server."),
+            Some("Run \"sysctl -w vm.nr_hugepages=512\", set shared_memory_type = mmap and restart the server."),
         ),
         (
             Server { pool: known(pool(512, 512, 0)), ..base.clone() },

@@ -48,6 +48,15 @@ fn every_pair() {
 }
 
 #[test]
+fn base_pages_by_choice_are_no_loss() {
+    let was = state(LANDINGS[1], Outlook::Hugetlb);
+    for (cause, is_loss) in [(Cause::PoolEmpty, true), (Cause::Disabled, false)] {
+        let now = Record { cause: Some(cause), ..state(LANDINGS[4], Outlook::Base) };
+        assert_eq!(regression(&Before::of(&was), &now).is_some(), is_loss, "{cause}");
+    }
+}
+
+#[test]
 fn words() {
     let was = state(LANDINGS[0], Outlook::Hugetlb);
     for (now, what) in [

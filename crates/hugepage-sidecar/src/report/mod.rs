@@ -7,7 +7,6 @@
 mod memory_chart;
 mod page_tables;
 mod scale;
-mod stored_history;
 mod timeline;
 
 use std::path::Path;

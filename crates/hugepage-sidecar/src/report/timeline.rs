@@ -11,8 +11,8 @@ use hugepage_core::model::Landing;
 use hugepage_core::read::Root;
 
 use super::scale::percent;
-use super::stored_history::{self, StoredHistory};
 use crate::output::rows::{InstanceRow, time};
+use crate::stored_history::{self, StoredHistory};
 
 /// Records that are listed as text; the chart has all.
 const MAX_ENTRIES: usize = 25;

@@ -85,7 +85,14 @@ pub fn text(target: Target, context: &AdviceContext, size_of: &mut SizeOf<'_>) -
         Target::Kubernetes => include_str!("pod.yml.in"),
         Target::Postgresql => return Err(NoFix::Unknown),
     };
-    Ok(fill(template, context, size, needed, pages))
+    let text = fill(template, context, size, needed, pages);
+    let nr = status.facts.pool.known().map_or(Pages(0), |pool| pool.nr);
+    Ok(match status.capacity.filter(|_| pages > nr).and_then(|capacity| capacity.leaves_less(pages, size)) {
+        Some((left, percent)) => format!(
+            "# Caution: a pool of {pages} pages leaves {left} to base pages, less than {percent}% of memory.\n{text}"
+        ),
+        None => text,
+    })
 }
 
 /// All recommendations on the server's own settings.

@@ -15,7 +15,7 @@ pub fn rule(survey: &Survey, sizing: &Sizing) -> Vec<Recommendation> {
         current: survey.pool(sizing.page_size).map(|pool| pool.nr.to_string()),
         recommended: None,
         reason: format!(
-            "{} needs {} pages of {}, {} more than this host can hold beside the other users and the base pages.",
+            "{} needs {} pages of {}, {} more than this host can hold beside the other users and the memory in use.",
             misfit.name, misfit.pages, sizing.page_size, misfit.over
         ),
         command: None,
@@ -33,14 +33,15 @@ pub fn change(survey: &Survey, sizing: &Sizing) -> Option<String> {
 
 fn set_pool(survey: &Survey, sizing: &Sizing) -> Option<Recommendation> {
     let (size, wanted) = (sizing.page_size, sizing.recommended?);
-    let now = survey.pool(size)?.persistent();
+    let (now, nr) = (survey.pool(size)?.persistent(), survey.pool(size)?.nr);
     let (of_size, pages) = ((size, survey.is_default(size)), (now, wanted));
     let needed: Pages = sizing.needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.pages));
     if wanted > now {
         let lacking = sizing.needs.iter().filter(|need| need.held < need.pages).count();
         let severity = if lacking > 0 { Severity::Warning } else { Severity::Notice };
         let who = format!("The {} instances of this host need", sizing.needs.len());
-        let reason = pool::shortfall(&who, needed, sizing.others, pages, size) + ".";
+        let caution = pool::caution(wanted, size, sizing.capacity.filter(|_| wanted > nr));
+        let reason = pool::shortfall(&who, needed, sizing.others, pages, size) + &caution + ".";
         Some(pool::set(of_size, pages, severity, Effect::ServerRestart, reason, None))
     // Without a running server, the pool may be for servers that are stopped.
     } else if !sizing.needs.is_empty() && now > wanted && now.0 >= wanted.0.saturating_mul(2) {

@@ -8,6 +8,7 @@ pub(super) mod status_text;
 
 use crate::advise::message::status_text::StatusText;
 use crate::advise::pool;
+use crate::advise::remedy::Remedy;
 use crate::assess::{Finding, Outlook, Status};
 use crate::model::Cause;
 
@@ -59,10 +60,11 @@ pub fn message(status: &Status) -> String {
         Finding::PageTables => text.page_tables(),
         Finding::PoolWasted { needed } => {
             let now = status.share.map(|share| share.persistent).unwrap_or_default();
-            status
-                .facts
-                .huge_page_size
-                .map_or_else(String::new, |size| format!("{}.", pool::excess(now, *needed, size)))
+            let Some(size) = status.facts.huge_page_size else { return String::new() };
+            match status.facts.others_lack {
+                Some(_) => format!("{}.", pool::excess(now, *needed, size)),
+                None => format!("{}.", pool::unused(now, *needed, size)),
+            }
         }
         Finding::LandingUnknown => "The pages of shared memory could not be determined; see notes.".to_owned(),
         Finding::OutlookUnknown => {
@@ -71,28 +73,22 @@ pub fn message(status: &Status) -> String {
     }
 }
 
-/// What to do; `None` if nothing needs to be done.
+/// What to do; `None` if nothing needs to be done, or nothing that is known here would make it better.
 pub fn hint(status: &Status) -> Option<String> {
     let text = StatusText(status);
     match status.verdict().1 {
         Finding::AsAsked | Finding::LandingUnknown => None,
-        Finding::CgroupBelowSegment | Finding::SharedLimit | Finding::MemoryLimit => text.raise_limits(),
-        Finding::NodeLimit => text.hint_on_restart(),
         Finding::CrashLoses => text.hint_on_crash(),
         Finding::OutlookUnknown if status.outlook != Outlook::Unknown => text.hint_on_crash(),
-        Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown => match status.of_pending {
-            true => Some(pending::hint(status)),
-            false => text.hint_on_restart(),
-        },
-        Finding::Regressed(_) => status.cause.map_or_else(|| text.hint_on_restart(), |cause| text.hint_on(cause)),
-        Finding::BasePages(cause) => text.hint_on(*cause),
-        Finding::TransparentHugePages => text.hint_on(status.cause?),
-        Finding::PageTables => match status.cause {
-            Some(cause) => text.hint_on(cause),
-            None => Some("Reduce the number of processes, for example with a connection pooler.".to_owned()),
-        },
-        Finding::PoolWasted { needed } => {
-            Some(format!("Run \"{}\", unless a stopped server needs these pages.", text.set_pool(*needed)?))
+        Finding::PageTables if status.cause.is_none() => {
+            Some("Reduce the number of processes, for example with a connection pooler.".to_owned())
         }
+        // Whoever can't be seen may need these pages.
+        Finding::PoolWasted { .. } if status.facts.others_lack.is_none() => None,
+        Finding::PoolWasted { needed } => {
+            let remedy = Remedy::of_waste(status, *needed)?.sentence(status);
+            Some(format!("{}, unless a stopped server needs these pages.", remedy.trim_end_matches('.')))
+        }
+        _ => text.instruction(),
     }
 }

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use crate::advise::message::status_text::{StatusText, is_of_pool, page_size};
+use crate::advise::pool;
 use crate::assess::limits::{Excess, ExcessKind};
-use crate::assess::{NodeRoom, Outlook, Status};
-use crate::model::{Cause, LockLimit, Loss, NodePools, PoolFact};
+use crate::assess::{Forecast, NodeRoom, Outlook, Status};
+use crate::model::{Cause, LockLimit, Loss, NodePools, Pending, PoolFact};
 use crate::read::cgroup::CgroupLimit;
 use crate::read::memory_cgroup::MemoryLimitKind;
 use crate::{Bytes, PageSize, Pages};
@@ -19,6 +20,26 @@ pub(super) struct Shortfall<'a> {
     pub pool: Option<&'a PoolFact>,
     pub lock_limit: Option<LockLimit>,
     pub nodes: Option<&'a NodePools>,
+}
+
+impl<'a> Shortfall<'a> {
+    /// What a start with the configuration on disk lacks.
+    pub(super) fn of_pending(status: &'a Status) -> Self {
+        let Forecast { cause, huge_page_size, needed, guaranteed, .. } = status.forecast;
+        let ground = match &status.facts.pending {
+            Pending::Changed(_, ground) => Some(ground),
+            _ => None,
+        };
+        Self {
+            cause,
+            page_size: huge_page_size,
+            needed: needed.unwrap_or_default(),
+            guaranteed: guaranteed.unwrap_or_default(),
+            pool: ground.map(|ground| &ground.pool),
+            lock_limit: ground.and_then(|ground| ground.lock_limit),
+            nodes: ground.and_then(|ground| ground.nodes.as_ref()),
+        }
+    }
 }
 
 impl fmt::Display for Shortfall<'_> {
@@ -159,7 +180,7 @@ impl StatusText<'_> {
         let missing = self.0.missing.unwrap_or_default();
         let reason = match cause {
             _ if self.could_land_now() => self.reason_at_start(cause),
-            Cause::Disabled => return format!(" because {}", self.setting()),
+            Cause::Disabled => return format!(" because {}{}", self.setting(), self.asked_on_disk()),
             Cause::PoolEmpty => format!("the pool of {size} pages is empty; {needed} are needed"),
             Cause::PoolTooSmall => {
                 format!("the pool has {nr} pages of {size}; {needed} are needed ({missing} missing)")
@@ -177,10 +198,9 @@ impl StatusText<'_> {
         };
         if is_of_pool(cause) && self.0.does_not_fit() {
             format!(
-                ": {reason}, and a pool of {} pages exceeds the {} that this host can hold with {}% of memory in base pages",
+                ": {reason}, and a pool of {} pages exceeds the {}",
                 self.0.to_land.unwrap_or_default(),
-                self.0.capacity.unwrap_or_default(),
-                self.0.facts.reserve_percent
+                self.0.capacity.map(pool::held).unwrap_or_default()
             )
         } else {
             format!(": {reason}")
@@ -219,6 +239,19 @@ impl StatusText<'_> {
             _ => "a process that touches more is killed by SIGBUS, or its reads fail",
         };
         format!("{what}: {harm}.")
+    }
+
+    /// Behind "because huge_pages = off", where the configuration on disk asks for huge pages.
+    fn asked_on_disk(&self) -> String {
+        let forecast = &self.0.forecast;
+        match (self.0.of_pending, self.0.outlook, forecast.cause) {
+            (false, ..) | (_, _, Some(Cause::Disabled)) => String::new(),
+            (_, Outlook::Hugetlb, _) => {
+                "; a restart with the configuration on disk would land in huge pages".to_owned()
+            }
+            (_, Outlook::Unknown, None) => "; what the configuration on disk asks for is unknown".to_owned(),
+            _ => format!("; the configuration on disk asks for huge pages, but {}", Shortfall::of_pending(self.0)),
+        }
     }
 
     /// Where [`StatusText::could_land_now`].

@@ -57,7 +57,7 @@ fn survives(context: &AdviceContext) -> Option<Recommendation> {
         Some((pages, source)) => (*pages, source.as_str()),
         None => (Pages(0), ""),
     };
-    let too_many = status.capacity.is_some_and(|capacity| pages > capacity);
+    let too_many = status.capacity.is_some_and(|capacity| pages > capacity.most);
     if pages >= wanted && !too_many {
         return None;
     }
@@ -66,9 +66,8 @@ fn survives(context: &AdviceContext) -> Option<Recommendation> {
             format!("No setting reserves pages of {size} at boot, so this server is in base pages after the next boot.")
         }
         Some(_) if too_many => format!(
-            "{source} sets {pages} pages of {size} at boot; this host can hold {} with {}% of memory in base pages.",
-            status.capacity.unwrap_or_default(),
-            status.facts.reserve_percent
+            "{source} sets {pages} pages of {size} at boot, more than the {}.",
+            status.capacity.map(pool::held).unwrap_or_default()
         ),
         Some(_) => format!(
             "{source} sets {pages} pages of {size} at boot, {} fewer than this host needs.",

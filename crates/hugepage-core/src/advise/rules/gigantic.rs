@@ -55,7 +55,8 @@ fn would_pay(context: &AdviceContext) -> Option<Recommendation> {
     let pages = GIGANTIC.pages_to_hold(context.segment());
     let wasted = GIGANTIC.times(pages).saturating_sub(context.segment());
     // The pages of the current size are returned to the host first.
-    let fits = size.pages_to_hold(GIGANTIC.times(pages)) <= status.capacity?.saturating_sub(status.share?.others);
+    let fits = size.pages_to_hold(GIGANTIC.times(pages))
+        <= status.capacity?.within_reserve.min(status.capacity?.most).saturating_sub(status.share?.others);
     if !there || !fits || less < MIN_SAVING || less <= wasted {
         return None;
     }

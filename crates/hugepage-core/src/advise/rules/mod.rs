@@ -17,7 +17,7 @@ pub use server::too_large;
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::Recommendation;
 use crate::assess::Severity;
-use crate::assess::page_tables::table;
+use crate::assess::page_tables::tables;
 use crate::model::Landing;
 use crate::{Bytes, PageSize, Pages};
 
@@ -66,7 +66,7 @@ impl AdviceContext {
 
     /// Page tables of max_connections backends that have each touched all of shared memory.
     fn tables_at_most(&self, size: PageSize) -> Bytes {
-        Bytes(table(self.segment(), size).0.saturating_mul(self.server.max_connections))
+        tables(self.server.max_connections, self.segment(), size)
     }
 
     /// The pages of the pool without surplus pages.

@@ -23,7 +23,7 @@ fn in_main_segment(context: &AdviceContext) -> Option<Recommendation> {
     let wanted = Bytes(server.parallel_memory.0.div_ceil(UNIT) * UNIT);
     let pages = size.pages_to_hold(context.segment().saturating_add(wanted));
     let pool = status.share?.others.saturating_add(pages);
-    if pool > status.capacity? {
+    if pool > status.capacity?.within_reserve.min(status.capacity?.most) {
         return None;
     }
     let reason = format!(

@@ -44,7 +44,13 @@ fn own(context: &AdviceContext) -> Option<Recommendation> {
             _ => context.severity_of_base_pages(),
         };
         let effect = if context.in_huge_pages() { Effect::Now } else { Effect::ServerRestart };
+        reason += &pool::caution(wanted, size, status.capacity.filter(|_| wanted > pool.nr));
         return Some(pool::set(of_size, pages, severity, effect, reason + ".", context.saving()));
+    }
+    if share.persistent > wanted && status.facts.others_lack.is_none() {
+        let reason = format!("{}.", pool::unused(share.persistent, wanted, size));
+        let unused = size.times(share.persistent.saturating_sub(wanted));
+        return Some(unknown_users(pool::set(of_size, pages, Severity::Notice, Effect::Now, reason, Some(unused))));
     }
     if share.persistent > wanted {
         let unused = size.times(share.persistent.saturating_sub(wanted));
@@ -54,6 +60,11 @@ fn own(context: &AdviceContext) -> Option<Recommendation> {
         return Some(pool::set(of_size, pages, severity, Effect::Now, reason, Some(unused)));
     }
     None
+}
+
+/// Says what is known and gives no number, because users that can't be seen may need the pages.
+fn unknown_users(row: Recommendation) -> Recommendation {
+    Recommendation { recommended: None, command: None, ..row }
 }
 
 /// Free memory is too fragmented for the pages that the pool lacks.
@@ -83,7 +94,7 @@ fn overcommit(context: &AdviceContext) -> Option<Recommendation> {
         && size.bytes().0 < 1 << 30
         && status.facts.asked.huge_pages == HugePages::Try
         && status.to_land.is_some_and(|to_land| context.persistent() >= to_land);
-    let spare = status.capacity?.saturating_sub(context.persistent());
+    let spare = status.capacity?.within_reserve.min(status.capacity?.most).saturating_sub(context.persistent());
     let wanted = status.needed?.min(spare);
     if !applies || wanted == Pages(0) {
         return None;
@@ -116,7 +127,9 @@ fn others(context: &AdviceContext) -> Vec<Recommendation> {
             let reason = format!("{unused} of the {now} pages of {size} are unused, and this server cannot use them.");
             let of_size = (size, row.is_default);
             (unused > Pages(0)).then(|| {
-                pool::set(of_size, (now, used), Severity::Notice, Effect::Now, reason, Some(size.times(unused)))
+                let saves = Some(size.times(unused));
+                let row = pool::set(of_size, (now, used), Severity::Notice, Effect::Now, reason, saves);
+                if context.status.facts.others_lack.is_some() { row } else { unknown_users(row) }
             })
         })
         .collect()

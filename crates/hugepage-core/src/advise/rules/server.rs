@@ -4,7 +4,7 @@ use super::SizeOf;
 use crate::PageSize;
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Recommendation, setting};
-use crate::advise::shared_buffers;
+use crate::advise::{pool, shared_buffers};
 use crate::model::{Cause, PoolFact};
 
 pub fn rule(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Vec<Recommendation> {
@@ -18,18 +18,18 @@ pub fn too_large(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Option<Re
         return None;
     }
     let (size, capacity, to_land) = (status.facts.huge_page_size?, status.capacity?, status.to_land?);
-    let room = capacity.saturating_sub(status.share?.others);
+    let beside = to_land.saturating_sub(status.needed?);
+    let room = capacity.comfortable(beside).saturating_sub(beside);
     let buffers = status.facts.asked.shared_buffers;
     let fits = shared_buffers::shared_buffers(size.times(room), (buffers, context.segment()), size_of);
-    let over = to_land.saturating_sub(capacity);
+    let over = to_land.saturating_sub(capacity.most);
     let most = match fits {
         Some(fits) => format!("shared_buffers = {fits} is the largest that fits"),
         None => "no shared_buffers fits beside the pages that other processes hold".to_owned(),
     };
     let reason = format!(
-        "The host would need {to_land} pages of {size}, {over} more than the {capacity} it can hold with {}% of memory in \
-         base pages; {most}.",
-        status.facts.reserve_percent
+        "The host would need {to_land} pages of {size}, {over} more than the {}; {most}.",
+        pool::held(capacity)
     );
     let severity = context.severity_of_base_pages();
     Some(Recommendation::of_server(severity, "shared_buffers", setting(buffers), fits.map(setting), reason, None))

@@ -179,7 +179,7 @@ impl InspectContext<'_> {
             nodes,
             pending: Pending::Unchanged,
             reserve_percent: self.reserve_percent,
-            others_lack: Pages(0),
+            others_lack: Some(Pages(0)),
             cause_at_start: None,
             loss: None,
             kept_at_crash: KeptPages::default(),
@@ -216,7 +216,7 @@ pub(super) fn beside_each_other(instances: &mut [Instance]) {
         let others = lacks.iter().enumerate().filter(|(other, (of, _))| *other != index && *of == size);
         let others_lack = others.fold(Pages(0), |sum, (_, (_, lack))| sum.saturating_add(*lack));
         if others_lack > Pages(0) {
-            instance.assess_with(|facts| facts.others_lack = others_lack);
+            instance.assess_with(|facts| facts.others_lack = Some(others_lack));
         }
     }
 }

@@ -1,10 +1,13 @@
 //! The pools that a host needs, for all servers that run and those that are only configured.
 
 use super::{Instance, Survey};
+use crate::assess::Capacity;
+use crate::assess::capacity::HostMemory;
 use crate::assess::host::{PoolNeed, Room, Sizing};
 use crate::collect::pools;
+use crate::model::Segment;
 use crate::read::pool::Pool;
-use crate::{PageSize, Pages};
+use crate::{Bytes, PageSize, Pages};
 
 impl Survey {
     /// A sizing for each page size that a server needs or that has pages. `down`: servers that do not run; `None` for a
@@ -17,7 +20,7 @@ impl Survey {
             let running = self.counted().filter(of_size).map(Instance::need);
             let down = down.iter().filter(|(wanted, _)| wanted.or(default) == Some(size)).map(|(_, need)| need.clone());
             let used = pool.in_use().unwrap_or(pool.nr.saturating_sub(pool.free));
-            let room = self.room(size, reserve_percent);
+            let room = self.room(pool, reserve_percent);
             let mut sizing = Sizing::of(size, running.chain(down).collect(), used, room);
             if self.counted().filter(of_size).any(|instance| instance.status.needed.is_none()) {
                 // It has, or wants, pages that are not visible.
@@ -30,9 +33,18 @@ impl Survey {
         pools::of_host(&self.pools).map(|row| sizing(&row.pool)).filter(wanted).collect()
     }
 
-    fn room(&self, size: PageSize, reserve_percent: u32) -> Option<Room> {
+    fn room(&self, pool: &Pool, reserve_percent: u32) -> Option<Room> {
+        let size = pool.page_size;
+        let in_base_pages = |instance: &Instance| {
+            let facts = &instance.status.facts;
+            let lacks = facts.huge_page_size == Some(size) && facts.lack() > Pages(0);
+            facts.segment.as_ref().filter(|_| lacks).map_or(Bytes(0), Segment::in_base_pages)
+        };
+        let movable = self.instances.iter().map(in_base_pages).fold(Bytes(0), Bytes::saturating_add);
+        let memory = HostMemory::of(self.meminfo.as_ref()?, size.times(pool.nr), movable, reserve_percent)?;
         let elsewhere = pools::memory(pools::of_host(&self.pools).filter(|row| row.pool.page_size != size));
-        Some(Room { mem_total: self.meminfo.as_ref()?.mem_total?, reserve_percent, elsewhere })
+        let memory = HostMemory { elsewhere, ..memory };
+        Some(Room { mem_total: memory.mem_total, elsewhere, capacity: Capacity::of(&memory, pool) })
     }
 }
 

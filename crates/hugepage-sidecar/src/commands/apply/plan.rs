@@ -1,12 +1,9 @@
 //! Decides whether a change of the pool is safe: arithmetic on the state of the host.
 
-use hugepage_core::assess::pool_share::capacity;
+use hugepage_core::assess::Capacity;
+use hugepage_core::assess::capacity::{HostMemory, KEPT_AVAILABLE};
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{Bytes, PageSize, Pages};
-
-/// Percentage of memory that must stay available after the pool has grown. With less the host would evict the page cache
-/// of its programs and swap.
-const MIN_AVAILABLE_PERCENT: u32 = 2;
 
 /// The pool and the memory of the host.
 #[derive(Clone, Debug)]
@@ -40,7 +37,7 @@ pub enum Refusal {
     /// The pool would not leave enough memory for base pages.
     #[error(
         "{asked} huge pages of {size} ({}) do not fit: {reserve_percent}% of {mem_total} stay for base pages{}; at most \
-         {maximum} fit",
+         {maximum} fit; --reserve-percent allows more",
         size.times(*asked), other_pools_text(*other_pools)
     )]
     TooLarge {
@@ -101,7 +98,15 @@ pub enum Refusal {
 impl HostState {
     /// The memory that must remain available.
     pub fn min_available(&self) -> Bytes {
-        self.mem_total.percent(MIN_AVAILABLE_PERCENT)
+        self.mem_total.percent(KEPT_AVAILABLE)
+    }
+
+    /// How many pages the host can hold. Its servers run on, so nothing of theirs moves.
+    fn capacity(&self) -> Capacity {
+        let Self { mem_total, available, other_pools: elsewhere, reserve_percent, .. } = *self;
+        let memory =
+            HostMemory { mem_total, available: Some(available), movable: Bytes(0), reserve_percent, elsewhere };
+        Capacity::of(&memory, &self.pool)
     }
 
     /// The change to a pool of `asked` pages.
@@ -123,15 +128,16 @@ impl HostState {
     }
 
     fn check_growth(&self, asked: Pages, new_pages: Pages, size: PageSize) -> Result<(), Refusal> {
-        let capacity = capacity(self.mem_total, self.reserve_percent, self.other_pools, size);
         let min_available = self.min_available();
-        let within = self.pool.nr.saturating_add(size.pages_within(self.available.saturating_sub(min_available)));
-        let maximum = capacity.min(within);
-        if asked > capacity {
+        let Capacity { within_reserve, now, .. } = self.capacity();
+        // The pool keeps what it has, surplus pages as well: that takes no memory.
+        let allowed = within_reserve.max(self.pool.nr);
+        let maximum = allowed.min(now);
+        if asked > allowed {
             let Self { mem_total, other_pools, reserve_percent, .. } = *self;
             return Err(Refusal::TooLarge { asked, size, mem_total, reserve_percent, other_pools, maximum });
         }
-        if new_pages > Pages(0) && asked > within {
+        if new_pages > Pages(0) && asked > now {
             return Err(Refusal::NotAvailable { new_pages, size, available: self.available, min_available, maximum });
         }
         Ok(())
@@ -190,7 +196,9 @@ mod tests {
             ([100, 0, 0, 20], 130, (80, 30)),
             ([100, 0, 0, 20], 80, (80, 0)),
             ([100, 60, 0, 20], 50, (80, 0)),
-            // A pool that is too large may be reduced and still be too large.
+            // All surplus and in use: keeping them takes no memory, however many they are.
+            ([22000, 0, 0, 22000], 22000, (0, 0)),
+            // A pool that is too large already may get smaller, and stay too large.
             ([22000, 22000, 0, 0], 21000, (22000, 0)),
         ] {
             let (from, new_pages) = plan;
@@ -206,7 +214,7 @@ mod tests {
             ([0, 0, 0, 0], 36569, 19660),
             ([0, 0, 0, 0], u64::MAX, 19660),
             ([0, 0, 0, 0], 19661, 19660),
-            ([22000, 22000, 0, 0], 22001, 19660),
+            ([22000, 22000, 0, 0], 22001, 22000),
         ] {
             match state(pool).plan(Pages(asked)) {
                 Err(Refusal::TooLarge { maximum: found, .. }) => assert_eq!(found, Pages(maximum), "{pool:?} {asked}"),
@@ -251,7 +259,7 @@ mod tests {
         assert_eq!(
             refusal,
             "5000 huge pages of 2 MB (10000 MB) do not fit: 20% of 48 GB stay for base pages, 30 GB are in huge pages of other \
-             sizes; at most 4300 fit"
+             sizes; at most 4300 fit; --reserve-percent allows more"
         );
         let unknown = Pool { resv: None, ..state([10, 10, 0, 0]).pool };
         assert_eq!(HostState { pool: unknown, ..state([0; 4]) }.plan(Pages(5)), Err(Refusal::PromisesUnknown));

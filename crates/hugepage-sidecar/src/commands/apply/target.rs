@@ -48,7 +48,10 @@ pub fn holders(sizing: Option<&Sizing>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use hugepage_core::Bytes;
+    use hugepage_core::assess::Capacity;
+    use hugepage_core::assess::capacity::HostMemory;
     use hugepage_core::assess::host::{PoolNeed, Room};
+    use hugepage_core::read::pool::Pool;
 
     use super::*;
 
@@ -61,7 +64,17 @@ mod tests {
             held: Pages(*held),
             is_running: true,
         });
-        let room = Room { mem_total: Bytes(10 << 30), reserve_percent: 20, elsewhere: Bytes(0) };
+        let (mem_total, elsewhere) = (Bytes(10 << 30), Bytes(0));
+        let memory = HostMemory { mem_total, available: None, movable: Bytes(0), reserve_percent: 20, elsewhere };
+        let pool = Pool {
+            page_size: SIZE,
+            nr: Pages(used),
+            free: Pages(0),
+            resv: Some(Pages(0)),
+            surplus: Some(Pages(0)),
+            overcommit: None,
+        };
+        let room = Room { mem_total, elsewhere, capacity: Capacity::of(&memory, &pool) };
         Sizing::of(SIZE, needs.collect(), Pages(used), Some(room))
     }
 

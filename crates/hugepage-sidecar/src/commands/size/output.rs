@@ -37,7 +37,12 @@ pub struct PoolSizing {
     /// Null if the need of an instance is unknown, because any number may be too small.
     pub recommended_nr_hugepages: Option<u64>,
     pub needed_in_all: u64,
+    /// The most that the host can hold, as measured.
     pub capacity: Option<u64>,
+    /// The most that leaves --reserve-percent of memory to base pages.
+    pub capacity_within_reserve: Option<u64>,
+    /// A clause on a recommended number beyond that; null for others.
+    pub caution: Option<String>,
     pub remains_for_base_pages: Option<u64>,
     pub held_by_others: u64,
     pub needs: Vec<NeedOutput>,
@@ -112,7 +117,9 @@ fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolSizi
         nr_hugepages: pool.map_or(0, |pool| pool.nr.0),
         recommended_nr_hugepages: sizing.recommended.map(|pages| pages.0),
         needed_in_all: sizing.total.0,
-        capacity: sizing.capacity.map(|pages| pages.0),
+        capacity: sizing.capacity.map(|capacity| capacity.most.0),
+        capacity_within_reserve: sizing.capacity.map(|capacity| capacity.within_reserve.0),
+        caution: caution(sizing, pool.map_or(Pages(0), |pool| pool.nr)),
         remains_for_base_pages: sizing.remains.map(|size| size.0),
         held_by_others: sizing.others.0,
         needs: sizing
@@ -130,8 +137,19 @@ fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolSizi
             .iter()
             .map(|misfit| MisfitOutput { instance: misfit.name.clone(), pages: misfit.pages.0, over: misfit.over.0 })
             .collect(),
-        command: sizing.recommended.filter(|pages| *pages != now).map(|pages| set_pool(size, is_default, pages)),
+        // Whoever does not run and is not found may need what nobody has: no command takes all pages away.
+        command: sizing
+            .recommended
+            .filter(|wanted| *wanted != now && *wanted > Pages(0))
+            .map(|wanted| set_pool(size, is_default, wanted)),
     }
+}
+
+/// `nr`: the pages of the pool now; a number that is no more takes no memory.
+fn caution(sizing: &Sizing, nr: Pages) -> Option<String> {
+    let pages = sizing.recommended.filter(|pages| *pages > nr)?;
+    let (left, percent) = sizing.capacity?.leaves_less(pages, sizing.page_size)?;
+    Some(format!("it leaves {left} to base pages, less than {percent}% of memory"))
 }
 
 fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer> {

@@ -92,6 +92,9 @@ fn print_pool(pool: &PoolSizing) {
     if let Some(remains) = pool.remains_for_base_pages {
         println!("  {} remain for base pages", Bytes(remains));
     }
+    if let Some(caution) = &pool.caution {
+        println!("  caution: {caution}");
+    }
     if let Some(command) = &pool.command {
         println!("  {command}");
     }

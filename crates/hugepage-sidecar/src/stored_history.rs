@@ -33,36 +33,44 @@ pub struct StoredHistory {
 
 /// The histories of the instance, and notes on files that could not be read.
 pub fn read(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<StoredHistory>, Vec<String>) {
-    let mut files = Vec::new();
-    if let (InstanceKind::PostgreSql, Some(directory)) = (instance.kind, &instance.directory) {
-        let path = Path::new(directory).join(SERVER_FILE).to_string_lossy().into_owned();
-        // The server's own file is read as the server's user, also in its container.
-        let history = of_files(&InstanceFiles::of_process(root, instance.pid), &path);
-        files.push(("the server", path, history));
+    let (mut histories, mut notes) = (Vec::new(), Vec::new());
+    for history in [of_server(root, instance), Some(of_watch(root, instance, state_directory))].into_iter().flatten() {
+        match history {
+            Ok(history) => histories.push(history),
+            Err(note) => notes.push(note),
+        }
     }
+    (histories, notes)
+}
+
+/// The history that the server itself writes; `None` for a product that has none. The error says why it was not read.
+pub fn of_server(root: &Root, instance: &Instance) -> Option<Result<StoredHistory, String>> {
+    let directory = instance.directory.as_ref().filter(|_| instance.kind == InstanceKind::PostgreSql)?;
+    let path = Path::new(directory).join(SERVER_FILE).to_string_lossy().into_owned();
+    // The server's own file is read as the server's user, also in its container.
+    let history = of_files(&InstanceFiles::of_process(root, instance.pid), &path);
+    Some(history.map(|history| StoredHistory::of_instance(root, instance, "the server", path, history)))
+}
+
+fn of_watch(root: &Root, instance: &Instance, state_directory: &Path) -> Result<StoredHistory, String> {
     let path = state::history_file(state_directory, &instance.kind.to_string(), &instance.name);
     let path = path.to_string_lossy().into_owned();
     let history = match root.is_tree() {
         true => of_files(&InstanceFiles::own(root), &path),
         false => HistoryFile::at(&path).read_of_any_owner().map_err(|error| note(&path, error)),
-    };
-    files.push(("hugepage-sidecar watch", path, history));
+    }?;
+    Ok(StoredHistory::of_instance(root, instance, "hugepage-sidecar watch", path, history))
+}
 
-    let identities = identities(root, instance);
-    let (mut histories, mut notes) = (Vec::new(), Vec::new());
-    for (by, path, history) in files {
-        match history {
-            Ok(history) => {
-                let is_of_instance = |record: &Record| {
-                    identities.is_empty() || identities.iter().any(|now| record.instance.is_past_of(now))
-                };
-                let (records, foreign): (Vec<_>, Vec<_>) = history.records.into_iter().partition(is_of_instance);
-                histories.push(StoredHistory { by, path, records, damaged: history.damaged, foreign: foreign.len() });
-            }
-            Err(note) => notes.push(note),
-        }
+impl StoredHistory {
+    /// Keeps the records of the instance, and counts the others.
+    fn of_instance(root: &Root, instance: &Instance, by: &'static str, path: String, history: History) -> Self {
+        let identities = identities(root, instance);
+        let is_of_instance =
+            |record: &Record| identities.is_empty() || identities.iter().any(|now| record.instance.is_past_of(now));
+        let (records, foreign): (Vec<_>, Vec<_>) = history.records.into_iter().partition(is_of_instance);
+        Self { by, path, records, damaged: history.damaged, foreign: foreign.len() }
     }
-    (histories, notes)
 }
 
 /// The history in a server's file; the error is a note.
