@@ -28,7 +28,7 @@ pub fn of_survey(survey: &Survey) -> Exit {
         Some(Severity::Critical) => CRITICAL,
         Some(Severity::Warning) => WARNING,
         // Without /proc no instance can be found.
-        _ if survey.meminfo.is_none() || survey.counted().any(hidden) => UNKNOWN,
+        _ if survey.meminfo.is_none() || survey.processes_are_hidden || survey.counted().any(hidden) => UNKNOWN,
         _ => OK,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::read::pool;
 use crate::{PageSize, Pages};
 
 /// Sets the pool of `size` to `pages` until the next boot.
@@ -11,6 +12,11 @@ pub fn set_pool(size: PageSize, is_default: bool, pages: Pages) -> String {
     } else {
         format!("echo {pages} > /sys/kernel/mm/hugepages/{}/nr_hugepages", size.sysfs_name())
     }
+}
+
+/// Sets the pool of `size` on one NUMA node to `pages` until the next boot.
+pub fn set_node_pool(node: u32, size: PageSize, pages: Pages) -> String {
+    format!("echo {pages} > {}", pool::node_file(node, size))
 }
 
 /// Allows `pages` surplus pages of `size` until the next boot.

@@ -5,7 +5,7 @@ use crate::Bytes;
 use crate::advise::message::pending;
 use crate::advise::message::product::ProductTerms;
 use crate::advise::message::status_text::StatusText;
-use crate::assess::{Outlook, Status, Threat};
+use crate::assess::{Finding, Outlook, Status, Threat};
 use crate::model::Lost;
 use crate::model::{HugePages, Landing};
 
@@ -57,10 +57,15 @@ pub fn threatened(status: &Status, threat: Threat) -> LogMessage {
     let (message, detail) = match threat {
         Threat::CgroupLimit => (
             format!("a cgroup allows fewer huge pages than {} uses", text.terms().the_memory),
-            format!(
-                "A process that touches more than {} is killed by SIGBUS, or its reads fail.",
-                text.fault_limit_bytes()
-            ),
+            exceeds(&text, &Finding::CgroupBelowSegment),
+        ),
+        Threat::SharedLimit => (
+            "a cgroup allows fewer huge pages than its processes have reserved".to_owned(),
+            exceeds(&text, &Finding::SharedLimit),
+        ),
+        Threat::MemoryLimit => (
+            format!("a memory cgroup allows less than {} and private memory", text.terms().the_memory),
+            exceeds(&text, &Finding::MemoryLimit),
         ),
         Threat::CrashLoses => (
             "the restart after a crash of one process would lose huge pages".to_owned(),
@@ -85,6 +90,10 @@ pub fn threatened(status: &Status, threat: Threat) -> LogMessage {
     LogMessage { is_bad: true, message, detail: Some(format!("{}\n{detail}", numbers(status))), hint }
 }
 
+fn exceeds(text: &StatusText<'_>, finding: &Finding) -> String {
+    text.0.excess_of(finding).map(|excess| text.exceeds(&excess)).unwrap_or_default()
+}
+
 /// The shortfall of the next start, with the running configuration or the one on disk.
 fn at_next_start(status: &Status) -> String {
     match pending::message(status).filter(|_| status.of_pending) {
@@ -98,6 +107,10 @@ pub fn threat_is_over(status: &Status, threat: Threat) -> LogMessage {
     let memory = ProductTerms::of(status.facts.asked.product).the_memory;
     let message = match (threat, status.outlook) {
         (Threat::CgroupLimit, _) => format!("the cgroup allows all huge pages of {memory} again"),
+        (Threat::SharedLimit, _) => {
+            "the cgroup allows all huge pages that its processes have reserved again".to_owned()
+        }
+        (Threat::MemoryLimit, _) => format!("the memory cgroup allows {memory} and private memory again"),
         (Threat::CrashLoses, _) => "the restart after a crash would no longer lose huge pages".to_owned(),
         (_, Outlook::Hugetlb) => "the next start would get its huge pages again".to_owned(),
         (Threat::RestartFails, _) => "the next start would no longer fail".to_owned(),

@@ -1,5 +1,6 @@
 //! Why a segment is not in huge pages, from what the server asked for and what the host has.
 
+use crate::assess::node_room::NodeRoom;
 use crate::model::{Asked, Cause, Facts, HugePages, Landing, LockLimit, PoolFact, Product};
 use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, Pages};
@@ -15,11 +16,18 @@ impl Cause {
         let room = facts.limits.as_ref().and_then(|limits| limits.tightest_reservation()).map(CgroupLimit::room);
         let left = |available: Pages| available.saturating_add(facts.own());
         let has = facts.pool.known().map(|pool| (pool.nr, pool.available().map(left)));
-        Some(match Self::of_refusal(&facts.asked, needed, &facts.pool, has, room, facts.lock_limit) {
+        let is_short = matches!(needed.and_then(|needed| facts.node_room(needed)), Some(NodeRoom::Short(_)));
+        let refusal = Self::of_refusal(&facts.asked, needed, &facts.pool, has, room, facts.lock_limit);
+        Some(match refusal.or_of_nodes(is_short) {
             // Nothing prevents huge pages now, so the cause that was seen at the start is the best answer.
             Self::Unknown => facts.cause_at_start.unwrap_or(Self::Unknown),
             cause => cause,
         })
+    }
+
+    /// `NodeLimit` where all else would let the server have its pages, and the nodes do not.
+    pub(super) fn or_of_nodes(self, is_short: bool) -> Self {
+        if self == Self::Unknown && is_short { Self::NodeLimit } else { self }
     }
 
     /// Why a server that asks for `needed` pages does not get them. `has`: the pages of the pool, and those of them

@@ -41,15 +41,26 @@ pub enum Threat {
     RestartLoses = 4,
     /// [`Finding::CrashLoses`].
     CrashLoses = 8,
+    /// [`Finding::SharedLimit`].
+    SharedLimit = 16,
+    /// [`Finding::MemoryLimit`].
+    MemoryLimit = 32,
 }
 
 impl Threat {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::CgroupLimit, Self::RestartFails, Self::RestartLoses, Self::CrashLoses];
+    pub const ALL: [Self; 6] = [
+        Self::CgroupLimit,
+        Self::RestartFails,
+        Self::RestartLoses,
+        Self::CrashLoses,
+        Self::SharedLimit,
+        Self::MemoryLimit,
+    ];
 
     /// Whether the next start would trigger it. One such threat may replace another.
     pub const fn is_of_restart(self) -> bool {
-        !matches!(self, Self::CgroupLimit)
+        matches!(self, Self::RestartFails | Self::RestartLoses)
     }
 }
 
@@ -62,7 +73,8 @@ impl fmt::Display for Threat {
 /// One finding. Of findings with equal severity, the first in this list is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// A fault-time cgroup limit is below a segment in huge pages: SIGBUS, or reads that look like corruption.
+    /// A fault-time cgroup limit is below a segment that is in huge pages, now or after the next start: SIGBUS,
+    /// or reads that look like corruption.
     CgroupBelowSegment,
     /// `huge_pages = on`, and the next start would fail.
     RestartFails,
@@ -87,13 +99,20 @@ pub enum Finding {
     OutlookUnknown,
     /// In huge pages now, and not after a crash of one process, whatever a restart would get.
     CrashLoses,
+    /// The NUMA nodes that the server may use have too few pages.
+    NodeLimit,
+    /// A memory cgroup that counts huge pages allows less than the segment and private memory, now or after the next
+    /// start.
+    MemoryLimit,
+    /// A fault-time cgroup limit is below what all that share it were promised, now or after the next start.
+    SharedLimit,
     /// As asked.
     AsAsked,
 }
 
 impl Finding {
     /// The names of all findings, in the order of this list. `AsAsked` is the absence of findings.
-    pub const NAMES: [&'static str; 11] = [
+    pub const NAMES: [&'static str; 14] = [
         "cgroup_limit",
         "restart_fails",
         "regressed",
@@ -105,6 +124,9 @@ impl Finding {
         "landing_unknown",
         "outlook_unknown",
         "crash_loses",
+        "node_limit",
+        "memory_limit",
+        "shared_limit",
     ];
 
     /// Its name for monitoring, one of [`Finding::NAMES`]. A [`Threat`] has the same name.
@@ -121,6 +143,9 @@ impl Finding {
             Self::LandingUnknown => "landing_unknown",
             Self::OutlookUnknown => "outlook_unknown",
             Self::CrashLoses => "crash_loses",
+            Self::NodeLimit => "node_limit",
+            Self::MemoryLimit => "memory_limit",
+            Self::SharedLimit => "shared_limit",
             Self::AsAsked => "as_asked",
         }
     }

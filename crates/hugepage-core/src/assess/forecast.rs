@@ -1,8 +1,8 @@
 //! What a start of the server with given settings would get, exact to the page.
 
-use crate::assess::{Outlook, Share};
+use crate::assess::limits::excesses;
+use crate::assess::{NodeRoom, Outlook, Share};
 use crate::model::{Asked, Cause, HugePages, PoolFact, PoolState};
-use crate::read::cgroup::CgroupLimit;
 use crate::{Bytes, PageSize, Pages};
 
 /// The outcome of a start.
@@ -26,7 +26,7 @@ impl Forecast {
     /// Forecasts a start that asks for `asked` and a segment of `size`, of a server that has `own` pages of that pool
     /// now.
     pub fn of(asked: &Asked, size: Option<Bytes>, ground: &PoolState, own: Pages) -> Self {
-        let PoolState { huge_page_size, pool, limits, lock_limit } = ground;
+        let PoolState { huge_page_size, pool, limits, lock_limit, .. } = ground;
         let supported = !matches!(pool, PoolFact::Unsupported(..));
         let needed = huge_page_size.filter(|_| supported).zip(size).map(|(page, size)| page.pages_to_hold(size));
         let outlook = Outlook::of(asked, needed, own, ground);
@@ -38,20 +38,23 @@ impl Forecast {
             .and_then(|limits| limits.tightest_reservation_without(own_bytes))
             .map(|limit| limit.room_without(own_bytes));
         let allowed = room.zip(*huge_page_size).map_or(Pages(u64::MAX), |(room, page)| page.pages_within(room));
-        let guaranteed = share.map(|share| share.guaranteed.min(allowed));
-
-        let below_segment = |limit: &CgroupLimit| {
-            needed.zip(*huge_page_size).is_some_and(|(needed, page)| limit.limit < page.times(needed))
+        let on_nodes = match needed.map(|needed| ground.node_room(needed, own)) {
+            Some(NodeRoom::Short(pages)) => pages,
+            _ => Pages(u64::MAX),
         };
+        let guaranteed = share.map(|share| share.guaranteed.min(allowed).min(on_nodes));
+
+        let size = needed.zip(*huge_page_size).map(|(needed, page)| page.times(needed));
         let cause = match outlook {
             Outlook::Hugetlb => limits
                 .as_ref()
-                .and_then(|limits| limits.lowest_fault())
-                .filter(|limit| below_segment(limit))
-                .map(|_| Cause::CgroupLimit),
+                .zip(size)
+                .and_then(|(limits, size)| excesses(limits, size, own_bytes).into_iter().next())
+                .map(|excess| excess.kind.cause()),
             _ => {
                 let has = share.map(|share| (share.persistent, Some(share.guaranteed)));
-                Some(Cause::of_refusal(asked, needed, pool, has, room, *lock_limit))
+                let refusal = Cause::of_refusal(asked, needed, pool, has, room, *lock_limit);
+                Some(refusal.or_of_nodes(on_nodes < Pages(u64::MAX)))
             }
         };
         let missing = needed.zip(guaranteed).map(|(needed, guaranteed)| needed.saturating_sub(guaranteed));

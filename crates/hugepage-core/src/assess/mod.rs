@@ -2,11 +2,14 @@
 
 pub mod capacity;
 mod cause;
+mod exceeded;
 pub mod finding;
 pub mod forecast;
 pub mod host;
 pub mod io_uring;
 mod landing;
+pub mod limits;
+pub mod node_room;
 pub mod oracle_size;
 pub mod outlook;
 pub mod page_tables;
@@ -17,6 +20,7 @@ pub use capacity::Capacity;
 pub use finding::{Finding, Severity, Threat};
 pub use forecast::Forecast;
 pub use host::Sizing;
+pub use node_room::NodeRoom;
 pub use outlook::Outlook;
 pub use pool_share::Share;
 pub use status::Status;

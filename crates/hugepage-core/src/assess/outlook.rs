@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::Pages;
+use crate::assess::node_room::NodeRoom;
 use crate::assess::pool_share::Share;
 use crate::model::{Asked, HugePages, PoolFact, PoolState};
 
@@ -56,8 +57,9 @@ impl Outlook {
         }
         match Share::of(pool, own) {
             None => Self::Unknown,
-            Some(share) if share.guaranteed >= needed => match limits {
-                Some(limits) if !limits.hidden_levels => Self::Hugetlb,
+            Some(share) if share.guaranteed >= needed => match (ground.node_room(needed, own), limits) {
+                (NodeRoom::Short(_), _) => refused,
+                (NodeRoom::Enough, Some(limits)) if !limits.hidden_levels => Self::Hugetlb,
                 _ => Self::Unknown,
             },
             Some(share) if share.hopeful >= needed => Self::Unknown,

@@ -1,6 +1,6 @@
 //! The assessment of one server: all that `SELECT * FROM hugepage_status` shows, before messages are made of it.
 
-use crate::assess::{Capacity, Finding, Forecast, Outlook, Severity, Share, Threat, io_uring};
+use crate::assess::{Capacity, Finding, Forecast, NodeRoom, Outlook, Severity, Share, Threat, io_uring};
 use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending, Product};
 use crate::{Bytes, Pages};
 
@@ -106,6 +106,8 @@ impl Status {
     pub fn threats(&self) -> Vec<Threat> {
         let threat = |finding: &Finding| match finding {
             Finding::CgroupBelowSegment => Some(Threat::CgroupLimit),
+            Finding::SharedLimit => Some(Threat::SharedLimit),
+            Finding::MemoryLimit => Some(Threat::MemoryLimit),
             Finding::RestartFails => Some(Threat::RestartFails),
             Finding::RestartLoses => Some(Threat::RestartLoses),
             Finding::CrashLoses => Some(Threat::CrashLoses),
@@ -143,9 +145,11 @@ impl Status {
         let wants = facts.wants_huge_pages();
         let mut findings = Vec::new();
 
-        let lowest = facts.limits.as_ref().and_then(|limits| limits.lowest_fault());
-        if landing == Landing::Hugetlb && lowest.is_some_and(|limit| limit.limit < size) {
-            findings.push((Severity::Critical, Finding::CgroupBelowSegment));
+        for excess in self.excesses() {
+            let finding = excess.kind.finding();
+            if !findings.iter().any(|(_, found)| *found == finding) {
+                findings.push((excess.severity, finding));
+            }
         }
         if self.outlook == Outlook::Fails {
             findings.push((Severity::Critical, Finding::RestartFails));
@@ -190,6 +194,14 @@ impl Status {
         }
         if wants && (self.outlook == Outlook::Unknown || crash == Some(Outlook::Unknown)) {
             findings.push((Severity::Notice, Finding::OutlookUnknown));
+        }
+        if let (Some(NodeRoom::Short(_)), true) = (self.needed.and_then(|needed| facts.node_room(needed)), wants) {
+            let severity = if landing == Landing::Hugetlb || size >= MIN_WARNING_SIZE {
+                Severity::Warning
+            } else {
+                Severity::Notice
+            };
+            findings.push((severity, Finding::NodeLimit));
         }
         // The sort is stable, so findings of one severity keep the order above.
         findings.sort_by_key(|(severity, _)| std::cmp::Reverse(*severity));
@@ -251,9 +263,14 @@ impl Facts {
         let limits = self.limits.as_ref();
         let limit = limits.and_then(|limits| limits.tightest_reservation());
         let allowed = limit.map_or(Pages(u64::MAX), |limit| pool.page_size.pages_within(limit.room()));
-        let had = self.own().saturating_add(pool.available()?.min(allowed));
+        let on_nodes = match self.node_room(needed) {
+            Some(NodeRoom::Short(pages)) => pages,
+            _ => Pages(u64::MAX),
+        };
+        let nodes_known = self.node_room(needed) != Some(NodeRoom::Unknown);
+        let had = self.own().saturating_add(pool.available()?.min(allowed)).min(on_nodes);
         let missing = needed.saturating_sub(had);
-        let all_seen = limits.is_some_and(|limits| !limits.hidden_levels);
+        let all_seen = nodes_known && limits.is_some_and(|limits| !limits.hidden_levels);
         // Hidden limits can only increase the number: a positive number is certain, zero is not.
         (missing > Pages(0) || all_seen).then_some(missing)
     }

@@ -3,6 +3,7 @@
 #[cfg(feature = "oracle")]
 pub mod instances;
 pub mod kernel_facts;
+pub mod nodes;
 pub mod pools;
 pub mod segments;
 pub mod server;
@@ -26,6 +27,14 @@ pub enum CgroupView<'a> {
 }
 
 impl<'a> CgroupView<'a> {
+    /// The process whose cgroup this is, as it is named below /proc.
+    pub fn process(&self) -> &str {
+        match self {
+            Self::Present(hierarchy) => hierarchy.process(),
+            Self::Unknown | Self::Absent => "self",
+        }
+    }
+
     /// The view of what was found; `None` stands for a failure that a note explains.
     pub const fn of(found: Option<&'a Option<Hierarchy>>) -> Self {
         match found {

@@ -1,11 +1,11 @@
 //! The facts on one PostgreSQL server, seen from one of its own processes.
 
-use crate::collect::{CgroupView, limits};
+use crate::collect::{CgroupView, limits, nodes};
 use crate::model::{Asked, Facts, KeptPages, Landing, Pending, PoolFact, PoolState, Segment};
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
-use crate::read::meminfo::Meminfo;
-use crate::read::{Root, pool, smaps, thp};
+use crate::read::meminfo::{LXCFS, Meminfo};
+use crate::read::{Root, memory_policy, pool, smaps, thp};
 use crate::{PageSize, ReadError};
 
 /// The facts on the server whose main segment is `mapping`, a mapping of this process.
@@ -23,6 +23,9 @@ pub fn facts(
     {
         meminfo.hugetlb = pool::memory(root).ok();
     }
+    if meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
+        notes.add(LXCFS);
+    }
     let segment = mapping.map(|mapping| {
         if mapping.page_size.is_none() {
             notes.add(format!("the kernel does not show the page size of the mapping {}", mapping.name()));
@@ -34,7 +37,7 @@ pub fn facts(
         Some(segment) if segment.landing == Landing::Hugetlb => segment.page_size,
         _ => asked.huge_page_size.or(meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size)),
     };
-    let PoolState { pool, limits, .. } = ground(root, huge_page_size, meminfo.as_ref(), view, notes);
+    let PoolState { pool, limits, nodes, .. } = ground(root, huge_page_size, meminfo.as_ref(), view, notes);
     Facts {
         asked,
         segment,
@@ -42,6 +45,7 @@ pub fn facts(
         pool,
         meminfo,
         limits,
+        nodes,
         pending: Pending::Unchanged,
         reserve_percent,
         lock_limit: None,
@@ -62,7 +66,9 @@ pub fn ground(
 ) -> PoolState {
     let pool = pool_of_size(root, size, meminfo, notes);
     let limits = size.and_then(|size| limits(root, view, size, notes));
-    PoolState { huge_page_size: size, pool, limits, lock_limit: None }
+    // The server's processes inherit their policy from the postmaster, and nothing else may ask for the postmaster's.
+    let nodes = nodes::of(root, &pool, view.process(), |notes| memory_policy::own(root, notes), notes);
+    PoolState { huge_page_size: size, pool, limits, nodes, lock_limit: None }
 }
 
 /// The pool of `size` alone.

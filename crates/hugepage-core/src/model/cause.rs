@@ -28,6 +28,10 @@ pub enum Cause {
     MemlockLimit,
     /// The pool has enough pages, but the kernel reserves them to a group that the server is not in.
     ShmGroup,
+    /// The pool has pages enough, but not on the NUMA nodes that the server may use.
+    NodeLimit,
+    /// A memory cgroup that counts huge pages allows less than the server would touch.
+    MemoryLimit,
     /// No visible fact explains it, or no longer does.
     #[serde(other)]
     Unknown,
@@ -35,7 +39,7 @@ pub enum Cause {
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Disabled,
         Self::MemoryTarget,
         Self::SysvSharedMemory,
@@ -46,6 +50,8 @@ impl Cause {
         Self::CgroupLimit,
         Self::MemlockLimit,
         Self::ShmGroup,
+        Self::NodeLimit,
+        Self::MemoryLimit,
         Self::Unknown,
     ];
 }

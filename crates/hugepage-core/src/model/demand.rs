@@ -16,6 +16,7 @@ pub struct Demand {
 
 /// What the configuration on disk asks for, compared with the running server.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each server")]
 pub enum Pending {
     /// The next start asks for what the running server has.
     Unchanged,

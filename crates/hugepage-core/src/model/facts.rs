@@ -1,6 +1,8 @@
 //! What is known of one server and its host: the input of every assessment.
 
-use crate::model::{Asked, Cause, HugePages, Landing, LockLimit, Loss, Pending, PoolFact, PoolState, Segment};
+use crate::model::{
+    Asked, Cause, HugePages, Landing, LockLimit, Loss, NodePools, Pending, PoolFact, PoolState, Segment,
+};
 use crate::read::cgroup::CgroupLimits;
 use crate::read::meminfo::Meminfo;
 use crate::{Bytes, PageSize, Pages};
@@ -21,6 +23,8 @@ pub struct Facts {
     pub meminfo: Option<Meminfo>,
     /// cgroup limits on that size.
     pub limits: Option<CgroupLimits>,
+    /// The pool by NUMA nodes; `None` where no node can matter: there is one, or the pool has no pages.
+    pub nodes: Option<NodePools>,
     /// What the configuration on disk would ask for.
     pub pending: Pending,
     /// The percentage of memory that the host keeps for base pages.
@@ -58,6 +62,7 @@ impl Facts {
             huge_page_size: self.huge_page_size,
             pool: self.pool.clone(),
             limits: self.limits.clone(),
+            nodes: self.nodes.clone(),
             lock_limit: self.lock_limit,
         }
     }

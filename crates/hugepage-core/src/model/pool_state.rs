@@ -1,6 +1,6 @@
 //! The pool that a start finds, and what limits its use.
 
-use crate::model::Cause;
+use crate::model::{Cause, NodePools};
 use crate::read::cgroup::CgroupLimits;
 use crate::read::pool::Pool;
 use crate::{Bytes, PageSize};
@@ -14,6 +14,8 @@ pub struct PoolState {
     pub pool: PoolFact,
     /// cgroup limits on that size.
     pub limits: Option<CgroupLimits>,
+    /// As in [`Facts`](crate::model::Facts).
+    pub nodes: Option<NodePools>,
     /// As in [`Facts`](crate::model::Facts).
     pub lock_limit: Option<LockLimit>,
 }

@@ -1,31 +1,59 @@
-//! What sets the huge page pools at the next boot: the kernel's command line, sysctl.d, a profile of tuned.
+//! What sets the huge page pools at the next boot: the kernel's command line, sysctl.d, a profile of tuned, and what
+//! writes the pools' files later.
 
 use std::collections::BTreeMap;
 
 use crate::read::Root;
+use crate::read::boot_loader;
+use crate::read::boot_writers::{self, PoolWrite};
 use crate::read::root::if_there;
 use crate::read::sysctl::{self, Assignment};
-use crate::{PageSize, Pages, ReadError};
+use crate::{Bytes, PageSize, Pages, ReadError};
 
 /// All settings of the pools, each with the file that it comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NextBoot {
-    /// `hugepagesz=` and `hugepages=` of the running kernel's command line; no size means the default one.
+    /// `hugepagesz=` and `hugepages=` of the kernel's command line; no size means the default one. That of the boot
+    /// loader where all its entries agree, else the running kernel's.
     pub command_line: Vec<(Option<PageSize>, Pages)>,
+    /// The file that the command line is from.
+    pub command_line_file: String,
+    /// `sysctl.vm.nr_hugepages=` of that command line, which sysctl.d overrides.
+    pub kernel_sysctl: Option<Pages>,
     /// What sysctl.d assigns.
     pub sysctl: BTreeMap<String, Assignment>,
     /// What tuned's active profile assigns.
     pub tuned: BTreeMap<String, Assignment>,
     /// Whether sysctl.d overrides tuned (`reapply_sysctl`, its default).
     pub sysctl_wins: bool,
+    /// What tmpfiles.d writes after all that.
+    pub tmpfiles: Vec<PoolWrite>,
+    /// What units raise pools to.
+    pub units: Vec<PoolWrite>,
+    /// Units that set a pool to a number that is not understood.
+    pub other_units: Vec<String>,
 }
 
 impl NextBoot {
     /// Reads all settings.
     pub fn read(root: &Root) -> Result<Self, ReadError> {
-        let command_line = if_there(root.read(COMMAND_LINE))?.unwrap_or_default();
+        let running = if_there(root.read(COMMAND_LINE))?.unwrap_or_default();
+        let of = |line: &str| (pools_of(line), kernel_sysctl_of(line));
+        let entries = boot_loader::command_lines(root);
+        let ((command_line, kernel_sysctl), command_line_file) = match entries.split_first() {
+            Some(((line, file), others)) if others.iter().all(|(other, _)| of(other) == of(line)) => {
+                (of(line), file.clone())
+            }
+            _ => (of(&running), COMMAND_LINE.to_owned()),
+        };
+        let (units, other_units) = boot_writers::units(root)?;
         Ok(Self {
-            command_line: pools_of(&command_line),
+            command_line,
+            command_line_file,
+            kernel_sysctl,
+            tmpfiles: boot_writers::tmpfiles(root)?,
+            units,
+            other_units,
             sysctl: sysctl::at_next_boot(root)?,
             tuned: tuned(root)?,
             sysctl_wins: sysctl_wins(root)?,
@@ -40,6 +68,30 @@ impl NextBoot {
 
     /// The pages that the pool of `size` will have, and the file that sets them; `None` if no file does.
     pub fn pages(&self, size: PageSize, is_default: bool) -> Option<(Pages, String)> {
+        let of_pool = |write: &&PoolWrite| write.size.map_or(is_default, |wanted| wanted == size);
+        let whole = self.tmpfiles.iter().filter(of_pool).rfind(|write| write.node.is_none());
+        // The last line for a node counts; together they are the pool.
+        let by_node: BTreeMap<_, _> =
+            self.tmpfiles.iter().filter(of_pool).filter_map(|write| Some((write.node.as_ref()?, write))).collect();
+        let written = match by_node.values().next() {
+            Some(write) => {
+                let sum = by_node.values().fold(Pages(0), |sum, write| sum.saturating_add(write.pages));
+                Some((sum, write.file.clone()))
+            }
+            None => whole.map(|write| (write.pages, write.file.clone())),
+        };
+        let set = written.or_else(|| self.pages_before(size, is_default));
+        // A unit never reduces a pool.
+        let raised = self.units.iter().filter(of_pool).max_by_key(|write| write.pages);
+        match (set, raised) {
+            (Some((pages, _)), Some(unit)) if unit.pages > pages => Some((unit.pages, unit.file.clone())),
+            (None, Some(unit)) => Some((unit.pages, unit.file.clone())),
+            (set, _) => set,
+        }
+    }
+
+    /// Before tmpfiles.d and units have their turn.
+    fn pages_before(&self, size: PageSize, is_default: bool) -> Option<(Pages, String)> {
         let assigned = self.assignment("vm.nr_hugepages").filter(|_| is_default);
         if let Some(Assignment { value, file }) = assigned
             && let Ok(pages) = value.parse()
@@ -47,8 +99,9 @@ impl NextBoot {
             return Some((Pages(pages), file.clone()));
         }
         let of_size = |wanted: &Option<PageSize>| wanted.map_or(is_default, |wanted| wanted == size);
-        let (_, pages) = self.command_line.iter().rev().find(|(wanted, _)| of_size(wanted))?;
-        Some((*pages, COMMAND_LINE.to_owned()))
+        let of_parameter = self.kernel_sysctl.filter(|_| is_default);
+        let of_pools = || self.command_line.iter().rev().find(|(wanted, _)| of_size(wanted)).map(|(_, pages)| *pages);
+        Some((of_parameter.or_else(of_pools)?, self.command_line_file.clone()))
     }
 }
 
@@ -58,14 +111,34 @@ const COMMAND_LINE: &str = "/proc/cmdline";
 fn pools_of(command_line: &str) -> Vec<(Option<PageSize>, Pages)> {
     let mut size = None;
     let mut pools = Vec::new();
+    // With it the kernel skips gigantic pages at boot (hugetlb_hstate_alloc_pages).
+    let skips_gigantic = command_line.split_ascii_whitespace().any(|word| word.starts_with("hugetlb_cma="));
     for word in command_line.split_ascii_whitespace() {
         match word.split_once('=') {
             Some(("hugepagesz", value)) => size = memparse(value),
-            Some(("hugepages", value)) => pools.extend(value.parse().ok().map(|pages| (size, Pages(pages)))),
+            Some(("hugepages", value)) => pools.extend(pages_of(value).map(|pages| (size, pages))),
             _ => {}
         }
     }
+    if skips_gigantic {
+        let gigantic = |size: &PageSize| size.bytes() >= Bytes(1 << 30);
+        pools.iter_mut().filter(|(size, _)| size.as_ref().is_some_and(gigantic)).for_each(|pool| pool.1 = Pages(0));
+    }
     pools
+}
+
+/// `70`, or since Linux 5.16 by nodes: `0:70,1:70`.
+fn pages_of(value: &str) -> Option<Pages> {
+    let count = |part: &str| part.split_once(':').map_or(part, |(_, pages)| pages).parse::<u64>().ok();
+    let parts = value.split(',').map(count).collect::<Option<Vec<_>>>()?;
+    Some(parts.into_iter().fold(Pages(0), |sum, pages| sum.saturating_add(Pages(pages))))
+}
+
+/// `sysctl.vm.nr_hugepages=70` (Linux 5.8).
+fn kernel_sysctl_of(command_line: &str) -> Option<Pages> {
+    let mut words = command_line.split_ascii_whitespace().rev().filter_map(|word| word.split_once('='));
+    let (_, value) = words.find(|(name, _)| name.replace('/', ".") == "sysctl.vm.nr_hugepages")?;
+    value.parse().ok().map(Pages)
 }
 
 /// A page size as on the kernel's command line: `2M`, `1G`, `65536` (the kernel's memparse).
@@ -145,6 +218,69 @@ mod tests {
         for text in ["", "G", "1T", "-1M", "0"] {
             assert_eq!(memparse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn nodes_and_parameters_of_the_command_line() {
+        let gigantic = PageSize::from_kib(1 << 20);
+        assert_eq!(pools_of("hugepages=0:70,1:71"), [(None, Pages(141))]);
+        assert_eq!(pools_of("hugepages=0:70,x"), []);
+        assert_eq!(pools_of("hugetlb_cma=4G hugepagesz=1G hugepages=4"), [(gigantic, Pages(0))]);
+        assert_eq!(kernel_sysctl_of("a sysctl.vm.nr_hugepages=7 sysctl.vm/nr_hugepages=8 quiet"), Some(Pages(8)));
+        assert_eq!(kernel_sysctl_of("vm.nr_hugepages=7"), None);
+    }
+
+    /// What tools write for the next boot: our own commands, tmpfiles.d, units, and the boot loader.
+    #[test]
+    fn later_writers_and_the_boot_loader() {
+        let tree = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = tree.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let (huge, gigantic) = (PageSize::from_kib(2048).unwrap(), PageSize::from_kib(1 << 20).unwrap());
+        let root = Root::at(tree.path());
+        let pages = |size, default| {
+            NextBoot::read(&root).unwrap().pages(size, default).map(|(pages, file)| format!("{pages} {file}"))
+        };
+        write("proc/cmdline", "quiet hugepages=5\n");
+        write(
+            "boot/grub/grub.cfg",
+            "menuentry x {\n\tlinux /vmlinuz-6.1 ro hugepages=9\n}\n\tlinux /old ro hugepages=9\n",
+        );
+        assert_eq!(pages(huge, true).as_deref(), Some("9 /boot/grub/grub.cfg"));
+        write("boot/loader/entries/a.conf", "linux /vmlinuz\noptions $kernelopts quiet\n");
+        write("boot/grub2/grubenv", "# GRUB Environment Block\nkernelopts=ro sysctl.vm.nr_hugepages=11\n");
+        assert_eq!(pages(huge, true).as_deref(), Some("11 /boot/loader/entries/a.conf"));
+        write("boot/loader/entries/b.conf", "options ro hugepages=12\n");
+        assert_eq!(pages(huge, true).as_deref(), Some("5 /proc/cmdline"), "entries differ");
+        let unit = include_str!("../advise/fix/hugepages.service.in")
+            .replace("@PAGES@", "70")
+            .replace("@POOL@", "/sys/kernel/mm/hugepages/hugepages-2048kB");
+        write("etc/systemd/system/postgresql-hugepages.service", &unit);
+        assert_eq!(pages(huge, true).as_deref(), Some("5 /proc/cmdline"), "it is not enabled");
+        write("etc/systemd/system/sysinit.target.wants/postgresql-hugepages.service", "");
+        assert_eq!(pages(huge, true).as_deref(), Some("70 /etc/systemd/system/postgresql-hugepages.service"));
+        write("etc/sysctl.d/50.conf", "vm.nr_hugepages = 90\n");
+        assert_eq!(pages(huge, true).as_deref(), Some("90 /etc/sysctl.d/50.conf"), "a unit never reduces");
+        write("usr/lib/tmpfiles.d/x.conf", "w /proc/sys/vm/nr_hugepages - - - - 95\n");
+        assert_eq!(pages(huge, true).as_deref(), Some("95 /usr/lib/tmpfiles.d/x.conf"));
+        assert_eq!(pages(gigantic, false), None);
+        write(
+            "etc/tmpfiles.d/x.conf",
+            "# ours\nw /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - - 3\n",
+        );
+        assert_eq!(pages(gigantic, false).as_deref(), Some("3 /etc/tmpfiles.d/x.conf"));
+        assert_eq!(pages(huge, true).as_deref(), Some("90 /etc/sysctl.d/50.conf"), "the file of that name is hidden");
+        let node = |node| {
+            format!("w /sys/devices/system/node/node{node}/hugepages/hugepages-1048576kB/nr_hugepages - - - - 2\n")
+        };
+        write("etc/tmpfiles.d/y.conf", &(node(0) + &node(1)));
+        assert_eq!(pages(gigantic, false).as_deref(), Some("4 /etc/tmpfiles.d/y.conf"));
+        write("etc/systemd/system/own.service", "[Service]\nExecStart=/sbin/own /proc/sys/vm/nr_hugepages\n");
+        write("etc/systemd/system/multi-user.target.wants/own.service", "");
+        assert_eq!(NextBoot::read(&root).unwrap().other_units, ["/etc/systemd/system/own.service"]);
     }
 
     #[test]

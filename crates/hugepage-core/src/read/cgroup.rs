@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::Notes;
 use crate::read::Root;
+use crate::read::memory_cgroup::{self, MemoryLimit};
+use crate::read::mounts::{self, Mount};
 use crate::read::root::if_there;
 use crate::{Bytes, PageSize, ReadError};
 
@@ -26,12 +28,21 @@ pub struct Hierarchy {
     mount_point: String,
     /// The cgroup at the mount point.
     mount_root: String,
+    /// The same of memory cgroups, where those count huge pages.
+    memory: Option<MountedAt>,
     /// Whether levels above `mount_point` may have limits that are not visible.
     hidden_levels: bool,
     /// The process whose cgroup counts, by its name below /proc.
     process: String,
     /// The cgroup of that process, and when it was read; see [`MAX_PATH_AGE`].
     own_path: RefCell<Option<(Instant, String)>>,
+}
+
+/// A mounted hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct MountedAt {
+    root: String,
+    point: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,17 +70,33 @@ pub struct CgroupLimit {
     pub limit: Bytes,
     /// The bytes that all of its processes use.
     pub usage: Bytes,
+    /// Of a limit that is checked when a page is touched: what its processes were promised (`rsvd.current`, Linux 5.7).
+    /// `None` where it is unknown, and of a limit on that.
+    pub promised: Option<Bytes>,
 }
 
 impl CgroupLimit {
-    /// The bytes that are left.
-    pub const fn room(&self) -> Bytes {
+    /// What is left.
+    pub fn room(&self) -> Bytes {
         self.room_without(Bytes(0))
     }
 
-    /// The bytes that are left once `own` of the usage is released.
-    pub const fn room_without(&self, own: Bytes) -> Bytes {
-        self.limit.saturating_sub(self.usage.saturating_sub(own))
+    /// What is left once `own` of the usage is given back. A usage below `own` shows that those pages are charged to
+    /// another cgroup, as after a move of the process, so none of them come back here.
+    pub fn room_without(&self, own: Bytes) -> Bytes {
+        self.limit.saturating_sub(self.usage_without(own))
+    }
+
+    /// What others use of it, besides a server that has `own`.
+    pub fn usage_without(&self, own: Bytes) -> Bytes {
+        if self.usage < own { self.usage } else { self.usage.saturating_sub(own) }
+    }
+
+    /// What all would use of it that share it, once a server that has `own` now has `next` and each has touched all that
+    /// it was promised. `None` where promises are unknown.
+    pub fn promised_with(&self, own: Bytes, next: Bytes) -> Option<Bytes> {
+        let promised = self.promised?;
+        Some(if promised < own { promised } else { promised.saturating_sub(own) }.saturating_add(next))
     }
 }
 
@@ -80,16 +107,13 @@ pub struct CgroupLimits {
     pub fault: Vec<CgroupLimit>,
     /// Checked by mmap(2) and shmget(2): ENOMEM above it.
     pub reservation: Vec<CgroupLimit>,
+    /// The limits of memory cgroups, where those count huge pages; empty where they do not.
+    pub memory: Vec<MemoryLimit>,
     /// Whether there may be limits that are not visible.
     pub hidden_levels: bool,
 }
 
 impl CgroupLimits {
-    /// The lowest fault-time limit.
-    pub fn lowest_fault(&self) -> Option<&CgroupLimit> {
-        self.fault.iter().min_by_key(|limit| limit.limit)
-    }
-
     /// The reservation limit with the least room.
     pub fn tightest_reservation(&self) -> Option<&CgroupLimit> {
         self.tightest_reservation_without(Bytes(0))
@@ -117,35 +141,47 @@ impl Hierarchy {
     pub fn find_of(root: &Root, process: &str) -> Result<Option<Self>, ReadError> {
         let Some(memberships) = if_there(root.read(&format!("/proc/{process}/cgroup")))? else { return Ok(None) };
         let Some((version, path)) = membership(&memberships) else { return Ok(None) };
-        const MOUNTS: &str = "/proc/self/mountinfo";
         let namespaced = if_there(root.read_link("/proc/self/ns/cgroup"))?.is_some_and(|link| link != HOST_NAMESPACE);
-        match root.read(MOUNTS)?.lines().find_map(|line| mount(line, version)) {
-            Some((mount_root, mount_point)) => {
-                let hidden_levels = namespaced || mount_root != "/";
-                let (process, own_path) = (process.to_owned(), RefCell::default());
-                Ok(Some(Self { version, mount_point, mount_root, hidden_levels, process, own_path }))
-            }
-            // The top of the host's hierarchy has no limits, so nothing is missed.
+        let text = root.read(mounts::PATH)?;
+        let memory = mounts::parse(&text).find(|mount| memory_cgroup::counts_huge_pages(mount, &memberships));
+        match mounts::parse(&text).find(|mount| version.is_at(mount)) {
+            Some(Mount { root: mount_root, point: mount_point, .. }) => Ok(Some(Self {
+                hidden_levels: namespaced || mount_root != "/",
+                memory: memory.map(|mount| MountedAt { root: mount.root, point: mount.point }),
+                version,
+                mount_point,
+                mount_root,
+                process: process.to_owned(),
+                own_path: RefCell::default(),
+            })),
+            // At the top of the host's hierarchy there are no limits, so nothing is missed.
             None if path == "/" && !namespaced => Ok(None),
-            None => Err(root.content(MOUNTS, "no cgroup file system with the hugetlb controller is mounted")),
+            None => Err(root.content(mounts::PATH, "no cgroup file system with the hugetlb controller is mounted")),
         }
+    }
+
+    /// The process of [`Hierarchy::find_of`].
+    pub fn process(&self) -> &str {
+        &self.process
     }
 
     /// The limits on `page_size` that apply now to the process of [`Hierarchy::find_of`]. What cannot be read is a note,
     /// and counts as hidden levels.
     pub fn limits(&self, root: &Root, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
-        self.limits_on(root, self.own_path(root), page_size, notes)
+        let memory = self.memory_path(root, &format!("/proc/{}/cgroup", self.process));
+        self.limits_on(root, (self.own_path(root), memory), page_size, notes)
     }
 
     /// The same for another process, `pid`.
     pub fn limits_of(&self, root: &Root, pid: i32, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
-        self.limits_on(root, self.path_of(root, &format!("/proc/{pid}/cgroup")), page_size, notes)
+        let file = format!("/proc/{pid}/cgroup");
+        self.limits_on(root, (self.path_of(root, &file), self.memory_path(root, &file)), page_size, notes)
     }
 
     fn limits_on(
         &self,
         root: &Root,
-        path: Result<String, ReadError>,
+        (path, memory): (Result<String, ReadError>, Result<Option<String>, ReadError>),
         page_size: PageSize,
         notes: &mut Notes,
     ) -> CgroupLimits {
@@ -153,18 +189,35 @@ impl Hierarchy {
         let Some(path) = notes.keep(path) else {
             return CgroupLimits { hidden_levels: true, ..limits };
         };
-        let mut level = path.as_str();
-        loop {
-            // The host's topmost cgroup has no limits.
-            if !level.is_empty() || self.hidden_levels {
-                let result = self.read_level(root, level, page_size, &mut limits);
-                limits.hidden_levels |= notes.keep(result).is_none();
-            }
-            if level.is_empty() {
-                return limits;
-            }
-            level = level.rsplit_once('/').map_or("", |(parent, _)| parent);
+        // The host's topmost cgroup has no limits.
+        let has_limits = |level: &&str| !level.is_empty() || self.hidden_levels;
+        for level in levels(&path).filter(has_limits) {
+            let result = self.read_level(root, level, page_size, &mut limits);
+            limits.hidden_levels |= notes.keep(result).is_none();
         }
+        match (notes.keep(memory), &self.memory) {
+            (Some(Some(path)), Some(mounted)) => {
+                for level in levels(&path).filter(has_limits) {
+                    let directory = format!("{}/{level}", mounted.point);
+                    let result = memory_cgroup::read_level(root, directory.trim_end_matches('/'), &mut limits.memory);
+                    limits.hidden_levels |= notes.keep(result).is_none();
+                }
+            }
+            (None, _) => limits.hidden_levels = true,
+            _ => {}
+        }
+        limits
+    }
+
+    /// The memory cgroup that `file`, the cgroup file of a process, names, as a path below its mount point; `None` where
+    /// memory cgroups do not count huge pages.
+    fn memory_path(&self, root: &Root, file: &str) -> Result<Option<String>, ReadError> {
+        let Some(mounted) = &self.memory else { return Ok(None) };
+        let path = root.read_short(file, |text| {
+            let path = text.lines().find_map(|line| line.strip_prefix("0::"));
+            path.unwrap_or("/").to_owned()
+        })?;
+        below(&mounted.root, &path).map(Some).ok_or_else(|| outside(root, file, &path))
     }
 
     /// The cgroup of that process as a path below the mount point, without a slash at either end.
@@ -182,24 +235,14 @@ impl Hierarchy {
     /// The cgroup that `file`, the cgroup file of a process, names, as a path below the mount point.
     fn path_of(&self, root: &Root, file: &str) -> Result<String, ReadError> {
         let path = root.read_short(file, |text| membership(text).map_or("/", |(_, path)| path).to_owned())?;
-        let below = match self.mount_root.as_str() {
-            "/" => Some(path.as_str()),
-            // A container that shares the host's cgroup namespace sees the host's path, and its own part mounted;
-            // another one sees "/". A mount from outside a cgroup namespace has a root like "/..", so where its part
-            // begins is unknown.
-            mount_root if path == "/" && !mount_root.starts_with("/..") => Some(""),
-            mount_root => path.strip_prefix(mount_root).filter(|below| below.is_empty() || below.starts_with('/')),
-        };
-        match below {
-            Some(below) if !below.split('/').any(|part| part == "..") => Ok(below.trim_matches('/').to_owned()),
-            _ => Err(root.content(file, format!("its cgroup {path} is outside what is mounted"))),
-        }
+        below(&self.mount_root, &path).ok_or_else(|| outside(root, file, &path))
     }
 
     fn read_level(&self, root: &Root, level: &str, size: PageSize, limits: &mut CgroupLimits) -> Result<(), ReadError> {
         let level = if level.is_empty() { String::new() } else { format!("/{level}") };
         let prefix = format!("{}{level}/hugetlb.{}", self.mount_point, size.cgroup_name());
         let [fault, reservation] = self.version.files();
+        let ([fault_limit, _], [_, promised_file]) = (fault, reservation);
         for ([limit_file, usage_file], into) in [(fault, &mut limits.fault), (reservation, &mut limits.reservation)] {
             let path = format!("{prefix}.{limit_file}");
             let Some(text) = if_there(root.read(&path))? else { continue };
@@ -208,7 +251,11 @@ impl Hierarchy {
                 number => match number.parse() {
                     Ok(limit) if limit < MIN_UNLIMITED => {
                         let usage = Bytes(root.read_number(&format!("{prefix}.{usage_file}"))?);
-                        into.push(CgroupLimit { path, limit: Bytes(limit), usage });
+                        let promised = match limit_file == fault_limit {
+                            true => if_there(root.read_number(&format!("{prefix}.{promised_file}")))?.map(Bytes),
+                            false => None,
+                        };
+                        into.push(CgroupLimit { path, limit: Bytes(limit), usage, promised });
                     }
                     Ok(_) => {}
                     Err(_) => return Err(root.content(&path, format!("\"{number}\" is not a limit"))),
@@ -217,6 +264,31 @@ impl Hierarchy {
         }
         Ok(())
     }
+}
+
+/// The part of `path`, as /proc/PID/cgroup has it, below a mount point where `mount_root` stands, without a slash at
+/// either end; `None` if it is outside.
+fn below(mount_root: &str, path: &str) -> Option<String> {
+    let below = match mount_root {
+        "/" => path,
+        // A container that shares the host's cgroup namespace sees the host's path, and its own part mounted; one that
+        // does not sees "/".
+        // A mount from outside a cgroup namespace has a root like "/..", which leaves open where its part begins.
+        mount_root if path == "/" && !mount_root.starts_with("/..") => "",
+        mount_root => path.strip_prefix(mount_root).filter(|below| below.is_empty() || below.starts_with('/'))?,
+    };
+    (!below.split('/').any(|part| part == "..")).then(|| below.trim_matches('/').to_owned())
+}
+
+fn outside(root: &Root, file: &str, path: &str) -> ReadError {
+    root.content(file, format!("its cgroup {path} is outside what is mounted"))
+}
+
+/// `a/b`, `a` and the topmost, which is empty.
+fn levels(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(path), |level| {
+        (!level.is_empty()).then(|| level.rsplit_once('/').map_or("", |(parent, _)| parent))
+    })
 }
 
 /// The cgroup of hugetlb in /proc/self/cgroup: v1's where v1 has the controller, else v2's.
@@ -235,27 +307,14 @@ fn membership(text: &str) -> Option<(Version, &str)> {
     v2
 }
 
-/// The mounted cgroup and its place from one line of /proc/self/mountinfo (proc(5)), if it is the wanted hierarchy.
-fn mount(line: &str, version: Version) -> Option<(String, String)> {
-    let (own, file_system) = line.split_once(" - ")?;
-    let mut file_system = file_system.split(' ');
-    let wanted = match (file_system.next()?, version) {
-        ("cgroup2", Version::V2) => true,
-        ("cgroup", Version::V1) => file_system.nth(1)?.split(',').any(|option| option == "hugetlb"),
-        _ => false,
-    };
-    let mut own = own.split(' ').skip(3);
-    let (mount_root, mount_point) = (own.next()?, own.next()?);
-    wanted.then(|| (unescape(mount_root), unescape(mount_point)))
-}
-
-/// Undoes the octal escapes that mountinfo uses for space, tab, newline and backslash.
-fn unescape(text: &str) -> String {
-    let mut plain = text.to_owned();
-    for (escape, character) in [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")] {
-        plain = plain.replace(escape, character);
+impl Version {
+    /// Whether `mount` is the hierarchy that has the controller.
+    fn is_at(self, mount: &Mount) -> bool {
+        match self {
+            Self::V1 => mount.kind == "cgroup" && mount.has("hugetlb"),
+            Self::V2 => mount.kind == "cgroup2",
+        }
     }
-    plain
 }
 
 #[cfg(test)]
@@ -273,10 +332,9 @@ mod tests {
     #[test]
     fn mounts_of_both_versions() {
         let v1 = "35 28 0:31 /docker/abc /sys/fs/cgroup/hugetlb ro,nosuid master:15 - cgroup cgroup rw,hugetlb";
-        let v2 = "29 23 0:26 / /sys/fs/cgroup/a\\040b rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate";
-        assert_eq!(mount(v1, Version::V1), Some(("/docker/abc".into(), "/sys/fs/cgroup/hugetlb".into())));
-        assert_eq!(mount(v1, Version::V2), None);
-        assert_eq!(mount(v2, Version::V2), Some(("/".into(), "/sys/fs/cgroup/a b".into())));
-        assert_eq!(mount("garbage", Version::V2), None);
+        let v2 = "29 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate";
+        let [v1, v2] = [v1, v2].map(|line| Mount::parse(line).unwrap());
+        assert!(Version::V1.is_at(&v1) && !Version::V1.is_at(&v2));
+        assert!(Version::V2.is_at(&v2) && !Version::V2.is_at(&v1));
     }
 }

@@ -17,7 +17,7 @@ use crate::ReadError;
 use crate::read::access_log::AccessKind;
 use crate::read::beneath::BeneathFile;
 use crate::read::credentials::{self, Credentials};
-use crate::read::reader::{Reader, User};
+use crate::read::reader::{Reader, ServerUser};
 use crate::read::{Root, accounts, namespace};
 
 /// The most that is read of each kind of file, in bytes.
@@ -64,7 +64,7 @@ impl InstanceFiles {
         let user = || {
             let found = Credentials::read(root, pid).ok().flatten();
             let inside = container.as_ref().and_then(|_| credentials::mapped(root, pid, 0));
-            User {
+            ServerUser {
                 uid: found.as_ref().map(Credentials::lends),
                 groups: found.map(|found| found.groups).unwrap_or_default(),
                 roots: [Some(0), inside].into_iter().flatten().collect(),
@@ -100,7 +100,7 @@ impl InstanceFiles {
         Self { root: root.clone(), reader: if root.is_tree() { Reader::Tree } else { Reader::This } }
     }
 
-    fn with(root: &Root, user: impl FnOnce() -> User) -> Self {
+    fn with(root: &Root, user: impl FnOnce() -> ServerUser) -> Self {
         if root.is_tree() {
             return Self::own(root);
         }
@@ -298,9 +298,9 @@ impl InstanceFiles {
 }
 
 /// A user with the groups that it has on this host.
-fn known_user(root: &Root, uid: Option<u32>) -> User {
+fn known_user(root: &Root, uid: Option<u32>) -> ServerUser {
     let groups = uid.and_then(|uid| accounts::groups(&root.unrecorded(), uid).ok());
-    User { uid, groups: groups.unwrap_or_default(), roots: vec![0] }
+    ServerUser { uid, groups: groups.unwrap_or_default(), roots: vec![0] }
 }
 
 /// The null device (null(4)).

@@ -1,6 +1,7 @@
 //! /proc/meminfo: the host's memory, its page tables, and the default huge page size (proc(5)).
 
 use crate::read::Root;
+use crate::read::mounts;
 use crate::{Bytes, PageSize, Pages, ReadError};
 
 /// The lines of /proc/meminfo that are used; `None` where this kernel has no such line.
@@ -38,15 +39,26 @@ pub struct Meminfo {
     pub huge_pages_rsvd: Option<Pages>,
     /// `HugePages_Surp` (since 2.6.24) of the default size alone.
     pub huge_pages_surp: Option<Pages>,
+    /// Whether lxcfs shows the file instead of the kernel: its numbers are of the container, or of the host, by line.
+    pub is_of_lxcfs: bool,
 }
+
+/// The note on [`Meminfo::is_of_lxcfs`].
+pub const LXCFS: &str = "lxcfs is mounted on /proc/meminfo: the memory and the page tables of the host are unknown";
+const PATH: &str = "/proc/meminfo";
 
 impl Meminfo {
     /// Reads /proc/meminfo; an error without `MemTotal`, because then it is another file.
     pub fn read(root: &Root) -> Result<Self, ReadError> {
-        const PATH: &str = "/proc/meminfo";
-        let meminfo = root.read_short(PATH, Self::parse)?;
+        let mut meminfo = root.read_short(PATH, Self::parse)?;
         if meminfo.mem_total.is_none() {
             return Err(root.content(PATH, "it has no line MemTotal"));
+        }
+        if is_of_lxcfs(root) {
+            // MemTotal and what it has of memory is the container's limit, PageTables the host's (proc_fuse.c of lxcfs).
+            (meminfo.mem_total, meminfo.mem_free, meminfo.mem_available, meminfo.page_tables) =
+                (None, None, None, None);
+            meminfo.is_of_lxcfs = true;
         }
         Ok(meminfo)
     }
@@ -81,6 +93,17 @@ impl Meminfo {
         }
         meminfo
     }
+}
+
+fn is_of_lxcfs(root: &Root) -> bool {
+    // linux/magic.h
+    const FUSE_SUPER_MAGIC: u64 = 0x6573_5546;
+    if root.is_live() {
+        // mountinfo would cost more than all of this file.
+        return rustix::fs::statfs(PATH).is_ok_and(|found| u64::try_from(found.f_type) == Ok(FUSE_SUPER_MAGIC));
+    }
+    let text = root.read(mounts::PATH).unwrap_or_default();
+    mounts::parse(&text).rfind(|mount| mount.point == PATH).is_some_and(|mount| mount.kind == "fuse.lxcfs")
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ pub mod accounts;
 mod auxv;
 mod beneath;
 pub mod boot;
+mod boot_loader;
+pub mod boot_writers;
 pub mod buddyinfo;
 pub mod cgroup;
 pub mod credentials;
@@ -16,6 +18,9 @@ pub mod instance_files;
 pub mod kernel_release;
 pub mod maps;
 pub mod meminfo;
+pub mod memory_cgroup;
+pub mod memory_policy;
+pub mod mounts;
 pub mod namespace;
 #[cfg(feature = "oracle")]
 pub mod oracle;

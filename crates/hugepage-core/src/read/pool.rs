@@ -55,6 +55,8 @@ pub struct NodePool {
     pub node: u32,
     /// The counters; `resv` and `overcommit` are `None`.
     pub pool: Pool,
+    /// `MemTotal` of the node; `None` if it was not asked for, or could not be read.
+    pub memory: Option<Bytes>,
 }
 
 /// The huge page sizes of this kernel and CPU, ascending; empty where the kernel has no huge pages.
@@ -91,16 +93,36 @@ pub fn memory(root: &Root) -> Result<Bytes, ReadError> {
     sizes(root)?.into_iter().try_fold(Bytes(0), |sum, size| Ok(sum.saturating_add(size.times(pool(root, size)?.nr))))
 }
 
-/// The shares of all NUMA nodes in the pool of one size; empty on a kernel without nodes.
-pub fn node_pools(root: &Root, page_size: PageSize) -> Result<Vec<NodePool>, ReadError> {
+/// The NUMA nodes, ascending; empty on a kernel without them.
+pub fn nodes(root: &Root) -> Result<Vec<u32>, ReadError> {
     let names = if_there(root.list(NODES))?.unwrap_or_default();
     let mut nodes: Vec<u32> = names.iter().filter_map(|name| name.strip_prefix("node")?.parse().ok()).collect();
     nodes.sort_unstable();
+    Ok(nodes)
+}
+
+/// The memory of one node (`Node 0 MemTotal:` of its meminfo); `Ok(None)` if it has no such file.
+pub fn node_memory(root: &Root, node: u32) -> Result<Option<Bytes>, ReadError> {
+    let take = |text: &str| {
+        let value = text.lines().find_map(|line| line.split_once("MemTotal:"))?.1;
+        value.split_ascii_whitespace().next()?.parse().ok().map(Bytes::from_kib)
+    };
+    Ok(if_there(root.read_short(&format!("{NODES}/node{node}/meminfo"), take))?.flatten())
+}
+
+/// The file of a node's pool that sets it.
+pub fn node_file(node: u32, page_size: PageSize) -> String {
+    format!("{NODES}/node{node}/hugepages/{}/nr_hugepages", page_size.sysfs_name())
+}
+
+/// The shares of all NUMA nodes in the pool of one size; empty on a kernel without nodes.
+pub fn node_pools(root: &Root, page_size: PageSize) -> Result<Vec<NodePool>, ReadError> {
+    let nodes = nodes(root)?;
     let mut pools = Vec::with_capacity(nodes.len());
     for node in nodes {
         let directory = format!("{NODES}/node{node}/hugepages");
         if let Some(pool) = if_there(read(root, &directory, page_size))? {
-            pools.push(NodePool { node, pool });
+            pools.push(NodePool { node, pool, memory: None });
         }
     }
     Ok(pools)

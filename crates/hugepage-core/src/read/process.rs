@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use crate::read::Root;
+use crate::read::mounts::{self, Mount};
 use crate::{Bytes, ReadError};
 
 /// The unit of times in /proc (`USER_HZ`), independent of the kernel's own clock.
@@ -76,6 +77,19 @@ pub fn pids(root: &Root) -> Result<Vec<i32>, ReadError> {
     let mut pids: Vec<i32> = root.list("/proc")?.iter().filter_map(|name| name.parse().ok()).collect();
     pids.sort_unstable();
     Ok(pids)
+}
+
+/// Whether /proc hides the processes of other users from this one: its option `hidepid`, and not even the first process,
+/// which always exists, can be seen (proc(5)).
+pub fn hides_others(root: &Root) -> bool {
+    let is_set = |mount: &Mount| {
+        let hides =
+            |option: &String| option.strip_prefix("hidepid=").is_some_and(|value| !matches!(value, "0" | "off"));
+        mount.point == "/proc" && mount.kind == "proc" && mount.options.iter().any(hides)
+    };
+    let text = root.read(mounts::PATH).unwrap_or_default();
+    mounts::parse(&text).rfind(|mount| mount.point == "/proc").is_some_and(|mount| is_set(&mount))
+        && root.read("/proc/1/status").is_err()
 }
 
 /// The target of a link of `pid`, such as `exe` or `cwd`; `Ok(None)` if the process does not exist or is ending.

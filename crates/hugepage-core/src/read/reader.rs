@@ -13,12 +13,12 @@ pub(super) enum Reader {
     /// Those of a tree's owner, which [`Root`] holds it to.
     Tree,
     /// Those of the server's user, which this program has to hold itself to.
-    User(User),
+    User(ServerUser),
 }
 
 /// The server's user, as far as it may lend this program its eyes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct User {
+pub(super) struct ServerUser {
     /// `None`: unknown, so nothing counts as its own.
     pub uid: Option<u32>,
     /// All groups of the process.
@@ -27,7 +27,7 @@ pub(super) struct User {
     pub roots: Vec<u32>,
 }
 
-impl User {
+impl ServerUser {
     /// Why the file is not read for this user; `None` if it is.
     pub fn refusal(&self, found: &BeneathFile) -> Option<String> {
         let owner = found.metadata.uid();

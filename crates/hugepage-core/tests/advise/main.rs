@@ -133,6 +133,7 @@ impl Host {
             limits: Some(self.limits.clone()),
             pending: Pending::Unchanged,
             reserve_percent: 20,
+            nodes: None,
             lock_limit: None,
             others_lack: self.sees_others.then_some(Pages(0)),
             cause_at_start: None,

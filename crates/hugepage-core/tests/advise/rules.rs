@@ -161,6 +161,7 @@ fn limits_of_cgroups() {
         path: "/sys/fs/cgroup/a/x".to_owned(),
         limit: Bytes(megabytes * MIB),
         usage: Bytes(0),
+        promised: None,
     };
     let fault = CgroupLimits { fault: vec![limit(1024)], ..CgroupLimits::default() };
     let host = Host { pool: [534, 534, 534, 0, 9], at_boot: Some(534), ..Host::default() };

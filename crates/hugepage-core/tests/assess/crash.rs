@@ -17,6 +17,7 @@ fn with_on_disk(server: Server, megabytes: u64) -> Status {
         huge_page_size: facts.huge_page_size,
         pool: facts.pool.clone(),
         limits: facts.limits.clone(),
+        nodes: None,
         lock_limit: None,
     };
     Status::of(Facts { pending: Pending::Changed(demand, ground), ..facts })

@@ -28,11 +28,17 @@ fn ground(counters: [u64; 5], limits: CgroupLimits) -> PoolState {
         surplus: Some(Pages(surplus)),
         overcommit: Some(Pages(overcommit)),
     };
-    PoolState { huge_page_size: Some(page()), pool: PoolFact::Known(pool), limits: Some(limits), lock_limit: None }
+    PoolState {
+        huge_page_size: Some(page()),
+        pool: PoolFact::Known(pool),
+        limits: Some(limits),
+        nodes: None,
+        lock_limit: None,
+    }
 }
 
 fn limit(megabytes: u64, usage: u64) -> CgroupLimit {
-    CgroupLimit { path: "/limit".to_owned(), limit: Bytes(megabytes * MIB), usage: Bytes(usage * MIB) }
+    CgroupLimit { path: "/limit".to_owned(), limit: Bytes(megabytes * MIB), usage: Bytes(usage * MIB), promised: None }
 }
 
 #[test]

@@ -4,8 +4,10 @@ mod capacity;
 mod cause;
 mod crash;
 mod forecast;
+mod limits;
 mod log;
 mod metrics;
+mod nodes;
 #[cfg(feature = "oracle")]
 mod oracle;
 mod outlook;
@@ -15,7 +17,9 @@ mod verdict;
 mod words;
 
 use hugepage_core::assess::Status;
-use hugepage_core::model::{Asked, Facts, HugePages, KeptPages, Landing, Pending, PoolFact, Product, Segment};
+use hugepage_core::model::{
+    Asked, Facts, HugePages, KeptPages, Landing, NodePools, Pending, PoolFact, Product, Segment,
+};
 use hugepage_core::read::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::meminfo::Meminfo;
@@ -39,6 +43,7 @@ struct Server {
     page_tables: u64,
     hugetlb: Option<u64>,
     limits: Option<CgroupLimits>,
+    nodes: Option<NodePools>,
     reserve_percent: u32,
     available: Option<u64>,
     shmem: u64,
@@ -58,6 +63,7 @@ impl Default for Server {
             page_tables: 64 * MIB,
             hugetlb: None,
             limits: Some(CgroupLimits::default()),
+            nodes: None,
             reserve_percent: 20,
             available: None,
             shmem: 0,
@@ -107,6 +113,7 @@ impl Server {
                 ..Meminfo::default()
             }),
             limits: self.limits,
+            nodes: self.nodes,
             pending: Pending::Unchanged,
             reserve_percent: self.reserve_percent,
             lock_limit: None,
@@ -143,7 +150,12 @@ fn known(pool: Pool) -> PoolFact {
 }
 
 fn limit(limit: u64, usage: u64) -> CgroupLimit {
-    CgroupLimit { path: format!("/sys/fs/cgroup/limit_{limit}"), limit: Bytes(limit), usage: Bytes(usage) }
+    CgroupLimit {
+        path: format!("/sys/fs/cgroup/limit_{limit}"),
+        limit: Bytes(limit),
+        usage: Bytes(usage),
+        promised: None,
+    }
 }
 
 /// Limits checked by mmap(2), all levels seen.

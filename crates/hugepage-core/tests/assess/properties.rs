@@ -1,9 +1,11 @@
 //! What must hold whatever the kernel says.
 
 use hugepage_core::assess::{Finding, Outlook, Severity, Status};
-use hugepage_core::model::{HugePages, Landing, PoolFact};
+use hugepage_core::model::{HugePages, Landing, NodePools, PoolFact};
 use hugepage_core::read::cgroup::{CgroupLimit, CgroupLimits};
-use hugepage_core::read::pool::Pool;
+use hugepage_core::read::memory_cgroup::{MemoryLimit, MemoryLimitKind};
+use hugepage_core::read::memory_policy::MemoryPolicy;
+use hugepage_core::read::pool::{NodePool, Pool};
 use hugepage_core::{Bytes, PageSize, Pages, advise};
 use proptest::prelude::*;
 
@@ -34,14 +36,65 @@ fn pools() -> impl Strategy<Value = Pool> {
 
 fn limits() -> impl Strategy<Value = Vec<CgroupLimit>> {
     let bytes = || prop_oneof![0..4 * GIB, any::<u64>()];
-    prop::collection::vec((bytes(), bytes()).prop_map(|(bytes, usage)| limit(bytes, usage)), 0..4)
+    let promised = prop::option::of(bytes().prop_map(Bytes));
+    let level = (bytes(), bytes(), promised)
+        .prop_map(|(bytes, usage, promised)| CgroupLimit { promised, ..limit(bytes, usage) });
+    prop::collection::vec(level, 0..4)
+}
+
+fn memory_limits() -> impl Strategy<Value = Vec<MemoryLimit>> {
+    let bytes = || prop_oneof![0..4 * GIB, any::<u64>()].prop_map(Bytes);
+    let kind = prop::sample::select(vec![MemoryLimitKind::Max, MemoryLimitKind::High]);
+    let level = (kind, bytes(), prop::option::of(bytes())).prop_map(|(kind, limit, private)| MemoryLimit {
+        path: format!("/sys/fs/cgroup/{kind:?}_{}", limit.0),
+        kind,
+        limit,
+        current: Bytes(0),
+        private,
+    });
+    prop::collection::vec(level, 0..3)
+}
+
+/// Two nodes with a pool's pages: hundredths of all and of the free ones on the first, which of them may be used, and
+/// their memory.
+type Split = ((u64, u64), (Option<Vec<u32>>, MemoryPolicy), Option<u64>);
+
+fn splits() -> impl Strategy<Value = Option<Split>> {
+    let allowed = prop::option::weighted(0.9, prop::sample::select(vec![vec![0], vec![1], vec![0, 1]]));
+    let policy = prop::sample::select(vec![MemoryPolicy::Any, MemoryPolicy::Bind(vec![0]), MemoryPolicy::Unknown]);
+    prop::option::of(((0..=100u64, 0..=100u64), (allowed, policy), prop::option::of(GIB..128 * GIB)))
+}
+
+fn split(whole: &Pool, ((all, free), (allowed, policy), memory): Split) -> NodePools {
+    let part = |pages: Pages, percent: u64| Pages((u128::from(pages.0) * u128::from(percent) / 100) as u64);
+    let touched = whole.nr.saturating_sub(whole.free);
+    let (used, unused) = (part(touched, all), part(whole.free, free));
+    let (first, all_surplus) = (used.saturating_add(unused), whole.surplus.unwrap_or_default());
+    let surplus = part(all_surplus, all).min(first).max(all_surplus.saturating_sub(whole.nr.saturating_sub(first)));
+    let share = |node, touched: Pages, free: Pages, surplus| NodePool {
+        node,
+        pool: Pool {
+            nr: touched.saturating_add(free),
+            free,
+            resv: None,
+            overcommit: None,
+            surplus: whole.surplus.map(|_| surplus),
+            page_size: whole.page_size,
+        },
+        memory: memory.map(Bytes),
+    };
+    let pools = vec![
+        share(0, used, unused, surplus),
+        share(1, touched.saturating_sub(used), whole.free.saturating_sub(unused), all_surplus.saturating_sub(surplus)),
+    ];
+    NodePools { pools, allowed, policy }
 }
 
 fn servers() -> impl Strategy<Value = Server> {
     use Landing::{Base, Hugetlb, PartialThp, Thp, Unknown};
     let landing = prop::option::weighted(0.9, prop::sample::select(vec![Hugetlb, Base, Thp, PartialThp, Unknown]));
     let asked = (prop::sample::select(vec![HugePages::Off, HugePages::On, HugePages::Try]), prop::bool::weighted(0.1));
-    let levels = prop::option::weighted(0.9, (limits(), limits(), any::<bool>()));
+    let levels = prop::option::weighted(0.9, (limits(), limits(), memory_limits(), any::<bool>()));
     let memory = prop_oneof![4 => MIB..256 * GIB, 1 => any::<u64>()];
     let host = (memory, any::<u64>(), prop::option::of(any::<u64>()), 0..=200u32);
     let pool = prop_oneof![
@@ -49,18 +102,24 @@ fn servers() -> impl Strategy<Value = Server> {
         1 => prop::collection::vec(sizes_of_huge_pages(), 0..3).prop_map(PoolFact::Unsupported),
         1 => Just(PoolFact::Unknown),
     ];
-    (asked, landing, 1..64 * GIB, (pool, sizes_of_huge_pages()), levels, host).prop_map(
+    (asked, landing, 1..64 * GIB, (pool, sizes_of_huge_pages(), splits()), levels, host).prop_map(
         |(
             (huge_pages, sysv),
             landing,
             size,
-            (pool, other),
+            (pool, other, shares),
             levels,
             (memory, page_tables, hugetlb, reserve_percent),
         )| {
             let page_size = pool.known().map_or(other, |pool| pool.page_size);
-            let limits =
-                levels.map(|(fault, reservation, hidden_levels)| CgroupLimits { fault, reservation, hidden_levels });
+            let limits = levels.map(|(fault, reservation, memory, hidden_levels)| CgroupLimits {
+                fault,
+                reservation,
+                hidden_levels,
+                memory,
+            });
+            let is_whole = |pool: &&Pool| pool.free <= pool.nr && pool.surplus <= Some(pool.nr);
+            let nodes = pool.known().filter(is_whole).zip(shares).map(|(pool, shares)| split(pool, shares));
             // The server that asks for none has none.
             let none = huge_pages == HugePages::Off && landing == Some(Hugetlb);
             Server {
@@ -74,6 +133,7 @@ fn servers() -> impl Strategy<Value = Server> {
                 page_tables,
                 hugetlb,
                 limits,
+                nodes,
                 reserve_percent,
                 ..Server::default()
             }

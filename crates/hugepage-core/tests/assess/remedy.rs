@@ -29,7 +29,7 @@ fn every_obstacle_in_order() {
     let closed = CgroupLimits {
         fault: vec![limit(MIB, 0)],
         reservation: vec![limit(0, 0), limit(GIB / 2, GIB / 4)],
-        hidden_levels: false,
+        ..CgroupLimits::default()
     };
     for (what, server, expected) in [
         (
@@ -137,6 +137,9 @@ fn of_the_configuration_on_disk() {
 
 /// The number of pages that a sentence or command sets.
 fn pages_set(text: &str) -> Option<u64> {
+    if text.contains("/sys/devices/system/node/") {
+        return None;
+    }
     let (_, rest) = text.split_once("nr_hugepages=").or_else(|| text.split_once("echo "))?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
@@ -158,10 +161,29 @@ pub fn check(facts: Facts) {
     if let Some(remedy) = Remedy::of(&status) {
         let after = Status::of(remedy.apply(&status.facts));
         assert!(gravity(&after) < gravity(&status), "{remedy:?} {after:?}");
+        check_nodes(&status, &remedy);
         let all_seen = status.facts.limits.as_ref().is_some_and(|limits| !limits.hidden_levels);
         if status.facts.landing() == Landing::Base && all_seen && remedy.steps.contains(&Step::Restart) {
             assert_eq!(after.facts.landing(), Landing::Hugetlb, "{remedy:?} {after:?}");
         }
+    }
+}
+
+/// The same for the pool of a node.
+fn check_nodes(status: &Status, remedy: &Remedy) {
+    for step in &remedy.steps {
+        let Step::SetNodePool { node, pages, .. } = step else { continue };
+        let nodes = status.facts.nodes.as_ref().unwrap();
+        let share = nodes.usable().into_iter().find(|share| share.node == *node).expect("a node that it may use");
+        let touched = share.pool.nr.saturating_sub(share.pool.free);
+        assert!(*pages >= touched.max(share.pool.persistent()), "{remedy:?} {status:?}");
+        let more = pages.saturating_sub(share.pool.persistent());
+        let all = status.facts.pool.known().unwrap().persistent().saturating_add(more);
+        assert!(all <= status.capacity.unwrap().most, "{remedy:?} {status:?}");
+        assert!(
+            share.memory.is_none_or(|memory| share.pool.page_size.times(*pages) <= memory),
+            "{remedy:?} {status:?}"
+        );
     }
 }
 

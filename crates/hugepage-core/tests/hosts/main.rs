@@ -3,6 +3,8 @@
 mod readers;
 mod servers;
 mod surveys;
+#[cfg(feature = "oracle")]
+mod unknown;
 
 use hugepage_core::read::maps::{self, Mapping};
 use hugepage_core::read::{Root, own_mapping};

@@ -124,6 +124,7 @@ fn fill(template: &str, context: &AdviceContext, size: PageSize, needed: Pages, 
         ("@MAX_CONNECTIONS@", context.server.max_connections.to_string()),
         ("@RESOURCE_SIZE@", format!("{}i", size.kernel_parameter())),
         ("@RESOURCE_LIMIT@", quantity(size.times(needed))),
+        ("@MEMORY_LIMIT@", quantity(size.times(needed).saturating_add(Bytes(1 << 30)))),
         ("@MAJOR@", context.server.major.to_string()),
         ("@DYNAMIC_LIMIT@", quantity(Bytes(context.server.parallel_memory.0.div_ceil(1 << 20).max(64) << 20))),
     ];

@@ -41,6 +41,9 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
     let Some(worst) = worst else {
         let text = match survey.meminfo {
             Some(_) if others > 0 => "No PostgreSQL and no Oracle instance of a service account runs here.",
+            Some(_) if survey.processes_are_hidden => {
+                "Whether PostgreSQL or Oracle runs here could not be determined: hidepid hides the processes of other users."
+            }
             Some(_) => "No PostgreSQL and no Oracle instance runs here.",
             None => "/proc of this host could not be read.",
         };

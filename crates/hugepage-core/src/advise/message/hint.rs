@@ -5,29 +5,48 @@ use crate::advise::command;
 use crate::advise::message::status_text::{StatusText, is_of_pool};
 use crate::advise::remedy::Remedy;
 use crate::assess::{Outlook, io_uring};
-use crate::model::{Cause, HugePages, PoolFact};
+use crate::model::{Cause, HugePages, NodePools, Pending, PoolFact};
 
 impl StatusText<'_> {
     /// How to get huge pages or keep them: a remedy that is proved to help, else what else can be done.
     pub(in crate::advise) fn instruction(&self) -> Option<String> {
         match Remedy::of(self.0) {
             Some(remedy) => Some(remedy.sentence(self.0)),
-            None if self.0.of_pending => Some(self.of_pending().to_owned()),
+            None if self.0.of_pending => Some(self.of_pending()),
             None => self.without_remedy(),
         }
     }
 
-    fn of_pending(&self) -> &'static str {
+    fn of_pending(&self) -> String {
+        let nodes = match &self.0.facts.pending {
+            Pending::Changed(_, ground) => ground.nodes.as_ref(),
+            _ => None,
+        };
         match self.0.forecast.cause {
+            Some(cause) if is_of_nodes(cause, nodes) => self.other_nodes(),
             Some(cause) if is_of_pool(cause) && self.0.outlook != Outlook::Unknown => {
                 "See hugepage_recommendations for the largest value that fits: this host cannot hold so many huge pages."
+                    .to_owned()
             }
-            _ => "Call hugepage_preflight() for the details.",
+            _ => "Call hugepage_preflight() for the details.".to_owned(),
         }
+    }
+
+    fn other_nodes(&self) -> String {
+        let terms = self.terms();
+        format!(
+            "Let the {} use more NUMA nodes (cpuset.mems, numactl) and restart it, or reduce {} what these nodes hold.",
+            terms.server, terms.reduce
+        )
     }
 
     fn without_remedy(&self) -> Option<String> {
         let off = self.terms().setting(HugePages::Off);
+        // In huge pages, what a restart would lack is the cause.
+        let cause = self.0.cause.or_else(|| self.0.forecast.cause.filter(|_| self.0.outlook != Outlook::Hugetlb))?;
+        if is_of_nodes(cause, self.0.facts.nodes.as_ref()) {
+            return Some(self.other_nodes());
+        }
         match (self.0.cause?, &self.0.facts.pool) {
             (Cause::PageSizeUnsupported, PoolFact::Unsupported(sizes)) if sizes.is_empty() => {
                 Some(format!("Set {off}, or boot a kernel that has huge pages."))
@@ -44,7 +63,8 @@ impl StatusText<'_> {
         if self.0.facts.kept_at_crash.at_most == Pages(0) {
             return self.instruction();
         }
-        if self.0.does_not_fit() {
+        // More pages of the host would be spread over nodes that the server may not use.
+        if self.0.does_not_fit() || self.0.facts.nodes.as_ref().is_some_and(NodePools::is_restricted) {
             return Some("Set io_method = worker and restart the server.".to_owned());
         }
         let size = self.0.facts.huge_page_size?;
@@ -54,4 +74,9 @@ impl StatusText<'_> {
             io_uring::CRASHES
         ))
     }
+}
+
+/// Whether `cause` is that the nodes which the server may use have too few pages.
+fn is_of_nodes(cause: Cause, nodes: Option<&NodePools>) -> bool {
+    cause == Cause::NodeLimit || is_of_pool(cause) && nodes.is_some_and(NodePools::is_restricted)
 }

@@ -10,18 +10,19 @@ use crate::advise::message::status_text::StatusText;
 use crate::advise::pool;
 use crate::advise::remedy::Remedy;
 use crate::assess::{Finding, Outlook, Status};
+use crate::model::Cause;
 
 /// The state.
 pub fn message(status: &Status) -> String {
     let text = StatusText(status);
     match status.verdict().1 {
         Finding::AsAsked => format!("{} is in {}, and a restart keeps them.", text.memory(), text.huge_pages()),
-        Finding::CgroupBelowSegment => format!(
-            "{} is in huge pages, but a cgroup allows only {} of them: a process that touches more is killed by SIGBUS, \
-             or its reads fail.",
-            text.memory(),
-            text.fault_limit_bytes(),
-        ),
+        finding @ (Finding::CgroupBelowSegment | Finding::SharedLimit | Finding::MemoryLimit) => {
+            status.excess_of(finding).map(|excess| text.exceeds(&excess)).unwrap_or_default()
+        }
+        Finding::NodeLimit => {
+            format!("{} is in {}{}.", text.memory(), text.current_pages(), text.reason(Cause::NodeLimit))
+        }
         Finding::OutlookUnknown if status.outlook != Outlook::Unknown => {
             format!(
                 "{} is in huge pages, but whether a crash of one process keeps them is unknown: {}.",

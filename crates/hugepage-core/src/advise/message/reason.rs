@@ -4,9 +4,11 @@ use std::fmt;
 
 use crate::advise::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::advise::pool;
-use crate::assess::{Forecast, Outlook, Status};
-use crate::model::{Cause, LockLimit, Loss, Pending, PoolFact};
+use crate::assess::limits::{Excess, ExcessKind};
+use crate::assess::{Forecast, NodeRoom, Outlook, Status};
+use crate::model::{Cause, LockLimit, Loss, NodePools, Pending, PoolFact};
 use crate::read::cgroup::CgroupLimit;
+use crate::read::memory_cgroup::MemoryLimitKind;
 use crate::{Bytes, PageSize, Pages};
 
 /// What a start lacks to be in huge pages, as a clause.
@@ -17,6 +19,7 @@ pub(super) struct Shortfall<'a> {
     pub guaranteed: Pages,
     pub pool: Option<&'a PoolFact>,
     pub lock_limit: Option<LockLimit>,
+    pub nodes: Option<&'a NodePools>,
 }
 
 impl<'a> Shortfall<'a> {
@@ -34,6 +37,7 @@ impl<'a> Shortfall<'a> {
             guaranteed: guaranteed.unwrap_or_default(),
             pool: ground.map(|ground| &ground.pool),
             lock_limit: ground.and_then(|ground| ground.lock_limit),
+            nodes: ground.and_then(|ground| ground.nodes.as_ref()),
         }
     }
 }
@@ -71,11 +75,33 @@ impl fmt::Display for Shortfall<'_> {
             (Some(Cause::CgroupLimit), _) => {
                 write!(f, "a cgroup allows only {guaranteed} of the {needed} pages of {size} needed")
             }
+            (Some(Cause::NodeLimit), _) => {
+                let nodes = self.nodes.map(by_node).unwrap_or_default();
+                write!(
+                    f,
+                    "the NUMA nodes that it may use have only {guaranteed} of the {needed} pages of {size} needed{nodes}"
+                )
+            }
+            (Some(Cause::MemoryLimit), _) => f.write_str("a memory cgroup that counts huge pages allows less"),
             (Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken), _) => {
                 write!(f, "only {guaranteed} of the {needed} pages of {size} needed are guaranteed")
             }
             (Some(Cause::Unknown), _) => f.write_str("the number of available pages is unknown"),
         }
+    }
+}
+
+/// The figures of each node, of the usable ones first: ` (node 0: 0 of 0 free; not allowed: node 1: 200 of 200 free)`.
+fn by_node(nodes: &NodePools) -> String {
+    let usable: Vec<_> = nodes.usable().iter().map(|share| share.node).collect();
+    let list = |is_usable: bool| {
+        let shares = nodes.pools.iter().filter(|share| usable.contains(&share.node) == is_usable);
+        let figures = shares.map(|share| format!("node {}: {} of {} free", share.node, share.pool.free, share.pool.nr));
+        figures.collect::<Vec<_>>().join(", ")
+    };
+    match list(false) {
+        forbidden if forbidden.is_empty() => format!(" ({})", list(true)),
+        forbidden => format!(" ({}; not allowed: {forbidden})", list(true)),
     }
 }
 
@@ -90,6 +116,7 @@ impl StatusText<'_> {
             guaranteed: crash.guaranteed.unwrap_or_default(),
             pool: Some(&facts.pool),
             lock_limit: facts.lock_limit,
+            nodes: facts.nodes.as_ref(),
         };
         match facts.kept_at_crash.at_most {
             Pages(0) => shortfall.to_string(),
@@ -105,15 +132,29 @@ impl StatusText<'_> {
             _ if facts.asked.sysv => Cause::SysvSharedMemory,
             (_, Some(cause)) => cause,
             _ if self.pool_falls_short() => Cause::PoolTooSmall,
+            _ if self.node_shortage().is_some() => Cause::NodeLimit,
             _ => Cause::CgroupLimit,
         };
         let allowed =
             || Some(facts.huge_page_size?.pages_within(self.reservation_limit()?.room_without(self.own_bytes())));
         let guaranteed = match cause {
             Cause::CgroupLimit => allowed(),
+            Cause::NodeLimit => self.node_shortage(),
             _ => self.0.share.map(|share| share.guaranteed),
         };
         self.with_shortfall(cause, guaranteed.unwrap_or_default()).to_string()
+    }
+
+    /// The pages on the NUMA nodes that the server may use, where those are too few.
+    pub(in crate::advise) fn node_shortage(&self) -> Option<Pages> {
+        match self.0.facts.node_room(self.0.needed?)? {
+            NodeRoom::Short(pages) => Some(pages),
+            _ => None,
+        }
+    }
+
+    fn nodes_are_uncertain(&self) -> bool {
+        self.0.needed.and_then(|needed| self.0.facts.node_room(needed)) == Some(NodeRoom::Unknown)
     }
 
     fn with_shortfall(&self, cause: Cause, guaranteed: Pages) -> Shortfall<'_> {
@@ -125,6 +166,7 @@ impl StatusText<'_> {
             guaranteed,
             pool: Some(&facts.pool),
             lock_limit: facts.lock_limit,
+            nodes: facts.nodes.as_ref(),
         }
     }
 
@@ -150,6 +192,7 @@ impl StatusText<'_> {
                 let room = self.reservation_limit().map_or(Bytes(0), CgroupLimit::room);
                 format!("a cgroup allows only {room} of the {} needed", self.size())
             }
+            Cause::NodeLimit => self.with_shortfall(cause, self.node_shortage().unwrap_or_default()).to_string(),
             Cause::Unknown => "the cause could not be determined".to_owned(),
             cause => self.with_shortfall(cause, Pages(0)).to_string(),
         };
@@ -162,6 +205,40 @@ impl StatusText<'_> {
         } else {
             format!(": {reason}")
         }
+    }
+
+    /// A sentence on a limit that is checked when a page is touched.
+    pub(in crate::advise) fn exceeds(&self, excess: &Excess) -> String {
+        let Excess { kind, limit, need, size, is_now, .. } = excess;
+        let what = match (kind, is_now) {
+            (ExcessKind::Segment, true) => {
+                format!("{} is in huge pages, but a cgroup allows only {limit} of them", self.memory())
+            }
+            (ExcessKind::Segment, false) => {
+                format!("The next start needs {size} in huge pages, but a cgroup allows only {limit}")
+            }
+            (ExcessKind::Shared, true) => {
+                format!("The processes of a cgroup have reserved {need} in huge pages, but it allows only {limit}")
+            }
+            (ExcessKind::Shared, false) => format!(
+                "After the next start the processes of a cgroup will have reserved {need} in huge pages, but it allows \
+                 only {limit}"
+            ),
+            (ExcessKind::Memory(_), true) => format!(
+                "A memory cgroup that counts huge pages allows {limit}, but {} ({size}) and private memory need {need}",
+                self.terms().the_memory
+            ),
+            (ExcessKind::Memory(_), false) => format!(
+                "A memory cgroup that counts huge pages allows {limit}, but the next start's {} ({size}) and private \
+                 memory need {need}",
+                self.terms().the_memory
+            ),
+        };
+        let harm = match kind {
+            ExcessKind::Memory(MemoryLimitKind::High) => "processes that touch more are slowed down",
+            _ => "a process that touches more is killed by SIGBUS, or its reads fail",
+        };
+        format!("{what}: {harm}.")
     }
 
     /// Behind "because huge_pages = off", where the configuration on disk asks for huge pages.
@@ -195,6 +272,9 @@ impl StatusText<'_> {
         let reason = match self.0.share {
             None => "the available pages of the pool, which are unknown",
             Some(_) if self.pool_falls_short() => "surplus pages, which the kernel may be unable to provide",
+            Some(_) if self.nodes_are_uncertain() => {
+                "the NUMA nodes of free pages, whose use by this server or by others could not be determined"
+            }
             Some(_) => "cgroup limits that are not visible from here",
         };
         format!("whether a restart gets huge pages depends on {reason}")

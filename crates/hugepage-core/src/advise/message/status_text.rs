@@ -67,15 +67,6 @@ impl StatusText<'_> {
         }
     }
 
-    /// The lowest cgroup limit that is checked when a page is touched.
-    pub(in crate::advise) fn fault_limit(&self) -> Option<&CgroupLimit> {
-        self.0.facts.limits.as_ref()?.lowest_fault()
-    }
-
-    pub(in crate::advise) fn fault_limit_bytes(&self) -> Bytes {
-        self.fault_limit().map_or(Bytes(0), |limit| limit.limit)
-    }
-
     /// The tightest cgroup limit that is checked when memory is mapped.
     pub(in crate::advise) fn reservation_limit(&self) -> Option<&CgroupLimit> {
         self.0.facts.limits.as_ref()?.tightest_reservation_without(self.own_bytes())

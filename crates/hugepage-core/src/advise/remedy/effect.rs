@@ -1,8 +1,10 @@
 //! What each step changes in the facts.
 
-use super::Step;
+use super::{Step, nodes};
 use crate::assess::{Forecast, Outlook};
-use crate::model::{Asked, Facts, HugePages, Landing, LockLimit, Pending, PoolFact, PoolState, Product, Segment};
+use crate::model::{
+    Asked, Facts, HugePages, Landing, LockLimit, NodePools, Pending, PoolFact, PoolState, Product, Segment,
+};
 use crate::read::cgroup::CgroupLimits;
 use crate::read::pool::{Pool, from_meminfo};
 use crate::{Bytes, PageSize, Pages};
@@ -15,6 +17,8 @@ impl Step {
                 for limits in all_limits(facts) {
                     let levels = limits.fault.iter_mut().chain(&mut limits.reservation);
                     levels.filter(|level| level.path == *path).for_each(|level| level.limit = level.limit.max(*to));
+                    let memory = limits.memory.iter_mut().filter(|level| level.path == *path);
+                    memory.for_each(|level| level.limit = level.limit.max(*to));
                 }
             }
             Self::Reduce(to) => {
@@ -32,8 +36,30 @@ impl Step {
                     (meminfo.huge_pages_total, meminfo.huge_pages_free) = (Some(pool.nr), Some(pool.free));
                     (meminfo.huge_pages_rsvd, meminfo.huge_pages_surp) = (pool.resv, pool.surplus);
                 }
-                for pool in all_pools(facts).filter(|pool| pool.page_size == *size) {
+                for (pool, nodes) in all_pools(facts).filter(|(pool, _)| pool.page_size == *size) {
+                    let before = pool.clone();
                     set_pool(pool, *pages);
+                    if let Some(nodes) = nodes {
+                        nodes::spread(nodes, &before, pool);
+                    }
+                }
+            }
+            Self::SetNodePool { node, size, pages, .. } => {
+                let mut change = None;
+                for (pool, nodes) in all_pools(facts).filter(|(pool, _)| pool.page_size == *size) {
+                    let set = nodes.as_mut().and_then(|nodes| nodes::set(nodes, *node, *pages));
+                    if let Some(set) = set {
+                        set.apply(pool);
+                        change = Some(set);
+                    }
+                }
+                let default = facts.meminfo.as_mut().filter(|meminfo| meminfo.huge_page_size == Some(*size));
+                if let Some((meminfo, change)) = default.zip(change)
+                    && let Some(mut pool) = from_meminfo(meminfo)
+                {
+                    change.apply(&mut pool);
+                    (meminfo.huge_pages_total, meminfo.huge_pages_free) = (Some(pool.nr), Some(pool.free));
+                    meminfo.huge_pages_surp = pool.surplus;
                 }
             }
             Self::SetShmGroup(_) => facts.lock_limit = None,
@@ -78,16 +104,17 @@ fn all_limits(facts: &mut Facts) -> impl Iterator<Item = &mut CgroupLimits> {
     facts.limits.as_mut().into_iter().chain(pending)
 }
 
-fn all_pools(facts: &mut Facts) -> impl Iterator<Item = &mut Pool> {
+/// Each pool, and its shares of the nodes.
+fn all_pools(facts: &mut Facts) -> impl Iterator<Item = (&mut Pool, &mut Option<NodePools>)> {
     let pending = match &mut facts.pending {
-        Pending::Changed(_, ground) => Some(&mut ground.pool),
+        Pending::Changed(_, ground) => Some((&mut ground.pool, &mut ground.nodes)),
         _ => None,
     };
-    let known = |fact| match fact {
-        &mut PoolFact::Known(ref mut pool) => Some(pool),
+    let known = |(fact, nodes)| match fact {
+        &mut PoolFact::Known(ref mut pool) => Some((pool, nodes)),
         _ => None,
     };
-    std::iter::once(&mut facts.pool).chain(pending).filter_map(known)
+    std::iter::once((&mut facts.pool, &mut facts.nodes)).chain(pending).filter_map(known)
 }
 
 /// `set_max_huge_pages` in mm/hugetlb.c: pages in use stay, as surplus above the number.
@@ -117,6 +144,7 @@ fn default_ground(facts: &Facts) -> PoolState {
         huge_page_size: facts.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
         pool: pool.map_or(PoolFact::Unknown, PoolFact::Known),
         limits: None,
+        nodes: None,
         lock_limit: None,
     }
 }
@@ -126,6 +154,7 @@ fn set_ground(facts: &mut Facts, ground: PoolState) {
         huge_page_size: facts.huge_page_size,
         pool: facts.pool,
         limits: facts.limits,
+        nodes: facts.nodes,
         lock_limit: facts.lock_limit,
     } = ground;
 }
@@ -134,10 +163,14 @@ fn restart(facts: &mut Facts) {
     let own = facts.own();
     let own_bytes = facts.huge_page_size.map_or(Bytes(0), |size| size.times(own));
     if let PoolFact::Known(pool) = &mut facts.pool {
+        if let Some(nodes) = &mut facts.nodes {
+            nodes::release(nodes, own.saturating_sub(pool.resv.unwrap_or_default()));
+        }
         release(pool, own);
     }
     for level in facts.limits.iter_mut().flat_map(|limits| limits.fault.iter_mut().chain(&mut limits.reservation)) {
-        level.usage = level.usage.saturating_sub(own_bytes);
+        level.usage = level.usage_without(own_bytes);
+        level.promised = level.promised_with(own_bytes, Bytes(0));
     }
     let mut to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
     match std::mem::replace(&mut facts.pending, Pending::Unchanged) {
@@ -190,5 +223,6 @@ fn restart(facts: &mut Facts) {
     }
     if let Some(limits) = &mut facts.limits {
         limits.reservation.iter_mut().for_each(|level| level.usage = level.usage.saturating_add(bytes));
+        limits.fault.iter_mut().for_each(|level| level.promised = level.promised_with(Bytes(0), bytes));
     }
 }

@@ -2,6 +2,7 @@
 //! after all of its steps is better than before.
 
 mod effect;
+mod nodes;
 mod obstacle;
 
 use crate::advise::command;
@@ -35,6 +36,19 @@ pub enum Step {
         /// What remains for base pages, where that is less than `reserve_percent`.
         leaves: Option<(Bytes, u32)>,
     },
+    /// Sets the pool of a NUMA node that the server may use.
+    SetNodePool {
+        /// The node.
+        node: u32,
+        /// The size of its pages.
+        size: PageSize,
+        /// The pages that it is to keep.
+        pages: Pages,
+        /// As in [`Step::SetPool`].
+        after_stop: bool,
+        /// As in [`Step::SetPool`], of the whole host.
+        leaves: Option<(Bytes, u32)>,
+    },
     /// Lets the group have System V huge pages.
     SetShmGroup(u32),
     /// Lets the owner lock so much.
@@ -56,7 +70,7 @@ impl Step {
         match self {
             Self::RaiseLimit { .. } => 0,
             Self::Reduce(_) => 1,
-            Self::SetPool { .. } => 2,
+            Self::SetPool { .. } | Self::SetNodePool { .. } => 2,
             Self::SetShmGroup(_) => 3,
             Self::RaiseMemlock(_) => 4,
             Self::SetHugePagesTry | Self::SetMmap | Self::SetDefaultPageSize | Self::ReplaceMemoryTarget => 5,
@@ -80,6 +94,21 @@ pub struct Remedy {
 impl Remedy {
     /// How the server of `status` gets huge pages, or keeps them; `None` if nothing that is known here helps.
     pub fn of(status: &Status) -> Option<Self> {
+        Self::of_all_obstacles(status).or_else(|| Self::of_limits(status))
+    }
+
+    /// Raises the limits that harm the server, where something else is in the way that no step removes.
+    fn of_limits(status: &Status) -> Option<Self> {
+        let mut excesses = status.excesses();
+        let mut steps = Vec::new();
+        while let Some(step) = obstacle::raise(&excesses) {
+            excesses.retain(|excess| !matches!(&step, Step::RaiseLimit { path, .. } if *path == excess.path));
+            steps.push(step);
+        }
+        Some(Self { steps }).filter(|remedy| remedy.helps(status))
+    }
+
+    fn of_all_obstacles(status: &Status) -> Option<Self> {
         let remedy = Self::without_proof(status)?;
         // What only the next start would lose needs no restart.
         if matches!(status.verdict().1, Finding::RestartFails | Finding::RestartLoses) {
@@ -141,11 +170,10 @@ impl Remedy {
     pub fn sentence(&self, status: &Status) -> String {
         let terms = ProductTerms::of(status.facts.asked.product);
         let server = terms.server;
-        let waits = self.steps.iter().any(|step| matches!(step, Step::SetPool { after_stop: true, .. }))
-            && self.steps.contains(&Step::Restart);
+        let waits = self.steps.iter().any(Step::waits) && self.steps.contains(&Step::Restart);
         let mut texts = Vec::new();
         for step in &self.steps {
-            if waits && matches!(step, Step::SetPool { .. }) {
+            if waits && step.waits() {
                 texts.push(format!("stop the {server}"));
             }
             texts.push(match step {
@@ -182,9 +210,13 @@ impl Remedy {
 impl Step {
     const fn leaves(&self) -> Option<(Bytes, u32)> {
         match self {
-            Self::SetPool { leaves, .. } => *leaves,
+            Self::SetPool { leaves, .. } | Self::SetNodePool { leaves, .. } => *leaves,
             _ => None,
         }
+    }
+
+    const fn waits(&self) -> bool {
+        matches!(self, Self::SetPool { after_stop: true, .. } | Self::SetNodePool { after_stop: true, .. })
     }
 
     fn text(&self, terms: &ProductTerms) -> String {
@@ -194,6 +226,9 @@ impl Step {
             Self::Reduce(to) => format!("reduce {} at most {to}", terms.reduce),
             Self::SetPool { size, is_default, pages, .. } => {
                 format!("run \"{}\"", command::set_pool(*size, *is_default, *pages))
+            }
+            Self::SetNodePool { node, size, pages, .. } => {
+                format!("run \"{}\"", command::set_node_pool(*node, *size, *pages))
             }
             Self::SetShmGroup(gid) => format!("run \"sysctl -w vm.hugetlb_shm_group={gid}\""),
             Self::RaiseMemlock(to) => {

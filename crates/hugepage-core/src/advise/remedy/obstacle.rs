@@ -1,10 +1,11 @@
 //! What stands between a server and huge pages, one obstacle after the other.
 
 use super::Step;
+use crate::assess::limits::{Excess, excesses};
 use crate::assess::{Capacity, Share, Status};
-use crate::model::{Asked, Cause, Landing, LockLimit, Pending, PoolFact, PoolState, Product};
-use crate::read::cgroup::CgroupLimit;
-use crate::{Bytes, PageSize, Pages};
+use crate::model::{Asked, Cause, Landing, LockLimit, NodePools, Pending, PoolFact, PoolState, Product};
+use crate::read::pool::Pool;
+use crate::{PageSize, Pages};
 
 /// More obstacles than any server has.
 const MAX_STEPS: usize = 16;
@@ -38,15 +39,17 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
     }
     let (Some(size), Some(needed)) = (forecast.huge_page_size, forecast.needed) else { return None };
     let (bytes, own_bytes) = (size.times(needed), size.times(own));
-    let raise = |limit: &CgroupLimit, to: Bytes| Some(Some(Step::RaiseLimit { path: limit.path.clone(), to }));
     let limits = ground.limits.as_ref();
-    if let Some(limit) = limits.and_then(|limits| limits.lowest_fault()).filter(|limit| limit.limit < bytes) {
-        return raise(limit, bytes);
+    let mut found = at.excesses();
+    found.extend(limits.map(|limits| excesses(limits, bytes, own_bytes)).unwrap_or_default());
+    if let Some(step) = raise(&found) {
+        return Some(Some(step));
     }
     if let Some(limit) = limits.and_then(|limits| limits.tightest_reservation_without(own_bytes))
         && limit.room_without(own_bytes) < bytes
     {
-        return raise(limit, limit.usage.saturating_sub(own_bytes).saturating_add(bytes));
+        let to = limit.usage_without(own_bytes).saturating_add(bytes);
+        return Some(Some(Step::RaiseLimit { path: limit.path.clone(), to }));
     }
     if let Some(lock) = ground.lock_limit.filter(|lock| lock.refuses(bytes)) {
         return Some(Some(match lock {
@@ -56,6 +59,18 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
     }
     let PoolFact::Known(pool) = &ground.pool else { return None };
     let share = Share::of(pool, own)?;
+    let target = |nodes: &NodePools| nodes.target(pool, needed, own, at.facts.reserve_percent);
+    if let Some(target) = ground.nodes.as_ref().and_then(target).filter(|target| target.more > Pages(0)) {
+        let capacity = capacity(before, pool)?;
+        let all = pool.persistent().saturating_add(target.more);
+        return (target.fits && all <= capacity.most).then_some(Some(Step::SetNodePool {
+            node: target.node,
+            size,
+            pages: target.pages,
+            after_stop: all > capacity.now,
+            leaves: capacity.leaves_less(all, size),
+        }));
+    }
     if share.guaranteed >= needed {
         return Some(before_a_crash(at, before.capacity));
     }
@@ -63,10 +78,7 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
         Some(pages) if at.facts.huge_page_size == Some(size) => pages,
         _ => share.others.saturating_add(needed),
     };
-    let capacity = match before.facts.huge_page_size == Some(size) {
-        true => before.capacity?,
-        false => before.facts.capacity(pool)?,
-    };
+    let capacity = capacity(before, pool)?;
     if pages > capacity.most {
         let beside = pages.saturating_sub(needed);
         let room = capacity.comfortable(beside).saturating_sub(beside);
@@ -89,6 +101,20 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
 fn in_use(status: &Status, size: PageSize) -> Pages {
     let pool = status.facts.pool.known().filter(|pool| pool.page_size == size);
     pool.and_then(|pool| pool.in_use()).unwrap_or_default()
+}
+
+/// Raises the first of these limits to all that they need of it.
+pub(super) fn raise(excesses: &[Excess]) -> Option<Step> {
+    let path = &excesses.first()?.path;
+    let to = excesses.iter().filter(|excess| excess.path == *path).map(|excess| excess.need).max()?;
+    Some(Step::RaiseLimit { path: path.clone(), to })
+}
+
+fn capacity(before: &Status, pool: &Pool) -> Option<Capacity> {
+    match before.facts.huge_page_size == Some(pool.page_size) {
+        true => before.capacity,
+        false => before.facts.capacity(pool),
+    }
 }
 
 /// The pool for a server in huge pages that a restart would serve and a crash would not.

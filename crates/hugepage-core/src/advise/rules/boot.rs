@@ -49,6 +49,10 @@ fn survives(context: &AdviceContext) -> Option<Recommendation> {
     }
     let is_default = status.facts.is_default(size);
     let set = boot.pages(size, is_default);
+    // A unit of the administrator may set any number.
+    if !boot.other_units.is_empty() {
+        return None;
+    }
     let (pages, source) = match &set {
         Some((pages, source)) => (*pages, source.as_str()),
         None => (Pages(0), ""),

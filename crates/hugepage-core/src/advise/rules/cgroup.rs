@@ -6,8 +6,9 @@ use crate::advise::command;
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::assess::Severity;
+use crate::assess::limits::{Excess, ExcessKind, excesses};
 use crate::model::HugePages;
-use crate::read::cgroup::CgroupLimit;
+use crate::read::memory_cgroup::MemoryLimitKind;
 
 pub fn rule(context: &AdviceContext, _: &mut SizeOf<'_>) -> Vec<Recommendation> {
     if context.status.facts.asked.huge_pages == HugePages::Off {
@@ -24,36 +25,45 @@ fn limits(context: &AdviceContext) -> Option<Vec<Recommendation>> {
     let needed = size.times(status.forecast.needed.max(status.needed)?);
     let own = size.times(status.own);
     let mut found = Vec::new();
-    if let Some(limit) = limits.lowest_fault().filter(|limit| limit.limit < needed) {
-        let severity = if context.in_huge_pages() { Severity::Critical } else { Severity::Warning };
-        let reason = format!(
-            "It allows {} of huge pages, and shared memory takes {needed}: processes that touch more are killed by SIGBUS, or \
-             their reads fail.",
-            limit.limit
-        );
-        found.push(row(severity, limit, needed, reason));
+    for excess in excesses(limits, needed, own) {
+        let Excess { kind, path, limit, need, .. } = &excess;
+        let severity = if context.in_huge_pages() { excess.severity } else { Severity::Warning };
+        let takes = match kind {
+            ExcessKind::Segment => format!("It allows {limit} of huge pages, and shared memory takes {needed}"),
+            ExcessKind::Shared => {
+                format!("It allows {limit} of huge pages, and shared memory and others that share it take {need}")
+            }
+            ExcessKind::Memory(_) => {
+                format!("It allows {limit} and counts huge pages, and shared memory and private memory take {need}")
+            }
+        };
+        let harm = match kind {
+            ExcessKind::Memory(MemoryLimitKind::High) => "processes that touch more are slowed down",
+            _ => "processes that touch more are killed by SIGBUS, or their reads fail",
+        };
+        found.push(row(severity, (path, *limit), *need, format!("{takes}: {harm}.")));
     }
     if let Some(limit) = limits.tightest_reservation_without(own).filter(|limit| limit.room_without(own) < needed) {
-        let wanted = limit.usage.saturating_sub(own).saturating_add(needed);
+        let wanted = limit.usage_without(own).saturating_add(needed);
         let reason = format!(
             "It allows only {} to be reserved, and shared memory takes {needed}: the next start gets base pages, or fails \
              with huge_pages = on.",
             limit.room_without(own)
         );
-        found.push(row(Severity::Warning, limit, wanted, reason));
+        found.push(row(Severity::Warning, (&limit.path, limit.limit), wanted, reason));
     }
     Some(found)
 }
 
-fn row(severity: Severity, limit: &CgroupLimit, wanted: Bytes, reason: String) -> Recommendation {
+fn row(severity: Severity, (path, limit): (&str, Bytes), wanted: Bytes, reason: String) -> Recommendation {
     Recommendation {
         severity,
         area: Area::Cgroup,
-        setting: limit.path.clone(),
-        current: Some(limit.limit.0.to_string()),
+        setting: path.to_owned(),
+        current: Some(limit.0.to_string()),
         recommended: Some(wanted.0.to_string()),
         reason,
-        command: Some(format!("echo {} > {}", wanted.0, command::quoted(&limit.path))),
+        command: Some(format!("echo {} > {}", wanted.0, command::quoted(path))),
         takes_effect: Effect::Now,
         saves: None,
     }

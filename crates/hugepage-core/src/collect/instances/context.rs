@@ -20,7 +20,8 @@ pub(super) struct InspectContext<'a> {
     pub(super) base: Option<PageSize>,
     pub(super) devices: Devices,
     pub(super) accounts: ServiceAccounts,
-    pub(super) hierarchy: Option<Hierarchy>,
+    /// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it; `None` if that failed.
+    pub(super) hierarchy: Option<Option<Hierarchy>>,
     pub(super) meminfo: Option<Meminfo>,
     pub(super) pools: Vec<PoolRow>,
     pub(super) reserve_percent: u32,
@@ -37,4 +38,8 @@ pub(super) struct Identity {
     pub(super) system_identifier: Option<String>,
     pub(super) last_start: Option<LastStart>,
     pub(super) asked: Asked,
+    /// PostgreSQL's `max_connections`.
+    pub(super) max_connections: Option<u64>,
+    /// Whether the files that the next start reads were found.
+    pub(super) has_configuration: bool,
 }

@@ -7,12 +7,13 @@ use super::memory::{self, InstanceMemory};
 use super::{oracle, postgresql};
 use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
-use crate::collect::pools;
 use crate::collect::server::{pool_of_size, thp_in_use};
-use crate::model::{Asked, Facts, KeptPages, Landing, Pending, PoolFact, Segment};
+use crate::collect::{nodes, pools};
+use crate::model::{Asked, Demand, Facts, HugePages, KeptPages, Landing, Pending, PoolFact, PoolState, Segment};
 use crate::notes::Notes;
 use crate::read::cgroup::CgroupLimits;
 use crate::read::maps::Mapping;
+use crate::read::memory_policy::MemoryPolicy;
 use crate::read::rlimit::{self, LockedMemory};
 use crate::read::{InstanceFiles, namespace, process};
 use crate::{Bytes, PageSize, Pages, ReadError};
@@ -55,7 +56,12 @@ impl InspectContext<'_> {
             evidence.push("HugetlbPages");
         }
         let base = self.base.unwrap_or_else(PageSize::base);
-        let facts = self.facts(pid, &identity.asked, segment, memlock, &mut notes);
+        let mut facts = self.facts(pid, &identity.asked, segment, memlock, &mut notes);
+        if !identity.has_configuration {
+            facts.pending = Pending::Unknown;
+        } else if let Some(max_connections) = identity.max_connections {
+            split_off_pending(&mut facts, max_connections);
+        }
         Some(Instance {
             kind: match &found.who {
                 DiscoveredKind::PostgreSql(_) => InstanceKind::PostgreSql,
@@ -121,6 +127,8 @@ impl InspectContext<'_> {
             system_identifier: files.system_identifier,
             last_start: None,
             asked: files.asked,
+            max_connections: Some(files.max_connections),
+            has_configuration: files.has_configuration,
         }
     }
 
@@ -151,10 +159,15 @@ impl InspectContext<'_> {
             Some(row) => PoolFact::Known(row.pool.clone()),
             None => pool_of_size(self.root, huge_page_size, self.meminfo.as_ref(), notes),
         };
-        let limits = huge_page_size.map(|size| match &self.hierarchy {
-            Some(hierarchy) => hierarchy.limits_of(self.root, pid, size, notes),
-            None => CgroupLimits::default(),
+        let limits = huge_page_size.and_then(|size| match &self.hierarchy {
+            None => {
+                notes.add("cgroup limits could not be determined; see the notes on the host");
+                None
+            }
+            Some(None) => Some(CgroupLimits::default()),
+            Some(Some(hierarchy)) => Some(hierarchy.limits_of(self.root, pid, size, notes)),
         });
+        let nodes = nodes::of(self.root, &pool, &pid.to_string(), |_| MemoryPolicy::Unknown, notes);
         Facts {
             lock_limit: oracle::lock_limit(self.root, pid, asked, segment.as_ref(), memlock),
             asked: *asked,
@@ -163,6 +176,7 @@ impl InspectContext<'_> {
             pool,
             meminfo: self.meminfo.clone(),
             limits,
+            nodes,
             pending: Pending::Unchanged,
             reserve_percent: self.reserve_percent,
             others_lack: Some(Pages(0)),
@@ -171,6 +185,25 @@ impl InspectContext<'_> {
             kept_at_crash: KeptPages::default(),
         }
     }
+}
+
+/// A server in huge pages was not started with the `huge_pages = off` that its files have: those are for the next start,
+/// and a restart after a crash keeps what it has.
+fn split_off_pending(facts: &mut Facts, max_connections: u64) {
+    let Some(segment) = facts.segment.as_ref().filter(|segment| segment.landing == Landing::Hugetlb) else { return };
+    if facts.asked.huge_pages != HugePages::Off {
+        return;
+    }
+    let demand = Demand { asked: facts.asked, max_connections, shared_memory: segment.size };
+    let ground = PoolState {
+        huge_page_size: facts.huge_page_size,
+        pool: facts.pool.clone(),
+        limits: facts.limits.clone(),
+        nodes: facts.nodes.clone(),
+        lock_limit: None,
+    };
+    facts.pending = Pending::Changed(demand, ground);
+    facts.asked.huge_pages = HugePages::Try;
 }
 
 /// Assesses each server again with what the others lack, so that one size of the pool serves all that count.

@@ -21,12 +21,12 @@ use crate::collect::pools::{self, PoolRow};
 use crate::model::Asked;
 use crate::notes::Notes;
 use crate::read::cgroup::Hierarchy;
-use crate::read::meminfo::Meminfo;
+use crate::read::meminfo::{LXCFS, Meminfo};
 use crate::read::pool::Pool;
 use crate::read::postgresql_conf::Configuration;
 use crate::read::root::if_there;
 use crate::read::shm_devices::Devices;
-use crate::read::{Root, identity, thp};
+use crate::read::{Root, identity, process, thp};
 use crate::{PageSize, ReadError};
 use context::InspectContext;
 use inspect::beside_each_other;
@@ -51,6 +51,8 @@ pub struct Survey {
     pub transparent_hugepage: Option<String>,
     /// Whether /dev/shm is a ramfs, as papers of 2002 recommended for 32-bit Oracle: its size has no limit.
     pub shm_is_ramfs: bool,
+    /// Whether /proc hides the processes of other users, so that servers may run that are not seen.
+    pub processes_are_hidden: bool,
     /// The servers that run.
     pub instances: Vec<Instance>,
     /// What could not be read of the host.
@@ -98,12 +100,19 @@ pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]
         base: notes.keep(root.base_page_size()),
         accounts: ServiceAccounts::read(root, service_accounts, &mut notes),
         devices: notes.keep(Devices::find(root)).unwrap_or_default(),
-        hierarchy: hierarchy.flatten(),
+        hierarchy,
         meminfo: with_hugetlb(meminfo, &pools),
         pools,
         reserve_percent,
         numbered: memory::names_by_number(root),
     };
+    let processes_are_hidden = process::hides_others(root);
+    if processes_are_hidden {
+        notes.add("/proc is mounted with hidepid, which hides the processes of other users: run this as root");
+    }
+    if host.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
+        notes.add(LXCFS);
+    }
     let found = discover::servers(root, &mut notes);
     let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.inspect(found)).collect();
     beside_each_other(&mut instances);
@@ -114,6 +123,7 @@ pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]
         pools: host.pools,
         transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
         shm_is_ramfs: notes.keep(shm_is_ramfs(root)).unwrap_or(false),
+        processes_are_hidden,
         instances,
         meminfo: host.meminfo,
         notes: notes.into_vec(),

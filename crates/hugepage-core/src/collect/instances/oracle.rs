@@ -72,6 +72,8 @@ impl InspectContext<'_> {
             directory: None,
             version: last_start.as_ref().and_then(|start| start.version.clone()),
             system_identifier: None,
+            max_connections: None,
+            has_configuration: true,
             asked: asked(last_start.as_ref(), automatic),
             home,
             last_start,

@@ -21,6 +21,10 @@ pub struct Files {
     pub system_identifier: Option<String>,
     /// The settings, those of the command line first.
     pub asked: Asked,
+    /// `max_connections`.
+    pub max_connections: u64,
+    /// Whether the configuration file was found; a server does not start without one.
+    pub has_configuration: bool,
 }
 
 /// Reads the files of the postmaster `pid`, which are `its_files`.
@@ -32,22 +36,37 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
     let told = of_command_line("data_directory")
         .or_else(|| postmaster_opts::letter(arguments, 'D').map(str::to_owned))
         .filter(|path| path.starts_with('/'));
+    // -D names the directory of postgresql.conf, which may set another data_directory (SelectConfigFiles in guc.c).
+    let of_configuration = postmaster_opts::letter(arguments, 'D')
+        .filter(|path| path.starts_with('/'))
+        .map(|path| Path::new(path).join("postgresql.conf"));
     let directory = process::link(root, pid, "cwd").ok().flatten().or(told);
     let in_directory = |file: &str| Some(Path::new(directory.as_deref()?).join(file));
-    let file = of_command_line("config_file").map(Into::into).or_else(|| in_directory("postgresql.conf"));
+    let there = |file: &Path| its_files.open(&file.to_string_lossy()).is_ok();
+    let file = of_command_line("config_file")
+        .map(Into::into)
+        .or_else(|| of_configuration.filter(|file| there(file)))
+        .or_else(|| in_directory("postgresql.conf"));
+    let can_see = in_directory("PG_VERSION").is_some_and(|file| there(&file));
+    let has_configuration = !can_see || file.as_deref().is_some_and(there);
     let mut configuration = Configuration::default();
     for file in [file, in_directory("postgresql.auto.conf")].into_iter().flatten() {
         configuration.add(its_files, &file, notes);
     }
     let value = |name: &str| of_command_line(name).or_else(|| configuration.get(name).map(str::to_owned));
     let asked = asked(value, notes);
-    if configuration.settings.is_empty() {
+    if !has_configuration {
+        notes.add(format!(
+            "the configuration file of the server with process {pid} is not in its data directory and its place is unknown"
+        ));
+    } else if configuration.settings.is_empty() {
         notes.add(format!(
             "the configuration of the server with process {pid} could not be read, so its default huge_pages = {} is \
              assumed; run this as root",
             asked.huge_pages
         ));
     }
+    let max_connections = value("max_connections").and_then(|text| text.trim().parse().ok()).unwrap_or(100);
     let mut told = |file: &str, take: &dyn Fn(&str) -> Result<String, ReadError>| {
         match take(&in_directory(file)?.to_string_lossy()) {
             Ok(text) => Some(text),
@@ -58,7 +77,7 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
     };
     let version = told("PG_VERSION", &|path| its_files.version(path));
     let system_identifier = told("global/pg_control", &|path| system_identifier(its_files, path));
-    Files { version, system_identifier, asked, directory }
+    Files { version, system_identifier, asked, max_connections, has_configuration, directory }
 }
 
 /// The settings that `value` returns as they are written, and the server's defaults for those that it does not have.

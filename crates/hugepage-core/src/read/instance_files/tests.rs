@@ -38,7 +38,7 @@ fn server() -> Option<(tempfile::TempDir, InstanceFiles)> {
     }
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
-    let user = User { uid: Some(SERVER), groups: vec![GROUP], roots: vec![0] };
+    let user = ServerUser { uid: Some(SERVER), groups: vec![GROUP], roots: vec![0] };
     Some((directory, InstanceFiles { root: Root::live(), reader: Reader::User(user) }))
 }
 

@@ -181,10 +181,8 @@ fn persist(options: &ApplyOptions, root: &Root, size: PageSize, pages: Pages) ->
             );
         }
     }
-    // systemd applies tmpfiles.d after all files that NextBoot reads.
-    match persist::override_warning(root, size, is_default, pages)? {
-        Some(warning) if is_default || !options.persist => say!("{warning}"),
-        _ => {}
+    if let Some(warning) = persist::override_warning(root, size, is_default, pages)? {
+        say!("{warning}");
     }
     Ok(())
 }

@@ -26,8 +26,9 @@ pub fn rule(path: &str) -> Option<RedactionRule> {
     if path.starts_with("/sys/kernel/mm/") || path.starts_with("/sys/devices/system/node/") {
         return Some(unchanged);
     }
-    // Limits of cgroups, wherever they are mounted, but not their processes.
-    if name.starts_with("hugetlb.") || name == "cgroup.controllers" {
+    // Wherever cgroups are mounted: their numbers, not what runs in them.
+    let of_memory = ["memory.max", "memory.high", "memory.current", "memory.stat"];
+    if name.starts_with("hugetlb.") || name == "cgroup.controllers" || of_memory.contains(&name) {
         return Some(unchanged);
     }
     configuration_rule(path, name)
@@ -113,6 +114,12 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
     if path.starts_with("/etc/security/limits") {
         return Some(limits);
     }
+    if path.contains("/tmpfiles.d/") || path.starts_with("/etc/systemd/system/") {
+        return Some(pool_writers);
+    }
+    if path.starts_with("/boot/") {
+        return Some(boot_entries);
+    }
     if path == "/etc/sysctl.conf" || path.contains("/sysctl.d/") {
         return Some(kernel_parameters);
     }
@@ -153,9 +160,28 @@ fn boot_parameters(text: &str) -> String {
     text.split_ascii_whitespace().filter(is_kept).collect::<Vec<_>>().join(" ") + "\n"
 }
 
-/// The mounts of huge pages, shared memory and cgroups. Other lines may name servers.
+/// Of what runs at boot what sets a pool.
+fn pool_writers(text: &str) -> String {
+    lines(text, |line| {
+        line.contains("nr_hugepages") || line.starts_with("Environment=PAGES=") || line.starts_with("Environment=POOL=")
+    })
+}
+
+/// Of the boot loader's entries the command lines, as [`boot_parameters`] has them.
+fn boot_entries(text: &str) -> String {
+    let of_line = |line: &str| {
+        let line = line.trim_start();
+        let key = ["linux", "options", "kernelopts="].into_iter().find(|key| line.starts_with(key))?;
+        let rest = line.strip_prefix(key).unwrap_or_default();
+        let kept = rest.split_ascii_whitespace().filter(|word| word.contains("huge") || *word == "$kernelopts");
+        Some(format!("{key} {}\n", kept.collect::<Vec<_>>().join(" ")).replace("kernelopts= ", "kernelopts="))
+    };
+    text.lines().filter_map(of_line).collect()
+}
+
+/// The file systems that huge pages, shared memory and control groups are on: the others' lines name servers.
 fn mounts(text: &str) -> String {
-    const KEPT_FILE_SYSTEMS: [&str; 5] = ["cgroup", "cgroup2", "hugetlbfs", "tmpfs", "ramfs"];
+    const KEPT_FILE_SYSTEMS: [&str; 7] = ["cgroup", "cgroup2", "hugetlbfs", "tmpfs", "ramfs", "proc", "fuse.lxcfs"];
     lines(text, |line| {
         // mountinfo has the type after a dash, mounts in the third field.
         let file_system = match line.split_once(" - ") {

@@ -92,7 +92,7 @@ fn print_pool(pool: &PoolSizing) {
         say!("  {} remain for base pages", Bytes(remains));
     }
     if let Some(caution) = &pool.caution {
-        println!("  caution: {caution}");
+        say!("  caution: {caution}");
     }
     if let Some(command) = &pool.command {
         say!("  {command}");

@@ -1,0 +1,94 @@
+//! Limits that the kernel checks when a page is touched, not when it is reserved: a server starts in huge pages and is
+//! killed later.
+
+use crate::Bytes;
+use crate::assess::{Finding, Severity};
+use crate::model::Cause;
+use crate::read::cgroup::CgroupLimits;
+use crate::read::memory_cgroup::MemoryLimitKind;
+
+/// Who exceeds a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExcessKind {
+    /// The segment alone, in a hugetlb cgroup.
+    Segment,
+    /// The segment and what others were promised that share the hugetlb cgroup.
+    Shared,
+    /// The segment and private memory, in a memory cgroup that counts huge pages.
+    Memory(MemoryLimitKind),
+}
+
+impl ExcessKind {
+    /// The cause that a preflight names.
+    pub const fn cause(self) -> Cause {
+        match self {
+            Self::Segment | Self::Shared => Cause::CgroupLimit,
+            Self::Memory(_) => Cause::MemoryLimit,
+        }
+    }
+
+    /// What is found.
+    pub const fn finding(self) -> Finding {
+        match self {
+            Self::Segment => Finding::CgroupBelowSegment,
+            Self::Shared => Finding::SharedLimit,
+            Self::Memory(_) => Finding::MemoryLimit,
+        }
+    }
+}
+
+/// A limit that is too low.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excess {
+    /// Who exceeds it.
+    pub kind: ExcessKind,
+    /// The file that sets it.
+    pub path: String,
+    /// What it allows.
+    pub limit: Bytes,
+    /// What it must allow at least.
+    pub need: Bytes,
+    /// The segment, in whole huge pages.
+    pub size: Bytes,
+    /// Whether the running segment exceeds it; else that of the next start will.
+    pub is_now: bool,
+    /// `Critical`, unless the next start may miss huge pages anyway, or nothing but slowness follows.
+    pub severity: Severity,
+}
+
+/// The limits that are below what a server touches that has `own` now and will have `size`, the gravest first.
+pub fn excesses(limits: &CgroupLimits, size: Bytes, own: Bytes) -> Vec<Excess> {
+    let excess = |kind, path: &str, limit, need| Excess {
+        kind,
+        path: path.to_owned(),
+        limit,
+        need,
+        size,
+        is_now: true,
+        severity: Severity::Critical,
+    };
+    let mut found = Vec::new();
+    for limit in &limits.fault {
+        let all = limit.promised_with(own, size).unwrap_or(size).max(size);
+        if limit.limit < all {
+            let kind = if limit.limit < size { ExcessKind::Segment } else { ExcessKind::Shared };
+            found.push(excess(kind, &limit.path, limit.limit, all));
+        }
+    }
+    for limit in limits.memory.iter().filter(|limit| limit.is_below(size)) {
+        found.push(excess(ExcessKind::Memory(limit.kind), &limit.path, limit.limit, limit.need(size)));
+    }
+    for excess in &mut found {
+        if excess.kind == ExcessKind::Memory(MemoryLimitKind::High) {
+            excess.severity = Severity::Warning;
+        }
+    }
+    let order = |kind| match kind {
+        ExcessKind::Segment => 0,
+        ExcessKind::Shared => 1,
+        ExcessKind::Memory(MemoryLimitKind::Max) => 2,
+        ExcessKind::Memory(MemoryLimitKind::High) => 3,
+    };
+    found.sort_by_key(|excess| (order(excess.kind), excess.limit));
+    found
+}

@@ -1,0 +1,30 @@
+//! The NUMA nodes of a host, and which of them a server may use.
+
+use crate::Pages;
+use crate::model::{NodePools, PoolFact};
+use crate::notes::Notes;
+use crate::read::memory_policy::{MemoryPolicy, allowed_nodes};
+use crate::read::{Root, pool};
+
+/// For the process `pid`, or `self`; `None` if the host has one node, or the pool has no pages.
+pub fn of(
+    root: &Root,
+    pool: &PoolFact,
+    pid: &str,
+    policy: impl FnOnce(&mut Notes) -> MemoryPolicy,
+    notes: &mut Notes,
+) -> Option<NodePools> {
+    let PoolFact::Known(pool) = pool else { return None };
+    if pool.nr == Pages(0) || notes.keep(pool::nodes(root))?.len() < 2 {
+        return None;
+    }
+    let mut pools = notes.keep(pool::node_pools(root, pool.page_size))?;
+    if pools.len() < 2 {
+        return None;
+    }
+    for share in &mut pools {
+        share.memory = notes.keep(pool::node_memory(root, share.node)).flatten();
+    }
+    let allowed = notes.keep(allowed_nodes(root, pid)).flatten();
+    Some(NodePools { pools, allowed, policy: policy(notes) })
+}

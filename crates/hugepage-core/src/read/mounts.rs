@@ -1,0 +1,69 @@
+//! /proc/self/mountinfo: what is mounted where, as this process sees it (proc(5)).
+
+/// The file that [`Mount::parse`] takes lines of.
+pub const PATH: &str = "/proc/self/mountinfo";
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// The part of the file system that stands at `point`.
+    pub root: String,
+    /// Where it is mounted.
+    pub point: String,
+    /// The type of the file system, such as `cgroup2`.
+    pub kind: String,
+    /// The options of the file system itself, the same at every place.
+    pub options: Vec<String>,
+}
+
+impl Mount {
+    /// Takes one line; `None` if it is none of mountinfo.
+    pub fn parse(line: &str) -> Option<Self> {
+        let (own, file_system) = line.split_once(" - ")?;
+        let mut own = own.split(' ').skip(3);
+        let mut file_system = file_system.split(' ');
+        Some(Self {
+            root: unescape(own.next()?),
+            point: unescape(own.next()?),
+            kind: file_system.next()?.to_owned(),
+            options: file_system.nth(1)?.split(',').map(str::to_owned).collect(),
+        })
+    }
+
+    /// Whether the file system has `option`.
+    pub fn has(&self, option: &str) -> bool {
+        self.options.iter().any(|found| found == option)
+    }
+}
+
+/// All lines of `text` that are understood, in their order: of several on one place the last is seen.
+pub fn parse(text: &str) -> impl DoubleEndedIterator<Item = Mount> {
+    text.lines().filter_map(Mount::parse)
+}
+
+/// Undoes the octal escapes that mountinfo uses for space, tab, newline and backslash.
+fn unescape(text: &str) -> String {
+    let mut plain = text.to_owned();
+    for (escape, character) in [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")] {
+        plain = plain.replace(escape, character);
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines() {
+        let mount =
+            Mount::parse("29 23 0:26 / /sys/fs/cgroup/a\\040b rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate");
+        let mount = mount.unwrap();
+        assert_eq!(
+            (mount.root.as_str(), mount.point.as_str(), mount.kind.as_str()),
+            ("/", "/sys/fs/cgroup/a b", "cgroup2")
+        );
+        assert!(mount.has("nsdelegate") && !mount.has("ns") && !mount.has("nosuid"));
+        assert_eq!(Mount::parse("garbage"), None);
+    }
+}

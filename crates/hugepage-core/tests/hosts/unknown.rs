@@ -1,0 +1,175 @@
+//! Servers of which something can't be known from outside, or is not what the files say.
+
+use std::fs;
+
+use hugepage_core::advise;
+use hugepage_core::assess::{Outlook, Severity, Status};
+use hugepage_core::collect::instances::{Instance, Survey, survey};
+use hugepage_core::model::{Cause, HugePages, Landing};
+use hugepage_core::read::Root;
+
+const MEMINFO: &str = "MemTotal: 16777216 kB\nPageTables: 65536 kB\nHugepagesize: 2048 kB\nHugetlb: 2097152 kB\n";
+const MOUNTS: &str =
+    "23 28 0:21 / /proc rw shared:14 - proc proc rw\n30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+const SEGMENT: &str =
+    "7f0000000000-7f0040000000 rw-s 00000000 00:10 1028                       /anon_hugepage (deleted)\n";
+
+/// A host of 16 GB whose pool of 600 pages has 512 of a server in /data.
+struct Host(tempfile::TempDir);
+
+impl Host {
+    fn new() -> Self {
+        let host = Self(tempfile::tempdir().unwrap());
+        host.write("proc/meminfo", MEMINFO);
+        host.write("proc/uptime", "1000.00 4000.00\n");
+        host.write("proc/sys/kernel/osrelease", "6.12.0\n");
+        host.write("proc/self/mountinfo", MOUNTS);
+        host.write("proc/self/cgroup", "0::/\n");
+        host.write("proc/1/status", "Name:\tsystemd\nPPid:\t0\n");
+        let auxv: Vec<u8> = [6u64, 4096, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect();
+        fs::write(host.0.path().join("proc/self/auxv"), auxv).unwrap();
+        for (file, value) in [("nr", 600), ("free", 88), ("resv", 0), ("surplus", 0), ("nr_overcommit", 0)] {
+            host.write(&format!("sys/kernel/mm/hugepages/hugepages-2048kB/{file}_hugepages"), &format!("{value}\n"));
+        }
+        host
+    }
+
+    fn with_server(arguments: &str) -> Self {
+        let host = Self::new();
+        host.write("proc/70/cmdline", &format!("/usr/lib/postgresql/17/bin/postgres\0{arguments}"));
+        host.write("proc/70/status", "PPid:\t1\nVmPTE:\t64 kB\nHugetlbPages:\t1048576 kB\nMems_allowed_list:\t0\n");
+        host.write("proc/70/stat", &format!("70 (postgres) S 1 {}", "0 ".repeat(40)));
+        host.write("proc/70/cgroup", "0::/\n");
+        host.write("proc/70/maps", SEGMENT);
+        host.write(
+            "proc/70/smaps",
+            &format!("{SEGMENT}Size: 1048576 kB\nKernelPageSize: 2048 kB\nMMUPageSize: 2048 kB\n"),
+        );
+        std::os::unix::fs::symlink("/data", host.0.path().join("proc/70/cwd")).unwrap();
+        host.write("data/PG_VERSION", "17\n");
+        host.write("data/postgresql.auto.conf", "# none\n");
+        host
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn survey(&self) -> Survey {
+        survey(&Root::at(self.0.path()), 20)
+    }
+
+    fn server(&self) -> Instance {
+        self.survey().instances.pop().unwrap()
+    }
+}
+
+fn words(status: &Status) -> (Severity, Outlook) {
+    (status.verdict().0, status.outlook)
+}
+
+#[test]
+fn a_server_as_asked() {
+    let host = Host::with_server("-D\0/data\0");
+    host.write("data/postgresql.conf", "huge_pages = try\nshared_buffers = 900MB\n");
+    let server = host.server();
+    assert_eq!(server.status.facts.landing(), Landing::Hugetlb, "{:?}", server.notes);
+    assert_eq!(words(&server.status), (Severity::Ok, Outlook::Hugetlb), "{:?}", server.notes);
+}
+
+/// The file is for the next start; a crash keeps what the server has, and no cgroup is involved.
+#[test]
+fn huge_pages_off_in_the_file_of_a_server_in_huge_pages() {
+    let host = Host::with_server("-D\0/data\0");
+    host.write("data/postgresql.conf", "huge_pages = off\nshared_buffers = 900MB\n");
+    let status = host.server().status;
+    assert_eq!((words(&status), status.of_pending), ((Severity::Warning, Outlook::Base), true));
+    assert_eq!(status.forecast.cause, Some(Cause::Disabled));
+    assert_eq!(
+        advise::message(&status),
+        "Shared memory (1 GB) is in huge pages, but a restart with the configuration on disk would lose them: huge_pages = \
+         off."
+    );
+    assert_eq!(
+        advise::hint(&status).unwrap(),
+        "Set huge_pages = try in the configuration, or do not restart the server."
+    );
+}
+
+#[test]
+fn a_directory_of_the_configuration() {
+    let host = Host::with_server("-D\0/etc/pg\0");
+    host.write("etc/pg/postgresql.conf", "data_directory = '/data'\nhuge_pages = on\nshared_buffers = 900MB\n");
+    let server = host.server();
+    assert_eq!(server.status.facts.asked.huge_pages, HugePages::On);
+    assert_eq!((words(&server.status), server.directory.as_deref()), ((Severity::Ok, Outlook::Hugetlb), Some("/data")));
+    // By PGDATA, or a relative path.
+    let elsewhere = Host::with_server("-D\0pg\0").server();
+    assert_eq!(words(&elsewhere.status), (Severity::Notice, Outlook::Unknown));
+    assert!(elsewhere.notes.iter().any(|note| note.contains("its place is unknown")), "{:?}", elsewhere.notes);
+}
+
+#[test]
+fn cgroups_that_can_not_be_read_leave_the_outlook_unknown() {
+    let host = Host::with_server("-D\0/data\0");
+    host.write("data/postgresql.conf", "shared_buffers = 900MB\n");
+    host.write("proc/self/mountinfo", "23 28 0:21 / /proc rw shared:14 - proc proc rw\n");
+    host.write("proc/self/cgroup", "0::/system.slice\n");
+    let server = host.server();
+    assert_eq!(words(&server.status), (Severity::Notice, Outlook::Unknown));
+    assert!(server.notes.iter().any(|note| note.starts_with("cgroup limits")), "{:?}", server.notes);
+}
+
+#[test]
+fn hidden_processes_are_not_absent_ones() {
+    let host = Host::new();
+    let verdict = |host: &Host| advise::host::verdict(&host.survey(), &[]).1;
+    assert_eq!(verdict(&host), "No PostgreSQL and no Oracle instance runs here.");
+    host.write("proc/self/mountinfo", &MOUNTS.replace("proc rw", "proc rw,hidepid=invisible"));
+    assert!(!host.survey().processes_are_hidden, "root sees all");
+    fs::remove_dir_all(host.0.path().join("proc/1")).unwrap();
+    assert!(host.survey().processes_are_hidden);
+    assert!(verdict(&host).starts_with("Whether PostgreSQL or Oracle runs here could not be determined"));
+}
+
+#[test]
+fn lxcfs_knows_the_container_and_not_the_host() {
+    let host = Host::with_server("-D\0/data\0");
+    host.write("data/postgresql.conf", "shared_buffers = 900MB\n");
+    host.write("proc/meminfo", &MEMINFO.replace("16777216", "65536"));
+    assert_eq!(host.server().status.severity_of("page_tables"), Severity::Critical);
+    host.write(
+        "proc/self/mountinfo",
+        &format!("{MOUNTS}99 23 0:50 /proc/meminfo /proc/meminfo rw - fuse.lxcfs lxcfs rw\n"),
+    );
+    let survey = host.survey();
+    let status = &survey.instances[0].status;
+    assert_eq!((words(status), status.capacity, status.recommended), ((Severity::Ok, Outlook::Hugetlb), None, None));
+    assert!(survey.notes.iter().any(|note| note.starts_with("lxcfs")), "{:?}", survey.notes);
+}
+
+/// The sidecar does not see a memory policy: nodes whose pools differ leave the outlook unknown.
+#[test]
+fn nodes_of_a_server() {
+    let with = |shares: [(u64, u64); 2], allowed: &str| {
+        let host = Host::with_server("-D\0/data\0");
+        host.write("data/postgresql.conf", "shared_buffers = 900MB\n");
+        host.write(
+            "proc/70/status",
+            &format!("PPid:\t1\nVmPTE:\t64 kB\nMems_allowed:\t3\nMems_allowed_list:\t{allowed}\n"),
+        );
+        for (node, (nr, free)) in shares.into_iter().enumerate() {
+            let directory = format!("sys/devices/system/node/node{node}");
+            host.write(&format!("{directory}/meminfo"), &format!("Node {node} MemTotal:       8388608 kB\n"));
+            for (file, value) in [("nr", nr), ("free", free), ("surplus", 0)] {
+                host.write(&format!("{directory}/hugepages/hugepages-2048kB/{file}_hugepages"), &format!("{value}\n"));
+            }
+        }
+        words(&host.server().status)
+    };
+    assert_eq!(with([(300, 44), (300, 44)], "0-1"), (Severity::Ok, Outlook::Hugetlb));
+    assert_eq!(with([(400, 44), (200, 44)], "0-1"), (Severity::Notice, Outlook::Unknown));
+    assert_eq!(with([(300, 44), (300, 44)], "0"), (Severity::Warning, Outlook::Base));
+}
