@@ -3,6 +3,7 @@
 //! The kernel counts reservations for the whole host, and refuses one that exceeds the free pages of the allowed nodes
 //! (`hugetlb_acct_memory`, `allowed_mems_nr` in mm/hugetlb.c).
 
+use crate::assess::Share;
 use crate::model::{Facts, NodePools, PoolFact, PoolState};
 use crate::read::pool::{NodePool, Pool};
 use crate::{Bytes, Pages};
@@ -77,7 +78,9 @@ impl NodePools {
             return None;
         }
         let wanted = needed.saturating_add(self.others(pool, own, &usable));
-        let more = wanted.saturating_sub(sum(&usable, Pool::persistent));
+        // More pages for the whole host would be spread over all nodes.
+        let of_host = needed.saturating_sub(Share::of(pool, own)?.guaranteed);
+        let more = wanted.saturating_sub(sum(&usable, Pool::persistent)).max(of_host);
         let roomy = |share: &&&NodePool| share.memory.map(|memory| memory.saturating_sub(size_of(share)));
         let share = usable.iter().max_by_key(|share| (roomy(share), std::cmp::Reverse(share.node)))?;
         // Never fewer than its users have.

@@ -3,12 +3,15 @@
 use hugepage_core::Bytes;
 use hugepage_core::Pages;
 use hugepage_core::advise;
-use hugepage_core::assess::{Outlook, Severity};
+use hugepage_core::advise::remedy::{Remedy, Step};
+use hugepage_core::assess::{Outlook, Severity, Status};
 use hugepage_core::model::{Cause, HugePages, Landing, NodePools};
+use hugepage_core::read::cgroup::CgroupLimits;
+use hugepage_core::read::memory_cgroup::{MemoryLimit, MemoryLimitKind};
 use hugepage_core::read::memory_policy::MemoryPolicy;
 use hugepage_core::read::pool::{NodePool, Pool};
 
-use super::{GIB, Server, known, pool};
+use super::{GIB, Server, known, pool, reservation};
 
 /// Nodes with these pages and so many of them free, of 8 GB each.
 fn nodes(shares: &[(u64, u64)], allowed: Option<&[u32]>, policy: MemoryPolicy) -> Option<NodePools> {
@@ -145,6 +148,44 @@ fn the_hint_names_the_file_of_the_node() {
     };
     let hint = advise::hint(&large.status()).unwrap();
     assert!(hint.starts_with("Let the server use more NUMA nodes"), "{hint}");
+}
+
+/// A limit of the hugetlb cgroup and one of the memory cgroup come before the node, and the node before the restart.
+#[test]
+fn the_node_is_one_obstacle_of_several() {
+    let server = || Server {
+        nodes: nodes(&[(0, 0), (600, 600)], Some(&[0]), MemoryPolicy::Any),
+        pool: known(pool(600, 600, 0)),
+        limits: reservation(&[(0, 0)]),
+        ..Server::in_base_pages()
+    };
+    assert_eq!(
+        advise::hint(&server().status()).as_deref(),
+        Some(
+            "Set /sys/fs/cgroup/limit_0 to at least 1073741824 bytes, run \"echo 512 > \
+             /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages\" and restart the server."
+        )
+    );
+    let mut facts = server().facts();
+    let memory = MemoryLimit {
+        path: "/sys/fs/cgroup/memory.max".to_owned(),
+        kind: MemoryLimitKind::Max,
+        limit: Bytes(GIB),
+        current: Bytes(0),
+        private: Some(Bytes(4096)),
+    };
+    facts.limits = Some(CgroupLimits { memory: vec![memory], ..CgroupLimits::default() });
+    let status = Status::of(facts);
+    let remedy = Remedy::of(&status).unwrap();
+    assert!(
+        matches!(
+            &remedy.steps[..],
+            [Step::RaiseLimit { to: Bytes(1_073_745_920), .. }, Step::SetNodePool { node: 0, .. }, Step::Restart]
+        ),
+        "{remedy:?}"
+    );
+    let after = Status::of(remedy.apply(&status.facts));
+    assert_eq!((after.cause, after.outlook, after.excesses()), (None, Outlook::Hugetlb, Vec::new()));
 }
 
 /// What a hint sets leads to huge pages.

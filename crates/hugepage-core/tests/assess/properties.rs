@@ -57,16 +57,16 @@ fn memory_limits() -> impl Strategy<Value = Vec<MemoryLimit>> {
 
 /// Two nodes with a pool's pages: hundredths of all and of the free ones on the first, which of them may be used, and
 /// their memory.
-type Split = ((u64, u64), (Option<Vec<u32>>, MemoryPolicy), Option<u64>);
+type Split = ((u32, u32), (Option<Vec<u32>>, MemoryPolicy), Option<u64>);
 
 fn splits() -> impl Strategy<Value = Option<Split>> {
     let allowed = prop::option::weighted(0.9, prop::sample::select(vec![vec![0], vec![1], vec![0, 1]]));
     let policy = prop::sample::select(vec![MemoryPolicy::Any, MemoryPolicy::Bind(vec![0]), MemoryPolicy::Unknown]);
-    prop::option::of(((0..=100u64, 0..=100u64), (allowed, policy), prop::option::of(GIB..128 * GIB)))
+    prop::option::of(((0..=100u32, 0..=100u32), (allowed, policy), prop::option::of(GIB..128 * GIB)))
 }
 
 fn split(whole: &Pool, ((all, free), (allowed, policy), memory): Split) -> NodePools {
-    let part = |pages: Pages, percent: u64| Pages((u128::from(pages.0) * u128::from(percent) / 100) as u64);
+    let part = |pages: Pages, percent: u32| Pages(Bytes(pages.0).percent(percent).0);
     let touched = whole.nr.saturating_sub(whole.free);
     let (used, unused) = (part(touched, all), part(whole.free, free));
     let (first, all_surplus) = (used.saturating_add(unused), whole.surplus.unwrap_or_default());
