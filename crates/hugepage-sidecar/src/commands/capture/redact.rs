@@ -114,7 +114,7 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
     if path.starts_with("/etc/security/limits") {
         return Some(limits);
     }
-    if path.contains("/tmpfiles.d/") || path.starts_with("/etc/systemd/system/") {
+    if path.contains("/tmpfiles.d/") {
         return Some(pool_writers);
     }
     if path.starts_with("/boot/") {
@@ -131,6 +131,9 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
     }
     if name.ends_with(".service") || path.contains(".service.d/") {
         return Some(unit);
+    }
+    if path.starts_with("/etc/systemd/system/") {
+        return Some(pool_writers);
     }
     // Files of a PostgreSQL configuration can have any name; most end in .conf.
     name.ends_with(".conf").then_some(postgresql::settings as RedactionRule)
@@ -162,9 +165,11 @@ fn boot_parameters(text: &str) -> String {
 
 /// Of what runs at boot what sets a pool.
 fn pool_writers(text: &str) -> String {
-    lines(text, |line| {
-        line.contains("nr_hugepages") || line.starts_with("Environment=PAGES=") || line.starts_with("Environment=POOL=")
-    })
+    lines(text, sets_pool)
+}
+
+fn sets_pool(line: &str) -> bool {
+    line.contains("nr_hugepages") || line.starts_with("Environment=PAGES=") || line.starts_with("Environment=POOL=")
 }
 
 /// Of the boot loader's entries the command lines, as [`boot_parameters`] has them.
@@ -210,11 +215,11 @@ fn limits(text: &str) -> String {
     lines(text, |line| line.contains("memlock") && !line.trim_start().starts_with('#'))
 }
 
-/// The data directory and the memlock limit of a unit.
+/// The data directory and the memlock limit of a unit, and what sets a pool.
 fn unit(text: &str) -> String {
     lines(text, |line| {
         let line = line.trim();
-        ["[", "Environment=PGDATA=", "LimitMEMLOCK="].iter().any(|start| line.starts_with(start))
+        sets_pool(line) || ["[", "Environment=PGDATA=", "LimitMEMLOCK="].iter().any(|start| line.starts_with(start))
     })
 }
 
