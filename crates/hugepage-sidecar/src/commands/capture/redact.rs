@@ -108,7 +108,7 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
     match path {
         "/etc/passwd" => return Some(accounts),
         "/etc/login.defs" => return Some(first_uid_of_people),
-        SERVICE_ACCOUNTS => return Some(unchanged),
+        SERVICE_ACCOUNTS | "/etc/hostname" => return Some(unchanged),
         _ => {}
     }
     if path.starts_with("/etc/security/limits") {
