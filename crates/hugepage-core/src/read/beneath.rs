@@ -10,21 +10,23 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
-use rustix::fs::{CWD, Mode, OFlags, StatFs, openat, readlinkat, statfs};
+use rustix::fs::{CWD, Dir, Mode, OFlags, StatFs, fstatfs, openat, readlinkat};
 use rustix::io::Errno;
 
 /// As many symbolic links as the kernel follows (path_resolution(7)).
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 /// More steps than any path of a server takes (PostgreSQL's MAXPGPATH is 1024 bytes), links included.
-const MOST_STEPS: usize = 512;
+const MAX_STEPS: usize = 512;
 /// As deep as the way may lead: each level keeps a descriptor until the end.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// What a path names.
 #[derive(Debug)]
 pub(super) struct BeneathFile {
     /// Opened with O_PATH.
     descriptor: File,
+    /// Its directory, opened alike, and its name there; `None` for the top.
+    parent: Option<(File, Vec<u8>)>,
     /// What fstat(2) says of it.
     pub metadata: Metadata,
     /// Every directory that something was looked up in.
@@ -66,7 +68,7 @@ pub(super) fn find(top: File, path: &str, follow: bool) -> io::Result<BeneathFil
         let metadata = descriptor.metadata()?;
         if metadata.is_symlink() && (follow || !rest.is_empty()) {
             link_owners.push(metadata.uid());
-            if link_owners.len() > MOST_LINKS {
+            if link_owners.len() > MAX_LINKS {
                 return Err(Errno::LOOP.into());
             }
             let target = target(&descriptor)?;
@@ -79,8 +81,9 @@ pub(super) fn find(top: File, path: &str, follow: bool) -> io::Result<BeneathFil
         }
     }
     let path = way.path();
-    let Level { descriptor, metadata, .. } = way.levels.pop().ok_or(Errno::NOENT)?;
-    Ok(BeneathFile { descriptor, metadata, searched, link_owners, path })
+    let Level { name, descriptor, metadata } = way.levels.pop().ok_or(Errno::NOENT)?;
+    let parent = way.levels.pop().map(|level| (level.descriptor, name));
+    Ok(BeneathFile { descriptor, parent, metadata, searched, link_owners, path })
 }
 
 /// The text of the symbolic link that `link` is. What the kernel's own links below /proc stand for is never followed:
@@ -102,11 +105,18 @@ impl BeneathFile {
     /// Nothing waits: neither for the other end of a pipe nor for the end of a lease (fcntl(2)).
     pub fn open(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = File::from(openat(CWD, self.place(), flags, Mode::empty())?);
+        let place = format!("/proc/self/fd/{}", self.descriptor.as_raw_fd());
+        let file: File = match (openat(CWD, place, flags, Mode::empty()), &self.parent) {
+            // Without /proc, as in an empty root directory: by its name, where it may have been replaced.
+            (Err(Errno::NOENT), Some((parent, name))) => {
+                openat(parent, name.as_slice(), flags | OFlags::NOFOLLOW, Mode::empty())?.into()
+            }
+            (opened, _) => opened?.into(),
+        };
         let metadata = file.metadata()?;
         match (metadata.dev(), metadata.ino()) == (self.metadata.dev(), self.metadata.ino()) {
             true => Ok(file),
-            // Then what is mounted on /proc is not the kernel's.
+            // Replaced, or what is mounted on /proc is not the kernel's.
             false => Err(Errno::STALE.into()),
         }
     }
@@ -123,12 +133,19 @@ impl BeneathFile {
         const KERNEL: [u64; 6] = [0x9fa0, 0x6265_6572, 0x0027_e0eb, 0x6367_7270, 0x6462_6720, 0x7472_6163];
         let kind = |system: StatFs| u64::try_from(system.f_type).unwrap_or(0);
         // What can't be told is not opened.
-        statfs(self.place()).map_or(true, |system| KERNEL.contains(&kind(system)))
+        fstatfs(&self.descriptor).map_or(true, |system| KERNEL.contains(&kind(system)))
     }
 
-    /// A path to it for as long as this lives (proc(5), /proc/PID/fd).
-    pub fn place(&self) -> String {
-        format!("/proc/self/fd/{}", self.descriptor.as_raw_fd())
+    /// The names in it, if it is a directory, without `.` and `..`; bytes that are not UTF-8 are replaced.
+    pub fn names(&self) -> io::Result<impl Iterator<Item = io::Result<String>>> {
+        let name = |entry: rustix::io::Result<rustix::fs::DirEntry>| match entry {
+            Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => None,
+            Ok(entry) => Some(Ok(entry.file_name().to_string_lossy().into_owned())),
+            Err(error) => Some(Err(error.into())),
+        };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = openat(&self.descriptor, c".", flags, Mode::empty())?;
+        Ok(Dir::new(directory)?.filter_map(name))
     }
 
     /// Itself, for something to be found below it.
@@ -152,14 +169,14 @@ struct Level {
 impl Way {
     fn here(&mut self) -> io::Result<&Level> {
         self.steps += 1;
-        if self.steps > MOST_STEPS {
+        if self.steps > MAX_STEPS {
             return Err(Errno::NAMETOOLONG.into());
         }
         self.levels.last().ok_or_else(|| Errno::NOENT.into())
     }
 
     fn down(&mut self, level: Level) -> io::Result<()> {
-        if self.levels.len() > DEEPEST {
+        if self.levels.len() > MAX_DEPTH {
             return Err(Errno::NAMETOOLONG.into());
         }
         self.levels.push(level);

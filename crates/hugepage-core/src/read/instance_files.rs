@@ -6,7 +6,7 @@
 //! that its mode and those of the directories on the way let the user read. A device, a pipe or a file of the kernel's
 //! is never opened. Every read has a limit.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::time::SystemTime;
@@ -39,7 +39,7 @@ pub mod limit {
 }
 
 /// More names than any directory has that is listed here.
-const MOST_NAMES: usize = 10_000;
+const MAX_NAMES: usize = 10_000;
 
 /// The files of one server, or of one that could be started.
 #[derive(Clone, Debug)]
@@ -195,10 +195,10 @@ impl InstanceFiles {
             return Err(self.root.refuses(path, "the server's user may not list it"));
         }
         let mut names = Vec::new();
-        for entry in fs::read_dir(found.place()).map_err(failed)? {
-            names.push(entry.map_err(failed)?.file_name().to_string_lossy().into_owned());
-            if names.len() > MOST_NAMES {
-                return Err(self.root.content(path, format!("it has more than {MOST_NAMES} names")));
+        for name in found.names().map_err(failed)? {
+            names.push(name.map_err(failed)?);
+            if names.len() > MAX_NAMES {
+                return Err(self.root.content(path, format!("it has more than {MAX_NAMES} names")));
             }
         }
         names.sort_unstable();

@@ -249,15 +249,15 @@ impl Root {
     /// The names in the directory `path`, sorted.
     pub fn list(&self, path: &str) -> Result<Vec<String>, ReadError> {
         self.note(path, AccessKind::Names);
-        let entries = match self.is_confined() {
-            true => self.find(path, true).and_then(|found| fs::read_dir(found.place())),
-            false => fs::read_dir(self.path(path)).map_err(|source| self.refusal(path, source)),
+        let failed = |source| self.error("list", path, source);
+        let mut names: Vec<String> = match self.is_confined() {
+            true => self.find(path, true).and_then(|found| found.names()?.collect()).map_err(failed)?,
+            false => {
+                let entries = fs::read_dir(self.path(path)).map_err(|source| failed(self.refusal(path, source)))?;
+                let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+                entries.map(|entry| entry.map(name)).collect::<Result<_, _>>().map_err(failed)?
+            }
         };
-        let entries = entries.map_err(|source| self.error("list", path, source))?;
-        let mut names = entries
-            .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|source| self.error("list", path, source))?;
         names.sort_unstable();
         Ok(names)
     }

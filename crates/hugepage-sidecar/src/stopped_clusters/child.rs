@@ -18,7 +18,7 @@ use rustix::process::{
 };
 use rustix::thread::set_no_new_privs;
 
-use super::trust::Account;
+use super::trust::ProgramAccount;
 
 /// Output that is kept of each stream, in bytes; an answer is a number, an error some lines.
 const MAX_OUTPUT_BYTES: usize = 64 << 10;
@@ -43,7 +43,7 @@ pub struct Output {
 }
 
 /// Runs `program` as `account` for at most `timeout`. The error is the reason why there is no output.
-pub fn run(program: &Path, arguments: &[String], account: Account, timeout: Duration) -> Result<Output, String> {
+pub fn run(program: &Path, arguments: &[String], account: ProgramAccount, timeout: Duration) -> Result<Output, String> {
     let mut command = Command::new(program);
     command.args(arguments).env_clear().env("LC_ALL", "C").current_dir("/");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -177,8 +177,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn me() -> Account {
-        Account { uid: rustix::process::geteuid(), gid: rustix::process::getegid() }
+    fn me() -> ProgramAccount {
+        ProgramAccount { uid: rustix::process::geteuid(), gid: rustix::process::getegid() }
     }
 
     fn shell(script: &str, timeout: Duration) -> Result<Output, String> {

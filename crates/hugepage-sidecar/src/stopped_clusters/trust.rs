@@ -14,13 +14,13 @@ const NAMES: [&str; 4] = ["postgres", "postmaster", "edb-postgres", "edb-postmas
 
 /// The account that a program is run as. Never root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Account {
+pub struct ProgramAccount {
     pub uid: Uid,
     /// The primary group of /etc/passwd. The data directory's group proves nothing: it may be root's.
     pub gid: Gid,
 }
 
-impl Account {
+impl ProgramAccount {
     /// The account with this user ID. The error is the reason why it may run nothing.
     pub fn of(uid: u32) -> Result<Self, String> {
         let accounts = accounts::accounts(&Root::live()).map_err(|error| error.to_string())?;
@@ -49,7 +49,7 @@ impl Account {
 
 /// The account of the data directory `data`. PostgreSQL starts on no directory that its group or others can write to
 /// (checkDataDir in miscinit.c), and neither does this.
-pub fn owner_of(data: &Path) -> Result<Account, String> {
+pub fn owner_of(data: &Path) -> Result<ProgramAccount, String> {
     let metadata = fs::metadata(data).map_err(|error| error.to_string())?;
     if !metadata.is_dir() {
         return Err("it is not a directory".to_owned());
@@ -57,12 +57,12 @@ pub fn owner_of(data: &Path) -> Result<Account, String> {
     if metadata.mode() & WRITABLE_BY_OTHERS != 0 {
         return Err("its group or others can write to its data directory".to_owned());
     }
-    Account::of(metadata.uid())
+    ProgramAccount::of(metadata.uid())
 }
 
 /// Refuses a configuration file that is not the account's own or root's: otherwise, a user could name the data directory of
 /// another one in it, and run a library as that user.
-pub fn check_configuration(config: &Path, account: Account) -> Result<(), String> {
+pub fn check_configuration(config: &Path, account: ProgramAccount) -> Result<(), String> {
     let real = fs::canonicalize(config).map_err(|error| format!("{}: {error}", config.display()))?;
     // The link, if it is one, was placed by whoever owns its directory.
     for path in [Some(real.as_path()), real.parent(), config.parent()].into_iter().flatten() {
@@ -86,7 +86,7 @@ pub fn check_configuration(config: &Path, account: Account) -> Result<(), String
 
 /// The path without links of `program`, if root may run it as `account`: it is root's in directories of root, or the
 /// account's own; and only its owner can replace it or a directory above it.
-pub fn check_program(program: &Path, account: Account) -> Result<PathBuf, String> {
+pub fn check_program(program: &Path, account: ProgramAccount) -> Result<PathBuf, String> {
     let refused = |why: String| format!("{} is not run: {why}", program.display());
     if !program.file_name().is_some_and(|name| NAMES.iter().any(|known| name == *known)) {
         return Err(refused("its name is not postgres".to_owned()));
@@ -118,18 +118,18 @@ mod tests {
 
     const NOBODY: u32 = 65534;
 
-    fn nobody() -> Account {
-        Account { uid: Uid::from_raw(NOBODY), gid: Gid::from_raw(NOBODY) }
+    fn nobody() -> ProgramAccount {
+        ProgramAccount { uid: Uid::from_raw(NOBODY), gid: Gid::from_raw(NOBODY) }
     }
 
     #[test]
     fn take_the_group_from_passwd() {
         let passwd = [("root", 0, 0), ("postgres", 26, 27), ("ops", 500, 0)]
             .map(|(name, uid, gid)| accounts::Account { name: name.to_owned(), uid, gid });
-        let found = Account::find(26, &passwd).unwrap();
+        let found = ProgramAccount::find(26, &passwd).unwrap();
         assert_eq!((found.uid.as_raw(), found.gid.as_raw()), (26, 27));
         for (uid, why) in [(0, "root"), (500, "root's"), (77, "/etc/passwd")] {
-            assert!(Account::find(uid, &passwd).unwrap_err().contains(why), "{uid}");
+            assert!(ProgramAccount::find(uid, &passwd).unwrap_err().contains(why), "{uid}");
         }
     }
 
