@@ -63,7 +63,7 @@ def test_library_older_than_the_script(new_cluster):
         with pytest.raises(psycopg2.errors.ObjectNotInPrerequisiteState) as error:
             server.sql("SELECT hugepage_library_version(needed => %s)", needed)
         assert f"version {needed} of pg_hugepages needs a newer library" in error.value.diag.message_primary
-        assert "restart the server" in error.value.diag.message_hint
+        assert "Restart the server" in error.value.diag.message_hint
     assert server.sql("SELECT hugepage_library_version(needed => '0.0.9') AS version") == [{"version": newest(server)}]
     assert server.sql("SELECT count(*) FROM hugepage_status") == [{"count": 1}]
 
