@@ -8,32 +8,37 @@
 LAB=$CACHE/lab
 # A suite of Debian for each series of kernels. What sid has is the newest.
 LAB_KERNELS='5.10=bullseye 6.1=bookworm 6.12=trixie newest=sid'
+LAB_SHORT='5.10 newest'
 # What a guest needs to reach its disks, unless its kernel has them built in.
 LAB_MODULES='virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk'
 
 run_lab() {    # [KERNEL..] [-k NAME] [--short], or: remove
-    local series wanted=() arguments=() known
+    local series wanted=() arguments=() known short=''
     known=$(sed 's/=[a-z]*//g' <<<"$LAB_KERNELS")
     while [ $# -gt 0 ]; do
         case $1 in
-            -k) arguments+=(-k "${2:?-k takes a part of a scenario\'s name}") && shift ;;
-            --short) arguments+=(--short) ;;
+            -k) [ $# -gt 1 ] || fail "-k takes a part of a scenario's or a machine's name"
+                arguments+=(-k "$2") && shift ;;
+            --short) arguments+=(--short) && short=yes ;;
             remove) rm -rf --one-file-system "$LAB" && return ;;
             *) [[ " $known " == *" $1 "* ]] || fail "no kernel is called '$1'; there are: $known"
                 wanted+=("$1") ;;
         esac
         shift
     done
+    # shellcheck disable=SC2034
     PROFILE=quick
+    # shellcheck disable=SC2206
+    [ ${#wanted[@]} -gt 0 ] || wanted=(${short:+$LAB_SHORT})
+    # shellcheck disable=SC2206
+    [ ${#wanted[@]} -gt 0 ] || wanted=($known)
     setup build lab trees
     build_extension
     take_trees
     mkdir -p "$LAB/kernels"
-    for series in $known; do
-        [[ ${#wanted[@]} -gt 0 && " ${wanted[*]} " != *" $series "* ]] || lab_kernel "$series"
-    done
+    for series in "${wanted[@]}"; do lab_kernel "$series"; done
     lab_disks
-    PYTHONPATH=tests "$PYTHON" tests/lab/run.py --lab "$LAB" --kernels "${wanted[*]:-$known}" "${arguments[@]}"
+    PYTHONPATH=tests "$PYTHON" tests/lab/run.py --lab "$LAB" --kernels "${wanted[*]}" "${arguments[@]}"
 }
 
 # lab_kernel SERIES: fills $LAB/kernels/SERIES, with release, vmlinuz and initramfs, or with the reason why not.
@@ -91,6 +96,9 @@ lab_disks() {
         # shellcheck disable=SC2046
         step "Installing PostgreSQL $PG_MAJOR there" in_tree --keep "$tree.unfinished" scripts/tree/server "$PG_MAJOR" \
             $(packages_for run test guest)
+        # shellcheck disable=SC2016
+        step "Making a cluster to copy there" in_tree --keep "$tree.unfinished" runuser -u postgres -- sh -c \
+            'cd / && exec /usr/lib/postgresql/*/bin/initdb -D /var/lib/postgresql/template -U postgres -A trust -N --locale=C -E UTF8'
         as_root mv "$tree.unfinished" "$tree"
         rm -f "$LAB/root$PG_MAJOR.img"
     fi

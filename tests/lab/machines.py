@@ -8,6 +8,8 @@ import ast
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.guest import CPU
+
 HERE = Path(__file__).parent
 
 
@@ -17,7 +19,7 @@ class Boot:
 
     name: str
     nodes: tuple[int, ...] = (1536,)
-    cpu: str = "max,-cx16"
+    cpu: str = CPU
     cgroups: str = "unified"
     words: str = ""
 
@@ -26,7 +28,7 @@ ONE_NODE = Boot("one-node", cgroups="accounting")
 TWO_NODES = Boot("two-nodes", nodes=(1024, 1024))
 HYBRID = Boot("hybrid", cgroups="hybrid")
 GIGANTIC = Boot("gigantic", nodes=(3072,), words="default_hugepagesz=1G hugepagesz=1G hugepages=1")
-NO_PSE = Boot("no-pse", cpu="max,-cx16,-pse")
+NO_PSE = Boot("no-pse", cpu=f"{CPU},-pse")
 
 
 @dataclass(frozen=True)
@@ -84,5 +86,5 @@ MACHINES = [
     Machine("no-hugetlb", NO_PSE, "a CPU without huge pages, so a kernel without pools"),
 ]
 
-SHORT_KERNELS = ("5.10", "newest")
-SHORT_MACHINES = ("cpuset", "mempolicy", "unified")
+SHORT = ("two-nodes-uneven", "cpuset", "unified")
+"""The machines of ./dev lab --short: ten scenarios in two guests of each kernel."""

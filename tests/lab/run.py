@@ -12,12 +12,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from harness.guest import Guest, GuestFailed, Kernel
-from machines import MACHINES, SHORT_MACHINES, SHORT_KERNELS, Boot, Machine
+from machines import MACHINES, SHORT, Boot, Machine
 from reporter import MARK
 from table import Column, write_table
 
 PYTEST = ("cd /tmp && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=/mnt/tests/lab HUGEPAGE_SIDECAR=/mnt/installed/hugepage-sidecar "
-          "PG_CONFIG=$(echo /usr/lib/postgresql/*/bin/pg_config) "
+          "PG_HUGEPAGES_TEMPLATE=/var/lib/postgresql/template PG_CONFIG=$(echo /usr/lib/postgresql/*/bin/pg_config) "
           "python3 -m pytest -p reporter -c /mnt/tests/pytest.ini --rootdir /mnt/tests -v --color no --tb short")
 SECONDS_TO_BOOT, SECONDS_A_SCENARIO = 180, 180
 
@@ -40,7 +40,7 @@ def wanted_scenarios(part: str | None, short: bool) -> Wanted:
     for machine in MACHINES:
         scenarios = {name: node for name, node in machine.scenarios().items()
                      if (part is None or part.replace("_", " ") in f"{machine.name} {name}")
-                     and (not short or machine.name in SHORT_MACHINES and node.startswith("lab/"))}
+                     and (not short or machine.name in SHORT and node.startswith("lab/"))}
         if scenarios:
             found.setdefault(machine.boot, []).append((machine, scenarios))
     return found
@@ -71,7 +71,7 @@ def run_in_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path) -> tup
                 release = guest.run("uname -r", seconds=60).output
                 print(f"   {boot.name}: booted in {time.monotonic() - began:.0f} s", flush=True)
                 guest.run(" ".join([PYTEST, *(f"/mnt/tests/{node}" for node in nodes)]),
-                          seconds=60 + SECONDS_A_SCENARIO * len(nodes), each_line=read)
+                          seconds=SECONDS_A_SCENARIO, each_line=read)
             why = "it was not reported: see the log"
         except GuestFailed as error:
             print(error, file=log)
@@ -89,7 +89,7 @@ def run_kernel(name: str, wanted: Wanted, lab: Path) -> Column:
     """All wanted scenarios on one kernel, in a guest for each boot."""
     directory = lab / "kernels" / name
     missing = directory / "missing"
-    column = Column(name, command=" ".join(["./dev lab", *sys.argv[1:]]), date=datetime.now(timezone.utc).date().isoformat())
+    column = Column(name, date=datetime.now(timezone.utc).date().isoformat())
     if missing.exists():
         column.missing = missing.read_text().strip()
         print(f"!! {name}: not had: {column.missing}", flush=True)
@@ -115,7 +115,6 @@ def main() -> int:
     parser.add_argument("--kernels", required=True)
     parser.add_argument("-k", dest="part")
     parser.add_argument("--short", action="store_true")
-    parser.add_argument("--command", default="./dev lab")
     asked = parser.parse_args()
     wanted = wanted_scenarios(asked.part, asked.short)
     if not wanted:
@@ -123,8 +122,6 @@ def main() -> int:
         return 1
     began = time.monotonic()
     columns = [run_kernel(name, wanted, asked.lab) for name in asked.kernels.split()]
-    for column in columns:
-        column.command = asked.command
     if asked.part is None and not asked.short:
         write_table(columns, asked.lab / "results.json", Path("docs/tested-on.md"))
     counts = {outcome: sum(cell[0] == outcome for column in columns for cell in column.cells.values())

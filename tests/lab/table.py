@@ -12,10 +12,9 @@ SIGNS = {"passed": "ok", "failed": "FAILS", "skipped": "-"}
 
 @dataclass
 class Column:
-    """One kernel: its release, when and by which command it was tried, and [outcome, reason] by `machine: scenario`."""
+    """One kernel: its release, the day on which it was tried, and [outcome, reason] by `machine: scenario`."""
 
     name: str
-    command: str
     date: str
     release: str = ""
     missing: str = ""
@@ -39,11 +38,12 @@ def _version(column: Column) -> list[int]:
 
 
 def table(columns: list[Column]) -> str:
-    """Markdown; its lines fit 80 columns if the scenarios' names have at most 46 letters."""
+    """Markdown; its lines fit 80 columns if the scenarios' names have at most 52 letters."""
     titles = [".".join(column.release.split(".")[:2]) if column.release else column.name for column in columns]
-    lines = ["", "| kernel | release | tried on | command |", "| --- | --- | --- | --- |"]
-    lines += [f"| {title} | {column.release or 'not had: ' + column.missing} | {column.date} | `{column.command}` |"
-              for title, column in zip(titles, columns)]
+    lines = ["", "| kernel | release | tried on | by |", "| --- | --- | --- | --- |"]
+    for title, column in zip(titles, columns):
+        what = column.release if not column.missing else f"could not be had: {column.missing}"
+        lines.append(f"| {title} | {what} | {column.date} | `./dev lab {column.name}` |")
     reasons: dict[str, int] = {}
     for machine in MACHINES:
         lines += ["", f"### {machine.name}", "", f"{machine.about[0].upper()}{machine.about[1:]}.", "",
