@@ -10,7 +10,7 @@ from harness.smaps import main_mapping
 from harness.status import create_extension
 
 if __name__ == "__main__":
-    subprocess.run(["mount", "-o", "remount,ro", "/sys"], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", "/sys"], check=True)
     with Cluster() as server:
         create_extension(server.start())
         [row] = server.sql("SELECT * FROM hugepage_status")

@@ -57,19 +57,6 @@ def _words(function: str) -> str:
 
 
 MACHINES = [
-    Machine("one-node", ONE_NODE, "one node, pages of 2 MB, one hierarchy of cgroups v2", (
-        "test_landing.py::test_pool_taken_by_another_cluster",
-        "test_restart.py::test_pool_shrunk_while_running",
-        "test_restart.py::test_crash_restart_keeps_its_pages",
-        "test_restart.py::test_next_start_would_fail",
-        "test_outlook.py::test_surplus_only",
-        "test_outlook.py::test_overcommit_only",
-    )),
-    Machine("thp-shmem", ONE_NODE, "transparent huge pages for shared memory", (
-        "test_thp.py::test_whole",
-        "test_thp.py::test_partial",
-    )),
-    Machine("docker-like", ONE_NODE, "namespaces of cgroups, processes and mounts; /sys is read-only"),
     Machine("two-nodes", TWO_NODES, "the pool is spread over two nodes", (
         "test_views.py::test_pools_of_the_nodes",
     )),
@@ -80,6 +67,19 @@ MACHINES = [
         "test_cgroup.py::test_reservation_limit_falls_back",
         "test_cgroup.py::test_limit_below_the_segment_is_critical",
         "test_cgroup.py::test_limit_of_an_outer_group",
+    )),
+    Machine("one-node", ONE_NODE, "one node, pages of 2 MB, one hierarchy of cgroups v2", (
+        "test_landing.py::test_pool_taken_by_another_cluster",
+        "test_restart.py::test_pool_shrunk_while_running",
+        "test_restart.py::test_crash_restart_keeps_its_pages",
+        "test_restart.py::test_next_start_would_fail",
+        "test_outlook.py::test_surplus_only",
+        "test_outlook.py::test_overcommit_only",
+    )),
+    Machine("docker-like", ONE_NODE, "namespaces of cgroups, processes and mounts; /sys is read-only"),
+    Machine("thp-shmem", ONE_NODE, "transparent huge pages for shared memory", (
+        "test_thp.py::test_whole",
+        "test_thp.py::test_partial",
     )),
     Machine("v1", HYBRID, "hugetlb and memory in hierarchies v1, beside an empty v2 (hybrid)"),
     Machine("hugepagesz-1g", GIGANTIC, "default_hugepagesz=1G, one page reserved at boot"),

@@ -1,12 +1,14 @@
 """./dev lab: boot each kernel as each machine, run the scenarios in the guests, and write the table of docs/tested-on.md.
 
-One guest runs at a time. A run without -k and --short replaces the columns of its kernels in the table.
+One guest runs at a time. The table is written after each guest, so that a run that is interrupted was not in vain; scenarios
+that a run leaves out keep what an earlier run on the same kernel has shown. --short writes no table.
 """
 
 import argparse
 import json
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -85,14 +87,15 @@ def disks_of(lab: Path) -> list[Path]:
     return [max(lab.glob("root*.img"), key=lambda image: image.stat().st_mtime), lab / "project.img"]
 
 
-def run_kernel(name: str, wanted: Wanted, lab: Path) -> Column:
-    """All wanted scenarios on one kernel, in a guest for each boot."""
+def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], None]) -> Column:
+    """All wanted scenarios on one kernel, in a guest for each boot; the column so far is written after each."""
     directory = lab / "kernels" / name
     missing = directory / "missing"
     column = Column(name, date=datetime.now(timezone.utc).date().isoformat())
     if missing.exists():
         column.missing = missing.read_text().strip()
         print(f"!! {name}: not had: {column.missing}", flush=True)
+        write(column)
         return column
     kernel = Kernel(name, (directory / "release").read_text().strip(), directory / "vmlinuz", directory / "initramfs")
     print(f"== {name}: {kernel.release}", flush=True)
@@ -106,6 +109,7 @@ def run_kernel(name: str, wanted: Wanted, lab: Path) -> Column:
                 column.cells[f"{machine.name}: {scenario}"] = [outcome.outcome, outcome.reason]
                 print(f"   {outcome.outcome:8} {outcome.seconds:5.1f} s  {machine.name}: {scenario}"
                       + (f"  ({outcome.reason})" if outcome.reason else ""), flush=True)
+        write(column)
     return column
 
 
@@ -121,9 +125,12 @@ def main() -> int:
         print(f"no scenario has '{asked.part}' in its name", file=sys.stderr)
         return 1
     began = time.monotonic()
-    columns = [run_kernel(name, wanted, asked.lab) for name in asked.kernels.split()]
-    if asked.part is None and not asked.short:
-        write_table(columns, asked.lab / "results.json", Path("docs/tested-on.md"))
+
+    def write(column: Column) -> None:
+        if not asked.short:
+            write_table(column, asked.lab / "results.json", Path("docs/tested-on.md"))
+
+    columns = [run_kernel(name, wanted, asked.lab, write) for name in asked.kernels.split()]
     counts = {outcome: sum(cell[0] == outcome for column in columns for cell in column.cells.values())
               for outcome in ("passed", "failed", "skipped")}
     missing = [column.name for column in columns if column.missing]

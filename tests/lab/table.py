@@ -1,7 +1,7 @@
-"""The table of docs/tested-on.md: scenarios by kernels. Columns of earlier runs are kept in a file of the cache."""
+"""The table of docs/tested-on.md: scenarios by kernels. What runs have shown is kept in a file of the cache."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from machines import MACHINES
@@ -21,11 +21,13 @@ class Column:
     cells: dict[str, list[str]] = field(default_factory=dict)
 
 
-def write_table(columns: list[Column], kept: Path, document: Path) -> None:
-    """Replace these columns among the kept ones, and the table in the document."""
-    known = {name: Column(**column) for name, column in (json.loads(kept.read_text()) if kept.exists() else {}).items()}
-    known |= {column.name: column for column in columns}
-    kept.write_text(json.dumps({name: asdict(column) for name, column in known.items()}))
+def write_table(column: Column, kept: Path, document: Path) -> None:
+    """Add what a run has shown to what earlier ones on the same kernel have, and write the table of all kernels."""
+    known = {name: Column(**kept_one) for name, kept_one in (json.loads(kept.read_text()) if kept.exists() else {}).items()}
+    earlier = known.get(column.name)
+    cells = earlier.cells if earlier and earlier.release == column.release else {}
+    known[column.name] = replace(column, cells=cells | column.cells)
+    kept.write_text(json.dumps({name: asdict(one) for name, one in known.items()}))
     text = document.read_text()
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
@@ -40,7 +42,7 @@ def _version(column: Column) -> list[int]:
 def table(columns: list[Column]) -> str:
     """Markdown; its lines fit 80 columns if the scenarios' names have at most 52 letters."""
     titles = [".".join(column.release.split(".")[:2]) if column.release else column.name for column in columns]
-    lines = ["", "| kernel | release | tried on | by |", "| --- | --- | --- | --- |"]
+    lines = ["", "| kernel | release | last tried on | by |", "| --- | --- | --- | --- |"]
     for title, column in zip(titles, columns):
         what = column.release if not column.missing else f"could not be had: {column.missing}"
         lines.append(f"| {title} | {what} | {column.date} | `./dev lab {column.name}` |")

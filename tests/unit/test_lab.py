@@ -59,7 +59,7 @@ def lab_with(tmp_path: Path, kernel: str, **files: str) -> Path:
 
 def test_kernel_that_can_not_be_had_fails_the_run_and_is_named(tmp_path, monkeypatch, capsys):
     lab = lab_with(tmp_path, "5.10", missing="Debian bullseye could not be read\n")
-    monkeypatch.setattr("sys.argv", ["run.py", "--lab", str(lab), "--kernels", "5.10", "-k", "preferred"])
+    monkeypatch.setattr("sys.argv", ["run.py", "--lab", str(lab), "--kernels", "5.10", "--short"])
     assert run.main() == 1
     assert "0 passed, 0 failed, 0 not possible on that kernel, kernels not had: 5.10" in capsys.readouterr().out
 
@@ -68,19 +68,22 @@ def test_guest_that_does_not_boot_fails_its_scenarios(tmp_path, monkeypatch):
     lab = lab_with(tmp_path, "6.1", release="6.1.0-0-cloud-amd64\n")
     (lab / "root15.img").touch()
     monkeypatch.setattr("harness.guest.QEMU", "false")
-    column = run.run_kernel("6.1", run.wanted_scenarios("preferred", short=False), lab)
+    column = run.run_kernel("6.1", run.wanted_scenarios("preferred", short=False), lab, lambda _column: None)
     assert column.cells == {"mempolicy: preferred node is no limit": ["failed", "the guest has ended"]}
 
 
-def test_table_keeps_the_columns_of_other_kernels(tmp_path):
+def test_table_keeps_what_other_runs_have_shown(tmp_path):
     document = tmp_path / "tested-on.md"
     document.write_text(f"# Title\n\n{table.BEGIN}{table.END}\n## Next\n")
     cell = "mempolicy: preferred node is no limit"
     for column in (table.Column("6.12", "2026-01-01", "6.12.9-cloud-amd64", cells={cell: ["passed", ""]}),
                    table.Column("6.1", "2026-01-02", "6.1.0-50-cloud-amd64", cells={cell: ["skipped", "it lacks that"]}),
                    table.Column("5.10", "2026-01-03", missing="no such suite")):
-        table.write_table([column], tmp_path / "results.json", document)
+        table.write_table(column, tmp_path / "results.json", document)
+    other = {"cpuset: preflight knows the nodes": ["failed", ""]}
+    table.write_table(table.Column("6.12", "2026-01-04", "6.12.9-cloud-amd64", cells=other), tmp_path / "results.json", document)
     written = document.read_text()
+    assert "| preflight knows the nodes |  |  | FAILS |" in written
     assert written.startswith("# Title\n") and written.endswith("\n## Next\n")
     assert "| scenario | 5.10 | 6.1 | 6.12 |" in written
     assert "| preferred node is no limit |  | - (1) | ok |" in written
