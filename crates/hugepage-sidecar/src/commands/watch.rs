@@ -21,6 +21,7 @@ use crate::history::HostHistory;
 use crate::oracle::files::WriterOptions;
 use crate::oracle::{self, survey_snapshot};
 use crate::output::escape;
+use crate::output::json_text;
 use crate::output::rows;
 use crate::output::stream::complain;
 use crate::signals::SignalTimer;
@@ -142,9 +143,8 @@ fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &Watch
         atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
     };
     let json = options.json.as_deref().map(|path| {
-        let mut text = serde_json::to_vec_pretty(&rows::host(survey, sizings))?;
-        text.push(b'\n');
-        written(path, &text)
+        let text = json_text(&rows::host(survey, sizings))? + "\n";
+        written(path, text.as_bytes())
     });
     let metrics =
         options.textfile.as_deref().map(|path| written(path, text(&MetricsSnapshot::from(survey)).as_bytes()));

@@ -81,7 +81,7 @@ impl InspectContext<'_> {
             last_start: identity.last_start,
             status: Status::of(facts),
             evidence,
-            not_counted: self.accounts.why_not(root, pid),
+            not_counted: found.not_counted,
             notes: notes.into_vec(),
         })
     }
