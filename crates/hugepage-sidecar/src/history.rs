@@ -199,7 +199,7 @@ impl HostHistory {
     }
 
     fn path(&self, instance: &Instance) -> PathBuf {
-        state::history_file(&self.directory, &instance.kind.to_string(), &instance.name)
+        state::history_file(&self.directory, instance)
     }
 
     /// The history file of an instance.

@@ -98,7 +98,7 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
             reported.report(events.error.map(|error| anyhow::Error::msg(error.to_string())));
         }
         if root.is_live() && options.history_size > 0 && pruned.is_none_or(|at| at.elapsed() > PRUNE_INTERVAL) {
-            let of_running = |one: &Instance| state::history_file(&options.state_dir, &one.kind.to_string(), &one.name);
+            let of_running = |one: &Instance| state::history_file(&options.state_dir, one);
             prune(&options.state_dir, &survey.instances.iter().map(of_running).collect());
             pruned = Some(begun);
         }

@@ -2,7 +2,7 @@
 
 use super::context::{Identity, InspectContext};
 use super::discover::{DiscoveredKind, DiscoveredServer};
-use super::instance::{Instance, InstanceKind};
+use super::instance::{Instance, InstanceKind, InstancePlace};
 use super::memory::{self, InstanceMemory};
 use super::{oracle, postgresql};
 use crate::assess::Status;
@@ -12,6 +12,7 @@ use crate::collect::{nodes, pools};
 use crate::model::{Asked, Demand, Facts, HugePages, KeptPages, Landing, Pending, PoolFact, PoolState, Segment};
 use crate::notes::Notes;
 use crate::read::cgroup::CgroupLimits;
+use crate::read::credentials::Credentials;
 use crate::read::maps::Mapping;
 use crate::read::memory_policy::MemoryPolicy;
 use crate::read::rlimit::{self, LockedMemory};
@@ -55,6 +56,8 @@ impl InspectContext<'_> {
         if has_hugetlb_pages {
             evidence.push("HugetlbPages");
         }
+        let place =
+            self.place(pid, container.is_some(), files, identity.directory.as_deref().or(identity.home.as_deref()));
         let base = self.base.unwrap_or_else(PageSize::base);
         let mut facts = self.facts(pid, &identity.asked, segment, memlock, &mut notes);
         if !identity.has_configuration {
@@ -69,6 +72,7 @@ impl InspectContext<'_> {
             },
             name: identity.name,
             pid,
+            place,
             home: identity.home,
             directory: identity.directory,
             version: identity.version,
@@ -84,6 +88,23 @@ impl InspectContext<'_> {
             not_counted: found.not_counted,
             notes: notes.into_vec(),
         })
+    }
+
+    /// `directory`: the data directory, or the home. What a service sees in a mount namespace of its own, as systemd makes
+    /// them, may still be the directory of that name of the host.
+    fn place(&self, pid: i32, is_contained: bool, files: &InstanceFiles, directory: Option<&str>) -> InstancePlace {
+        let of_process = Credentials::read(self.root, pid).ok().flatten();
+        let its = directory.and_then(|directory| files.inode(directory));
+        let ours = directory.and_then(|directory| InstanceFiles::own(self.root).inode(directory));
+        let elsewhere = is_contained && !self.root.is_tree() && (its.is_none() || its != ours);
+        let container = || match its {
+            Some((device, inode)) => {
+                let device = (rustix::fs::major(device), rustix::fs::minor(device));
+                format!("{}.{}-{inode}", device.0, device.1)
+            }
+            None => namespace::number(self.root, pid).unwrap_or_default(),
+        };
+        InstancePlace { uid: of_process.map(|user| user.effective), container: elsewhere.then(container) }
     }
 
     /// The mappings of one process stand for the whole server, because each of its processes attaches all of it.

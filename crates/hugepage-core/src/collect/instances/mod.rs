@@ -30,7 +30,7 @@ use crate::read::{Root, identity, process, thp};
 use crate::{PageSize, ReadError};
 use context::InspectContext;
 use inspect::beside_each_other;
-pub use instance::{Instance, InstanceKind, InstanceLanding};
+pub use instance::{Instance, InstanceKind, InstanceLanding, InstancePlace};
 use service_accounts::ServiceAccounts;
 pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
 
