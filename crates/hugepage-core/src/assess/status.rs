@@ -203,6 +203,9 @@ impl Status {
             };
             findings.push((severity, Finding::NodeLimit));
         }
+        if facts.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
+            findings.push((Severity::Notice, Finding::HostMemoryUnknown));
+        }
         // The sort is stable, so findings of one severity keep the order above.
         findings.sort_by_key(|(severity, _)| std::cmp::Reverse(*severity));
         findings

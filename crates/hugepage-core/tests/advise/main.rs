@@ -10,7 +10,7 @@ use hugepage_core::assess::Status;
 use hugepage_core::assess::page_tables::PageTables;
 use hugepage_core::collect::pools::PoolRow;
 use hugepage_core::model::{Asked, Facts, HugePages, KeptPages, Landing, Pending, PoolFact, Product, Segment};
-use hugepage_core::read::boot::NextBoot;
+use hugepage_core::read::boot::{CommandLine, NextBoot};
 use hugepage_core::read::cgroup::CgroupLimits;
 use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::meminfo::Meminfo;
@@ -37,6 +37,7 @@ struct Host {
     limits: CgroupLimits,
     connections: u64,
     at_boot: Option<u64>,
+    of_other_entry: Option<u64>,
     dynamic: u64,
     parallel: u64,
     ready: Option<u64>,
@@ -60,6 +61,7 @@ impl Default for Host {
             limits: CgroupLimits::default(),
             connections: 100,
             at_boot: Some(534),
+            of_other_entry: None,
             dynamic: MIB,
             parallel: 64 * MIB,
             ready: None,
@@ -140,7 +142,9 @@ impl Host {
             loss: None,
             kept_at_crash: KeptPages::default(),
         };
-        let command_line = self.at_boot.map(|pages| (Some(self.page_size), Pages(pages))).into_iter().collect();
+        let of_entry =
+            |pages: &u64| CommandLine { pools: vec![(Some(self.page_size), Pages(*pages))], ..CommandLine::default() };
+        let command_lines = self.at_boot.iter().chain(&self.of_other_entry).map(of_entry).collect();
         AdviceContext {
             status: Status::of(facts),
             server: Server {
@@ -160,7 +164,7 @@ impl Host {
                     obtainable_now: self.ready.map(Pages),
                 })
                 .collect(),
-            next_boot: Some(NextBoot { command_line, sysctl_wins: true, ..NextBoot::default() }),
+            next_boot: Some(NextBoot { command_lines, sysctl_wins: true, ..NextBoot::default() }),
             thp_enabled: Some(self.thp.to_owned()),
             swappiness: Some(60),
             min_free: Some(Bytes(64 * MIB)),

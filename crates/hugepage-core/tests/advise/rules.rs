@@ -178,6 +178,11 @@ fn after_a_reboot() {
     check(&Host { at_boot: Some(533), ..host.clone() }, &["warning vm.nr_hugepages: 533 -> 534"]);
     // More than the host can hold.
     check(&Host { at_boot: Some(7000), ..host.clone() }, &["warning vm.nr_hugepages: 7000 -> 534"]);
+    // The boot loader's entries differ: nothing is claimed, and no command is given.
+    let differ = Host { of_other_entry: Some(10), ..host.clone() };
+    check(&differ, &["notice vm.nr_hugepages: - -> 534"]);
+    let row = &differ.recommendations()[0];
+    assert!(row.command.is_none() && row.reason.contains("is unknown: the entries of the boot loader"), "{row:?}");
     let command = Host { at_boot: None, ..host }.recommendations()[0].command.clone();
     assert_eq!(command.as_deref(), Some("echo 'vm.nr_hugepages = 534' > /etc/sysctl.d/90-postgresql-hugepages.conf"));
 }
