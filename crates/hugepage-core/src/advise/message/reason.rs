@@ -225,12 +225,13 @@ impl StatusText<'_> {
                  only {limit}"
             ),
             (ExcessKind::Memory(_), true) => format!(
-                "A memory cgroup that counts huge pages allows {limit}, but {} ({size}) and private memory need {need}",
+                "A memory cgroup that counts huge pages allows {limit}, but {} ({size}), private memory and huge pages \
+                 of others need {need}",
                 self.terms().the_memory
             ),
             (ExcessKind::Memory(_), false) => format!(
-                "A memory cgroup that counts huge pages allows {limit}, but the next start's {} ({size}) and private \
-                 memory need {need}",
+                "A memory cgroup that counts huge pages allows {limit}, but the next start's {} ({size}), private \
+                 memory and huge pages of others need {need}",
                 self.terms().the_memory
             ),
         };

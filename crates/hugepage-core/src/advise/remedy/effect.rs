@@ -172,6 +172,9 @@ fn restart(facts: &mut Facts) {
         level.usage = level.usage_without(own_bytes);
         level.promised = level.promised_with(own_bytes, Bytes(0));
     }
+    for level in facts.limits.iter_mut().flat_map(|limits| &mut limits.memory) {
+        level.huge = level.huge.map(|huge| huge.saturating_sub(own_bytes));
+    }
     let mut to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
     match std::mem::replace(&mut facts.pending, Pending::Unchanged) {
         Pending::Unchanged => {}
@@ -224,5 +227,6 @@ fn restart(facts: &mut Facts) {
     if let Some(limits) = &mut facts.limits {
         limits.reservation.iter_mut().for_each(|level| level.usage = level.usage.saturating_add(bytes));
         limits.fault.iter_mut().for_each(|level| level.promised = level.promised_with(Bytes(0), bytes));
+        limits.memory.iter_mut().for_each(|level| level.huge = level.huge.map(|huge| huge.saturating_add(bytes)));
     }
 }

@@ -1,5 +1,7 @@
 //! Inspects one server after the other, and assesses each beside the others.
 
+use std::time::Duration;
+
 use super::context::{Identity, InspectContext};
 use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::instance::{Instance, InstanceKind};
@@ -17,6 +19,9 @@ use crate::read::memory_policy::MemoryPolicy;
 use crate::read::rlimit::{self, LockedMemory};
 use crate::read::{InstanceFiles, namespace, process};
 use crate::{Bytes, PageSize, Pages, ReadError};
+
+/// The kernel tells the start of a process, and how long it is up, in hundredths of a second (proc(5)).
+const START_PRECISION: Duration = Duration::from_millis(20);
 
 impl InspectContext<'_> {
     /// `None` for a postgres program without shared memory, such as one that initialises or only answers a question.
@@ -42,7 +47,9 @@ impl InspectContext<'_> {
             DiscoveredKind::PostgreSql(arguments) => self.postgresql(pid, files, arguments, &mut notes),
             DiscoveredKind::Oracle(instance) => self.oracle(pid, files, instance, started, automatic, &mut notes),
         };
-        let wanted = identity.asked.huge_page_size.or(self.default);
+        // Where the kernel lacks the size, nothing is rounded up to it.
+        let has_pool = |size: &PageSize| pools::of_size(&self.pools, *size).is_some();
+        let wanted = identity.asked.huge_page_size.filter(has_pool).or(self.default);
         let seen = memory.as_ref().zip(self.base).and_then(|(memory, base)| memory.segment(base, wanted));
         let segment = match seen.or_else(|| oracle::logged_segment(identity.last_start.as_ref()?)) {
             Some(segment) if memory.is_none() => {
@@ -61,6 +68,18 @@ impl InspectContext<'_> {
             facts.pending = Pending::Unknown;
         } else if let Some(max_connections) = identity.max_connections {
             split_off_pending(&mut facts, max_connections);
+        }
+        if let Some((at, path)) = identity.last_change
+            && started.is_some_and(|started| at > started + START_PRECISION)
+            && facts.pending == Pending::Unchanged
+            && facts.asked.huge_pages != HugePages::Off
+        {
+            facts.pending = Pending::Unknown;
+            notes.add(format!(
+                "\"{}\" has changed since the server with process {pid} started, so what a restart needs is unknown from \
+                 outside; hugepage_preflight() in the server shows it",
+                path.display()
+            ));
         }
         Some(Instance {
             kind: match &found.who {
@@ -129,6 +148,7 @@ impl InspectContext<'_> {
             asked: files.asked,
             max_connections: Some(files.max_connections),
             has_configuration: files.has_configuration,
+            last_change: files.last_change,
         }
     }
 

@@ -1,7 +1,8 @@
 //! What a PostgreSQL server was asked for, from its command line and its files. If the files may not be read, the
 //! defaults are assumed, and a note says so.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::model::{Asked, HugePages, Product};
 use crate::notes::Notes;
@@ -25,6 +26,8 @@ pub struct Files {
     pub max_connections: u64,
     /// Whether the configuration file was found; a server does not start without one.
     pub has_configuration: bool,
+    /// The file or directory of the configuration that has changed last; `None` if no time of a change can be seen.
+    pub last_change: Option<(SystemTime, PathBuf)>,
 }
 
 /// Reads the files of the postmaster `pid`, which are `its_files`.
@@ -66,6 +69,12 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
             asked.huge_pages
         ));
     }
+    let changes = configuration.sources.iter().filter_map(|path| {
+        // The files of a tree have the times of their copies.
+        let changed = its_files.changed(&path.to_string_lossy()).filter(|_| root.is_live());
+        Some((changed?, path.clone()))
+    });
+    let last_change = changes.max();
     let max_connections = value("max_connections").and_then(|text| text.trim().parse().ok()).unwrap_or(100);
     let mut told = |file: &str, take: &dyn Fn(&str) -> Result<String, ReadError>| {
         match take(&in_directory(file)?.to_string_lossy()) {
@@ -77,7 +86,7 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
     };
     let version = told("PG_VERSION", &|path| its_files.version(path));
     let system_identifier = told("global/pg_control", &|path| system_identifier(its_files, path));
-    Files { version, system_identifier, asked, max_connections, has_configuration, directory }
+    Files { version, system_identifier, asked, max_connections, has_configuration, last_change, directory }
 }
 
 /// The settings that `value` returns as they are written, and the server's defaults for those that it does not have.
