@@ -9,7 +9,9 @@ use hugepage_core::advise::{Recommendation, recommendations};
 use hugepage_core::assess::Status;
 use hugepage_core::assess::page_tables::PageTables;
 use hugepage_core::collect::pools::PoolRow;
-use hugepage_core::model::{Asked, Facts, HugePages, KeptPages, Landing, Pending, PoolFact, Product, Segment};
+use hugepage_core::model::{
+    Asked, Facts, HugePages, KeptPages, Landing, NodePools, Pending, PoolFact, Product, Segment,
+};
 use hugepage_core::read::boot::{CommandLine, NextBoot};
 use hugepage_core::read::cgroup::CgroupLimits;
 use hugepage_core::read::maps::Mapping;
@@ -44,6 +46,7 @@ struct Host {
     thp: &'static str,
     available: Option<u64>,
     sees_others: bool,
+    nodes: Option<NodePools>,
 }
 
 impl Default for Host {
@@ -68,6 +71,7 @@ impl Default for Host {
             thp: "madvise",
             available: None,
             sees_others: true,
+            nodes: None,
         }
     }
 }
@@ -135,7 +139,7 @@ impl Host {
             limits: Some(self.limits.clone()),
             pending: Pending::Unchanged,
             reserve_percent: 20,
-            nodes: None,
+            nodes: self.nodes.clone(),
             lock_limit: None,
             others_lack: self.sees_others.then_some(Pages(0)),
             cause_at_start: None,

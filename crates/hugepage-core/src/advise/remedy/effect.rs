@@ -3,7 +3,7 @@
 use super::{Step, nodes};
 use crate::assess::{Forecast, Outlook};
 use crate::model::{
-    Asked, Facts, HugePages, Landing, LockLimit, NodePools, Pending, PoolFact, PoolState, Product, Segment,
+    Asked, Facts, HugePages, KeptPages, Landing, LockLimit, NodePools, Pending, PoolFact, PoolState, Product, Segment,
 };
 use crate::read::cgroup::CgroupLimits;
 use crate::read::pool::{Pool, from_meminfo};
@@ -83,6 +83,7 @@ impl Step {
                     *memory_target = false;
                 }
             }
+            Self::SetIoMethodWorker => facts.kept_at_crash = KeptPages::default(),
             Self::Restart => restart(facts),
         }
     }
