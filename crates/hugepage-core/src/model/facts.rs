@@ -107,4 +107,14 @@ pub struct KeptPages {
     pub at_least: Pages,
     /// If they do not.
     pub at_most: Pages,
+    /// The crashes whose rings are still open.
+    pub crashes: u64,
+}
+
+impl KeptPages {
+    /// What the open rings of earlier crashes keep, which the server gives back when it stops: at most this, and nothing if
+    /// the segments of that time were in base pages.
+    pub fn before(self) -> Pages {
+        Pages(self.at_most.0.saturating_mul(self.crashes))
+    }
 }

@@ -139,6 +139,15 @@ fn release(pool: &mut Pool, own: Pages) {
     pool.surplus = pool.surplus.map(|surplus| surplus.saturating_sub(gone));
 }
 
+/// Touched pages that nothing else is promised, as those of rings.
+fn give_back(pool: &mut Pool, pages: Pages) {
+    let pages = pages.min(pool.nr.saturating_sub(pool.free));
+    let gone = pages.min(pool.surplus.unwrap_or_default());
+    pool.free = pool.free.saturating_add(pages.saturating_sub(gone));
+    pool.nr = pool.nr.saturating_sub(gone);
+    pool.surplus = pool.surplus.map(|surplus| surplus.saturating_sub(gone));
+}
+
 fn default_ground(facts: &Facts) -> PoolState {
     let pool = facts.meminfo.as_ref().and_then(from_meminfo);
     PoolState {
@@ -168,6 +177,9 @@ fn restart(facts: &mut Facts) {
             nodes::release(nodes, own.saturating_sub(pool.resv.unwrap_or_default()));
         }
         release(pool, own);
+        let kept = facts.kept_at_crash;
+        give_back(pool, Pages(kept.at_least.0.saturating_mul(kept.crashes)));
+        facts.kept_at_crash.crashes = 0;
     }
     for level in facts.limits.iter_mut().flat_map(|limits| limits.fault.iter_mut().chain(&mut limits.reservation)) {
         level.usage = level.usage_without(own_bytes);

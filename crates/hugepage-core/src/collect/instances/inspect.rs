@@ -8,6 +8,7 @@ use super::instance::{Instance, InstanceKind};
 use super::memory::{self, InstanceMemory};
 use super::{oracle, postgresql};
 use crate::assess::Status;
+use crate::assess::io_uring::Rings;
 use crate::assess::page_tables::PageTables;
 use crate::collect::server::{pool_of_size, thp_in_use};
 use crate::collect::{nodes, pools};
@@ -64,6 +65,9 @@ impl InspectContext<'_> {
         }
         let base = self.base.unwrap_or_else(PageSize::base);
         let mut facts = self.facts(pid, &identity.asked, segment, memlock, &mut notes);
+        if let Some((entries, size)) = identity.ring_entries.zip(facts.huge_page_size) {
+            facts.kept_at_crash = self.kept_at_crash(pid, entries, size);
+        }
         if !identity.has_configuration {
             facts.pending = Pending::Unknown;
         } else if let Some(max_connections) = identity.max_connections {
@@ -149,7 +153,19 @@ impl InspectContext<'_> {
             max_connections: Some(files.max_connections),
             has_configuration: files.has_configuration,
             last_change: files.last_change,
+            ring_entries: Some(files.ring_entries),
         }
+    }
+
+    /// At most what the open rings of io_uring keep at a crash: how many of them are of the present segment is not visible
+    /// from outside. Nothing where they are mappings of the kernel.
+    fn kept_at_crash(&self, pid: i32, entries: u64, size: PageSize) -> KeptPages {
+        let open = process::open_rings(self.root, &pid.to_string()).unwrap_or(0);
+        let are_mapped = || self.root.read(&format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains("[io_uring]"));
+        if open == 0 || are_mapped() {
+            return KeptPages::default();
+        }
+        KeptPages { at_least: Pages(0), ..Rings { count: open, open, entries }.pages(size) }
     }
 
     /// Only a walk of the server's page tables could show whether base pages were collapsed into transparent huge

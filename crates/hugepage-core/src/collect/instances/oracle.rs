@@ -75,6 +75,7 @@ impl InspectContext<'_> {
             max_connections: None,
             has_configuration: true,
             last_change: None,
+            ring_entries: None,
             asked: asked(last_start.as_ref(), automatic),
             home,
             last_start,

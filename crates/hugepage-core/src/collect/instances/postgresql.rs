@@ -24,6 +24,8 @@ pub struct Files {
     pub asked: Asked,
     /// `max_connections`.
     pub max_connections: u64,
+    /// The most submissions that a ring of io_uring has room for, by `io_max_concurrency`.
+    pub ring_entries: u64,
     /// Whether the configuration file was found; a server does not start without one.
     pub has_configuration: bool,
     /// The file or directory of the configuration that has changed last; `None` if no time of a change can be seen.
@@ -69,6 +71,9 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
             asked.huge_pages
         ));
     }
+    // By itself the server takes at most 64 (AioChooseMaxConcurrency).
+    let concurrency = value("io_max_concurrency").and_then(|text| text.trim().parse().ok());
+    let ring_entries = concurrency.filter(|entries| *entries > 0).unwrap_or(64);
     let changes = configuration.sources.iter().filter_map(|path| {
         // The files of a tree have the times of their copies.
         let changed = its_files.changed(&path.to_string_lossy()).filter(|_| root.is_live());
@@ -86,7 +91,16 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
     };
     let version = told("PG_VERSION", &|path| its_files.version(path));
     let system_identifier = told("global/pg_control", &|path| system_identifier(its_files, path));
-    Files { version, system_identifier, asked, max_connections, has_configuration, last_change, directory }
+    Files {
+        version,
+        system_identifier,
+        asked,
+        max_connections,
+        ring_entries,
+        has_configuration,
+        last_change,
+        directory,
+    }
 }
 
 /// The settings that `value` returns as they are written, and the server's defaults for those that it does not have.
