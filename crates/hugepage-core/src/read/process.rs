@@ -119,15 +119,18 @@ pub fn age(root: &Root, pid: i32) -> Result<Option<Duration>, ReadError> {
     Ok(Some(uptime.saturating_sub(Duration::from_millis(start.saturating_mul(1000 / TICKS_PER_SECOND)))))
 }
 
-/// The rings of io_uring that the process named `process` below /proc has open (proc(5), `fd`).
+/// The rings of io_uring that the process named `process` below /proc has open (proc(5), `fd`). The names of its other
+/// files are nobody else's business, so a capture gets the rings alone.
 pub fn open_rings(root: &Root, process: &str) -> Result<u64, ReadError> {
-    let directory = format!("/proc/{process}/fd");
+    let (directory, quiet) = (format!("/proc/{process}/fd"), root.unrecorded());
     let mut count = 0;
-    for descriptor in root.list(&directory)? {
+    for descriptor in quiet.list(&directory)? {
+        let path = format!("{directory}/{descriptor}");
         // A descriptor may be closed meanwhile.
-        let is_ring = |target: &String| target == "anon_inode:[io_uring]";
-        count +=
-            u64::from(if_there(root.read_link(&format!("{directory}/{descriptor}")))?.as_ref().is_some_and(is_ring));
+        if if_there(quiet.read_link(&path))?.is_some_and(|target| target == "anon_inode:[io_uring]") {
+            root.read_link(&path)?;
+            count += 1;
+        }
     }
     Ok(count)
 }

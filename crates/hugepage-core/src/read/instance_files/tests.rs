@@ -333,3 +333,28 @@ fn hostile_trees() {
     let more = most_resident().saturating_sub(before);
     assert!(more < 64 << 20, "{more} bytes more were resident");
 }
+
+/// A file keeps the time that a program gives it, and whoever switches a link does not touch what it leads to.
+#[test]
+fn changes_that_the_time_of_writing_hides() {
+    let tree = tempfile::tempdir().unwrap();
+    let files = InstanceFiles::own(&Root::at(tree.path()));
+    let old = tree.path().join("old.conf");
+    fs::write(&old, "").unwrap();
+    File::open(&old).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    let written = files.changed("/old.conf").unwrap();
+    assert_eq!(files.modified("/old.conf"), Some(SystemTime::UNIX_EPOCH));
+    assert!(written > SystemTime::UNIX_EPOCH);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let _ = fs::remove_file(tree.path().join("link.conf"));
+        std::os::unix::fs::symlink("old.conf", tree.path().join("link.conf")).unwrap();
+        // The file system's clock goes in steps.
+        if files.changed("/link.conf").unwrap() > written {
+            break;
+        }
+        assert!(Instant::now() < deadline);
+    }
+    assert_eq!(files.changed("/old.conf"), Some(written));
+    assert_eq!(files.changed("/none.conf"), None);
+}
