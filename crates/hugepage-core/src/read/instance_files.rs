@@ -221,9 +221,13 @@ impl InstanceFiles {
     }
 
     /// When the file or directory `path` has changed last, or a link on the way to it; `None` if there is none that can be
-    /// seen. Renaming something into its place is a change.
+    /// seen. Renaming something into its place is a change. The files of a tree have other times than those of its host, so
+    /// there it is known only if it was captured.
     pub fn changed(&self, path: &str) -> Option<SystemTime> {
-        self.note(path, AccessKind::Existence);
+        self.note(path, AccessKind::Change);
+        if self.root.is_tree() {
+            return self.root.changed_at_capture(path);
+        }
         let found = self.root.find(path, true).ok()?;
         Some(beneath::changed(&found.metadata)).max(found.link_changed)
     }

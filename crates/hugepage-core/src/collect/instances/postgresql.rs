@@ -74,11 +74,8 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
     // By itself the server takes at most 64 (AioChooseMaxConcurrency).
     let concurrency = value("io_max_concurrency").and_then(|text| text.trim().parse().ok());
     let ring_entries = concurrency.filter(|entries| *entries > 0).unwrap_or(64);
-    let changes = configuration.sources.iter().filter_map(|path| {
-        // The files of a tree have the times of their copies.
-        let changed = its_files.changed(&path.to_string_lossy()).filter(|_| root.is_live());
-        Some((changed?, path.clone()))
-    });
+    let sources = configuration.sources.iter();
+    let changes = sources.filter_map(|path| Some((its_files.changed(&path.to_string_lossy())?, path.clone())));
     let last_change = changes.max();
     let max_connections = value("max_connections").and_then(|text| text.trim().parse().ok()).unwrap_or(100);
     let mut told = |file: &str, take: &dyn Fn(&str) -> Result<String, ReadError>| {

@@ -338,23 +338,35 @@ fn hostile_trees() {
 #[test]
 fn changes_that_the_time_of_writing_hides() {
     let tree = tempfile::tempdir().unwrap();
-    let files = InstanceFiles::own(&Root::at(tree.path()));
-    let old = tree.path().join("old.conf");
+    let path = |name: &str| tree.path().join(name).to_str().unwrap().to_owned();
+    let (old, link) = (path("old.conf"), path("link.conf"));
+    let files = InstanceFiles::own(&Root::live());
     fs::write(&old, "").unwrap();
     File::open(&old).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
-    let written = files.changed("/old.conf").unwrap();
-    assert_eq!(files.modified("/old.conf"), Some(SystemTime::UNIX_EPOCH));
+    let written = files.changed(&old).unwrap();
+    assert_eq!(files.modified(&old), Some(SystemTime::UNIX_EPOCH));
     assert!(written > SystemTime::UNIX_EPOCH);
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
-        let _ = fs::remove_file(tree.path().join("link.conf"));
-        std::os::unix::fs::symlink("old.conf", tree.path().join("link.conf")).unwrap();
+        let _ = fs::remove_file(&link);
+        symlink("old.conf", &link).unwrap();
         // The file system's clock goes in steps.
-        if files.changed("/link.conf").unwrap() > written {
+        if files.changed(&link).unwrap() > written {
             break;
         }
         assert!(Instant::now() < deadline);
     }
-    assert_eq!(files.changed("/old.conf"), Some(written));
-    assert_eq!(files.changed("/none.conf"), None);
+    assert_eq!((files.changed(&old), files.changed(&path("none.conf"))), (Some(written), None));
+}
+
+/// The times of a tree are those of its copying, and a capture says when its host's files had changed.
+#[test]
+fn changes_that_a_capture_tells() {
+    let tree = tempfile::tempdir().unwrap();
+    fs::write(tree.path().join("a.conf"), "").unwrap();
+    let changed = || InstanceFiles::own(&Root::at(tree.path())).changed("/a.conf");
+    assert_eq!(changed(), None);
+    fs::write(tree.path().join("changed"), "x /a.conf\n1.1000000000 /a.conf\n1700000000.5 /a.conf\n2.0 /b.conf\n")
+        .unwrap();
+    assert_eq!(changed(), Some(SystemTime::UNIX_EPOCH + Duration::new(1_700_000_000, 5)));
 }
