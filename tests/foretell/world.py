@@ -322,7 +322,7 @@ class World:
         new.close()
         if worker_said:
             said["worker"] = worker_said
-        own = f"sidecar{', changed' if member.changed and event == 'restart' else ''}"
+        own = f"sidecar{', changed' if member.changed else ''}"
         said[own] = faces.of_sidecar(cluster, event, "--state-dir", str(self.state))
         return said
 
