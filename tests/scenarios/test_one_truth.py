@@ -318,7 +318,7 @@ def huge_pages_off(world: World) -> None:
 
 
 @state("notice", "disabled", "hugetlb", "base_pages", reason=CHILD,
-       differs="message hint restart_outlook recommended_nr_hugepages")
+       differs="message hint restart_outlook findings")
 def off_but_try_on_disk(world: World) -> None:
     world.start(huge_pages="off")
     world.server.conf(huge_pages="try")
@@ -410,7 +410,7 @@ def larger_on_disk(world: World) -> None:
     world.server.conf(shared_buffers="64MB")
 
 
-@state("critical", None, "fails", "restart_fails", differs="verdict message hint restart_outlook findings", reason=CHILD)
+@state("critical", None, "fails", "restart_fails", differs="verdict message restart_outlook findings", reason=CHILD)
 def broken_on_disk(world: World) -> None:
     world.start()
     world.server.conf(shared_preload_libraries="nonesuch")

@@ -223,13 +223,9 @@ fn either(without: Forecast, with: Forecast) -> Forecast {
 }
 
 impl Facts {
-    /// Whether the running settings, or those on disk, ask for huge pages.
+    /// Whether the running settings, or those on disk, ask for huge pages or may do so.
     fn wants_huge_pages(&self) -> bool {
-        let pending = match &self.pending {
-            Pending::Changed(demand, _) => demand.asked.huge_pages,
-            _ => self.asked.huge_pages,
-        };
-        self.asked.huge_pages != HugePages::Off || pending != HugePages::Off
+        self.asked.huge_pages != HugePages::Off || self.may_ask_next()
     }
 
     /// Whether the running server already has what a start with `demand` would ask for.
