@@ -85,6 +85,8 @@ impl InspectContext<'_> {
                 path.display()
             ));
         }
+        let status = Status::of(facts);
+        status.notes_on_outlook().for_each(|note| notes.add(note));
         Some(Instance {
             kind: match &found.who {
                 DiscoveredKind::PostgreSql(_) => InstanceKind::PostgreSql,
@@ -102,7 +104,7 @@ impl InspectContext<'_> {
             memlock,
             has_hugetlb_pages,
             last_start: identity.last_start,
-            status: Status::of(facts),
+            status,
             evidence,
             not_counted: self.accounts.why_not(root, pid),
             notes: notes.into_vec(),
