@@ -106,6 +106,8 @@ fn pages_that_rings_of_earlier_crashes_keep() {
     let kept = KeptPages { at_least: Pages(1), at_most: Pages(2), crashes: 2 };
     let status = Status::of(Facts { kept_at_crash: kept, ..facts });
     assert_eq!(outlooks(&status), (Outlook::Unknown, Some(Outlook::Base)));
+    assert!(status.notes_on_outlook().all(|note| note.contains("io_uring") && !note.contains("surplus")));
+    assert_eq!(status.notes_on_outlook().count(), 1);
 }
 
 #[test]
