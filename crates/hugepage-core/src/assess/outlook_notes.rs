@@ -11,8 +11,8 @@ impl Status {
             Pages(0) => self.forecast.note_on_surplus("a restart"),
             before => self.forecast.note_on_surplus("a restart").map(|_| {
                 format!(
-                    "whether a restart gets huge pages may depend on the pages, at most {before}, that io_uring rings of \
-                     earlier crashes keep until the server stops"
+                    "whether a restart gets huge pages may depend on the pages, at most {before}, that io_uring rings \
+                     of earlier crashes keep until the server stops"
                 )
             }),
         };
@@ -20,8 +20,8 @@ impl Status {
             Pages(0) => self.crash.note_on_surplus("a restart after a crash"),
             at_most => self.crash.note_on_surplus("a restart after a crash").map(|_| {
                 format!(
-                    "whether a restart after a crash gets huge pages may depend on the pages that io_uring rings keep at each \
-                     crash: at most {at_most}"
+                    "whether a restart after a crash gets huge pages may depend on the pages that io_uring rings keep at \
+                     each crash: at most {at_most}"
                 )
             }),
         });

@@ -117,8 +117,8 @@ pub struct KeptPages {
 }
 
 impl KeptPages {
-    /// What the open rings of earlier crashes keep, which the server gives back when it stops: at most this, and nothing if
-    /// the segments of that time were in base pages.
+    /// What the open rings of earlier crashes keep, which the server gives back when it stops: at most this, and nothing
+    /// if the segments of that time were in base pages.
     pub fn before(self) -> Pages {
         Pages(self.at_most.0.saturating_mul(self.crashes))
     }

@@ -10,8 +10,8 @@ use crate::model::Cause;
 use crate::read::pool as kernel_pool;
 use crate::{Bytes, Pages};
 
-/// The rows of `found` with the steps of the hint: a row on the setting of a step gets the step's number, a step without a
-/// row gets one. They come in the order of the steps.
+/// The rows of `found` with the steps of the hint: a row on the setting of a step gets the step's number, a step without
+/// a row gets one. They come in the order of the steps.
 pub fn with_steps(context: &AdviceContext, mut found: Vec<Recommendation>) -> Vec<Recommendation> {
     let Some(remedy) = Remedy::of_verdict(&context.status) else { return found };
     // More pages of the host would be spread over nodes that the server may not use.
