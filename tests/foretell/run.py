@@ -107,7 +107,7 @@ def report(chosen: argparse.Namespace, world: World, seconds: float, install: In
         lines += ["Reasons of `unknown`, numbers left out:", ""]
         lines += [f"- {count} times: {why}" for why, count in tally.reasons()]
     if any(word.face in EXCUSED for word in tally.words):
-        lines += ["", "`changed`: files have changed since the start; the sidecar starts no program of a server and speaks of a restart with what runs, as",
+        lines += ["", "`changed`: files have changed since the start; the sidecar calls a restart unknown, and takes settings on disk for the running ones, as",
                   "[verdicts.md](verdicts.md#where-the-extension-and-the-sidecar-differ) says."]
     return "\n".join(lines)
 

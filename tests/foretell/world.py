@@ -399,7 +399,7 @@ class World:
 
 
 EXCUSED = ("sidecar, changed",)
-"""Documented in docs/verdicts.md: the sidecar speaks of a restart with what runs."""
+"""Documented in docs/verdicts.md: the sidecar takes settings on disk for the running ones; of a restart it says `unknown`."""
 
 
 def _answers(session: Any) -> bool:

@@ -131,12 +131,6 @@ impl Status {
         matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if capacity.is_beyond_reserve(to_land))
     }
 
-    /// Why an outlook is unknown, as far as no other note says it; for the notes of a row.
-    pub fn notes_on_outlook(&self) -> impl Iterator<Item = String> {
-        let crash = self.crash_outlook().and_then(|_| self.crash.note_on_surplus("a restart after a crash"));
-        self.forecast.note_on_surplus("a restart").into_iter().chain(crash)
-    }
-
     /// What the restart after a crash of one process would get; `None` for Oracle, which does not restart itself.
     pub fn crash_outlook(&self) -> Option<Outlook> {
         (self.facts.asked.product == Product::PostgreSql).then_some(self.crash.outlook)
@@ -229,13 +223,9 @@ fn either(without: Forecast, with: Forecast) -> Forecast {
 }
 
 impl Facts {
-    /// Whether the running settings, or those on disk, ask for huge pages.
+    /// Whether the running settings, or those on disk, ask for huge pages or may do so.
     fn wants_huge_pages(&self) -> bool {
-        let pending = match &self.pending {
-            Pending::Changed(demand, _) => demand.asked.huge_pages,
-            _ => self.asked.huge_pages,
-        };
-        self.asked.huge_pages != HugePages::Off || pending != HugePages::Off
+        self.asked.huge_pages != HugePages::Off || self.may_ask_next()
     }
 
     /// Whether the running server already has what a start with `demand` would ask for.

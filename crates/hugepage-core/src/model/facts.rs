@@ -64,6 +64,11 @@ impl Facts {
         }
     }
 
+    /// Whether the next start asks for huge pages, or may do so because its settings are unknown.
+    pub fn may_ask_next(&self) -> bool {
+        self.pending == Pending::Unknown || self.asked_next().huge_pages != HugePages::Off
+    }
+
     /// What a start with the running settings finds.
     pub fn ground(&self) -> PoolState {
         PoolState {
@@ -80,7 +85,7 @@ impl Facts {
     pub fn lack(&self) -> Pages {
         let next = self.asked_next();
         let is_in_files = matches!(next.product, Product::Oracle { memory_target: true, .. });
-        let wants = next.huge_pages != HugePages::Off && !is_in_files;
+        let wants = self.may_ask_next() && !is_in_files;
         let (Some(segment), Some(page), PoolFact::Known(_), true) =
             (&self.segment, self.huge_page_size, &self.pool, wants)
         else {
@@ -112,8 +117,8 @@ pub struct KeptPages {
 }
 
 impl KeptPages {
-    /// What the open rings of earlier crashes keep, which the server gives back when it stops: at most this, and nothing if
-    /// the segments of that time were in base pages.
+    /// What the open rings of earlier crashes keep, which the server gives back when it stops: at most this, and nothing
+    /// if the segments of that time were in base pages.
     pub fn before(self) -> Pages {
         Pages(self.at_most.0.saturating_mul(self.crashes))
     }
