@@ -1,7 +1,7 @@
 //! The assessment of one server: all that `SELECT * FROM hugepage_status` shows, before messages are made of it.
 
 use crate::assess::{Capacity, Finding, Forecast, NodeRoom, Outlook, Severity, Share, Threat, io_uring};
-use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending, Product};
+use crate::model::{Cause, Demand, Facts, HugePages, Landing, NodePools, Pending, Product};
 use crate::{Bytes, Pages};
 
 /// Below this much shared memory, base pages are only a notice.
@@ -192,8 +192,10 @@ impl Status {
             findings.push((Severity::Warning, Finding::PageTables));
         }
         if let (Some(needed), Some(share)) = (needed_by_all, self.share)
-            && share.persistent > Pages(0)
-            && share.persistent.0 >= needed.0.saturating_mul(2)
+            // Pages of nodes that the server may not use are there for others.
+            && let persistent = facts.nodes.as_ref().and_then(NodePools::persistent).unwrap_or(share.persistent)
+            && persistent > Pages(0)
+            && persistent.0 >= needed.0.saturating_mul(2)
         {
             findings.push((Severity::Warning, Finding::PoolWasted { needed }));
         }
