@@ -116,7 +116,7 @@ def lost_history(server: Cluster, state: Path) -> str | None:
     """What is wrong with the histories of the server and of the sidecar; None if nothing is."""
     mapping = main_mapping(server.postmaster)
     try:
-        assert_equal(server, [Happened("start", mapping.landed_in, mapping.page_size, False)])
+        assert_equal(server, [Happened("start", mapping.landed_in, mapping.page_size)])
     except AssertionError as error:
         return str(error)
     files = [server.data / NAME, *state.glob("*.history")]

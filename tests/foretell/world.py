@@ -10,7 +10,7 @@ from typing import Any
 import psycopg2
 
 from foretell import faces
-from foretell.past import Happened, assert_equal, set_clock_back
+from foretell.past import ANYWHERE, Happened, assert_equal, set_clock_back
 from foretell.scores import RANK, Foretold, Score, Word
 from harness.cgroup import Cgroup
 from harness.cluster import Cluster, StartFailed, rows
@@ -64,11 +64,11 @@ class Member:
         self.log_from = self.log_of_start
         if landed == "fails":
             self.session = None
+            self.happened.append(Happened(event, ANYWHERE, ANYWHERE, certain=False))
             return landed
         mapping = main_mapping(self.cluster.postmaster)
         self.session = self.cluster.connect()
-        off = rows(self.session, "SHOW huge_pages")[0]["huge_pages"] == "off"
-        self.happened.append(Happened(event, landed, mapping.page_size, off, certain))
+        self.happened.append(Happened(event, landed, mapping.page_size, certain))
         return landed
 
     def close(self) -> None:
@@ -391,7 +391,6 @@ class World:
         self.words += words
         lies = [word for word in words if word.score in (Score.FALSE_PROMISE, Score.FALSE_ALARM) and word.face not in EXCUSED]
         if landed == "fails":
-            self.log_of_failure = member.cluster.log()[-1500:]
             self.repair(member)
         if lies:
             raise Lied(f"{event} of the {member.name} landed in {landed}; " +
