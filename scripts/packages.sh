@@ -26,6 +26,9 @@ packages_for() {
             package-15) echo postgresql-server-dev-all ;;
             package-*) echo postgresql-common-dev ;;
             trees) printf '%s\n' debootstrap python3-pip ;;
+            lab) printf '%s\n' qemu-system-x86 cpio e2fsprogs xz-utils ;;
+            # What the guests of the lab have besides what `run test` needs.
+            guest) printf '%s\n' numactl busybox-static ;;
             lint) printf '%s\n' shellcheck python3-pyflakes ;;
         esac
     done

@@ -15,7 +15,7 @@ use rustix::process::geteuid;
 
 use crate::ReadError;
 use crate::read::access_log::AccessKind;
-use crate::read::beneath::BeneathFile;
+use crate::read::beneath::{self, BeneathFile};
 use crate::read::credentials::{self, Credentials};
 use crate::read::reader::{Reader, ServerUser};
 use crate::read::{Root, accounts, namespace};
@@ -218,6 +218,18 @@ impl InstanceFiles {
         self.note(path, AccessKind::Existence);
         let metadata = self.root.find(path, true).ok()?.metadata;
         metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
+    }
+
+    /// When the file or directory `path` has changed last, or a link on the way to it; `None` if there is none that can be
+    /// seen. Renaming something into its place is a change. The files of a tree have other times than those of its host, so
+    /// there it is known only if it was captured.
+    pub fn changed(&self, path: &str) -> Option<SystemTime> {
+        self.note(path, AccessKind::Change);
+        if self.root.is_tree() {
+            return self.root.changed_at_capture(path);
+        }
+        let found = self.root.find(path, true).ok()?;
+        Some(beneath::changed(&found.metadata)).max(found.link_changed)
     }
 
     /// Whether something is at `path` that can be seen.

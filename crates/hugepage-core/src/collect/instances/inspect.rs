@@ -1,11 +1,14 @@
 //! Inspects one server after the other, and assesses each beside the others.
 
+use std::time::Duration;
+
 use super::context::{Identity, InspectContext};
 use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::instance::{Instance, InstanceKind};
 use super::memory::{self, InstanceMemory};
 use super::{oracle, postgresql};
 use crate::assess::Status;
+use crate::assess::io_uring::Rings;
 use crate::assess::page_tables::PageTables;
 use crate::collect::server::{pool_of_size, thp_in_use};
 use crate::collect::{nodes, pools};
@@ -17,6 +20,9 @@ use crate::read::memory_policy::MemoryPolicy;
 use crate::read::rlimit::{self, LockedMemory};
 use crate::read::{InstanceFiles, namespace, process};
 use crate::{Bytes, PageSize, Pages, ReadError};
+
+/// The kernel tells the start of a process, and how long it is up, in hundredths of a second (proc(5)).
+const START_PRECISION: Duration = Duration::from_millis(20);
 
 impl InspectContext<'_> {
     /// `None` for a postgres program without shared memory, such as one that initialises or only answers a question.
@@ -42,7 +48,9 @@ impl InspectContext<'_> {
             DiscoveredKind::PostgreSql(arguments) => self.postgresql(pid, files, arguments, &mut notes),
             DiscoveredKind::Oracle(instance) => self.oracle(pid, files, instance, started, automatic, &mut notes),
         };
-        let wanted = identity.asked.huge_page_size.or(self.default);
+        // Where the kernel lacks the size, nothing is rounded up to it.
+        let has_pool = |size: &PageSize| pools::of_size(&self.pools, *size).is_some();
+        let wanted = identity.asked.huge_page_size.filter(has_pool).or(self.default);
         let seen = memory.as_ref().zip(self.base).and_then(|(memory, base)| memory.segment(base, wanted));
         let segment = match seen.or_else(|| oracle::logged_segment(identity.last_start.as_ref()?)) {
             Some(segment) if memory.is_none() => {
@@ -57,10 +65,25 @@ impl InspectContext<'_> {
         }
         let base = self.base.unwrap_or_else(PageSize::base);
         let mut facts = self.facts(pid, &identity.asked, segment, memlock, &mut notes);
+        if let Some((entries, size)) = identity.ring_entries.zip(facts.huge_page_size) {
+            facts.kept_at_crash = self.kept_at_crash(pid, entries, size);
+        }
         if !identity.has_configuration {
             facts.pending = Pending::Unknown;
         } else if let Some(max_connections) = identity.max_connections {
             split_off_pending(&mut facts, max_connections);
+        }
+        if let Some((at, path)) = identity.last_change
+            && started.is_some_and(|started| at > started + START_PRECISION)
+            && facts.pending == Pending::Unchanged
+            && facts.asked.huge_pages != HugePages::Off
+        {
+            facts.pending = Pending::Unknown;
+            notes.add(format!(
+                "\"{}\" has changed since the server with process {pid} started, so what a restart needs is unknown from \
+                 outside; hugepage_preflight() in the server shows it",
+                path.display()
+            ));
         }
         let status = Status::of(facts);
         status.notes_on_outlook().for_each(|note| notes.add(note));
@@ -131,7 +154,20 @@ impl InspectContext<'_> {
             asked: files.asked,
             max_connections: Some(files.max_connections),
             has_configuration: files.has_configuration,
+            last_change: files.last_change,
+            ring_entries: Some(files.ring_entries),
         }
+    }
+
+    /// At most what the open rings of io_uring keep at a crash: how many of them are of the present segment is not visible
+    /// from outside. Nothing where they are mappings of the kernel.
+    fn kept_at_crash(&self, pid: i32, entries: u64, size: PageSize) -> KeptPages {
+        let open = process::open_rings(self.root, &pid.to_string()).unwrap_or(0);
+        let are_mapped = || self.root.read(&format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains("[io_uring]"));
+        if open == 0 || are_mapped() {
+            return KeptPages::default();
+        }
+        KeptPages { at_least: Pages(0), ..Rings { count: open, open, entries }.pages(size) }
     }
 
     /// Only a walk of the server's page tables could show whether base pages were collapsed into transparent huge

@@ -130,8 +130,11 @@ impl Instance {
             if let Some(segment) = facts.segment.as_ref().filter(|_| is_off) {
                 // An assessment does not use the number of connections.
                 let demand = Demand { asked: facts.asked, max_connections: 0, shared_memory: segment.to_reserve };
-                let ground = facts.ground();
-                (facts.asked.huge_pages, facts.pending) = (HugePages::Off, Pending::Changed(demand, ground));
+                // Files that have changed may ask for another size as well.
+                if facts.pending != Pending::Unknown {
+                    facts.pending = Pending::Changed(demand, facts.ground());
+                }
+                facts.asked.huge_pages = HugePages::Off;
             }
         });
     }

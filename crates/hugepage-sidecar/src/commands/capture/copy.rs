@@ -8,12 +8,12 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::SystemTime;
 
-use hugepage_core::read::root::REFUSED;
+use hugepage_core::read::root::{CHANGED, REFUSED};
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat, symlinkat};
 use rustix::io::Errno;
 
 /// The files that this program writes into the top of a capture: no file of the host gets their names.
-const OWN_FILES: [&str; 2] = [README, REFUSED];
+const OWN_FILES: [&str; 3] = [README, REFUSED, CHANGED];
 pub const README: &str = "README";
 /// As many links as the kernel follows (path_resolution(7)).
 const MAX_LINKS: usize = 40;

@@ -87,7 +87,8 @@ fn readme(omitted: &Omitted) -> String {
     let mut text = format!(
         "Captured by hugepage-sidecar {} at {time} as {who}.\n\
          Analyse it with: hugepage-sidecar --root DIR status\n\n\
-         The file \"refused\" lists what could not be read, with error numbers.\n",
+         The file \"refused\" lists what could not be read, with error numbers, and \"changed\" when files of servers had \
+         changed, in seconds since 1970.\n",
         env!("CARGO_PKG_VERSION")
     );
     if !omitted.unknown.is_empty() {
