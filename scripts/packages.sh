@@ -20,6 +20,7 @@ packages_for() {
                 command -v mvn >/dev/null || echo maven
                 command -v npm >/dev/null || echo npm
                 ;;
+            walks) printf '%s\n' python3-hypothesis python3-yaml ;;
             package) printf '%s\n' debhelper dpkg-dev lintian ;;
             # Debian's tools for packages of PostgreSQL extensions, under their newer name where there is one.
             package-15) echo postgresql-server-dev-all ;;

@@ -1,18 +1,20 @@
 //! The history of each instance: one file per instance in one directory, in the extension's format (docs/history.md).
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hugepage_core::advise::events::{self as worker_events, LogLevel};
 use hugepage_core::advise::log::LogMessage;
+use hugepage_core::assess::Threat;
 use hugepage_core::collect::instances::{Instance, Survey};
 use hugepage_core::history::record::Origin;
 use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
 use hugepage_core::read::{InstanceFiles, Root, identity};
 use humantime::format_rfc3339_micros;
 
-use crate::{state, stored_history};
+use crate::{privileges, state, stored_history};
 
 /// Records of an instance that are kept in memory while they cannot be written.
 const MAX_UNWRITTEN_RECORDS: usize = 100;
@@ -121,7 +123,11 @@ impl HostHistory {
         let report = if event.is_start() {
             worker_events::start(status, record, before.as_ref())
         } else {
-            let warned = before.as_ref().map(|before| before.threats.clone()).unwrap_or_default();
+            let mut warned = before.as_ref().map(|before| before.threats.clone()).unwrap_or_default();
+            // A record does not say whether its threat of the next start spoke of a crash as well.
+            if warned.iter().any(|threat| threat.is_of_restart()) && status.warnings().contains(&Threat::CrashLoses) {
+                warned.push(Threat::CrashLoses);
+            }
             worker_events::update(status, record, before.as_ref(), &warned, Vec::new())
         };
         events.messages = report.messages;
@@ -140,12 +146,13 @@ impl HostHistory {
         if size == 0 || pending.is_empty() {
             return Ok(());
         }
-        while let Some(record) = pending.first() {
-            file.append(record)?;
-            pending.remove(0);
-        }
-        file.trim(size)?;
-        file.sync()
+        let mut written = Ok(());
+        let done = privileges::write(|| {
+            written = append_all(&file, pending, size);
+            io::Result::Ok(())
+        });
+        written?;
+        done.map_err(|source| HistoryError::Io { operation: "write", path: file.path().to_owned(), source })
     }
 
     /// Adds the recorded regression and cause of the current start to the assessment. The record of the server itself
@@ -199,13 +206,23 @@ impl HostHistory {
     }
 
     fn path(&self, instance: &Instance) -> PathBuf {
-        state::history_file(&self.directory, &instance.kind.to_string(), &instance.name)
+        state::history_file(&self.directory, instance)
     }
 
     /// The history file of an instance.
     fn file(&self, instance: &Instance) -> HistoryFile {
         HistoryFile::at(self.path(instance))
     }
+}
+
+/// Appends the records, and leaves those that could not be written.
+fn append_all(file: &HistoryFile, pending: &mut Vec<Record>, size: usize) -> Result<(), HistoryError> {
+    while let Some(record) = pending.first() {
+        file.append(record)?;
+        pending.remove(0);
+    }
+    file.trim(size)?;
+    file.sync()
 }
 
 /// When the instance started, in the format of the records; empty if unknown.

@@ -183,6 +183,7 @@ fn the_node_is_one_obstacle_of_several() {
         limit: Bytes(GIB),
         current: Bytes(0),
         private: Some(Bytes(4096)),
+        huge: None,
     };
     facts.limits = Some(CgroupLimits { memory: vec![memory], ..CgroupLimits::default() });
     let status = Status::of(facts);

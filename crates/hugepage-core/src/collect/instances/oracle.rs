@@ -74,6 +74,8 @@ impl InspectContext<'_> {
             system_identifier: None,
             max_connections: None,
             has_configuration: true,
+            last_change: None,
+            ring_entries: None,
             asked: asked(last_start.as_ref(), automatic),
             home,
             last_start,
