@@ -48,7 +48,7 @@ def table(columns: list[Column]) -> str:
         lines.append(f"| {title} | {what} | {column.date} | `./dev lab {column.name}` |")
     reasons: dict[str, int] = {}
     for machine in MACHINES:
-        lines += ["", f"### {machine.name}", "", f"{machine.about[0].upper()}{machine.about[1:]}.", "",
+        lines += ["", f"### {machine.name}", "", f"{machine.about}.", "",
                   f"| scenario | {' | '.join(titles)} |", "| --- |" + " --- |" * len(titles)]
         for scenario in machine.scenarios():
             cells = [_cell(column.cells.get(f"{machine.name}: {scenario}"), reasons) for column in columns]
