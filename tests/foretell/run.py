@@ -40,8 +40,8 @@ def options(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-class Enough(Exception):
-    """So many steps were taken, or the minutes are over; not a failure."""
+class Enough(BaseException):
+    """So many steps were taken, or the minutes are over. No Exception, which Hypothesis would take for a failure to shrink."""
 
 
 def walks(chosen: argparse.Namespace, world: World) -> str | None:
@@ -90,6 +90,7 @@ def walks(chosen: argparse.Namespace, world: World) -> str | None:
         if not any(error is failure for _, failure in failing):
             print(f"Hypothesis: {type(error).__name__}: {error}")
     finally:
+        world.let_go()
         world.words, Walk.steps = counted, steps
     if not failing:
         return None
