@@ -109,7 +109,7 @@ fn words_and_outlook_of_an_sga() {
         ),
         (
             "FALSE beside a pool for it", Sga { pool: (512, 512), asked: HugePages::Off, ..none }, "warning", "base",
-            "The pool has 512 pages of 2 MB, running servers need 0, and 1 GB is unused.",
+            "The pool has 512 pages of 2 MB, the servers of this host need 0, and 1 GB is unused.",
             None,
         ),
         (

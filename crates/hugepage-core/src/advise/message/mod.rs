@@ -5,6 +5,8 @@ pub mod pending;
 pub mod product;
 mod reason;
 pub(super) mod status_text;
+#[cfg(feature = "oracle")]
+pub mod stopped;
 
 use crate::advise::message::status_text::StatusText;
 use crate::advise::pool;

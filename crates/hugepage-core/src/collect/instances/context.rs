@@ -33,6 +33,8 @@ pub(super) struct InspectContext<'a> {
 pub(super) struct Identity {
     pub(super) name: String,
     pub(super) home: Option<String>,
+    /// The names of its database (Oracle), as in [`Instance`](super::Instance).
+    pub(super) database: Option<Vec<String>>,
     pub(super) directory: Option<String>,
     pub(super) version: Option<String>,
     pub(super) system_identifier: Option<String>,

@@ -4,9 +4,11 @@ use super::context::{Identity, InspectContext};
 use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::instance::{Instance, InstanceKind};
 use super::memory::{self, InstanceMemory};
+use super::stopped::StoppedOracle;
 use super::{oracle, postgresql};
 use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
+use crate::collect::stopped_databases::Wants;
 use crate::collect::server::{pool_of_size, thp_in_use};
 use crate::collect::{nodes, pools};
 use crate::model::{Asked, Demand, Facts, HugePages, KeptPages, Landing, Pending, PoolFact, PoolState, Segment};
@@ -70,6 +72,7 @@ impl InspectContext<'_> {
             name: identity.name,
             pid,
             home: identity.home,
+            database: identity.database,
             directory: identity.directory,
             version: identity.version,
             system_identifier: identity.system_identifier,
@@ -122,6 +125,7 @@ impl InspectContext<'_> {
         Identity {
             name: files.directory.clone().unwrap_or_else(|| format!("process {pid}")),
             home: None,
+            database: None,
             directory: files.directory,
             version: files.version,
             system_identifier: files.system_identifier,
@@ -206,8 +210,15 @@ fn split_off_pending(facts: &mut Facts, max_connections: u64) {
     facts.asked.huge_pages = HugePages::Try;
 }
 
-/// Assesses each server again with what the others lack, so that one size of the pool serves all that count.
-pub(super) fn beside_each_other(instances: &mut [Instance]) {
+/// Assesses each server again with what the others lack, so that one size of the pool serves all that count, running or
+/// stopped. `default`: the page size that the stopped ones ask for. Where the need of one is unknown, what the others lack
+/// is unknown.
+pub(super) fn beside_each_other(instances: &mut [Instance], stopped: &[StoppedOracle], default: Option<PageSize>) {
+    let of_stopped = stopped.iter().try_fold(Pages(0), |sum, stopped| match stopped.wants {
+        Wants::Pages(pages, _) => Some(sum.saturating_add(pages)),
+        Wants::None(_) => Some(sum),
+        Wants::Unknown(_) => None,
+    });
     let lack = |instance: &Instance| if instance.counts() { instance.status.facts.lack() } else { Pages(0) };
     let lacks: Vec<_> =
         instances.iter().map(|instance| (instance.status.facts.huge_page_size, lack(instance))).collect();
@@ -215,8 +226,10 @@ pub(super) fn beside_each_other(instances: &mut [Instance]) {
         let size = instance.status.facts.huge_page_size;
         let others = lacks.iter().enumerate().filter(|(other, (of, _))| *other != index && *of == size);
         let others_lack = others.fold(Pages(0), |sum, (_, (_, lack))| sum.saturating_add(*lack));
-        if others_lack > Pages(0) {
-            instance.assess_with(|facts| facts.others_lack = Some(others_lack));
+        let of_stopped = if size == default { of_stopped } else { Some(Pages(0)) };
+        let others_lack = of_stopped.map(|of_stopped| of_stopped.saturating_add(others_lack));
+        if others_lack != Some(Pages(0)) {
+            instance.assess_with(|facts| facts.others_lack = others_lack);
         }
     }
 }

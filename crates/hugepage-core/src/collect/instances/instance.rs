@@ -80,6 +80,8 @@ pub struct Instance {
     pub pid: i32,
     /// ORACLE_HOME.
     pub home: Option<String>,
+    /// The names of its database (Oracle), by the path of its alert log and by its parameters; `None` if none is known.
+    pub database: Option<Vec<String>>,
     /// PostgreSQL's data directory.
     pub directory: Option<String>,
     /// PostgreSQL's major version, Oracle's from its alert log.

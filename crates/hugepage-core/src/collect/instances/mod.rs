@@ -10,9 +10,11 @@ mod inspect;
 pub mod instance;
 pub mod memory;
 mod oracle;
+mod pending;
 mod pool_needs;
 mod postgresql;
 mod service_accounts;
+mod stopped;
 
 use std::time::SystemTime;
 
@@ -32,6 +34,7 @@ use context::InspectContext;
 use inspect::beside_each_other;
 pub use instance::{Instance, InstanceKind, InstanceLanding};
 use service_accounts::ServiceAccounts;
+pub use stopped::StoppedOracle;
 pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
 
 /// A host with its servers.
@@ -55,6 +58,8 @@ pub struct Survey {
     pub processes_are_hidden: bool,
     /// The servers that run.
     pub instances: Vec<Instance>,
+    /// The Oracle instances of oratab that do not run.
+    pub stopped: Vec<StoppedOracle>,
     /// What could not be read of the host.
     pub notes: Vec<String>,
 }
@@ -115,7 +120,8 @@ pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]
     }
     let found = discover::servers(root, &mut notes);
     let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.inspect(found)).collect();
-    beside_each_other(&mut instances);
+    let stopped = stopped::stopped(&host, &instances, &mut notes);
+    beside_each_other(&mut instances, &stopped, host.default);
     Survey {
         host_name: notes.keep(identity::host_name(root)),
         taken_at: host.taken_at,
@@ -125,6 +131,7 @@ pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]
         shm_is_ramfs: notes.keep(shm_is_ramfs(root)).unwrap_or(false),
         processes_are_hidden,
         instances,
+        stopped,
         meminfo: host.meminfo,
         notes: notes.into_vec(),
     }

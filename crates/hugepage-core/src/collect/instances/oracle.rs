@@ -8,7 +8,7 @@ use crate::model::{Asked, HugePages, Landing, LockLimit, Product, Segment};
 use crate::notes::Notes;
 use crate::read::kernel_release::KernelRelease;
 use crate::read::maps::Mapping;
-use crate::read::oracle::locate::Search;
+use crate::read::oracle::locate::{Search, database_of};
 use crate::read::oracle::process::home_of;
 use crate::read::oracle::{self, LastStart, oratab};
 use crate::read::rlimit::{LockedMemory, Rlimit};
@@ -62,13 +62,17 @@ impl InspectContext<'_> {
         };
         let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);
         let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some((self.root, pid)) };
-        let last_start = search.last_start(files, notes).map(|(_, start)| start).filter(|start| {
+        let (log, last_start) = search.last_start(files, notes).unzip();
+        let names = last_start.iter().flat_map(|start| ["db_unique_name", "db_name"].map(|name| start.parameters.get(name)));
+        let names = names.chain([log.as_deref().and_then(database_of)]).flatten().map(str::to_owned).collect();
+        let last_start = last_start.filter(|start| {
             let seconds = started.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
             let started = seconds.and_then(|seconds| i64::try_from(seconds.as_secs()).ok());
             started.is_some_and(|started| start.is_of(pid, started) == Some(true))
         });
         Identity {
             name: instance.sid.clone(),
+            database: Some(names).filter(|names: &Vec<String>| !names.is_empty()),
             directory: None,
             version: last_start.as_ref().and_then(|start| start.version.clone()),
             system_identifier: None,
@@ -85,23 +89,32 @@ impl InspectContext<'_> {
 /// in files of /dev/shm.
 fn asked(start: Option<&LastStart>, automatic: Option<bool>) -> Asked {
     let of_parameters = start.and_then(|start| start.parameters.get("use_large_pages"));
-    let setting = of_parameters.or_else(|| start?.use_large_pages.as_deref()).unwrap_or("TRUE").to_ascii_uppercase();
-    let huge_pages = match setting.as_str() {
+    let setting = of_parameters.or_else(|| start?.use_large_pages.as_deref());
+    let memory_target = automatic.unwrap_or_else(|| start.is_some_and(|start| start.parameters.is_automatic_memory()));
+    let sga = start.and_then(|start| start.parameters.sga_max_size());
+    asked_by(setting, start.and_then(|start| start.version.as_deref()), memory_target, sga)
+}
+
+/// What a start with `use_large_pages` = `setting` asks for; the default TRUE if it is `None`.
+pub(super) fn asked_by(
+    setting: Option<&str>,
+    version: Option<&str>,
+    memory_target: bool,
+    sga: Option<Bytes>,
+) -> Asked {
+    let huge_pages = match setting.unwrap_or("TRUE").to_ascii_uppercase().as_str() {
         "FALSE" => HugePages::Off,
         "ONLY" | "AUTO_ONLY" => HugePages::On,
         _ => HugePages::Try,
     };
     // 11.2.0.2 took huge pages for all of the SGA or for nothing; earlier releases had no such parameter.
-    let may_mix =
-        !start.and_then(|start| start.version.as_deref()).is_some_and(|version| version.starts_with("11.2.0.2"));
-    let memory_target = automatic.unwrap_or_else(|| start.is_some_and(|start| start.parameters.is_automatic_memory()));
-    let sga = start.and_then(|start| start.parameters.sga_max_size()).unwrap_or_default();
+    let may_mix = !version.is_some_and(|version| version.starts_with("11.2.0.2"));
     Asked {
         product: Product::Oracle { memory_target, may_mix },
         huge_pages,
         huge_page_size: None,
         sysv: false,
-        shared_buffers: sga,
+        shared_buffers: sga.unwrap_or_default(),
     }
 }
 

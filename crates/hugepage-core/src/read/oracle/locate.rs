@@ -108,12 +108,33 @@ impl Search<'_> {
         // In a cluster oratab has the database's name; the SID is that name with the number of the instance.
         let database = format!("{directory}/{}", sid.to_lowercase());
         let instances = if_there(files.list(&database)).ok().flatten().unwrap_or_default();
-        let numbered = |name: &&String| {
-            let number = name.strip_prefix(sid.as_str()).map(|number| number.trim_start_matches('_'));
-            number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
-        };
-        let instances = instances.iter().filter(numbered).take(MAX_DATABASES);
+        let instances = instances.iter().filter(|name| is_numbered(name, sid)).take(MAX_DATABASES);
         instances.filter_map(|sid| log_in(files, &format!("{database}/{sid}"), sid)).collect()
+    }
+
+    /// The SID on this host of the database that oratab has under this name. In a cluster that is the name with the
+    /// number of the instance (`orcl1`, or `orcl_1` of RAC One Node): of several the one whose log was written last,
+    /// or else whose parameter file is in the home. It is the name itself where nothing shows another.
+    pub fn sid_of_database(&self, files: &InstanceFiles, notes: &mut Notes) -> String {
+        let name = &self.instance.sid;
+        let Some(home) = self.home.filter(|_| self.instance.kind == OracleKind::Database) else { return name.clone() };
+        let directory = |base: &str| format!("{base}/diag/{}/{}", self.product(), name.to_lowercase());
+        for base in bases(files, home, notes).into_iter().chain([format!("{home}/log")]) {
+            let sids = if_there(files.list(&directory(&base))).ok().flatten().unwrap_or_default();
+            let sids = sids.iter().filter(|sid| *sid == name || is_numbered(sid, name)).take(MAX_DATABASES);
+            let written = sids.filter_map(|sid| Some((log_in(files, &format!("{}/{sid}", directory(&base)), sid)?.0, sid)));
+            if let Some((_, sid)) = written.max() {
+                return sid.clone();
+            }
+        }
+        let names = files.list(&format!("{home}/dbs")).unwrap_or_default();
+        let of_file = |file: &String| -> Option<String> {
+            let rest = ["init", "spfile"].into_iter().find_map(|prefix| file.strip_prefix(prefix))?;
+            Some(rest.strip_suffix(".ora")?.to_owned())
+        };
+        let sids: Vec<_> = names.iter().filter_map(of_file).collect();
+        let numbered = sids.iter().find(|sid| is_numbered(sid, name)).filter(|_| !sids.contains(name));
+        numbered.unwrap_or(name).clone()
     }
 
     /// The name of its kind's directory in the ADR.
@@ -125,6 +146,19 @@ impl Search<'_> {
             OracleKind::IoServer => "ios",
         }
     }
+}
+
+/// Whether `sid` is that of an instance of a cluster's database with this name.
+pub fn is_numbered(sid: &str, database: &str) -> bool {
+    let number = sid.strip_prefix(database).map(|number| number.strip_prefix('_').unwrap_or(number));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// DB_UNIQUE_NAME in lower case by the path of an alert log: `orcl` in
+/// `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/alert_orcl1.log`.
+pub fn database_of(log: &str) -> Option<&str> {
+    let (_, within) = log.rsplit_once("/diag/rdbms/")?;
+    within.split('/').next().filter(|name| !name.is_empty())
 }
 
 /// The alert log in an ADR home, and when it was last written.

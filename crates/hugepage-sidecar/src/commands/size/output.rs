@@ -92,6 +92,10 @@ impl SizeOutput {
         let mut notes = host.notes.clone();
         notes.extend(survey.notes.iter().cloned());
         notes.extend(survey.instances.iter().flat_map(|instance| instance.notes.iter().cloned()));
+        // Why a need is unknown is said where it is not counted.
+        let is_said = |note: &&String| down.iter().any(|down| down.wants == Wants::Unknown((*note).clone()));
+        let of_stopped = survey.stopped.iter().flat_map(|stopped| &stopped.notes);
+        notes.extend(of_stopped.filter(|note| !is_said(note)).cloned());
         Self {
             pools: sizings.iter().map(|sizing| pool(survey, sizing, default)).collect(),
             not_counted: not_counted(survey, down),
