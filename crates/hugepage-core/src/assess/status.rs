@@ -87,8 +87,21 @@ impl Status {
             findings: Vec::new(),
             facts,
         };
+        status.refuse_beyond_capacity();
         status.findings = status.find(needed_by_all);
         status
+    }
+
+    /// Oracle asks the kernel for the pages that are missing, and not even the kernel has more than the host can hold.
+    fn refuse_beyond_capacity(&mut self) {
+        let asked = match &self.facts.pending {
+            Pending::Changed(demand, _) => demand.asked,
+            _ => self.facts.asked,
+        };
+        if asked.asks_kernel() && self.outlook == Outlook::Unknown && self.does_not_fit() {
+            let refused = if asked.huge_pages == HugePages::On { Outlook::Fails } else { Outlook::Mixed };
+            (self.outlook, self.forecast.outlook) = (refused, refused);
+        }
     }
 
     /// The highest severity, and the finding that the message reports.
@@ -151,7 +164,7 @@ impl Status {
                 findings.push((excess.severity, finding));
             }
         }
-        if self.outlook == Outlook::Fails {
+        if self.outlook == Outlook::Fails && !facts.asked.is_automatic_asm() {
             findings.push((Severity::Critical, Finding::RestartFails));
         }
         if let Some(loss) = &facts.loss
@@ -161,6 +174,8 @@ impl Status {
             findings.push((Severity::Warning, Finding::Regressed(loss.clone())));
         }
         match landing {
+            // Its default, and huge pages would gain nothing.
+            Landing::Base if facts.asked.is_automatic_asm() => {}
             Landing::Base | Landing::Mixed | Landing::PartialThp => {
                 // Off by choice until a restart, whatever the configuration on disk asks for.
                 let asked = facts.asked.huge_pages != HugePages::Off;
@@ -216,7 +231,7 @@ impl Facts {
             Pending::Changed(demand, _) => demand.asked.huge_pages,
             _ => self.asked.huge_pages,
         };
-        self.asked.huge_pages != HugePages::Off || pending != HugePages::Off
+        !self.asked.is_automatic_asm() && (self.asked.huge_pages != HugePages::Off || pending != HugePages::Off)
     }
 
     /// Whether the running server already has what a start with `demand` would ask for.

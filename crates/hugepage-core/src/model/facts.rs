@@ -69,9 +69,12 @@ impl Facts {
 
     /// The pages that the next start asks for and the server has not; zero where that is unknown.
     pub fn lack(&self) -> Pages {
-        let next = match &self.pending {
-            Pending::Changed(demand, _) => demand.asked,
-            _ => self.asked,
+        let (next, size) = match &self.pending {
+            Pending::Changed(demand, ground) if ground.huge_page_size == self.huge_page_size => {
+                (demand.asked, demand.shared_memory)
+            }
+            Pending::Changed(demand, _) => (demand.asked, Bytes(0)),
+            _ => (self.asked, Bytes(0)),
         };
         let wants = next.huge_pages != HugePages::Off && !next.never_in_huge_pages();
         let (Some(segment), Some(page), PoolFact::Known(_), true) =
@@ -79,7 +82,7 @@ impl Facts {
         else {
             return Pages(0);
         };
-        page.pages_to_hold(segment.to_reserve).saturating_sub(self.own())
+        page.pages_to_hold(segment.to_reserve.max(size)).saturating_sub(self.own())
     }
 
     /// The size of the running segment.

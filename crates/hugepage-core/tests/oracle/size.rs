@@ -47,8 +47,11 @@ fn an_instance_that_is_down() {
         (None, None, false, OracleNeed::Unknown),
         (Some(1537), Some(3 * GIB), true, OracleNeed::AutomaticMemory),
     ] {
-        let down =
-            StoppedOracleSize { expected: expected.map(Pages), sga_max_size: sga_max_size.map(Bytes), automatic_memory };
+        let down = StoppedOracleSize {
+            expected: expected.map(Pages),
+            sga_max_size: sga_max_size.map(Bytes),
+            automatic_memory,
+        };
         assert_eq!(when_down(&down, huge()), need, "{down:?}");
     }
     assert_eq!(EXTRA, Pages(4));

@@ -167,9 +167,13 @@ impl OracleHost {
         let (mut maps, mut smaps, mut start) = (String::new(), String::new(), 0x6000_0000_u64);
         for (index, (size, page_kb)) in running.segments.iter().enumerate() {
             let end = start + size;
-            let line = format!("{start:x}-{end:x} rw-s 00000000 00:0f {}                      /SYSV00000000 (deleted)\n", 100 + index);
+            let line = format!(
+                "{start:x}-{end:x} rw-s 00000000 00:0f {}                      /SYSV00000000 (deleted)\n",
+                100 + index
+            );
             maps += &line;
-            smaps += &format!("{line}Size:  {} kB\nKernelPageSize:  {page_kb} kB\nMMUPageSize:  {page_kb} kB\n", size >> 10);
+            smaps +=
+                &format!("{line}Size:  {} kB\nKernelPageSize:  {page_kb} kB\nMMUPageSize:  {page_kb} kB\n", size >> 10);
             start = end;
         }
         let huge: u64 = running.segments.iter().filter(|(_, kb)| *kb > 4).map(|(size, _)| size >> 10).sum();
@@ -255,7 +259,11 @@ impl OracleHost {
 
 /// What `status` and `size` say of the pool of 2 MB pages.
 pub fn sizing(survey: &Survey) -> Sizing {
-    survey.sizings(&survey.stopped_needs(), 20).into_iter().find(|sizing| sizing.page_size.bytes().0 == 2 * MIB).unwrap()
+    survey
+        .sizings(&survey.stopped_needs(), 20)
+        .into_iter()
+        .find(|sizing| sizing.page_size.bytes().0 == 2 * MIB)
+        .unwrap()
 }
 
 pub fn running<'a>(survey: &'a Survey, sid: &str) -> &'a Instance {

@@ -3,4 +3,6 @@
 #![cfg(feature = "oracle")]
 
 mod builder;
+mod limits;
+mod pending;
 mod stopped;

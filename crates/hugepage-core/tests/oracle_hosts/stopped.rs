@@ -30,7 +30,10 @@ fn pages_of_a_stopped_database_are_not_waste() {
         let survey = host.survey();
         let (run, down) = (running(&survey, "run"), stopped(&survey, "down"));
         assert_eq!(down.wants, Wants::Pages(Pages(1028), "its parameters"), "{kernel}");
-        assert_eq!((down.state, down.outlook(), down.severity()), (StoppedState::Stopped, Outlook::Hugetlb, Severity::Notice));
+        assert_eq!(
+            (down.state, down.outlook(), down.severity()),
+            (StoppedState::Stopped, Outlook::Hugetlb, Severity::Notice)
+        );
         assert_eq!(message(down), "The instance is stopped; its next start would get its 1028 huge pages of 2 MB.");
         let sizing = sizing(&survey);
         assert_eq!((sizing.recommended, run.status.recommended), (Some(Pages(2056)), Some(Pages(2056))));
@@ -51,7 +54,11 @@ fn no_waste_beside_an_unknown_need() {
     assert!(matches!(stopped(&survey, "down").wants, Wants::Unknown(_)));
     let status = &running(&survey, "run").status;
     assert_eq!(advise::hint(status), None);
-    assert!(advise::message(status).ends_with("whether other servers need the other 3000 is unknown."), "{}", advise::message(status));
+    assert!(
+        advise::message(status).ends_with("whether other servers need the other 3000 is unknown."),
+        "{}",
+        advise::message(status)
+    );
     let advice = host::recommendations(&survey, &[sizing(&survey)]);
     assert!(advice.iter().all(|one| one.recommendation.setting != "vm.nr_hugepages"), "{advice:?}");
 }
@@ -78,7 +85,9 @@ fn a_start_at_boot_that_would_lose() {
         let said = message(down);
         match setting {
             "FALSE" => assert!(said.ends_with("asks for no huge pages: use_large_pages = FALSE."), "{said}"),
-            "ONLY" => assert!(said.contains("would fail: use_large_pages = ONLY, and only 100 of the 1028 pages"), "{said}"),
+            "ONLY" => {
+                assert!(said.contains("would fail: use_large_pages = ONLY, and only 100 of the 1028 pages"), "{said}")
+            }
             _ => assert!(said.contains("not get all of its huge pages: only 100 of the 1028 pages of 2 MB"), "{said}"),
         }
         let (of_host, text) = host::verdict(&survey, &sizings);
@@ -104,7 +113,8 @@ fn failed_starts_are_seen() {
         let host = OracleHost::new(KERNELS[3], 16, (nr, nr));
         host.home(DB_HOME);
         host.write("/etc/oratab", &format!("orcl:{DB_HOME}:N\n"));
-        let good = host.start(&LoggedStart { ago: 500_000, parameters: parameters("4G", "TRUE"), ..LoggedStart::default() });
+        let good =
+            host.start(&LoggedStart { ago: 500_000, parameters: parameters("4G", "TRUE"), ..LoggedStart::default() });
         let failed = host.start(&LoggedStart {
             ago: 600,
             pmon: None,
@@ -141,7 +151,14 @@ fn a_database_of_a_cluster_is_one() {
             let home = DB_HOME;
             host.write("/etc/oratab", &format!("+ASM1:{GRID_HOME}:N\n{entry}:{home}:N\n"));
             host.run(&Running { sid, segments: vec![(4002 * MIB, 2048)], ..Running::default() });
-            host.run(&Running { pid: 5000, sid: "+ASM1", kind: "asm", home: GRID_HOME, segments: vec![(GIB, 4)], ..Running::default() });
+            host.run(&Running {
+                pid: 5000,
+                sid: "+ASM1",
+                kind: "asm",
+                home: GRID_HOME,
+                segments: vec![(GIB, 4)],
+                ..Running::default()
+            });
             if logged {
                 let start = LoggedStart {
                     parameters: parameters("4000M", "TRUE"),

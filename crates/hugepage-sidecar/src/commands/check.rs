@@ -67,7 +67,10 @@ fn worst_message(survey: &Survey, sizings: &[Sizing], name: Option<&str>) -> Str
     };
     let all_well = worst.status.verdict().0 == Severity::Ok && survey.instances.len() > 1;
     let text = match all_well {
-        true => format!("all {} instances are in huge pages, also after a restart.", survey.instances.len()),
+        true if survey.instances.iter().all(|instance| instance.landed() == InstanceLanding::All) => {
+            format!("all {} instances are in huge pages, also after a restart.", survey.instances.len())
+        }
+        true => format!("all {} instances are as configured, also after a restart.", survey.instances.len()),
         false => format!("{}: {}", worst.name, message(&worst.status)),
     };
     let hint = hint(&worst.status).filter(|_| !all_well).map(|hint| format!(" {hint}")).unwrap_or_default();

@@ -100,7 +100,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         shared_memory: row.shared_memory,
         huge_page_bytes: row.huge_page_bytes,
         base_page_bytes: row.base_page_bytes,
-        use_large_pages: row.setting.split_once(" = ").map(|(_, value)| value.to_owned()),
+        use_large_pages: row.setting.and_then(|setting| setting.split_once(" = ")).map(|(_, value)| value.to_owned()),
         huge_page_size: row.huge_page_size.map(|size| size.bytes()),
         memlock: soft.and_then(Rlimit::bytes),
         memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),

@@ -32,8 +32,8 @@ pub struct InstanceRow {
     pub shared_memory: Option<u64>,
     pub in_huge_pages: Option<u64>,
     pub in_base_pages: Option<u64>,
-    /// PostgreSQL's `huge_pages` or Oracle's `use_large_pages`, as in the configuration file.
-    pub setting: String,
+    /// PostgreSQL's `huge_pages` or Oracle's `use_large_pages`, as in the configuration file; null if unknown.
+    pub setting: Option<String>,
     pub huge_page_size: Option<u64>,
     pub pages_needed: Option<u64>,
     pub pages_used: Option<u64>,
@@ -157,7 +157,7 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         shared_memory: bytes(row.shared_memory),
         in_huge_pages: bytes(row.huge_page_bytes),
         in_base_pages: bytes(row.base_page_bytes),
-        setting: row.setting.to_owned(),
+        setting: row.setting.map(str::to_owned),
         huge_page_size: row.huge_page_size.map(|size| size.bytes().0),
         pages_needed: pages(row.needed),
         pages_used: pages(row.own),

@@ -6,8 +6,8 @@ pub(in crate::advise) mod pool;
 use std::cmp::Reverse;
 
 use crate::PageSize;
-use crate::advise::message::stopped;
 use crate::advise::Recommendation;
+use crate::advise::message::stopped;
 use crate::assess::{Severity, Sizing};
 use crate::collect::instances::{InstanceLanding, Survey};
 

@@ -81,7 +81,7 @@ fn make(setting: &str, current: Option<String>, recommended: Option<String>, rea
 }
 
 fn automatic_memory(instance: &Instance, parameters: Option<&Parameters>) -> Option<Recommendation> {
-    if instance.status.cause != Some(Cause::MemoryTarget) {
+    if instance.status.cause != Some(Cause::MemoryTarget) || instance.status.facts.asked.is_automatic_asm() {
         return None;
     }
     let target = parameters.and_then(|parameters| parameters.get("memory_target")).map(str::to_owned);

@@ -46,7 +46,11 @@ fn set_pool(survey: &Survey, sizing: &Sizing) -> Option<Recommendation> {
         let reason = pool::shortfall(&who, needed, sizing.others, pages, size) + &caution + ".";
         Some(pool::set(of_size, pages, severity, Effect::ServerRestart, reason, None))
     // Without a running server, or with one whose need is unknown, the pool may be for servers that are stopped.
-    } else if sizing.needs.iter().any(|need| need.is_running) && !is_unknown && now > wanted && now.0 >= wanted.0.saturating_mul(2) {
+    } else if sizing.needs.iter().any(|need| need.is_running)
+        && !is_unknown
+        && now > wanted
+        && now.0 >= wanted.0.saturating_mul(2)
+    {
         let reason = format!("{} and cannot be used for anything else.", pool::excess(now, wanted, size));
         let unused = size.times(now.saturating_sub(wanted));
         Some(pool::set(of_size, pages, Severity::Warning, Effect::Now, reason, Some(unused)))

@@ -8,7 +8,7 @@ use crate::assess::stopped_oracle::StoppedState;
 use crate::assess::{Forecast, Outlook, Sizing};
 use crate::collect::instances::{StoppedOracle, Survey};
 use crate::collect::stopped_databases::Wants;
-use crate::model::{Cause, Product};
+use crate::model::{Cause, HugePages, Product};
 
 /// The state, and what the next start would get.
 pub fn message(stopped: &StoppedOracle) -> String {
@@ -28,11 +28,16 @@ pub fn message(stopped: &StoppedOracle) -> String {
             let setting = ProductTerms::of(ORACLE).setting(stopped.huge_pages);
             match forecast.outlook {
                 Outlook::Hugetlb => format!("its next start would get its {pages} huge pages{size}"),
-                Outlook::Mixed => format!("its next start would not get all of its huge pages: {}", lacks(stopped, forecast)),
+                Outlook::Mixed => {
+                    format!("its next start would not get all of its huge pages: {}", lacks(stopped, forecast))
+                }
                 Outlook::Base => format!("its next start would get no huge pages: {}", lacks(stopped, forecast)),
                 Outlook::Fails => format!("its next start would fail: {setting}, and {}", lacks(stopped, forecast)),
                 Outlook::Unknown => {
-                    format!("whether its next start gets its {pages} huge pages{size} is unknown: {}", lacks(stopped, forecast))
+                    format!(
+                        "whether its next start gets its {pages} huge pages{size} is unknown: {}",
+                        lacks(stopped, forecast)
+                    )
                 }
             }
         }
@@ -72,7 +77,7 @@ pub fn hint(stopped: &StoppedOracle, survey: &Survey, sizings: &[Sizing]) -> Opt
     }
 }
 
-const ORACLE: Product = Product::Oracle { memory_target: false, may_mix: true };
+const ORACLE: Product = Product::Oracle { memory_target: false, may_mix: true, use_large_pages: None, is_asm: false };
 
 /// ORA-27137 and ORA-27125: huge pages were refused.
 fn is_about_pages(stopped: &StoppedOracle) -> bool {
@@ -89,7 +94,7 @@ fn lacks(stopped: &StoppedOracle, forecast: &Forecast) -> String {
         pool: Some(&stopped.ground.pool),
         lock_limit: stopped.ground.lock_limit,
         nodes: None,
+        off: ProductTerms::of(ORACLE).setting(HugePages::Off),
     };
     shortfall.to_string()
 }
-

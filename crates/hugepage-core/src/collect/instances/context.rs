@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use super::pending::Settings;
 use super::service_accounts::ServiceAccounts;
 use crate::PageSize;
 use crate::collect::pools::PoolRow;
@@ -39,6 +40,8 @@ pub(super) struct Identity {
     pub(super) version: Option<String>,
     pub(super) system_identifier: Option<String>,
     pub(super) last_start: Option<LastStart>,
+    /// What the files of an Oracle instance say of its next start.
+    pub(super) settings: Option<Settings>,
     pub(super) asked: Asked,
     /// PostgreSQL's `max_connections`.
     pub(super) max_connections: Option<u64>,

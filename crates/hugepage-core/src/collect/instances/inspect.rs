@@ -1,19 +1,24 @@
 //! Inspects one server after the other, and assesses each beside the others.
 
+use super::asked::asked_next;
 use super::context::{Identity, InspectContext};
 use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::instance::{Instance, InstanceKind};
 use super::memory::{self, InstanceMemory};
+use super::pending::pending;
 use super::stopped::StoppedOracle;
 use super::{oracle, postgresql};
 use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
-use crate::collect::stopped_databases::Wants;
 use crate::collect::server::{pool_of_size, thp_in_use};
+use crate::collect::stopped_databases::Wants;
 use crate::collect::{nodes, pools};
-use crate::model::{Asked, Demand, Facts, HugePages, KeptPages, Landing, Pending, PoolFact, PoolState, Segment};
+use crate::model::{
+    Asked, Demand, Facts, HugePages, KeptPages, Landing, LockLimit, Pending, PoolFact, PoolState, Segment,
+};
 use crate::notes::Notes;
 use crate::read::cgroup::CgroupLimits;
+use crate::read::credentials::Credentials;
 use crate::read::maps::Mapping;
 use crate::read::memory_policy::MemoryPolicy;
 use crate::read::rlimit::{self, LockedMemory};
@@ -59,10 +64,26 @@ impl InspectContext<'_> {
         }
         let base = self.base.unwrap_or_else(PageSize::base);
         let mut facts = self.facts(pid, &identity.asked, segment, memlock, &mut notes);
+        let refusal = || oracle::logged_refusal(identity.last_start.as_ref()?, facts.segment.as_ref()?);
+        if facts.lock_limit.is_none()
+            && let Some(refusal) = refusal()
+        {
+            facts.lock_limit = Some(refusal);
+            if refusal == LockLimit::Unexplained {
+                notes.add(
+                    "the start found enough huge pages and took none of them: compare kernel.shmall, the NUMA policy and the \
+                     limits of its owner with the alert log",
+                );
+            }
+        }
         if !identity.has_configuration {
             facts.pending = Pending::Unknown;
         } else if let Some(max_connections) = identity.max_connections {
             split_off_pending(&mut facts, max_connections);
+        } else if let Some(settings) = identity.settings.as_ref().filter(|_| !facts.asked.is_automatic_asm()) {
+            let version = identity.version.as_deref();
+            let lock_limit = oracle::lock_limit(root, pid, &facts.asked, None, memlock);
+            facts.pending = pending(settings, &facts, lock_limit, |next| asked_next(next, &facts.asked, version));
         }
         Some(Instance {
             kind: match &found.who {
@@ -85,6 +106,7 @@ impl InspectContext<'_> {
             status: Status::of(facts),
             evidence,
             not_counted: self.accounts.why_not(root, pid),
+            uid: Credentials::read(root, pid).ok().flatten().map(|credentials| credentials.effective),
             notes: notes.into_vec(),
         })
     }
@@ -130,6 +152,7 @@ impl InspectContext<'_> {
             version: files.version,
             system_identifier: files.system_identifier,
             last_start: None,
+            settings: None,
             asked: files.asked,
             max_connections: Some(files.max_connections),
             has_configuration: files.has_configuration,
@@ -208,6 +231,39 @@ fn split_off_pending(facts: &mut Facts, max_connections: u64) {
     };
     facts.pending = Pending::Changed(demand, ground);
     facts.asked.huge_pages = HugePages::Try;
+}
+
+/// Kernels that count memlock count all System V segments in huge pages of one user (`user_shm_lock` in mm/mlock.c).
+pub(super) fn share_memlock(instances: &mut [Instance]) {
+    let held: Vec<_> = instances
+        .iter()
+        .filter(|instance| instance.kind != InstanceKind::PostgreSql)
+        .filter_map(|instance| {
+            Some((instance.pid, instance.uid?, instance.status.facts.segment.as_ref()?.in_huge_pages))
+        })
+        .collect();
+    for instance in instances {
+        let of_user = held.iter().filter(|(pid, uid, _)| *pid != instance.pid && Some(*uid) == instance.uid);
+        let sum = of_user.fold(Bytes(0), |sum, (_, _, size)| sum.saturating_add(*size));
+        let is_counted = |lock: &Option<LockLimit>| matches!(lock, Some(LockLimit::Memlock { .. }));
+        let of_pending = match &instance.status.facts.pending {
+            Pending::Changed(_, ground) => is_counted(&ground.lock_limit),
+            _ => false,
+        };
+        if sum > Bytes(0) && (of_pending || is_counted(&instance.status.facts.lock_limit)) {
+            instance.assess_with(|facts| {
+                let pending = match &mut facts.pending {
+                    Pending::Changed(_, ground) => Some(&mut ground.lock_limit),
+                    _ => None,
+                };
+                for lock in [Some(&mut facts.lock_limit), pending].into_iter().flatten() {
+                    if let Some(LockLimit::Memlock { others, .. }) = lock {
+                        *others = sum;
+                    }
+                }
+            });
+        }
+    }
 }
 
 /// Assesses each server again with what the others lack, so that one size of the pool serves all that count, running or

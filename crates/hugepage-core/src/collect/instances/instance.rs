@@ -106,6 +106,8 @@ pub struct Instance {
     pub evidence: Vec<&'static str>,
     /// Why it does not count for the host's verdict and pools, as `runs as alice`; `None` if it counts.
     pub not_counted: Option<String>,
+    /// The user that it runs as.
+    pub uid: Option<u32>,
     /// What could not be read of it.
     pub notes: Vec<String>,
 }

@@ -4,6 +4,7 @@
 //! No server is stopped or queried, and no page table is walked. What cannot be read without privilege is a note, and
 //! what depends on it is unknown.
 
+mod asked;
 mod context;
 pub mod discover;
 mod inspect;
@@ -31,11 +32,11 @@ use crate::read::shm_devices::Devices;
 use crate::read::{Root, identity, process, thp};
 use crate::{PageSize, ReadError};
 use context::InspectContext;
-use inspect::beside_each_other;
+use inspect::{beside_each_other, share_memlock};
 pub use instance::{Instance, InstanceKind, InstanceLanding};
 use service_accounts::ServiceAccounts;
-pub use stopped::StoppedOracle;
 pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
+pub use stopped::StoppedOracle;
 
 /// A host with its servers.
 #[derive(Clone, Debug)]
@@ -121,6 +122,7 @@ pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]
     let found = discover::servers(root, &mut notes);
     let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.inspect(found)).collect();
     let stopped = stopped::stopped(&host, &instances, &mut notes);
+    share_memlock(&mut instances);
     beside_each_other(&mut instances, &stopped, host.default);
     Survey {
         host_name: notes.keep(identity::host_name(root)),

@@ -2,15 +2,17 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::asked::asked_by;
 use super::context::{Identity, InspectContext};
 use super::memory::InstanceMemory;
-use crate::model::{Asked, HugePages, Landing, LockLimit, Product, Segment};
+use super::pending::Settings;
+use crate::model::{Asked, Landing, LockLimit, Product, Segment};
 use crate::notes::Notes;
 use crate::read::kernel_release::KernelRelease;
 use crate::read::maps::Mapping;
 use crate::read::oracle::locate::{Search, database_of};
 use crate::read::oracle::process::home_of;
-use crate::read::oracle::{self, LastStart, oratab};
+use crate::read::oracle::{self, LastStart, OracleKind, Parameters, oratab};
 use crate::read::rlimit::{LockedMemory, Rlimit};
 use crate::read::shm_devices::Devices;
 use crate::read::{InstanceFiles, Root, process, sysctl};
@@ -62,14 +64,24 @@ impl InspectContext<'_> {
         };
         let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);
         let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some((self.root, pid)) };
-        let (log, last_start) = search.last_start(files, notes).unzip();
-        let names = last_start.iter().flat_map(|start| ["db_unique_name", "db_name"].map(|name| start.parameters.get(name)));
-        let names = names.chain([log.as_deref().and_then(database_of)]).flatten().map(str::to_owned).collect();
-        let last_start = last_start.filter(|start| {
+        let is_of = |start: &LastStart| {
             let seconds = started.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
             let started = seconds.and_then(|seconds| i64::try_from(seconds.as_secs()).ok());
             started.is_some_and(|started| start.is_of(pid, started) == Some(true))
-        });
+        };
+        let settings = Settings::on_disk(&search, files, is_of, notes);
+        let known = [settings.start.as_ref().map(|start| &start.parameters), settings.parameters.as_ref()];
+        let known: Vec<_> = known.into_iter().flatten().collect();
+        let names = known.iter().flat_map(|parameters| ["db_unique_name", "db_name"].map(|name| parameters.get(name)));
+        let names = names.chain([settings.log.as_deref().and_then(database_of)]).flatten().map(str::to_owned).collect();
+        let last_start = settings.start.clone();
+        let asked = asked(last_start.as_ref(), settings.parameters.as_ref(), automatic, instance.kind);
+        if matches!(asked.product, Product::Oracle { use_large_pages: None, .. }) {
+            notes.add(
+                "use_large_pages is unknown: neither an alert log of this start nor a parameter file shows it; TRUE, the default, \
+                 is assumed",
+            );
+        }
         Identity {
             name: instance.sid.clone(),
             database: Some(names).filter(|names: &Vec<String>| !names.is_empty()),
@@ -78,44 +90,26 @@ impl InspectContext<'_> {
             system_identifier: None,
             max_connections: None,
             has_configuration: true,
-            asked: asked(last_start.as_ref(), automatic),
+            asked,
+            settings: Some(settings),
             home,
             last_start,
         }
     }
 }
 
-/// What the start was asked for; the default TRUE where the log does not show it. `automatic`: whether the SGA was seen
-/// in files of /dev/shm.
-fn asked(start: Option<&LastStart>, automatic: Option<bool>) -> Asked {
+/// What the start was asked for, by its log, or else by the parameter file. `automatic`: whether the SGA was seen in
+/// files of /dev/shm.
+fn asked(start: Option<&LastStart>, on_disk: Option<&Parameters>, automatic: Option<bool>, kind: OracleKind) -> Asked {
     let of_parameters = start.and_then(|start| start.parameters.get("use_large_pages"));
-    let setting = of_parameters.or_else(|| start?.use_large_pages.as_deref());
+    let of_log = of_parameters.or_else(|| start?.use_large_pages.as_deref());
+    // A list of the parameters that were set shows that one is not among them.
+    let is_default = start.is_some_and(|start| !start.parameters.is_empty());
+    let setting = of_log.or_else(|| if is_default { Some("TRUE") } else { on_disk?.get("use_large_pages") });
     let memory_target = automatic.unwrap_or_else(|| start.is_some_and(|start| start.parameters.is_automatic_memory()));
     let sga = start.and_then(|start| start.parameters.sga_max_size());
-    asked_by(setting, start.and_then(|start| start.version.as_deref()), memory_target, sga)
-}
-
-/// What a start with `use_large_pages` = `setting` asks for; the default TRUE if it is `None`.
-pub(super) fn asked_by(
-    setting: Option<&str>,
-    version: Option<&str>,
-    memory_target: bool,
-    sga: Option<Bytes>,
-) -> Asked {
-    let huge_pages = match setting.unwrap_or("TRUE").to_ascii_uppercase().as_str() {
-        "FALSE" => HugePages::Off,
-        "ONLY" | "AUTO_ONLY" => HugePages::On,
-        _ => HugePages::Try,
-    };
-    // 11.2.0.2 took huge pages for all of the SGA or for nothing; earlier releases had no such parameter.
-    let may_mix = !version.is_some_and(|version| version.starts_with("11.2.0.2"));
-    Asked {
-        product: Product::Oracle { memory_target, may_mix },
-        huge_pages,
-        huge_page_size: None,
-        sysv: false,
-        shared_buffers: sga.unwrap_or_default(),
-    }
+    let asked = asked_by(setting, start.and_then(|start| start.version.as_deref()), memory_target, sga);
+    asked.of_kind(kind)
 }
 
 /// The SGA as the alert log shows it, if the mappings may not be read; `None` if the log does not show all of it.
@@ -178,10 +172,27 @@ pub fn lock_limit(
     if capabilities & CAP_IPC_LOCK != 0 || of_process().any(|gid| gid == group) {
         return None;
     }
+    // The effective group is the second of four (proc(5)).
+    let gid = || line("Gid")?.split_ascii_whitespace().nth(1)?.parse().ok();
     match (KernelRelease::running(root)?.counts_memlock(), memlock?.soft?) {
-        (true, Rlimit::At(limit)) => Some(LockLimit::Memlock(limit)),
-        (true, Rlimit::Unlimited) => None,
-        // The effective group is the second of four (proc(5)).
-        (false, _) => Some(LockLimit::ShmGroup { gid: line("Gid")?.split_ascii_whitespace().nth(1)?.parse().ok()? }),
+        (Some(true), Rlimit::At(limit)) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
+        (Some(true), Rlimit::Unlimited) => None,
+        (Some(false), _) => Some(LockLimit::ShmGroup { gid: gid()? }),
+        (None, limit) => Some(LockLimit::Either { gid: gid()?, limit: limit.bytes() }),
+    }
+}
+
+/// What refused huge pages at a start whose table in the log has enough available pages and allocated none of them:
+/// the memlock limit in the log if it was too small, else something that is not visible. `None` if the table shows
+/// something else.
+pub fn logged_refusal(start: &LastStart, segment: &Segment) -> Option<LockLimit> {
+    let mut huge = start.page_sizes.iter().filter(|row| !row.is_base && row.expected.is_some_and(|pages| pages.0 > 0));
+    let is_refused = huge.all(|row| row.available >= row.expected && row.allocated.is_some_and(|pages| pages.0 == 0));
+    if !is_refused || segment.landing != Landing::Base || start.page_sizes.iter().all(|row| row.is_base) {
+        return None;
+    }
+    match start.memlock {
+        Some(Rlimit::At(limit)) if limit < segment.to_reserve => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
+        _ => Some(LockLimit::Unexplained),
     }
 }

@@ -1,8 +1,8 @@
 //! The Oracle instances that oratab has and that do not run: what their next start will ask for, and what it would get.
 
+use super::asked::asked_by;
 use super::context::InspectContext;
 use super::instance::{Instance, InstanceKind};
-use super::oracle::asked_by;
 use super::pending::Settings;
 use crate::assess::Forecast;
 use crate::assess::oracle_size::{self, when_down};
@@ -17,7 +17,7 @@ use crate::read::oracle::oratab::{self, OratabEntry};
 use crate::read::oracle::{LastStart, OracleInstance, OracleKind};
 use crate::read::rlimit::Rlimit;
 use crate::read::{InstanceFiles, Root};
-use crate::{PageSize, Pages};
+use crate::{Bytes, PageSize, Pages};
 
 /// An instance that does not run.
 #[derive(Clone, Debug)]
@@ -131,7 +131,7 @@ fn inspect(
 ) -> StoppedOracle {
     let home = &entry.home;
     let search = Search { instance: &instance, home: Some(home), diagnostic_dest: None, pmon: None };
-    let Settings { parameters, start, .. } = Settings::on_disk(&search, files, &mut notes);
+    let Settings { parameters, start, .. } = Settings::on_disk(&search, files, |_| true, &mut notes);
     let known = [parameters.as_ref(), start.as_ref().map(|start| &start.parameters)];
     let known = || known.into_iter().flatten();
     let use_large_pages = known().find_map(|parameters| parameters.get("use_large_pages")).map(str::to_ascii_uppercase);
@@ -141,7 +141,8 @@ fn inspect(
     let version = start.as_ref().and_then(|start| start.version.as_deref());
     let asked = asked_by(use_large_pages.as_deref(), version, automatic_memory, sga);
 
-    let pool = host.default.and_then(|size| host.pools.iter().find(|row| row.node.is_none() && row.pool.page_size == size));
+    let pool =
+        host.default.and_then(|size| host.pools.iter().find(|row| row.node.is_none() && row.pool.page_size == size));
     let ground = PoolState {
         huge_page_size: host.default,
         pool: match (host.default, pool) {
@@ -152,7 +153,7 @@ fn inspect(
         limits: Some(CgroupLimits::default()),
         nodes: None,
         lock_limit: start.as_ref().and_then(|start| start.memlock).and_then(|limit| match limit {
-            Rlimit::At(limit) => Some(LockLimit::Memlock(limit)),
+            Rlimit::At(limit) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
             Rlimit::Unlimited => None,
         }),
     };
@@ -184,9 +185,7 @@ fn inspect(
         }
     };
     let forecast = match (&wants, host.default) {
-        (Wants::Pages(pages, _), Some(size)) => {
-            Some(Forecast::of(&asked, Some(size.times(*pages)), &ground, Pages(0)))
-        }
+        (Wants::Pages(pages, _), Some(size)) => Some(Forecast::of(&asked, Some(size.times(*pages)), &ground, Pages(0))),
         _ => None,
     };
     if let Wants::Unknown(why) = &wants {

@@ -11,6 +11,8 @@ use crate::read::{InstanceFiles, Root};
 
 /// The largest number of databases of one diagnostic destination that are read.
 const MAX_DATABASES: usize = 1000;
+/// The largest number of rotated logs of one instance that are searched.
+const MAX_ROTATED_LOGS: usize = 4;
 /// The largest number of PMON's open files that are looked at.
 const MAX_OPEN_FILES: usize = 4096;
 
@@ -51,18 +53,19 @@ impl Search<'_> {
         logs.into_iter().max().map(|(_, path)| path)
     }
 
-    /// The last start in its alert log, and the path of that log. If the text was cut or removed, log.xml still has the
-    /// start. What cannot be read is a note.
+    /// The last start in its alert log, and the path of that log. If the text was cut or removed, log.xml or a
+    /// rotated log still has the start. What cannot be read is a note.
     pub fn last_start(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<(String, LastStart)> {
         let log = self.alert_log(files, notes)?;
         let start = notes.keep(last_start(files, &log)).flatten();
         if start.as_ref().is_some_and(|start| start.mode.is_some()) {
             return Some((log, start?));
         }
-        let other = log.rsplit_once("/trace/").map(|(home, _)| format!("{home}/alert/log.xml"));
-        let other = other.filter(|other| files.modified(other).is_some());
-        let complete = other.and_then(|other| Some((notes.keep(last_start(files, &other)).flatten()?, other)));
-        complete.map(|(start, log)| (log, start)).or_else(|| Some((log, start?)))
+        let complete = others(files, &log).into_iter().find_map(|other| {
+            let start = notes.keep(last_start(files, &other)).flatten()?;
+            start.mode.is_some().then_some((other, start))
+        });
+        complete.or_else(|| Some((log, start?)))
     }
 
     /// The spfile or init.ora that a start without PFILE reads.
@@ -122,7 +125,8 @@ impl Search<'_> {
         for base in bases(files, home, notes).into_iter().chain([format!("{home}/log")]) {
             let sids = if_there(files.list(&directory(&base))).ok().flatten().unwrap_or_default();
             let sids = sids.iter().filter(|sid| *sid == name || is_numbered(sid, name)).take(MAX_DATABASES);
-            let written = sids.filter_map(|sid| Some((log_in(files, &format!("{}/{sid}", directory(&base)), sid)?.0, sid)));
+            let written =
+                sids.filter_map(|sid| Some((log_in(files, &format!("{}/{sid}", directory(&base)), sid)?.0, sid)));
             if let Some((_, sid)) = written.max() {
                 return sid.clone();
             }
@@ -146,6 +150,33 @@ impl Search<'_> {
             OracleKind::IoServer => "ios",
         }
     }
+}
+
+/// The other files of a log, which may have what was cut from it: log.xml, then what was rotated (`log_1.xml`,
+/// `alert_SID.log.1`, `alert_SID.log-20240101`), the last written first.
+fn others(files: &InstanceFiles, log: &str) -> Vec<String> {
+    let home = log.rsplit_once("/trace/").or_else(|| log.rsplit_once("/alert/")).map_or("", |(home, _)| home);
+    let name = log.rsplit('/').next().unwrap_or_default();
+    let xml = format!("{home}/alert/log.xml");
+    let is_rotated = |file: &String| {
+        let number = file.strip_prefix("log_").and_then(|rest| rest.strip_suffix(".xml"));
+        let is_xml =
+            number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
+        let behind = file.strip_prefix(name).and_then(|rest| rest.strip_prefix(['.', '-', '_']));
+        is_xml || behind.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let mut rotated: Vec<_> = ["alert", "trace"]
+        .into_iter()
+        .flat_map(|directory| {
+            let names = files.list(&format!("{home}/{directory}")).unwrap_or_default();
+            names.into_iter().filter(is_rotated).map(|name| format!("{home}/{directory}/{name}")).collect::<Vec<_>>()
+        })
+        .filter_map(|path| Some((files.modified(&path)?, path)))
+        .collect();
+    rotated.sort_by(|one, other| other.cmp(one));
+    let rotated = rotated.into_iter().take(MAX_ROTATED_LOGS).map(|(_, path)| path);
+    let xml = Some(xml).filter(|xml| xml != log && files.modified(xml).is_some());
+    xml.into_iter().chain(rotated).collect()
 }
 
 /// Whether `sid` is that of an instance of a cluster's database with this name.
