@@ -97,8 +97,7 @@ fn words_and_outlook_of_an_sga() {
         (
             "memlock", Sga { pool: (512, 512), lock_limit: Some(LockLimit::Memlock { limit: Bytes(64 * KIB), others: Bytes(0) }), ..none }, "warning", "base",
             "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: its memlock limit is 64 kB; 1 GB is needed.",
-            Some("Set memlock of the instance's owner in limits.conf to at least 1048576 kB and restart the instance (MOS \
-                  2049901.1)."),
+            Some("Raise the memlock limit of the instance to at least 1048576 kB and restart the instance (MOS 2049901.1)."),
         ),
         (
             "the group", Sga { pool: (512, 512), lock_limit: Some(LockLimit::ShmGroup { gid: 54321 }), ..none }, "warning", "base",

@@ -24,8 +24,8 @@ fn memlock_behind_a_short_pool() {
         assert_eq!(
             advise::hint(status).as_deref(),
             Some(
-                "Run \"sysctl -w vm.nr_hugepages=2048\", set memlock of the instance's owner in limits.conf to at least \
-                 4194304 kB and restart the instance (MOS 2049901.1)."
+                "Run \"sysctl -w vm.nr_hugepages=2048\", raise the memlock limit of the instance to at least 4194304 kB \
+                 and restart the instance (MOS 2049901.1)."
             )
         );
     }
@@ -131,5 +131,48 @@ fn a_start_that_was_refused_its_pages() {
         }
         let is_noted = instance.notes.iter().any(|note| note.contains("took none of them"));
         assert_eq!(is_noted, hint.is_none(), "{:?}", instance.notes);
+    }
+}
+
+/// limits.conf only counts for sessions; its line names the owner.
+#[test]
+fn where_memlock_is_set() {
+    for (group, uid, part, command) in [
+        (
+            "0::/user.slice/user-54321.slice/session-4.scope",
+            54321,
+            "new sessions of its owner",
+            Some("echo 'oracle - memlock 4194304' > /etc/security/limits.d/90-oracle-memlock.conf"),
+        ),
+        (
+            "0::/user.slice/user-54322.slice/session-4.scope",
+            54322,
+            "new sessions of its owner",
+            Some("echo 'grid - memlock 4194304' > /etc/security/limits.d/90-oracle-memlock.conf"),
+        ),
+        (
+            "0::/system.slice/dbora.service",
+            54321,
+            "dbora.service started it, to which limits.conf does not apply",
+            Some("/etc/systemd/system/dbora.service.d/memlock.conf && systemctl daemon-reload"),
+        ),
+        (
+            "0::/system.slice/oracle-ohasd.service",
+            54321,
+            "set CRS_LIMIT_MEMLOCK in crs/install/s_crsconfig_HOST_env.txt",
+            None,
+        ),
+    ] {
+        let host = OracleHost::new(KERNELS[1], 16, (2048, 2048));
+        host.run(&Running { uid, ..in_base(Some(64 << 10)) });
+        host.write("/proc/4000/cgroup", &format!("{group}\n"));
+        let survey = host.survey();
+        let advice = hugepage_core::advise::host::recommendations(&survey, &[]);
+        let memlock = &advice.iter().find(|one| one.recommendation.setting == "memlock").unwrap().recommendation;
+        assert!(memlock.reason.contains(part), "{}", memlock.reason);
+        match command {
+            Some(command) => assert!(memlock.command.as_ref().unwrap().contains(command), "{:?}", memlock.command),
+            None => assert_eq!(memlock.command, None),
+        }
     }
 }

@@ -4,5 +4,6 @@
 
 mod builder;
 mod limits;
+mod matrix;
 mod pending;
 mod stopped;

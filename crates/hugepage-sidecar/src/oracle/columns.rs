@@ -180,6 +180,14 @@ record! {
         state: Text(8),
         /// Whether oratab has the instance start at boot; NULL if it is running or a PostgreSQL server.
         starts_at_boot: Flag,
+        /// AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1; 11.2: unused pages plus its own); NULL if unknown.
+        last_start_available: Pages,
+        /// EXPECTED_PAGES of that start; NULL if unknown.
+        last_start_expected: Pages,
+        /// ALLOCATED_PAGES of that start; NULL if unknown.
+        last_start_allocated: Pages,
+        /// ERROR(s) of that table and errors of that start, separated by semicolons; NULL if there are none.
+        last_start_errors: Prose(200),
     }
 }
 

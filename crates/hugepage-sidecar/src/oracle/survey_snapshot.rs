@@ -8,6 +8,7 @@ use hugepage_core::assess::{self, Sizing, Status};
 use hugepage_core::collect::instances::{Instance, StoppedOracle, Survey};
 use hugepage_core::collect::pools::PoolRow;
 use hugepage_core::model::{Landing, Product};
+use hugepage_core::read::oracle::LastStart;
 use hugepage_core::read::rlimit::Rlimit;
 use hugepage_core::read::{Root, sysctl};
 use hugepage_core::{Bytes, Pages};
@@ -85,6 +86,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
     let row = StatusRow::of_instance(instance, sizings);
     let soft = instance.memlock.and_then(|memlock| memlock.soft);
     let Status { facts, findings, .. } = &instance.status;
+    let logged = instance.last_start.as_ref().zip(row.huge_page_size).and_then(|(start, size)| start.pages_of(size));
     let loss = facts.loss.as_ref().filter(|_| findings.iter().any(|(_, finding)| is_regression(finding)));
     InstanceRecord {
         kind: Some(instance.kind.to_string()),
@@ -132,13 +134,19 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         regression_detail: loss.map(|loss| loss.lost.to_string()),
         state: Some("running".to_owned()),
         starts_at_boot: None,
+        last_start_available: logged.and_then(|pages| pages.available),
+        last_start_expected: logged.and_then(|pages| pages.expected),
+        last_start_allocated: logged.and_then(|pages| pages.allocated),
+        last_start_errors: instance.last_start.as_ref().and_then(logged_errors),
     }
 }
 
 /// An instance that does not run: what its next start would get of the pool as it is.
 fn stopped_record(survey: &Survey, sizings: &[Sizing], stopped: &StoppedOracle) -> InstanceRecord {
     let row = rows::stopped(stopped, survey, sizings);
-    let pool = survey.default_page_size().and_then(|size| survey.pool(size));
+    let size = survey.default_page_size();
+    let pool = size.and_then(|size| survey.pool(size));
+    let logged = stopped.last_start.as_ref().zip(size).and_then(|(start, size)| start.pages_of(size));
     InstanceRecord {
         kind: Some(row.kind),
         sid: Some(row.name),
@@ -166,6 +174,10 @@ fn stopped_record(survey: &Survey, sizings: &[Sizing], stopped: &StoppedOracle) 
         version: row.version,
         state: Some(row.state),
         starts_at_boot: Some(row.starts_at_boot),
+        last_start_available: logged.and_then(|pages| pages.available),
+        last_start_expected: logged.and_then(|pages| pages.expected),
+        last_start_allocated: logged.and_then(|pages| pages.allocated),
+        last_start_errors: stopped.last_start.as_ref().and_then(logged_errors),
         ..InstanceRecord::default()
     }
 }
@@ -187,6 +199,12 @@ fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> F
         saves: recommendation.saves,
         reason: Some(recommendation.reason),
     }
+}
+
+fn logged_errors(start: &LastStart) -> Option<String> {
+    let of_table = start.page_sizes.iter().filter_map(|row| row.error.as_ref());
+    let all: Vec<_> = of_table.chain(&start.errors).map(String::as_str).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn is_regression(finding: &assess::Finding) -> bool {

@@ -22,7 +22,7 @@ use crate::read::credentials::Credentials;
 use crate::read::maps::Mapping;
 use crate::read::memory_policy::MemoryPolicy;
 use crate::read::rlimit::{self, LockedMemory};
-use crate::read::{InstanceFiles, namespace, process};
+use crate::read::{InstanceFiles, namespace, process, service};
 use crate::{Bytes, PageSize, Pages, ReadError};
 
 impl InspectContext<'_> {
@@ -85,6 +85,7 @@ impl InspectContext<'_> {
             let lock_limit = oracle::lock_limit(root, pid, &facts.asked, None, memlock);
             facts.pending = pending(settings, &facts, lock_limit, |next| asked_next(next, &facts.asked, version));
         }
+        let uid = Credentials::read(root, pid).ok().flatten().map(|credentials| credentials.effective);
         Some(Instance {
             kind: match &found.who {
                 DiscoveredKind::PostgreSql(_) => InstanceKind::PostgreSql,
@@ -106,7 +107,9 @@ impl InspectContext<'_> {
             status: Status::of(facts),
             evidence,
             not_counted: self.accounts.why_not(root, pid),
-            uid: Credentials::read(root, pid).ok().flatten().map(|credentials| credentials.effective),
+            uid,
+            owner: uid.map(|uid| self.accounts.name(root, uid)),
+            service: service::of(root, pid),
             notes: notes.into_vec(),
         })
     }

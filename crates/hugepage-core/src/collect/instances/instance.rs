@@ -108,6 +108,10 @@ pub struct Instance {
     pub not_counted: Option<String>,
     /// The user that it runs as.
     pub uid: Option<u32>,
+    /// The name of that user, or `uid 4711` where /etc/passwd has none.
+    pub owner: Option<String>,
+    /// The systemd service that started it, to which limits.conf does not apply; `None` for what a session started.
+    pub service: Option<String>,
     /// What could not be read of it.
     pub notes: Vec<String>,
 }
