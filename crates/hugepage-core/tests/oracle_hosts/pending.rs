@@ -305,3 +305,42 @@ fn asm_in_shm_is_well() {
         assert_eq!(host::recommendations(&survey, &[]), []);
     }
 }
+
+/// The Managed Global Area (18c and later) is in files of /dev/shm too, and may be larger than the SGA.
+#[test]
+fn an_mga_is_no_memory_target() {
+    let host = OracleHost::new(KERNELS[3], 64, (1025, 0));
+    host.run(&Running { segments: vec![(2050 * MIB, 2048), (3 * GIB, 4)], ..Running::default() });
+    for file in ["maps", "smaps"] {
+        let path = format!("/proc/4000/{file}");
+        let text = std::fs::read_to_string(host.path(&path)).unwrap();
+        host.write(
+            &path,
+            &text.replace(
+                "101                      /SYSV00000000 (deleted)",
+                "101                      /dev/shm/ora_orcl_7_0",
+            ),
+        );
+    }
+    let survey = host.survey();
+    let instance = running(&survey, "orcl");
+    assert_eq!((instance.landed(), instance.status.forecast.needed), (InstanceLanding::All, Some(Pages(1025))));
+    assert!(matches!(instance.status.facts.asked.product, Product::Oracle { memory_target: false, .. }));
+}
+
+/// Who may not read the mappings has the log, whose table may have base pages alone.
+#[test]
+fn a_table_of_base_pages_only() {
+    let host = OracleHost::new(KERNELS[0], 16, (0, 0));
+    host.run(&Running::default());
+    let start = LoggedStart {
+        parameters: logged("2G", Some("TRUE")),
+        table: vec![("4K", None, 524_293, 524_293)],
+        ..LoggedStart::default()
+    };
+    host.log("orcl", "orcl", &host.start(&start));
+    let survey = host.survey();
+    let instance = running(&survey, "orcl");
+    assert_eq!((instance.landed(), &instance.evidence[..]), (InstanceLanding::Nothing, &["alert log"][..]));
+    assert_eq!(instance.status.facts.segment_size().map(|size| size.0), Some(524_293 * 4096));
+}

@@ -21,6 +21,9 @@ use crate::{Bytes, PageSize};
 /// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
 const SHM_FILES: &str = "/dev/shm/ora_";
 
+/// No SGA is smaller.
+const MIN_SGA: u64 = 16 << 20;
+
 /// Whether a mapping of an Oracle process may belong to the SGA: a System V segment by any of the kernel's names, a
 /// file of /dev/shm, or a file on hugetlbfs.
 pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) -> bool {
@@ -34,13 +37,14 @@ pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) 
 }
 
 /// Keeps the mappings of the SGA, and returns whether they are files of /dev/shm. Under Automatic Memory Management
-/// most of the memory is there; else such files belong to the Managed Global Area.
+/// all of it is there but a segment of one page; else such files belong to the Managed Global Area, which may be larger
+/// than the SGA.
 pub fn keep_sga(memory: &mut InstanceMemory) -> bool {
     let in_shm = |mapping: &&Mapping| mapping.path.starts_with(SHM_FILES);
     let sum = |mappings: &mut dyn Iterator<Item = &Mapping>| mappings.map(|mapping| mapping.size().0).sum::<u64>();
     let files = sum(&mut memory.mappings.iter().filter(in_shm));
     let segments = sum(&mut memory.mappings.iter().filter(|mapping| !in_shm(mapping)));
-    let automatic = files > segments;
+    let automatic = files > segments && segments < MIN_SGA;
     if !automatic {
         memory.mappings.retain(|mapping| !in_shm(&mapping));
     }
@@ -130,7 +134,18 @@ pub fn logged_segment(start: &LastStart) -> Option<Segment> {
         }
     }
     let in_huge_pages = huge.iter().fold(Bytes(0), |sum, (_, size)| sum.saturating_add(*size));
-    let (page_size, _) = huge.into_iter().max_by_key(|(_, size)| *size)?;
+    let Some((page_size, _)) = huge.into_iter().max_by_key(|(_, size)| *size) else {
+        // A table with base pages only, where the pool was empty.
+        let base = start.page_sizes.iter().find(|row| row.is_base).map(|row| row.page_size);
+        return (in_base > Bytes(0)).then(|| Segment {
+            name: String::new(),
+            size: in_base,
+            to_reserve: in_base,
+            in_huge_pages: Bytes(0),
+            page_size: base,
+            landing: Landing::Base,
+        });
+    };
     let size = in_base.saturating_add(in_huge_pages);
     let landing = match (in_huge_pages, in_base) {
         (Bytes(0), Bytes(0)) => return None,
