@@ -20,11 +20,15 @@ packages_for() {
                 command -v mvn >/dev/null || echo maven
                 command -v npm >/dev/null || echo npm
                 ;;
+            walks) printf '%s\n' python3-hypothesis python3-yaml ;;
             package) printf '%s\n' debhelper dpkg-dev lintian ;;
             # Debian's tools for packages of PostgreSQL extensions, under their newer name where there is one.
             package-15) echo postgresql-server-dev-all ;;
             package-*) echo postgresql-common-dev ;;
             trees) printf '%s\n' debootstrap python3-pip ;;
+            lab) printf '%s\n' qemu-system-x86 cpio e2fsprogs xz-utils ;;
+            # What the guests of the lab have besides what `run test` needs.
+            guest) printf '%s\n' numactl busybox-static ;;
             lint) printf '%s\n' shellcheck python3-pyflakes ;;
         esac
     done

@@ -12,7 +12,9 @@ use crate::{preflight::cache, server, settings, shmem};
 /// The status now. Its cost depends neither on the number of processes nor on the size of memory.
 pub fn now(root: &Root, notes: &mut Notes) -> Status {
     let answer = cache::answer(root, notes);
-    with_answer(root, answer, true, notes)
+    let status = with_answer(root, answer, true, notes);
+    status.notes_on_outlook().for_each(|note| notes.add(note));
+    status
 }
 
 /// The status in the postmaster after it has allocated shared memory, for the configuration that is on disk.

@@ -20,6 +20,8 @@ use crate::majors;
 thread_local! {
     /// Whether rings are mappings of the kernel. They are inherited from the postmaster, so it is read once.
     static RINGS_ARE_MAPPED: OnceCell<bool> = const { OnceCell::new() };
+    /// The open rings of io_uring, read once in a backend; `None` inside if that failed.
+    static OPEN_RINGS: RefCell<Option<Option<u64>>> = const { RefCell::new(None) };
     /// Read once in a backend: mounts seldom change, and reading them costs more than all else.
     static HIERARCHY: OnceCell<Result<Option<Hierarchy>, String>> = const { OnceCell::new() };
     /// Read once in a backend, where the kernel lacks PROCMAP_QUERY: a backend inherits the main segment from the
@@ -175,11 +177,14 @@ pub fn rings(root: &Root) -> Option<Rings> {
     #[allow(unsafe_code)]
     let backends = unsafe { pg_sys::MaxBackends };
     let count = u64::from(backends.unsigned_abs()) + majors::PROCESSES_WITH_RING;
-    (!are_mapped).then_some(Rings { count, entries })
+    // A backend inherits them, those of lost segments too.
+    let open = OPEN_RINGS.with_borrow_mut(|known| *known.get_or_insert_with(|| process::open_rings(root, "self").ok()));
+    (!are_mapped).then_some(Rings { count, open: open.unwrap_or(count), entries })
 }
 
 /// For the postmaster, which maps a new segment after a crash.
 pub fn forget_main_mapping() {
+    OPEN_RINGS.set(None);
     MAIN_MAPPING_FROM_MAPS.set(None);
 }
 

@@ -11,6 +11,6 @@ GRANT SELECT ON hugepage_host TO pg_monitor;
 COMMENT ON FUNCTION hugepage_host() IS 'the kernel''s settings and counters that affect huge pages';
 COMMENT ON VIEW hugepage_host IS 'the kernel''s settings and counters that affect huge pages';
 COMMENT ON COLUMN hugepage_host.name IS 'the kernel''s name of the setting or counter';
-COMMENT ON COLUMN hugepage_host.setting IS 'its value';
+COMMENT ON COLUMN hugepage_host.setting IS 'its value; NULL where lxcfs shows that of a container';
 COMMENT ON COLUMN hugepage_host.unit IS 'bytes, kB, pages, events, % or NULL';
 COMMENT ON COLUMN hugepage_host.source IS 'the file that the value was read from';

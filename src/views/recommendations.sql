@@ -12,7 +12,7 @@ COMMENT ON FUNCTION hugepage_recommendations() IS 'settings to change, the most 
 COMMENT ON VIEW hugepage_recommendations IS 'settings to change, the most severe first; empty if there is nothing to change';
 COMMENT ON COLUMN hugepage_recommendations.priority IS '1 is the most urgent';
 COMMENT ON COLUMN hugepage_recommendations.severity IS 'notice, warning or critical';
-COMMENT ON COLUMN hugepage_recommendations.area IS 'postgresql, kernel, boot, limits or cgroup';
+COMMENT ON COLUMN hugepage_recommendations.area IS 'postgresql, kernel, boot, limits, cgroup or node';
 COMMENT ON COLUMN hugepage_recommendations.setting IS 'the setting to change';
 COMMENT ON COLUMN hugepage_recommendations.current IS 'its current value, NULL if none or unknown';
 COMMENT ON COLUMN hugepage_recommendations.recommended IS 'the recommended value, NULL if no value would help';

@@ -72,5 +72,5 @@ def test_names_do_not_forge_lines(pretend, tmp_path):
     pretend(data, Path("/"))
     out = tmp_path / "capture"
     assert sidecar.run("capture", out).status == OK
-    for name in ("README", "refused"):
+    for name in ("README", "refused", "changed"):
         assert not any(line.startswith("13 forged") for line in (out / name).read_text().splitlines()), name

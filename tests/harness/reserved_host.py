@@ -6,8 +6,8 @@
         server.start()
 """
 
-from contextlib import ExitStack
-from typing import Any
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, TypeVar
 
 from harness.cgroup import Cgroup, hugetlb_cgroup
 from harness.cluster import Cluster
@@ -15,6 +15,9 @@ from harness.lock import host_lock
 from harness.pool import Pool, borrowed_pool
 from harness.shmem_thp import ShmemThp, borrowed_shmem_thp
 from harness.signals import undisturbed
+from harness.small_disk import SmallDisk, small_disk
+
+Held = TypeVar("Held")
 
 
 class ReservedHost:
@@ -43,6 +46,14 @@ class ReservedHost:
     def cgroup(self, outer: Cgroup | None = None) -> Cgroup:
         """A control group with the hugetlb controller."""
         return self._host.enter_context(hugetlb_cgroup(outer))
+
+    def hold(self, change: AbstractContextManager[Held]) -> Held:
+        """Make any other change, which its context manager takes back when the servers have stopped."""
+        return self._host.enter_context(change)
+
+    def small_disk(self, cluster: Cluster) -> SmallDisk:
+        """Move a stopped cluster's data directory to a file system of its own, to be filled."""
+        return self._clusters.enter_context(small_disk(cluster))
 
     def shmem_thp(self, mode: str) -> ShmemThp:
         """Set the mode of transparent huge pages for shared memory."""

@@ -75,3 +75,59 @@ def test_limit_of_a_session_is_not_that_of_the_server(new_cluster, pool, cgroup)
     group.join(server.postmaster)
     checked_status(server, outside, verdict="critical", landed_in="hugetlb", restart_outlook="base")
     session.close()
+
+
+def fault_limit(server, group, spare=0):
+    """Allow the group what this server takes, and some pages more or less."""
+    group.limit(2 * MB, max=(server.pages_needed(2 * MB) + spare) * 2 * MB)
+
+
+def test_no_restart_into_a_limit_below_the_segment(new_cluster, pool, cgroup):
+    """The pool was raised since the start. A restart would land, and then be killed at the first touch of the last pages."""
+    server, group = new_cluster(), cgroup()
+    needed = server.pages_needed(2 * MB)
+    fault_limit(server, group, -10)
+    create_extension(server.start(within=group))
+    pool(2 * MB, needed)
+    row = checked_status(server, verdict="critical", landed_in="base", cause="unknown", restart_outlook="hugetlb")
+    assert row["hint"] == f"Set {group.directory}/hugetlb.2MB.max to at least {needed * 2 * MB} bytes and restart the server."
+    assert "killed by SIGBUS" in row["message"]
+    group.limit(2 * MB, max=needed * 2 * MB)
+    assert checked_status(server, verdict="notice", landed_in="base")["hint"] == "Restart the server."
+
+
+def test_limit_that_the_next_segment_exceeds(new_cluster, pool, cgroup):
+    """A limit of ten pages more than the segment holds it, and not that of a larger shared_buffers on disk."""
+    server, group = new_cluster(), cgroup()
+    needed = server.pages_needed(2 * MB)
+    fault_limit(server, group, 10)
+    server.conf(shared_buffers="256MB")
+    larger = server.pages_needed(2 * MB)
+    server.conf(shared_buffers="128MB")
+    pool(2 * MB, larger)
+    create_extension(server.start(within=group))
+    assert checked_status(server, landed_in="hugetlb", restart_outlook="hugetlb")["message"].count("cgroup") == 0
+    server.conf(shared_buffers="256MB")
+    row = checked_status(server, verdict="critical", landed_in="hugetlb", pages_needed=needed, restart_outlook="hugetlb")
+    assert row["hint"] == f"Set {group.directory}/hugetlb.2MB.max to at least {larger * 2 * MB} bytes."
+    assert findings(server)["cgroup_limit"] == "critical"
+
+
+def test_two_servers_that_share_a_limit(new_cluster, pool, cgroup):
+    """Each fits alone, and both together exceed what the group may touch: both say so."""
+    first, second, group = new_cluster(), new_cluster(), cgroup()
+    needed = first.pages_needed(2 * MB)
+    assert needed == second.pages_needed(2 * MB)
+    fault_limit(first, group, needed // 2)
+    pool(2 * MB, 2 * needed)
+    for server in (first, second):
+        create_extension(server.start(within=group))
+    for server in (first, second):
+        row = checked_status(server, verdict="critical", landed_in="hugetlb", restart_outlook="hugetlb")
+        assert findings(server)["shared_limit"] == "critical"
+        assert row["hint"] == f"Set {group.directory}/hugetlb.2MB.max to at least {2 * needed * 2 * MB} bytes."
+
+
+def findings(server):
+    """The severity of each finding, by its name."""
+    return {row["finding"]: row["severity"] for row in server.sql("SELECT * FROM hugepage_findings")}

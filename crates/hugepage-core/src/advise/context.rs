@@ -6,7 +6,7 @@ use crate::assess::page_tables::PageTables;
 use crate::collect::CgroupView;
 use crate::collect::pools::{self, PoolRow};
 use crate::notes::Notes;
-use crate::read::boot::NextBoot;
+use crate::read::boot::{NextBoot, PoolAtBoot};
 use crate::read::{Root, pressure, sysctl, thp};
 
 /// Facts that only the server itself knows.
@@ -57,11 +57,18 @@ impl AdviceContext {
         let swappiness = number("vm.swappiness");
         let min_free = number("vm.min_free_kbytes").map(Bytes::from_kib);
         let overcommit_memory = number("vm.overcommit_memory");
+        let next_boot = notes.keep(NextBoot::read(root));
+        if let (Some(boot), Some(pool)) = (&next_boot, status.facts.pool.known()) {
+            boot.not_read.iter().for_each(|note| notes.add(note.clone()));
+            if let PoolAtBoot::Unknown(why) = boot.pool(pool.page_size, status.facts.is_default(pool.page_size)) {
+                notes.add(format!("the pool of {} pages after the next boot is unknown: {why}", pool.page_size));
+            }
+        }
         Self {
             status,
             server,
             pools: pools::rows(root, view, notes),
-            next_boot: notes.keep(NextBoot::read(root)),
+            next_boot,
             thp_enabled: notes.keep(thp::choice(root, "enabled")).flatten(),
             swappiness,
             min_free,

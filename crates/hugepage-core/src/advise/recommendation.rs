@@ -20,6 +20,8 @@ pub enum Area {
     Oracle,
     /// Limits of the server's owner (limits.conf(5)).
     Limits,
+    /// The pool of a NUMA node.
+    Node,
 }
 
 impl fmt::Display for Area {
@@ -31,6 +33,7 @@ impl fmt::Display for Area {
             Self::Cgroup => "cgroup",
             Self::Oracle => "oracle",
             Self::Limits => "limits",
+            Self::Node => "node",
         })
     }
 }

@@ -106,13 +106,15 @@ pub enum Finding {
     MemoryLimit,
     /// A fault-time cgroup limit is below what all that share it were promised, now or after the next start.
     SharedLimit,
+    /// The host's memory and page tables are unknown: lxcfs shows a container's.
+    HostMemoryUnknown,
     /// As asked.
     AsAsked,
 }
 
 impl Finding {
     /// The names of all findings, in the order of this list. `AsAsked` is the absence of findings.
-    pub const NAMES: [&'static str; 14] = [
+    pub const NAMES: [&'static str; 15] = [
         "cgroup_limit",
         "restart_fails",
         "regressed",
@@ -127,6 +129,7 @@ impl Finding {
         "node_limit",
         "memory_limit",
         "shared_limit",
+        "host_memory_unknown",
     ];
 
     /// Its name for monitoring, one of [`Finding::NAMES`]. A [`Threat`] has the same name.
@@ -146,6 +149,7 @@ impl Finding {
             Self::NodeLimit => "node_limit",
             Self::MemoryLimit => "memory_limit",
             Self::SharedLimit => "shared_limit",
+            Self::HostMemoryUnknown => "host_memory_unknown",
             Self::AsAsked => "as_asked",
         }
     }

@@ -75,6 +75,18 @@ impl Forecast {
         Self { outlook, huge_page_size: None, needed: None, guaranteed: None, missing: None, cause: None }
     }
 
+    /// Why the outlook is unknown, for notes: the pages that are not guaranteed are surplus pages. `None` if it is known, and
+    /// where another note says what could not be read. `start`: what happens, such as "a restart".
+    pub fn note_on_surplus(&self, start: &str) -> Option<String> {
+        let (needed, guaranteed, size) = (self.needed?, self.guaranteed?, self.huge_page_size?);
+        (self.outlook == Outlook::Unknown && guaranteed < needed).then(|| {
+            format!(
+                "whether {start} gets huge pages depends on surplus pages (nr_overcommit_hugepages), which the kernel may be \
+                 unable to provide: {guaranteed} of the {needed} pages of {size} needed are guaranteed"
+            )
+        })
+    }
+
     /// Whether the server would start; `None` if that could not be determined.
     pub fn will_start(&self, huge_pages: HugePages) -> Option<bool> {
         match self.outlook {

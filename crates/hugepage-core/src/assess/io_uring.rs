@@ -25,6 +25,8 @@ const PART: u64 = 4096;
 pub struct Rings {
     /// How many.
     pub count: u64,
+    /// How many are open, with those of segments that were lost at a crash.
+    pub open: u64,
     /// The submissions that each has room for: `io_max_concurrency`.
     pub entries: u64,
 }
@@ -36,7 +38,10 @@ impl Rings {
         let queues = RING_HEADER + entries * (2 * COMPLETION + INDEX);
         let ring = queues.next_multiple_of(PART) + (entries * SUBMISSION).next_multiple_of(PART);
         let at_least = size.pages_to_hold(Bytes(ring.saturating_mul(self.count)));
-        KeptPages { at_least, at_most: at_least.saturating_add(Pages(u64::from(at_least > Pages(0)))) }
+        let at_most = at_least.saturating_add(Pages(u64::from(at_least > Pages(0))));
+        // The rings of the present segment are no earlier ones.
+        let crashes = self.open.checked_div(self.count).unwrap_or(0).saturating_sub(1);
+        KeptPages { at_least, at_most, crashes }
     }
 }
 
@@ -47,11 +52,15 @@ mod tests {
     #[test]
     fn pages_of_rings() {
         let size = PageSize::new(2 << 20).unwrap();
-        let pages = |count, entries| Rings { count, entries }.pages(size);
+        let pages = |count, entries| Rings { count, open: count, entries }.pages(size);
+        let kept = |at_least, at_most| KeptPages { at_least: Pages(at_least), at_most: Pages(at_most), crashes: 0 };
         // max_connections = 60 in 18.6: each crash kept one page.
-        assert_eq!(pages(102, 64), KeptPages { at_least: Pages(1), at_most: Pages(2) });
-        assert_eq!(pages(542, 64), KeptPages { at_least: Pages(3), at_most: Pages(4) });
-        assert_eq!(pages(102, 1024), KeptPages { at_least: Pages(6), at_most: Pages(7) });
+        assert_eq!(pages(102, 64), kept(1, 2));
+        assert_eq!(pages(542, 64), kept(3, 4));
+        assert_eq!(pages(102, 1024), kept(6, 7));
         assert_eq!(pages(0, 64), KeptPages::default());
+        // After two crashes, and while a session has opened its own.
+        let after = Rings { count: 102, open: 310, entries: 64 }.pages(size);
+        assert_eq!((after.crashes, after.before()), (2, Pages(4)));
     }
 }

@@ -14,7 +14,7 @@ pub enum ExcessKind {
     Segment,
     /// The segment and what others were promised that share the hugetlb cgroup.
     Shared,
-    /// The segment and private memory, in a memory cgroup that counts huge pages.
+    /// The segment, private memory and what others have in huge pages, in a memory cgroup that counts those.
     Memory(MemoryLimitKind),
 }
 
@@ -75,8 +75,8 @@ pub fn excesses(limits: &CgroupLimits, size: Bytes, own: Bytes) -> Vec<Excess> {
             found.push(excess(kind, &limit.path, limit.limit, all));
         }
     }
-    for limit in limits.memory.iter().filter(|limit| limit.is_below(size)) {
-        found.push(excess(ExcessKind::Memory(limit.kind), &limit.path, limit.limit, limit.need(size)));
+    for limit in limits.memory.iter().filter(|limit| limit.is_below(own, size)) {
+        found.push(excess(ExcessKind::Memory(limit.kind), &limit.path, limit.limit, limit.need(own, size)));
     }
     for excess in &mut found {
         if excess.kind == ExcessKind::Memory(MemoryLimitKind::High) {

@@ -12,6 +12,7 @@ pub mod limits;
 pub mod node_room;
 pub mod oracle_size;
 pub mod outlook;
+mod outlook_notes;
 pub mod page_tables;
 pub mod pool_share;
 pub mod status;

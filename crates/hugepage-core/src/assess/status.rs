@@ -1,7 +1,7 @@
 //! The assessment of one server: all that `SELECT * FROM hugepage_status` shows, before messages are made of it.
 
 use crate::assess::{Capacity, Finding, Forecast, NodeRoom, Outlook, Severity, Share, Threat, io_uring};
-use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending, Product};
+use crate::model::{Cause, Demand, Facts, HugePages, Landing, NodePools, Pending, Product};
 use crate::{Bytes, Pages};
 
 /// Below this much shared memory, base pages are only a notice.
@@ -48,7 +48,9 @@ impl Status {
         let own = facts.own();
         let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
         let restart_of = |own| Forecast::of(&facts.asked, to_reserve, &ground, own);
-        let unchanged = restart_of(own);
+        // Pages that the rings of earlier crashes keep come back when the server stops, if they are of this pool.
+        let with_kept = own.saturating_add(facts.kept_at_crash.before());
+        let unchanged = either(restart_of(own), restart_of(with_kept));
         // Pages that the server keeps are as those of others to the new segment.
         let crash = restart_of(own.saturating_sub(facts.kept_at_crash.at_least));
         let crash = match restart_of(own.saturating_sub(facts.kept_at_crash.at_most)) {
@@ -56,16 +58,19 @@ impl Status {
             _ => crash,
         };
         let needed = unchanged.needed;
-        let pending = facts.forecast_of_pending(own);
+        let pending = facts.forecast_of_pending(own).zip(facts.forecast_of_pending(with_kept));
+        let pending = pending.map(|(without, with)| either(without, with));
         let wants = facts.wants_huge_pages();
         // The pool must be large enough for crashes before the restart as well as for the restart.
         let kept = Pages(facts.kept_at_crash.at_most.0.saturating_mul(io_uring::CRASHES));
-        let crash_needs = needed.map(|needed| needed.saturating_add(kept));
+        let kept_before = Pages(facts.kept_at_crash.at_least.0.saturating_mul(facts.kept_at_crash.crashes));
+        let crash_needs = needed.map(|needed| needed.saturating_add(kept).saturating_add(kept_before));
         let most = [crash_needs, facts.needed_pending()].into_iter().flatten().max();
         let of_pending = pending.is_some();
         let forecast = pending.unwrap_or(unchanged);
 
-        let share = facts.pool.known().and_then(|pool| Share::of(pool, own));
+        // They are no other process's.
+        let share = facts.pool.known().and_then(|pool| Share::of(pool, own.saturating_add(kept_before)));
         let by_others = share.map(|share| share.others.saturating_add(facts.others_lack.unwrap_or_default()));
         let to_land = by_others.zip(most).map(|(by_others, most)| by_others.saturating_add(most));
         let needed_by_all = if wants { to_land } else { by_others };
@@ -202,8 +207,10 @@ impl Status {
             findings.push((Severity::Warning, Finding::PageTables));
         }
         if let (Some(needed), Some(share)) = (needed_by_all, self.share)
-            && share.persistent > Pages(0)
-            && share.persistent.0 >= needed.0.saturating_mul(2)
+            // Pages of nodes that the server may not use are there for others.
+            && let persistent = facts.nodes.as_ref().and_then(NodePools::persistent).unwrap_or(share.persistent)
+            && persistent > Pages(0)
+            && persistent.0 >= needed.0.saturating_mul(2)
         {
             findings.push((Severity::Warning, Finding::PoolWasted { needed }));
         }
@@ -218,20 +225,24 @@ impl Status {
             };
             findings.push((severity, Finding::NodeLimit));
         }
+        if facts.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
+            findings.push((Severity::Notice, Finding::HostMemoryUnknown));
+        }
         // The sort is stable, so findings of one severity keep the order above.
         findings.sort_by_key(|(severity, _)| std::cmp::Reverse(*severity));
         findings
     }
 }
 
+/// The forecast of a start of which it is unknown whether it finds the pages of `with`, or only those of `without`.
+fn either(without: Forecast, with: Forecast) -> Forecast {
+    if without.outlook == with.outlook { without } else { Forecast { outlook: Outlook::Unknown, ..without } }
+}
+
 impl Facts {
-    /// Whether the running settings, or those on disk, ask for huge pages.
+    /// Whether the running settings, or those on disk, ask for huge pages or may do so.
     fn wants_huge_pages(&self) -> bool {
-        let pending = match &self.pending {
-            Pending::Changed(demand, _) => demand.asked.huge_pages,
-            _ => self.asked.huge_pages,
-        };
-        !self.asked.is_automatic_asm() && (self.asked.huge_pages != HugePages::Off || pending != HugePages::Off)
+        !self.asked.is_automatic_asm() && (self.asked.huge_pages != HugePages::Off || self.may_ask_next())
     }
 
     /// Whether the running server already has what a start with `demand` would ask for.

@@ -1,6 +1,7 @@
 //! The kernel's facts on huge pages in one list, which an administrator would otherwise read file by file.
 
 use crate::notes::Notes;
+use crate::read::meminfo::{self, LXCFS};
 use crate::read::root::if_there;
 use crate::read::sysctl::{self, Assignment};
 use crate::read::{Root, pressure, thp};
@@ -11,8 +12,8 @@ use crate::{Bytes, ReadError};
 pub struct HostFact {
     /// The kernel's own name of it.
     pub name: String,
-    /// Its value: memory in bytes, everything else as the kernel prints it.
-    pub setting: String,
+    /// Its value: memory in bytes, everything else as the kernel prints it; `None` where lxcfs shows that of a container.
+    pub setting: Option<String>,
     /// `bytes`, `kB`, `pages`, `events` or `%`; `None` for a choice.
     pub unit: Option<&'static str>,
     /// The file that it comes from.
@@ -57,15 +58,21 @@ pub fn facts(root: &Root, notes: &mut Notes) -> Vec<HostFact> {
     for source in sources {
         facts.extend(notes.keep(source(root)).unwrap_or_default());
     }
+    if facts.iter().any(|fact| fact.setting.is_none()) {
+        notes.add(LXCFS);
+    }
     facts.extend(notes.keep(events(root)).unwrap_or_default());
     facts
 }
 
 fn memory(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     let text = root.read(MEMINFO)?;
+    let is_of_lxcfs = meminfo::is_of_lxcfs(root);
     let line = |name: &&str| {
         let (_, value) = text.lines().filter_map(|line| line.split_once(':')).find(|(found, _)| found == name)?;
-        Some(in_bytes(name, value.split_ascii_whitespace().next()?, MEMINFO))
+        let fact = in_bytes(name, value.split_ascii_whitespace().next()?, MEMINFO);
+        let is_of_container = is_of_lxcfs && !meminfo::is_hosts_under_lxcfs(name);
+        Some(if is_of_container { HostFact { setting: None, ..fact } } else { fact })
     };
     Ok(MEMORY.iter().filter_map(line).collect())
 }
@@ -75,6 +82,7 @@ fn transparent_huge_pages(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     for file in ["enabled", "defrag", "shmem_enabled"] {
         if let Some(setting) = thp::choice(root, file)? {
             let source = format!("/sys/kernel/mm/transparent_hugepage/{file}");
+            let setting = Some(setting);
             facts.push(HostFact { name: format!("transparent_hugepage/{file}"), setting, unit: None, source });
         }
     }
@@ -86,7 +94,7 @@ fn parameters(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     for (name, unit) in PARAMETERS {
         if let Some(setting) = sysctl::running(root, name)? {
             let source = sysctl::path(name);
-            facts.push(HostFact { name: name.to_owned(), setting, unit, source });
+            facts.push(HostFact { name: name.to_owned(), setting: Some(setting), unit, source });
         }
     }
     Ok(facts)
@@ -102,7 +110,7 @@ fn boot_command_line(root: &Root) -> Result<Vec<HostFact>, ReadError> {
         .filter(|(name, _)| wanted.contains(name))
         .map(|(name, value)| HostFact {
             name: format!("boot {name}"),
-            setting: value.to_owned(),
+            setting: Some(value.to_owned()),
             unit: None,
             source: PATH.to_owned(),
         })
@@ -114,7 +122,7 @@ fn next_boot(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     let mut assignments = sysctl::at_next_boot(root)?;
     let fact = |(name, unit): &(&str, Option<&'static str>)| {
         let Assignment { value, file } = assignments.remove(*name)?;
-        Some(HostFact { name: format!("next boot {name}"), setting: value, unit: *unit, source: file })
+        Some(HostFact { name: format!("next boot {name}"), setting: Some(value), unit: *unit, source: file })
     };
     Ok(PARAMETERS.iter().filter_map(fact).collect())
 }
@@ -123,7 +131,7 @@ fn next_boot(root: &Root) -> Result<Vec<HostFact>, ReadError> {
 fn memory_pressure(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     let fact = |pressure::Average { tasks, window, percent }| HostFact {
         name: format!("memory pressure {tasks} {window}"),
-        setting: percent,
+        setting: Some(percent),
         unit: Some("%"),
         source: pressure::PATH.to_owned(),
     };
@@ -146,7 +154,7 @@ fn events(root: &Root) -> Result<Vec<HostFact>, ReadError> {
             counters.iter().filter(|(name, _)| of_event(name)).filter_map(|(_, value)| value.parse::<u64>().ok());
         values.reduce(u64::saturating_add).map(|sum| HostFact {
             name: (*event).to_owned(),
-            setting: sum.to_string(),
+            setting: Some(sum.to_string()),
             unit: Some("events"),
             source: PATH.to_owned(),
         })
@@ -161,5 +169,5 @@ fn in_bytes(name: &str, kib: &str, source: &str) -> HostFact {
         Ok(bytes) => (bytes.0.to_string(), Some("bytes")),
         Err(_) => (kib.to_owned(), None),
     };
-    HostFact { name: name.to_owned(), setting, unit, source: source.to_owned() }
+    HostFact { name: name.to_owned(), setting: Some(setting), unit, source: source.to_owned() }
 }

@@ -1,7 +1,7 @@
 //! What is known of one server and its host: the input of every assessment.
 
 use crate::model::{
-    Asked, Cause, HugePages, Landing, LockLimit, Loss, NodePools, Pending, PoolFact, PoolState, Segment,
+    Asked, Cause, HugePages, Landing, LockLimit, Loss, NodePools, Pending, PoolFact, PoolState, Product, Segment,
 };
 use crate::read::cgroup::CgroupLimits;
 use crate::read::meminfo::Meminfo;
@@ -56,6 +56,19 @@ impl Facts {
         }
     }
 
+    /// What the next start asks for; what the running server has asked for where that is unknown.
+    pub const fn asked_next(&self) -> Asked {
+        match &self.pending {
+            Pending::Changed(demand, _) => demand.asked,
+            Pending::Unchanged | Pending::Refused(_) | Pending::Unknown => self.asked,
+        }
+    }
+
+    /// Whether the next start asks for huge pages, or may do so because its settings are unknown.
+    pub fn may_ask_next(&self) -> bool {
+        self.pending == Pending::Unknown || self.asked_next().huge_pages != HugePages::Off
+    }
+
     /// What a start with the running settings finds.
     pub fn ground(&self) -> PoolState {
         PoolState {
@@ -67,16 +80,16 @@ impl Facts {
         }
     }
 
-    /// The pages that the next start asks for and the server has not; zero where that is unknown.
+    /// The pages that the next start asks for and the server has not; zero where that is unknown. With
+    /// `shared_memory_type = sysv` those that it asks for with `mmap`, which is what the advice says to set.
     pub fn lack(&self) -> Pages {
-        let (next, size) = match &self.pending {
-            Pending::Changed(demand, ground) if ground.huge_page_size == self.huge_page_size => {
-                (demand.asked, demand.shared_memory)
-            }
-            Pending::Changed(demand, _) => (demand.asked, Bytes(0)),
-            _ => (self.asked, Bytes(0)),
+        let next = self.asked_next();
+        let size = match &self.pending {
+            Pending::Changed(demand, ground) if ground.huge_page_size == self.huge_page_size => demand.shared_memory,
+            _ => Bytes(0),
         };
-        let wants = next.huge_pages != HugePages::Off && !next.never_in_huge_pages();
+        let is_in_files = matches!(next.product, Product::Oracle { memory_target: true, .. });
+        let wants = self.may_ask_next() && !is_in_files;
         let (Some(segment), Some(page), PoolFact::Known(_), true) =
             (&self.segment, self.huge_page_size, &self.pool, wants)
         else {
@@ -103,4 +116,14 @@ pub struct KeptPages {
     pub at_least: Pages,
     /// If they do not.
     pub at_most: Pages,
+    /// The crashes whose rings are still open.
+    pub crashes: u64,
+}
+
+impl KeptPages {
+    /// What the open rings of earlier crashes keep, which the server gives back when it stops: at most this, and nothing
+    /// if the segments of that time were in base pages.
+    pub fn before(self) -> Pages {
+        Pages(self.at_most.0.saturating_mul(self.crashes))
+    }
 }

@@ -49,6 +49,11 @@ impl AccessAgain {
         }
     }
 
+    /// When the server's file or directory has changed last.
+    pub fn changed(&self) -> Option<SystemTime> {
+        self.servers.iter().find_map(|(files, path)| files.changed(path))
+    }
+
     /// Whether something is there.
     pub fn exists(&self) -> bool {
         match self.servers.as_slice() {

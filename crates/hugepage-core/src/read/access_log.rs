@@ -16,6 +16,8 @@ pub enum AccessKind {
     Names,
     /// Whether it exists.
     Existence,
+    /// When it has changed last.
+    Change,
 }
 
 /// An access to an absolute path as the kernel names it, whether it exists or not.

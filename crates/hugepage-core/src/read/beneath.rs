@@ -9,6 +9,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, Dir, Mode, OFlags, StatFs, fstatfs, openat, readlinkat};
 use rustix::io::Errno;
@@ -33,6 +34,8 @@ pub(super) struct BeneathFile {
     pub searched: Vec<Metadata>,
     /// The owner of every symbolic link on the way.
     pub link_owners: Vec<u32>,
+    /// When the newest of those links was made or renamed; `None` if there are none.
+    pub link_changed: Option<SystemTime>,
     /// Its path without links, below the directory; bytes that are not UTF-8 are replaced.
     pub path: String,
 }
@@ -46,7 +49,7 @@ pub(super) fn directory(path: &std::path::Path) -> io::Result<File> {
 pub(super) fn find(top: File, path: &str, follow: bool) -> io::Result<BeneathFile> {
     let metadata = top.metadata()?;
     let mut way = Way { levels: vec![Level { name: Vec::new(), descriptor: top, metadata }], steps: 0 };
-    let (mut searched, mut link_owners) = (Vec::new(), Vec::new());
+    let (mut searched, mut link_owners, mut link_changed) = (Vec::new(), Vec::new(), None);
     let mut rest: Vec<Vec<u8>> = Vec::new();
     push_parts(&mut rest, path.as_bytes());
     while let Some(name) = rest.pop() {
@@ -68,6 +71,7 @@ pub(super) fn find(top: File, path: &str, follow: bool) -> io::Result<BeneathFil
         let metadata = descriptor.metadata()?;
         if metadata.is_symlink() && (follow || !rest.is_empty()) {
             link_owners.push(metadata.uid());
+            link_changed = link_changed.max(Some(changed(&metadata)));
             if link_owners.len() > MAX_LINKS {
                 return Err(Errno::LOOP.into());
             }
@@ -83,7 +87,14 @@ pub(super) fn find(top: File, path: &str, follow: bool) -> io::Result<BeneathFil
     let path = way.path();
     let Level { name, descriptor, metadata } = way.levels.pop().ok_or(Errno::NOENT)?;
     let parent = way.levels.pop().map(|level| (level.descriptor, name));
-    Ok(BeneathFile { descriptor, parent, metadata, searched, link_owners, path })
+    Ok(BeneathFile { descriptor, parent, metadata, searched, link_owners, link_changed, path })
+}
+
+/// The time of the last change of what `metadata` is of, its name included: no program can set it (inode(7), ctime).
+pub(super) fn changed(metadata: &Metadata) -> SystemTime {
+    let seconds = Duration::from_secs(u64::try_from(metadata.ctime()).unwrap_or(0));
+    let rest = Duration::from_nanos(u64::try_from(metadata.ctime_nsec()).unwrap_or(0));
+    SystemTime::UNIX_EPOCH.checked_add(seconds.saturating_add(rest)).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 /// The text of the symbolic link that `link` is. What the kernel's own links below /proc stand for is never followed:

@@ -5,21 +5,56 @@ use std::collections::BTreeMap;
 
 use crate::read::Root;
 use crate::read::boot_loader;
-use crate::read::boot_writers::{self, PoolWrite};
+use crate::read::boot_writers::{self, PoolWrite, count};
 use crate::read::root::if_there;
 use crate::read::sysctl::{self, Assignment};
-use crate::{Bytes, PageSize, Pages, ReadError};
+use crate::{Bytes, Notes, PageSize, Pages, ReadError};
+
+/// The settings of one command line of the kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandLine {
+    /// `hugepagesz=` and `hugepages=`; no size means the default one.
+    pub pools: Vec<(Option<PageSize>, Pages)>,
+    /// `sysctl.vm.nr_hugepages=`, which sysctl.d overrides.
+    pub sysctl: Option<Pages>,
+    /// The file that it is from.
+    pub file: String,
+}
+
+impl CommandLine {
+    fn of(text: &str, file: &str) -> Self {
+        Self { pools: pools_of(text), sysctl: kernel_sysctl_of(text), file: file.to_owned() }
+    }
+
+    fn pages(&self, size: PageSize, is_default: bool) -> Option<Pages> {
+        let of_size = |wanted: &Option<PageSize>| wanted.map_or(is_default, |wanted| wanted == size);
+        let of_pools = || self.pools.iter().rev().find(|(wanted, _)| of_size(wanted)).map(|(_, pages)| *pages);
+        self.sysctl.filter(|_| is_default).or_else(of_pools)
+    }
+}
+
+/// What a pool has after the next boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PoolAtBoot {
+    /// So many pages.
+    Set {
+        /// The pages.
+        pages: Pages,
+        /// The file that sets them.
+        file: String,
+    },
+    /// No file sets it.
+    Unset,
+    /// It can't be known; the reason, a clause.
+    Unknown(String),
+}
 
 /// All settings of the pools, each with the file that it comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NextBoot {
-    /// `hugepagesz=` and `hugepages=` of the kernel's command line; no size means the default one. That of the boot
-    /// loader where all its entries agree, else the running kernel's.
-    pub command_line: Vec<(Option<PageSize>, Pages)>,
-    /// The file that the command line is from.
-    pub command_line_file: String,
-    /// `sysctl.vm.nr_hugepages=` of that command line, which sysctl.d overrides.
-    pub kernel_sysctl: Option<Pages>,
+    /// The command lines of the boot loader's entries, of which one is the next one's; that of the running kernel where
+    /// the boot loader's files have none.
+    pub command_lines: Vec<CommandLine>,
     /// What sysctl.d assigns.
     pub sysctl: BTreeMap<String, Assignment>,
     /// What tuned's active profile assigns.
@@ -30,33 +65,28 @@ pub struct NextBoot {
     pub tmpfiles: Vec<PoolWrite>,
     /// What units raise pools to.
     pub units: Vec<PoolWrite>,
-    /// Units that set a pool to a number that is not understood.
-    pub other_units: Vec<String>,
+    /// Files of the boot loader that may not be read.
+    pub not_read: Vec<String>,
 }
 
 impl NextBoot {
     /// Reads all settings.
     pub fn read(root: &Root) -> Result<Self, ReadError> {
-        let running = if_there(root.read(COMMAND_LINE))?.unwrap_or_default();
-        let of = |line: &str| (pools_of(line), kernel_sysctl_of(line));
-        let entries = boot_loader::command_lines(root);
-        let ((command_line, kernel_sysctl), command_line_file) = match entries.split_first() {
-            Some(((line, file), others)) if others.iter().all(|(other, _)| of(other) == of(line)) => {
-                (of(line), file.clone())
-            }
-            _ => (of(&running), COMMAND_LINE.to_owned()),
-        };
-        let (units, other_units) = boot_writers::units(root)?;
+        let mut not_read = Notes::default();
+        let entries = boot_loader::command_lines(root, &mut not_read);
+        let mut command_lines: Vec<_> = entries.iter().map(|(text, file)| CommandLine::of(text, file)).collect();
+        if command_lines.is_empty() {
+            let running = if_there(root.read(COMMAND_LINE))?.unwrap_or_default();
+            command_lines.push(CommandLine::of(&running, COMMAND_LINE));
+        }
         Ok(Self {
-            command_line,
-            command_line_file,
-            kernel_sysctl,
+            command_lines,
             tmpfiles: boot_writers::tmpfiles(root)?,
-            units,
-            other_units,
+            units: boot_writers::units(root)?,
             sysctl: sysctl::at_next_boot(root)?,
             tuned: tuned(root)?,
             sysctl_wins: sysctl_wins(root)?,
+            not_read: not_read.into_vec(),
         })
     }
 
@@ -66,43 +96,70 @@ impl NextBoot {
         if self.sysctl_wins { sysctl.or(tuned) } else { tuned.or(sysctl) }
     }
 
-    /// The pages that the pool of `size` will have, and the file that sets them; `None` if no file does.
-    pub fn pages(&self, size: PageSize, is_default: bool) -> Option<(Pages, String)> {
-        let of_pool = |write: &&PoolWrite| write.size.map_or(is_default, |wanted| wanted == size);
+    /// What the pool of `size` will have.
+    pub fn pool(&self, size: PageSize, is_default: bool) -> PoolAtBoot {
+        let of_pool = |write: &&PoolWrite| write.pool.may_be(size, is_default);
+        // What a unit does is known only if all of them are.
+        if let Some(unit) = self.units.iter().filter(of_pool).find(|unit| unit.pages.is_none()) {
+            return PoolAtBoot::Unknown(not_understood(&unit.file));
+        }
+        let set = self.written(size, is_default).unwrap_or_else(|| self.pool_before(size, is_default));
+        let raised = self.units.iter().filter(of_pool).max_by_key(|unit| unit.pages);
+        match (&set, raised.and_then(|unit| Some((unit.pages?, &unit.file)))) {
+            // A unit never reduces a pool.
+            (PoolAtBoot::Set { pages, .. }, Some((raised, _))) if raised <= *pages => set,
+            (PoolAtBoot::Unknown(_), _) | (_, None) => set,
+            (_, Some((pages, file))) => PoolAtBoot::Set { pages, file: file.clone() },
+        }
+    }
+
+    /// What tmpfiles.d writes; `None` if nothing.
+    fn written(&self, size: PageSize, is_default: bool) -> Option<PoolAtBoot> {
+        let of_pool = |write: &&PoolWrite| write.pool.may_be(size, is_default);
         let whole = self.tmpfiles.iter().filter(of_pool).rfind(|write| write.node.is_none());
         // The last line for a node counts; together they are the pool.
         let by_node: BTreeMap<_, _> =
             self.tmpfiles.iter().filter(of_pool).filter_map(|write| Some((write.node.as_ref()?, write))).collect();
-        let written = match by_node.values().next() {
-            Some(write) => {
-                let sum = by_node.values().fold(Pages(0), |sum, write| sum.saturating_add(write.pages));
-                Some((sum, write.file.clone()))
+        let first = by_node.values().next().copied().or(whole)?;
+        let all: Vec<_> = if by_node.is_empty() { vec![first] } else { by_node.into_values().collect() };
+        Some(match all.iter().find(|write| write.pages.is_none()) {
+            Some(write) => PoolAtBoot::Unknown(not_understood(&write.file)),
+            None => {
+                let pages = all.iter().filter_map(|write| write.pages).fold(Pages(0), Pages::saturating_add);
+                PoolAtBoot::Set { pages, file: first.file.clone() }
             }
-            None => whole.map(|write| (write.pages, write.file.clone())),
-        };
-        let set = written.or_else(|| self.pages_before(size, is_default));
-        // A unit never reduces a pool.
-        let raised = self.units.iter().filter(of_pool).max_by_key(|write| write.pages);
-        match (set, raised) {
-            (Some((pages, _)), Some(unit)) if unit.pages > pages => Some((unit.pages, unit.file.clone())),
-            (None, Some(unit)) => Some((unit.pages, unit.file.clone())),
-            (set, _) => set,
-        }
+        })
     }
 
     /// Before tmpfiles.d and units have their turn.
-    fn pages_before(&self, size: PageSize, is_default: bool) -> Option<(Pages, String)> {
-        let assigned = self.assignment("vm.nr_hugepages").filter(|_| is_default);
-        if let Some(Assignment { value, file }) = assigned
-            && let Ok(pages) = value.parse()
-        {
-            return Some((Pages(pages), file.clone()));
+    fn pool_before(&self, size: PageSize, is_default: bool) -> PoolAtBoot {
+        if let Some(Assignment { value, file }) = self.assignment("vm.nr_hugepages").filter(|_| is_default) {
+            return match count(value) {
+                Some(pages) => PoolAtBoot::Set { pages, file: file.clone() },
+                None => PoolAtBoot::Unknown(not_understood(file)),
+            };
         }
-        let of_size = |wanted: &Option<PageSize>| wanted.map_or(is_default, |wanted| wanted == size);
-        let of_parameter = self.kernel_sysctl.filter(|_| is_default);
-        let of_pools = || self.command_line.iter().rev().find(|(wanted, _)| of_size(wanted)).map(|(_, pages)| *pages);
-        Some((of_parameter.or_else(of_pools)?, self.command_line_file.clone()))
+        let Some((first, others)) = self.command_lines.split_first() else { return PoolAtBoot::Unset };
+        let pages = first.pages(size, is_default);
+        if let Some(other) = others.iter().find(|other| other.pages(size, is_default) != pages) {
+            let files = match first.file == other.file {
+                true => first.file.clone(),
+                false => format!("{} and {}", first.file, other.file),
+            };
+            return PoolAtBoot::Unknown(format!(
+                "the entries of the boot loader have different pools ({files}), and which one is next is unknown"
+            ));
+        }
+        match pages {
+            Some(pages) => PoolAtBoot::Set { pages, file: first.file.clone() },
+            None => PoolAtBoot::Unset,
+        }
     }
+}
+
+/// Why a pool is unknown that `file` sets.
+fn not_understood(file: &str) -> String {
+    format!("{file} sets it, to a number that could not be read")
 }
 
 const COMMAND_LINE: &str = "/proc/cmdline";
@@ -203,112 +260,4 @@ fn sysctl_wins(root: &Root) -> Result<bool, ReadError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn sizes_of_the_command_line() {
-        let gigantic = PageSize::from_kib(1 << 20);
-        let huge = PageSize::from_kib(2048);
-        let pools =
-            pools_of("quiet hugepages=5 hugepagesz=1G hugepages=4 hugepagesz=2048K hugepages=x hugepages=7 a=b");
-        assert_eq!(pools, [(None, Pages(5)), (gigantic, Pages(4)), (huge, Pages(7))]);
-        for text in ["", "G", "1T", "-1M", "0"] {
-            assert_eq!(memparse(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn nodes_and_parameters_of_the_command_line() {
-        let gigantic = PageSize::from_kib(1 << 20);
-        assert_eq!(pools_of("hugepages=0:70,1:71"), [(None, Pages(141))]);
-        assert_eq!(pools_of("hugepages=0:70,x"), []);
-        assert_eq!(pools_of("hugetlb_cma=4G hugepagesz=1G hugepages=4"), [(gigantic, Pages(0))]);
-        assert_eq!(kernel_sysctl_of("a sysctl.vm.nr_hugepages=7 sysctl.vm/nr_hugepages=8 quiet"), Some(Pages(8)));
-        assert_eq!(kernel_sysctl_of("vm.nr_hugepages=7"), None);
-    }
-
-    /// What tools write for the next boot: our own commands, tmpfiles.d, units, and the boot loader.
-    #[test]
-    fn later_writers_and_the_boot_loader() {
-        let tree = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let path = tree.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        let (huge, gigantic) = (PageSize::from_kib(2048).unwrap(), PageSize::from_kib(1 << 20).unwrap());
-        let root = Root::at(tree.path());
-        let pages = |size, default| {
-            NextBoot::read(&root).unwrap().pages(size, default).map(|(pages, file)| format!("{pages} {file}"))
-        };
-        write("proc/cmdline", "quiet hugepages=5\n");
-        write(
-            "boot/grub/grub.cfg",
-            "menuentry x {\n\tlinux /vmlinuz-6.1 ro hugepages=9\n}\n\tlinux /old ro hugepages=9\n",
-        );
-        assert_eq!(pages(huge, true).as_deref(), Some("9 /boot/grub/grub.cfg"));
-        write("boot/loader/entries/a.conf", "linux /vmlinuz\noptions $kernelopts quiet\n");
-        write("boot/grub2/grubenv", "# GRUB Environment Block\nkernelopts=ro sysctl.vm.nr_hugepages=11\n");
-        assert_eq!(pages(huge, true).as_deref(), Some("11 /boot/loader/entries/a.conf"));
-        write("boot/loader/entries/b.conf", "options ro hugepages=12\n");
-        assert_eq!(pages(huge, true).as_deref(), Some("5 /proc/cmdline"), "entries differ");
-        let unit = include_str!("../advise/fix/hugepages.service.in")
-            .replace("@PAGES@", "70")
-            .replace("@POOL@", "/sys/kernel/mm/hugepages/hugepages-2048kB");
-        write("etc/systemd/system/postgresql-hugepages.service", &unit);
-        assert_eq!(pages(huge, true).as_deref(), Some("5 /proc/cmdline"), "it is not enabled");
-        write("etc/systemd/system/sysinit.target.wants/postgresql-hugepages.service", "");
-        assert_eq!(pages(huge, true).as_deref(), Some("70 /etc/systemd/system/postgresql-hugepages.service"));
-        write("etc/sysctl.d/50.conf", "vm.nr_hugepages = 90\n");
-        assert_eq!(pages(huge, true).as_deref(), Some("90 /etc/sysctl.d/50.conf"), "a unit never reduces");
-        write("usr/lib/tmpfiles.d/x.conf", "w /proc/sys/vm/nr_hugepages - - - - 95\n");
-        assert_eq!(pages(huge, true).as_deref(), Some("95 /usr/lib/tmpfiles.d/x.conf"));
-        assert_eq!(pages(gigantic, false), None);
-        write(
-            "etc/tmpfiles.d/x.conf",
-            "# ours\nw /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - - 3\n",
-        );
-        assert_eq!(pages(gigantic, false).as_deref(), Some("3 /etc/tmpfiles.d/x.conf"));
-        assert_eq!(pages(huge, true).as_deref(), Some("90 /etc/sysctl.d/50.conf"), "the file of that name is hidden");
-        let node = |node| {
-            format!("w /sys/devices/system/node/node{node}/hugepages/hugepages-1048576kB/nr_hugepages - - - - 2\n")
-        };
-        write("etc/tmpfiles.d/y.conf", &(node(0) + &node(1)));
-        assert_eq!(pages(gigantic, false).as_deref(), Some("4 /etc/tmpfiles.d/y.conf"));
-        write("etc/systemd/system/own.service", "[Service]\nExecStart=/sbin/own /proc/sys/vm/nr_hugepages\n");
-        write("etc/systemd/system/multi-user.target.wants/own.service", "");
-        assert_eq!(NextBoot::read(&root).unwrap().other_units, ["/etc/systemd/system/own.service"]);
-    }
-
-    #[test]
-    fn who_wins() {
-        let tree = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let path = tree.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        let (huge, gigantic) = (PageSize::from_kib(2048).unwrap(), PageSize::from_kib(1 << 20).unwrap());
-        let root = Root::at(tree.path());
-        let pages = |size, default| {
-            NextBoot::read(&root).unwrap().pages(size, default).map(|(pages, file)| format!("{pages} {file}"))
-        };
-        assert_eq!(pages(huge, true), None);
-        write("proc/cmdline", "hugepages=5 hugepagesz=1G hugepages=4\n");
-        assert_eq!(pages(huge, true).as_deref(), Some("5 /proc/cmdline"));
-        assert_eq!(pages(gigantic, false).as_deref(), Some("4 /proc/cmdline"));
-        write("etc/tuned/active_profile", "mine\n");
-        write("usr/lib/tuned/base/tuned.conf", "[sysctl]\nvm.nr_hugepages = 3\nvm.swappiness=1\n");
-        write("etc/tuned/mine/tuned.conf", "[main]\ninclude=base\n[vm]\nx=1\n[sysctl]\nvm.nr_hugepages=4\n");
-        assert_eq!(pages(huge, true).as_deref(), Some("4 /etc/tuned/mine/tuned.conf"));
-        assert_eq!(NextBoot::read(&root).unwrap().assignment("vm.swappiness").unwrap().value, "1");
-        write("etc/sysctl.d/50.conf", "vm.nr_hugepages = 9\n");
-        assert_eq!(pages(huge, true).as_deref(), Some("9 /etc/sysctl.d/50.conf"));
-        write("etc/tuned/tuned-main.conf", "reapply_sysctl = 0\n");
-        assert_eq!(pages(huge, true).as_deref(), Some("4 /etc/tuned/mine/tuned.conf"));
-        assert_eq!(pages(gigantic, false).as_deref(), Some("4 /proc/cmdline"));
-    }
-}
+mod tests;

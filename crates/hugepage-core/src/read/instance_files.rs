@@ -15,7 +15,7 @@ use rustix::process::geteuid;
 
 use crate::ReadError;
 use crate::read::access_log::AccessKind;
-use crate::read::beneath::BeneathFile;
+use crate::read::beneath::{self, BeneathFile};
 use crate::read::credentials::{self, Credentials};
 use crate::read::reader::{Reader, ServerUser};
 use crate::read::{Root, accounts, namespace};
@@ -220,6 +220,18 @@ impl InstanceFiles {
         metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
     }
 
+    /// When the file or directory `path` has changed last, or a link on the way to it; `None` if there is none that can be
+    /// seen. Renaming something into its place is a change. The files of a tree have other times than those of its host, so
+    /// there it is known only if it was captured.
+    pub fn changed(&self, path: &str) -> Option<SystemTime> {
+        self.note(path, AccessKind::Change);
+        if self.root.is_tree() {
+            return self.root.changed_at_capture(path);
+        }
+        let found = self.root.find(path, true).ok()?;
+        Some(beneath::changed(&found.metadata)).max(found.link_changed)
+    }
+
     /// Whether something is at `path` that can be seen.
     pub fn exists(&self, path: &str) -> bool {
         self.note(path, AccessKind::Existence);
@@ -237,6 +249,12 @@ impl InstanceFiles {
         self.note(path, AccessKind::Existence);
         let found = self.root.find(path, true).map_err(|source| self.root.error("open", path, source))?;
         Ok(Owner { uid: found.metadata.uid(), gid: found.metadata.gid() })
+    }
+
+    /// Device and inode of the file or directory `path`: the same from wherever it is seen. `None` if that is nothing.
+    pub fn inode(&self, path: &str) -> Option<(u64, u64)> {
+        let found = self.root.find(path, true).ok()?;
+        Some((found.metadata.dev(), found.metadata.ino()))
     }
 
     /// The path without links of what `path` names; `None` if that is nothing.

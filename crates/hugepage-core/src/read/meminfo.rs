@@ -55,10 +55,17 @@ impl Meminfo {
             return Err(root.content(PATH, "it has no line MemTotal"));
         }
         if is_of_lxcfs(root) {
-            // MemTotal and what it has of memory is the container's limit, PageTables the host's (proc_fuse.c of lxcfs).
-            (meminfo.mem_total, meminfo.mem_free, meminfo.mem_available, meminfo.page_tables) =
-                (None, None, None, None);
-            meminfo.is_of_lxcfs = true;
+            meminfo = Self {
+                huge_page_size: meminfo.huge_page_size,
+                huge_pages_total: meminfo.huge_pages_total,
+                huge_pages_free: meminfo.huge_pages_free,
+                huge_pages_rsvd: meminfo.huge_pages_rsvd,
+                huge_pages_surp: meminfo.huge_pages_surp,
+                hugetlb: meminfo.hugetlb,
+                is_of_lxcfs: true,
+                // The rest is of the container, or of the host beside that of the container.
+                ..Self::default()
+            };
         }
         Ok(meminfo)
     }
@@ -95,7 +102,15 @@ impl Meminfo {
     }
 }
 
-fn is_of_lxcfs(root: &Root) -> bool {
+/// Whether `line`, such as `MemTotal`, is the host's where lxcfs shows the file: it takes the kernel's text, and replaces
+/// what has a number of the container (proc_meminfo_read in proc_fuse.c of lxcfs).
+pub fn is_hosts_under_lxcfs(line: &str) -> bool {
+    ["PageTables", "CommitLimit", "Committed_AS", "Hugetlb", "Hugepagesize"].contains(&line)
+        || line.starts_with("HugePages_")
+}
+
+/// Whether lxcfs shows /proc/meminfo instead of the kernel.
+pub fn is_of_lxcfs(root: &Root) -> bool {
     // linux/magic.h
     const FUSE_SUPER_MAGIC: u64 = 0x6573_5546;
     if root.is_live() {

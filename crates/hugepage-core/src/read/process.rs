@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::read::Root;
 use crate::read::mounts::{self, Mount};
+use crate::read::root::if_there;
 use crate::{Bytes, ReadError};
 
 /// The unit of times in /proc (`USER_HZ`), independent of the kernel's own clock.
@@ -116,6 +117,22 @@ pub fn age(root: &Root, pid: i32) -> Result<Option<Duration>, ReadError> {
     let uptime = uptime.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let uptime = uptime.ok_or_else(|| root.content(UPTIME, "it does not begin with a number"))?;
     Ok(Some(uptime.saturating_sub(Duration::from_millis(start.saturating_mul(1000 / TICKS_PER_SECOND)))))
+}
+
+/// The rings of io_uring that the process named `process` below /proc has open (proc(5), `fd`). The names of its other
+/// files are nobody else's business, so a capture gets the rings alone.
+pub fn open_rings(root: &Root, process: &str) -> Result<u64, ReadError> {
+    let (directory, quiet) = (format!("/proc/{process}/fd"), root.unrecorded());
+    let mut count = 0;
+    for descriptor in quiet.list(&directory)? {
+        let path = format!("{directory}/{descriptor}");
+        // A descriptor may be closed meanwhile.
+        if if_there(quiet.read_link(&path))?.is_some_and(|target| target == "anon_inode:[io_uring]") {
+            root.read_link(&path)?;
+            count += 1;
+        }
+    }
+    Ok(count)
 }
 
 /// The 22nd field of /proc/PID/stat (proc(5)). The second field, in brackets, may have spaces and brackets itself.

@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::geteuid;
@@ -22,6 +22,8 @@ use crate::read::reader::Reader;
 
 /// In a tree made by a capture: what its host refused to show, a line `ERRNO PATH` each.
 pub const REFUSED: &str = "refused";
+/// In a tree made by a capture: when files of servers have changed last, a line `SECONDS.NANOSECONDS PATH` each, since 1970.
+pub const CHANGED: &str = "changed";
 /// No file read here is anywhere near this long; a longer one is refused instead of filling memory.
 const MAX_FILE_BYTES: usize = 16 << 20;
 /// Holds /proc/meminfo and /proc/PID/status of today's kernels twice over.
@@ -37,12 +39,20 @@ pub struct Root {
     recorder: Recorder,
     /// By path, the error numbers of what the host that was captured refused to show.
     refused: BTreeMap<String, i32>,
+    /// By path, when files of servers have changed last on the host that was captured.
+    changed: BTreeMap<String, SystemTime>,
 }
 
 impl Root {
     /// The machine this runs on.
     pub fn live() -> Self {
-        Self { top: PathBuf::from("/"), prefix: String::new(), recorder: Recorder::default(), refused: BTreeMap::new() }
+        Self {
+            top: PathBuf::from("/"),
+            prefix: String::new(),
+            recorder: Recorder::default(),
+            refused: BTreeMap::new(),
+            changed: BTreeMap::new(),
+        }
     }
 
     /// A tree of files that stands for a machine.
@@ -52,6 +62,14 @@ impl Root {
         let refusal =
             |line: &str| line.split_once(' ').and_then(|(errno, path)| Some((path.to_owned(), errno.parse().ok()?)));
         tree.refused = text.lines().filter_map(refusal).collect();
+        let text = tree.read(&format!("/{CHANGED}")).unwrap_or_default();
+        let change = |line: &str| {
+            let (time, path) = line.split_once(' ')?;
+            let (seconds, rest) = time.split_once('.')?;
+            let since = Duration::new(seconds.parse().ok()?, rest.parse().ok().filter(|rest| *rest < 1_000_000_000)?);
+            Some((path.to_owned(), SystemTime::UNIX_EPOCH.checked_add(since)?))
+        };
+        tree.changed = text.lines().filter_map(change).collect();
         tree
     }
 
@@ -140,6 +158,11 @@ impl Root {
             Some(errno) if error.kind() == io::ErrorKind::NotFound => io::Error::from_raw_os_error(*errno),
             _ => error,
         }
+    }
+
+    /// When `path` had changed last on the host that was captured; `None` if its tree does not say so.
+    pub(super) fn changed_at_capture(&self, path: &str) -> Option<SystemTime> {
+        self.changed.get(&self.full(path)).copied()
     }
 
     /// The real place of `path`, which is absolute as the kernel names it.

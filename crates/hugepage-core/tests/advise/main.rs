@@ -9,8 +9,10 @@ use hugepage_core::advise::{Recommendation, recommendations};
 use hugepage_core::assess::Status;
 use hugepage_core::assess::page_tables::PageTables;
 use hugepage_core::collect::pools::PoolRow;
-use hugepage_core::model::{Asked, Facts, HugePages, KeptPages, Landing, Pending, PoolFact, Product, Segment};
-use hugepage_core::read::boot::NextBoot;
+use hugepage_core::model::{
+    Asked, Facts, HugePages, KeptPages, Landing, NodePools, Pending, PoolFact, Product, Segment,
+};
+use hugepage_core::read::boot::{CommandLine, NextBoot};
 use hugepage_core::read::cgroup::CgroupLimits;
 use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::meminfo::Meminfo;
@@ -37,12 +39,14 @@ struct Host {
     limits: CgroupLimits,
     connections: u64,
     at_boot: Option<u64>,
+    of_other_entry: Option<u64>,
     dynamic: u64,
     parallel: u64,
     ready: Option<u64>,
     thp: &'static str,
     available: Option<u64>,
     sees_others: bool,
+    nodes: Option<NodePools>,
 }
 
 impl Default for Host {
@@ -60,12 +64,14 @@ impl Default for Host {
             limits: CgroupLimits::default(),
             connections: 100,
             at_boot: Some(534),
+            of_other_entry: None,
             dynamic: MIB,
             parallel: 64 * MIB,
             ready: None,
             thp: "madvise",
             available: None,
             sees_others: true,
+            nodes: None,
         }
     }
 }
@@ -133,14 +139,16 @@ impl Host {
             limits: Some(self.limits.clone()),
             pending: Pending::Unchanged,
             reserve_percent: 20,
-            nodes: None,
+            nodes: self.nodes.clone(),
             lock_limit: None,
             others_lack: self.sees_others.then_some(Pages(0)),
             cause_at_start: None,
             loss: None,
             kept_at_crash: KeptPages::default(),
         };
-        let command_line = self.at_boot.map(|pages| (Some(self.page_size), Pages(pages))).into_iter().collect();
+        let of_entry =
+            |pages: &u64| CommandLine { pools: vec![(Some(self.page_size), Pages(*pages))], ..CommandLine::default() };
+        let command_lines = self.at_boot.iter().chain(&self.of_other_entry).map(of_entry).collect();
         AdviceContext {
             status: Status::of(facts),
             server: Server {
@@ -160,7 +168,7 @@ impl Host {
                     obtainable_now: self.ready.map(Pages),
                 })
                 .collect(),
-            next_boot: Some(NextBoot { command_line, sysctl_wins: true, ..NextBoot::default() }),
+            next_boot: Some(NextBoot { command_lines, sysctl_wins: true, ..NextBoot::default() }),
             thp_enabled: Some(self.thp.to_owned()),
             swappiness: Some(60),
             min_free: Some(Bytes(64 * MIB)),

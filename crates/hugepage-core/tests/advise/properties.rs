@@ -1,7 +1,8 @@
 //! Over all kinds of hosts: no number beyond what the host can hold, none that falls short, and none that shrinks with
 //! more memory to serve.
 
-use hugepage_core::advise::recommendation::Area;
+use hugepage_core::advise::recommendation::{Area, Recommendation};
+use hugepage_core::advise::remedy::{Remedy, Step};
 use hugepage_core::model::HugePages;
 use proptest::prelude::*;
 
@@ -66,6 +67,31 @@ proptest! {
                 let pages: u64 = recommended.parse().unwrap();
                 prop_assert!(pages + share.persistent.0 <= capacity, "{row:?}");
             }
+        }
+    }
+
+    /// What the hint says in words is in the rows, and no row says another number for the same setting.
+    #[test]
+    fn rows_are_the_steps_of_the_hint(host in hosts()) {
+        let context = host.context();
+        let rows = host.recommendations();
+        let hint = hugepage_core::advise::hint(&context.status).unwrap_or_default();
+        let steps = Remedy::of_verdict(&context.status).map(|remedy| remedy.steps).unwrap_or_default();
+        // The pool of a smaller server has no row, because it is of no use to the present one.
+        let waits = steps.iter().any(|step| matches!(step, Step::Reduce(_)));
+        for step in steps.into_iter().filter(|_| !waits) {
+            let (setting, number) = match step {
+                Step::SetPool { size, is_default: true, pages, .. } if size == host.page_size => {
+                    ("vm.nr_hugepages".to_owned(), pages.to_string())
+                }
+                Step::SetPool { size, pages, .. } => (format!("{}/nr_hugepages", size.sysfs_name()), pages.to_string()),
+                _ => continue,
+            };
+            prop_assert!(hint.contains(&number), "{hint}");
+            let of_setting = |row: &&Recommendation| row.setting == setting && row.area != Area::Boot;
+            let said: Vec<_> = rows.iter().filter(of_setting).collect();
+            let by_choice = host.huge_pages == HugePages::Off && said.is_empty();
+            prop_assert!(by_choice || said.len() == 1 && said[0].recommended.as_ref() == Some(&number), "{hint} {said:?}");
         }
     }
 

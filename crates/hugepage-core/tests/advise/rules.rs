@@ -1,8 +1,11 @@
 //! Each rule, where it speaks and where it is silent.
 
 use hugepage_core::Bytes;
-use hugepage_core::model::HugePages;
+use hugepage_core::advise;
+use hugepage_core::model::{HugePages, NodePools};
 use hugepage_core::read::cgroup::{CgroupLimit, CgroupLimits};
+use hugepage_core::read::memory_policy::MemoryPolicy;
+use hugepage_core::read::pool::NodePool;
 
 use super::{GIB, Host, MIB, page_size};
 
@@ -155,6 +158,51 @@ fn gigantic_pages() {
     check(&at_ease(larger, needed), &["notice huge_page_size: 2MB -> 1GB"]);
 }
 
+/// The pool of the host would be spread over a node that the server may not use.
+#[test]
+fn the_pool_of_a_node() {
+    let share = |node, nr| NodePool {
+        node,
+        pool: super::pool(page_size(2 * MIB), [nr, nr, 0, 0, 0]),
+        memory: Some(Bytes(8 * GIB)),
+    };
+    let nodes =
+        NodePools { pools: vec![share(0, 0), share(1, 600)], allowed: Some(vec![0]), policy: MemoryPolicy::Any };
+    let host = Host { huge: false, pool: [600, 600, 0, 0, 9], nodes: Some(nodes.clone()), ..Host::default() };
+    let file = "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
+    // Four more at boot: the pool then has room for what may be on the other node.
+    let rows = host.recommendations();
+    let row = &rows[0];
+    assert_eq!((row.area.to_string().as_str(), row.setting.as_str()), ("node", file));
+    assert_eq!((row.current.as_deref(), row.recommended.as_deref()), (Some("0"), Some("534")));
+    assert_eq!(row.command.as_deref(), Some(format!("echo 534 > {file}").as_str()));
+    assert!(row.reason.contains("the NUMA nodes that it may use have only 0 of the 534 pages"), "{row:?}");
+    assert!(advise::hint(&host.context().status).unwrap().contains(row.command.as_ref().unwrap()));
+    assert!(!rows[1..].iter().any(|row| row.setting == "vm.nr_hugepages" && row.command.is_some()), "{rows:?}");
+    let short = NodePools { pools: vec![share(0, 10), share(1, 10)], ..nodes };
+    let rows = Host { pool: [20, 20, 0, 0, 9], nodes: Some(short), ..host }.recommendations();
+    let of_pools: Vec<_> = rows.iter().filter(|row| row.setting.contains("nr_hugepages")).collect();
+    assert_eq!((of_pools[0].setting.as_str(), of_pools.len()), (file, 1), "{rows:?}");
+}
+
+/// The hint names the pool as well as the setting, and so do the rows, in its order.
+#[test]
+fn every_step_has_a_row() {
+    let sysv = Host { sysv: true, huge: false, pool: [0, 0, 0, 0, 9], ..Host::default() };
+    check(&sysv, &["warning vm.nr_hugepages: 0 -> 534", "warning shared_memory_type: sysv -> mmap"]);
+    let limit =
+        CgroupLimit { path: "/sys/fs/cgroup/a/rsvd.max".to_owned(), limit: Bytes(0), usage: Bytes(0), promised: None };
+    let limits = CgroupLimits { reservation: vec![limit], ..CgroupLimits::default() };
+    check(
+        &Host { limits, ..sysv },
+        &[
+            "warning /sys/fs/cgroup/a/rsvd.max: 0 -> 1119879168",
+            "warning vm.nr_hugepages: 0 -> 534",
+            "warning shared_memory_type: sysv -> mmap",
+        ],
+    );
+}
+
 #[test]
 fn limits_of_cgroups() {
     let limit = |megabytes| CgroupLimit {
@@ -178,6 +226,11 @@ fn after_a_reboot() {
     check(&Host { at_boot: Some(533), ..host.clone() }, &["warning vm.nr_hugepages: 533 -> 534"]);
     // More than the host can hold.
     check(&Host { at_boot: Some(7000), ..host.clone() }, &["warning vm.nr_hugepages: 7000 -> 534"]);
+    // The boot loader's entries differ: nothing is claimed, and no command is given.
+    let differ = Host { of_other_entry: Some(10), ..host.clone() };
+    check(&differ, &["notice vm.nr_hugepages: - -> 534"]);
+    let row = &differ.recommendations()[0];
+    assert!(row.command.is_none() && row.reason.contains("is unknown: the entries of the boot loader"), "{row:?}");
     let command = Host { at_boot: None, ..host }.recommendations()[0].command.clone();
     assert_eq!(command.as_deref(), Some("echo 'vm.nr_hugepages = 534' > /etc/sysctl.d/90-postgresql-hugepages.conf"));
 }

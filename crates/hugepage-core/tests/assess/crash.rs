@@ -60,7 +60,7 @@ fn crash_of_a_server_whose_configuration_on_disk_would_land() {
 fn pages_that_rings_keep() {
     let status = |spare, huge_pages| {
         let facts = Server { huge_pages, pool: known(pool(512 + spare, spare, 0)), ..Server::default() }.facts();
-        Status::of(Facts { kept_at_crash: KeptPages { at_least: Pages(1), at_most: Pages(2) }, ..facts })
+        Status::of(Facts { kept_at_crash: KeptPages { at_least: Pages(1), at_most: Pages(2), crashes: 0 }, ..facts })
     };
     for (spare, crash, severity, finding) in [
         (0, Outlook::Base, Severity::Warning, Finding::CrashLoses),
@@ -78,6 +78,36 @@ fn pages_that_rings_keep() {
         }
     }
     assert_eq!(status(0, HugePages::On).verdict(), (Severity::Critical, &Finding::CrashLoses));
+}
+
+/// Two crashes have left four pages in rings, if the segments of that time were in huge pages.
+#[test]
+fn pages_that_rings_of_earlier_crashes_keep() {
+    let status = |spare| {
+        let facts = Server { pool: known(pool(514 + spare, spare, 0)), ..Server::default() }.facts();
+        Status::of(Facts { kept_at_crash: KeptPages { at_least: Pages(1), at_most: Pages(2), crashes: 2 }, ..facts })
+    };
+    // In use are 512 of the segment and 2 of rings: a restart finds all of them, or those 2 are another's. A crash does
+    // not get them back, and takes more.
+    let tight = status(0);
+    assert_eq!(tight.share.unwrap().others, Pages(0), "they are no other process's");
+    assert_eq!(outlooks(&tight), (Outlook::Hugetlb, Some(Outlook::Base)));
+    assert_eq!(tight.recommended, Some(Pages(512 + 2 + 20)));
+    assert!(message(&tight).contains("and those of 2 earlier crashes up to 4"), "{}", message(&tight));
+    let hint = hint(&tight).unwrap();
+    assert!(
+        hint.contains("vm.nr_hugepages=534") && hint.ends_with("or set io_method = worker and restart the server."),
+        "{hint}"
+    );
+    assert_eq!(outlooks(&status(2)), (Outlook::Hugetlb, Some(Outlook::Hugetlb)));
+    // The pool was lowered by two: only what rings keep would make a restart land.
+    let facts =
+        Server { pool: known(Pool { surplus: Some(Pages(2)), ..pool(514, 0, 0) }), ..Server::default() }.facts();
+    let kept = KeptPages { at_least: Pages(1), at_most: Pages(2), crashes: 2 };
+    let status = Status::of(Facts { kept_at_crash: kept, ..facts });
+    assert_eq!(outlooks(&status), (Outlook::Unknown, Some(Outlook::Base)));
+    assert!(status.notes_on_outlook().all(|note| note.contains("io_uring") && !note.contains("surplus")));
+    assert_eq!(status.notes_on_outlook().count(), 1);
 }
 
 #[test]

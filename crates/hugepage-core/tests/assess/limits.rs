@@ -22,6 +22,7 @@ fn memory(kind: MemoryLimitKind, bytes: u64, private: u64) -> Option<CgroupLimit
         limit: Bytes(bytes),
         current: Bytes(0),
         private: Some(Bytes(private)),
+        huge: None,
     };
     Some(CgroupLimits { memory: vec![limit], ..CgroupLimits::default() })
 }
@@ -129,6 +130,35 @@ fn memory_cgroups_that_count_huge_pages() {
     // Base pages are another matter.
     let empty = Server { pool: known(pool(0, 0, 0)), ..base };
     assert_eq!(verdict(&empty.status()).1, Finding::BasePages(Cause::PoolEmpty));
+}
+
+/// Another server in the same group has huge pages, which the same limit counts.
+#[test]
+fn memory_cgroups_count_the_huge_pages_of_others() {
+    let with = |bytes, huge, server: Server| {
+        let mut limits = memory(MemoryLimitKind::Max, bytes, 100).unwrap();
+        limits.memory[0].huge = Some(Bytes(huge));
+        Server { limits: Some(limits), ..server }.status()
+    };
+    assert_eq!(verdict(&with(2 * GIB + 100, 2 * GIB, Server::default())).1, Finding::AsAsked);
+    let status = with(2 * GIB + 99, 2 * GIB, Server::default());
+    assert_eq!(verdict(&status), (Severity::Critical, Finding::MemoryLimit));
+    assert_eq!(
+        advise::message(&status),
+        "A memory cgroup that counts huge pages allows 2048 MB, but shared memory (1 GB), private memory and huge pages of \
+         others need 2048 MB: a process that touches more is killed by SIGBUS, or its reads fail."
+    );
+    // It has not touched all of its own.
+    assert_eq!(verdict(&with(GIB + 100, GIB / 2, Server::default())).1, Finding::AsAsked);
+    // A restart would come on top of what the other one has, and the hint makes room for both.
+    let base = Server { pool: known(pool(1024, 512, 0)), ..Server::in_base_pages() };
+    assert_eq!(verdict(&with(2 * GIB + 100, GIB, base.clone())).1, Finding::BasePages(Cause::Unknown));
+    let status = with(2 * GIB + 99, GIB, base);
+    assert_eq!(verdict(&status), (Severity::Critical, Finding::MemoryLimit));
+    assert_eq!(
+        advise::hint(&status).unwrap(),
+        format!("Set /sys/fs/cgroup/a/memory.max to at least {} bytes and restart the server.", 2 * GIB + 100)
+    );
 }
 
 /// An outlook that is uncertain makes no certain danger.

@@ -189,3 +189,19 @@ fn landings() {
         assert_eq!(Landing::of(&unknown, page_size(4 * KIB), Some(&usage), None), Landing::Unknown, "{what}");
     }
 }
+
+#[test]
+fn a_note_says_what_an_unknown_outlook_depends_on() {
+    let notes =
+        |pool: Pool| Server { pool: known(pool), ..Server::default() }.status().notes_on_outlook().collect::<Vec<_>>();
+    let about = |start: &str| {
+        format!(
+            "whether {start} gets huge pages depends on surplus pages (nr_overcommit_hugepages), which the kernel may be unable \
+             to provide: 511 of the 512 pages of 2 MB needed are guaranteed"
+        )
+    };
+    assert_eq!(notes(surplus(pool(512, 0, 0), 1, 1)), [about("a restart"), about("a restart after a crash")]);
+    assert!(notes(surplus(pool(512, 0, 0), 1, 0)).is_empty(), "base pages, for certain");
+    assert!(notes(pool(512, 0, 0)).is_empty(), "huge pages, for certain");
+    assert!(notes(Pool { resv: None, ..pool(512, 512, 0) }).is_empty(), "the counter that was not read has its note");
+}

@@ -45,12 +45,14 @@ fn limits() -> impl Strategy<Value = Vec<CgroupLimit>> {
 fn memory_limits() -> impl Strategy<Value = Vec<MemoryLimit>> {
     let bytes = || prop_oneof![0..4 * GIB, any::<u64>()].prop_map(Bytes);
     let kind = prop::sample::select(vec![MemoryLimitKind::Max, MemoryLimitKind::High]);
-    let level = (kind, bytes(), prop::option::of(bytes())).prop_map(|(kind, limit, private)| MemoryLimit {
+    let parts = (prop::option::of(bytes()), prop::option::of(bytes()));
+    let level = (kind, bytes(), parts).prop_map(|(kind, limit, (private, huge))| MemoryLimit {
         path: format!("/sys/fs/cgroup/{kind:?}_{}", limit.0),
         kind,
         limit,
         current: Bytes(0),
         private,
+        huge,
     });
     prop::collection::vec(level, 0..3)
 }

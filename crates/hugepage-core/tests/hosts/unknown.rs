@@ -2,9 +2,11 @@
 
 use std::fs;
 
+use hugepage_core::Notes;
 use hugepage_core::advise;
-use hugepage_core::assess::{Outlook, Severity, Status};
+use hugepage_core::assess::{Finding, Outlook, Severity, Status};
 use hugepage_core::collect::instances::{Instance, Survey, survey};
+use hugepage_core::collect::kernel_facts;
 use hugepage_core::model::{Cause, HugePages, Landing};
 use hugepage_core::read::Root;
 
@@ -146,8 +148,68 @@ fn lxcfs_knows_the_container_and_not_the_host() {
     );
     let survey = host.survey();
     let status = &survey.instances[0].status;
-    assert_eq!((words(status), status.capacity, status.recommended), ((Severity::Ok, Outlook::Hugetlb), None, None));
+    assert_eq!(
+        (words(status), status.capacity, status.recommended),
+        ((Severity::Notice, Outlook::Hugetlb), None, None)
+    );
+    assert_eq!(status.verdict().1, &Finding::HostMemoryUnknown);
+    assert_eq!(
+        advise::message(status),
+        "Shared memory (1 GB) is in 512 huge pages of 2 MB, but the page tables and the memory of the host are unknown: lxcfs \
+         shows those of a container."
+    );
     assert!(survey.notes.iter().any(|note| note.starts_with("lxcfs")), "{:?}", survey.notes);
+}
+
+/// Lines that lxcfs replaces are no facts of the host; it shows the kernel's others as they are.
+#[test]
+fn host_facts_under_lxcfs() {
+    let host = Host::new();
+    host.write("proc/meminfo", &format!("{MEMINFO}SwapTotal: 1024 kB\nAnonHugePages: 2048 kB\n"));
+    host.write("proc/vmstat", "");
+    let facts = || {
+        let mut notes = Notes::default();
+        let facts = kernel_facts::facts(&Root::at(host.0.path()), &mut notes);
+        let of = |name: &str| facts.iter().find(|fact| fact.name == name).unwrap().setting.clone();
+        (["MemTotal", "SwapTotal", "AnonHugePages"].map(of), ["PageTables", "Hugepagesize"].map(of), notes.into_vec())
+    };
+    let (of_container, of_host, notes) = facts();
+    assert!(of_container.iter().chain(&of_host).all(Option::is_some) && notes.is_empty(), "{notes:?}");
+    host.write(
+        "proc/self/mountinfo",
+        &format!("{MOUNTS}99 23 0:50 /proc/meminfo /proc/meminfo rw - fuse.lxcfs lxcfs rw\n"),
+    );
+    let (of_container, of_host, notes) = facts();
+    assert_eq!(of_container, [None, None, None]);
+    assert!(of_host.iter().all(Option::is_some));
+    assert!(notes.len() == 1 && notes[0].starts_with("lxcfs"), "{notes:?}");
+}
+
+/// How many rings of io_uring are of the present segment is not visible from outside: a pool that is exactly large enough
+/// may lose pages at a crash.
+#[test]
+fn rings_of_a_postmaster() {
+    let host = Host::with_server("-D\0/data\0");
+    host.write("data/postgresql.conf", "shared_buffers = 900MB\nio_method = io_uring\n");
+    for (file, value) in [("nr", 512), ("free", 0)] {
+        host.write(&format!("sys/kernel/mm/hugepages/hugepages-2048kB/{file}_hugepages"), &format!("{value}\n"));
+    }
+    let outlooks = || {
+        let status = host.server().status;
+        (words(&status), status.crash_outlook())
+    };
+    assert_eq!(outlooks(), ((Severity::Ok, Outlook::Hugetlb), Some(Outlook::Hugetlb)));
+    let directory = host.0.path().join("proc/70/fd");
+    fs::create_dir_all(&directory).unwrap();
+    for descriptor in 0..102 {
+        std::os::unix::fs::symlink("anon_inode:[io_uring]", directory.join(descriptor.to_string())).unwrap();
+    }
+    assert_eq!(outlooks(), ((Severity::Notice, Outlook::Hugetlb), Some(Outlook::Unknown)));
+    host.write(
+        "proc/70/maps",
+        &format!("{SEGMENT}7f1000000000-7f1000002000 rw-s 00000000 00:0f 9 anon_inode:[io_uring]\n"),
+    );
+    assert_eq!(outlooks(), ((Severity::Ok, Outlook::Hugetlb), Some(Outlook::Hugetlb)), "the kernel holds their memory");
 }
 
 /// The sidecar does not see a memory policy: nodes whose pools differ leave the outlook unknown.

@@ -202,7 +202,7 @@ record! {
         sid: Text(64),
         /// Severity: ok, notice, warning or critical.
         severity: Text(8),
-        /// Area of the setting: oracle, postgresql, kernel, boot, limits or cgroup.
+        /// Area of the setting: oracle, postgresql, kernel, boot, limits, cgroup or node.
         area: Text(12),
         /// Name of the setting, as in the file or command that sets it.
         setting: Text(100),

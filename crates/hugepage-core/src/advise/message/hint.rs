@@ -1,7 +1,6 @@
 //! Instructions: how to get huge pages, or keep them.
 
 use crate::Pages;
-use crate::advise::command;
 use crate::advise::message::status_text::{StatusText, is_of_pool};
 use crate::advise::remedy::Remedy;
 use crate::assess::{Outlook, io_uring};
@@ -71,16 +70,21 @@ impl StatusText<'_> {
         if self.0.facts.kept_at_crash.at_most == Pages(0) {
             return self.instruction();
         }
-        // More pages of the host would be spread over nodes that the server may not use.
-        if self.0.does_not_fit() || self.0.facts.nodes.as_ref().is_some_and(NodePools::is_restricted) {
-            return Some("Set io_method = worker and restart the server.".to_owned());
+        let worker_alone = |worker: &Remedy| worker.sentence(self.0);
+        match Remedy::of_rings(self.0) {
+            [Some(pool), Some(worker)] => {
+                let (pool, worker) = (pool.sentence(self.0), worker.sentence(self.0));
+                let enough = format!(", which is enough for {} crashes, or ", io_uring::CRASHES);
+                let mut characters = worker.chars();
+                let first = characters.next()?.to_lowercase();
+                Some(format!("{}{enough}{first}{}", pool.trim_end_matches('.'), characters.as_str()))
+            }
+            [Some(pool), None] => {
+                let enough = format!(", which is enough for {} crashes.", io_uring::CRASHES);
+                Some(pool.sentence(self.0).trim_end_matches('.').to_owned() + &enough)
+            }
+            [None, worker] => worker.as_ref().map(worker_alone).or_else(|| self.instruction()),
         }
-        let size = self.0.facts.huge_page_size?;
-        let pool = command::set_pool(size, self.0.facts.is_default(size), self.0.to_land?);
-        Some(format!(
-            "Run \"{pool}\", which is enough for {} crashes, or set io_method = worker and restart the server.",
-            io_uring::CRASHES
-        ))
     }
 }
 

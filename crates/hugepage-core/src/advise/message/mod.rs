@@ -74,6 +74,11 @@ pub fn message(status: &Status) -> String {
                 None => format!("{}.", pool::unused(now, *needed, size)),
             }
         }
+        Finding::HostMemoryUnknown => format!(
+            "{} is in {}, but the page tables and the memory of the host are unknown: lxcfs shows those of a container.",
+            text.memory(),
+            text.current_pages()
+        ),
         Finding::LandingUnknown => "The pages of shared memory could not be determined; see notes.".to_owned(),
         Finding::OutlookUnknown => {
             format!("{} is in {}, but {}.", text.memory(), text.current_pages(), text.uncertainty())
@@ -85,7 +90,7 @@ pub fn message(status: &Status) -> String {
 pub fn hint(status: &Status) -> Option<String> {
     let text = StatusText(status);
     match status.verdict().1 {
-        Finding::AsAsked | Finding::LandingUnknown => None,
+        Finding::AsAsked | Finding::LandingUnknown | Finding::HostMemoryUnknown => None,
         Finding::CrashLoses => text.hint_on_crash(),
         Finding::OutlookUnknown if status.outlook != Outlook::Unknown => text.hint_on_crash(),
         Finding::PageTables if status.cause.is_none() => {

@@ -130,7 +130,15 @@ impl StatusText<'_> {
         };
         match facts.kept_at_crash.at_most {
             Pages(0) => shortfall.to_string(),
-            kept => format!("{shortfall}, because the io_uring rings keep up to {kept} pages at each crash"),
+            kept => {
+                let before = match facts.kept_at_crash.crashes {
+                    0 => String::new(),
+                    crashes => {
+                        format!(", and those of {crashes} earlier crashes up to {}", facts.kept_at_crash.before())
+                    }
+                };
+                format!("{shortfall}, because the io_uring rings keep up to {kept} pages at each crash{before}")
+            }
         }
     }
 
@@ -236,12 +244,13 @@ impl StatusText<'_> {
                  only {limit}"
             ),
             (ExcessKind::Memory(_), true) => format!(
-                "A memory cgroup that counts huge pages allows {limit}, but {} ({size}) and private memory need {need}",
+                "A memory cgroup that counts huge pages allows {limit}, but {} ({size}), private memory and huge pages \
+                 of others need {need}",
                 self.terms().the_memory
             ),
             (ExcessKind::Memory(_), false) => format!(
-                "A memory cgroup that counts huge pages allows {limit}, but the next start's {} ({size}) and private \
-                 memory need {need}",
+                "A memory cgroup that counts huge pages allows {limit}, but the next start's {} ({size}), private \
+                 memory and huge pages of others need {need}",
                 self.terms().the_memory
             ),
         };
@@ -294,6 +303,9 @@ impl StatusText<'_> {
                 "what refused its huge pages at the last start, when enough were available"
             }
             None => "the available pages of the pool, which are unknown",
+            Some(_) if self.0.facts.kept_at_crash.before() > Pages(0) => {
+                "pages that io_uring rings of earlier crashes may keep until the server stops"
+            }
             Some(_) if self.pool_falls_short() => "surplus pages, which the kernel may be unable to provide",
             Some(_) if self.nodes_are_uncertain() => {
                 "the NUMA nodes of free pages, whose use by this server or by others could not be determined"

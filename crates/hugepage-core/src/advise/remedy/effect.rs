@@ -3,7 +3,7 @@
 use super::{Step, nodes};
 use crate::assess::{Forecast, Outlook};
 use crate::model::{
-    Asked, Facts, HugePages, Landing, LockLimit, NodePools, Pending, PoolFact, PoolState, Product, Segment,
+    Asked, Facts, HugePages, KeptPages, Landing, LockLimit, NodePools, Pending, PoolFact, PoolState, Product, Segment,
 };
 use crate::read::cgroup::CgroupLimits;
 use crate::read::pool::{Pool, from_meminfo};
@@ -88,6 +88,7 @@ impl Step {
                     *memory_target = false;
                 }
             }
+            Self::SetIoMethodWorker => facts.kept_at_crash = KeptPages::default(),
             Self::Restart => restart(facts),
         }
     }
@@ -151,6 +152,15 @@ fn release(pool: &mut Pool, own: Pages) {
     pool.surplus = pool.surplus.map(|surplus| surplus.saturating_sub(gone));
 }
 
+/// Touched pages that nothing else is promised, as those of rings.
+fn give_back(pool: &mut Pool, pages: Pages) {
+    let pages = pages.min(pool.nr.saturating_sub(pool.free));
+    let gone = pages.min(pool.surplus.unwrap_or_default());
+    pool.free = pool.free.saturating_add(pages.saturating_sub(gone));
+    pool.nr = pool.nr.saturating_sub(gone);
+    pool.surplus = pool.surplus.map(|surplus| surplus.saturating_sub(gone));
+}
+
 fn default_ground(facts: &Facts) -> PoolState {
     let pool = facts.meminfo.as_ref().and_then(from_meminfo);
     PoolState {
@@ -180,10 +190,16 @@ fn restart(facts: &mut Facts) {
             nodes::release(nodes, own.saturating_sub(pool.resv.unwrap_or_default()));
         }
         release(pool, own);
+        let kept = facts.kept_at_crash;
+        give_back(pool, Pages(kept.at_least.0.saturating_mul(kept.crashes)));
+        facts.kept_at_crash.crashes = 0;
     }
     for level in facts.limits.iter_mut().flat_map(|limits| limits.fault.iter_mut().chain(&mut limits.reservation)) {
         level.usage = level.usage_without(own_bytes);
         level.promised = level.promised_with(own_bytes, Bytes(0));
+    }
+    for level in facts.limits.iter_mut().flat_map(|limits| &mut limits.memory) {
+        level.huge = level.huge.map(|huge| huge.saturating_sub(own_bytes));
     }
     let mut to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
     match std::mem::replace(&mut facts.pending, Pending::Unchanged) {
@@ -237,5 +253,6 @@ fn restart(facts: &mut Facts) {
     if let Some(limits) = &mut facts.limits {
         limits.reservation.iter_mut().for_each(|level| level.usage = level.usage.saturating_add(bytes));
         limits.fault.iter_mut().for_each(|level| level.promised = level.promised_with(Bytes(0), bytes));
+        limits.memory.iter_mut().for_each(|level| level.huge = level.huge.map(|huge| huge.saturating_add(bytes)));
     }
 }

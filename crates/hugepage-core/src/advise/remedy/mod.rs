@@ -8,7 +8,7 @@ mod obstacle;
 use crate::advise::command;
 use crate::advise::message::product::ProductTerms;
 use crate::assess::{Finding, Outlook, Status};
-use crate::model::{Cause, Facts, HugePages, Landing};
+use crate::model::{Cause, Facts, HugePages, Landing, NodePools};
 use crate::{Bytes, PageSize, Pages};
 
 /// One step. The order of this list is the order in which steps are to be taken.
@@ -61,6 +61,8 @@ pub enum Step {
     SetDefaultPageSize,
     /// SGA_TARGET in place of MEMORY_TARGET.
     ReplaceMemoryTarget,
+    /// `io_method = worker`, whose processes have no rings.
+    SetIoMethodWorker,
     /// Starts the server again.
     Restart,
 }
@@ -73,7 +75,11 @@ impl Step {
             Self::SetPool { .. } | Self::SetNodePool { .. } => 2,
             Self::SetShmGroup(_) => 3,
             Self::RaiseMemlock(_) => 4,
-            Self::SetHugePagesTry | Self::SetMmap | Self::SetDefaultPageSize | Self::ReplaceMemoryTarget => 5,
+            Self::SetHugePagesTry
+            | Self::SetMmap
+            | Self::SetDefaultPageSize
+            | Self::ReplaceMemoryTarget
+            | Self::SetIoMethodWorker => 5,
             Self::Restart => 6,
         }
     }
@@ -95,6 +101,49 @@ impl Remedy {
     /// How the server of `status` gets huge pages, or keeps them; `None` if nothing that is known here helps.
     pub fn of(status: &Status) -> Option<Self> {
         Self::of_all_obstacles(status).or_else(|| Self::of_limits(status))
+    }
+
+    /// What the hint says for the verdict of `status`: of several ways the first.
+    pub fn of_verdict(status: &Status) -> Option<Self> {
+        match status.verdict().1 {
+            Finding::AsAsked | Finding::LandingUnknown | Finding::HostMemoryUnknown => None,
+            Finding::PageTables if status.cause.is_none() => None,
+            // Whoever can't be seen may need these pages.
+            Finding::PoolWasted { .. } if status.facts.others_lack.is_none() => None,
+            Finding::PoolWasted { needed } => Self::of_waste(status, *needed),
+            finding if Self::is_of_crash(status, finding) => {
+                let [pool, worker] = Self::of_rings(status);
+                pool.or(worker)
+            }
+            _ => Self::of(status),
+        }
+    }
+
+    /// Whether `finding` is about the pages that rings of io_uring keep at a crash.
+    pub fn is_of_crash(status: &Status, finding: &Finding) -> bool {
+        let is_of_crash = match finding {
+            Finding::CrashLoses => true,
+            Finding::OutlookUnknown => status.outlook != Outlook::Unknown,
+            _ => false,
+        };
+        is_of_crash && status.facts.kept_at_crash.at_most > Pages(0)
+    }
+
+    /// The two ways to keep huge pages at a crash of a server whose rings keep pages: a pool that is enough for some
+    /// crashes, and no rings. `None` for a way that does not help.
+    pub fn of_rings(status: &Status) -> [Option<Self>; 2] {
+        let size = status.facts.huge_page_size;
+        // More pages of the host would be spread over nodes that the server may not use.
+        let is_restricted = status.facts.nodes.as_ref().is_some_and(NodePools::is_restricted);
+        let pages = status.to_land.filter(|_| !status.does_not_fit() && !is_restricted);
+        let pool = size.zip(pages).map(|(size, pages)| {
+            let nr = status.facts.pool.known().map_or(Pages(0), |pool| pool.nr);
+            let leaves = status.capacity.filter(|_| pages > nr).and_then(|capacity| capacity.leaves_less(pages, size));
+            let is_default = status.facts.is_default(size);
+            vec![Step::SetPool { size, is_default, pages, after_stop: false, leaves }]
+        });
+        let worker = Some(vec![Step::SetIoMethodWorker, Step::Restart]);
+        [pool, worker].map(|steps| Some(Self { steps: steps? }).filter(|remedy| remedy.helps(status)))
     }
 
     /// Raises the limits that harm the server, where something else is in the way that no step removes.
@@ -238,6 +287,7 @@ impl Step {
             Self::SetMmap => "set shared_memory_type = mmap".to_owned(),
             Self::SetDefaultPageSize => "set huge_page_size = 0, the kernel's default size,".to_owned(),
             Self::ReplaceMemoryTarget => "set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET".to_owned(),
+            Self::SetIoMethodWorker => "set io_method = worker".to_owned(),
             Self::Restart => format!("restart the {server}"),
         }
     }

@@ -7,6 +7,7 @@ use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::advise::{command, pool};
 use crate::assess::Severity;
 use crate::model::HugePages;
+use crate::read::boot::PoolAtBoot;
 use crate::{PageSize, Pages};
 
 /// Sorts after the files of distributions and packages, so that its value is the one in effect.
@@ -48,11 +49,11 @@ fn survives(context: &AdviceContext) -> Option<Recommendation> {
         return None;
     }
     let is_default = status.facts.is_default(size);
-    let set = boot.pages(size, is_default);
-    // A unit of the administrator may set any number.
-    if !boot.other_units.is_empty() {
-        return None;
-    }
+    let set = match boot.pool(size, is_default) {
+        PoolAtBoot::Set { pages, file } => Some((pages, file)),
+        PoolAtBoot::Unset => None,
+        PoolAtBoot::Unknown(why) => return Some(unknown(context, (size, is_default), wanted, &why)),
+    };
     let (pages, source) = match &set {
         Some((pages, source)) => (*pages, source.as_str()),
         None => (Pages(0), ""),
@@ -62,6 +63,11 @@ fn survives(context: &AdviceContext) -> Option<Recommendation> {
         return None;
     }
     let reason = match &set {
+        None if !boot.not_read.is_empty() => format!(
+            "No setting that could be read reserves pages of {size} at boot; {}, so the kernel's next command line is \
+             unknown.",
+            boot.not_read.join("; ")
+        ),
         None => {
             format!("No setting reserves pages of {size} at boot, so this server is in base pages after the next boot.")
         }
@@ -81,6 +87,21 @@ fn survives(context: &AdviceContext) -> Option<Recommendation> {
         command: Some(persist(size, is_default, wanted, source)),
         ..pool::set((size, is_default), (pages, wanted), severity, Effect::Reboot, reason, None)
     })
+}
+
+/// Says why nothing can be said.
+fn unknown(context: &AdviceContext, (size, is_default): (PageSize, bool), wanted: Pages, why: &str) -> Recommendation {
+    Recommendation {
+        severity: context.severity_of_base_pages().min(Severity::Notice),
+        area: Area::Boot,
+        setting: pool::setting(size, is_default),
+        current: None,
+        recommended: Some(wanted.to_string()),
+        reason: format!("Whether the pool of {size} pages has {wanted} after the next boot is unknown: {why}."),
+        command: None,
+        takes_effect: Effect::Reboot,
+        saves: None,
+    }
 }
 
 /// A file of sysctl.d for the default size, the kernel's command line for others.

@@ -34,7 +34,10 @@ fn limits(context: &AdviceContext) -> Option<Vec<Recommendation>> {
                 format!("It allows {limit} of huge pages, and shared memory and others that share it take {need}")
             }
             ExcessKind::Memory(_) => {
-                format!("It allows {limit} and counts huge pages, and shared memory and private memory take {need}")
+                format!(
+                    "It allows {limit} and counts huge pages, and shared memory, private memory and huge pages of others take \
+                     {need}"
+                )
             }
         };
         let harm = match kind {

@@ -7,6 +7,7 @@ mod huge_pages;
 mod kernel;
 mod parallel;
 mod pool;
+mod remedy;
 mod server;
 
 use std::cmp::Reverse;
@@ -38,7 +39,8 @@ pub fn recommendations(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Vec
         parallel::rule,
         kernel::rule,
     ];
-    let mut all: Vec<_> = RULES.iter().flat_map(|rule| rule(context, size_of)).collect();
+    let found = RULES.iter().flat_map(|rule| rule(context, size_of)).collect();
+    let mut all = remedy::with_steps(context, found);
     // The sort is stable, so among equals the order above holds.
     all.sort_by_key(|recommendation| Reverse(recommendation.severity));
     all

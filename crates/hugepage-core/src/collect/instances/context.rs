@@ -1,5 +1,6 @@
 //! What the inspection of every server of a host shares, and what the files of one server tell.
 
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use super::pending::Settings;
@@ -47,4 +48,8 @@ pub(super) struct Identity {
     pub(super) max_connections: Option<u64>,
     /// Whether the files that the next start reads were found.
     pub(super) has_configuration: bool,
+    /// The most submissions that a ring of io_uring has room for; `None` for a product without.
+    pub(super) ring_entries: Option<u64>,
+    /// The file of PostgreSQL's configuration that has changed last, and when.
+    pub(super) last_change: Option<(SystemTime, PathBuf)>,
 }

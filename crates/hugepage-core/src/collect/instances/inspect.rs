@@ -1,14 +1,17 @@
 //! Inspects one server after the other, and assesses each beside the others.
 
+use std::time::Duration;
+
 use super::asked::asked_next;
 use super::context::{Identity, InspectContext};
 use super::discover::{DiscoveredKind, DiscoveredServer};
-use super::instance::{Instance, InstanceKind};
+use super::instance::{Instance, InstanceKind, InstancePlace};
 use super::memory::{self, InstanceMemory};
 use super::pending::pending;
 use super::stopped::StoppedOracle;
 use super::{oracle, postgresql};
 use crate::assess::Status;
+use crate::assess::io_uring::Rings;
 use crate::assess::page_tables::PageTables;
 use crate::collect::server::{pool_of_size, thp_in_use};
 use crate::collect::stopped_databases::Wants;
@@ -24,6 +27,9 @@ use crate::read::memory_policy::MemoryPolicy;
 use crate::read::rlimit::{self, LockedMemory};
 use crate::read::{InstanceFiles, namespace, process, service};
 use crate::{Bytes, PageSize, Pages, ReadError};
+
+/// The kernel tells the start of a process, and how long it is up, in hundredths of a second (proc(5)).
+const START_PRECISION: Duration = Duration::from_millis(20);
 
 impl InspectContext<'_> {
     /// `None` for a postgres program without shared memory, such as one that initialises or only answers a question.
@@ -49,7 +55,9 @@ impl InspectContext<'_> {
             DiscoveredKind::PostgreSql(arguments) => self.postgresql(pid, files, arguments, &mut notes),
             DiscoveredKind::Oracle(instance) => self.oracle(pid, files, instance, started, automatic, &mut notes),
         };
-        let wanted = identity.asked.huge_page_size.or(self.default);
+        // Where the kernel lacks the size, nothing is rounded up to it.
+        let has_pool = |size: &PageSize| pools::of_size(&self.pools, *size).is_some();
+        let wanted = identity.asked.huge_page_size.filter(has_pool).or(self.default);
         let seen = memory.as_ref().zip(self.base).and_then(|(memory, base)| memory.segment(base, wanted));
         let segment = match seen.or_else(|| oracle::logged_segment(identity.last_start.as_ref()?)) {
             Some(segment) if memory.is_none() => {
@@ -62,6 +70,8 @@ impl InspectContext<'_> {
         if has_hugetlb_pages {
             evidence.push("HugetlbPages");
         }
+        let place =
+            self.place(pid, container.is_some(), files, identity.directory.as_deref().or(identity.home.as_deref()));
         let base = self.base.unwrap_or_else(PageSize::base);
         let mut facts = self.facts(pid, &identity.asked, segment, memlock, &mut notes);
         let refusal = || oracle::logged_refusal(identity.last_start.as_ref()?, facts.segment.as_ref()?);
@@ -76,6 +86,9 @@ impl InspectContext<'_> {
                 );
             }
         }
+        if let Some((entries, size)) = identity.ring_entries.zip(facts.huge_page_size) {
+            facts.kept_at_crash = self.kept_at_crash(pid, entries, size);
+        }
         if !identity.has_configuration {
             facts.pending = Pending::Unknown;
         } else if let Some(max_connections) = identity.max_connections {
@@ -86,6 +99,20 @@ impl InspectContext<'_> {
             facts.pending = pending(settings, &facts, lock_limit, |next| asked_next(next, &facts.asked, version));
         }
         let uid = Credentials::read(root, pid).ok().flatten().map(|credentials| credentials.effective);
+        if let Some((at, path)) = identity.last_change
+            && started.is_some_and(|started| at > started + START_PRECISION)
+            && facts.pending == Pending::Unchanged
+            && facts.asked.huge_pages != HugePages::Off
+        {
+            facts.pending = Pending::Unknown;
+            notes.add(format!(
+                "\"{}\" has changed since the server with process {pid} started, so what a restart needs is unknown from \
+                 outside; hugepage_preflight() in the server shows it",
+                path.display()
+            ));
+        }
+        let status = Status::of(facts);
+        status.notes_on_outlook().for_each(|note| notes.add(note));
         Some(Instance {
             kind: match &found.who {
                 DiscoveredKind::PostgreSql(_) => InstanceKind::PostgreSql,
@@ -93,6 +120,7 @@ impl InspectContext<'_> {
             },
             name: identity.name,
             pid,
+            place,
             home: identity.home,
             database: identity.database,
             directory: identity.directory,
@@ -104,14 +132,31 @@ impl InspectContext<'_> {
             memlock,
             has_hugetlb_pages,
             last_start: identity.last_start,
-            status: Status::of(facts),
+            status,
             evidence,
-            not_counted: self.accounts.why_not(root, pid),
+            not_counted: found.not_counted,
             uid,
             owner: uid.map(|uid| self.accounts.name(root, uid)),
             service: service::of(root, pid),
             notes: notes.into_vec(),
         })
+    }
+
+    /// `directory`: the data directory, or the home. What a service sees in a mount namespace of its own, as systemd makes
+    /// them, may still be the directory of that name of the host.
+    fn place(&self, pid: i32, is_contained: bool, files: &InstanceFiles, directory: Option<&str>) -> InstancePlace {
+        let of_process = Credentials::read(self.root, pid).ok().flatten();
+        let its = directory.and_then(|directory| files.inode(directory));
+        let ours = directory.and_then(|directory| InstanceFiles::own(self.root).inode(directory));
+        let elsewhere = is_contained && !self.root.is_tree() && (its.is_none() || its != ours);
+        let container = || match its {
+            Some((device, inode)) => {
+                let device = (rustix::fs::major(device), rustix::fs::minor(device));
+                format!("{}.{}-{inode}", device.0, device.1)
+            }
+            None => namespace::number(self.root, pid).unwrap_or_default(),
+        };
+        InstancePlace { uid: of_process.map(|user| user.effective), container: elsewhere.then(container) }
     }
 
     /// The mappings of one process stand for the whole server, because each of its processes attaches all of it.
@@ -159,7 +204,20 @@ impl InspectContext<'_> {
             asked: files.asked,
             max_connections: Some(files.max_connections),
             has_configuration: files.has_configuration,
+            last_change: files.last_change,
+            ring_entries: Some(files.ring_entries),
         }
+    }
+
+    /// At most what the open rings of io_uring keep at a crash: how many of them are of the present segment is not visible
+    /// from outside. Nothing where they are mappings of the kernel.
+    fn kept_at_crash(&self, pid: i32, entries: u64, size: PageSize) -> KeptPages {
+        let open = process::open_rings(self.root, &pid.to_string()).unwrap_or(0);
+        let are_mapped = || self.root.read(&format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains("[io_uring]"));
+        if open == 0 || are_mapped() {
+            return KeptPages::default();
+        }
+        KeptPages { at_least: Pages(0), ..Rings { count: open, open, entries }.pages(size) }
     }
 
     /// Only a walk of the server's page tables could show whether base pages were collapsed into transparent huge

@@ -69,6 +69,16 @@ impl fmt::Display for InstanceLanding {
     }
 }
 
+/// Whose server it is, and where: what keeps servers apart that call themselves the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InstancePlace {
+    /// The effective user of its process, as this program's user namespace has it; `None` if unknown.
+    pub uid: Option<u32>,
+    /// In a container whose files this program sees nowhere else: device and inode of its data directory or home,
+    /// `8.1-1234`, or the number of its mount namespace.
+    pub container: Option<String>,
+}
+
 /// One server.
 #[derive(Clone, Debug)]
 pub struct Instance {
@@ -78,6 +88,8 @@ pub struct Instance {
     pub name: String,
     /// The postmaster, or PMON.
     pub pid: i32,
+    /// Whose it is, and where.
+    pub place: InstancePlace,
     /// ORACLE_HOME.
     pub home: Option<String>,
     /// The names of its database (Oracle), by the path of its alert log and by its parameters; `None` if none is known.
@@ -138,8 +150,11 @@ impl Instance {
             if let Some(segment) = facts.segment.as_ref().filter(|_| is_off) {
                 // An assessment does not use the number of connections.
                 let demand = Demand { asked: facts.asked, max_connections: 0, shared_memory: segment.to_reserve };
-                let ground = facts.ground();
-                (facts.asked.huge_pages, facts.pending) = (HugePages::Off, Pending::Changed(demand, ground));
+                // Files that have changed may ask for another size as well.
+                if facts.pending != Pending::Unknown {
+                    facts.pending = Pending::Changed(demand, facts.ground());
+                }
+                facts.asked.huge_pages = HugePages::Off;
             }
         });
     }

@@ -33,7 +33,7 @@ use crate::read::{Root, identity, process, thp};
 use crate::{PageSize, ReadError};
 use context::InspectContext;
 use inspect::{beside_each_other, share_memlock};
-pub use instance::{Instance, InstanceKind, InstanceLanding};
+pub use instance::{Instance, InstanceKind, InstanceLanding, InstancePlace};
 use service_accounts::ServiceAccounts;
 pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
 pub use stopped::StoppedOracle;
@@ -119,7 +119,7 @@ pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]
     if host.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
         notes.add(LXCFS);
     }
-    let found = discover::servers(root, &mut notes);
+    let found = discover::servers(root, |pid| host.accounts.why_not(root, pid), &mut notes);
     let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.inspect(found)).collect();
     let stopped = stopped::stopped(&host, &instances, &mut notes);
     share_memlock(&mut instances);

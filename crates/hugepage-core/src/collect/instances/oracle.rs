@@ -96,6 +96,8 @@ impl InspectContext<'_> {
             has_configuration: true,
             asked,
             settings: Some(settings),
+            last_change: None,
+            ring_entries: None,
             home,
             last_start,
         }

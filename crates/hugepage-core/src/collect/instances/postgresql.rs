@@ -1,7 +1,8 @@
 //! What a PostgreSQL server was asked for, from its command line and its files. If the files may not be read, the
 //! defaults are assumed, and a note says so.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::model::{Asked, HugePages, Product};
 use crate::notes::Notes;
@@ -23,8 +24,12 @@ pub struct Files {
     pub asked: Asked,
     /// `max_connections`.
     pub max_connections: u64,
+    /// The most submissions that a ring of io_uring has room for, by `io_max_concurrency`.
+    pub ring_entries: u64,
     /// Whether the configuration file was found; a server does not start without one.
     pub has_configuration: bool,
+    /// The file or directory of the configuration that has changed last; `None` if no time of a change can be seen.
+    pub last_change: Option<(SystemTime, PathBuf)>,
 }
 
 /// Reads the files of the postmaster `pid`, which are `its_files`.
@@ -66,6 +71,12 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
             asked.huge_pages
         ));
     }
+    // By itself the server takes at most 64 (AioChooseMaxConcurrency).
+    let concurrency = value("io_max_concurrency").and_then(|text| text.trim().parse().ok());
+    let ring_entries = concurrency.filter(|entries| *entries > 0).unwrap_or(64);
+    let sources = configuration.sources.iter();
+    let changes = sources.filter_map(|path| Some((its_files.changed(&path.to_string_lossy())?, path.clone())));
+    let last_change = changes.max();
     let max_connections = value("max_connections").and_then(|text| text.trim().parse().ok()).unwrap_or(100);
     let mut told = |file: &str, take: &dyn Fn(&str) -> Result<String, ReadError>| {
         match take(&in_directory(file)?.to_string_lossy()) {
@@ -77,7 +88,16 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
     };
     let version = told("PG_VERSION", &|path| its_files.version(path));
     let system_identifier = told("global/pg_control", &|path| system_identifier(its_files, path));
-    Files { version, system_identifier, asked, max_connections, has_configuration, directory }
+    Files {
+        version,
+        system_identifier,
+        asked,
+        max_connections,
+        ring_entries,
+        has_configuration,
+        last_change,
+        directory,
+    }
 }
 
 /// The settings that `value` returns as they are written, and the server's defaults for those that it does not have.

@@ -333,3 +333,40 @@ fn hostile_trees() {
     let more = most_resident().saturating_sub(before);
     assert!(more < 64 << 20, "{more} bytes more were resident");
 }
+
+/// A file keeps the time that a program gives it, and whoever switches a link does not touch what it leads to.
+#[test]
+fn changes_that_the_time_of_writing_hides() {
+    let tree = tempfile::tempdir().unwrap();
+    let path = |name: &str| tree.path().join(name).to_str().unwrap().to_owned();
+    let (old, link) = (path("old.conf"), path("link.conf"));
+    let files = InstanceFiles::own(&Root::live());
+    fs::write(&old, "").unwrap();
+    File::open(&old).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    let written = files.changed(&old).unwrap();
+    assert_eq!(files.modified(&old), Some(SystemTime::UNIX_EPOCH));
+    assert!(written > SystemTime::UNIX_EPOCH);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let _ = fs::remove_file(&link);
+        symlink("old.conf", &link).unwrap();
+        // The file system's clock goes in steps.
+        if files.changed(&link).unwrap() > written {
+            break;
+        }
+        assert!(Instant::now() < deadline);
+    }
+    assert_eq!((files.changed(&old), files.changed(&path("none.conf"))), (Some(written), None));
+}
+
+/// The times of a tree are those of its copying, and a capture says when its host's files had changed.
+#[test]
+fn changes_that_a_capture_tells() {
+    let tree = tempfile::tempdir().unwrap();
+    fs::write(tree.path().join("a.conf"), "").unwrap();
+    let changed = || InstanceFiles::own(&Root::at(tree.path())).changed("/a.conf");
+    assert_eq!(changed(), None);
+    fs::write(tree.path().join("changed"), "x /a.conf\n1.1000000000 /a.conf\n1700000000.5 /a.conf\n2.0 /b.conf\n")
+        .unwrap();
+    assert_eq!(changed(), Some(SystemTime::UNIX_EPOCH + Duration::new(1_700_000_000, 5)));
+}

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use hugepage_core::advise::rules::SYSCTL_FILE;
 use hugepage_core::read::Root;
-use hugepage_core::read::boot::NextBoot;
+use hugepage_core::read::boot::{NextBoot, PoolAtBoot};
 use hugepage_core::read::root::if_there;
 use hugepage_core::{PageSize, Pages};
 
@@ -14,6 +14,8 @@ use crate::atomic_file;
 
 /// Applied early at boot by systemd-tmpfiles-setup.service (tmpfiles.d(5)).
 const TMPFILES_FILE: &str = "/etc/tmpfiles.d/postgresql-hugepages.conf";
+/// The files that it writes.
+pub const FILES: [&str; 2] = [SYSCTL_FILE, TMPFILES_FILE];
 const FILE_HEADER: &str = "# Huge pages of this host. Maintained by hugepage-sidecar apply --persist.\n";
 
 /// The line that sets a pool at boot.
@@ -73,14 +75,15 @@ impl Setting {
     }
 }
 
-/// A warning if the next boot sets another number than `pages`.
+/// A warning if the next boot sets another number than `pages`, or may do so.
 pub fn override_warning(root: &Root, size: PageSize, is_default: bool, pages: Pages) -> anyhow::Result<Option<String>> {
     let boot = NextBoot::read(root)?;
-    Ok(match boot.pages(size, is_default) {
-        Some((other, source)) if other != pages => {
-            Some(format!("At the next boot {source} sets {other} pages of {size}."))
+    Ok(match boot.pool(size, is_default) {
+        PoolAtBoot::Set { pages: other, file } if other != pages => {
+            Some(format!("At the next boot {file} sets {other} pages of {size}."))
         }
-        _ => None,
+        PoolAtBoot::Unknown(why) => Some(format!("The pool of {size} pages after the next boot is unknown: {why}.")),
+        PoolAtBoot::Set { .. } | PoolAtBoot::Unset => None,
     })
 }
 
@@ -133,5 +136,11 @@ mod tests {
         assert_eq!(found(), None);
         write("etc/sysctl.d/99-other.conf", "vm.nr_hugepages = 7\n");
         assert_eq!(found().unwrap(), "At the next boot /etc/sysctl.d/99-other.conf sets 7 pages of 2 MB.");
+        write("etc/tmpfiles.d/own.conf", "w /proc/sys/vm/nr_hugepages - - - - %b\n");
+        assert_eq!(
+            found().unwrap(),
+            "The pool of 2 MB pages after the next boot is unknown: /etc/tmpfiles.d/own.conf sets it, to a number that could \
+             not be read."
+        );
     }
 }

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::time::SystemTime;
 
 use anyhow::{Context, bail};
 use hugepage_core::ReadError;
 use hugepage_core::read::access_again::AccessAgain;
 use hugepage_core::read::access_log::{AccessKind, AccessLog, FileAccess};
 use hugepage_core::read::oracle::alert_log;
-use hugepage_core::read::root::REFUSED;
+use hugepage_core::read::root::{CHANGED, REFUSED};
 use hugepage_core::read::{Root, maps, procmap_query};
 
 use super::copy::{Copy, README};
@@ -43,16 +44,18 @@ pub fn write(
 ) -> anyhow::Result<Omitted> {
     let accesses = log.accesses();
     let copy = Copy::into(into).with_context(|| could_not("open", into))?;
-    let mut tree = Tree { root, log, copy, omitted: Omitted::default(), servers: BTreeMap::new() };
+    let mut tree =
+        Tree { root, log, copy, omitted: Omitted::default(), changed: BTreeMap::new(), servers: BTreeMap::new() };
     // Links first: a file below a link is written to its target.
-    for kind in [AccessKind::Link, AccessKind::Content, AccessKind::Names, AccessKind::Existence] {
+    use AccessKind::{Change, Content, Existence, Link, Names};
+    for kind in [Link, Content, Names, Existence, Change] {
         // A link may change between two reads. It must not put another file in the place of one that has its own path.
         for is_below_link in [false, true] {
             for access in accesses.iter().filter(|access| access.kind == kind) {
                 if interrupt.is_set() {
                     bail!("interrupted");
                 }
-                if (kind == AccessKind::Link || tree.copy.is_below_link(&access.path) == is_below_link)
+                if (kind == Link || tree.copy.is_below_link(&access.path) == is_below_link)
                     && tree.is_allowed(&access.path)
                 {
                     tree.take(access)?;
@@ -63,6 +66,12 @@ pub fn write(
     let refused = tree.omitted.refused.iter().filter(|(path, _)| !path.contains('\n'));
     let refused: String = refused.map(|(path, errno)| format!("{errno} {path}\n")).collect();
     tree.copy.own_file(REFUSED, refused.as_bytes())?;
+    let changed = tree.changed.iter().filter(|(path, _)| !path.contains('\n'));
+    let changed = changed.filter_map(|(path, at)| {
+        let since = at.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        Some(format!("{}.{} {path}\n", since.as_secs(), since.subsec_nanos()))
+    });
+    tree.copy.own_file(CHANGED, changed.collect::<String>().as_bytes())?;
     tree.copy.own_file(README, readme(&tree.omitted).as_bytes())?;
     tree.copy.finish()?;
     Ok(tree.omitted)
@@ -73,6 +82,8 @@ struct Tree<'a> {
     log: &'a AccessLog,
     copy: Copy,
     omitted: Omitted,
+    /// By path, when files of servers have changed last.
+    changed: BTreeMap<String, SystemTime>,
     /// By process ID: whether the process belongs to a database server.
     servers: BTreeMap<String, bool>,
 }
@@ -107,6 +118,7 @@ impl Tree<'_> {
                     self.names(path, &names, &again)?;
                 }
             }
+            AccessKind::Change => self.changed.extend(again.changed().map(|at| (path.clone(), at))),
             AccessKind::Existence => {
                 if again.exists() {
                     self.placeholder(path, &again)?;

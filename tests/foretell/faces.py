@@ -1,0 +1,84 @@
+"""What every face of the project says of the next restart or crash of a server, before it happens."""
+
+from typing import Any
+
+from foretell.scores import Word
+from harness import sidecar
+from harness.cluster import Cluster, rows
+from harness.poll import until
+from harness.prometheus import samples
+from harness.server_log import messages
+
+PATIENCE = 4.0
+"""Seconds that the worker has to speak of a change; its interval is 1 s."""
+
+
+def of_view(session: Any, event: str) -> Word:
+    """`restart_outlook` or `crash_outlook` of hugepage_status."""
+    [row] = rows(session, "SELECT * FROM hugepage_status")
+    return Word(row[f"{event}_outlook"] or "unknown", tuple(row["notes"] or ()))
+
+
+def of_preflight(row: dict[str, Any], notes: tuple[str, ...]) -> Word:
+    """A row of hugepage_preflight(). `unknown` has its reason in `detail`, or in the notes of the view."""
+    said = "fails" if row["will_start"] is False else row["lands_in"] or "unknown"
+    return Word(said, tuple(filter(None, [row["detail"]])) or notes)
+
+
+def of_metrics(text: str, name: str, event: str, notes: tuple[str, ...]) -> Word:
+    """The metric that is 1 of those that name the landing."""
+    said = [dict(labels)["lands_in"] for (metric, labels), value in samples(text).items()
+            if metric == f"hugepage_{event}_outlook" and value == 1 and ("name", name) in labels]
+    return Word(said[0] if said else "unknown", notes)
+
+
+def of_sidecar(server: Cluster, event: str, *options: str) -> Word:
+    """The row of the server in `status --format json`."""
+    answer = sidecar.run("status", "--format", "json", *options)
+    [row] = [row for row in answer.json()["instances"] if row["pid"] == server.postmaster]
+    return Word(row[f"{event}_outlook"] or "unknown", tuple(row["notes"] or ()))
+
+
+def of_worker(server: Cluster, event: str, view: Word, log_from: int) -> Word | None:
+    """Its last word. On a restart: the outlook of its last record. On a crash: whether its warnings speak of one; where it
+    is silent it promises what runs, but not where the view itself calls the outcome unknown. None: a server in base pages
+    has nothing to lose by a crash, and the worker says nothing of it."""
+    def last() -> dict[str, Any]:
+        return server.sql("SELECT * FROM hugepage_history")[-1]
+
+    def now() -> dict[str, Any]:
+        [row] = server.sql("SELECT landed_in, huge_pages, restart_outlook, crash_outlook FROM hugepage_status")
+        return row
+
+    status = now()
+    try:
+        until("the worker to say the same", lambda: last()["restart_outlook"] == status["restart_outlook"], PATIENCE)
+    except TimeoutError:
+        pass
+    if event == "restart":
+        return Word(last()["restart_outlook"], view.notes)
+    if status["landed_in"] != "hugetlb":
+        return None
+    loss = "fails" if status["huge_pages"] == "on" else "base"
+    if status["crash_outlook"] == loss:
+        try:
+            until("the worker to warn", lambda: _warns_of_crash(server, log_from), PATIENCE)
+        except TimeoutError:
+            pass
+    if _warns_of_crash(server, log_from):
+        return Word(loss)
+    return Word("unknown", view.notes) if view.said == "unknown" else Word("hugetlb")
+
+
+def _warns_of_crash(server: Cluster, log_from: int) -> bool:
+    """Whether the last word of the log on a crash is a warning: of the restart that a crash is as well, or of a crash alone."""
+    warned = {"restart": False, "crash": False}
+    for message in messages(server.log()[log_from:]):
+        about = "crash" if message.text.startswith(("a crash ", "the restart after a crash ")) else "restart"
+        if message.level == "WARNING" and "next start would" in message.text:
+            warned[about] = "with the configuration on disk" not in message.text
+        elif message.level == "WARNING" and about == "crash":
+            warned[about] = True
+        elif message.level == "LOG" and ("next start" in message.text or about == "crash"):
+            warned[about] = False
+    return any(warned.values())

@@ -1,0 +1,146 @@
+"""Random walks over real servers: what every face foretells of each restart and crash, beside where the kernel shows that it
+landed. Run by `./dev foretell`. Ends with status 1 and the shortest failing walk if one promise or alarm was false."""
+
+import argparse
+import os
+import platform
+import shlex
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from foretell.scores import Foretold, Tally, between_markers, table
+from foretell.walk import LENGTH, Walk
+from foretell.world import EXCUSED, World
+from harness.cluster import Install
+from harness.reserved_host import ReservedHost
+from harness.signals import unwind_on_signals
+
+BATCH = 100
+"""Walks for which Hypothesis is asked at a time, each time with the next seed; it ends when there are steps enough."""
+
+
+def options(arguments: list[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="./dev foretell", description=__doc__.split("\n")[0])
+    parser.add_argument("--steps", type=int, default=150, metavar="N", help="about so many steps (default: 150)")
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="the same seed takes the same steps (default: 1)")
+    parser.add_argument("--minutes", type=float, metavar="M", help="end after M minutes, whatever the steps")
+    parser.add_argument("--no-shrinking", action="store_true", help="print the first failing walk as it is")
+    parser.add_argument("--docs", type=Path, metavar="FILE", nargs="?", const=ROOT / "docs" / "tested-on.md",
+                        help="write the scores into the file (docs/tested-on.md) between its markers")
+    return parser.parse_args(arguments)
+
+
+class Enough(Exception):
+    """So many steps were taken, or the minutes are over; not a failure."""
+
+
+def walks(chosen: argparse.Namespace, world: World) -> str | None:
+    """Take the steps. Returns the steps of the shortest walk that fails, and why, None if none does. The words of walks that
+    Hypothesis takes to shrink a failing one do not count."""
+    deadline = time.monotonic() + chosen.minutes * 60 if chosen.minutes else None
+    counted: list[Foretold] = []
+    steps = 0
+    failing: list[tuple[list[str], Exception]] = []
+
+    class Counted(Walk):
+        """A walk whose words count unless an earlier one has failed."""
+
+        def __init__(self) -> None:
+            is_over = Walk.steps >= chosen.steps or (deadline and time.monotonic() > deadline)
+            if is_over and not failing:
+                raise Enough
+            world.words = []
+            super().__init__()
+
+        def teardown(self) -> None:
+            nonlocal steps
+            try:
+                super().teardown()
+            finally:
+                if not failing:
+                    counted.extend(world.words)
+                    steps = Walk.steps
+                if self.failure:
+                    failing.append((self.journal, self.failure))
+                    Walk.shrinking = True
+                    print(f"failed after {len(self.journal)} steps: {str(self.failure).splitlines()[0]}", flush=True)
+
+    Walk.world, Walk.steps, Walk.shrinking = world, 0, False
+    try:
+        for batch in range(chosen.steps):
+            run_state_machine_as_test(seed(chosen.seed + batch * 1_000_003)(Counted), settings=settings(
+                max_examples=BATCH, stateful_step_count=LENGTH, deadline=None, database=None, print_blob=False,
+                phases=(Phase.generate,) if chosen.no_shrinking else (Phase.generate, Phase.shrink),
+                verbosity=Verbosity.quiet, report_multiple_bugs=False, suppress_health_check=HealthCheck.all()))
+    except Enough:
+        pass
+    except Exception as error:
+        if not failing:
+            raise
+        if not any(error is failure for _, failure in failing):
+            print(f"Hypothesis: {type(error).__name__}: {error}")
+    finally:
+        world.words, Walk.steps = counted, steps
+    if not failing:
+        return None
+    journal, failure = min(failing, key=lambda walk: len(walk[0]))
+    return "\n".join([*journal, "finish(world)", f"{type(failure).__name__}: {failure}"])
+
+
+def report(chosen: argparse.Namespace, world: World, seconds: float, install: Install) -> str:
+    """The scores as a section of docs/tested-on.md."""
+    tally = Tally(world.words)
+    command = shlex.join(["./dev", "foretell", "--steps", str(chosen.steps), "--seed", str(chosen.seed)])
+    lines = [f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, Linux {platform.release()}, {install.ask('version')}:",
+             f"{Walk.steps} steps, {world.events} restarts and crashes, {seconds / 60:.0f} minutes.", "", table(tally, "restart"), "", table(tally, "crash"), ""]
+    if tally.reasons():
+        lines += ["Reasons of `unknown`, numbers left out:", ""]
+        lines += [f"- {count} times: {why}" for why, count in tally.reasons()]
+    if any(word.face in EXCUSED for word in tally.words):
+        lines += ["", "`changed`: files have changed since the start; the sidecar calls a restart unknown, and takes settings on disk for the running ones, as",
+                  "[verdicts.md](verdicts.md#where-the-extension-and-the-sidecar-differ) says."]
+    return "\n".join(lines)
+
+
+def write_docs(page: Path, text: str, marker: str, heading: str) -> None:
+    """Replace the section between the markers; the file keeps its owner."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    before = page.read_text() if page.exists() else "# Tested on\n"
+    if f"<!-- {marker} -->" not in before:
+        before += f"\n## {heading}\n"
+    page.write_text(between_markers(before, marker, text))
+    if os.geteuid() == 0:
+        os.chown(page, page.parent.stat().st_uid, page.parent.stat().st_gid)
+
+
+def main() -> int:
+    chosen = options(sys.argv[1:])
+    if os.geteuid() != 0:
+        print("Huge pages of the host are changed: run this as root or with sudo.", file=sys.stderr)
+        return 2
+    unwind_on_signals()
+    began = time.monotonic()
+    with ReservedHost() as host, tempfile.TemporaryDirectory(prefix="pg_hugepages-state-") as state:
+        world = World(host, Path(state))
+        failure = walks(chosen, world)
+    text = report(chosen, world, time.monotonic() - began, Install.find())
+    print(text)
+    if chosen.docs and not failure:
+        write_docs(chosen.docs, text, "foretell", "Restarts foretold")
+    if failure:
+        print(f"\nThe shortest walk that failed, for tests/scenarios/test_walks.py:\n{failure}")
+    return 1 if failure or Tally(world.words).false(EXCUSED) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""What a face foretold of a restart or a crash, beside where the server landed: arithmetic alone."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+RANK = {"fails": 0, "base": 1, "hugetlb": 2}
+"""The outcomes, the worst first; what a face says is one of these or `unknown`."""
+
+NO_NOTE = "(no note)"
+
+
+class Score(Enum):
+    """What a word was worth."""
+
+    HIT = "hits"
+    UNKNOWN = "unknown"
+    FALSE_PROMISE = "false promises"
+    FALSE_ALARM = "false alarms"
+
+
+@dataclass(frozen=True)
+class Word:
+    """What a face said; `notes` are its reasons, of which `unknown` needs one."""
+
+    said: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """One word of one face before an event (`restart` or `crash`), and where the server landed."""
+
+    face: str
+    event: str
+    word: Word
+    landed: str
+
+    @property
+    def score(self) -> Score:
+        """A landing worse than said was promised falsely, a better one was a false alarm."""
+        return score(self.word.said, self.landed)
+
+
+def score(said: str, landed: str) -> Score:
+    """`landed` is one of RANK; whatever else than these a face says is `unknown`."""
+    if said not in RANK:
+        return Score.UNKNOWN
+    if said == landed:
+        return Score.HIT
+    return Score.FALSE_PROMISE if RANK[landed] < RANK[said] else Score.FALSE_ALARM
+
+
+def reason(word: Word) -> str:
+    """The notes with their numbers left out, so that equal reasons count as one."""
+    return re.sub(r"(?<![\w.])\d+", "N", "; ".join(word.notes)) or NO_NOTE
+
+
+@dataclass
+class Tally:
+    """All words of a run."""
+
+    words: list[Foretold]
+
+    def counts(self, face: str, event: str) -> Counter[Score]:
+        """How often each score, of one face before one kind of event."""
+        return Counter(word.score for word in self.words if (word.face, word.event) == (face, event))
+
+    def faces(self) -> list[str]:
+        """In the order in which they first spoke."""
+        return list(dict.fromkeys(word.face for word in self.words))
+
+    def reasons(self) -> list[tuple[str, int]]:
+        """The reasons of `unknown`, the most frequent first."""
+        return Counter(reason(word.word) for word in self.words if word.score is Score.UNKNOWN).most_common()
+
+    def false(self, excused: Iterable[str] = ()) -> list[Foretold]:
+        """False promises and false alarms, but for the faces that are excused."""
+        wrong = (Score.FALSE_PROMISE, Score.FALSE_ALARM)
+        return [word for word in self.words if word.score in wrong and word.face not in excused]
+
+
+def table(tally: Tally, event: str) -> str:
+    """The scores before one kind of event as Markdown, at most 80 columns wide: a row for each face."""
+    rows = [[event, "words", *(kind.value for kind in Score)]]
+    for face in tally.faces():
+        counts = tally.counts(face, event)
+        if counts:
+            rows.append([face, str(counts.total()), *(str(counts[kind]) for kind in Score)])
+    widths = [max(map(len, column)) for column in zip(*rows)]
+
+    def line(cells: list[str]) -> str:
+        padded = [cell.rjust(width) for cell, width in zip(cells, widths)]
+        return f"| {' | '.join([cells[0].ljust(widths[0]), *padded[1:]])} |"
+
+    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    return "\n".join(map(line, [rows[0], rule, *rows[1:]]))
+
+
+def between_markers(page: str, name: str, text: str) -> str:
+    """The page with what is between the markers `<!-- NAME -->` and `<!-- /NAME -->` replaced, or added at its end."""
+    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    block = f"{begin}\n{text.strip()}\n{end}"
+    if begin in page:
+        before, rest = page.split(begin, 1)
+        return before + block + rest.split(end, 1)[1]
+    return page.rstrip("\n") + "\n" * 2 * bool(page.strip()) + block + "\n"

@@ -1,0 +1,409 @@
+"""The host of a walk: a server, a neighbour, a standby, the pools and a control group, and what is done to them."""
+
+import mmap
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+
+from foretell import faces
+from foretell.past import Happened, assert_equal, set_clock_back
+from foretell.scores import RANK, Foretold, Score, Word
+from harness.cgroup import Cgroup
+from harness.cluster import Cluster, StartFailed, rows
+from harness.poll import until
+from harness.preloaded import WATCHED, worker
+from harness.processes import children
+from harness.reserved_host import ReservedHost
+from harness.smaps import main_mapping
+from harness.status import create_extension
+from harness.units import GB, KB, MB, pages
+
+BASE = {**WATCHED, "shared_buffers": "32MB", "max_connections": 20, "huge_pages": "try", "min_wal_size": "32MB",
+        "max_wal_size": "64MB"}
+"""The settings at the beginning of a walk."""
+
+MEMBERS = ("server", "neighbour", "standby")
+
+
+class Lied(AssertionError):
+    """A false promise or a false alarm."""
+
+
+class Member:
+    """One server of the walk, and what is known of it without asking the project."""
+
+    def __init__(self, name: str, cluster: Cluster) -> None:
+        self.name, self.cluster = name, cluster
+        self.session: Any = None
+        self.happened: list[Happened] = []
+        self.log_from = 0
+        self.log_of_start = 0
+        self.changed = False
+
+    def landed(self) -> str:
+        """Where the kernel says that it is; `fails` if it does not run."""
+        if not self.cluster.running():
+            return "fails"
+        mapping = main_mapping(self.cluster.postmaster)
+        return mapping.landed_in if mapping.landed_in in RANK else "base"
+
+    def pages(self, page_size: int) -> int:
+        """Huge pages of that size that it has now."""
+        if not self.cluster.running():
+            return 0
+        mapping = main_mapping(self.cluster.postmaster)
+        return mapping.length // page_size if mapping.page_size == page_size else 0
+
+    def arrived(self, event: str, *, certain: bool = True) -> str:
+        """Note where it landed, and open the session that will be the old one at the next event."""
+        landed = self.landed()
+        self.log_from = self.log_of_start
+        if landed == "fails":
+            self.session = None
+            return landed
+        mapping = main_mapping(self.cluster.postmaster)
+        self.session = self.cluster.connect()
+        off = rows(self.session, "SHOW huge_pages")[0]["huge_pages"] == "off"
+        self.happened.append(Happened(event, landed, mapping.page_size, off, certain))
+        return landed
+
+    def close(self) -> None:
+        """Close the old session."""
+        if self.session:
+            with suppress(psycopg2.Error):
+                self.session.close()
+        self.session = None
+
+
+class World:
+    """All of it. `words` gathers what was foretold, `journal` what was done since the last reset."""
+
+    def __init__(self, host: ReservedHost, state: Path) -> None:
+        self.host, self.state = host, state
+        self.pools = {size: host.pool(size, 0) for size in (2 * MB, GB)}
+        self.group = host.cgroup()
+        self.members = {name: Member(name, host.cluster(**BASE)) for name in MEMBERS[:2]}
+        self.disk = host.small_disk(self.members["server"].cluster)
+        for member in self.members.values():
+            create_extension(member.cluster.start())
+            member.cluster.stop()
+            for text in ("include_dir 'conf.d'\n", "include_if_exists 'more.conf'\n"):
+                with open(member.cluster.data / "postgresql.conf", "a") as conf:
+                    conf.write(text)
+            (member.cluster.data / "conf.d").mkdir()
+        self.held: mmap.mmap | None = None
+        self.words: list[Foretold] = []
+        self.events = 0
+
+    # Between two walks
+
+    def reset(self) -> None:
+        """The state in which each walk begins: the server and its neighbour in huge pages, and not a page to spare."""
+        self.let_go()
+        if "standby" in self.members:
+            member = self.members.pop("standby")
+            member.close()
+            member.cluster.remove()
+        for member in self.members.values():
+            member.close()
+            member.cluster.stop("immediate")
+            self._restore(member)
+            (member.cluster.data / "pg_hugepages.history").unlink(missing_ok=True)
+            member.cluster.log_file.write_text("")
+            member.happened, member.log_of_start = [], 0
+        for kind in ("max", "rsvd.max"):
+            for size in ("2MB", "1GB"):
+                (self.group.directory / f"hugetlb.{size}.{kind}").write_text("max")
+        for size, pool in self.pools.items():
+            pool.overcommit(0)
+            if size == GB:
+                pool.resize(0)
+        needed = sum(member.cluster.pages_needed(2 * MB) for member in self.members.values())
+        self._set_nr(2 * MB, self.pools[2 * MB].numbers().held + needed)
+        for member in self.members.values():
+            self._start(member, self.group)
+
+    def _restore(self, member: Member) -> None:
+        cluster = member.cluster
+        for name in cluster.settings.keys() - BASE.keys() - {"listen_addresses", "unix_socket_directories", "port", "fsync"}:
+            cluster.settings[name] = None
+        cluster.conf(**BASE)
+        (cluster.data / "postgresql.auto.conf").write_text("")
+        for name in ("more.conf", "conf.d/size.conf"):
+            (cluster.data / name).unlink(missing_ok=True)
+        member.changed = False
+
+    def check_histories(self) -> None:
+        """Each running member's history equals what happened."""
+        for member in self.members.values():
+            if member.cluster.running():
+                assert_equal(member.cluster, member.happened)
+
+    # The members
+
+    def member(self, name: str) -> Member | None:
+        """The member if it runs."""
+        member = self.members.get(name)
+        return member if member and member.cluster.running() else None
+
+    def make_standby(self) -> None:
+        """A standby of the server, in the group and running; once in a walk."""
+        upstream = self.member("server")
+        if "standby" in self.members or not upstream:
+            return
+        cluster = self.host.cluster(upstream=upstream.cluster)
+        cluster.conf(primary_conninfo=f"host={upstream.cluster.root} port=5432 user=postgres")
+        member = self.members["standby"] = Member("standby", cluster)
+        self._start(member, self.group)
+
+    def _start(self, member: Member, within: Cgroup | None) -> str:
+        member.log_of_start = len(member.cluster.log())
+        with suppress(StartFailed):
+            member.cluster.start(within)
+        return self._started(member)
+
+    def _started(self, member: Member, *, certain: bool = True) -> str:
+        landed = member.arrived("start", certain=certain)
+        if landed != "fails":
+            member.changed = False
+        return landed
+
+    def _within(self, member: Member) -> Cgroup | None:
+        """The group that the next start will be in: that of the postmaster."""
+        return self.group if member.cluster.postmaster in self.group.members() else None
+
+    def start(self, name: str) -> None:
+        """Start a member that does not run, with a configuration that the server accepts."""
+        member = self.members.get(name)
+        if member and not member.cluster.running() and self._start(member, self.group) == "fails":
+            self.repair(member)
+
+    def repair(self, member: Member) -> None:
+        """Start a member that failed to start, with the settings of the beginning."""
+        self._restore(member)
+        if member.name == "standby":
+            # It must not have less than its primary.
+            member.cluster.conf(max_connections=500)
+        assert self._start(member, self.group) != "fails", member.cluster.log()[-2000:]
+
+    def stop(self, name: str) -> None:
+        """Stop a member; what happens before its next start was not foretold."""
+        if member := self.member(name):
+            member.close()
+            member.cluster.stop()
+
+    def move(self, name: str, into: bool) -> None:
+        """Move all processes of a member into the group or out of it."""
+        if member := self.member(name):
+            root = Cgroup(self.group.directory.parent)
+            for pid in [member.cluster.postmaster, *children(member.cluster.postmaster)]:
+                with suppress(ProcessLookupError):
+                    (self.group if into else root).join(pid)
+
+    # The pool
+
+    def _set_nr(self, size: int, nr: int) -> None:
+        """What the kernel finds of it, without more than one attempt."""
+        (self.pools[size].directory / "nr_hugepages").write_text(str(max(nr, 0)))
+
+    def needed(self, member: Member) -> int:
+        """Pages of 2 MB that its next start takes, by the server's program as far as it answers."""
+        [row] = rows(member.session, "SELECT pages_needed, page_size FROM hugepage_preflight()")
+        own = pages(main_mapping(member.cluster.postmaster).length, 2 * MB)
+        return row["pages_needed"] if row["pages_needed"] and row["page_size"] != GB else own
+
+    def others(self, member: Member) -> int:
+        """Pages of 2 MB that all but this member hold."""
+        return self.pools[2 * MB].numbers().held - member.pages(2 * MB)
+
+    def pool_for(self, name: str, spare: int | None) -> None:
+        """Exactly what the next start of a member needs and so many more; None: nothing but what others hold."""
+        if member := self.member(name):
+            self._set_nr(2 * MB, self.others(member) + (0 if spare is None else self.needed(member) + spare))
+
+    def pool_of_running(self, name: str, spare: int) -> None:
+        """The same for what runs: what a crash needs."""
+        if member := self.member(name):
+            running = pages(main_mapping(member.cluster.postmaster).length, 2 * MB)
+            self._set_nr(2 * MB, self.others(member) + running + spare)
+
+    def gigantic(self, count: int) -> None:
+        """The pool of 1 GB pages."""
+        self._set_nr(GB, count)
+
+    def demote(self) -> None:
+        """One page of 1 GB becomes 512 of 2 MB."""
+        with suppress(OSError):
+            (self.pools[GB].directory / "demote").write_text("1")
+
+    def overcommit(self, count: int) -> None:
+        """Surplus pages of 2 MB that the kernel may find."""
+        self.pools[2 * MB].overcommit(count)
+
+    def hold(self, count: int) -> None:
+        """Reserve pages for this process, or as many as there are."""
+        self.let_go()
+        map_hugetlb = 0x40000
+        count = min(count, self.pools[2 * MB].numbers().available)
+        if count > 0:
+            with suppress(OSError):
+                self.held = mmap.mmap(-1, count * 2 * MB, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | map_hugetlb)
+
+    def let_go(self) -> None:
+        """Give them back."""
+        if self.held:
+            self.held.close()
+        self.held = None
+
+    def limit(self, name: str, kind: str, spare: int | None) -> None:
+        """A limit of the group: what the next start of a member needs and so many pages more; None: no limit. The kernel
+        refuses a limit on reservations below what is reserved."""
+        member = self.member(name)
+        if member:
+            value = "max" if spare is None else str(max(self.needed(member) + spare, 1) * 2 * MB)
+            with suppress(OSError):
+                (self.group.directory / f"hugetlb.2MB.{kind}").write_text(value)
+
+    # The configuration
+
+    def configure(self, name: str, **settings: Any) -> None:
+        """Settings on disk, nothing reloaded."""
+        if member := self.members.get(name):
+            member.cluster.conf(**settings)
+            member.changed = True
+
+    def include(self, name: str, file: str, text: str | None) -> None:
+        """A file that is included comes or goes."""
+        if member := self.members.get(name):
+            path = member.cluster.data / file
+            if text is None:
+                path.unlink(missing_ok=True)
+            else:
+                path.write_text(text)
+            member.changed = True
+
+    def alter_system(self, name: str, statement: str) -> None:
+        """ALTER SYSTEM."""
+        if member := self.member(name):
+            member.cluster.sql(f"ALTER SYSTEM {statement}")
+            member.changed = True
+
+    def reload(self, name: str) -> None:
+        """SIGHUP to the postmaster."""
+        if member := self.member(name):
+            os.kill(member.cluster.postmaster, signal.SIGHUP)
+
+    # The events
+
+    def look(self, name: str) -> None:
+        """Every view, in the old session."""
+        if member := self.member(name):
+            for event in ("restart", "crash"):
+                faces.of_view(member.session, event)
+
+    def foretell(self, member: Member, event: str) -> dict[str, Word]:
+        """What every face says before it."""
+        cluster, old = member.cluster, member.session
+        said = {}
+        new = cluster.connect()
+        view = faces.of_view(new, event)
+        worker_said = faces.of_worker(cluster, event, view, member.log_from)
+        said["view, old session"] = faces.of_view(old, event)
+        said["view, new session"] = faces.of_view(new, event)
+        if event == "restart":
+            [row] = rows(new, "SELECT * FROM hugepage_preflight()")
+            said["preflight"] = faces.of_preflight(row, view.notes)
+        [[text]] = [list(row.values()) for row in rows(new, "SELECT hugepage_metrics()")]
+        said["metric"] = faces.of_metrics(text, str(cluster.data), event, view.notes)
+        new.close()
+        if worker_said:
+            said["worker"] = worker_said
+        own = f"sidecar{', changed' if member.changed else ''}"
+        said[own] = faces.of_sidecar(cluster, event, "--state-dir", str(self.state))
+        return said
+
+    def restart(self, name: str) -> None:
+        """Foretell, stop, start, and compare."""
+        if member := self.member(name):
+            within = self._within(member)
+            said = self.foretell(member, "restart")
+            member.close()
+            member.cluster.stop()
+            self._judge(member, "restart", said, self._start(member, within))
+
+    def crash(self, name: str, victim: str) -> None:
+        """Foretell, kill a backend or the worker with SIGKILL, wait until the server is up again or has ended, and compare."""
+        member = self.member(name)
+        if not member:
+            return
+        said = self.foretell(member, "crash")
+        cluster = member.cluster
+        member.close()
+        member.log_of_start = len(cluster.log())
+        session, bystander = cluster.connect(), cluster.connect()
+        pid = worker(cluster) if victim == "worker" else None
+        os.kill(pid or session.info.backend_pid, signal.SIGKILL)
+        until("the crash to end the other sessions", lambda: not _answers(bystander))
+        until("the server to recover or to end", lambda: cluster.ready() or not cluster.running(), 60)
+        self._judge(member, "crash", said, member.arrived("crash restart"))
+
+    def clock_back(self, name: str, days: int) -> None:
+        """Stop a member, make its records later than now, and start it."""
+        member = self.member(name)
+        if member:
+            within = self._within(member)
+            member.close()
+            member.cluster.stop()
+            set_clock_back(member.cluster, days)
+            if self._start(member, within) == "fails":
+                self.repair(member)
+
+    def restart_on_a_full_disk(self) -> None:
+        """Foretell, stop, fill the disk but for one block, start, and compare. The record may be missing, nothing else; a
+        server that does not start for want of space was not spoken of."""
+        if member := self.member("server"):
+            within = self._within(member)
+            said = self.foretell(member, "restart")
+            member.close()
+            member.cluster.stop()
+            # PostgreSQL itself needs one block, for postmaster.pid.
+            self.disk.fill(leave=4 * KB)
+            member.log_of_start = len(member.cluster.log())
+            try:
+                with suppress(StartFailed):
+                    member.cluster.start(within)
+            finally:
+                self.disk.empty()
+            # With a full disk no session can write its init file.
+            landed = self._started(member, certain=False)
+            if landed == "fails" and "No space left on device" in member.cluster.log()[member.log_of_start:]:
+                self.repair(member)
+            else:
+                self._judge(member, "restart", said, landed)
+
+    def _judge(self, member: Member, event: str, said: dict[str, Word], landed: str) -> None:
+        self.events += 1
+        words = [Foretold(face, event, word, landed) for face, word in said.items()]
+        self.words += words
+        lies = [word for word in words if word.score in (Score.FALSE_PROMISE, Score.FALSE_ALARM) and word.face not in EXCUSED]
+        if landed == "fails":
+            self.log_of_failure = member.cluster.log()[-1500:]
+            self.repair(member)
+        if lies:
+            raise Lied(f"{event} of the {member.name} landed in {landed}; " +
+                       "; ".join(f"{word.face} said {word.word.said}" for word in lies))
+
+
+EXCUSED = ("sidecar, changed",)
+"""Documented in docs/verdicts.md: the sidecar takes settings on disk for the running ones; of a restart it says `unknown`."""
+
+
+def _answers(session: Any) -> bool:
+    try:
+        return bool(rows(session, "SELECT 1"))
+    except psycopg2.Error:
+        return False

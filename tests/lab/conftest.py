@@ -1,0 +1,55 @@
+"""Fixtures of the lab's scenarios. They run in a guest, which they have for themselves."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harness import sidecar
+from harness.cluster import Cluster
+from harness.controllers import ControlGroup, control_group, hugetlb_accounting
+from harness.node_pools import pages_on
+from harness.reserved_host import ReservedHost
+from harness.status import checked_status
+
+pytest.register_assert_rewrite("harness.node_pools")
+
+
+@pytest.fixture
+def group(reserved_host: ReservedHost) -> Callable[..., ControlGroup]:
+    """control_group for the rest of the test."""
+    return lambda **files: reserved_host.hold(control_group(**files))
+
+
+@pytest.fixture
+def node_pool(reserved_host: ReservedHost) -> Callable[[dict[int, int]], None]:
+    """pages_on for the rest of the test."""
+    return lambda nodes: reserved_host.hold(pages_on(nodes))
+
+
+@pytest.fixture
+def accounting(reserved_host: ReservedHost) -> Callable[[bool], None]:
+    """hugetlb_accounting for the rest of the test."""
+    return lambda on: reserved_host.hold(hugetlb_accounting(on))
+
+
+def told_by_sidecar(**options: Any) -> dict[str, Any]:
+    """The one instance of `hugepage-sidecar status`."""
+    answer = sidecar.run("status", "--format", "json", **options)
+    assert answer.stdout, answer.stderr
+    [instance] = answer.json()["instances"]
+    return instance
+
+
+@pytest.fixture
+def both_say() -> Callable[..., dict[str, Any]]:
+    """Check columns of hugepage_status, and the same of the sidecar's row but for `sidecar`; the view's row."""
+
+    def check(cluster: Cluster, sidecar: dict[str, Any] | None = None, **expected: Any) -> dict[str, Any]:
+        row = checked_status(cluster, **expected)
+        instance = told_by_sidecar()
+        wanted = {**expected, **(sidecar or {})}
+        assert {name: instance[name] for name in wanted} == wanted, instance
+        return row
+
+    return check

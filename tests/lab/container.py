@@ -1,0 +1,18 @@
+"""Runs in namespaces of its own (test_docker_like.py): starts a server, and prints what it, the sidecar and the kernel say."""
+
+import json
+import subprocess
+
+from conftest import told_by_sidecar
+
+from harness.cluster import Cluster
+from harness.smaps import main_mapping
+from harness.status import create_extension
+
+if __name__ == "__main__":
+    subprocess.run(["mount", "-o", "remount,bind,ro", "/sys"], check=True)
+    with Cluster() as server:
+        create_extension(server.start())
+        [row] = server.sql("SELECT * FROM hugepage_status")
+        print(json.dumps({"view": row, "sidecar": told_by_sidecar(), "landed_in": main_mapping(server.postmaster).landed_in},
+                         default=str))

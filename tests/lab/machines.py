@@ -1,0 +1,90 @@
+"""The machines of ./dev lab: what QEMU and the kernel's command line make of a guest, and the scenarios that run there.
+
+The scenarios of a machine are the tests of `test_MACHINE.py` in this directory, and those of tests/scenarios that are listed
+here. Machines with the same boot share a guest.
+"""
+
+import ast
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.guest import CPU
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Boot:
+    """How a guest starts: MB of each NUMA node, the CPU, how the agent mounts cgroups, words of the kernel's command line."""
+
+    name: str
+    nodes: tuple[int, ...] = (1536,)
+    cpu: str = CPU
+    cgroups: str = "unified"
+    words: str = ""
+
+
+ONE_NODE = Boot("one-node", cgroups="accounting")
+TWO_NODES = Boot("two-nodes", nodes=(1024, 1024))
+HYBRID = Boot("hybrid", cgroups="hybrid")
+GIGANTIC = Boot("gigantic", nodes=(3072,), words="default_hugepagesz=1G hugepagesz=1G hugepages=1")
+NO_PSE = Boot("no-pse", cpu=f"{CPU},-pse")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine by the name of its file of tests, and what sets it apart."""
+
+    name: str
+    boot: Boot
+    about: str
+    shared: tuple[str, ...] = field(default=())
+
+    def scenarios(self) -> dict[str, str]:
+        """Pytest's node ids, below tests, by the scenarios' names."""
+        own = HERE / f"test_{self.name.replace('-', '_')}.py"
+        found = {}
+        for node in ast.parse(own.read_text()).body if own.exists() else []:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                found[_words(node.name)] = f"lab/{own.name}::{node.name}"
+        for shared in self.shared:
+            found[_words(shared.split("::")[1])] = f"scenarios/{shared}"
+        return found
+
+
+def _words(function: str) -> str:
+    return function.removeprefix("test_").replace("_", " ")
+
+
+MACHINES = [
+    Machine("two-nodes", TWO_NODES, "the pool is spread over two nodes", (
+        "test_views.py::test_pools_of_the_nodes",
+    )),
+    Machine("two-nodes-uneven", TWO_NODES, "all pages are on one of two nodes"),
+    Machine("cpuset", TWO_NODES, "a cpuset allows one of two nodes"),
+    Machine("mempolicy", TWO_NODES, "numactl sets the server's memory policy"),
+    Machine("unified", ONE_NODE, "memory cgroups that count huge pages, or do not", (
+        "test_cgroup.py::test_reservation_limit_falls_back",
+        "test_cgroup.py::test_limit_below_the_segment_is_critical",
+        "test_cgroup.py::test_limit_of_an_outer_group",
+    )),
+    Machine("one-node", ONE_NODE, "one node, pages of 2 MB, one hierarchy of cgroups v2", (
+        "test_landing.py::test_pool_taken_by_another_cluster",
+        "test_restart.py::test_pool_shrunk_while_running",
+        "test_restart.py::test_crash_restart_keeps_its_pages",
+        "test_restart.py::test_next_start_would_fail",
+        "test_outlook.py::test_surplus_only",
+        "test_outlook.py::test_overcommit_only",
+    )),
+    Machine("docker-like", ONE_NODE, "namespaces of cgroups, processes and mounts; /sys is read-only"),
+    Machine("thp-shmem", ONE_NODE, "transparent huge pages for shared memory", (
+        "test_thp.py::test_whole",
+        "test_thp.py::test_partial",
+    )),
+    Machine("v1", HYBRID, "hugetlb and memory in hierarchies v1, beside an empty v2 (hybrid)"),
+    Machine("hugepagesz-1g", GIGANTIC, "default_hugepagesz=1G, one page reserved at boot"),
+    Machine("no-hugetlb", NO_PSE, "a CPU without huge pages, so a kernel without pools"),
+]
+
+SHORT = ("two-nodes-uneven", "cpuset", "unified")
+"""The machines of ./dev lab --short: ten scenarios in two guests of each kernel."""

@@ -1,0 +1,144 @@
+"""./dev lab: boot each kernel as each machine, run the scenarios in the guests, and write the table of docs/tested-on.md.
+
+One guest runs at a time. The table is written after each guest, so that a run that is interrupted was not in vain; scenarios
+that a run leaves out keep what an earlier run on the same kernel has shown. --short writes no table.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from harness.guest import Guest, GuestFailed, Kernel
+from machines import MACHINES, SHORT, Boot, Machine
+from reporter import MARK
+from table import Column, write_table
+
+PYTEST = ("cd /tmp && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=/mnt/tests/lab HUGEPAGE_SIDECAR=/mnt/installed/hugepage-sidecar "
+          "PG_HUGEPAGES_TEMPLATE=/var/lib/postgresql/template PG_CONFIG=$(echo /usr/lib/postgresql/*/bin/pg_config) "
+          "python3 -m pytest -p reporter -c /mnt/tests/pytest.ini --rootdir /mnt/tests -v --color no --tb short")
+SECONDS_TO_BOOT, SECONDS_A_SCENARIO = 180, 180
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`passed`, `failed` or `skipped`, why, and the seconds it took."""
+
+    outcome: str
+    reason: str = ""
+    seconds: float = 0
+
+
+Wanted = dict[Boot, list[tuple[Machine, dict[str, str]]]]
+
+
+def wanted_scenarios(part: str | None, short: bool) -> Wanted:
+    """The scenarios by boot and machine; with `part`, `A or B`, those whose machine or name contains A or B."""
+    found: Wanted = {}
+    parts = (part or "").replace("_", " ").split(" or ")
+    for machine in MACHINES:
+        scenarios = {name: node for name, node in machine.scenarios().items()
+                     if any(one in f"{machine.name} {name}" for one in parts)
+                     and (not short or machine.name in SHORT and node.startswith("lab/"))}
+        if scenarios:
+            found.setdefault(machine.boot, []).append((machine, scenarios))
+    return found
+
+
+def run_in_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path) -> tuple[dict[str, Outcome], str | None]:
+    """The outcomes by node, and what the guest says its kernel is; None if it did not boot."""
+    logs = lab / "logs"
+    logs.mkdir(exist_ok=True)
+    outcomes: dict[str, Outcome] = {}
+    release = None
+    began = time.monotonic()
+    with open(logs / f"{kernel.name}-{boot.name}.log", "w") as log:
+
+        def read(line: str) -> None:
+            print(line, file=log, flush=True)
+            if MARK in line:
+                keep(json.loads(line.split(MARK, 1)[1]))
+
+        def keep(said: dict) -> None:
+            before = outcomes.get(said["node"])
+            if before is None or before.outcome == "passed":
+                outcomes[said["node"]] = Outcome(said["outcome"], said["reason"], said["seconds"])
+
+        try:
+            with Guest(kernel, disks_of(lab), console=logs / f"{kernel.name}-{boot.name}.console", nodes=boot.nodes, cpu=boot.cpu,
+                       words=f"lab.cgroups={boot.cgroups} {boot.words}", seconds=SECONDS_TO_BOOT) as guest:
+                release = guest.run("uname -r", seconds=60).output
+                print(f"   {boot.name}: booted in {time.monotonic() - began:.0f} s", flush=True)
+                guest.run(" ".join([PYTEST, *(f"/mnt/tests/{node}" for node in nodes)]),
+                          seconds=SECONDS_A_SCENARIO, each_line=read)
+            why = "it was not reported: see the log"
+        except GuestFailed as error:
+            print(error, file=log)
+            why = str(error).splitlines()[0].removesuffix("; the end of its output and of its console:")
+    print(f"   {boot.name}: ended after {time.monotonic() - began:.0f} s", flush=True)
+    return {node: outcomes.get(node, Outcome("failed", why)) for node in nodes}, release
+
+
+def disks_of(lab: Path) -> list[Path]:
+    """The root's, of the PostgreSQL that was made last, and the project's."""
+    return [max(lab.glob("root*.img"), key=lambda image: image.stat().st_mtime), lab / "project.img"]
+
+
+def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], None]) -> Column:
+    """All wanted scenarios on one kernel, in a guest for each boot; the column so far is written after each."""
+    directory = lab / "kernels" / name
+    missing = directory / "missing"
+    column = Column(name, date=datetime.now(timezone.utc).date().isoformat())
+    if missing.exists():
+        column.missing = missing.read_text().strip()
+        print(f"!! {name}: not had: {column.missing}", flush=True)
+        write(column)
+        return column
+    kernel = Kernel(name, (directory / "release").read_text().strip(), directory / "vmlinuz", directory / "initramfs")
+    print(f"== {name}: {kernel.release}", flush=True)
+    for boot, machines in wanted.items():
+        nodes = [node for _machine, scenarios in machines for node in scenarios.values()]
+        outcomes, release = run_in_guest(kernel, boot, nodes, lab)
+        column.release = release or column.release or kernel.release
+        for machine, scenarios in machines:
+            for scenario, node in scenarios.items():
+                outcome = outcomes[node]
+                column.cells[f"{machine.name}: {scenario}"] = [outcome.outcome, outcome.reason]
+                print(f"   {outcome.outcome:8} {outcome.seconds:5.1f} s  {machine.name}: {scenario}"
+                      + (f"  ({outcome.reason})" if outcome.reason else ""), flush=True)
+        write(column)
+    return column
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lab", type=Path, required=True)
+    parser.add_argument("--kernels", required=True)
+    parser.add_argument("-k", dest="part")
+    parser.add_argument("--short", action="store_true")
+    asked = parser.parse_args()
+    wanted = wanted_scenarios(asked.part, asked.short)
+    if not wanted:
+        print(f"no scenario has '{asked.part}' in its name", file=sys.stderr)
+        return 1
+    began = time.monotonic()
+
+    def write(column: Column) -> None:
+        if not asked.short:
+            write_table(column, asked.lab / "results.json", Path("docs/tested-on.md"))
+
+    columns = [run_kernel(name, wanted, asked.lab, write) for name in asked.kernels.split()]
+    counts = {outcome: sum(cell[0] == outcome for column in columns for cell in column.cells.values())
+              for outcome in ("passed", "failed", "skipped")}
+    missing = [column.name for column in columns if column.missing]
+    print(f"\n{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} not possible on that kernel"
+          + (f", kernels not had: {', '.join(missing)}" if missing else "") + f", in {time.monotonic() - began:.0f} s")
+    return 1 if counts["failed"] or missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

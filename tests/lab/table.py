@@ -1,0 +1,68 @@
+"""The table of docs/tested-on.md: scenarios by kernels. What runs have shown is kept in a file of the cache."""
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from machines import MACHINES
+
+BEGIN, END = "<!-- lab: written by ./dev lab -->\n", "<!-- end of lab -->\n"
+SIGNS = {"passed": "ok", "failed": "FAILS", "skipped": "-"}
+
+
+@dataclass
+class Column:
+    """One kernel: its release, the day on which it was tried, and [outcome, reason] by `machine: scenario`."""
+
+    name: str
+    date: str
+    release: str = ""
+    missing: str = ""
+    cells: dict[str, list[str]] = field(default_factory=dict)
+
+
+def write_table(column: Column, kept: Path, document: Path) -> None:
+    """Add what a run has shown to what earlier ones on the same kernel have, and write the table of all kernels."""
+    known = {name: Column(**kept_one) for name, kept_one in (json.loads(kept.read_text()) if kept.exists() else {}).items()}
+    earlier = known.get(column.name)
+    cells = earlier.cells if earlier and earlier.release == column.release else {}
+    known[column.name] = replace(column, cells=cells | column.cells)
+    kept.write_text(json.dumps({name: asdict(one) for name, one in known.items()}))
+    text = document.read_text()
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    document.write_text(before + BEGIN + table(sorted(known.values(), key=_version)) + END + after)
+
+
+def _version(column: Column) -> list[int]:
+    numbers = column.release.split("-")[0].split("+")[0].split(".") if column.release else column.name.split(".")
+    return [int(number) if number.isdigit() else 99 for number in numbers]
+
+
+def table(columns: list[Column]) -> str:
+    """Markdown; its lines fit 80 columns if the scenarios' names have at most 52 letters."""
+    titles = [".".join(column.release.split(".")[:2]) if column.release else column.name for column in columns]
+    lines = ["", "| kernel | release | last tried on | by |", "| --- | --- | --- | --- |"]
+    for title, column in zip(titles, columns):
+        what = column.release if not column.missing else f"could not be had: {column.missing}"
+        lines.append(f"| {title} | {what} | {column.date} | `./dev lab {column.name}` |")
+    reasons: dict[str, int] = {}
+    for machine in MACHINES:
+        lines += ["", f"### {machine.name}", "", f"{machine.about[0].upper()}{machine.about[1:]}.", "",
+                  f"| scenario | {' | '.join(titles)} |", "| --- |" + " --- |" * len(titles)]
+        for scenario in machine.scenarios():
+            cells = [_cell(column.cells.get(f"{machine.name}: {scenario}"), reasons) for column in columns]
+            lines.append(f"| {scenario} | {' | '.join(cells)} |")
+    if reasons:
+        lines += ["", "Not possible there:", ""]
+        lines += [f"{number}. {reason}" for reason, number in reasons.items()]
+    return "\n".join([*lines, "", ""])
+
+
+def _cell(cell: list[str] | None, reasons: dict[str, int]) -> str:
+    if cell is None:
+        return ""
+    outcome, reason = cell
+    if outcome == "skipped" and reason:
+        return f"- ({reasons.setdefault(reason, len(reasons) + 1)})"
+    return SIGNS[outcome]

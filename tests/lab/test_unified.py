@@ -1,0 +1,67 @@
+"""One hierarchy of cgroups v2 whose memory controller counts huge pages (memory_hugetlb_accounting), or does not."""
+
+import re
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from harness.poll import until
+from harness.shared_buffers import TABLE, fill_shared_buffers
+from harness.status import create_extension
+from harness.units import MB
+
+
+def limited(new_cluster, pool, group, **files):
+    """A server with a table of 120 MB on disk, started anew in a group; not a page of its shared buffers is touched."""
+    server = new_cluster()
+    pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    fill_shared_buffers(server, 120 * MB)
+    server.stop()
+    limits = group(**files)
+    server.start(within=limits)
+    return server, limits
+
+
+def touch_all_buffers(server):
+    server.sql(f"SELECT pg_prewarm('{TABLE}')")
+
+
+def test_memory_max_counts_huge_pages(new_cluster, pool, group, accounting, both_say):
+    """Critical before anything breaks; then it does break as foretold; with the limit of the hint it does not."""
+    accounting(True)
+    server, limits = limited(new_cluster, pool, group, **{"memory.max": 90 * MB})
+    row = both_say(server, verdict="critical", landed_in="hugetlb")
+    assert str(limits.file("memory.max")) in row["hint"], row["hint"]
+    with pytest.raises(psycopg2.Error):
+        touch_all_buffers(server)
+    assert limits.events("max") > 0
+    [(path, size)] = re.findall(r"(/sys/\S+/memory\.max) to at least (\d+) bytes", row["hint"])
+    Path(path).write_text(size)
+    until("the server to recover or to end", lambda: server.ready() or not server.running())
+    server.restart(within=limits)
+    both_say(server, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
+    touch_all_buffers(server)
+
+
+def test_memory_max_does_not_count_huge_pages(new_cluster, pool, group, accounting, both_say):
+    """No finding, and all pages can be touched."""
+    accounting(False)
+    server, _limits = limited(new_cluster, pool, group, **{"memory.max": 90 * MB})
+    both_say(server, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
+    touch_all_buffers(server)
+
+
+def test_memory_max_that_suffices(new_cluster, pool, group, accounting, both_say):
+    accounting(True)
+    server, _limits = limited(new_cluster, pool, group, **{"memory.max": 700 * MB})
+    both_say(server, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
+    touch_all_buffers(server)
+
+
+def test_memory_high_slows_down(new_cluster, pool, group, accounting, both_say):
+    accounting(True)
+    server, limits = limited(new_cluster, pool, group, **{"memory.high": 90 * MB})
+    row = both_say(server, verdict="warning", landed_in="hugetlb")
+    assert str(limits.file("memory.high")) in row["hint"], row["hint"]

@@ -1,0 +1,34 @@
+"""Walks of ./dev foretell that failed once, shrunk to the fewest steps; each ends with a restart and a crash of all."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from foretell.walk import finish
+from foretell.world import World
+from harness.reserved_host import ReservedHost
+
+pytestmark = pytest.mark.any_major
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with ReservedHost() as reserved:
+        yield World(reserved, tmp_path_factory.mktemp("state"))
+
+
+@pytest.fixture
+def world(root: None, host: World) -> Iterator[World]:
+    host.reset()
+    yield host
+
+
+def test_no_step_at_all(world: World) -> None:
+    """The walk itself foretells and lands."""
+    before = world.events
+    finish(world)
+    assert world.events == before + 4 and {word.landed for word in world.words[-4:]} == {"hugetlb"}

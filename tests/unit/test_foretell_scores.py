@@ -1,0 +1,53 @@
+"""What the words of ./dev foretell count as, and the table of them."""
+
+import sys
+
+import pytest
+from machine import REPOSITORY
+
+sys.path.insert(0, str(REPOSITORY / "tests"))
+from foretell.scores import NO_NOTE, Foretold, Score, Tally, Word, between_markers, reason, score, table
+
+
+@pytest.mark.parametrize("said,landed,worth", [
+    ("hugetlb", "hugetlb", Score.HIT), ("base", "base", Score.HIT), ("fails", "fails", Score.HIT),
+    ("hugetlb", "base", Score.FALSE_PROMISE), ("hugetlb", "fails", Score.FALSE_PROMISE), ("base", "fails", Score.FALSE_PROMISE),
+    ("base", "hugetlb", Score.FALSE_ALARM), ("fails", "hugetlb", Score.FALSE_ALARM), ("fails", "base", Score.FALSE_ALARM),
+    ("unknown", "fails", Score.UNKNOWN), ("unknown", "hugetlb", Score.UNKNOWN), ("", "base", Score.UNKNOWN),
+    ("mixed", "base", Score.UNKNOWN),
+])
+def test_a_landing_worse_than_said_is_a_false_promise_and_a_better_one_a_false_alarm(said, landed, worth):
+    assert score(said, landed) is worth
+
+
+def test_reasons_that_differ_in_numbers_are_one():
+    words = [Foretold("view", "restart", Word("unknown", notes), "base")
+             for notes in (("12 surplus pages of 2 MB",), ("7 surplus pages of 2 MB",), ())]
+    assert Tally(words).reasons() == [("N surplus pages of N MB", 2), (NO_NOTE, 1)]
+    assert reason(Word("unknown", ("hugetlb.2MB.max", "of pid 3"))) == "hugetlb.2MB.max; of pid N"
+
+
+def test_the_table_has_a_row_for_each_face_and_fits_a_terminal():
+    words = [Foretold("view, new session", "restart", Word("hugetlb"), "base"),
+             Foretold("sidecar, changed", "restart", Word("base"), "base"),
+             Foretold("view, new session", "crash", Word("unknown", ("why",)), "base")] * 1000
+    lines = table(Tally(words), "restart").splitlines()
+    assert max(map(len, lines)) <= 80 and len({len(line) for line in lines}) == 1
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert cells[0] == ["restart", "words", "hits", "unknown", "false promises", "false alarms"]
+    assert cells[2:] == [["view, new session", "1000", "0", "0", "1000", "0"],
+                         ["sidecar, changed", "1000", "1000", "0", "0", "0"]]
+    [row] = table(Tally(words), "crash").splitlines()[2:]
+    assert row.split("|")[1:4] == [" view, new session ", "  1000 ", "    0 "]
+
+
+def test_an_excused_face_is_counted_but_does_not_fail_the_run():
+    words = [Foretold("sidecar", "restart", Word("hugetlb"), "base"), Foretold("metric", "restart", Word("base"), "hugetlb")]
+    assert [word.face for word in Tally(words).false()] == ["sidecar", "metric"]
+    assert [word.face for word in Tally(words).false({"sidecar"})] == ["metric"]
+
+
+def test_only_the_text_between_the_markers_is_rewritten():
+    page = between_markers("# Tested on\n\nThe lab's table.\n", "foretell", "first")
+    assert page == "# Tested on\n\nThe lab's table.\n\n<!-- foretell -->\nfirst\n<!-- /foretell -->\n"
+    assert between_markers(page + "More.\n", "foretell", "second") == page.replace("first", "second") + "More.\n"
