@@ -45,6 +45,11 @@ def pages_for(instance: Instance, page_size: int = HUGE) -> int:
     return sum(pages(mapping.length, page_size) for mapping in shared_mappings(instance.pmon))
 
 
+UNKNOWN_SETTING = ("use_large_pages is unknown: neither an alert log of this start nor a parameter file shows it; TRUE, the default, "
+                   "is assumed")
+"""The note on a stand-in without files."""
+
+
 def agree(row: dict[str, Any], instance: Instance, landed: str, **expected: Any) -> None:
     """The row is what root sees by hand of the instance's processes."""
     sizes = by_page_size(instance.pmon)
@@ -65,7 +70,7 @@ def agree(row: dict[str, Any], instance: Instance, landed: str, **expected: Any)
         "memlock": limit,
         "memlock_unlimited": limit is None,
         "oracle_home": str(Path(f"/proc/{instance.pmon}/exe").readlink()).removesuffix(f"/{ORACLE}"),
-        "notes": [],
+        "notes": [] if row["setting"] else [UNKNOWN_SETTING],
         **expected,
     } == row
 
