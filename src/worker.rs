@@ -87,7 +87,7 @@ impl Worker {
         let status = assessment::now(&Root::live(), &mut notes);
         let record = history::record(event, &status, &mut notes);
         let before = self.last.take().or_else(|| before_first_sample(&record));
-        let warned = shmem::replace_warned_threats(&status.threats());
+        let warned = shmem::replace_warned_threats(&status.warnings());
         let update = events::update(&status, record, before.as_ref(), &warned, reloaded);
         for (level, message) in update.messages {
             log::report_as(level, message);

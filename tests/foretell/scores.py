@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -76,10 +75,9 @@ class Tally:
         """The reasons of `unknown`, the most frequent first."""
         return Counter(reason(word.word) for word in self.words if word.score is Score.UNKNOWN).most_common()
 
-    def false(self, excused: Iterable[str] = ()) -> list[Foretold]:
-        """False promises and false alarms, but for the faces that are excused."""
-        wrong = (Score.FALSE_PROMISE, Score.FALSE_ALARM)
-        return [word for word in self.words if word.score in wrong and word.face not in excused]
+    def false(self) -> list[Foretold]:
+        """False promises and false alarms."""
+        return [word for word in self.words if word.score in (Score.FALSE_PROMISE, Score.FALSE_ALARM)]
 
 
 def table(tally: Tally, event: str) -> str:

@@ -24,7 +24,7 @@ from foretell.past import NAME, Happened, assert_equal
 from foretell.run import walks, write_docs
 from foretell.scores import Score, Tally
 from foretell.walk import Walk
-from foretell.world import EXCUSED, World
+from foretell.world import World
 from harness import sidecar
 from harness.cluster import Cluster, Install
 from harness.poll import until
@@ -116,7 +116,7 @@ def lost_history(server: Cluster, state: Path) -> str | None:
     """What is wrong with the histories of the server and of the sidecar; None if nothing is."""
     mapping = main_mapping(server.postmaster)
     try:
-        assert_equal(server, [Happened("start", mapping.landed_in, mapping.page_size, False)])
+        assert_equal(server, [Happened("start", mapping.landed_in, mapping.page_size)])
     except AssertionError as error:
         return str(error)
     files = [server.data / NAME, *state.glob("*.history")]
@@ -193,7 +193,7 @@ def main() -> int:
         problems = [line for line in server.log().splitlines() if " [" in line and any(
             f"] {level}:" in line for level in ("ERROR", "FATAL", "PANIC"))]
     tally = Tally(world.words)
-    false = len(tally.false(EXCUSED))
+    false = len(tally.false())
     hits = sum(word.score is Score.HIT for word in tally.words)
     wrong += [text for is_wrong, text in (
         (load.failures, f"{load.failures} errors of sessions: {load.errors[:3]}"), (dead, f"{dead} processes of the load have ended"),

@@ -107,6 +107,24 @@ def test_warn_when_the_configuration_on_disk_changes(new_cluster, pool):
     checked_status(server, verdict="ok", restart_outlook="hugetlb")
 
 
+def test_say_that_a_crash_is_safe_only_if_it_is(new_cluster, pool):
+    """The files are as before again, and the pool is still too small: a crash loses what it would have lost before."""
+    server = new_cluster(**WATCHED)
+    borrowed = pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    await_worker(server)
+    server.conf(shared_buffers="256MB")
+    until("the warning", lambda: logged(server, "^the next start would lose huge pages with the configuration on disk$"))
+    borrowed.resize(borrowed.persistent() - 1)
+    until("the warning", lambda: logged(server, "^the restart after a crash of one process would lose huge pages$"))
+    server.conf(shared_buffers="128MB")
+    until("the old files", lambda: events(server)[-1][0] == "change" and checked_status(server, crash_outlook="base"))
+    await_samples(server, 2)
+    assert [message.level for message in messages(server.log())] == ["LOG", "WARNING", "WARNING"]
+    assert server.crash()
+    checked_status(server, landed_in="base")
+
+
 def test_restart_the_worker(new_cluster, pool):
     """After TERM it starts again and repeats no warning; after KILL the server restarts, as for any of its processes."""
     server = new_cluster(**WATCHED)

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use hugepage_core::advise::events::{self as worker_events, LogLevel};
 use hugepage_core::advise::log::LogMessage;
+use hugepage_core::assess::Threat;
 use hugepage_core::collect::instances::{Instance, Survey};
 use hugepage_core::history::record::Origin;
 use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
@@ -122,7 +123,11 @@ impl HostHistory {
         let report = if event.is_start() {
             worker_events::start(status, record, before.as_ref())
         } else {
-            let warned = before.as_ref().map(|before| before.threats.clone()).unwrap_or_default();
+            let mut warned = before.as_ref().map(|before| before.threats.clone()).unwrap_or_default();
+            // A record does not say whether its threat of the next start spoke of a crash as well.
+            if warned.iter().any(|threat| threat.is_of_restart()) && status.warnings().contains(&Threat::CrashLoses) {
+                warned.push(Threat::CrashLoses);
+            }
             worker_events::update(status, record, before.as_ref(), &warned, Vec::new())
         };
         events.messages = report.messages;

@@ -45,7 +45,7 @@ pub fn start(status: &Status, mut now: Record, before: Option<&Record>) -> Event
 }
 
 /// For a running server. `now`: the record of `status`. `before`: the last record of the same instance. `warned`: the
-/// threats that were logged and are not over. `also`: other changes, such as settings.
+/// [warnings](Status::warnings) that were logged and are not over. `also`: other changes, such as settings.
 pub fn update(
     status: &Status,
     mut now: Record,
@@ -64,13 +64,21 @@ pub fn update(
     EventReport { messages, record: Some(now) }
 }
 
-/// One entry for each new threat, for each that is over, and for another loss.
+/// One entry for each new threat, for each that is over, and for another loss. A threat of the next start with the running
+/// settings is one of a crash as well; with the configuration on disk it is not.
 fn entries(status: &Status, lost: Option<&Lost>, warned: &[Threat]) -> Vec<(LogLevel, LogMessage)> {
-    let threats = status.threats();
-    let new = threats.iter().filter(|threat| !warned.contains(threat));
+    let (threats, standing) = (status.threats(), status.warnings());
+    let is_new = |threat: &Threat| !warned.contains(threat);
+    let speaks_of_crash =
+        !threats.contains(&Threat::CrashLoses) && threats.iter().any(|t| t.is_of_restart() && is_new(t));
+    let is_said = |threat: &Threat| *threat == Threat::CrashLoses && speaks_of_crash;
+    let new = standing.iter().filter(|threat| is_new(threat) && !is_said(threat));
     let mut messages: Vec<_> = new.map(|threat| (LogLevel::Warning, log::threatened(status, *threat))).collect();
     let replaced = |over: &Threat| over.is_of_restart() && threats.iter().any(|threat| threat.is_of_restart());
-    let over = warned.iter().filter(|threat| !threats.contains(threat) && !replaced(threat));
+    let over = warned.iter().filter(|threat| !standing.contains(threat) && !replaced(threat));
+    let over: Vec<_> = over.copied().collect();
+    let ends_with_restart = status.crash.outlook == status.outlook && over.iter().any(|threat| threat.is_of_restart());
+    let over = over.iter().filter(|threat| **threat != Threat::CrashLoses || !ends_with_restart);
     messages.extend(over.map(|threat| (LogLevel::Log, log::threat_is_over(status, *threat))));
     // A loss of the outlook alone is a threat, which has its entry above.
     if let Some(lost) = lost.filter(|lost| !lost.only_outlook()) {

@@ -111,7 +111,13 @@ pub fn threat_is_over(status: &Status, threat: Threat) -> LogMessage {
             "the cgroup allows all huge pages that its processes have reserved again".to_owned()
         }
         (Threat::MemoryLimit, _) => format!("the memory cgroup allows {memory} and private memory again"),
+        (Threat::CrashLoses, _) if status.crash.outlook == Outlook::Unknown => {
+            "the restart after a crash may get its huge pages again, but this is not guaranteed".to_owned()
+        }
         (Threat::CrashLoses, _) => "the restart after a crash would no longer lose huge pages".to_owned(),
+        (_, Outlook::Hugetlb) if status.warnings().contains(&Threat::CrashLoses) => {
+            "the next start would get its huge pages again, but not the restart after a crash".to_owned()
+        }
         (_, Outlook::Hugetlb) => "the next start would get its huge pages again".to_owned(),
         (Threat::RestartFails, _) => "the next start would no longer fail".to_owned(),
         (Threat::RestartLoses, _) => {

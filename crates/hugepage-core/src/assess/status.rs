@@ -134,6 +134,16 @@ impl Status {
         self.findings.iter().filter_map(|(_, finding)| threat(finding)).collect()
     }
 
+    /// The threats, and [`Threat::CrashLoses`] also where the threat of the next start, a crash included, stands for it.
+    pub fn warnings(&self) -> Vec<Threat> {
+        let mut threats = self.threats();
+        let is_lost = matches!(self.crash_outlook(), Some(Outlook::Mixed | Outlook::Base | Outlook::Fails));
+        if is_lost && self.facts.landing() == Landing::Hugetlb && !threats.contains(&Threat::CrashLoses) {
+            threats.push(Threat::CrashLoses);
+        }
+        threats
+    }
+
     /// Whether the pool that this server needs beside all others is more than the host can hold.
     pub fn does_not_fit(&self) -> bool {
         matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if to_land > capacity.most)

@@ -1,7 +1,9 @@
 //! A restart after a crash keeps the running settings, and a restart takes those on disk: two forecasts.
 
-use hugepage_core::advise::{hint, message};
+use hugepage_core::advise::{events, hint, message};
 use hugepage_core::assess::{Finding, Outlook, Severity, Status, Threat};
+use hugepage_core::history::record::{InstanceIdentity, Origin};
+use hugepage_core::history::{Event, Record};
 use hugepage_core::model::{Demand, Facts, HugePages, KeptPages, Pending, PoolState, Product};
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{Bytes, Pages};
@@ -116,4 +118,62 @@ fn oracle_does_not_restart_itself() {
     facts.asked.product =
         Product::Oracle { memory_target: false, may_mix: false, use_large_pages: None, is_asm: false };
     assert_eq!(Status::of(facts).crash_outlook(), None);
+}
+
+/// What is logged while a server goes through these states, the first of which has no threat.
+fn said(states: &[Status]) -> Vec<Vec<String>> {
+    let instance = InstanceIdentity {
+        machine: String::new(),
+        directory: String::new(),
+        system_identifier: String::new(),
+        server_version_num: 150_000,
+    };
+    let origin = Origin {
+        postmaster_start: String::new(),
+        generation: 1,
+        server_version: String::new(),
+        host: String::new(),
+        boot_id: None,
+        instance,
+        segment: None,
+    };
+    let logged = |pair: &[Status]| {
+        let record = Record::new(Event::Change, String::new(), origin.clone(), &pair[1]);
+        let update = events::update(&pair[1], record, None, &pair[0].warnings(), Vec::new());
+        update.messages.into_iter().map(|(_, message)| message.message).collect()
+    };
+    states.windows(2).map(logged).collect()
+}
+
+#[test]
+fn the_log_is_never_wrong_about_a_crash() {
+    const LOST: &str = "the restart after a crash of one process would lose huge pages";
+    const KEPT: &str = "the restart after a crash would no longer lose huge pages";
+    const BOTH: &str = "the next start would lose huge pages (also after a crash)";
+    const AGAIN: &str = "the next start would get its huge pages again";
+    let well = || Server::default().status();
+    let short = || on_surplus().status();
+    let larger_on_disk = || with_on_disk(Server::default(), 4096);
+    let both = || with_on_disk(on_surplus(), 4096);
+    let smaller_on_disk = || {
+        with_on_disk(
+            Server { pool: known(Pool { surplus: Some(Pages(412)), ..pool(512, 0, 0) }), ..Server::default() },
+            200,
+        )
+    };
+    assert_eq!(said(&[well(), short(), well()]), [vec![BOTH], vec![AGAIN]]);
+    // The files are as before again, and the pool is still too small.
+    let of_disk = "the next start would lose huge pages with the configuration on disk";
+    assert_eq!(
+        said(&[well(), larger_on_disk(), both(), short(), well()]),
+        [vec![of_disk], vec![LOST], vec![], vec![AGAIN]]
+    );
+    // The pool is as before again, but the files are not.
+    assert_eq!(said(&[well(), short(), larger_on_disk(), well()]), [vec![BOTH], vec![KEPT], vec![AGAIN]]);
+    // Less is asked for on disk.
+    let not_all = format!("{AGAIN}, but not the restart after a crash");
+    assert_eq!(
+        said(&[well(), short(), smaller_on_disk(), well()]),
+        [vec![BOTH.to_owned()], vec![not_all], vec![KEPT.to_owned()]]
+    );
 }
