@@ -65,11 +65,9 @@ impl Step {
             Self::SetShmGroup(_) => all_lock_limits(facts).for_each(|lock| *lock = None),
             Self::RaiseMemlock(to) => {
                 for lock in all_lock_limits(facts) {
-                    match lock {
-                        Some(LockLimit::Memlock { limit, .. } | LockLimit::Either { limit: Some(limit), .. }) => {
-                            *limit = (*limit).max(*to);
-                        }
-                        _ => {}
+                    if let Some(LockLimit::Memlock { limit, .. } | LockLimit::Either { limit: Some(limit), .. }) = lock
+                    {
+                        *limit = (*limit).max(*to);
                     }
                 }
             }
