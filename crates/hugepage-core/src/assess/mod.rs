@@ -16,6 +16,7 @@ mod outlook_notes;
 pub mod page_tables;
 pub mod pool_share;
 pub mod status;
+pub mod stopped_oracle;
 
 pub use capacity::Capacity;
 pub use finding::{Finding, Severity, Threat};

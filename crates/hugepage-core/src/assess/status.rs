@@ -92,8 +92,21 @@ impl Status {
             findings: Vec::new(),
             facts,
         };
+        status.refuse_beyond_capacity();
         status.findings = status.find(needed_by_all);
         status
+    }
+
+    /// Oracle asks the kernel for the pages that are missing, and not even the kernel has more than the host can hold.
+    fn refuse_beyond_capacity(&mut self) {
+        let asked = match &self.facts.pending {
+            Pending::Changed(demand, _) => demand.asked,
+            _ => self.facts.asked,
+        };
+        if asked.asks_kernel() && self.outlook == Outlook::Unknown && self.does_not_fit() {
+            let refused = if asked.huge_pages == HugePages::On { Outlook::Fails } else { Outlook::Mixed };
+            (self.outlook, self.forecast.outlook) = (refused, refused);
+        }
     }
 
     /// The highest severity, and the finding that the message reports.
@@ -166,7 +179,7 @@ impl Status {
                 findings.push((excess.severity, finding));
             }
         }
-        if self.outlook == Outlook::Fails {
+        if self.outlook == Outlook::Fails && !facts.asked.is_automatic_asm() {
             findings.push((Severity::Critical, Finding::RestartFails));
         }
         if let Some(loss) = &facts.loss
@@ -176,6 +189,8 @@ impl Status {
             findings.push((Severity::Warning, Finding::Regressed(loss.clone())));
         }
         match landing {
+            // Its default, and huge pages would gain nothing.
+            Landing::Base if facts.asked.is_automatic_asm() => {}
             Landing::Base | Landing::Mixed | Landing::PartialThp => {
                 // Off by choice until a restart, whatever the configuration on disk asks for.
                 let asked = facts.asked.huge_pages != HugePages::Off;
@@ -237,7 +252,7 @@ fn either(without: Forecast, with: Forecast) -> Forecast {
 impl Facts {
     /// Whether the running settings, or those on disk, ask for huge pages or may do so.
     fn wants_huge_pages(&self) -> bool {
-        self.asked.huge_pages != HugePages::Off || self.may_ask_next()
+        !self.asked.is_automatic_asm() && (self.asked.huge_pages != HugePages::Off || self.may_ask_next())
     }
 
     /// Whether the running server already has what a start with `demand` would ask for.

@@ -84,6 +84,10 @@ impl Facts {
     /// `shared_memory_type = sysv` those that it asks for with `mmap`, which is what the advice says to set.
     pub fn lack(&self) -> Pages {
         let next = self.asked_next();
+        let size = match &self.pending {
+            Pending::Changed(demand, ground) if ground.huge_page_size == self.huge_page_size => demand.shared_memory,
+            _ => Bytes(0),
+        };
         let is_in_files = matches!(next.product, Product::Oracle { memory_target: true, .. });
         let wants = self.may_ask_next() && !is_in_files;
         let (Some(segment), Some(page), PoolFact::Known(_), true) =
@@ -91,7 +95,7 @@ impl Facts {
         else {
             return Pages(0);
         };
-        page.pages_to_hold(segment.to_reserve).saturating_sub(self.own())
+        page.pages_to_hold(segment.to_reserve.max(size)).saturating_sub(self.own())
     }
 
     /// The size of the running segment.

@@ -115,7 +115,8 @@ fn pages_that_rings_of_earlier_crashes_keep() {
 #[test]
 fn oracle_does_not_restart_itself() {
     let mut facts = on_surplus().facts();
-    facts.asked.product = Product::Oracle { memory_target: false, may_mix: false };
+    facts.asked.product =
+        Product::Oracle { memory_target: false, may_mix: false, use_large_pages: None, is_asm: false };
     assert_eq!(Status::of(facts).crash_outlook(), None);
 }
 

@@ -114,7 +114,7 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
             prune(&options.state_dir, &survey.instances.iter().map(of_running).collect());
             pruned = Some(begun);
         }
-        let sizings = survey.sizings(&[], options.reserve_percent);
+        let sizings = survey.sizings(&survey.stopped_needs(), options.reserve_percent);
         let errors = write_files(root, &survey, &sizings, options);
         let has_written = errors.is_empty();
         for error in errors {

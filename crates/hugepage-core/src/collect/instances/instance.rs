@@ -92,6 +92,8 @@ pub struct Instance {
     pub place: InstancePlace,
     /// ORACLE_HOME.
     pub home: Option<String>,
+    /// The names of its database (Oracle), by the path of its alert log and by its parameters; `None` if none is known.
+    pub database: Option<Vec<String>>,
     /// PostgreSQL's data directory.
     pub directory: Option<String>,
     /// PostgreSQL's major version, Oracle's from its alert log.
@@ -116,6 +118,12 @@ pub struct Instance {
     pub evidence: Vec<&'static str>,
     /// Why it does not count for the host's verdict and pools, as `runs as alice`; `None` if it counts.
     pub not_counted: Option<String>,
+    /// The user that it runs as.
+    pub uid: Option<u32>,
+    /// The name of that user, or `uid 4711` where /etc/passwd has none.
+    pub owner: Option<String>,
+    /// The systemd service that started it, to which limits.conf does not apply; `None` for what a session started.
+    pub service: Option<String>,
     /// What could not be read of it.
     pub notes: Vec<String>,
 }
