@@ -28,6 +28,20 @@ fn hugepage_library_version(needed: Option<&str>) -> Result<&'static str, ErrorR
     }
 }
 
+/// Ends CREATE EXTENSION, because these functions of users have names of the extension's in its schema.
+#[pg_extern(sql = false)]
+fn hugepage_refuse_overloads(functions: &str) -> Result<(), ErrorReport> {
+    Err(ErrorReport::new(
+        PgSqlErrorCode::ERRCODE_DUPLICATE_FUNCTION,
+        format!("functions in the schema of pg_hugepages have names of its own functions: {functions}"),
+        "hugepage_refuse_overloads",
+    )
+    .set_detail("Calls of the extension's functions could be ambiguous.")
+    .set_hint(
+        "Rename or drop them, or create the extension in another schema: CREATE EXTENSION pg_hugepages SCHEMA ...",
+    ))
+}
+
 /// The numbers of `1.10.2`, to compare versions; a pre-release counts as its release.
 fn numbers(version: &str) -> Vec<u32> {
     let release = version.split(['-', '+']).next().unwrap_or_default();

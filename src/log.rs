@@ -60,10 +60,7 @@ pub fn repeat_problems() {
 pub fn catch_errors(what: &str, bytes: usize, work: impl FnOnce()) {
     let what = std::panic::AssertUnwindSafe(what);
     let work = std::panic::AssertUnwindSafe(work);
-    let with_reserve = || {
-        let _reserve = memory::reserve(bytes);
-        { work }.0();
-    };
+    let with_reserve = || memory::with_reserve(bytes, || { work }.0());
     PgTryBuilder::new(with_reserve)
         .catch_others(|error| problem(format!("could not {}: {error:?}", *what)))
         .catch_rust_panic(|error| problem(format!("could not {}: {error:?}", *what)))

@@ -1,5 +1,5 @@
 //! Memory of this library. Rust ends the process where it gets none, and the end of one backend restarts the whole server.
-//! So each entry point first takes a [`Reserve`], or raises the server's own "out of memory"; while it runs, whatever
+//! So the body of each entry point runs in [`with_reserve`], which takes a reserve first, or raises the server's own "out of memory"; while it runs, whatever
 //! malloc(3) refuses comes from there.
 //!
 //! The reserve is mapped and never touched unless it is needed. It counts for `ulimit -v` and `vm.overcommit_memory = 2`,
@@ -153,11 +153,11 @@ unsafe impl GlobalAlloc for MallocOrReserve {
 }
 
 /// Memory that is there for a call; given back on drop, unless something of the call is still in it.
-pub struct Reserve(());
+struct Reserve(());
 
 impl Reserve {
     /// Takes `size` bytes; `None` if there are not as many.
-    pub fn take(size: usize) -> Option<Self> {
+    fn take(size: usize) -> Option<Self> {
         // Room for the stack, which the kernel extends only if there is some.
         let stack = map(STACK)?;
         unmap(stack, STACK);
@@ -184,16 +184,18 @@ impl Drop for Reserve {
     }
 }
 
-/// What every entry point calls first. Raises the error that a statement gets from the server without memory.
-pub fn reserve(size: usize) -> Reserve {
-    Reserve::take(size).unwrap_or_else(|| {
+/// Runs the `body` of an entry point with a reserve of `size` bytes. Without that much memory the body does not begin, and
+/// the error is the one that a statement gets from the server.
+pub fn with_reserve<T>(size: usize, body: impl FnOnce() -> T) -> T {
+    let Some(_reserve) = Reserve::take(size) else {
         ereport!(
             ERROR,
             PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
             "out of memory",
             format!("pg_hugepages asks for {size} bytes before it reads anything.")
         );
-    })
+    };
+    body()
 }
 
 /// The address of `size` new bytes, which the kernel backs with memory once they are touched.

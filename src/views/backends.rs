@@ -30,26 +30,27 @@ fn hugepage_backends() -> TableIterator<
         name!(swap, Option<i64>),
     ),
 > {
-    let _reserve = memory::reserve(memory::USUAL);
-    let mut notes = Notes::default();
-    let processes = processes::all(&Root::live(), &mut notes);
-    session_notes::replace("hugepage_backends", notes);
-    TableIterator::new(processes.into_iter().map(|process| {
-        let session = process.session.as_ref();
-        let status = process.status.unwrap_or_default();
-        (
-            process.pid,
-            session.and_then(|session| session.backend_type.clone()).or(process.title.map(str::to_owned)),
-            session.and_then(|session| session.database),
-            session.and_then(|session| session.role),
-            session.and_then(|session| session.application_name.clone()),
-            session.and_then(|session| session.state.map(str::to_owned)),
-            session.and_then(|session| TimestampWithTimeZone::try_from(session.start).ok()),
-            bigint(status.page_tables),
-            bigint(status.rss_shmem),
-            bigint(status.rss_anon),
-            bigint(status.rss_file),
-            bigint(status.swap),
-        )
-    }))
+    memory::with_reserve(memory::USUAL, || {
+        let mut notes = Notes::default();
+        let processes = processes::all(&Root::live(), &mut notes);
+        session_notes::replace("hugepage_backends", notes);
+        TableIterator::new(processes.into_iter().map(|process| {
+            let session = process.session.as_ref();
+            let status = process.status.unwrap_or_default();
+            (
+                process.pid,
+                session.and_then(|session| session.backend_type.clone()).or(process.title.map(str::to_owned)),
+                session.and_then(|session| session.database),
+                session.and_then(|session| session.role),
+                session.and_then(|session| session.application_name.clone()),
+                session.and_then(|session| session.state.map(str::to_owned)),
+                session.and_then(|session| TimestampWithTimeZone::try_from(session.start).ok()),
+                bigint(status.page_tables),
+                bigint(status.rss_shmem),
+                bigint(status.rss_anon),
+                bigint(status.rss_file),
+                bigint(status.swap),
+            )
+        }))
+    })
 }

@@ -11,12 +11,13 @@ pgrx::extension_sql_file!("findings.sql", name = "findings", requires = [hugepag
 
 #[pg_extern(volatile, parallel_restricted)]
 fn hugepage_findings() -> TableIterator<'static, (name!(finding, &'static str), name!(severity, String))> {
-    let _reserve = memory::reserve(memory::USUAL);
-    let mut notes = Notes::default();
-    let status = assessment::now(&Root::live(), &mut notes);
-    session_notes::replace("hugepage_findings", notes);
-    let mut rows: Vec<_> = Finding::NAMES.iter().map(|name| (*name, status.severity_of(name))).collect();
-    // A stable sort, so that findings of one severity keep the order of the names.
-    rows.sort_by_key(|(_, severity)| std::cmp::Reverse(*severity));
-    TableIterator::new(rows.into_iter().map(|(name, severity): (_, Severity)| (name, severity.to_string())))
+    memory::with_reserve(memory::USUAL, || {
+        let mut notes = Notes::default();
+        let status = assessment::now(&Root::live(), &mut notes);
+        session_notes::replace("hugepage_findings", notes);
+        let mut rows: Vec<_> = Finding::NAMES.iter().map(|name| (*name, status.severity_of(name))).collect();
+        // A stable sort, so that findings of one severity keep the order of the names.
+        rows.sort_by_key(|(_, severity)| std::cmp::Reverse(*severity));
+        TableIterator::new(rows.into_iter().map(|(name, severity): (_, Severity)| (name, severity.to_string())))
+    })
 }

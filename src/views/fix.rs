@@ -16,19 +16,20 @@ pgrx::extension_sql_file!("fix.sql", name = "fix", requires = [hugepage_fix]);
 
 #[pg_extern(volatile, parallel_restricted, strict)]
 fn hugepage_fix(target: &str) -> Result<String, ErrorReport> {
-    let _reserve = memory::reserve(memory::USUAL);
-    let Ok(wanted) = target.parse::<Target>() else {
-        let message = format!("invalid value for argument \"target\": \"{target}\"");
-        let detail = format!("It must be one of: {}.", Target::ALL.map(|(name, _)| name).join(", "));
-        let code = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
-        return Err(ErrorReport::new(code, message, function_name!()).set_detail(detail));
-    };
-    let root = Root::live();
-    let mut notes = Notes::default();
-    let context = advice::now(&root, &mut notes);
-    let found = fix::text(wanted, &context, &mut |shared_buffers| advice::size_of(&root, shared_buffers));
-    session_notes::replace("hugepage_fix", notes);
-    found.map(text).map_err(refuse)
+    memory::with_reserve(memory::USUAL, || {
+        let Ok(wanted) = target.parse::<Target>() else {
+            let message = format!("invalid value for argument \"target\": \"{target}\"");
+            let detail = format!("It must be one of: {}.", Target::ALL.map(|(name, _)| name).join(", "));
+            let code = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+            return Err(ErrorReport::new(code, message, function_name!()).set_detail(detail));
+        };
+        let root = Root::live();
+        let mut notes = Notes::default();
+        let context = advice::now(&root, &mut notes);
+        let found = fix::text(wanted, &context, &mut |shared_buffers| advice::size_of(&root, shared_buffers));
+        session_notes::replace("hugepage_fix", notes);
+        found.map(text).map_err(refuse)
+    })
 }
 
 fn refuse(reason: NoFix) -> ErrorReport {

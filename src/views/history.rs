@@ -44,36 +44,37 @@ fn hugepage_history() -> TableIterator<
         name!(was_restart_outlook, Option<String>),
     ),
 > {
-    let _reserve = memory::reserve(history::memory());
-    TableIterator::new(records().into_iter().map(|record| {
-        let before = record.lost.as_ref();
-        (
-            time(&record.recorded_at),
-            record.event.name(),
-            record.generation,
-            time(&record.postmaster_start),
-            text(record.server_version.clone()),
-            text(record.host.clone()),
-            record.boot_id.clone().map(text),
-            record.landed_in.to_string(),
-            number(record.page_size),
-            number(record.shared_memory),
-            number(record.pages_needed),
-            number(record.nr_hugepages),
-            number(record.free_hugepages),
-            number(record.resv_hugepages),
-            number(record.surplus_hugepages),
-            number(record.page_tables),
-            record.restart_outlook.to_string(),
-            record.cause.map(|cause| cause.to_string()),
-            before.is_some(),
-            record.detail.clone().map(text),
-            before.and_then(|before| time(&before.recorded_at)),
-            before.map(|before| before.landed_in.to_string()),
-            before.and_then(|before| number(before.page_size)),
-            before.map(|before| before.restart_outlook.to_string()),
-        )
-    }))
+    memory::with_reserve(history::memory(), || {
+        TableIterator::new(records().into_iter().map(|record| {
+            let before = record.lost.as_ref();
+            (
+                time(&record.recorded_at),
+                record.event.name(),
+                record.generation,
+                time(&record.postmaster_start),
+                text(record.server_version.clone()),
+                text(record.host.clone()),
+                record.boot_id.clone().map(text),
+                record.landed_in.to_string(),
+                number(record.page_size),
+                number(record.shared_memory),
+                number(record.pages_needed),
+                number(record.nr_hugepages),
+                number(record.free_hugepages),
+                number(record.resv_hugepages),
+                number(record.surplus_hugepages),
+                number(record.page_tables),
+                record.restart_outlook.to_string(),
+                record.cause.map(|cause| cause.to_string()),
+                before.is_some(),
+                record.detail.clone().map(text),
+                before.and_then(|before| time(&before.recorded_at)),
+                before.map(|before| before.landed_in.to_string()),
+                before.and_then(|before| number(before.page_size)),
+                before.map(|before| before.restart_outlook.to_string()),
+            )
+        }))
+    })
 }
 
 /// The records of this cluster on this machine, the oldest first.

@@ -15,11 +15,12 @@ fn hugepage_host() -> TableIterator<
     'static,
     (name!(name, String), name!(setting, Option<String>), name!(unit, Option<&'static str>), name!(source, String)),
 > {
-    let _reserve = memory::reserve(memory::USUAL);
-    let mut notes = Notes::default();
-    let facts = kernel_facts::facts(&Root::live(), &mut notes);
-    session_notes::replace("hugepage_host", notes);
-    TableIterator::new(
-        facts.into_iter().map(|fact| (text(fact.name), fact.setting.map(text), fact.unit, text(fact.source))),
-    )
+    memory::with_reserve(memory::USUAL, || {
+        let mut notes = Notes::default();
+        let facts = kernel_facts::facts(&Root::live(), &mut notes);
+        session_notes::replace("hugepage_host", notes);
+        TableIterator::new(
+            facts.into_iter().map(|fact| (text(fact.name), fact.setting.map(text), fact.unit, text(fact.source))),
+        )
+    })
 }

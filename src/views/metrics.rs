@@ -15,28 +15,29 @@ pgrx::extension_sql_file!("metrics.sql", name = "metrics", requires = [hugepage_
 
 #[pg_extern(volatile, parallel_restricted)]
 fn hugepage_metrics() -> String {
-    let _reserve = memory::reserve(memory::USUAL);
-    let root = Root::live();
-    let mut notes = Notes::default();
-    let status = assessment::now(&root, &mut notes);
-    let pools = server::with_hierarchy(&root, &mut notes, |view, notes| pools::rows(&root, view, notes));
-    let processes = processes::all(&root, &mut notes);
-    session_notes::replace("hugepage_metrics", notes);
+    memory::with_reserve(memory::USUAL, || {
+        let root = Root::live();
+        let mut notes = Notes::default();
+        let status = assessment::now(&root, &mut notes);
+        let pools = server::with_hierarchy(&root, &mut notes, |view, notes| pools::rows(&root, view, notes));
+        let processes = processes::all(&root, &mut notes);
+        session_notes::replace("hugepage_metrics", notes);
 
-    let facts = &status.facts;
-    let sum = PageTables::sum(processes.iter().filter_map(|process| process.status.as_ref()), PageSize::base());
-    let segment = facts.segment_size().zip(facts.page_size());
-    let snapshot = MetricsSnapshot {
-        pools,
-        meminfo: facts.meminfo.clone(),
-        instances: vec![InstanceMetrics {
-            kind: "postgresql".to_owned(),
-            name: server::data_directory().to_string_lossy().into_owned(),
-            page_tables_at_max: segment.and_then(|(size, page)| sum.at(server::max_connections(), size, page)),
-            page_tables: Some(sum),
-            generation: shmem::generation().and_then(|generation| u64::try_from(generation).ok()),
-            status,
-        }],
-    };
-    text(metrics::text(&snapshot))
+        let facts = &status.facts;
+        let sum = PageTables::sum(processes.iter().filter_map(|process| process.status.as_ref()), PageSize::base());
+        let segment = facts.segment_size().zip(facts.page_size());
+        let snapshot = MetricsSnapshot {
+            pools,
+            meminfo: facts.meminfo.clone(),
+            instances: vec![InstanceMetrics {
+                kind: "postgresql".to_owned(),
+                name: server::data_directory().to_string_lossy().into_owned(),
+                page_tables_at_max: segment.and_then(|(size, page)| sum.at(server::max_connections(), size, page)),
+                page_tables: Some(sum),
+                generation: shmem::generation().and_then(|generation| u64::try_from(generation).ok()),
+                status,
+            }],
+        };
+        text(metrics::text(&snapshot))
+    })
 }

@@ -28,27 +28,28 @@ fn hugepage_page_tables() -> TableIterator<
         name!(estimated_at_max_connections, Option<i64>),
     ),
 > {
-    let _reserve = memory::reserve(memory::USUAL);
-    let root = Root::live();
-    let mut notes = Notes::default();
-    let processes = processes::all(&root, &mut notes);
-    let meminfo = notes.keep(Meminfo::read(&root));
-    let mapping = server::main_mapping(&root, &mut notes);
-    session_notes::replace("hugepage_page_tables", notes);
+    memory::with_reserve(memory::USUAL, || {
+        let root = Root::live();
+        let mut notes = Notes::default();
+        let processes = processes::all(&root, &mut notes);
+        let meminfo = notes.keep(Meminfo::read(&root));
+        let mapping = server::main_mapping(&root, &mut notes);
+        session_notes::replace("hugepage_page_tables", notes);
 
-    let sum = PageTables::sum(processes.iter().filter_map(|process| process.status.as_ref()), PageSize::base());
-    let memory_total = meminfo.as_ref().and_then(|meminfo| meminfo.mem_total);
-    let at_max = mapping.and_then(|mapping| sum.at(server::max_connections(), mapping.size(), mapping.page_size?));
-    TableIterator::once((
-        i64::try_from(processes.len()).unwrap_or(i64::MAX),
-        bigint(sum.total),
-        bigint(sum.max),
-        bigint(meminfo.as_ref().and_then(|meminfo| meminfo.page_tables)),
-        bigint(memory_total),
-        #[allow(clippy::cast_precision_loss)]
-        sum.total.zip(memory_total).map(|(total, memory)| total.bigint() as f64 / memory.bigint() as f64),
-        bigint(sum.on_huge_pages()),
-        bigint(sum.of_shared_memory),
-        bigint(at_max),
-    ))
+        let sum = PageTables::sum(processes.iter().filter_map(|process| process.status.as_ref()), PageSize::base());
+        let memory_total = meminfo.as_ref().and_then(|meminfo| meminfo.mem_total);
+        let at_max = mapping.and_then(|mapping| sum.at(server::max_connections(), mapping.size(), mapping.page_size?));
+        TableIterator::once((
+            i64::try_from(processes.len()).unwrap_or(i64::MAX),
+            bigint(sum.total),
+            bigint(sum.max),
+            bigint(meminfo.as_ref().and_then(|meminfo| meminfo.page_tables)),
+            bigint(memory_total),
+            #[allow(clippy::cast_precision_loss)]
+            sum.total.zip(memory_total).map(|(total, memory)| total.bigint() as f64 / memory.bigint() as f64),
+            bigint(sum.on_huge_pages()),
+            bigint(sum.of_shared_memory),
+            bigint(at_max),
+        ))
+    })
 }

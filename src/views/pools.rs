@@ -29,25 +29,26 @@ fn hugepage_pools() -> TableIterator<
         name!(obtainable_now, Option<i64>),
     ),
 > {
-    let _reserve = memory::reserve(memory::USUAL);
-    let root = Root::live();
-    let mut notes = Notes::default();
-    let rows = server::with_hierarchy(&root, &mut notes, |view, notes| pools::rows(&root, view, notes));
-    session_notes::replace("hugepage_pools", notes);
-    TableIterator::new(rows.into_iter().map(|row| {
-        (
-            row.pool.page_size.bigint(),
-            row.node.and_then(|node| i32::try_from(node).ok()),
-            row.is_default,
-            row.pool.nr.bigint(),
-            row.pool.free.bigint(),
-            bigint(row.pool.resv),
-            bigint(row.pool.surplus),
-            bigint(row.pool.overcommit),
-            bigint(row.pool.available()),
-            bigint(row.limit.as_ref().map(|limit| limit.limit)),
-            bigint(row.limit.as_ref().map(|limit| limit.usage)),
-            bigint(row.obtainable_now),
-        )
-    }))
+    memory::with_reserve(memory::USUAL, || {
+        let root = Root::live();
+        let mut notes = Notes::default();
+        let rows = server::with_hierarchy(&root, &mut notes, |view, notes| pools::rows(&root, view, notes));
+        session_notes::replace("hugepage_pools", notes);
+        TableIterator::new(rows.into_iter().map(|row| {
+            (
+                row.pool.page_size.bigint(),
+                row.node.and_then(|node| i32::try_from(node).ok()),
+                row.is_default,
+                row.pool.nr.bigint(),
+                row.pool.free.bigint(),
+                bigint(row.pool.resv),
+                bigint(row.pool.surplus),
+                bigint(row.pool.overcommit),
+                bigint(row.pool.available()),
+                bigint(row.limit.as_ref().map(|limit| limit.limit)),
+                bigint(row.limit.as_ref().map(|limit| limit.usage)),
+                bigint(row.obtainable_now),
+            )
+        }))
+    })
 }

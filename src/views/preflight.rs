@@ -35,10 +35,11 @@ fn hugepage_preflight() -> TableIterator<
         name!(detail, Option<String>),
     ),
 > {
-    let _reserve = memory::reserve(memory::USUAL);
-    let start = NextStart::with(Overrides::default(), "hugepage_preflight");
-    let row = start.row();
-    TableIterator::once(row)
+    memory::with_reserve(memory::USUAL, || {
+        let start = NextStart::with(Overrides::default(), "hugepage_preflight");
+        let row = start.row();
+        TableIterator::once(row)
+    })
 }
 
 #[pg_extern(volatile, parallel_restricted)]
@@ -66,19 +67,20 @@ fn hugepage_what_if(
     >,
     ErrorReport,
 > {
-    let _reserve = memory::reserve(memory::USUAL);
-    let overrides = arguments::overrides(shared_buffers, max_connections, huge_page_size).map_err(refuse)?;
-    let start = NextStart::with(overrides, "hugepage_what_if");
-    let (will_start, lands_in, page, memory, needed, guaranteed, missing, cause, detail) = start.row();
-    let at_connections = |page: Option<PageSize>| match &start.status.facts.pending {
-        Pending::Changed(demand, _) => Some(tables(demand.max_connections, demand.shared_memory, page?)),
-        _ => None,
-    };
-    let tables =
-        (bigint(at_connections(Some(PageSize::base()))), bigint(at_connections(start.forecast.huge_page_size)));
-    Ok(TableIterator::once((
-        will_start, lands_in, page, memory, needed, guaranteed, missing, cause, detail, tables.0, tables.1,
-    )))
+    memory::with_reserve(memory::USUAL, || {
+        let overrides = arguments::overrides(shared_buffers, max_connections, huge_page_size).map_err(refuse)?;
+        let start = NextStart::with(overrides, "hugepage_what_if");
+        let (will_start, lands_in, page, memory, needed, guaranteed, missing, cause, detail) = start.row();
+        let at_connections = |page: Option<PageSize>| match &start.status.facts.pending {
+            Pending::Changed(demand, _) => Some(tables(demand.max_connections, demand.shared_memory, page?)),
+            _ => None,
+        };
+        let tables =
+            (bigint(at_connections(Some(PageSize::base()))), bigint(at_connections(start.forecast.huge_page_size)));
+        Ok(TableIterator::once((
+            will_start, lands_in, page, memory, needed, guaranteed, missing, cause, detail, tables.0, tables.1,
+        )))
+    })
 }
 
 /// The forecast of a start.

@@ -27,24 +27,25 @@ fn hugepage_recommendations() -> TableIterator<
         name!(saves, Option<i64>),
     ),
 > {
-    let _reserve = memory::reserve(memory::USUAL);
-    let root = Root::live();
-    let mut notes = Notes::default();
-    let context = advice::now(&root, &mut notes);
-    let found = recommendations(&context, &mut |shared_buffers| advice::size_of(&root, shared_buffers));
-    session_notes::replace("hugepage_recommendations", notes);
-    TableIterator::new((1..).zip(found).map(|(priority, row)| {
-        (
-            priority,
-            row.severity.to_string(),
-            row.area.to_string(),
-            text(row.setting),
-            row.current.map(text),
-            row.recommended.map(text),
-            text(row.reason),
-            row.command.map(text),
-            row.takes_effect.to_string(),
-            bigint(row.saves),
-        )
-    }))
+    memory::with_reserve(memory::USUAL, || {
+        let root = Root::live();
+        let mut notes = Notes::default();
+        let context = advice::now(&root, &mut notes);
+        let found = recommendations(&context, &mut |shared_buffers| advice::size_of(&root, shared_buffers));
+        session_notes::replace("hugepage_recommendations", notes);
+        TableIterator::new((1..).zip(found).map(|(priority, row)| {
+            (
+                priority,
+                row.severity.to_string(),
+                row.area.to_string(),
+                text(row.setting),
+                row.current.map(text),
+                row.recommended.map(text),
+                text(row.reason),
+                row.command.map(text),
+                row.takes_effect.to_string(),
+                bigint(row.saves),
+            )
+        }))
+    })
 }

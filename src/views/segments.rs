@@ -21,11 +21,12 @@ fn hugepage_segments() -> TableIterator<
         name!(landed_in, String),
     ),
 > {
-    let _reserve = memory::reserve(memory::USUAL);
-    let mut notes = Notes::default();
-    let rows = rows(&mut notes);
-    session_notes::replace("hugepage_segments", notes);
-    TableIterator::new(rows.into_iter().map(columns))
+    memory::with_reserve(memory::USUAL, || {
+        let mut notes = Notes::default();
+        let rows = rows(&mut notes);
+        session_notes::replace("hugepage_segments", notes);
+        TableIterator::new(rows.into_iter().map(columns))
+    })
 }
 
 #[pg_extern(volatile, parallel_restricted)]
@@ -43,18 +44,19 @@ fn hugepage_segments_detail() -> TableIterator<
         name!(hugetlb, Option<i64>),
     ),
 > {
-    let _reserve = memory::reserve(memory::USUAL);
-    let mut notes = Notes::default();
-    let rows = rows(&mut notes);
-    let usage = segments::usage(&Root::live(), &rows, &mut check_for_cancel, &mut notes);
-    session_notes::replace("hugepage_segments_detail", notes);
-    TableIterator::new(rows.into_iter().zip(usage).map(|(row, usage)| {
-        let (segment, mapping, size, page_size, landed_in) = columns(row);
-        let resident = usage.map(|usage| usage.resident.saturating_add(usage.hugetlb));
-        let thp_mapped = usage.map(|usage| usage.pmd_mapped);
-        let hugetlb = usage.map(|usage| usage.hugetlb);
-        (segment, mapping, size, page_size, landed_in, bigint(resident), bigint(thp_mapped), bigint(hugetlb))
-    }))
+    memory::with_reserve(memory::USUAL, || {
+        let mut notes = Notes::default();
+        let rows = rows(&mut notes);
+        let usage = segments::usage(&Root::live(), &rows, &mut check_for_cancel, &mut notes);
+        session_notes::replace("hugepage_segments_detail", notes);
+        TableIterator::new(rows.into_iter().zip(usage).map(|(row, usage)| {
+            let (segment, mapping, size, page_size, landed_in) = columns(row);
+            let resident = usage.map(|usage| usage.resident.saturating_add(usage.hugetlb));
+            let thp_mapped = usage.map(|usage| usage.pmd_mapped);
+            let hugetlb = usage.map(|usage| usage.hugetlb);
+            (segment, mapping, size, page_size, landed_in, bigint(resident), bigint(thp_mapped), bigint(hugetlb))
+        }))
+    })
 }
 
 fn rows(notes: &mut Notes) -> Vec<MappedSegment> {

@@ -43,40 +43,41 @@ fn hugepage_status() -> TableIterator<
         name!(crash_outlook, Option<String>),
     ),
 > {
-    let _reserve = memory::reserve(memory::USUAL);
-    let root = Root::live();
-    let mut notes = Notes::default();
-    let status = assessment::now(&root, &mut notes);
-    session_notes::add_to(&mut notes);
-    let transparent_hugepage = notes.keep(thp::choice(&root, "enabled")).flatten();
+    memory::with_reserve(memory::USUAL, || {
+        let root = Root::live();
+        let mut notes = Notes::default();
+        let status = assessment::now(&root, &mut notes);
+        session_notes::add_to(&mut notes);
+        let transparent_hugepage = notes.keep(thp::choice(&root, "enabled")).flatten();
 
-    let row = StatusRow::from(&status);
-    TableIterator::once((
-        row.verdict.to_string(),
-        text(row.message),
-        row.hint.map(text),
-        row.in_huge_pages,
-        row.landed_in.to_string(),
-        row.mapping.map(text),
-        bigint(row.page_size),
-        row.cause.map(|cause| cause.to_string()),
-        row.shared_buffers.bigint(),
-        bigint(row.shared_memory),
-        status.facts.asked.huge_pages.to_string(),
-        bigint(row.huge_page_size),
-        bigint(row.needed),
-        bigint(row.missing),
-        bigint(row.nr),
-        bigint(row.free),
-        bigint(row.resv),
-        bigint(row.surplus),
-        bigint(row.available),
-        bigint(row.page_tables),
-        transparent_hugepage,
-        row.outlook.to_string(),
-        bigint(row.recommended),
-        shmem::generation(),
-        notes.into_vec().into_iter().map(text).collect(),
-        row.crash_outlook.map(|outlook| outlook.to_string()),
-    ))
+        let row = StatusRow::from(&status);
+        TableIterator::once((
+            row.verdict.to_string(),
+            text(row.message),
+            row.hint.map(text),
+            row.in_huge_pages,
+            row.landed_in.to_string(),
+            row.mapping.map(text),
+            bigint(row.page_size),
+            row.cause.map(|cause| cause.to_string()),
+            row.shared_buffers.bigint(),
+            bigint(row.shared_memory),
+            status.facts.asked.huge_pages.to_string(),
+            bigint(row.huge_page_size),
+            bigint(row.needed),
+            bigint(row.missing),
+            bigint(row.nr),
+            bigint(row.free),
+            bigint(row.resv),
+            bigint(row.surplus),
+            bigint(row.available),
+            bigint(row.page_tables),
+            transparent_hugepage,
+            row.outlook.to_string(),
+            bigint(row.recommended),
+            shmem::generation(),
+            notes.into_vec().into_iter().map(text).collect(),
+            row.crash_outlook.map(|outlook| outlook.to_string()),
+        ))
+    })
 }

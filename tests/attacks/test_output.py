@@ -1,5 +1,6 @@
 """What others name reaches a terminal, a log, a list and a shell as text; and the reader of output may go away."""
 
+import json
 import os
 import shlex
 import subprocess
@@ -8,9 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from test_door import fake
 
 from harness import sidecar
 from harness.sidecar import OK, UNKNOWN
+from harness.units import MB
 
 pytestmark = pytest.mark.any_major
 
@@ -42,6 +45,29 @@ def test_no_control_character_gets_through(named, tmp_path, arguments):
     for text in (answer.stdout, answer.stderr) if arguments[0] != "metrics" else (answer.stderr,):
         assert not set(text) & set("\x1b\x07\r\u202e"), text
         assert not any(line.startswith("2026-01-01T00:00:00Z") for line in text.splitlines()), text
+
+
+HOSTILE_IN_MEMORY = "a\x1b[31m\x9b31m\x7f\u202efdp\u061cünï\t"
+
+
+def test_json_and_metrics_can_be_shown(root, tmp_path):
+    """A server that counts, with shared memory and such a name: what programs read can be shown on a terminal, and reads back."""
+    data = tmp_path / HOSTILE_IN_MEMORY
+    data.mkdir()
+    with fake(data, size=64 * MB, uid=0) as process:
+        for arguments in (["status", "--format", "json"], ["size", "--format", "json"]):
+            text = sidecar.run(*arguments).stdout
+            assert not set(text) & set("\x1b\x9b\x7f\u202e\u061c"), text
+            assert "\\u009b31m" in text and "ünï" in text
+        named = {row["pid"]: row["name"] for row in sidecar.run("status", "--format", "json").json()["instances"]}
+        assert named[process.pid] == str(data)
+        state, file = tmp_path / "state", tmp_path / "status.json"
+        sidecar.run("watch", "--once", "--state-dir", state, "--json", file)
+        assert str(data) in {row["name"] for row in json.loads(file.read_text())["instances"]}
+        assert not set(file.read_text()) & set("\x1b\x9b\x7f\u202e\u061c")
+        metrics = sidecar.run("metrics").stdout
+        assert "fdp" in metrics and "ünï" in metrics and "\\x9b31m" in metrics
+        assert not set(metrics) & set("\x1b\x9b\x7f\u202e\u061c\t"), metrics
 
 
 @pytest.mark.parametrize("arguments", [["status"], ["status", "--format", "json"], ["status", "--format", "csv"], ["size"], ["check"],

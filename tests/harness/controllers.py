@@ -45,6 +45,8 @@ def control_group(**files: str | int) -> Iterator[ControlGroup]:
         made = {root: stack.enter_context(_directory(root)) for root in dict.fromkeys(roots.values())}
         group = ControlGroup({controller: made[root] for controller, root in roots.items()})
         for name, value in files.items():
+            if not group.file(name).exists():
+                raise Unsupported(f"this kernel has no {name}")
             group.file(name).write_text(str(value))
         yield group
 

@@ -63,13 +63,23 @@ class Guest:
                             "-numa", f"node,memdev=node{number},cpus={number}"]
         for disk in disks:
             command += ["-drive", f"file={disk},format=raw,if=virtio,snapshot=on"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self._buffer = b""
-        try:
-            self._read_answer(seconds, None)
-        except BaseException:
-            self.power_off()
-            raise
+        # A test of strict overcommit may be running on the host.
+        for _ in range(30):
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            try:
+                self._read_answer(seconds, None)
+                return
+            except GuestFailed as error:
+                self.power_off()
+                if "cannot set up guest memory" not in str(error):
+                    raise
+                lacks_memory = error
+                time.sleep(2)
+            except BaseException:
+                self.power_off()
+                raise
+        raise lacks_memory
 
     def __enter__(self) -> "Guest":
         return self

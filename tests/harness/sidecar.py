@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -83,6 +84,31 @@ def run(*arguments: str | Path, user: str | None = None, through: Sequence[str |
     done = subprocess.run(command(*arguments, user=user, through=through), stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=seconds, **options)
     return Answer(done.returncode, done.stdout, done.stderr)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one call took: seconds, and its peak memory in bytes."""
+
+    seconds: float
+    peak_memory: int
+
+
+MEASURE = """import os, resource, subprocess, sys, time
+begun = time.monotonic()
+status = subprocess.run(sys.argv[2:]).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+open(sys.argv[1], "w").write(f"{time.monotonic() - begun} {used.ru_maxrss * 1024}")
+sys.exit(status)
+"""
+
+
+def run_measured(*arguments: str | Path) -> tuple[Answer, Usage]:
+    """The same, with what it took (getrusage(2)). A process of its own measures: the kernel counts the largest child ever."""
+    with tempfile.NamedTemporaryFile("r") as result:
+        answer = run(*arguments, through=[sys.executable, "-c", MEASURE, result.name])
+        seconds, peak_memory = result.read().split()
+        return answer, Usage(float(seconds), int(peak_memory))
 
 
 def start(*arguments: str | Path, **options: Any) -> "subprocess.Popen[str]":

@@ -37,11 +37,12 @@ Wanted = dict[Boot, list[tuple[Machine, dict[str, str]]]]
 
 
 def wanted_scenarios(part: str | None, short: bool) -> Wanted:
-    """The scenarios by boot and machine; with `part` those whose machine or name contains it."""
+    """The scenarios by boot and machine; with `part`, `A or B`, those whose machine or name contains A or B."""
     found: Wanted = {}
+    parts = (part or "").replace("_", " ").split(" or ")
     for machine in MACHINES:
         scenarios = {name: node for name, node in machine.scenarios().items()
-                     if (part is None or part.replace("_", " ") in f"{machine.name} {name}")
+                     if any(one in f"{machine.name} {name}" for one in parts)
                      and (not short or machine.name in SHORT and node.startswith("lab/"))}
         if scenarios:
             found.setdefault(machine.boot, []).append((machine, scenarios))

@@ -16,7 +16,7 @@ def test_pages_on_the_other_node_do_not_count(new_cluster, node_pool, group, bot
     allowed = group(**{"cpuset.mems": 0})
     create_extension(server.start(within=allowed))
     row = both_say(server, landed_in="base", cause="node_limit", restart_outlook="base")
-    assert str(node_file(0)) in row["hint"], row
+    assert str(node_file(0)) in row["hint"], row["hint"]
     server.restart(within=allowed)
     assert main_mapping(server.postmaster).landed_in == "base"
     assert follow(row["hint"]) == {node_file(0): needed}
@@ -32,7 +32,7 @@ def test_one_page_short_on_the_allowed_node(new_cluster, node_pool, group, both_
     node_pool({0: needed - 1, 1: needed})
     create_extension(server.start(within=group(**{"cpuset.mems": 0})))
     row = both_say(server, landed_in="base", cause="node_limit", restart_outlook="base")
-    assert f"echo {needed} > {node_file(0)}" in row["hint"], row
+    assert f"echo {needed} > {node_file(0)}" in row["hint"], row["hint"]
 
 
 def test_preflight_knows_the_nodes(new_cluster, node_pool, group):

@@ -18,7 +18,7 @@ def test_membind_to_a_node_without_pages(new_cluster, node_pool, both_say):
     # The sidecar can't see the policy, so it does not know.
     row = both_say(server, landed_in="base", cause="node_limit", restart_outlook="base",
                    sidecar={"cause": "unknown", "restart_outlook": "unknown"})
-    assert str(node_file(0)) in row["hint"], row
+    assert str(node_file(0)) in row["hint"], row["hint"]
     server.stop()
     server.start(through=BOUND)
     assert main_mapping(server.postmaster).landed_in == "base"

@@ -13,7 +13,7 @@ def test_limit_in_bytes_below_the_segment(new_cluster, pool, group, both_say):
     limits = group(**{"hugetlb.2MB.limit_in_bytes": LIMIT})
     create_extension(server.start(within=limits))
     row = both_say(server, verdict="critical", landed_in="hugetlb", cause=None)
-    assert str(limits.file("hugetlb.2MB.limit_in_bytes")) in row["hint"], row
+    assert str(limits.file("hugetlb.2MB.limit_in_bytes")) in row["hint"], row["hint"]
     [seen] = server.sql("SELECT cgroup_limit, cgroup_usage FROM hugepage_pools WHERE node IS NULL AND page_size = %s", 2 * MB)
     assert seen == {"cgroup_limit": LIMIT, "cgroup_usage": int(limits.file("hugetlb.2MB.usage_in_bytes").read_text())}
 

@@ -155,10 +155,9 @@ class Faces:
         """Assert that all faces of the extension agree with its view."""
         agree("hugepage_metrics()", self.metrics, self.view, COLUMNS)
 
-    def of_sidecar(self, metrics_differ: frozenset[str]) -> None:
-        """Assert that all faces of the sidecar agree with its `status`, the metrics except in these columns."""
-        agree("metrics", self.sidecar_metrics, self.status, [name for name in COLUMNS if name not in metrics_differ])
-        assert all(self.sidecar_metrics[name] != self.status[name] for name in metrics_differ)
+    def of_sidecar(self) -> None:
+        """Assert that all faces of the sidecar agree with its `status`."""
+        agree("metrics", self.sidecar_metrics, self.status, COLUMNS)
         agree("report", self.report, self.status, COLUMNS)
         texts = {name: self.status[name] for name in ("message", "hint")}
         agree("Oracle file", self.oracle, self.status, [name for name in COLUMNS if name not in texts])
@@ -243,20 +242,17 @@ class State:
     differs: frozenset[str] = frozenset()
     reason: str | None = None
     findings: tuple[str, ...] = field(default=())
-    metrics_differ: frozenset[str] = frozenset()
 
 
 STATES: dict[str, State] = {}
 
 
-def state(verdict: str, cause: str | None, outlook: str, *findings: str, differs: str = "", reason: str | None = None,
-          metrics_differ: str = "") -> Any:
-    """Register a state; `differs`: the columns in which the sidecar differs from the view, and why; `metrics_differ`: those
-    in which its metrics differ from its `status`."""
+def state(verdict: str, cause: str | None, outlook: str, *findings: str, differs: str = "",
+          reason: str | None = None) -> Any:
+    """Register a state; `differs`: the columns in which the sidecar differs from the view, and why."""
     def register(arrange: Callable[[World], object]) -> Callable[[World], object]:
         assert bool(differs) == bool(reason)
-        STATES[arrange.__name__] = State(arrange, verdict, cause, outlook, frozenset(differs.split()), reason, findings,
-                                         frozenset(metrics_differ.split()))
+        STATES[arrange.__name__] = State(arrange, verdict, cause, outlook, frozenset(differs.split()), reason, findings)
         return arrange
     return register
 
@@ -318,7 +314,7 @@ def huge_pages_off(world: World) -> None:
 
 
 @state("notice", "disabled", "hugetlb", "base_pages", reason=CHILD,
-       differs="message hint restart_outlook recommended_nr_hugepages")
+       differs="message hint restart_outlook findings")
 def off_but_try_on_disk(world: World) -> None:
     world.start(huge_pages="off")
     world.server.conf(huge_pages="try")
@@ -410,7 +406,7 @@ def larger_on_disk(world: World) -> None:
     world.server.conf(shared_buffers="64MB")
 
 
-@state("critical", None, "fails", "restart_fails", differs="verdict message hint restart_outlook findings", reason=CHILD)
+@state("critical", None, "fails", "restart_fails", differs="verdict message restart_outlook findings", reason=CHILD)
 def broken_on_disk(world: World) -> None:
     world.start()
     world.server.conf(shared_preload_libraries="nonesuch")
@@ -436,7 +432,7 @@ def test_state(world: World, tmp_path: Path, name: str) -> None:
     assert (view["verdict"], view["cause"], view["restart_outlook"]) == (expected.verdict, expected.cause, expected.outlook), view
     assert faces.metrics["findings"].keys() == set(expected.findings)
     faces.of_extension()
-    faces.of_sidecar(expected.metrics_differ)
+    faces.of_sidecar()
     if view["generation"] is not None:
         worker_agrees(server, view, faces.metrics["findings"].keys(), world.log_from)
     # Between the two, exactly what is listed.

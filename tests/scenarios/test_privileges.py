@@ -90,6 +90,41 @@ def test_hostile_search_path(server):
     assert rows(session, "SELECT * FROM public.hugepage_segments_detail()")
 
 
+def test_overloads_of_a_user(new_cluster):
+    """A function of a user beside ours would make our calls ambiguous: in our schema it is named and refused, elsewhere it
+    changes nothing. It never runs as the superuser who creates the extension."""
+    server = new_cluster().start()
+    server.sql("CREATE DATABASE clean")
+    server.sql(f"CREATE EXTENSION {EXTENSION}", dbname="clean")
+    functions = {member["name"]: member["arguments"] for member in server.sql(MEMBERS, EXTENSION, dbname="clean") if member["name"]}
+    assert len(functions) >= 14
+    server.sql("CREATE ROLE mallory LOGIN")
+    server.sql("GRANT CREATE ON SCHEMA public TO mallory")
+    session, other = server.connect(user="mallory"), server.connect()
+    for name, arguments in functions.items():
+        overload = f"{name}({arguments + ', ' if arguments else ''}a int DEFAULT 1)".replace("needed text", "needed text DEFAULT ''")
+        overload = overload.replace("shared_buffers bigint", "shared_buffers bigint DEFAULT 1").replace(
+            "max_connections integer", "max_connections integer DEFAULT 1").replace(
+            "huge_page_size bigint", "huge_page_size bigint DEFAULT 1")
+        for schema in ("pg_temp", "public"):
+            rows(session, f"CREATE FUNCTION {schema}.{overload} RETURNS bigint {TRAP}")
+        with pytest.raises(psycopg2.errors.DuplicateFunction if name != "hugepage_library_version" else
+                           psycopg2.errors.AmbiguousFunction) as refused:
+            rows(other, f"CREATE EXTENSION {EXTENSION}")
+        assert name in str(refused.value)
+        if name != "hugepage_library_version":
+            assert f"{name}(" in str(refused.value) and "another schema" in refused.value.diag.message_hint
+        rows(session, f"DROP FUNCTION public.{name}")
+    # Later ones leave the views as they are.
+    rows(other, f"CREATE EXTENSION {EXTENSION}")
+    rows(session, f"CREATE FUNCTION public.hugepage_status(a int DEFAULT 1) RETURNS bigint {TRAP}")
+    assert rows(other, "SELECT verdict FROM hugepage_status")
+    rows(other, f"DROP EXTENSION {EXTENSION}")
+    rows(other, "CREATE SCHEMA ours")
+    rows(other, f"CREATE EXTENSION {EXTENSION} SCHEMA ours")
+    assert rows(other, "SELECT verdict FROM ours.hugepage_status")
+
+
 def test_another_schema(new_cluster):
     server = new_cluster().start()
     server.sql('CREATE SCHEMA "Odd Schema"')

@@ -13,7 +13,7 @@ from harness import kernel, sidecar, smaps
 from harness.kernel import meminfo, sysv_segments
 from harness.oracle import SysV, alert_log
 from harness.processes import run
-from harness.sidecar import OK, UNKNOWN, WARNING
+from harness.sidecar import CRITICAL, OK, UNKNOWN, WARNING
 from harness.units import KB, MB, pages
 
 pytestmark = pytest.mark.any_major
@@ -118,6 +118,36 @@ def test_instances_that_are_down(oracle, sized, tmp_path):
     assert out["needs"]["INIT"]["pages"] == 600 + EXTRA
     assert out["needs"]["NONE"]["pages"] == 33 + EXTRA
     assert sized("--running-only", through=through)["needs"].keys() & {"INIT", "NONE", "SPF"} == set()
+
+
+def test_every_face_counts_what_is_down(oracle, pool, tmp_path):
+    """`status`, `check` and the files for Oracle have the rows and the pool that `size` has."""
+    through = oracle_down(tmp_path, oracle.base)
+    pool(HUGE, 10)
+    oracle.instance("RUNS", SysV(20 * MB, HUGE))
+    trace = oracle.base / "diag" / "rdbms" / "spf" / "SPF" / "trace"
+    trace.mkdir(parents=True)
+    refused = "ORA-27137: unable to allocate Large Pages to create a shared memory segment"
+    started = alert_log.of_19(1, 300, 0, 3).partition("PMON started")[0]
+    (trace / "alert_SPF.log").write_text(f"{started}\n{refused}\n")
+    state = ("--state-dir", tmp_path / "state")
+    said = sidecar.run("status", *state, "--format", "json", through=through)
+    answer = said.json()
+    stopped = {row["name"]: row for row in answer["stopped"]}
+    assert {name: row["state"] for name, row in stopped.items()} == {
+        "INIT": "stopped", "SPF": "failed", "AMM": "stopped", "OFF": "stopped", "NONE": "stopped"}
+    assert stopped["INIT"]["pages_needed"] == 1000 * MB // HUGE + EXTRA and stopped["OFF"]["pages_needed"] == 0
+    assert stopped["NONE"]["pages_needed"] is None and stopped["NONE"]["notes"]
+    assert refused in stopped["SPF"]["message"] and (said.status, answer["verdict"]) == (CRITICAL, "critical")
+    size = sidecar.run("size", *state, "--format", "json", through=through).json()
+    of_size, = (row for row in size["pools"] if row["page_size"] == HUGE)
+    of_status, = (row for row in answer["pools"] if row["page_size"] == HUGE and row["node"] is None)
+    # `size` alone asks PostgreSQL's programs what stopped clusters need.
+    clusters = sum(need["pages"] for need in of_size["needs"] if not need["is_running"] and need["instance"] not in stopped)
+    assert of_size["recommended_nr_hugepages"] - clusters == of_status["recommended_nr_hugepages"]
+    checked = sidecar.run("check", *state, through=through)
+    assert checked.status == CRITICAL and refused in checked.stdout
+    assert sidecar.run("check", *state, "--instance", "INIT", through=through).stdout.split(" - ")[1].startswith("INIT: ")
 
 
 def test_what_runs_and_what_is_down_together(oracle, pool, new_cluster, sized):

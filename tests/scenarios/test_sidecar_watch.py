@@ -62,7 +62,9 @@ class Watch:
     def history(self, name: str | Path, kind: str) -> list[dict[str, Any]]:
         """The records about an instance."""
         plain = re.sub(r"[^A-Za-z0-9._+]", "-", str(name).strip("/"))
-        lines = (self.state / f"{kind}-{plain}.history").read_text().splitlines()
+        # After the name there is the user.
+        [file] = self.state.glob(f"{kind}-{plain}.*history")
+        lines = file.read_text().splitlines()
         return [json.loads(line.partition(" ")[2]) for line in lines]
 
     def end(self, number: int = signal.SIGTERM) -> float:

@@ -2,7 +2,7 @@
 //!
 //! The modules have one direction; each uses only those before it:
 //!
-//! 1. [`units`], [`notes`] and [`error`] serve all others.
+//! 1. [`units`], [`notes`], [`error`] and [`escape`] serve all others.
 //! 2. [`read`] parses one file format in each module and decides nothing.
 //! 3. [`model`] has the facts about a server and its host as types.
 //! 4. [`assess`] is arithmetic on the model and reads no file.
@@ -17,6 +17,7 @@ pub mod advise;
 pub mod assess;
 pub mod collect;
 pub mod error;
+pub mod escape;
 pub mod history;
 pub mod metrics;
 pub mod model;

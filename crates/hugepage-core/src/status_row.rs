@@ -7,7 +7,7 @@ use crate::assess::Sizing;
 use crate::assess::{Outlook, Severity, Status};
 #[cfg(feature = "oracle")]
 use crate::collect::instances::Instance;
-use crate::model::{Cause, Landing, Segment};
+use crate::model::{Cause, Landing, Product, Segment};
 use crate::{Bytes, PageSize, Pages};
 
 /// One server. `None` is unknown unless a field says otherwise.
@@ -37,8 +37,8 @@ pub struct StatusRow {
     pub huge_page_bytes: Option<Bytes>,
     /// Of it, in base pages; `None` also if the landing is unknown.
     pub base_page_bytes: Option<Bytes>,
-    /// `huge_pages = try` or `use_large_pages = TRUE`, as written in the configuration.
-    pub setting: &'static str,
+    /// `huge_pages = try` or `use_large_pages = TRUE`, as written in the configuration; `None` if unknown.
+    pub setting: Option<&'static str>,
     /// The page size that `huge_page_size` selects.
     pub huge_page_size: Option<PageSize>,
     /// Pages of that size that the segment has or would need.
@@ -93,7 +93,10 @@ impl StatusRow {
             shared_memory: facts.segment_size(),
             huge_page_bytes: known.map(|segment| segment.in_huge_pages),
             base_page_bytes: known.map(Segment::in_base_pages),
-            setting: ProductTerms::of(facts.asked.product).setting(facts.asked.huge_pages),
+            setting: match facts.asked.product {
+                Product::Oracle { use_large_pages: None, .. } => None,
+                _ => Some(ProductTerms::current(&facts.asked)),
+            },
             huge_page_size: facts.huge_page_size,
             needed: status.needed,
             own: segment.map(|_| status.own),

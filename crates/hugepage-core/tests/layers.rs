@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The layers of the core, each of which may name only those before it, as lib.rs documents.
 const LAYERS: [&[&str]; 9] = [
-    &["units", "notes", "error"],
+    &["units", "notes", "error", "escape"],
     &["read"],
     &["model"],
     &["assess"],

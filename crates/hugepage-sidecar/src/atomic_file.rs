@@ -8,9 +8,15 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fsync, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
+use crate::privileges;
+
 /// Replaces the file at `path`. On an error the old file is unchanged and no temporary file remains. Replaces no device,
 /// link, pipe or directory.
 pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    privileges::write(|| replace(path, content, mode))
+}
+
+fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

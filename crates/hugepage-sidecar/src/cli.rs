@@ -7,6 +7,7 @@ use hugepage_core::read::Root;
 
 use crate::commands::{apply, capture, check, metrics, oracle, report, size, status, watch};
 use crate::exit::Exit;
+use crate::privileges::{self, Needs};
 
 /// Report the huge pages of a host: what every PostgreSQL and Oracle instance has and what it needs.
 #[derive(Debug, Parser)]
@@ -45,8 +46,24 @@ pub enum Command {
 }
 
 impl Cli {
+    /// What the command does besides looking.
+    fn needs(&self) -> Needs {
+        match &self.command {
+            Command::Status(_) | Command::Check(_) => Needs::default(),
+            Command::Size(options) => options.needs(),
+            Command::Watch(options) => options.needs(),
+            Command::Metrics(options) => options.needs(),
+            Command::Report(options) => options.needs(),
+            Command::Apply(_) if self.root.is_some() => Needs::default(),
+            Command::Apply(options) => options.needs(),
+            Command::Capture(options) => options.needs(),
+            Command::Oracle(command) => command.needs(),
+        }
+    }
+
     /// Runs the command. An error means that the command could not do its work.
     pub fn run(&self) -> anyhow::Result<Exit> {
+        privileges::confine(&self.needs());
         let root = self.root.as_ref().map_or_else(Root::live, Root::at);
         match &self.command {
             Command::Status(options) => status::run(&root, options),

@@ -1,6 +1,7 @@
 //! The history of each instance: one file per instance in one directory, in the extension's format (docs/history.md).
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
 use hugepage_core::read::{InstanceFiles, Root, identity};
 use humantime::format_rfc3339_micros;
 
-use crate::{state, stored_history};
+use crate::{privileges, state, stored_history};
 
 /// Records of an instance that are kept in memory while they cannot be written.
 const MAX_UNWRITTEN_RECORDS: usize = 100;
@@ -145,12 +146,13 @@ impl HostHistory {
         if size == 0 || pending.is_empty() {
             return Ok(());
         }
-        while let Some(record) = pending.first() {
-            file.append(record)?;
-            pending.remove(0);
-        }
-        file.trim(size)?;
-        file.sync()
+        let mut written = Ok(());
+        let done = privileges::write(|| {
+            written = append_all(&file, pending, size);
+            io::Result::Ok(())
+        });
+        written?;
+        done.map_err(|source| HistoryError::Io { operation: "write", path: file.path().to_owned(), source })
     }
 
     /// Adds the recorded regression and cause of the current start to the assessment. The record of the server itself
@@ -204,13 +206,23 @@ impl HostHistory {
     }
 
     fn path(&self, instance: &Instance) -> PathBuf {
-        state::history_file(&self.directory, &instance.kind.to_string(), &instance.name)
+        state::history_file(&self.directory, instance)
     }
 
     /// The history file of an instance.
     fn file(&self, instance: &Instance) -> HistoryFile {
         HistoryFile::at(self.path(instance))
     }
+}
+
+/// Appends the records, and leaves those that could not be written.
+fn append_all(file: &HistoryFile, pending: &mut Vec<Record>, size: usize) -> Result<(), HistoryError> {
+    while let Some(record) = pending.first() {
+        file.append(record)?;
+        pending.remove(0);
+    }
+    file.trim(size)?;
+    file.sync()
 }
 
 /// When the instance started, in the format of the records; empty if unknown.

@@ -10,6 +10,7 @@ mod exit;
 mod history;
 mod oracle;
 mod output;
+mod privileges;
 mod report;
 mod signals;
 mod state;

@@ -53,7 +53,7 @@ pub fn of_server(root: &Root, instance: &Instance) -> Option<Result<StoredHistor
 }
 
 fn of_watch(root: &Root, instance: &Instance, state_directory: &Path) -> Result<StoredHistory, String> {
-    let path = state::history_file(state_directory, &instance.kind.to_string(), &instance.name);
+    let path = state::history_file(state_directory, instance);
     let path = path.to_string_lossy().into_owned();
     let history = match root.is_tree() {
         true => of_files(&InstanceFiles::own(root), &path),

@@ -42,7 +42,7 @@ pub fn caution(pages: Pages, size: PageSize, capacity: Option<Capacity>) -> Stri
 /// A clause on a pool of `now` pages of which `needed` suffice.
 pub fn excess(now: Pages, needed: Pages, size: PageSize) -> String {
     let unused = size.times(now.saturating_sub(needed));
-    format!("The pool has {now} pages of {size}, running servers need {needed}, and {unused} is unused")
+    format!("The pool has {now} pages of {size}, the servers of this host need {needed}, and {unused} is unused")
 }
 
 /// A clause on a pool of `now` pages that should have `wanted`; `who` ends with its verb.

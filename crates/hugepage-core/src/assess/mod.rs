@@ -12,9 +12,11 @@ pub mod limits;
 pub mod node_room;
 pub mod oracle_size;
 pub mod outlook;
+mod outlook_notes;
 pub mod page_tables;
 pub mod pool_share;
 pub mod status;
+pub mod stopped_oracle;
 
 pub use capacity::Capacity;
 pub use finding::{Finding, Severity, Threat};

@@ -63,6 +63,11 @@ impl NodePools {
         }
     }
 
+    /// The pages that the allowed nodes keep when nobody uses them; `None` if the server may use all nodes.
+    pub fn persistent(&self) -> Option<Pages> {
+        self.is_restricted().then(|| sum(&self.usable(), Pool::persistent))
+    }
+
     /// The most that processes other than a server with `own` pages can have on these nodes.
     fn others(&self, pool: &Pool, own: Pages, shares: &[&NodePool]) -> Pages {
         let all = pool.in_use().unwrap_or(pool.nr).saturating_sub(own);

@@ -26,7 +26,7 @@ pub fn rounded(sga: Bytes) -> Bytes {
 
 /// What is known of a stopped instance that is configured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StoppedOracle {
+pub struct StoppedOracleSize {
     /// The huge pages that its last start expected, of the size in question.
     pub expected: Option<Pages>,
     /// The size that its parameters ask for.
@@ -48,7 +48,7 @@ pub enum OracleNeed {
 
 /// The need of a stopped instance: the larger of what its last start expected and what its parameters ask for, plus
 /// [`EXTRA`].
-pub fn when_down(down: &StoppedOracle, page_size: PageSize) -> OracleNeed {
+pub fn when_down(down: &StoppedOracleSize, page_size: PageSize) -> OracleNeed {
     if down.automatic_memory {
         return OracleNeed::AutomaticMemory;
     }

@@ -49,6 +49,7 @@ impl Outlook {
         if ground.lock_limit.is_some_and(|limit| limit.refuses(pool.page_size.times(needed))) {
             return refused;
         }
+        let may_refuse = ground.lock_limit.is_some_and(|limit| limit.may_refuse(pool.page_size.times(needed)));
         let own_bytes = pool.page_size.times(own);
         if let Some(limit) = limits.and_then(|limits| limits.tightest_reservation_without(own_bytes))
             && limit.room_without(own_bytes) < pool.page_size.times(needed)
@@ -59,10 +60,13 @@ impl Outlook {
             None => Self::Unknown,
             Some(share) if share.guaranteed >= needed => match (ground.node_room(needed, own), limits) {
                 (NodeRoom::Short(_), _) => refused,
+                _ if may_refuse => Self::Unknown,
                 (NodeRoom::Enough, Some(limits)) if !limits.hidden_levels => Self::Hugetlb,
                 _ => Self::Unknown,
             },
             Some(share) if share.hopeful >= needed => Self::Unknown,
+            // Oracle asks the kernel for what is missing, and only the kernel knows what it can give.
+            Some(_) if asked.asks_kernel() => Self::Unknown,
             Some(share) if refused == Self::Base && asked.may_mix() && share.guaranteed > Pages(0) => Self::Mixed,
             Some(_) => refused,
         }

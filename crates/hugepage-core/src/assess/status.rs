@@ -1,7 +1,7 @@
 //! The assessment of one server: all that `SELECT * FROM hugepage_status` shows, before messages are made of it.
 
 use crate::assess::{Capacity, Finding, Forecast, NodeRoom, Outlook, Severity, Share, Threat, io_uring};
-use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending, Product};
+use crate::model::{Cause, Demand, Facts, HugePages, Landing, NodePools, Pending, Product};
 use crate::{Bytes, Pages};
 
 /// Below this much shared memory, base pages are only a notice.
@@ -92,8 +92,21 @@ impl Status {
             findings: Vec::new(),
             facts,
         };
+        status.refuse_beyond_capacity();
         status.findings = status.find(needed_by_all);
         status
+    }
+
+    /// Oracle asks the kernel for the pages that are missing, and not even the kernel has more than the host can hold.
+    fn refuse_beyond_capacity(&mut self) {
+        let asked = match &self.facts.pending {
+            Pending::Changed(demand, _) => demand.asked,
+            _ => self.facts.asked,
+        };
+        if asked.asks_kernel() && self.outlook == Outlook::Unknown && self.does_not_fit() {
+            let refused = if asked.huge_pages == HugePages::On { Outlook::Fails } else { Outlook::Mixed };
+            (self.outlook, self.forecast.outlook) = (refused, refused);
+        }
     }
 
     /// The highest severity, and the finding that the message reports.
@@ -141,12 +154,6 @@ impl Status {
         matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if capacity.is_beyond_reserve(to_land))
     }
 
-    /// Why an outlook is unknown, as far as no other note says it; for the notes of a row.
-    pub fn notes_on_outlook(&self) -> impl Iterator<Item = String> {
-        let crash = self.crash_outlook().and_then(|_| self.crash.note_on_surplus("a restart after a crash"));
-        self.forecast.note_on_surplus("a restart").into_iter().chain(crash)
-    }
-
     /// What the restart after a crash of one process would get; `None` for Oracle, which does not restart itself.
     pub fn crash_outlook(&self) -> Option<Outlook> {
         (self.facts.asked.product == Product::PostgreSql).then_some(self.crash.outlook)
@@ -172,7 +179,7 @@ impl Status {
                 findings.push((excess.severity, finding));
             }
         }
-        if self.outlook == Outlook::Fails {
+        if self.outlook == Outlook::Fails && !facts.asked.is_automatic_asm() {
             findings.push((Severity::Critical, Finding::RestartFails));
         }
         if let Some(loss) = &facts.loss
@@ -182,6 +189,8 @@ impl Status {
             findings.push((Severity::Warning, Finding::Regressed(loss.clone())));
         }
         match landing {
+            // Its default, and huge pages would gain nothing.
+            Landing::Base if facts.asked.is_automatic_asm() => {}
             Landing::Base | Landing::Mixed | Landing::PartialThp => {
                 // Off by choice until a restart, whatever the configuration on disk asks for.
                 let asked = facts.asked.huge_pages != HugePages::Off;
@@ -208,8 +217,10 @@ impl Status {
             findings.push((Severity::Warning, Finding::PageTables));
         }
         if let (Some(needed), Some(share)) = (needed_by_all, self.share)
-            && share.persistent > Pages(0)
-            && share.persistent.0 >= needed.0.saturating_mul(2)
+            // Pages of nodes that the server may not use are there for others.
+            && let persistent = facts.nodes.as_ref().and_then(NodePools::persistent).unwrap_or(share.persistent)
+            && persistent > Pages(0)
+            && persistent.0 >= needed.0.saturating_mul(2)
         {
             findings.push((Severity::Warning, Finding::PoolWasted { needed }));
         }
@@ -239,13 +250,9 @@ fn either(without: Forecast, with: Forecast) -> Forecast {
 }
 
 impl Facts {
-    /// Whether the running settings, or those on disk, ask for huge pages.
+    /// Whether the running settings, or those on disk, ask for huge pages or may do so.
     fn wants_huge_pages(&self) -> bool {
-        let pending = match &self.pending {
-            Pending::Changed(demand, _) => demand.asked.huge_pages,
-            _ => self.asked.huge_pages,
-        };
-        self.asked.huge_pages != HugePages::Off || pending != HugePages::Off
+        !self.asked.is_automatic_asm() && (self.asked.huge_pages != HugePages::Off || self.may_ask_next())
     }
 
     /// Whether the running server already has what a start with `demand` would ask for.

@@ -8,6 +8,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::Family;
+use crate::escape;
 
 #[derive(Debug)]
 struct Families(Vec<Family>);
@@ -30,7 +31,12 @@ impl Collector for Families {
             for sample in samples {
                 match sample.labels.is_empty() {
                     true => metric.encode_gauge(&sample.value)?,
-                    false => metric.encode_family(&sample.labels)?.encode_gauge(&sample.value)?,
+                    false => {
+                        // The format itself escapes quotes, backslashes and line breaks.
+                        let labels: Vec<_> =
+                            sample.labels.iter().map(|(name, value)| (*name, escape::lines(value))).collect();
+                        metric.encode_family(&labels)?.encode_gauge(&sample.value)?
+                    }
                 }
             }
         }

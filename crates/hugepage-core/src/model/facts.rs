@@ -64,6 +64,11 @@ impl Facts {
         }
     }
 
+    /// Whether the next start asks for huge pages, or may do so because its settings are unknown.
+    pub fn may_ask_next(&self) -> bool {
+        self.pending == Pending::Unknown || self.asked_next().huge_pages != HugePages::Off
+    }
+
     /// What a start with the running settings finds.
     pub fn ground(&self) -> PoolState {
         PoolState {
@@ -79,14 +84,18 @@ impl Facts {
     /// `shared_memory_type = sysv` those that it asks for with `mmap`, which is what the advice says to set.
     pub fn lack(&self) -> Pages {
         let next = self.asked_next();
+        let size = match &self.pending {
+            Pending::Changed(demand, ground) if ground.huge_page_size == self.huge_page_size => demand.shared_memory,
+            _ => Bytes(0),
+        };
         let is_in_files = matches!(next.product, Product::Oracle { memory_target: true, .. });
-        let wants = next.huge_pages != HugePages::Off && !is_in_files;
+        let wants = self.may_ask_next() && !is_in_files;
         let (Some(segment), Some(page), PoolFact::Known(_), true) =
             (&self.segment, self.huge_page_size, &self.pool, wants)
         else {
             return Pages(0);
         };
-        page.pages_to_hold(segment.to_reserve).saturating_sub(self.own())
+        page.pages_to_hold(segment.to_reserve.max(size)).saturating_sub(self.own())
     }
 
     /// The size of the running segment.
@@ -112,8 +121,8 @@ pub struct KeptPages {
 }
 
 impl KeptPages {
-    /// What the open rings of earlier crashes keep, which the server gives back when it stops: at most this, and nothing if
-    /// the segments of that time were in base pages.
+    /// What the open rings of earlier crashes keep, which the server gives back when it stops: at most this, and nothing
+    /// if the segments of that time were in base pages.
     pub fn before(self) -> Pages {
         Pages(self.at_most.0.saturating_mul(self.crashes))
     }

@@ -18,4 +18,4 @@ pub use loss::{Loss, Lost, PageKind};
 pub use nodes::NodePools;
 pub use pool_state::{LockLimit, PoolFact, PoolState};
 pub use segment::Segment;
-pub use server::{Asked, HugePages, Product};
+pub use server::{Asked, HugePages, Product, UseLargePages};

@@ -44,29 +44,52 @@ impl PoolFact {
 /// Why the kernel refuses System V segments in huge pages (`can_do_hugetlb_shm` in fs/hugetlbfs/inode.c).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockLimit {
-    /// Segments larger than what may be locked (setrlimit(2), `RLIMIT_MEMLOCK`): kernels before 5.18.
-    Memlock(Bytes),
+    /// Segments larger than what may be locked (setrlimit(2), `RLIMIT_MEMLOCK`): kernels before 5.18, which count all
+    /// such segments of one user.
+    Memlock {
+        /// The limit.
+        limit: Bytes,
+        /// What other instances of the user have.
+        others: Bytes,
+    },
     /// All segments: the process has neither CAP_IPC_LOCK nor the group of `vm.hugetlb_shm_group`.
     ShmGroup {
         /// The process's own group, to which the parameter could be set.
         gid: u32,
     },
+    /// One of the two: the distribution's kernel may be of either kind.
+    Either {
+        /// As in `ShmGroup`.
+        gid: u32,
+        /// As in `Memlock`; `None` is unlimited.
+        limit: Option<Bytes>,
+    },
+    /// Something that is not visible: the last start found enough pages and took none.
+    Unexplained,
 }
 
 impl LockLimit {
-    /// Whether a segment of `size` is refused.
+    /// Whether a segment of `size` is refused for certain.
     pub fn refuses(self, size: Bytes) -> bool {
         match self {
-            Self::Memlock(limit) => limit < size,
+            Self::Memlock { limit, others } => limit < size.saturating_add(others),
             Self::ShmGroup { .. } => size > Bytes(0),
+            Self::Either { limit, .. } => limit.is_some_and(|limit| limit < size),
+            Self::Unexplained => false,
         }
+    }
+
+    /// Whether a segment of `size` may be refused, which is not certain.
+    pub fn may_refuse(self, size: Bytes) -> bool {
+        matches!(self, Self::Either { .. } | Self::Unexplained) && !self.refuses(size)
     }
 
     /// The cause of the refusal.
     pub const fn cause(self) -> Cause {
         match self {
-            Self::Memlock(_) => Cause::MemlockLimit,
+            Self::Memlock { .. } | Self::Either { .. } => Cause::MemlockLimit,
             Self::ShmGroup { .. } => Cause::ShmGroup,
+            Self::Unexplained => Cause::Unknown,
         }
     }
 }

@@ -47,7 +47,64 @@ pub enum Product {
         memory_target: bool,
         /// Whether a part of the SGA may be in huge pages if the pool is too small for all of it (11.2.0.3 and later).
         may_mix: bool,
+        /// `use_large_pages`; `None` if neither the log of the start nor a parameter file shows it. It is assessed as TRUE
+        /// then, the default.
+        use_large_pages: Option<UseLargePages>,
+        /// Whether it is an ASM instance, for which MEMORY_TARGET is the default and the right choice (Automatic Storage
+        /// Management Administrator's Guide).
+        is_asm: bool,
     },
+}
+
+/// Oracle's `use_large_pages` (Database Reference).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UseLargePages {
+    /// Huge pages as far as there are any.
+    True,
+    /// Base pages.
+    False,
+    /// Huge pages, or no start.
+    Only,
+    /// The instance asks the kernel for the missing pages at its start, and takes what it gets.
+    Auto,
+    /// The same, and it does not start without all of them.
+    AutoOnly,
+}
+
+impl UseLargePages {
+    /// Parses a value; `None` if it is none.
+    pub fn parse(value: &str) -> Option<Self> {
+        match value.to_ascii_uppercase().as_str() {
+            "TRUE" => Some(Self::True),
+            "FALSE" => Some(Self::False),
+            "ONLY" => Some(Self::Only),
+            "AUTO" => Some(Self::Auto),
+            "AUTO_ONLY" => Some(Self::AutoOnly),
+            _ => None,
+        }
+    }
+
+    /// What it has in common with PostgreSQL's setting.
+    pub const fn huge_pages(self) -> HugePages {
+        match self {
+            Self::True | Self::Auto => HugePages::Try,
+            Self::False => HugePages::Off,
+            Self::Only | Self::AutoOnly => HugePages::On,
+        }
+    }
+}
+
+impl Product {
+    /// The same with or without `MEMORY_TARGET`.
+    #[must_use]
+    pub const fn with_memory_target(self, memory_target: bool) -> Self {
+        match self {
+            Self::PostgreSql => Self::PostgreSql,
+            Self::Oracle { may_mix, use_large_pages, is_asm, .. } => {
+                Self::Oracle { memory_target, may_mix, use_large_pages, is_asm }
+            }
+        }
+    }
 }
 
 /// What the server's settings ask of the kernel.
@@ -69,6 +126,17 @@ impl Asked {
     /// Whether these settings rule out huge pages, whatever the pool has.
     pub const fn never_in_huge_pages(&self) -> bool {
         self.sysv || matches!(self.product, Product::Oracle { memory_target: true, .. })
+    }
+
+    /// Whether the server asks the kernel for the pages that the pool lacks (AUTO and AUTO_ONLY).
+    pub const fn asks_kernel(&self) -> bool {
+        use UseLargePages::{Auto, AutoOnly};
+        matches!(self.product, Product::Oracle { use_large_pages: Some(Auto | AutoOnly), .. })
+    }
+
+    /// Whether it is an ASM instance with its default, MEMORY_TARGET.
+    pub const fn is_automatic_asm(&self) -> bool {
+        matches!(self.product, Product::Oracle { memory_target: true, is_asm: true, .. })
     }
 
     /// Whether a part of the segment may be in huge pages and the rest not.

@@ -251,6 +251,12 @@ impl InstanceFiles {
         Ok(Owner { uid: found.metadata.uid(), gid: found.metadata.gid() })
     }
 
+    /// Device and inode of the file or directory `path`: the same from wherever it is seen. `None` if that is nothing.
+    pub fn inode(&self, path: &str) -> Option<(u64, u64)> {
+        let found = self.root.find(path, true).ok()?;
+        Some((found.metadata.dev(), found.metadata.ino()))
+    }
+
     /// The path without links of what `path` names; `None` if that is nothing.
     pub fn canonical(&self, path: &str) -> Option<String> {
         self.note(path, AccessKind::Existence);

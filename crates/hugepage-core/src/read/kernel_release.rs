@@ -11,6 +11,8 @@ pub struct KernelRelease {
     pub minor: u32,
     /// The third number; `None` if the release does not have one.
     pub patch: Option<u32>,
+    /// Whether it is of a distribution that takes over much of later kernels: Enterprise Linux 9 (not UEK), SUSE.
+    pub has_backports: bool,
 }
 
 impl KernelRelease {
@@ -22,13 +24,20 @@ impl KernelRelease {
     /// Parses a release; `None` if it does not begin with two numbers.
     pub fn parse(release: &str) -> Option<Self> {
         let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
-        Some(Self { major: numbers.next()?, minor: numbers.next()?, patch: numbers.next() })
+        let is_el = release.contains(".el") && !release.contains("uek");
+        let has_backports = is_el || release.contains("-default") || release.contains("-azure");
+        Some(Self { major: numbers.next()?, minor: numbers.next()?, patch: numbers.next(), has_backports })
     }
 
     /// Whether it lets a process have System V segments in huge pages if `RLIMIT_MEMLOCK` allows their size. Kernels
-    /// since 5.18 do not (fs/hugetlbfs/inode.c).
-    pub fn counts_memlock(self) -> bool {
-        self.is_before(5, 18, 0)
+    /// since 5.18 do not (fs/hugetlbfs/inode.c). `None` for a distribution's kernel from 5.14 on, which may have that
+    /// change already; older ones announce it only.
+    pub fn counts_memlock(self) -> Option<bool> {
+        match (self.is_before(5, 14, 0), self.is_before(5, 18, 0)) {
+            (true, _) => Some(true),
+            (_, true) => (!self.has_backports).then_some(true),
+            (_, false) => Some(false),
+        }
     }
 
     /// Whether it is certainly older than `major.minor.patch`.

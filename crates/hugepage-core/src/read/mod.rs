@@ -34,6 +34,8 @@ pub mod procmap_query;
 mod reader;
 pub mod rlimit;
 pub mod root;
+#[cfg(feature = "oracle")]
+pub mod service;
 pub mod shm_devices;
 pub mod smaps;
 pub mod sysctl;

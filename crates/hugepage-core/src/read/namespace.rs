@@ -9,3 +9,9 @@ pub fn container(root: &Root, pid: i32) -> Option<Root> {
     let (own, its) = (namespace("self")?, namespace(&pid.to_string())?);
     (own != its).then(|| root.below(&format!("/proc/{pid}/root")))
 }
+
+/// The number of the mount namespace of `pid`: 4026531841; no other one has it as long as this one exists.
+pub fn number(root: &Root, pid: i32) -> Option<String> {
+    let link = root.read_link(&format!("/proc/{pid}/ns/mnt")).ok()?;
+    Some(link.strip_prefix("mnt:[")?.strip_suffix(']')?.to_owned())
+}

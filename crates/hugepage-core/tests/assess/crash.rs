@@ -89,8 +89,8 @@ fn pages_that_rings_of_earlier_crashes_keep() {
         let facts = Server { pool: known(pool(514 + spare, spare, 0)), ..Server::default() }.facts();
         Status::of(Facts { kept_at_crash: KeptPages { at_least: Pages(1), at_most: Pages(2), crashes: 2 }, ..facts })
     };
-    // In use are 512 of the segment and 2 of rings: a restart finds all of them, or those 2 are another's. A crash does not
-    // get them back, and takes more.
+    // In use are 512 of the segment and 2 of rings: a restart finds all of them, or those 2 are another's. A crash does
+    // not get them back, and takes more.
     let tight = status(0);
     assert_eq!(tight.share.unwrap().others, Pages(0), "they are no other process's");
     assert_eq!(outlooks(&tight), (Outlook::Hugetlb, Some(Outlook::Base)));
@@ -108,12 +108,15 @@ fn pages_that_rings_of_earlier_crashes_keep() {
     let kept = KeptPages { at_least: Pages(1), at_most: Pages(2), crashes: 2 };
     let status = Status::of(Facts { kept_at_crash: kept, ..facts });
     assert_eq!(outlooks(&status), (Outlook::Unknown, Some(Outlook::Base)));
+    assert!(status.notes_on_outlook().all(|note| note.contains("io_uring") && !note.contains("surplus")));
+    assert_eq!(status.notes_on_outlook().count(), 1);
 }
 
 #[test]
 fn oracle_does_not_restart_itself() {
     let mut facts = on_surplus().facts();
-    facts.asked.product = Product::Oracle { memory_target: false, may_mix: false };
+    facts.asked.product =
+        Product::Oracle { memory_target: false, may_mix: false, use_large_pages: None, is_asm: false };
     assert_eq!(Status::of(facts).crash_outlook(), None);
 }
 

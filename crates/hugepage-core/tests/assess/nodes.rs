@@ -140,6 +140,13 @@ fn the_hint_names_the_file_of_the_node() {
     let status = server(Landing::Base, &[(50, 50), (50, 50)], pool(100, 100, 0)).status();
     assert_eq!(status.cause, Some(Cause::PoolTooSmall));
     assert!(advise::hint(&status).unwrap().contains("echo 512 > /sys/devices/system/node/node0/"));
+    // The pages of the other node, which the server may not use, are no waste: less than 1 GB, so a notice before.
+    let small = Server { size: 140 << 20, ..server(Landing::Base, &[(0, 0), (80, 80)], pool(80, 80, 0)) };
+    let status = small.status();
+    assert_eq!(status.verdict().0, Severity::Notice);
+    assert!(advise::hint(&status).unwrap().contains("echo 70 > /sys/devices/system/node/node0/"));
+    let both = server(Landing::Hugetlb, &[(512, 0), (600, 600)], pool(1112, 600, 0)).status();
+    assert_eq!(both.verdict().0, Severity::Ok);
     // The node can't hold it.
     let large = Server {
         size: 7 * GIB,

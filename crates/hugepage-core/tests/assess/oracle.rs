@@ -24,7 +24,12 @@ const SGA: Sga =
 
 fn assessed(sga: Sga) -> Status {
     let mut facts = Server::default().facts();
-    facts.asked.product = Product::Oracle { memory_target: sga.memory_target, may_mix: sga.may_mix };
+    facts.asked.product = Product::Oracle {
+        memory_target: sga.memory_target,
+        may_mix: sga.may_mix,
+        use_large_pages: None,
+        is_asm: false,
+    };
     facts.asked.huge_pages = sga.asked;
     facts.pool = known(pool(sga.pool.0, sga.pool.1, 0));
     facts.lock_limit = sga.lock_limit;
@@ -90,10 +95,9 @@ fn words_and_outlook_of_an_sga() {
             Some("Restart the instance."),
         ),
         (
-            "memlock", Sga { pool: (512, 512), lock_limit: Some(LockLimit::Memlock(Bytes(64 * KIB))), ..none }, "warning", "base",
+            "memlock", Sga { pool: (512, 512), lock_limit: Some(LockLimit::Memlock { limit: Bytes(64 * KIB), others: Bytes(0) }), ..none }, "warning", "base",
             "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: its memlock limit is 64 kB; 1 GB is needed.",
-            Some("Set memlock of the instance's owner in limits.conf to at least 1048576 kB and restart the instance (MOS \
-                  2049901.1)."),
+            Some("Raise the memlock limit of the instance to at least 1048576 kB and restart the instance (MOS 2049901.1)."),
         ),
         (
             "the group", Sga { pool: (512, 512), lock_limit: Some(LockLimit::ShmGroup { gid: 54321 }), ..none }, "warning", "base",
@@ -109,7 +113,7 @@ fn words_and_outlook_of_an_sga() {
         ),
         (
             "FALSE beside a pool for it", Sga { pool: (512, 512), asked: HugePages::Off, ..none }, "warning", "base",
-            "The pool has 512 pages of 2 MB, running servers need 0, and 1 GB is unused.",
+            "The pool has 512 pages of 2 MB, the servers of this host need 0, and 1 GB is unused.",
             None,
         ),
         (

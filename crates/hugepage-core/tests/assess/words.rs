@@ -122,12 +122,12 @@ fn messages_and_hints() {
         ),
         (
             Server { pool: known(pool(1524, 1024, 12)), ..huge.clone() },
-            "The pool has 1524 pages of 2 MB, running servers need 512, and 2024 MB is unused.",
+            "The pool has 1524 pages of 2 MB, the servers of this host need 512, and 2024 MB is unused.",
             Some("Run \"sysctl -w vm.nr_hugepages=512\", unless a stopped server needs these pages."),
         ),
         (
             Server { page_size: PageSize::new(GIB), pool: known(Pool { page_size: PageSize::new(GIB).unwrap(), ..pool(2, 1, 0) }), ..huge.clone() },
-            "The pool has 2 pages of 1 GB, running servers need 1, and 1 GB is unused.",
+            "The pool has 2 pages of 1 GB, the servers of this host need 1, and 1 GB is unused.",
             Some("Run \"echo 1 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages\", unless a stopped server needs \
                   these pages."),
         ),

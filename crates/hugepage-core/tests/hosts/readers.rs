@@ -269,13 +269,20 @@ fn releases_of_distributions() {
 #[test]
 fn kernels_that_count_memlock() {
     for (release, counts) in [
-        ("2.6.18-194.el5", true),
-        ("4.18.0-553.el8_10.x86_64", true),
-        ("5.15.0-206.153.7.el9uek.x86_64", true),
-        ("5.17.15", true),
-        ("5.18.0", false),
-        ("6.18.1", false),
-        ("10.0", false),
+        ("2.6.18-194.el5", Some(true)),
+        ("3.10.0-1160.el7.x86_64", Some(true)),
+        ("4.18.0-553.el8_10.x86_64", Some(true)),
+        ("5.3.18-150300.59.93-default", Some(true)),
+        ("5.4.17-2136.330.7.1.el8uek.x86_64", Some(true)),
+        ("5.15.0-206.153.7.el9uek.x86_64", Some(true)),
+        ("5.17.15", Some(true)),
+        ("5.14.0-427.13.1.el9_4.x86_64", None),
+        ("5.14.21-150500.55.65-default", None),
+        ("6.4.0-150600.23.22-default", Some(false)),
+        ("6.12.0-55.el10.x86_64", Some(false)),
+        ("5.18.0", Some(false)),
+        ("6.18.1", Some(false)),
+        ("10.0", Some(false)),
     ] {
         assert_eq!(KernelRelease::parse(release).unwrap().counts_memlock(), counts, "{release}");
     }

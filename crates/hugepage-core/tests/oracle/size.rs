@@ -1,7 +1,7 @@
 //! What instances need, and what Oracle's script makes of it.
 
 use hugepage_core::assess::oracle_size::{
-    self, EXTRA, OracleNeed, SPARE, ScriptCount, SgaSegment, StoppedOracle, granule, hugepages_settings,
+    self, EXTRA, OracleNeed, SPARE, ScriptCount, SgaSegment, StoppedOracleSize, granule, hugepages_settings,
     script_knows_kernel, when_down,
 };
 use hugepage_core::{Bytes, PageSize, Pages};
@@ -47,8 +47,11 @@ fn an_instance_that_is_down() {
         (None, None, false, OracleNeed::Unknown),
         (Some(1537), Some(3 * GIB), true, OracleNeed::AutomaticMemory),
     ] {
-        let down =
-            StoppedOracle { expected: expected.map(Pages), sga_max_size: sga_max_size.map(Bytes), automatic_memory };
+        let down = StoppedOracleSize {
+            expected: expected.map(Pages),
+            sga_max_size: sga_max_size.map(Bytes),
+            automatic_memory,
+        };
         assert_eq!(when_down(&down, huge()), need, "{down:?}");
     }
     assert_eq!(EXTRA, Pages(4));

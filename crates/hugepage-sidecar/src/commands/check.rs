@@ -1,6 +1,7 @@
 //! `check`: one line and an exit status for monitoring systems (Monitoring Plugins Development Guidelines).
 
 use clap::Args;
+use hugepage_core::advise::message::stopped;
 use hugepage_core::advise::{hint, message};
 use hugepage_core::assess::{Severity, Sizing};
 use hugepage_core::collect::instances::{Instance, InstanceLanding, Survey};
@@ -27,23 +28,36 @@ pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
     match &options.instance {
         Some(name) => {
             survey.instances.retain(|instance| instance.name == *name);
+            survey.stopped.retain(|stopped| stopped.name == *name);
             // An instance that is named is checked, whichever user runs it.
             survey.instances.iter_mut().for_each(|instance| instance.not_counted = None);
         }
         None => survey.instances.retain(Instance::counts),
     }
-    let exit = if survey.instances.is_empty() { exit::UNKNOWN } else { exit::of_survey(&survey) };
+    let exit = match exit::of_survey(&survey) {
+        exit::OK if survey.instances.is_empty() => exit::UNKNOWN,
+        exit => exit,
+    };
     say!(
         "HUGEPAGES {} - {}{}",
         exit.name(),
-        escape::line(&worst_message(&survey, options.instance.as_deref())),
+        escape::line(&worst_message(&survey, &sizings, options.instance.as_deref())),
         performance_data(&survey, &sizings)
     );
     Ok(exit)
 }
 
-/// The message of the instance with the worst verdict.
-fn worst_message(survey: &Survey, name: Option<&str>) -> String {
+/// The message of the instance with the worst verdict, running or stopped.
+fn worst_message(survey: &Survey, sizings: &[Sizing], name: Option<&str>) -> String {
+    let of_running = survey.instances.iter().map(|instance| instance.status.verdict().0).max();
+    let stopped = survey.stopped.iter().max_by_key(|stopped| stopped.severity());
+    if let Some(stopped) = stopped.filter(|stopped| match of_running {
+        Some(of_running) => stopped.severity() > of_running.max(Severity::Notice),
+        None => name.is_some() || stopped.severity() > Severity::Notice,
+    }) {
+        let hint = stopped::hint(stopped, survey, sizings).map(|hint| format!(" {hint}")).unwrap_or_default();
+        return format!("{}: {}{hint}", stopped.name, stopped::message(stopped)).replace('|', "/");
+    }
     let severity = |instance: &&Instance| (instance.status.verdict().0, instance.landed().is_hidden());
     let Some(worst) = survey.instances.iter().max_by_key(severity) else {
         return match name {
@@ -53,7 +67,10 @@ fn worst_message(survey: &Survey, name: Option<&str>) -> String {
     };
     let all_well = worst.status.verdict().0 == Severity::Ok && survey.instances.len() > 1;
     let text = match all_well {
-        true => format!("all {} instances are in huge pages, also after a restart.", survey.instances.len()),
+        true if survey.instances.iter().all(|instance| instance.landed() == InstanceLanding::All) => {
+            format!("all {} instances are in huge pages, also after a restart.", survey.instances.len())
+        }
+        true => format!("all {} instances are as configured, also after a restart.", survey.instances.len()),
         false => format!("{}: {}", worst.name, message(&worst.status)),
     };
     let hint = hint(&worst.status).filter(|_| !all_well).map(|hint| format!(" {hint}")).unwrap_or_default();

@@ -12,6 +12,7 @@ use crate::commands::survey::{SurveyOptions, survey_with_history};
 use crate::exit::{self, Exit};
 use crate::output::escape;
 use crate::output::stream::{complain, stdout};
+use crate::privileges::Needs;
 use std::io::Write;
 
 /// Options of `metrics`.
@@ -22,6 +23,13 @@ pub struct MetricsOptions {
     /// Write to FILE instead of standard output; the file is replaced atomically
     #[arg(long, value_name = "FILE")]
     textfile: Option<PathBuf>,
+}
+
+impl MetricsOptions {
+    /// What it does besides looking.
+    pub fn needs(&self) -> Needs {
+        self.textfile.iter().fold(Needs::default(), |needs, file| needs.file(file))
+    }
 }
 
 /// The exit status is OK if the text was written: the alert rules evaluate it.

@@ -14,6 +14,7 @@ use crate::oracle::scripts::{self, Script, ScriptSettings};
 use crate::oracle::snapshot::OracleSnapshot;
 use crate::oracle::{self, json_snapshot, survey_snapshot};
 use crate::output::stream::stdout;
+use crate::privileges::Needs;
 
 /// Commands for Oracle Database.
 #[derive(Debug, Subcommand)]
@@ -58,6 +59,16 @@ pub enum OracleCommand {
     MetricSql(ScriptSettings),
     /// Print the columns of all views as Markdown
     Columns(ScriptSettings),
+}
+
+impl OracleCommand {
+    /// What it does besides looking.
+    pub fn needs(&self) -> Needs {
+        match self {
+            Self::Prepare { dir, .. } | Self::Write { dir, .. } => Needs::default().directory(dir).owners(),
+            _ => Needs::default(),
+        }
+    }
 }
 
 /// Runs the command.

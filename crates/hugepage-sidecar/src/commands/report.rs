@@ -13,6 +13,7 @@ use crate::commands::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
 use crate::output::rows::host;
 use crate::output::stream::stdout;
+use crate::privileges::Needs;
 use crate::report::{self, ReportScope};
 
 /// The report is readable by all users: it contains no secrets.
@@ -29,6 +30,16 @@ pub struct ReportOptions {
     /// Show page tables for up to N connections
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     connections: u64,
+}
+
+impl ReportOptions {
+    /// What it does besides looking.
+    pub fn needs(&self) -> Needs {
+        match self.html == Path::new("-") {
+            true => Needs::default(),
+            false => Needs::default().file(&self.html),
+        }
+    }
 }
 
 pub fn run(root: &Root, options: &ReportOptions) -> anyhow::Result<Exit> {

@@ -7,7 +7,7 @@ use hugepage_core::read::Root;
 use super::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
 use crate::output::escape;
-use crate::output::rows::{HostOutput, InstanceRow, PoolOutput, RecommendationOutput, host};
+use crate::output::rows::{HostOutput, InstanceRow, PoolOutput, RecommendationOutput, StoppedRow, host};
 use crate::output::stream::{say, stdout};
 use crate::output::table::{colored, or_unknown, size, table, wrapped};
 use crate::output::{Format, json};
@@ -87,6 +87,7 @@ fn print(out: &HostOutput, survey: &Survey) {
             print_details(row, of_it, &pieces.join(", "));
         });
     }
+    out.stopped.iter().for_each(print_stopped);
     print_pools(&out.pools);
     // The verdict below contains the command for the pool.
     let is_in_message =
@@ -117,6 +118,17 @@ fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'
     // Skip recommendations that the message already contains.
     for one in recommendations.filter(|one| !one.reason.starts_with(&row.message)) {
         print_recommendation(one, 2);
+    }
+    for note in &row.notes {
+        say!("{}", wrapped(&format!("note: {note}"), 2, 4));
+    }
+    say!();
+}
+
+fn print_stopped(row: &StoppedRow) {
+    say!("{}", wrapped(&format!("{} {}: {}: {}", row.kind, escape::line(&row.name), row.verdict, row.message), 0, 2));
+    if let Some(hint) = &row.hint {
+        say!("{}", wrapped(hint, 2, 4));
     }
     for note in &row.notes {
         say!("{}", wrapped(&format!("note: {note}"), 2, 4));

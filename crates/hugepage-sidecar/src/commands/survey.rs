@@ -37,9 +37,9 @@ pub fn survey_with_history(root: &Root, options: &SurveyOptions) -> Survey {
     survey
 }
 
-/// The same, with the recommended pools for running instances.
+/// The same, with the recommended pools for running instances and for the Oracle instances that are stopped.
 pub fn survey_with_sizings(root: &Root, options: &SurveyOptions) -> (Survey, Vec<Sizing>) {
     let survey = survey_with_history(root, options);
-    let sizings = survey.sizings(&[], options.reserve_percent);
+    let sizings = survey.sizings(&survey.stopped_needs(), options.reserve_percent);
     (survey, sizings)
 }

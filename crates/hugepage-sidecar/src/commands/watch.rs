@@ -21,8 +21,10 @@ use crate::history::HostHistory;
 use crate::oracle::files::WriterOptions;
 use crate::oracle::{self, survey_snapshot};
 use crate::output::escape;
+use crate::output::json_text;
 use crate::output::rows;
 use crate::output::stream::complain;
+use crate::privileges::{self, Needs};
 use crate::signals::SignalTimer;
 use crate::state;
 
@@ -68,6 +70,16 @@ pub struct WatchOptions {
     once: bool,
 }
 
+impl WatchOptions {
+    /// What it does besides looking.
+    pub fn needs(&self) -> Needs {
+        let files = [&self.json, &self.textfile].into_iter().flatten();
+        let needs = files.fold(Needs::default(), |needs, file| needs.file(file));
+        let needs = self.oracle_dir.iter().fold(needs, |needs, directory| needs.directory(directory).owners());
+        if self.history_size > 0 { needs.new_directory(&self.state_dir) } else { needs }
+    }
+}
+
 fn interval(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(interval) if interval >= Duration::from_secs(1) => Ok(interval),
@@ -82,6 +94,7 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
         std::fs::create_dir_all(directory)
             .with_context(|| format!("could not create the directory {} of --state-dir", directory.display()))?;
     }
+    privileges::notes().iter().for_each(|note| write_lines(6, &[format!("LOG:  {note}")]));
     let mut timer = SignalTimer::new().context("could not catch signals")?;
     let mut history = HostHistory::open(root, &options.state_dir);
     let mut reported = ReportedErrors::default();
@@ -97,11 +110,11 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
             reported.report(events.error.map(|error| anyhow::Error::msg(error.to_string())));
         }
         if root.is_live() && options.history_size > 0 && pruned.is_none_or(|at| at.elapsed() > PRUNE_INTERVAL) {
-            let of_running = |one: &Instance| state::history_file(&options.state_dir, &one.kind.to_string(), &one.name);
+            let of_running = |one: &Instance| state::history_file(&options.state_dir, one);
             prune(&options.state_dir, &survey.instances.iter().map(of_running).collect());
             pruned = Some(begun);
         }
-        let sizings = survey.sizings(&[], options.reserve_percent);
+        let sizings = survey.sizings(&survey.stopped_needs(), options.reserve_percent);
         let errors = write_files(root, &survey, &sizings, options);
         let has_written = errors.is_empty();
         for error in errors {
@@ -131,7 +144,7 @@ fn prune(directory: &Path, of_running: &BTreeSet<PathBuf>) {
     for (index, (modified, path)) in histories.iter().enumerate() {
         if index >= MAX_HISTORIES || modified.elapsed().is_ok_and(|age| age > MAX_HISTORY_AGE) {
             // One that remains is tried again a day later.
-            let _ = std::fs::remove_file(path);
+            let _ = privileges::write(|| std::fs::remove_file(path));
         }
     }
 }
@@ -142,9 +155,8 @@ fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &Watch
         atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
     };
     let json = options.json.as_deref().map(|path| {
-        let mut text = serde_json::to_vec_pretty(&rows::host(survey, sizings))?;
-        text.push(b'\n');
-        written(path, &text)
+        let text = json_text(&rows::host(survey, sizings))? + "\n";
+        written(path, text.as_bytes())
     });
     let metrics =
         options.textfile.as_deref().map(|path| written(path, text(&MetricsSnapshot::from(survey)).as_bytes()));

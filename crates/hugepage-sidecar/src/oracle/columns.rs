@@ -92,7 +92,7 @@ record! {
 }
 
 record! {
-    /// An instance: one record per running Oracle instance and PostgreSQL server.
+    /// An instance: one record per Oracle instance, running or listed in oratab, and per running PostgreSQL server.
     InstanceRecord = "hp_instance" {
         /// Kind of instance: oracle (a database), asm, mgmtdb, apx, ios, or postgresql.
         kind: Text(10),
@@ -176,6 +176,18 @@ record! {
         regression_utc: UtcTime,
         /// What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if there is no regression.
         regression_detail: Prose(120),
+        /// running; stopped (Oracle, listed in oratab); failed (the same, and its last start ended with an error about memory).
+        state: Text(8),
+        /// Whether oratab has the instance start at boot; NULL if it is running or a PostgreSQL server.
+        starts_at_boot: Flag,
+        /// AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1; 11.2: unused pages plus its own); NULL if unknown.
+        last_start_available: Pages,
+        /// EXPECTED_PAGES of that start; NULL if unknown.
+        last_start_expected: Pages,
+        /// ALLOCATED_PAGES of that start; NULL if unknown.
+        last_start_allocated: Pages,
+        /// ERROR(s) of that table and errors of that start, separated by semicolons; NULL if there are none.
+        last_start_errors: Prose(200),
     }
 }
 

@@ -73,8 +73,9 @@ impl OracleDirectory {
             let descriptor = openat(&self.descriptor, name, flags, Mode::RUSR | Mode::WUSR)?;
             let mut file = File::from(descriptor);
             file.write_all(text.as_bytes())?;
-            fchown(&file, access.owner.map(User::uid), Some(access.group.gid()))?;
+            // In this order: another user's mode only CAP_FOWNER can change.
             fchmod(&file, access.mode)?;
+            fchown(&file, access.owner.map(User::uid), Some(access.group.gid()))?;
             file.sync_all()
         };
         write().with_context(|| format!("could not write {}/{name}", self.path.display()))

@@ -26,11 +26,13 @@ use anyhow::Result;
 use self::directory::OracleDirectory;
 use self::files::{Writer, WriterOptions};
 use self::snapshot::OracleSnapshot;
+use crate::privileges;
 
 /// Writes the files of one snapshot into `directory` and returns its snapshot_id. An error before the first rename leaves
 /// the old files.
 pub fn write(directory: &Path, snapshot: &OracleSnapshot, options: &WriterOptions) -> Result<String> {
-    Writer::new(OracleDirectory::open(directory)?, options)?.write(&snapshot.content())
+    let content = snapshot.content();
+    privileges::write(|| Writer::new(OracleDirectory::open(directory)?, options)?.write(&content))
 }
 
 /// The text of one file, such as `hp_pool.dat`; `None` if there is no file of that name.
@@ -40,5 +42,5 @@ pub fn text(name: &str, snapshot: &OracleSnapshot) -> Option<String> {
 
 /// Writes missing files with a header line only, so that the first SELECT works.
 pub fn prepare(directory: &Path, options: &WriterOptions) -> Result<()> {
-    Writer::new(OracleDirectory::open(directory)?, options)?.prepare()
+    privileges::write(|| Writer::new(OracleDirectory::open(directory)?, options)?.prepare())
 }

@@ -5,14 +5,17 @@ use std::time::Duration;
 use hugepage_core::StatusRow;
 use hugepage_core::advise::host::{self, HostRecommendation};
 use hugepage_core::assess::{self, Sizing, Status};
-use hugepage_core::collect::instances::{Instance, Survey};
+use hugepage_core::collect::instances::{Instance, StoppedOracle, Survey};
 use hugepage_core::collect::pools::PoolRow;
-use hugepage_core::model::Product;
+use hugepage_core::model::{Landing, Product};
+use hugepage_core::read::oracle::LastStart;
 use hugepage_core::read::rlimit::Rlimit;
 use hugepage_core::read::{Root, sysctl};
+use hugepage_core::{Bytes, Pages};
 
 use crate::oracle::columns::{FindingRecord, HostRecord, InstanceRecord, PoolRecord};
 use crate::oracle::snapshot::OracleSnapshot;
+use crate::output::rows;
 
 /// The snapshot of a survey. `interval` is the time until the next one; `None` if none follows.
 pub fn from_survey(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> OracleSnapshot {
@@ -22,7 +25,11 @@ pub fn from_survey(root: &Root, survey: &Survey, sizings: &[Sizing], interval: O
         host_name: survey.host_name.clone().unwrap_or_default(),
         host: host_record(root, survey, sizings, interval),
         pools: survey.pools.iter().map(pool_record).collect(),
-        instances: survey.counted().map(|instance| instance_record(survey, sizings, instance)).collect(),
+        instances: survey
+            .counted()
+            .map(|instance| instance_record(survey, sizings, instance))
+            .chain(survey.stopped.iter().map(|stopped| stopped_record(survey, sizings, stopped)))
+            .collect(),
         findings: (1..).zip(&recommendations).map(|(priority, one)| finding_record(survey, priority, one)).collect(),
     }
 }
@@ -36,9 +43,10 @@ fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Optio
         sidecar_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         verdict: survey
             .counted()
-            .map(|instance| instance.status.verdict().0)
-            .max()
-            .map(|severity| severity.to_string()),
+            .next()
+            .map(|_| ())
+            .or(survey.stopped.first().map(|_| ()))
+            .map(|()| host::verdict(survey, sizings).0.to_string()),
         memory_total: meminfo.and_then(|meminfo| meminfo.mem_total),
         memory_available: meminfo.and_then(|meminfo| meminfo.mem_available),
         page_tables: meminfo.and_then(|meminfo| meminfo.page_tables),
@@ -78,6 +86,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
     let row = StatusRow::of_instance(instance, sizings);
     let soft = instance.memlock.and_then(|memlock| memlock.soft);
     let Status { facts, findings, .. } = &instance.status;
+    let logged = instance.last_start.as_ref().zip(row.huge_page_size).and_then(|(start, size)| start.pages_of(size));
     let loss = facts.loss.as_ref().filter(|_| findings.iter().any(|(_, finding)| is_regression(finding)));
     InstanceRecord {
         kind: Some(instance.kind.to_string()),
@@ -93,7 +102,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         shared_memory: row.shared_memory,
         huge_page_bytes: row.huge_page_bytes,
         base_page_bytes: row.base_page_bytes,
-        use_large_pages: row.setting.split_once(" = ").map(|(_, value)| value.to_owned()),
+        use_large_pages: row.setting.and_then(|setting| setting.split_once(" = ")).map(|(_, value)| value.to_owned()),
         huge_page_size: row.huge_page_size.map(|size| size.bytes()),
         memlock: soft.and_then(Rlimit::bytes),
         memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),
@@ -123,6 +132,53 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         regression: Some(loss.is_some()),
         regression_utc: loss.map(|loss| loss.at),
         regression_detail: loss.map(|loss| loss.lost.to_string()),
+        state: Some("running".to_owned()),
+        starts_at_boot: None,
+        last_start_available: logged.and_then(|pages| pages.available),
+        last_start_expected: logged.and_then(|pages| pages.expected),
+        last_start_allocated: logged.and_then(|pages| pages.allocated),
+        last_start_errors: instance.last_start.as_ref().and_then(logged_errors),
+    }
+}
+
+/// An instance that does not run: what its next start would get of the pool as it is.
+fn stopped_record(survey: &Survey, sizings: &[Sizing], stopped: &StoppedOracle) -> InstanceRecord {
+    let row = rows::stopped(stopped, survey, sizings);
+    let size = survey.default_page_size();
+    let pool = size.and_then(|size| survey.pool(size));
+    let logged = stopped.last_start.as_ref().zip(size).and_then(|(start, size)| start.pages_of(size));
+    InstanceRecord {
+        kind: Some(row.kind),
+        sid: Some(row.name),
+        verdict: Some(row.verdict),
+        message: Some(row.message),
+        hint: row.hint,
+        landed_in: Some(Landing::Unknown.to_string()),
+        cause: row.cause,
+        use_large_pages: row.use_large_pages,
+        huge_page_size: row.huge_page_size.map(Bytes),
+        pages_needed: row.pages_needed.map(Pages),
+        pages_missing: row.pages_missing.map(Pages),
+        nr_hugepages: pool.map(|pool| pool.nr),
+        free_hugepages: pool.map(|pool| pool.free),
+        resv_hugepages: pool.and_then(|pool| pool.resv),
+        surplus_hugepages: pool.and_then(|pool| pool.surplus),
+        available_hugepages: pool.and_then(|pool| pool.available()),
+        page_tables: survey.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables),
+        transparent_hugepage: survey.transparent_hugepage.clone(),
+        restart_outlook: Some(row.restart_outlook),
+        recommended_nr_hugepages: row.recommended_nr_hugepages.map(Pages),
+        notes: joined(&row.notes),
+        home: Some(row.oracle_home),
+        memory_target: Some(row.memory_target),
+        version: row.version,
+        state: Some(row.state),
+        starts_at_boot: Some(row.starts_at_boot),
+        last_start_available: logged.and_then(|pages| pages.available),
+        last_start_expected: logged.and_then(|pages| pages.expected),
+        last_start_allocated: logged.and_then(|pages| pages.allocated),
+        last_start_errors: stopped.last_start.as_ref().and_then(logged_errors),
+        ..InstanceRecord::default()
     }
 }
 
@@ -143,6 +199,12 @@ fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> F
         saves: recommendation.saves,
         reason: Some(recommendation.reason),
     }
+}
+
+fn logged_errors(start: &LastStart) -> Option<String> {
+    let of_table = start.page_sizes.iter().filter_map(|row| row.error.as_ref());
+    let all: Vec<_> = of_table.chain(&start.errors).map(String::as_str).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn is_regression(finding: &assess::Finding) -> bool {

@@ -1,9 +1,10 @@
 //! Output formats: tables for people, JSON and CSV for programs. Nothing is decided here.
 
-pub mod escape;
 pub mod rows;
 pub mod stream;
 pub mod table;
+
+pub use hugepage_core::escape;
 
 use crate::output::stream::say;
 use clap::ValueEnum;
@@ -22,6 +23,12 @@ pub enum Format {
 
 /// Prints `document` as JSON.
 pub fn json(document: &impl serde::Serialize) -> anyhow::Result<()> {
-    say!("{}", serde_json::to_string_pretty(document)?);
+    say!("{}", json_text(document)?);
     Ok(())
+}
+
+/// `document` as JSON that a terminal can show.
+pub fn json_text(document: &impl serde::Serialize) -> serde_json::Result<String> {
+    let text = serde_json::to_string_pretty(document)?;
+    Ok(escape::json(&text).into_owned())
 }

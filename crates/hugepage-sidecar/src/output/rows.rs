@@ -4,10 +4,12 @@
 use std::time::SystemTime;
 
 use hugepage_core::advise::host::HostRecommendation;
+use hugepage_core::advise::message::stopped;
 use hugepage_core::assess::Sizing;
 use hugepage_core::collect::instances::memory::InstanceMemory;
-use hugepage_core::collect::instances::{Instance, Survey};
+use hugepage_core::collect::instances::{Instance, InstanceKind, StoppedOracle, Survey};
 use hugepage_core::collect::pools::PoolRow;
+use hugepage_core::collect::stopped_databases::Wants;
 use hugepage_core::read::rlimit::Rlimit;
 use hugepage_core::{Bytes, Pages, StatusRow};
 use serde::Serialize;
@@ -30,8 +32,8 @@ pub struct InstanceRow {
     pub shared_memory: Option<u64>,
     pub in_huge_pages: Option<u64>,
     pub in_base_pages: Option<u64>,
-    /// PostgreSQL's `huge_pages` or Oracle's `use_large_pages`, as in the configuration file.
-    pub setting: String,
+    /// PostgreSQL's `huge_pages` or Oracle's `use_large_pages`, as in the configuration file; null if unknown.
+    pub setting: Option<String>,
     pub huge_page_size: Option<u64>,
     pub pages_needed: Option<u64>,
     pub pages_used: Option<u64>,
@@ -58,6 +60,34 @@ pub struct InstanceRow {
     pub by_page_size: Vec<PageSizeShare>,
     /// Null for Oracle.
     pub crash_outlook: Option<String>,
+}
+
+/// An Oracle instance of oratab that does not run.
+#[derive(Debug, Serialize)]
+pub struct StoppedRow {
+    pub kind: String,
+    pub name: String,
+    /// `stopped`, or `failed`: its last start in the alert log ended with an error about memory.
+    pub state: String,
+    /// Whether oratab has it start at boot.
+    pub starts_at_boot: bool,
+    pub verdict: String,
+    pub message: String,
+    pub hint: Option<String>,
+    pub oracle_home: String,
+    pub version: Option<String>,
+    /// `use_large_pages` of its parameter file or its alert log; null if neither shows it.
+    pub use_large_pages: Option<String>,
+    pub memory_target: bool,
+    pub huge_page_size: Option<u64>,
+    /// Null if unknown; 0 if it asks for no huge pages.
+    pub pages_needed: Option<u64>,
+    /// Of those, pages that the pool could not give it now.
+    pub pages_missing: Option<u64>,
+    pub cause: Option<String>,
+    pub restart_outlook: String,
+    pub recommended_nr_hugepages: Option<u64>,
+    pub notes: Vec<String>,
 }
 
 /// The shared memory in pages of one size.
@@ -127,7 +157,7 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         shared_memory: bytes(row.shared_memory),
         in_huge_pages: bytes(row.huge_page_bytes),
         in_base_pages: bytes(row.base_page_bytes),
-        setting: row.setting.to_owned(),
+        setting: row.setting.map(str::to_owned),
         huge_page_size: row.huge_page_size.map(|size| size.bytes().0),
         pages_needed: pages(row.needed),
         pages_used: pages(row.own),
@@ -216,9 +246,43 @@ pub struct HostOutput {
     pub message: String,
     pub memory: Option<MemoryOutput>,
     pub instances: Vec<InstanceRow>,
+    /// The Oracle instances of oratab that do not run.
+    pub stopped: Vec<StoppedRow>,
     pub pools: Vec<PoolOutput>,
     pub recommendations: Vec<RecommendationOutput>,
     pub notes: Vec<String>,
+}
+
+pub fn stopped(one: &StoppedOracle, survey: &Survey, sizings: &[Sizing]) -> StoppedRow {
+    let forecast = one.forecast.as_ref();
+    let size = survey.default_page_size();
+    let needed = match one.wants {
+        Wants::Pages(needed, _) => Some(needed),
+        Wants::None(_) => Some(Pages(0)),
+        Wants::Unknown(_) => None,
+    };
+    StoppedRow {
+        kind: InstanceKind::Oracle(one.kind).to_string(),
+        name: one.name.clone(),
+        state: one.state.to_string(),
+        starts_at_boot: one.starts_at_boot,
+        verdict: one.severity().to_string(),
+        message: stopped::message(one),
+        hint: stopped::hint(one, survey, sizings),
+        oracle_home: one.home.clone(),
+        version: one.last_start.as_ref().and_then(|start| start.version.clone()),
+        use_large_pages: one.use_large_pages.clone(),
+        memory_target: one.memory_target,
+        huge_page_size: size.map(|size| size.bytes().0),
+        pages_needed: pages(needed),
+        pages_missing: pages(forecast.and_then(|forecast| forecast.missing)),
+        cause: forecast.and_then(|forecast| forecast.cause).map(|cause| cause.to_string()),
+        restart_outlook: one.outlook().to_string(),
+        recommended_nr_hugepages: pages(
+            size.and_then(|size| Sizing::of_size(sizings, size)).and_then(|sizing| sizing.recommended),
+        ),
+        notes: one.notes.clone(),
+    }
 }
 
 pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
@@ -237,6 +301,7 @@ pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
             hugetlb: bytes(meminfo.hugetlb),
         }),
         instances: survey.instances.iter().map(|one| instance(one, sizings)).collect(),
+        stopped: survey.stopped.iter().map(|one| stopped(one, survey, sizings)).collect(),
         pools: survey.pools.iter().map(|row| pool(row, sizings)).collect(),
         recommendations: recommendations.iter().map(recommendation).collect(),
         notes: survey.notes.clone(),

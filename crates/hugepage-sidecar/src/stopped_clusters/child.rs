@@ -19,6 +19,7 @@ use rustix::process::{
 use rustix::thread::set_no_new_privs;
 
 use super::trust::ProgramAccount;
+use crate::privileges;
 
 /// Output that is kept of each stream, in bytes; an answer is a number, an error some lines.
 const MAX_OUTPUT_BYTES: usize = 64 << 10;
@@ -44,6 +45,16 @@ pub struct Output {
 
 /// Runs `program` as `account` for at most `timeout`. The error is the reason why there is no output.
 pub fn run(program: &Path, arguments: &[String], account: ProgramAccount, timeout: Duration) -> Result<Output, String> {
+    let run = || start_and_wait(program, arguments, account, timeout).map_err(io::Error::other);
+    privileges::run_program(run).map_err(|error| error.to_string())
+}
+
+fn start_and_wait(
+    program: &Path,
+    arguments: &[String],
+    account: ProgramAccount,
+    timeout: Duration,
+) -> Result<Output, String> {
     let mut command = Command::new(program);
     command.args(arguments).env_clear().env("LC_ALL", "C").current_dir("/");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,12 +1,13 @@
 //! The recommendations for a host with several servers, and one sentence on its state.
 
 mod oracle;
-mod pool;
+pub(in crate::advise) mod pool;
 
 use std::cmp::Reverse;
 
 use crate::PageSize;
 use crate::advise::Recommendation;
+use crate::advise::message::stopped;
 use crate::assess::{Severity, Sizing};
 use crate::collect::instances::{InstanceLanding, Survey};
 
@@ -38,6 +39,14 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
     let count = survey.counted().count();
     let others = survey.instances.len() - count;
     let worst = survey.counted().max_by_key(|instance| instance.status.verdict().0);
+    let worst_stopped = survey.stopped.iter().max_by_key(|stopped| (stopped.severity(), Reverse(&stopped.name)));
+    let of_stopped = |text: String| match worst_stopped {
+        Some(stopped) if stopped.severity() > Severity::Notice => {
+            format!("{text} {}: {}", stopped.name, stopped::message(stopped))
+        }
+        _ => text,
+    };
+    let stopped_severity = worst_stopped.map_or(Severity::Ok, |stopped| stopped.severity());
     let Some(worst) = worst else {
         let text = match survey.meminfo {
             Some(_) if others > 0 => "No PostgreSQL and no Oracle instance of a service account runs here.",
@@ -47,9 +56,11 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
             Some(_) => "No PostgreSQL and no Oracle instance runs here.",
             None => "/proc of this host could not be read.",
         };
-        return (Severity::Notice, text.to_owned());
+        return (stopped_severity.max(Severity::Notice), of_stopped(text.to_owned()));
     };
-    let severity = worst.status.verdict().0;
+    let of_running = worst.status.verdict().0;
+    // That an instance is stopped is no finding on those that run.
+    let severity = if stopped_severity > Severity::Notice { of_running.max(stopped_severity) } else { of_running };
     let misfits: Vec<_> = sizings.iter().flat_map(|sizing| &sizing.misfits).collect();
     let landed = survey.counted().filter(|instance| instance.landed() == InstanceLanding::All).count();
     let unknown = survey.counted().filter(|instance| instance.landed().is_hidden()).count();
@@ -71,9 +82,10 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
     } else if severity > Severity::Ok
         && let Some(change) = sizings.iter().find_map(|sizing| pool::change(survey, sizing))
     {
-        text += &format!("; \"{change}\" covers every running instance");
+        let who = if survey.stopped_needs().is_empty() { "running instance" } else { "instance, running or stopped" };
+        text += &format!("; \"{change}\" covers every {who}");
     }
-    (severity, text + ".")
+    (severity, of_stopped(text + "."))
 }
 
 impl Survey {

@@ -1,5 +1,6 @@
 //! Settings of Oracle and limits of its owner that prevent huge pages for the SGA, or make base pages slow.
 
+use crate::advise::command::quoted;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::advise::{hint, message};
 use crate::assess::Severity;
@@ -81,7 +82,7 @@ fn make(setting: &str, current: Option<String>, recommended: Option<String>, rea
 }
 
 fn automatic_memory(instance: &Instance, parameters: Option<&Parameters>) -> Option<Recommendation> {
-    if instance.status.cause != Some(Cause::MemoryTarget) {
+    if instance.status.cause != Some(Cause::MemoryTarget) || instance.status.facts.asked.is_automatic_asm() {
         return None;
     }
     let target = parameters.and_then(|parameters| parameters.get("memory_target")).map(str::to_owned);
@@ -105,16 +106,42 @@ fn memlock(instance: &Instance) -> Option<Recommendation> {
         return None;
     }
     let wanted = segment.to_reserve.0.div_ceil(1024);
+    let owner = instance.owner.as_deref().filter(|owner| !owner.contains(char::is_whitespace)).unwrap_or("oracle");
+    let (command, place) = match instance.service.as_deref() {
+        // CRS_LIMIT_MEMLOCK holds for all that the stack starts.
+        Some(service) if service.contains("ohasd") => (
+            None,
+            format!(
+                "{service} started it, to which limits.conf does not apply: set CRS_LIMIT_MEMLOCK in \
+                 crs/install/s_crsconfig_HOST_env.txt of the Grid Infrastructure home and restart the stack"
+            ),
+        ),
+        Some(service) => (
+            Some(format!(
+                "mkdir -p /etc/systemd/system/{service}.d && printf '[Service]\\nLimitMEMLOCK={}\\n' > \
+                 /etc/systemd/system/{service}.d/memlock.conf && systemctl daemon-reload",
+                wanted * 1024
+            )),
+            format!("{service} started it, to which limits.conf does not apply"),
+        ),
+        None => (
+            Some(format!(
+                "echo {} > /etc/security/limits.d/90-oracle-memlock.conf",
+                quoted(&format!("{owner} - memlock {wanted}"))
+            )),
+            "limits.conf(5) has it for new sessions of its owner".to_owned(),
+        ),
+    };
     Some(Recommendation {
         severity: if instance.landed() == InstanceLanding::All { Severity::Notice } else { Severity::Warning },
         area: Area::Limits,
-        command: Some(format!("echo 'oracle - memlock {wanted}' > /etc/security/limits.d/90-oracle-memlock.conf")),
+        command,
         ..make(
             "memlock",
             Some(limit.0.to_string()),
             Some((wanted * 1024).to_string()),
             format!(
-                "The memlock limit of {} is {limit}, and its SGA takes {} (MOS 2049901.1).",
+                "The memlock limit of {} is {limit}, and its SGA takes {} (MOS 2049901.1); {place}.",
                 instance.name, segment.to_reserve
             ),
         )

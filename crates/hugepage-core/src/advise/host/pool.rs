@@ -5,6 +5,7 @@ use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::advise::{command, pool};
 use crate::assess::{Severity, Sizing};
 use crate::collect::instances::Survey;
+use crate::collect::stopped_databases::Wants;
 
 pub fn rule(survey: &Survey, sizing: &Sizing) -> Vec<Recommendation> {
     let mut found: Vec<_> = set_pool(survey, sizing).into_iter().collect();
@@ -36,15 +37,20 @@ fn set_pool(survey: &Survey, sizing: &Sizing) -> Option<Recommendation> {
     let (now, nr) = (survey.pool(size)?.persistent(), survey.pool(size)?.nr);
     let (of_size, pages) = ((size, survey.is_default(size)), (now, wanted));
     let needed: Pages = sizing.needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.pages));
+    let is_unknown = survey.stopped.iter().any(|stopped| matches!(stopped.wants, Wants::Unknown(_)));
     if wanted > now {
-        let lacking = sizing.needs.iter().filter(|need| need.held < need.pages).count();
+        let lacking = sizing.needs.iter().filter(|need| need.is_running && need.held < need.pages).count();
         let severity = if lacking > 0 { Severity::Warning } else { Severity::Notice };
         let who = format!("The {} instances of this host need", sizing.needs.len());
         let caution = pool::caution(wanted, size, sizing.capacity.filter(|_| wanted > nr));
         let reason = pool::shortfall(&who, needed, sizing.others, pages, size) + &caution + ".";
         Some(pool::set(of_size, pages, severity, Effect::ServerRestart, reason, None))
-    // Without a running server, the pool may be for servers that are stopped.
-    } else if !sizing.needs.is_empty() && now > wanted && now.0 >= wanted.0.saturating_mul(2) {
+    // Without a running server, or with one whose need is unknown, the pool may be for servers that are stopped.
+    } else if sizing.needs.iter().any(|need| need.is_running)
+        && !is_unknown
+        && now > wanted
+        && now.0 >= wanted.0.saturating_mul(2)
+    {
         let reason = format!("{} and cannot be used for anything else.", pool::excess(now, wanted, size));
         let unused = size.times(now.saturating_sub(wanted));
         Some(pool::set(of_size, pages, Severity::Warning, Effect::Now, reason, Some(unused)))

@@ -4,7 +4,7 @@ use crate::Pages;
 use crate::advise::message::status_text::{StatusText, is_of_pool};
 use crate::advise::remedy::Remedy;
 use crate::assess::{Outlook, io_uring};
-use crate::model::{Cause, HugePages, NodePools, Pending, PoolFact};
+use crate::model::{Cause, HugePages, NodePools, Pending, PoolFact, Product};
 
 impl StatusText<'_> {
     /// How to get huge pages or keep them: a remedy that is proved to help, else what else can be done.
@@ -17,6 +17,14 @@ impl StatusText<'_> {
     }
 
     fn of_pending(&self) -> String {
+        if self.0.facts.asked.product != Product::PostgreSql {
+            return match self.0.forecast.cause {
+                Some(cause) if is_of_pool(cause) => {
+                    "Reduce SGA_MAX_SIZE in the parameter file: the host cannot hold so many huge pages.".to_owned()
+                }
+                _ => "Compare the parameter file with the running instance (SHOW SPPARAMETER).".to_owned(),
+            };
+        }
         let nodes = match &self.0.facts.pending {
             Pending::Changed(_, ground) => ground.nodes.as_ref(),
             _ => None,

@@ -5,6 +5,8 @@ pub mod pending;
 pub mod product;
 mod reason;
 pub(super) mod status_text;
+#[cfg(feature = "oracle")]
+pub mod stopped;
 
 use crate::advise::message::status_text::StatusText;
 use crate::advise::pool;
@@ -16,6 +18,12 @@ use crate::model::Cause;
 pub fn message(status: &Status) -> String {
     let text = StatusText(status);
     match status.verdict().1 {
+        Finding::AsAsked if status.facts.asked.is_automatic_asm() => {
+            format!(
+                "{} is in files of /dev/shm, the default of ASM, which huge pages would not improve.",
+                text.memory()
+            )
+        }
         Finding::AsAsked => format!("{} is in {}, and a restart keeps them.", text.memory(), text.huge_pages()),
         finding @ (Finding::CgroupBelowSegment | Finding::SharedLimit | Finding::MemoryLimit) => {
             status.excess_of(finding).map(|excess| text.exceeds(&excess)).unwrap_or_default()

@@ -1,5 +1,6 @@
 //! The sentences on a start with the configuration on disk, if it differs from the running one.
 
+use crate::advise::message::product::ProductTerms;
 use crate::advise::message::reason::Shortfall;
 use crate::assess::{Outlook, Status};
 use crate::model::{Pending, PoolFact, PoolState};
@@ -15,7 +16,11 @@ pub fn message(status: &Status) -> Option<String> {
     let shortfall = Shortfall::of_pending(status);
     Some(match status.outlook {
         Outlook::Fails => {
-            format!("The next start with the configuration on disk would fail: huge_pages = on, and {shortfall}.")
+            let setting = match &status.facts.pending {
+                Pending::Changed(demand, _) => ProductTerms::current(&demand.asked),
+                _ => ProductTerms::current(&status.facts.asked),
+            };
+            format!("The next start with the configuration on disk would fail: {setting}, and {shortfall}.")
         }
         Outlook::Unknown if status.facts.pending == Pending::Unknown => {
             "The demand of the configuration on disk could not be determined; see notes.".to_owned()
@@ -23,8 +28,14 @@ pub fn message(status: &Status) -> Option<String> {
         Outlook::Unknown => {
             format!("It is unknown whether a restart with the configuration on disk gets huge pages: {shortfall}.")
         }
+        Outlook::Mixed => format!(
+            "{} ({}) is in huge pages, but a restart with the configuration on disk would not get all of them: {shortfall}.",
+            ProductTerms::of(status.facts.asked.product).memory,
+            status.facts.segment_size().unwrap_or_default()
+        ),
         _ => format!(
-            "Shared memory ({}) is in huge pages, but a restart with the configuration on disk would lose them: {shortfall}.",
+            "{} ({}) is in huge pages, but a restart with the configuration on disk would lose them: {shortfall}.",
+            ProductTerms::of(status.facts.asked.product).memory,
             status.facts.segment_size().unwrap_or_default()
         ),
     })

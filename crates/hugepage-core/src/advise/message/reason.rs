@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use crate::advise::message::product::ProductTerms;
 use crate::advise::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::advise::pool;
 use crate::assess::limits::{Excess, ExcessKind};
 use crate::assess::{Forecast, NodeRoom, Outlook, Status};
-use crate::model::{Cause, LockLimit, Loss, NodePools, Pending, PoolFact};
+use crate::model::{Cause, HugePages, LockLimit, Loss, NodePools, Pending, PoolFact};
 use crate::read::cgroup::CgroupLimit;
 use crate::read::memory_cgroup::MemoryLimitKind;
 use crate::{Bytes, PageSize, Pages};
@@ -20,6 +21,8 @@ pub(super) struct Shortfall<'a> {
     pub pool: Option<&'a PoolFact>,
     pub lock_limit: Option<LockLimit>,
     pub nodes: Option<&'a NodePools>,
+    /// The setting for base pages.
+    pub off: &'static str,
 }
 
 impl<'a> Shortfall<'a> {
@@ -38,6 +41,7 @@ impl<'a> Shortfall<'a> {
             pool: ground.map(|ground| &ground.pool),
             lock_limit: ground.and_then(|ground| ground.lock_limit),
             nodes: ground.and_then(|ground| ground.nodes.as_ref()),
+            off: ProductTerms::of(status.facts.asked.product).setting(HugePages::Off),
         }
     }
 }
@@ -48,7 +52,7 @@ impl fmt::Display for Shortfall<'_> {
         let size = page_size(self.page_size);
         match (self.cause, self.pool) {
             (None, _) => f.write_str("no page is missing"),
-            (Some(Cause::Disabled), _) => f.write_str("huge_pages = off"),
+            (Some(Cause::Disabled), _) => f.write_str(self.off),
             (Some(Cause::MemoryTarget), _) => {
                 f.write_str("MEMORY_TARGET puts the SGA into files in /dev/shm, which cannot use huge pages")
             }
@@ -65,12 +69,17 @@ impl fmt::Display for Shortfall<'_> {
             (Some(Cause::PageSizeUnsupported), _) => f.write_str("this machine has no huge pages of huge_page_size"),
             (Some(Cause::ShmGroup), _) => f.write_str("its owner is not in the group of vm.hugetlb_shm_group"),
             (Some(Cause::MemlockLimit), _) => {
-                let limit = match self.lock_limit {
-                    Some(LockLimit::Memlock(limit)) => limit,
-                    _ => Bytes(0),
+                let (limit, others) = match self.lock_limit {
+                    Some(LockLimit::Memlock { limit, others }) => (limit, others),
+                    Some(LockLimit::Either { limit: Some(limit), .. }) => (limit, Bytes(0)),
+                    _ => (Bytes(0), Bytes(0)),
                 };
                 let needed = self.page_size.map_or(Bytes(0), |size| size.times(*needed));
-                write!(f, "its memlock limit is {limit}; {needed} is needed")
+                write!(f, "its memlock limit is {limit}; {needed} is needed")?;
+                match others {
+                    Bytes(0) => Ok(()),
+                    others => write!(f, ", beside {others} of other instances of its owner"),
+                }
             }
             (Some(Cause::CgroupLimit), _) => {
                 write!(f, "a cgroup allows only {guaranteed} of the {needed} pages of {size} needed")
@@ -117,6 +126,7 @@ impl StatusText<'_> {
             pool: Some(&facts.pool),
             lock_limit: facts.lock_limit,
             nodes: facts.nodes.as_ref(),
+            off: self.terms().setting(HugePages::Off),
         };
         match facts.kept_at_crash.at_most {
             Pages(0) => shortfall.to_string(),
@@ -175,6 +185,7 @@ impl StatusText<'_> {
             pool: Some(&facts.pool),
             lock_limit: facts.lock_limit,
             nodes: facts.nodes.as_ref(),
+            off: self.terms().setting(HugePages::Off),
         }
     }
 
@@ -279,6 +290,18 @@ impl StatusText<'_> {
 
     pub(in crate::advise) fn uncertainty(&self) -> String {
         let reason = match self.0.share {
+            Some(_) if self.0.facts.asked.asks_kernel() && self.pool_falls_short() => {
+                "the kernel, which the instance asks for the pages that the pool lacks"
+            }
+            Some(_)
+                if matches!(self.0.facts.lock_limit, Some(LockLimit::Either { .. })) && !self.pool_falls_short() =>
+            {
+                "this distribution's kernel: if it has the change of Linux 5.18, its owner must be in the group of \
+                 vm.hugetlb_shm_group, else memlock is enough"
+            }
+            Some(_) if self.0.facts.lock_limit == Some(LockLimit::Unexplained) && !self.pool_falls_short() => {
+                "what refused its huge pages at the last start, when enough were available"
+            }
             None => "the available pages of the pool, which are unknown",
             Some(_) if self.0.facts.kept_at_crash.before() > Pages(0) => {
                 "pages that io_uring rings of earlier crashes may keep until the server stops"

@@ -20,7 +20,7 @@ impl StatusText<'_> {
 
     /// The setting, as the administrator wrote it.
     pub(in crate::advise) fn setting(&self) -> &'static str {
-        self.terms().setting(self.0.facts.asked.huge_pages)
+        ProductTerms::current(&self.0.facts.asked)
     }
 
     pub(in crate::advise) fn memory(&self) -> String {
@@ -89,6 +89,9 @@ impl StatusText<'_> {
             self.0.cause,
             Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken | Cause::CgroupLimit | Cause::Unknown)
         ) && self.0.missing == Some(Pages(0))
+            && !self
+                .needed_bytes()
+                .is_some_and(|needed| self.0.facts.lock_limit.is_some_and(|lock| lock.may_refuse(needed)))
     }
 }
 

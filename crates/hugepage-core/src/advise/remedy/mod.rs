@@ -281,7 +281,7 @@ impl Step {
             }
             Self::SetShmGroup(gid) => format!("run \"sysctl -w vm.hugetlb_shm_group={gid}\""),
             Self::RaiseMemlock(to) => {
-                format!("set memlock of the {server}'s owner in limits.conf to at least {} kB", to.0.div_ceil(1024))
+                format!("raise the memlock limit of the {server} to at least {} kB", to.0.div_ceil(1024))
             }
             Self::SetHugePagesTry => format!("set {}", terms.setting(HugePages::Try)),
             Self::SetMmap => "set shared_memory_type = mmap".to_owned(),

@@ -51,11 +51,13 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
         let to = limit.usage_without(own_bytes).saturating_add(bytes);
         return Some(Some(Step::RaiseLimit { path: limit.path.clone(), to }));
     }
-    if let Some(lock) = ground.lock_limit.filter(|lock| lock.refuses(bytes)) {
-        return Some(Some(match lock {
-            LockLimit::Memlock(_) => Step::RaiseMemlock(bytes),
-            LockLimit::ShmGroup { gid } => Step::SetShmGroup(gid),
-        }));
+    if let Some(lock) = ground.lock_limit.filter(|lock| lock.refuses(bytes) || lock.may_refuse(bytes)) {
+        return match lock {
+            LockLimit::Memlock { others, .. } => Some(Some(Step::RaiseMemlock(bytes.saturating_add(others)))),
+            // Kernels of both kinds let the group have them.
+            LockLimit::ShmGroup { gid } | LockLimit::Either { gid, .. } => Some(Some(Step::SetShmGroup(gid))),
+            LockLimit::Unexplained => None,
+        };
     }
     let PoolFact::Known(pool) = &ground.pool else { return None };
     let share = Share::of(pool, own)?;

@@ -10,8 +10,8 @@ use crate::model::Cause;
 use crate::read::pool as kernel_pool;
 use crate::{Bytes, Pages};
 
-/// The rows of `found` with the steps of the hint: a row on the setting of a step gets the step's number, a step without a
-/// row gets one. They come in the order of the steps, and all are as grave as the gravest of them.
+/// The rows of `found` with the steps of the hint: a row on the setting of a step gets the step's number, a step without
+/// a row gets one. They come in the order of the steps.
 pub fn with_steps(context: &AdviceContext, mut found: Vec<Recommendation>) -> Vec<Recommendation> {
     let Some(remedy) = Remedy::of_verdict(&context.status) else { return found };
     // More pages of the host would be spread over nodes that the server may not use.
@@ -25,8 +25,11 @@ pub fn with_steps(context: &AdviceContext, mut found: Vec<Recommendation>) -> Ve
     let waits = remedy.steps.iter().any(|step| matches!(step, Step::Reduce(_)));
     let steps = remedy.steps.iter().filter(|step| !(waits && matches!(step, Step::SetPool { .. })));
     let mut rows: Vec<_> = steps.filter_map(|step| row(context, step, &mut found)).collect();
-    if let Some(severity) = rows.iter().map(|row| row.severity).max() {
-        rows.iter_mut().for_each(|row| row.severity = severity);
+    // A step is as grave as those that wait for it, so that the order stays when rows are sorted.
+    let mut gravest = Severity::Ok;
+    for row in rows.iter_mut().rev() {
+        gravest = gravest.max(row.severity);
+        row.severity = gravest;
     }
     rows.extend(found);
     rows

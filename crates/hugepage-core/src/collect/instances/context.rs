@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use super::pending::Settings;
 use super::service_accounts::ServiceAccounts;
 use crate::PageSize;
 use crate::collect::pools::PoolRow;
@@ -34,10 +35,14 @@ pub(super) struct InspectContext<'a> {
 pub(super) struct Identity {
     pub(super) name: String,
     pub(super) home: Option<String>,
+    /// The names of its database (Oracle), as in [`Instance`](super::Instance).
+    pub(super) database: Option<Vec<String>>,
     pub(super) directory: Option<String>,
     pub(super) version: Option<String>,
     pub(super) system_identifier: Option<String>,
     pub(super) last_start: Option<LastStart>,
+    /// What the files of an Oracle instance say of its next start.
+    pub(super) settings: Option<Settings>,
     pub(super) asked: Asked,
     /// PostgreSQL's `max_connections`.
     pub(super) max_connections: Option<u64>,

@@ -8,6 +8,11 @@ use crate::read::oracle::{self, OracleRole};
 use crate::read::process::{self, ProcessStatus};
 use crate::read::{Root, postmaster_opts};
 
+/// Servers that do not count are looked at up to this number: any user can start as many as it may have processes.
+pub const MAX_NOT_COUNTED: usize = 100;
+/// What is kept of the arguments of a postmaster, in bytes.
+const MAX_ARGUMENT_BYTES: usize = 64 << 10;
+
 /// The kind of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiscoveredKind {
@@ -26,33 +31,53 @@ pub struct DiscoveredServer {
     pub pid: i32,
     /// The status of each of its processes, the process `pid` first.
     pub processes: Vec<ProcessStatus>,
+    /// Why it does not count; `None` if it does.
+    pub not_counted: Option<String>,
 }
 
-/// Every server whose processes are visible, in the order of their process ids.
-pub fn servers(root: &Root, notes: &mut Notes) -> Vec<DiscoveredServer> {
+/// Every server whose processes are visible, in the order of their process ids; of those that `why_not` has a reason
+/// against the first [`MAX_NOT_COUNTED`].
+pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut Notes) -> Vec<DiscoveredServer> {
     let pids = notes.keep(process::pids(root)).unwrap_or_default();
     let mut found: Vec<DiscoveredServer> = Vec::new();
     let mut members: Vec<(oracle::OracleInstance, ProcessStatus)> = Vec::new();
     let mut children: BTreeMap<i32, Vec<ProcessStatus>> = BTreeMap::new();
+    let (mut not_counted, mut passed_over) = (0_usize, 0_usize);
+    let mut is_passed_over = |why: Option<&String>| {
+        not_counted += usize::from(why.is_some());
+        let passes = why.is_some() && not_counted > MAX_NOT_COUNTED;
+        passed_over += usize::from(passes);
+        passes
+    };
     for pid in pids {
         // A process that ends meanwhile, or is hidden, belongs to no server.
         let Ok(Some(seen)) = root.read_short(&format!("/proc/{pid}/cmdline"), Seen::parse) else { continue };
         let Ok(Some(status)) = process::status(root, pid) else { continue };
         match seen {
             Seen::Oracle(oracle::OracleProcess { instance, role: OracleRole::Pmon }) => {
-                found.push(DiscoveredServer { who: DiscoveredKind::Oracle(instance), pid, processes: vec![status] });
+                let not_counted = why_not(pid);
+                if !is_passed_over(not_counted.as_ref()) {
+                    let who = DiscoveredKind::Oracle(instance);
+                    found.push(DiscoveredServer { who, pid, processes: vec![status], not_counted });
+                }
             }
             Seen::Oracle(process) => members.push((process.instance, status)),
             Seen::Postmaster(arguments) => {
+                let not_counted = why_not(pid);
+                if is_passed_over(not_counted.as_ref()) {
+                    continue;
+                }
                 children.entry(status.parent.unwrap_or(0)).or_default().push(status);
-                found.push(DiscoveredServer {
-                    who: DiscoveredKind::PostgreSql(arguments),
-                    pid,
-                    processes: vec![status],
-                });
+                let who = DiscoveredKind::PostgreSql(arguments);
+                found.push(DiscoveredServer { who, pid, processes: vec![status], not_counted });
             }
             Seen::Backend => children.entry(status.parent.unwrap_or(0)).or_default().push(status),
         }
+    }
+    if passed_over > 0 {
+        notes.add(format!(
+            "{passed_over} more processes of ordinary users have names of servers; only the first {MAX_NOT_COUNTED} are shown"
+        ));
     }
     // A child that has not set its own title yet has that of its postmaster.
     let postmasters: Vec<i32> = found
@@ -92,7 +117,13 @@ impl Seen {
         }
         let mut words = cmdline.trim_end_matches('\0').split('\0');
         let program = words.next()?.rsplit('/').next()?;
-        let arguments: Vec<String> = words.map(str::to_owned).collect();
+        let mut left = MAX_ARGUMENT_BYTES;
+        let is_kept = |word: &&str| {
+            let fits = word.len() < left;
+            left = left.saturating_sub(word.len() + 1);
+            fits
+        };
+        let arguments: Vec<String> = words.take_while(is_kept).map(str::to_owned).collect();
         let serves = matches!(program, "postgres" | "postmaster" | "edb-postgres" | "edb-postmaster")
             && postmaster_opts::serves(&arguments);
         serves.then_some(Self::Postmaster(arguments))
@@ -138,7 +169,7 @@ mod tests {
             (40, 1, "asm_pmon_+ASM1\0", 8),
         ]);
         let mut notes = Notes::default();
-        let found = servers(&Root::at(tree.path()), &mut notes);
+        let found = servers(&Root::at(tree.path()), |_| None, &mut notes);
         let tables = |found: &DiscoveredServer| -> u64 {
             found.processes.iter().map(|status| status.page_tables.unwrap().0 >> 10).sum()
         };
@@ -146,5 +177,23 @@ mod tests {
         assert_eq!(shown, [(10, 4, 15), (20, 1, 16), (30, 3, 7), (40, 1, 8)]);
         assert_eq!(found[0].who, DiscoveredKind::PostgreSql(vec!["-D".to_owned(), "/data".to_owned()]));
         assert!(notes.into_vec().is_empty());
+    }
+
+    #[test]
+    fn servers_that_do_not_count_are_bounded() {
+        let long = format!("postgres\0-D\0{}\0-c\0a=b\0", "x".repeat(1 << 20));
+        let processes: Vec<_> =
+            (10..310).map(|pid| (pid, 1, if pid % 2 == 0 { "postgres\0" } else { "ora_pmon_A\0" }, 1)).collect();
+        let tree = host(&[processes, vec![(400, 1, "postgres\0-D\0/real\0", 1), (401, 1, &*long, 1)]].concat());
+        let mut notes = Notes::default();
+        let why_not = |pid| (pid != 400).then(|| "runs as alice".to_owned());
+        let found = servers(&Root::at(tree.path()), why_not, &mut notes);
+        assert_eq!(found.len(), MAX_NOT_COUNTED + 1);
+        let last = found.last().unwrap();
+        assert_eq!((last.pid, &last.not_counted), (400, &None), "one that counts is never passed over");
+        let note = "201 more processes of ordinary users have names of servers; only the first 100 are shown";
+        assert_eq!(notes.into_vec(), [note]);
+        let Some(Seen::Postmaster(arguments)) = Seen::parse(&long) else { panic!() };
+        assert_eq!(arguments, ["-D"], "cut before the argument that is too long");
     }
 }

@@ -2,23 +2,30 @@
 
 use std::time::Duration;
 
+use super::asked::asked_next;
 use super::context::{Identity, InspectContext};
 use super::discover::{DiscoveredKind, DiscoveredServer};
-use super::instance::{Instance, InstanceKind};
+use super::instance::{Instance, InstanceKind, InstancePlace};
 use super::memory::{self, InstanceMemory};
+use super::pending::pending;
+use super::stopped::StoppedOracle;
 use super::{oracle, postgresql};
 use crate::assess::Status;
 use crate::assess::io_uring::Rings;
 use crate::assess::page_tables::PageTables;
 use crate::collect::server::{pool_of_size, thp_in_use};
+use crate::collect::stopped_databases::Wants;
 use crate::collect::{nodes, pools};
-use crate::model::{Asked, Demand, Facts, HugePages, KeptPages, Landing, Pending, PoolFact, PoolState, Segment};
+use crate::model::{
+    Asked, Demand, Facts, HugePages, KeptPages, Landing, LockLimit, Pending, PoolFact, PoolState, Segment,
+};
 use crate::notes::Notes;
 use crate::read::cgroup::CgroupLimits;
+use crate::read::credentials::Credentials;
 use crate::read::maps::Mapping;
 use crate::read::memory_policy::MemoryPolicy;
 use crate::read::rlimit::{self, LockedMemory};
-use crate::read::{InstanceFiles, namespace, process};
+use crate::read::{InstanceFiles, namespace, process, service};
 use crate::{Bytes, PageSize, Pages, ReadError};
 
 /// The kernel tells the start of a process, and how long it is up, in hundredths of a second (proc(5)).
@@ -63,8 +70,22 @@ impl InspectContext<'_> {
         if has_hugetlb_pages {
             evidence.push("HugetlbPages");
         }
+        let place =
+            self.place(pid, container.is_some(), files, identity.directory.as_deref().or(identity.home.as_deref()));
         let base = self.base.unwrap_or_else(PageSize::base);
         let mut facts = self.facts(pid, &identity.asked, segment, memlock, &mut notes);
+        let refusal = || oracle::logged_refusal(identity.last_start.as_ref()?, facts.segment.as_ref()?);
+        if facts.lock_limit.is_none()
+            && let Some(refusal) = refusal()
+        {
+            facts.lock_limit = Some(refusal);
+            if refusal == LockLimit::Unexplained {
+                notes.add(
+                    "the start found enough huge pages and took none of them: compare kernel.shmall, the NUMA policy and the \
+                     limits of its owner with the alert log",
+                );
+            }
+        }
         if let Some((entries, size)) = identity.ring_entries.zip(facts.huge_page_size) {
             facts.kept_at_crash = self.kept_at_crash(pid, entries, size);
         }
@@ -72,7 +93,12 @@ impl InspectContext<'_> {
             facts.pending = Pending::Unknown;
         } else if let Some(max_connections) = identity.max_connections {
             split_off_pending(&mut facts, max_connections);
+        } else if let Some(settings) = identity.settings.as_ref().filter(|_| !facts.asked.is_automatic_asm()) {
+            let version = identity.version.as_deref();
+            let lock_limit = oracle::lock_limit(root, pid, &facts.asked, None, memlock);
+            facts.pending = pending(settings, &facts, lock_limit, |next| asked_next(next, &facts.asked, version));
         }
+        let uid = Credentials::read(root, pid).ok().flatten().map(|credentials| credentials.effective);
         if let Some((at, path)) = identity.last_change
             && started.is_some_and(|started| at > started + START_PRECISION)
             && facts.pending == Pending::Unchanged
@@ -94,7 +120,9 @@ impl InspectContext<'_> {
             },
             name: identity.name,
             pid,
+            place,
             home: identity.home,
+            database: identity.database,
             directory: identity.directory,
             version: identity.version,
             system_identifier: identity.system_identifier,
@@ -106,9 +134,29 @@ impl InspectContext<'_> {
             last_start: identity.last_start,
             status,
             evidence,
-            not_counted: self.accounts.why_not(root, pid),
+            not_counted: found.not_counted,
+            uid,
+            owner: uid.map(|uid| self.accounts.name(root, uid)),
+            service: service::of(root, pid),
             notes: notes.into_vec(),
         })
+    }
+
+    /// `directory`: the data directory, or the home. What a service sees in a mount namespace of its own, as systemd makes
+    /// them, may still be the directory of that name of the host.
+    fn place(&self, pid: i32, is_contained: bool, files: &InstanceFiles, directory: Option<&str>) -> InstancePlace {
+        let of_process = Credentials::read(self.root, pid).ok().flatten();
+        let its = directory.and_then(|directory| files.inode(directory));
+        let ours = directory.and_then(|directory| InstanceFiles::own(self.root).inode(directory));
+        let elsewhere = is_contained && !self.root.is_tree() && (its.is_none() || its != ours);
+        let container = || match its {
+            Some((device, inode)) => {
+                let device = (rustix::fs::major(device), rustix::fs::minor(device));
+                format!("{}.{}-{inode}", device.0, device.1)
+            }
+            None => namespace::number(self.root, pid).unwrap_or_default(),
+        };
+        InstancePlace { uid: of_process.map(|user| user.effective), container: elsewhere.then(container) }
     }
 
     /// The mappings of one process stand for the whole server, because each of its processes attaches all of it.
@@ -147,10 +195,12 @@ impl InspectContext<'_> {
         Identity {
             name: files.directory.clone().unwrap_or_else(|| format!("process {pid}")),
             home: None,
+            database: None,
             directory: files.directory,
             version: files.version,
             system_identifier: files.system_identifier,
             last_start: None,
+            settings: None,
             asked: files.asked,
             max_connections: Some(files.max_connections),
             has_configuration: files.has_configuration,
@@ -244,8 +294,48 @@ fn split_off_pending(facts: &mut Facts, max_connections: u64) {
     facts.asked.huge_pages = HugePages::Try;
 }
 
-/// Assesses each server again with what the others lack, so that one size of the pool serves all that count.
-pub(super) fn beside_each_other(instances: &mut [Instance]) {
+/// Kernels that count memlock count all System V segments in huge pages of one user (`user_shm_lock` in mm/mlock.c).
+pub(super) fn share_memlock(instances: &mut [Instance]) {
+    let held: Vec<_> = instances
+        .iter()
+        .filter(|instance| instance.kind != InstanceKind::PostgreSql)
+        .filter_map(|instance| {
+            Some((instance.pid, instance.uid?, instance.status.facts.segment.as_ref()?.in_huge_pages))
+        })
+        .collect();
+    for instance in instances {
+        let of_user = held.iter().filter(|(pid, uid, _)| *pid != instance.pid && Some(*uid) == instance.uid);
+        let sum = of_user.fold(Bytes(0), |sum, (_, _, size)| sum.saturating_add(*size));
+        let is_counted = |lock: &Option<LockLimit>| matches!(lock, Some(LockLimit::Memlock { .. }));
+        let of_pending = match &instance.status.facts.pending {
+            Pending::Changed(_, ground) => is_counted(&ground.lock_limit),
+            _ => false,
+        };
+        if sum > Bytes(0) && (of_pending || is_counted(&instance.status.facts.lock_limit)) {
+            instance.assess_with(|facts| {
+                let pending = match &mut facts.pending {
+                    Pending::Changed(_, ground) => Some(&mut ground.lock_limit),
+                    _ => None,
+                };
+                for lock in [Some(&mut facts.lock_limit), pending].into_iter().flatten() {
+                    if let Some(LockLimit::Memlock { others, .. }) = lock {
+                        *others = sum;
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// Assesses each server again with what the others lack, so that one size of the pool serves all that count, running or
+/// stopped. `default`: the page size that the stopped ones ask for. Where the need of one is unknown, what the others lack
+/// is unknown.
+pub(super) fn beside_each_other(instances: &mut [Instance], stopped: &[StoppedOracle], default: Option<PageSize>) {
+    let of_stopped = stopped.iter().try_fold(Pages(0), |sum, stopped| match stopped.wants {
+        Wants::Pages(pages, _) => Some(sum.saturating_add(pages)),
+        Wants::None(_) => Some(sum),
+        Wants::Unknown(_) => None,
+    });
     let lack = |instance: &Instance| if instance.counts() { instance.status.facts.lack() } else { Pages(0) };
     let lacks: Vec<_> =
         instances.iter().map(|instance| (instance.status.facts.huge_page_size, lack(instance))).collect();
@@ -253,8 +343,10 @@ pub(super) fn beside_each_other(instances: &mut [Instance]) {
         let size = instance.status.facts.huge_page_size;
         let others = lacks.iter().enumerate().filter(|(other, (of, _))| *other != index && *of == size);
         let others_lack = others.fold(Pages(0), |sum, (_, (_, lack))| sum.saturating_add(*lack));
-        if others_lack > Pages(0) {
-            instance.assess_with(|facts| facts.others_lack = Some(others_lack));
+        let of_stopped = if size == default { of_stopped } else { Some(Pages(0)) };
+        let others_lack = of_stopped.map(|of_stopped| of_stopped.saturating_add(others_lack));
+        if others_lack != Some(Pages(0)) {
+            instance.assess_with(|facts| facts.others_lack = others_lack);
         }
     }
 }

@@ -69,6 +69,16 @@ impl fmt::Display for InstanceLanding {
     }
 }
 
+/// Whose server it is, and where: what keeps servers apart that call themselves the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InstancePlace {
+    /// The effective user of its process, as this program's user namespace has it; `None` if unknown.
+    pub uid: Option<u32>,
+    /// In a container whose files this program sees nowhere else: device and inode of its data directory or home,
+    /// `8.1-1234`, or the number of its mount namespace.
+    pub container: Option<String>,
+}
+
 /// One server.
 #[derive(Clone, Debug)]
 pub struct Instance {
@@ -78,8 +88,12 @@ pub struct Instance {
     pub name: String,
     /// The postmaster, or PMON.
     pub pid: i32,
+    /// Whose it is, and where.
+    pub place: InstancePlace,
     /// ORACLE_HOME.
     pub home: Option<String>,
+    /// The names of its database (Oracle), by the path of its alert log and by its parameters; `None` if none is known.
+    pub database: Option<Vec<String>>,
     /// PostgreSQL's data directory.
     pub directory: Option<String>,
     /// PostgreSQL's major version, Oracle's from its alert log.
@@ -104,6 +118,12 @@ pub struct Instance {
     pub evidence: Vec<&'static str>,
     /// Why it does not count for the host's verdict and pools, as `runs as alice`; `None` if it counts.
     pub not_counted: Option<String>,
+    /// The user that it runs as.
+    pub uid: Option<u32>,
+    /// The name of that user, or `uid 4711` where /etc/passwd has none.
+    pub owner: Option<String>,
+    /// The systemd service that started it, to which limits.conf does not apply; `None` for what a session started.
+    pub service: Option<String>,
     /// What could not be read of it.
     pub notes: Vec<String>,
 }

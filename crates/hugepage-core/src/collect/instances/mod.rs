@@ -4,15 +4,18 @@
 //! No server is stopped or queried, and no page table is walked. What cannot be read without privilege is a note, and
 //! what depends on it is unknown.
 
+mod asked;
 mod context;
 pub mod discover;
 mod inspect;
 pub mod instance;
 pub mod memory;
 mod oracle;
+mod pending;
 mod pool_needs;
 mod postgresql;
 mod service_accounts;
+mod stopped;
 
 use std::time::SystemTime;
 
@@ -29,10 +32,11 @@ use crate::read::shm_devices::Devices;
 use crate::read::{Root, identity, process, thp};
 use crate::{PageSize, ReadError};
 use context::InspectContext;
-use inspect::beside_each_other;
-pub use instance::{Instance, InstanceKind, InstanceLanding};
+use inspect::{beside_each_other, share_memlock};
+pub use instance::{Instance, InstanceKind, InstanceLanding, InstancePlace};
 use service_accounts::ServiceAccounts;
 pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
+pub use stopped::StoppedOracle;
 
 /// A host with its servers.
 #[derive(Clone, Debug)]
@@ -55,6 +59,8 @@ pub struct Survey {
     pub processes_are_hidden: bool,
     /// The servers that run.
     pub instances: Vec<Instance>,
+    /// The Oracle instances of oratab that do not run.
+    pub stopped: Vec<StoppedOracle>,
     /// What could not be read of the host.
     pub notes: Vec<String>,
 }
@@ -113,9 +119,11 @@ pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]
     if host.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
         notes.add(LXCFS);
     }
-    let found = discover::servers(root, &mut notes);
+    let found = discover::servers(root, |pid| host.accounts.why_not(root, pid), &mut notes);
     let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.inspect(found)).collect();
-    beside_each_other(&mut instances);
+    let stopped = stopped::stopped(&host, &instances, &mut notes);
+    share_memlock(&mut instances);
+    beside_each_other(&mut instances, &stopped, host.default);
     Survey {
         host_name: notes.keep(identity::host_name(root)),
         taken_at: host.taken_at,
@@ -125,6 +133,7 @@ pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]
         shm_is_ramfs: notes.keep(shm_is_ramfs(root)).unwrap_or(false),
         processes_are_hidden,
         instances,
+        stopped,
         meminfo: host.meminfo,
         notes: notes.into_vec(),
     }

@@ -2,15 +2,17 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::asked::asked_by;
 use super::context::{Identity, InspectContext};
 use super::memory::InstanceMemory;
-use crate::model::{Asked, HugePages, Landing, LockLimit, Product, Segment};
+use super::pending::Settings;
+use crate::model::{Asked, Landing, LockLimit, Product, Segment};
 use crate::notes::Notes;
 use crate::read::kernel_release::KernelRelease;
 use crate::read::maps::Mapping;
-use crate::read::oracle::locate::Search;
+use crate::read::oracle::locate::{Search, database_of};
 use crate::read::oracle::process::home_of;
-use crate::read::oracle::{self, LastStart, oratab};
+use crate::read::oracle::{self, LastStart, OracleKind, Parameters, oratab};
 use crate::read::rlimit::{LockedMemory, Rlimit};
 use crate::read::shm_devices::Devices;
 use crate::read::{InstanceFiles, Root, process, sysctl};
@@ -18,6 +20,9 @@ use crate::{Bytes, PageSize};
 
 /// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
 const SHM_FILES: &str = "/dev/shm/ora_";
+
+/// No SGA is smaller.
+const MIN_SGA: u64 = 16 << 20;
 
 /// Whether a mapping of an Oracle process may belong to the SGA: a System V segment by any of the kernel's names, a
 /// file of /dev/shm, or a file on hugetlbfs.
@@ -32,13 +37,14 @@ pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) 
 }
 
 /// Keeps the mappings of the SGA, and returns whether they are files of /dev/shm. Under Automatic Memory Management
-/// most of the memory is there; else such files belong to the Managed Global Area.
+/// all of it is there but a segment of one page; else such files belong to the Managed Global Area, which may be larger
+/// than the SGA.
 pub fn keep_sga(memory: &mut InstanceMemory) -> bool {
     let in_shm = |mapping: &&Mapping| mapping.path.starts_with(SHM_FILES);
     let sum = |mappings: &mut dyn Iterator<Item = &Mapping>| mappings.map(|mapping| mapping.size().0).sum::<u64>();
     let files = sum(&mut memory.mappings.iter().filter(in_shm));
     let segments = sum(&mut memory.mappings.iter().filter(|mapping| !in_shm(mapping)));
-    let automatic = files > segments;
+    let automatic = files > segments && segments < MIN_SGA;
     if !automatic {
         memory.mappings.retain(|mapping| !in_shm(&mapping));
     }
@@ -62,49 +68,54 @@ impl InspectContext<'_> {
         };
         let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);
         let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some((self.root, pid)) };
-        let last_start = search.last_start(files, notes).map(|(_, start)| start).filter(|start| {
+        let is_of = |start: &LastStart| {
             let seconds = started.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
             let started = seconds.and_then(|seconds| i64::try_from(seconds.as_secs()).ok());
             started.is_some_and(|started| start.is_of(pid, started) == Some(true))
-        });
+        };
+        let settings = Settings::on_disk(&search, files, is_of, notes);
+        let known = [settings.start.as_ref().map(|start| &start.parameters), settings.parameters.as_ref()];
+        let known: Vec<_> = known.into_iter().flatten().collect();
+        let names = known.iter().flat_map(|parameters| ["db_unique_name", "db_name"].map(|name| parameters.get(name)));
+        let names = names.chain([settings.log.as_deref().and_then(database_of)]).flatten().map(str::to_owned).collect();
+        let last_start = settings.start.clone();
+        let asked = asked(last_start.as_ref(), settings.parameters.as_ref(), automatic, instance.kind);
+        if matches!(asked.product, Product::Oracle { use_large_pages: None, .. }) {
+            notes.add(
+                "use_large_pages is unknown: neither an alert log of this start nor a parameter file shows it; TRUE, the default, \
+                 is assumed",
+            );
+        }
         Identity {
             name: instance.sid.clone(),
+            database: Some(names).filter(|names: &Vec<String>| !names.is_empty()),
             directory: None,
             version: last_start.as_ref().and_then(|start| start.version.clone()),
             system_identifier: None,
             max_connections: None,
             has_configuration: true,
+            asked,
+            settings: Some(settings),
             last_change: None,
             ring_entries: None,
-            asked: asked(last_start.as_ref(), automatic),
             home,
             last_start,
         }
     }
 }
 
-/// What the start was asked for; the default TRUE where the log does not show it. `automatic`: whether the SGA was seen
-/// in files of /dev/shm.
-fn asked(start: Option<&LastStart>, automatic: Option<bool>) -> Asked {
+/// What the start was asked for, by its log, or else by the parameter file. `automatic`: whether the SGA was seen in
+/// files of /dev/shm.
+fn asked(start: Option<&LastStart>, on_disk: Option<&Parameters>, automatic: Option<bool>, kind: OracleKind) -> Asked {
     let of_parameters = start.and_then(|start| start.parameters.get("use_large_pages"));
-    let setting = of_parameters.or_else(|| start?.use_large_pages.as_deref()).unwrap_or("TRUE").to_ascii_uppercase();
-    let huge_pages = match setting.as_str() {
-        "FALSE" => HugePages::Off,
-        "ONLY" | "AUTO_ONLY" => HugePages::On,
-        _ => HugePages::Try,
-    };
-    // 11.2.0.2 took huge pages for all of the SGA or for nothing; earlier releases had no such parameter.
-    let may_mix =
-        !start.and_then(|start| start.version.as_deref()).is_some_and(|version| version.starts_with("11.2.0.2"));
+    let of_log = of_parameters.or_else(|| start?.use_large_pages.as_deref());
+    // A list of the parameters that were set shows that one is not among them.
+    let is_default = start.is_some_and(|start| !start.parameters.is_empty());
+    let setting = of_log.or_else(|| if is_default { Some("TRUE") } else { on_disk?.get("use_large_pages") });
     let memory_target = automatic.unwrap_or_else(|| start.is_some_and(|start| start.parameters.is_automatic_memory()));
-    let sga = start.and_then(|start| start.parameters.sga_max_size()).unwrap_or_default();
-    Asked {
-        product: Product::Oracle { memory_target, may_mix },
-        huge_pages,
-        huge_page_size: None,
-        sysv: false,
-        shared_buffers: sga,
-    }
+    let sga = start.and_then(|start| start.parameters.sga_max_size());
+    let asked = asked_by(setting, start.and_then(|start| start.version.as_deref()), memory_target, sga);
+    asked.of_kind(kind)
 }
 
 /// The SGA as the alert log shows it, if the mappings may not be read; `None` if the log does not show all of it.
@@ -125,7 +136,18 @@ pub fn logged_segment(start: &LastStart) -> Option<Segment> {
         }
     }
     let in_huge_pages = huge.iter().fold(Bytes(0), |sum, (_, size)| sum.saturating_add(*size));
-    let (page_size, _) = huge.into_iter().max_by_key(|(_, size)| *size)?;
+    let Some((page_size, _)) = huge.into_iter().max_by_key(|(_, size)| *size) else {
+        // A table with base pages only, where the pool was empty.
+        let base = start.page_sizes.iter().find(|row| row.is_base).map(|row| row.page_size);
+        return (in_base > Bytes(0)).then(|| Segment {
+            name: String::new(),
+            size: in_base,
+            to_reserve: in_base,
+            in_huge_pages: Bytes(0),
+            page_size: base,
+            landing: Landing::Base,
+        });
+    };
     let size = in_base.saturating_add(in_huge_pages);
     let landing = match (in_huge_pages, in_base) {
         (Bytes(0), Bytes(0)) => return None,
@@ -167,10 +189,27 @@ pub fn lock_limit(
     if capabilities & CAP_IPC_LOCK != 0 || of_process().any(|gid| gid == group) {
         return None;
     }
+    // The effective group is the second of four (proc(5)).
+    let gid = || line("Gid")?.split_ascii_whitespace().nth(1)?.parse().ok();
     match (KernelRelease::running(root)?.counts_memlock(), memlock?.soft?) {
-        (true, Rlimit::At(limit)) => Some(LockLimit::Memlock(limit)),
-        (true, Rlimit::Unlimited) => None,
-        // The effective group is the second of four (proc(5)).
-        (false, _) => Some(LockLimit::ShmGroup { gid: line("Gid")?.split_ascii_whitespace().nth(1)?.parse().ok()? }),
+        (Some(true), Rlimit::At(limit)) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
+        (Some(true), Rlimit::Unlimited) => None,
+        (Some(false), _) => Some(LockLimit::ShmGroup { gid: gid()? }),
+        (None, limit) => Some(LockLimit::Either { gid: gid()?, limit: limit.bytes() }),
+    }
+}
+
+/// What refused huge pages at a start whose table in the log has enough available pages and allocated none of them:
+/// the memlock limit in the log if it was too small, else something that is not visible. `None` if the table shows
+/// something else.
+pub fn logged_refusal(start: &LastStart, segment: &Segment) -> Option<LockLimit> {
+    let mut huge = start.page_sizes.iter().filter(|row| !row.is_base && row.expected.is_some_and(|pages| pages.0 > 0));
+    let is_refused = huge.all(|row| row.available >= row.expected && row.allocated.is_some_and(|pages| pages.0 == 0));
+    if !is_refused || segment.landing != Landing::Base || start.page_sizes.iter().all(|row| row.is_base) {
+        return None;
+    }
+    match start.memlock {
+        Some(Rlimit::At(limit)) if limit < segment.to_reserve => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
+        _ => Some(LockLimit::Unexplained),
     }
 }

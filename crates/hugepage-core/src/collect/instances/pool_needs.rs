@@ -33,6 +33,11 @@ impl Survey {
         pools::of_host(&self.pools).map(|row| sizing(&row.pool)).filter(wanted).collect()
     }
 
+    /// The needs of the Oracle instances that do not run, for [`Survey::sizings`].
+    pub fn stopped_needs(&self) -> Vec<(Option<PageSize>, PoolNeed)> {
+        self.stopped.iter().filter_map(|stopped| stopped.database().need()).collect()
+    }
+
     fn room(&self, pool: &Pool, reserve_percent: u32) -> Option<Room> {
         let size = pool.page_size;
         let in_base_pages = |instance: &Instance| {

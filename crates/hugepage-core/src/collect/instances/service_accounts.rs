@@ -95,7 +95,7 @@ impl ServiceAccounts {
         name.strip_prefix("ora").is_some_and(|sid| sid.len() == 3 && administrator(sid))
     }
 
-    fn name(&self, root: &Root, uid: u32) -> String {
+    pub(super) fn name(&self, root: &Root, uid: u32) -> String {
         self.names(root, uid).next().map_or_else(|| format!("uid {uid}"), str::to_owned)
     }
 

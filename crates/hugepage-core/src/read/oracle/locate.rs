@@ -11,6 +11,8 @@ use crate::read::{InstanceFiles, Root};
 
 /// The largest number of databases of one diagnostic destination that are read.
 const MAX_DATABASES: usize = 1000;
+/// The largest number of rotated logs of one instance that are searched.
+const MAX_ROTATED_LOGS: usize = 4;
 /// The largest number of PMON's open files that are looked at.
 const MAX_OPEN_FILES: usize = 4096;
 
@@ -51,18 +53,19 @@ impl Search<'_> {
         logs.into_iter().max().map(|(_, path)| path)
     }
 
-    /// The last start in its alert log, and the path of that log. If the text was cut or removed, log.xml still has the
-    /// start. What cannot be read is a note.
+    /// The last start in its alert log, and the path of that log. If the text was cut or removed, log.xml or a
+    /// rotated log still has the start. What cannot be read is a note.
     pub fn last_start(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<(String, LastStart)> {
         let log = self.alert_log(files, notes)?;
         let start = notes.keep(last_start(files, &log)).flatten();
         if start.as_ref().is_some_and(|start| start.mode.is_some()) {
             return Some((log, start?));
         }
-        let other = log.rsplit_once("/trace/").map(|(home, _)| format!("{home}/alert/log.xml"));
-        let other = other.filter(|other| files.modified(other).is_some());
-        let complete = other.and_then(|other| Some((notes.keep(last_start(files, &other)).flatten()?, other)));
-        complete.map(|(start, log)| (log, start)).or_else(|| Some((log, start?)))
+        let complete = others(files, &log).into_iter().find_map(|other| {
+            let start = notes.keep(last_start(files, &other)).flatten()?;
+            start.mode.is_some().then_some((other, start))
+        });
+        complete.or_else(|| Some((log, start?)))
     }
 
     /// The spfile or init.ora that a start without PFILE reads.
@@ -108,12 +111,34 @@ impl Search<'_> {
         // In a cluster oratab has the database's name; the SID is that name with the number of the instance.
         let database = format!("{directory}/{}", sid.to_lowercase());
         let instances = if_there(files.list(&database)).ok().flatten().unwrap_or_default();
-        let numbered = |name: &&String| {
-            let number = name.strip_prefix(sid.as_str()).map(|number| number.trim_start_matches('_'));
-            number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
-        };
-        let instances = instances.iter().filter(numbered).take(MAX_DATABASES);
+        let instances = instances.iter().filter(|name| is_numbered(name, sid)).take(MAX_DATABASES);
         instances.filter_map(|sid| log_in(files, &format!("{database}/{sid}"), sid)).collect()
+    }
+
+    /// The SID on this host of the database that oratab has under this name. In a cluster that is the name with the
+    /// number of the instance (`orcl1`, or `orcl_1` of RAC One Node): of several the one whose log was written last,
+    /// or else whose parameter file is in the home. It is the name itself where nothing shows another.
+    pub fn sid_of_database(&self, files: &InstanceFiles, notes: &mut Notes) -> String {
+        let name = &self.instance.sid;
+        let Some(home) = self.home.filter(|_| self.instance.kind == OracleKind::Database) else { return name.clone() };
+        let directory = |base: &str| format!("{base}/diag/{}/{}", self.product(), name.to_lowercase());
+        for base in bases(files, home, notes).into_iter().chain([format!("{home}/log")]) {
+            let sids = if_there(files.list(&directory(&base))).ok().flatten().unwrap_or_default();
+            let sids = sids.iter().filter(|sid| *sid == name || is_numbered(sid, name)).take(MAX_DATABASES);
+            let written =
+                sids.filter_map(|sid| Some((log_in(files, &format!("{}/{sid}", directory(&base)), sid)?.0, sid)));
+            if let Some((_, sid)) = written.max() {
+                return sid.clone();
+            }
+        }
+        let names = files.list(&format!("{home}/dbs")).unwrap_or_default();
+        let of_file = |file: &String| -> Option<String> {
+            let rest = ["init", "spfile"].into_iter().find_map(|prefix| file.strip_prefix(prefix))?;
+            Some(rest.strip_suffix(".ora")?.to_owned())
+        };
+        let sids: Vec<_> = names.iter().filter_map(of_file).collect();
+        let numbered = sids.iter().find(|sid| is_numbered(sid, name)).filter(|_| !sids.contains(name));
+        numbered.unwrap_or(name).clone()
     }
 
     /// The name of its kind's directory in the ADR.
@@ -125,6 +150,46 @@ impl Search<'_> {
             OracleKind::IoServer => "ios",
         }
     }
+}
+
+/// The other files of a log, which may have what was cut from it: log.xml, then what was rotated (`log_1.xml`,
+/// `alert_SID.log.1`, `alert_SID.log-20240101`), the last written first.
+fn others(files: &InstanceFiles, log: &str) -> Vec<String> {
+    let home = log.rsplit_once("/trace/").or_else(|| log.rsplit_once("/alert/")).map_or("", |(home, _)| home);
+    let name = log.rsplit('/').next().unwrap_or_default();
+    let xml = format!("{home}/alert/log.xml");
+    let is_rotated = |file: &String| {
+        let number = file.strip_prefix("log_").and_then(|rest| rest.strip_suffix(".xml"));
+        let is_xml =
+            number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
+        let behind = file.strip_prefix(name).and_then(|rest| rest.strip_prefix(['.', '-', '_']));
+        is_xml || behind.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let mut rotated: Vec<_> = ["alert", "trace"]
+        .into_iter()
+        .flat_map(|directory| {
+            let names = files.list(&format!("{home}/{directory}")).unwrap_or_default();
+            names.into_iter().filter(is_rotated).map(|name| format!("{home}/{directory}/{name}")).collect::<Vec<_>>()
+        })
+        .filter_map(|path| Some((files.modified(&path)?, path)))
+        .collect();
+    rotated.sort_by(|one, other| other.cmp(one));
+    let rotated = rotated.into_iter().take(MAX_ROTATED_LOGS).map(|(_, path)| path);
+    let xml = Some(xml).filter(|xml| xml != log && files.modified(xml).is_some());
+    xml.into_iter().chain(rotated).collect()
+}
+
+/// Whether `sid` is that of an instance of a cluster's database with this name.
+pub fn is_numbered(sid: &str, database: &str) -> bool {
+    let number = sid.strip_prefix(database).map(|number| number.strip_prefix('_').unwrap_or(number));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// DB_UNIQUE_NAME in lower case by the path of an alert log: `orcl` in
+/// `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/alert_orcl1.log`.
+pub fn database_of(log: &str) -> Option<&str> {
+    let (_, within) = log.rsplit_once("/diag/rdbms/")?;
+    within.split('/').next().filter(|name| !name.is_empty())
 }
 
 /// The alert log in an ADR home, and when it was last written.

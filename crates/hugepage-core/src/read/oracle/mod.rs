@@ -6,6 +6,7 @@
 //! in time and memory, and never wait for a file.
 
 pub mod alert_log;
+pub mod alter_system;
 pub mod locate;
 mod log_xml;
 pub mod oratab;

@@ -13,6 +13,17 @@ const MAX_FILES: usize = 64;
 /// The largest number of parameters that are kept. Oracle has about 500, and about 5000 with the hidden ones.
 const MAX_PARAMETERS: usize = 10_000;
 
+/// A change of one parameter in the spfile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParameterChange {
+    /// In lower case.
+    pub name: String,
+    /// Without its quotes; `None` for RESET.
+    pub value: Option<String>,
+    /// The instance that it is for; `*` for all.
+    pub sid: String,
+}
+
 /// Parameters that were set; all others have Oracle's defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters(Vec<Parameter>);
@@ -76,6 +87,14 @@ impl Parameters {
     /// then the sizes of the pools add up to it.
     pub fn sga_max_size(&self) -> Option<Bytes> {
         self.size("sga_max_size").max(self.size("sga_target")).filter(|size| size.0 > 0)
+    }
+
+    /// Applies a change of the spfile.
+    pub fn change(&mut self, change: &ParameterChange) {
+        match &change.value {
+            Some(value) => self.add("", &change.name, value),
+            None => self.0.retain(|parameter| parameter.name != change.name),
+        }
     }
 
     /// Whether nothing was set.

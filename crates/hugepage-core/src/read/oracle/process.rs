@@ -31,7 +31,7 @@ impl OracleKind {
     ];
 
     /// The kind by the first characters of the SID: those of Grid Infrastructure are reserved.
-    fn of_sid(sid: &str) -> Self {
+    pub(crate) fn of_sid(sid: &str) -> Self {
         match sid {
             _ if sid.starts_with("+ASM") => Self::Asm,
             _ if sid.starts_with("+APX") => Self::AsmProxy,

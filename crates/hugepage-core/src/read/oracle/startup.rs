@@ -89,6 +89,17 @@ pub struct PageRow {
     pub error: Option<String>,
 }
 
+/// The row of one page size, of any release.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoggedPages {
+    /// Pages that were available to the start.
+    pub available: Option<Pages>,
+    /// Pages that it expected.
+    pub expected: Option<Pages>,
+    /// Pages that it got.
+    pub allocated: Option<Pages>,
+}
+
 /// What Oracle itself advises for the next start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoggedRecommendation {
@@ -162,6 +173,21 @@ impl LastStart {
             Some((page_size, expected))
         };
         expected().into_iter().collect()
+    }
+
+    /// The numbers of huge pages of `size`; `None` if the log does not have that size. 11.2 shows the pages that are
+    /// unused after the instance took its own.
+    pub fn pages_of(&self, size: PageSize) -> Option<LoggedPages> {
+        if let Some(row) = self.page_sizes.iter().find(|row| !row.is_base && row.page_size == size) {
+            return Some(LoggedPages { available: row.available, expected: row.expected, allocated: row.allocated });
+        }
+        let pages = self.large_pages.as_ref().filter(|pages| pages.page_size == Some(size))?;
+        let expected = self.expected().into_iter().find(|(of, _)| *of == size).map(|(_, pages)| pages);
+        let available = match (pages.unused, pages.used) {
+            (Some(unused), used) => Some(unused.saturating_add(used.unwrap_or_default())),
+            _ => None,
+        };
+        Some(LoggedPages { available, expected, allocated: pages.used })
     }
 
     /// Whether this is the start of the instance whose PMON is `pmon`, started at `started` (seconds since 1970 UTC):

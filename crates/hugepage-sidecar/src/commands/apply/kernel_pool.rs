@@ -11,6 +11,13 @@ use hugepage_core::{Bytes, PageSize, Pages};
 
 use super::plan::HostState;
 use super::steps::{Kernel, Reclaim};
+use crate::privileges;
+
+const POOLS: &str = "/sys/kernel/mm/hugepages";
+const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+const COMPACT_MEMORY: &str = "/proc/sys/vm/compact_memory";
+/// The files that are written, and the directory of the pools' files.
+pub const FILES: [&str; 3] = [POOLS, DROP_CACHES, COMPACT_MEMORY];
 
 /// The pool of one page size.
 pub struct KernelPool<'a> {
@@ -59,7 +66,7 @@ impl<'a> KernelPool<'a> {
     /// Checks that the pool can be changed. The error says what to do.
     pub fn check_writable(&self) -> anyhow::Result<()> {
         let path = self.file();
-        let Err(error) = OpenOptions::new().write(true).open(&path) else { return Ok(()) };
+        let Err(error) = privileges::write(|| OpenOptions::new().write(true).open(&path)) else { return Ok(()) };
         let advice = match error.kind() {
             io::ErrorKind::ReadOnlyFilesystem => {
                 "it is mounted read-only, as in containers: run this on the host itself"
@@ -73,7 +80,7 @@ impl<'a> KernelPool<'a> {
     }
 
     fn file(&self) -> PathBuf {
-        self.root.path(&format!("/sys/kernel/mm/hugepages/{}/nr_hugepages", self.size.sysfs_name()))
+        self.root.path(&format!("{POOLS}/{}/nr_hugepages", self.size.sysfs_name()))
     }
 
     fn write(&self, path: PathBuf, text: &str) -> anyhow::Result<()> {
@@ -93,9 +100,9 @@ impl Kernel for KernelPool<'_> {
     fn reclaim(&mut self, method: Reclaim) -> anyhow::Result<()> {
         if method == Reclaim::DropCaches {
             // 1: the page cache, not dentries and inodes. Dirty pages stay.
-            self.write(self.root.path("/proc/sys/vm/drop_caches"), "1")?;
+            self.write(self.root.path(DROP_CACHES), "1")?;
         }
-        match self.write(self.root.path("/proc/sys/vm/compact_memory"), "1") {
+        match self.write(self.root.path(COMPACT_MEMORY), "1") {
             // A kernel built without compaction.
             Err(error) if is_not_found(&error) => Ok(()),
             result => result,

@@ -25,6 +25,7 @@ use self::steps::{Outcome, Reclaim, Resize, resize};
 use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
 use crate::output::stream::{complain, say};
+use crate::privileges::{self, Needs};
 use crate::signals::Interrupt;
 
 /// Options of `apply`.
@@ -53,6 +54,19 @@ pub struct ApplyOptions {
     /// Print what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
+}
+
+impl ApplyOptions {
+    /// The files of the kernel that it writes belong to root, and ask for no capability.
+    pub fn needs(&self) -> Needs {
+        let needs = Needs::default().programs();
+        if self.dry_run {
+            return needs;
+        }
+        let needs = kernel_pool::FILES.iter().fold(needs, |needs, file| needs.directory(Path::new(file)));
+        let needs = needs.new_directory(Path::new(lock::DIRECTORY));
+        if self.persist { persist::FILES.iter().fold(needs, |needs, file| needs.file(Path::new(file))) } else { needs }
+    }
 }
 
 /// Runs the command.
@@ -85,12 +99,12 @@ fn set_pool(options: &ApplyOptions, root: &Root, mut pool: KernelPool<'_>, pages
     }
 
     pool.check_writable()?;
-    let _lock = Lock::take(Path::new(lock::DIRECTORY))?;
+    let _lock = privileges::write(|| Lock::take(Path::new(lock::DIRECTORY)))?;
     // From here on a signal is handled between steps, so that the pool is always restored.
     let interrupt = Interrupt::catch().context("could not catch signals")?;
     let before = pool.state()?;
     let plan = plan(options, root, &before, pages)?;
-    let outcome = change(&mut pool, plan, options, &interrupt);
+    let outcome = privileges::write(|| change(&mut pool, plan, options, &interrupt));
     match outcome {
         Ok(Outcome::Reached) => {}
         Ok(outcome) => {
@@ -145,7 +159,7 @@ fn roll_back(pool: &mut KernelPool<'_>, before: &HostState) -> anyhow::Result<Ex
     let size = pool.size();
     // Ignore further signals until the pool is restored.
     let request = Resize { from: now.pool.persistent(), to: target, size, reclaim: &[Reclaim::Compact] };
-    let outcome = resize(pool, request, &|| false, &mut |_| {});
+    let outcome = privileges::write(|| resize(pool, request, &|| false, &mut |_| {}));
     let kept = pool.state()?.pool.persistent();
     if kept == before.pool.persistent() {
         complain!("The pool keeps {kept} pages of {size}, as before.");

@@ -14,6 +14,8 @@ use crate::atomic_file;
 
 /// Applied early at boot by systemd-tmpfiles-setup.service (tmpfiles.d(5)).
 const TMPFILES_FILE: &str = "/etc/tmpfiles.d/postgresql-hugepages.conf";
+/// The files that it writes.
+pub const FILES: [&str; 2] = [SYSCTL_FILE, TMPFILES_FILE];
 const FILE_HEADER: &str = "# Huge pages of this host. Maintained by hugepage-sidecar apply --persist.\n";
 
 /// The line that sets a pool at boot.

@@ -12,6 +12,8 @@ use hugepage_core::read::root::{CHANGED, REFUSED};
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat, symlinkat};
 use rustix::io::Errno;
 
+use crate::privileges;
+
 /// The files that this program writes into the top of a capture: no file of the host gets their names.
 const OWN_FILES: [&str; 3] = [README, REFUSED, CHANGED];
 pub const README: &str = "README";
@@ -51,12 +53,12 @@ impl Copy {
     pub fn file(&self, path: &str, content: &[u8], modified: Option<SystemTime>) -> io::Result<bool> {
         let place = self.place(path, true).filter(|place| !is_own(place));
         let Some((name, above)) = place.as_deref().and_then(<[String]>::split_last) else { return Ok(false) };
-        self.create(above, name, content, modified)
+        privileges::write(|| self.create(above, name, content, modified))
     }
 
     /// Writes a file of this program's own into the top directory.
     pub fn own_file(&self, name: &str, content: &[u8]) -> io::Result<()> {
-        match self.create(&[], name, content, None)? {
+        match privileges::write(|| self.create(&[], name, content, None))? {
             true => Ok(()),
             false => Err(Errno::EXIST.into()),
         }
@@ -65,7 +67,7 @@ impl Copy {
     /// Creates a directory and those above it; returns false if something else is there.
     pub fn directory(&self, path: &str) -> io::Result<bool> {
         match self.place(path, true) {
-            Some(place) if !is_own(&place) => Ok(self.open(&place)?.is_some()),
+            Some(place) if !is_own(&place) => Ok(privileges::write(|| self.open(&place))?.is_some()),
             _ => Ok(false),
         }
     }
@@ -77,6 +79,10 @@ impl Copy {
 
     /// Creates the links.
     pub fn finish(&self) -> io::Result<()> {
+        privileges::write(|| self.create_links())
+    }
+
+    fn create_links(&self) -> io::Result<()> {
         for (place, target) in &self.links {
             let Some((name, above)) = place.split_last() else { continue };
             let Some(directory) = self.open(above)? else { continue };

@@ -22,12 +22,14 @@ use hugepage_core::Notes;
 use hugepage_core::collect::kernel_facts;
 use hugepage_core::read::boot::NextBoot;
 use hugepage_core::read::{Root, identity, sysctl};
+use tempfile::TempDir;
 
 use self::tree::Omitted;
 use crate::commands::size::sizing::host_sizing;
 use crate::commands::survey::{AccountOptions, SurveyOptions};
 use crate::exit::{self, Exit};
 use crate::output::stream::say;
+use crate::privileges::{self, Needs};
 use crate::signals::Interrupt;
 use crate::state::DIRECTORY;
 
@@ -36,6 +38,13 @@ use crate::state::DIRECTORY;
 pub struct CaptureOptions {
     /// Directory to create; it must not exist, or be empty
     dir: PathBuf,
+}
+
+impl CaptureOptions {
+    /// It makes the directory under another name in the same one.
+    pub fn needs(&self) -> Needs {
+        std::path::absolute(&self.dir).map_or_else(|_| Needs::default(), |dir| Needs::default().file(&dir)).programs()
+    }
 }
 
 /// Runs the command.
@@ -48,7 +57,8 @@ pub fn run(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
     let parent = dir.parent().unwrap_or(Path::new("/"));
     // Removed when it goes out of scope, so that no incomplete capture remains after an error.
     let private = Permissions::from_mode(0o700);
-    let new = tempfile::Builder::new().prefix(".hugepage-sidecar-").permissions(private).tempdir_in(parent);
+    let create = || tempfile::Builder::new().prefix(".hugepage-sidecar-").permissions(private).tempdir_in(parent);
+    let new = privileges::write(create).map(|new| Incomplete(Some(new)));
     let new = new.with_context(|| format!("could not create a directory in {}", parent.display()))?;
 
     let (recording, log) = root.recording();
@@ -56,9 +66,26 @@ pub fn run(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
     let omitted = tree::write(root, &log, new.path(), readme, &interrupt).context("nothing was captured")?;
     // Write all files to the disk before the directory gets its name.
     rustix::fs::syncfs(File::open(new.path())?).context("nothing was captured")?;
-    fs::rename(new.path(), &dir).with_context(|| format!("could not create {}", dir.display()))?;
+    privileges::write(|| fs::rename(new.path(), &dir))
+        .with_context(|| format!("could not create {}", dir.display()))?;
     report(&dir, &omitted);
     Ok(exit::OK)
+}
+
+/// A directory that is removed, by a thread that may do so, unless it was renamed.
+struct Incomplete(Option<TempDir>);
+
+impl Incomplete {
+    fn path(&self) -> &Path {
+        self.0.as_ref().map_or(Path::new(""), TempDir::path)
+    }
+}
+
+impl Drop for Incomplete {
+    fn drop(&mut self) {
+        let directory = self.0.take();
+        let _ = privileges::write(|| directory.map_or(Ok(()), TempDir::close));
+    }
 }
 
 /// Reads everything that this program can read of a host, to fill the access log.

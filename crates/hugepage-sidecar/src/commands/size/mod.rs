@@ -15,6 +15,7 @@ use self::sizing::host_sizing;
 use super::survey::SurveyOptions;
 use crate::exit::{self, Exit};
 use crate::output::{Format, json};
+use crate::privileges::Needs;
 
 /// Options of `size`.
 #[derive(Clone, Debug, Args)]
@@ -33,6 +34,13 @@ pub struct SizeOptions {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+}
+
+impl SizeOptions {
+    /// What it does besides looking.
+    pub fn needs(&self) -> Needs {
+        if self.running_only { Needs::default() } else { Needs::default().programs() }
+    }
 }
 
 pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {

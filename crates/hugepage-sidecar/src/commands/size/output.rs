@@ -19,7 +19,8 @@ pub struct SizeOutput {
     pub pools: Vec<PoolSizing>,
     /// Servers that need no huge pages, or whose need is unknown, and why.
     pub not_counted: Vec<UncountedServer>,
-    /// Memlock in kB for limits.conf(5), for the largest SGA; null if no Oracle instance is running.
+    /// Memlock in kB for limits.conf(5): for the largest SGA, or for all of one user together where the kernel counts so;
+    /// null if no Oracle instance is running.
     pub memlock_kb: Option<u64>,
     /// The current `vm.hugetlb_shm_group`; null if unknown.
     pub hugetlb_shm_group: Option<String>,
@@ -89,14 +90,22 @@ impl SizeOutput {
         let HostSizing { survey, down, sizings, .. } = host;
         let default = survey.default_page_size();
         let release = sysctl::running(root, "kernel.osrelease").ok().flatten();
+        let counts_memlock = release.as_deref().and_then(KernelRelease::parse).map(KernelRelease::counts_memlock);
         let mut notes = host.notes.clone();
         notes.extend(survey.notes.iter().cloned());
         notes.extend(survey.instances.iter().flat_map(|instance| instance.notes.iter().cloned()));
+        // Why a need is unknown is said where it is not counted.
+        let is_said = |note: &&String| down.iter().any(|down| down.wants == Wants::Unknown((*note).clone()));
+        let of_stopped = survey.stopped.iter().flat_map(|stopped| &stopped.notes);
+        notes.extend(of_stopped.filter(|note| !is_said(note)).cloned());
         Self {
             pools: sizings.iter().map(|sizing| pool(survey, sizing, default)).collect(),
             not_counted: not_counted(survey, down),
-            memlock_kb: survey.counted().filter_map(memlock_needed).max().map(|size| size.0.div_ceil(1024)),
-            memlock_is_enough: release.as_deref().and_then(KernelRelease::parse).map(KernelRelease::counts_memlock),
+            memlock_kb: memlock_of_owner(survey, counts_memlock).map(|size| size.0.div_ceil(1024)),
+            memlock_is_enough: release
+                .as_deref()
+                .and_then(KernelRelease::parse)
+                .and_then(KernelRelease::counts_memlock),
             hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
             hugepages_settings_sh: explain
                 .then(|| compare_script(root, survey, default, &release.unwrap_or_default()))
@@ -182,6 +191,17 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
 }
 
 /// The memory that an Oracle instance must be allowed to lock; `None` for other instances.
+/// The memlock that an owner of Oracle instances needs. Kernels before 5.18 count all segments of a user together; where
+/// that is unknown it is assumed.
+fn memlock_of_owner(survey: &Survey, counts_memlock: Option<Option<bool>>) -> Option<Bytes> {
+    let needs = || survey.counted().filter_map(|instance| Some((instance.uid, memlock_needed(instance)?)));
+    if counts_memlock == Some(Some(false)) {
+        return needs().map(|(_, size)| size).max();
+    }
+    let of_user = |uid| needs().filter(|(of, _)| *of == uid).fold(Bytes(0), |sum, (_, size)| sum.saturating_add(size));
+    needs().map(|(uid, _)| of_user(uid)).max()
+}
+
 fn memlock_needed(instance: &Instance) -> Option<Bytes> {
     (instance.kind != InstanceKind::PostgreSql)
         .then(|| Some(instance.status.facts.segment.as_ref()?.to_reserve))

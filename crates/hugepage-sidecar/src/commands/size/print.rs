@@ -40,7 +40,7 @@ pub fn print(output: &SizeOutput) {
         let what = match output.memlock_is_enough {
             Some(true) => "not needed if memlock is that high",
             Some(false) => "this kernel requires a group of the Oracle owner here, whatever memlock is",
-            None => "from Linux 5.18 on it must be a group of the Oracle owner",
+            None => "set it to a group of the Oracle owner: whether this kernel also accepts memlock is unknown",
         };
         say!("{}", wrapped(&format!("vm.hugetlb_shm_group: {group}; {what}"), 0, 2));
     }

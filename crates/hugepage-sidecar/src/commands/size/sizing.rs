@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use hugepage_core::Notes;
 use hugepage_core::assess::Sizing;
-use hugepage_core::collect::instances::Survey;
-use hugepage_core::collect::stopped_databases::{self, StoppedDatabase};
+use hugepage_core::collect::instances::{StoppedOracle, Survey};
+use hugepage_core::collect::stopped_databases::StoppedDatabase;
 use hugepage_core::read::Root;
 
 use crate::commands::survey::{SurveyOptions, survey_with_history};
@@ -30,7 +30,7 @@ pub fn host_sizing(
     let mut notes = Notes::default();
     let mut down = Vec::new();
     if !running_only {
-        down = stopped_databases::oracle(root, &survey, &mut notes);
+        down = survey.stopped.iter().map(StoppedOracle::database).collect();
         down.extend(stopped_clusters::clusters(root, &survey, postgresql_data, &mut notes));
     }
     let needs: Vec<_> = down.iter().filter_map(StoppedDatabase::need).collect();

@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 /// Whether a character is shown as its number: it controls a terminal, ends a line, or reorders the text around it
 /// (Unicode's bidirectional formatting characters).
 fn is_hidden(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// One line of text without control characters: `\x1b`, `\n`, `\u{202e}`.
@@ -35,6 +36,21 @@ pub fn lines(text: &str) -> String {
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// A JSON document in which such characters are escaped as JSON does it, `\u009b`. They can only be in its strings, and JSON
+/// itself asks for the escape of those below U+0020 alone.
+pub fn json(document: &str) -> Cow<'_, str> {
+    let is_left = |c: char| is_hidden(c) && u32::from(c) >= 0x7f;
+    if !document.contains(is_left) {
+        return document.into();
+    }
+    let mut shown = String::with_capacity(document.len() + 8);
+    for c in document.chars() {
+        // None of them is beyond U+FFFF.
+        let _ = if is_left(c) { write!(shown, "\\u{:04x}", u32::from(c)) } else { write!(shown, "{c}") };
+    }
+    shown.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,5 +68,15 @@ mod tests {
             assert_eq!(line(text), shown);
         }
         assert_eq!(lines("a\nb\u{1b}"), "a\nb\\x1b");
+    }
+
+    #[test]
+    fn escape_as_json_does_it() {
+        let name = "a\u{1b}[0m\u{9b}31m\u{7f}\u{202e}fdp\u{61c} ünï \\u009b";
+        let plain = serde_json::to_string(&[name]).unwrap();
+        let shown = json(&plain);
+        assert!(!shown.contains(is_hidden) && shown.contains("ünï") && shown.contains("\\u009b31m"), "{shown}");
+        assert_eq!(serde_json::from_str::<Vec<String>>(&shown).unwrap(), [name], "it reads as the same");
+        assert_eq!(json("{\n  \"a\": 1\n}"), "{\n  \"a\": 1\n}");
     }
 }

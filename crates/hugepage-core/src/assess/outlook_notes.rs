@@ -1,0 +1,30 @@
+//! Why the outlooks of a server are unknown, for the notes of its row.
+
+use crate::Pages;
+use crate::assess::Status;
+
+impl Status {
+    /// Why an outlook is unknown, as far as no other note says it; for the notes of a row.
+    pub fn notes_on_outlook(&self) -> impl Iterator<Item = String> {
+        let kept = self.facts.kept_at_crash;
+        let restart = match kept.before() {
+            Pages(0) => self.forecast.note_on_surplus("a restart"),
+            before => self.forecast.note_on_surplus("a restart").map(|_| {
+                format!(
+                    "whether a restart gets huge pages may depend on the pages, at most {before}, that io_uring rings \
+                     of earlier crashes keep until the server stops"
+                )
+            }),
+        };
+        let crash = self.crash_outlook().and_then(|_| match kept.at_most {
+            Pages(0) => self.crash.note_on_surplus("a restart after a crash"),
+            at_most => self.crash.note_on_surplus("a restart after a crash").map(|_| {
+                format!(
+                    "whether a restart after a crash gets huge pages may depend on the pages that io_uring rings keep at \
+                     each crash: at most {at_most}"
+                )
+            }),
+        });
+        restart.into_iter().chain(crash)
+    }
+}

@@ -1,0 +1,28 @@
+//! The SQL functions of the extension: each runs its body with a reserve of memory, and by the one wrapper for it.
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn every_sql_function_runs_with_a_reserve() {
+    // At run time, so that the compiled test can be pointed to another checkout.
+    let manifest = std::env::var("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").to_owned());
+    let (mut found, mut without) = (0, Vec::new());
+    for entry in fs::read_dir(Path::new(&manifest).join("../../src/views")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for function in text.split("#[pg_extern").skip(1) {
+            found += 1;
+            let (_, function) = function.split_once("fn ").unwrap();
+            let (_, body) = function.split_once(" {\n").unwrap();
+            if !body.starts_with("    memory::with_reserve(") {
+                without.push(format!("{}: {}", path.display(), function.split('(').next().unwrap()));
+            }
+        }
+    }
+    assert!(found >= 14, "the functions are found");
+    assert_eq!(without, Vec::<String>::new());
+}

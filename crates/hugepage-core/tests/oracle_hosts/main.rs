@@ -1,0 +1,9 @@
+//! Hosts with Oracle as they are: RAC, ASM, several homes, stopped and failed instances, on the kernels of the
+//! distributions that Oracle runs on; from their files to the sentence that a person reads.
+#![cfg(feature = "oracle")]
+
+mod builder;
+mod limits;
+mod matrix;
+mod pending;
+mod stopped;

@@ -1,0 +1,209 @@
+//! What this program may do while it runs, given up at its start: root's other powers, and writing anywhere but where the
+//! command line says.
+//!
+//! The thread that looks has two capabilities. What a command needs besides is permitted to it, but in effect only in a
+//! thread that writes one file or runs one program, and ends. Landlock confines the threads that write, not the one that
+//! looks: the kernel shows a confined thread neither the root directory nor the program of another process (ptrace(2)).
+
+mod capabilities;
+mod landlock;
+
+use std::fs::{self, DirBuilder, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::thread;
+
+use ::landlock::RulesetCreated;
+use rustix::process::{getegid, geteuid};
+use rustix::thread::CapabilitySet;
+
+/// To read the memory maps and root directories of other users' processes, and their files.
+const LOOKING: CapabilitySet = CapabilitySet::SYS_PTRACE.union(CapabilitySet::DAC_READ_SEARCH);
+/// To run a program as another user, and to end it.
+const RUNNING: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID).union(CapabilitySet::KILL);
+
+/// What a command does besides looking.
+#[derive(Debug, Default)]
+pub struct Needs {
+    /// Directories whose files it writes, and single files.
+    places: Vec<PathBuf>,
+    changes_owners: bool,
+    runs_programs: bool,
+}
+
+impl Needs {
+    /// Writes files in `directory`.
+    pub fn directory(mut self, directory: &Path) -> Self {
+        self.places.push(directory.to_owned());
+        self
+    }
+
+    /// Writes files in `directory`, which is created if it does not exist.
+    pub fn new_directory(self, directory: &Path) -> Self {
+        // The command says why it cannot be created.
+        let _ = DirBuilder::new().recursive(true).mode(0o755).create(directory);
+        self.directory(directory)
+    }
+
+    /// Replaces the file `path`, by another one in its directory.
+    pub fn file(self, path: &Path) -> Self {
+        match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => self.directory(parent),
+            _ => self.directory(Path::new(".")),
+        }
+    }
+
+    /// Gives files to other users and groups.
+    pub fn owners(self) -> Self {
+        Self { changes_owners: true, ..self }
+    }
+
+    /// Runs programs of other users, as those users.
+    pub fn programs(self) -> Self {
+        Self { runs_programs: true, ..self }
+    }
+
+    /// The capabilities for its files.
+    fn writing(&self) -> CapabilitySet {
+        // An Oracle file that is another user's is read again.
+        let mut needed = CapabilitySet::empty();
+        if !self.places.is_empty() {
+            needed |= CapabilitySet::DAC_READ_SEARCH;
+        }
+        if self.changes_owners {
+            needed |= CapabilitySet::CHOWN;
+        }
+        // A directory that root could not write to as its owner, such as one in the home of the user who calls sudo.
+        if self.places.iter().any(|place| fs::metadata(place).is_ok_and(|found| !is_writable(&found))) {
+            needed |= CapabilitySet::DAC_OVERRIDE;
+        }
+        needed
+    }
+}
+
+/// Whether this user can write to it without a capability, by its mode.
+fn is_writable(found: &Metadata) -> bool {
+    let shift = match () {
+        () if found.uid() == geteuid().as_raw() => 6,
+        () if found.gid() == getegid().as_raw() => 3,
+        () => 0,
+    };
+    found.mode() >> shift & 0o2 != 0
+}
+
+/// What holds from [`confine`] on.
+#[derive(Debug)]
+struct Confinement {
+    writing: CapabilitySet,
+    running: CapabilitySet,
+    /// `None` where the kernel has no Landlock.
+    ruleset: Option<RulesetCreated>,
+    notes: Vec<String>,
+}
+
+static CONFINEMENT: OnceLock<Confinement> = OnceLock::new();
+
+/// Gives up what is not needed. To be called once, before anything of a server is read and before there are other threads.
+pub fn confine(needs: &Needs) {
+    let mut notes = Vec::new();
+    let (ruleset, note) = landlock::ruleset(&needs.places);
+    notes.extend(note);
+    let running = if needs.runs_programs { RUNNING } else { CapabilitySet::empty() };
+    let writing = needs.writing();
+    if let Err(error) = capabilities::limit(LOOKING, LOOKING | writing | running) {
+        notes.push(format!("could not give up capabilities: {error}"));
+    }
+    let _ = CONFINEMENT.set(Confinement { writing, running, ruleset, notes });
+}
+
+/// What could not be given up, and why.
+pub fn notes() -> &'static [String] {
+    CONFINEMENT.get().map_or(&[], |confinement| &confinement.notes)
+}
+
+/// Does `work`, which writes files, with the capabilities for them, and confined to the places that the command line names.
+pub fn write<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T, E> + Send) -> Result<T, E> {
+    // Unit tests are not confined.
+    let Some(confinement) = CONFINEMENT.get() else { return work() };
+    in_thread(|| {
+        if let Some(ruleset) = &confinement.ruleset {
+            landlock::restrict_this_thread(ruleset)?;
+        }
+        capabilities::limit(confinement.writing, confinement.writing)?;
+        work()
+    })
+}
+
+/// Does `work`, which runs a program as another user.
+pub fn run_program<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T, E> + Send) -> Result<T, E> {
+    let Some(confinement) = CONFINEMENT.get() else { return work() };
+    in_thread(|| {
+        capabilities::limit(confinement.running, confinement.running)?;
+        work()
+    })
+}
+
+/// Both capabilities and Landlock belong to a thread, and end with it.
+fn in_thread<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T, E> + Send) -> Result<T, E> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().spawn_scoped(scope, work)?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn write_nowhere_else() {
+        let above = tempfile::tempdir().unwrap();
+        let [named, other] = ["named", "other"].map(|name| above.path().join(name));
+        for directory in [&named, &other] {
+            fs::create_dir(directory).unwrap();
+        }
+        fs::write(other.join("old"), "old").unwrap();
+        std::os::unix::fs::symlink(&other, named.join("link")).unwrap();
+        let (ruleset, note) = landlock::ruleset(std::slice::from_ref(&named));
+        let Some(ruleset) = ruleset else {
+            assert!(note.unwrap().contains("Landlock"));
+            return;
+        };
+        in_thread(|| {
+            landlock::restrict_this_thread(&ruleset)?;
+            fs::write(named.join("new"), "new")?;
+            fs::rename(named.join("new"), named.join("renamed"))?;
+            let denied = [
+                fs::write(other.join("new"), ""),
+                fs::write(named.join("link/new"), ""),
+                fs::write(other.join("old"), ""),
+                fs::remove_file(other.join("old")),
+                fs::create_dir(other.join("new")),
+                fs::rename(named.join("renamed"), other.join("renamed")),
+            ];
+            for result in denied {
+                let error = result.unwrap_err().kind();
+                assert!(matches!(error, io::ErrorKind::PermissionDenied | io::ErrorKind::CrossesDevices), "{error}");
+            }
+            assert_eq!(fs::read_to_string(other.join("old"))?, "old");
+            io::Result::Ok(())
+        })
+        .unwrap();
+        // It ends with the thread.
+        fs::write(other.join("new"), "").unwrap();
+        assert_eq!(fs::read_to_string(named.join("renamed")).unwrap(), "new");
+    }
+
+    #[test]
+    fn need_no_capability_for_ones_own_directory() {
+        let own = tempfile::tempdir().unwrap();
+        let needed = Needs::default().file(&own.path().join("file")).writing();
+        assert_eq!(needed, CapabilitySet::DAC_READ_SEARCH);
+        assert_eq!(Needs::default().writing(), CapabilitySet::empty());
+        assert_eq!(Needs::default().owners().writing(), CapabilitySet::CHOWN);
+        fs::set_permissions(own.path(), std::os::unix::fs::PermissionsExt::from_mode(0o500)).unwrap();
+        assert!(Needs::default().directory(own.path()).writing().contains(CapabilitySet::DAC_OVERRIDE));
+    }
+}

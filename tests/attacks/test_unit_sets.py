@@ -1,0 +1,158 @@
+"""Root without root's powers: the sets of the systemd unit are enough for every output that docs recommend, the program keeps
+no more than docs/security.md lists, and writes nowhere but where the command line says."""
+
+import ctypes
+import grp
+import os
+import pwd
+import re
+import stat
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from test_door import USER, fake
+
+from harness import sidecar, systemd_unit
+from harness.poll import until
+from harness.units import MB
+
+pytestmark = pytest.mark.any_major
+
+DOCUMENT = Path(__file__).parents[2] / "docs/security.md"
+ORACLE_GROUP = "daemon"
+"""Stands in for oinstall."""
+CAPABILITIES = {"CAP_CHOWN": 0, "CAP_DAC_OVERRIDE": 1, "CAP_DAC_READ_SEARCH": 2, "CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7,
+                "CAP_SYS_PTRACE": 19}
+LANDLOCK_CREATE_RULESET, VERSION = 444, 1
+
+
+def landlock() -> int:
+    """The version of the kernel's Landlock; 0 where it has none."""
+    return max(0, ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, 0, 0, VERSION))
+
+
+@pytest.fixture
+def place(root) -> Iterator[Path]:
+    """A directory of root's, with the directories that the unit and docs/oracle.md make."""
+    place = Path(f"/tmp/pg_hugepages-unit-{os.getpid()}")
+    place.mkdir(mode=0o755)
+    for name in ("state", "metrics", "server"):
+        (place / name).mkdir()
+        (place / name).chmod(0o755)
+    os.chown(place / "server", pwd.getpwnam("postgres").pw_uid, -1)
+    (place / "state").chmod(int(*systemd_unit.values("StateDirectoryMode"), 8))
+    (place / "state/oracle").mkdir()
+    (place / "state/oracle").chmod(0o750)
+    os.chown(place / "state/oracle", 0, grp.getgrnam(ORACLE_GROUP).gr_gid)
+    yield place
+    subprocess.run(["rm", "-rf", place], check=True)
+
+
+@contextmanager
+def server(place: Path) -> Iterator[subprocess.Popen]:
+    """A server that counts: it runs as postgres."""
+    with fake(place / "server", size=64 * MB, uid=pwd.getpwnam("postgres").pw_uid) as process:
+        yield process
+
+
+def outputs(place: Path) -> list[str | Path]:
+    return ["--state-dir", place / "state", "--json", place / "metrics/status.json", "--textfile", place / "metrics/hugepages.prom",
+            "--oracle-dir", place / "state/oracle"]
+
+
+def owner_and_mode(path: Path) -> tuple[str, str, str]:
+    found = path.stat()
+    return pwd.getpwuid(found.st_uid).pw_name, grp.getgrgid(found.st_gid).gr_name, f"{stat.S_IMODE(found.st_mode):04o}"
+
+
+def test_the_units_sets_are_enough_for_every_output(place):
+    with server(place):
+        answer = sidecar.run("watch", "--once", *outputs(place), through=systemd_unit.through())
+    assert answer.status in (sidecar.OK, sidecar.WARNING, sidecar.CRITICAL), answer
+    assert "could not" not in answer.stderr and "WARNING:  could" not in answer.stderr, answer.stderr
+    oracle = sorted((place / "state/oracle").glob("*.dat"))
+    assert len(oracle) == 4
+    for path in oracle:
+        assert owner_and_mode(path) == ("root", ORACLE_GROUP, "0640")
+        # As a server process of Oracle's would.
+        reader = ["setpriv", "--reuid=nobody", f"--regid={ORACLE_GROUP}", "--clear-groups", "cat", path]
+        assert subprocess.run(reader, capture_output=True, check=True).stdout == path.read_bytes() != b""
+    for name in ("status.json", "hugepages.prom"):
+        assert owner_and_mode(place / "metrics" / name) == ("root", "root", "0644")
+        assert (place / "metrics" / name).stat().st_size > 100
+    [history] = (place / "state").glob(f"postgresql-*{place.name}-server.*.history")
+    assert owner_and_mode(history) == ("root", "root", "0640") and str(place / "server") in history.read_text()
+
+
+def test_oracles_files_need_the_third_capability(place):
+    answer = sidecar.run("watch", "--once", *outputs(place), through=systemd_unit.through(without="CAP_CHOWN"))
+    assert answer.status == sidecar.UNKNOWN and "could not write" in answer.stderr
+    assert not list((place / "state/oracle").glob("*.dat"))
+
+
+def documented(command: str) -> tuple[set[str], set[str]]:
+    """The capabilities of all commands, and those that `command` has besides, from the table in docs/security.md."""
+    rows = [line.strip("| ").split(" | ") for line in DOCUMENT.read_text().splitlines() if re.match(r"\| .*CAP_\w+", line)]
+    [[_, everybody, *_]] = [row for row in rows if row[0] == "every command"]
+    [besides] = [row[1] for row in rows if f"`{command}`" in row[0]]
+    names = re.compile(r"CAP_\w+")
+    return set(names.findall(everybody)), set(names.findall(besides))
+
+
+def bits(names: set[str]) -> int:
+    return sum(1 << CAPABILITIES[name] for name in names)
+
+
+@contextmanager
+def watching(place: Path, *arguments: str | Path) -> Iterator[subprocess.Popen]:
+    process = sidecar.start("watch", "--interval", "1s", "--state-dir", place / "state", "--json", place / "metrics/status.json", *arguments)
+    try:
+        until("watch writes its file", (place / "metrics/status.json").exists)
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.mark.parametrize("with_oracle", [False, True])
+def test_watch_keeps_what_is_documented(place, with_oracle):
+    everybody, besides = documented("watch --oracle-dir")
+    with watching(place, *(["--oracle-dir", place / "state/oracle"] if with_oracle else [])) as process:
+        lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    status = dict(line.split(":\t") for line in lines if ":\t" in line)
+    found = {name: int(status[name], 16) for name in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb")}
+    permitted = bits(everybody | besides) if with_oracle else bits(everybody)
+    assert found == {"CapEff": bits(everybody), "CapPrm": permitted, "CapBnd": permitted, "CapInh": 0, "CapAmb": 0}
+    assert status["NoNewPrivs"] == "1"
+
+
+def test_the_unit_grants_what_is_documented():
+    everybody, besides = documented("watch --oracle-dir")
+    assert set(systemd_unit.capabilities()) == everybody | besides
+
+
+def test_a_directory_that_was_exchanged_gets_nothing(place):
+    """The command line names a directory of a user's, who later has a link to another directory in its place."""
+    owned, outside = place / "owned", place / "outside"
+    for directory in (owned, owned / "named", outside):
+        directory.mkdir()
+    os.chown(owned, USER, USER)
+    target = owned / "named/metrics.prom"
+    with watching(place, "--textfile", target) as process:
+        until("the first file", target.exists)
+        subprocess.run(["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "sh", "-c",
+                        f"mv {owned}/named {owned}/moved && ln -s {outside} {owned}/named"], check=True)
+        written = (place / "metrics/status.json").stat().st_mtime_ns
+        until("the next survey", lambda: (place / "metrics/status.json").stat().st_mtime_ns > written)
+        time.sleep(1.5)
+        process.terminate()
+        _, log = process.communicate(timeout=10)
+    if landlock():
+        assert list(outside.iterdir()) == [], "nothing is written where the command line did not name it"
+        assert f"could not write {target}: Permission denied" in log
+    else:
+        assert "Landlock is unavailable" in log

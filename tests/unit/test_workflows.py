@@ -1,0 +1,36 @@
+"""What the workflows of .github run is what was looked at: nothing that somebody else can exchange."""
+
+import re
+
+import pytest
+from machine import REPOSITORY
+
+WORKFLOWS = sorted((REPOSITORY / ".github/workflows").glob("*.y*ml"))
+SCRIPTS = [path for path in (REPOSITORY / ".github").iterdir() if path.is_file()]
+PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
+PIPED_TO_A_SHELL = re.compile(r"\b(?:curl|wget)\b.*\|\s*(?:sudo\s+)?(?:ba|da)?sh\b")
+
+
+def test_there_are_workflows():
+    assert {"ci.yml", "release.yml"} <= {path.name for path in WORKFLOWS}
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_an_action_is_a_commit_with_its_version_beside_it(path):
+    """A tag can be moved to other code, a commit cannot."""
+    used = [line.split("uses:", 1)[1].strip() for line in path.read_text().splitlines() if re.match(r"\s*(?:- )?uses:", line)]
+    assert used
+    assert [action for action in used if not action.startswith("./") and not PINNED.fullmatch(action)] == []
+
+
+@pytest.mark.parametrize("path", WORKFLOWS + SCRIPTS, ids=lambda path: path.name)
+def test_nothing_downloaded_goes_to_a_shell(path):
+    text = path.read_text().replace("\\\n", " ")
+    assert [line for line in text.splitlines() if PIPED_TO_A_SHELL.search(line)] == []
+    if re.search(r"\b(?:curl|wget)\b.*https://", text):
+        assert "sha256sum --check" in text
+
+
+def test_the_patterns_find_what_they_are_for():
+    assert not PINNED.fullmatch("actions/checkout@v4") and not PINNED.fullmatch("actions/checkout@" + "a" * 40)
+    assert PIPED_TO_A_SHELL.search("curl -sSf https://sh.rustup.rs | sh -s -- -y")
