@@ -6,22 +6,20 @@
 # Kernels and disks are kept below the cache; ./dev lab remove deletes them.
 
 LAB=$CACHE/lab
-# A suite of Debian for each series of kernels. What sid has is the newest.
-LAB_KERNELS='5.10=bullseye 6.1=bookworm 6.12=trixie newest=sid'
+# The series of kernels, and the suites of Debian that have them. What sid has is the newest.
+LAB_KERNELS='5.10 6.1 6.12 newest'
+declare -A LAB_SUITES=([5.10]=bullseye [6.1]=bookworm [6.12]=trixie [newest]=sid)
 LAB_SHORT='5.10 newest'
-# What a guest needs to reach its disks, unless its kernel has them built in.
-LAB_MODULES='virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk'
 
 run_lab() {    # [KERNEL..] [-k NAME] [--short], or: remove
-    local series wanted=() arguments=() known short=''
-    known=$(sed 's/=[a-z]*//g' <<<"$LAB_KERNELS")
+    local series wanted=() arguments=() short=''
     while [ $# -gt 0 ]; do
         case $1 in
             -k) [ $# -gt 1 ] || fail "-k takes a part of a scenario's or a machine's name"
                 arguments+=(-k "$2") && shift ;;
             --short) arguments+=(--short) && short=yes ;;
             remove) rm -rf --one-file-system "$LAB" && return ;;
-            *) [[ " $known " == *" $1 "* ]] || fail "no kernel is called '$1'; there are: $known"
+            *) [[ " $LAB_KERNELS " == *" $1 "* ]] || fail "no kernel is called '$1'; there are: $LAB_KERNELS"
                 wanted+=("$1") ;;
         esac
         shift
@@ -31,7 +29,7 @@ run_lab() {    # [KERNEL..] [-k NAME] [--short], or: remove
     # shellcheck disable=SC2206
     [ ${#wanted[@]} -gt 0 ] || wanted=(${short:+$LAB_SHORT})
     # shellcheck disable=SC2206
-    [ ${#wanted[@]} -gt 0 ] || wanted=($known)
+    [ ${#wanted[@]} -gt 0 ] || wanted=($LAB_KERNELS)
     setup build lab trees
     build_extension
     take_trees
@@ -43,48 +41,15 @@ run_lab() {    # [KERNEL..] [-k NAME] [--short], or: remove
 
 # lab_kernel SERIES: fills $LAB/kernels/SERIES, with release, vmlinuz and initramfs, or with the reason why not.
 lab_kernel() {
-    local series=$1 directory=$LAB/kernels/$1 suite
-    suite=$(sed "s/.*\b${series//./\\.}=\([a-z]*\).*/\1/" <<<"$LAB_KERNELS")
+    local directory=$LAB/kernels/$1 suite=${LAB_SUITES[$1]}
     # A week: what sid has changes.
     [ ! -s "$directory/release" ] || [ -n "$(find "$directory/release" -mtime +7)" ] || return 0
     rm -rf "$directory"
     mkdir -p "$directory"
-    say "The kernel $series, of Debian $suite"
-    if ! (step "Downloading it" download_kernel "$suite" "$directory"); then
+    say "The kernel $1, of Debian $suite"
+    if ! (step "Downloading it" scripts/tree/kernel "$suite" "$directory"); then
         echo "Debian $suite could not be read, or has no linux-image-cloud-amd64" >"$directory/missing"
     fi
-}
-
-download_kernel() {    # SUITE DIRECTORY
-    local suite=$1 directory=$2 work=$2.work where mirror keyring image packages apt
-    where=$(scripts/tree/mirror)
-    mirror=$(sed -n 1p <<<"$where")
-    keyring=$(sed -n 2p <<<"$where")
-    rm -rf "$work"
-    mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/unpacked"
-    echo "deb ${keyring:+[signed-by=$keyring] }$mirror $suite main" >"$work/sources.list"
-    # This machine's apt, with that one suite, and lists and packages of its own.
-    apt=(-q -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists="$work/lists"
-        -o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null -o Dir::Cache="$work/cache"
-        -o APT::Architecture=amd64 -o APT::Sandbox::User=)
-    apt-get "${apt[@]}" update
-    image=$(LC_ALL=C apt-cache "${apt[@]}" depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p')
-    [ -n "$image" ]
-    # Since 2026 the kernel and its modules are packages that this one depends on.
-    packages=$(LC_ALL=C apt-cache "${apt[@]}" depends "$image" | sed -n 's/^ *Depends: \(linux-\(binary\|modules\)-.*\)/\1/p')
-    # shellcheck disable=SC2086
-    (cd "$work" && apt-get "${apt[@]}" download "$image" $packages)
-    for package in "$work"/*.deb; do dpkg-deb -x "$package" "$work/unpacked"; done
-    find "$work/unpacked" -name 'vmlinuz*' -type f -exec cp {} "$directory/vmlinuz" \;
-    mkdir "$directory/modules"
-    local module
-    for module in $LAB_MODULES; do
-        find "$work/unpacked" -name "$module.ko*" -exec cp {} "$directory/modules/" \;
-    done
-    find "$directory/modules" -name '*.xz' -exec unxz {} +
-    [ -s "$directory/vmlinuz" ]
-    echo "${image#linux-image-}" >"$directory/release"
-    rm -rf "$work"
 }
 
 # The two disks, and each kernel's initramfs.

@@ -55,7 +55,7 @@ def _host() -> dict[str, Any]:
     with host_lock():
         return {
             "pools": {pool.page_size: (pool.persistent(), pool.numbers().overcommit) for pool in pools()},
-            "shmem_enabled": ShmemThp().mode(),
+            "shmem_enabled": ShmemThp().mode() if ShmemThp.FILE.exists() else None,
             "cgroups": sorted(cgroups.glob("pg_hugepages*")) if cgroups else None,
             "controllers": (cgroups / "cgroup.subtree_control").read_text() if cgroups else None,
             "servers": list(working_below(Cluster.roots)),

@@ -40,8 +40,8 @@ def options(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-class Enough(Exception):
-    """So many steps were taken, or the minutes are over; not a failure."""
+class Enough(BaseException):
+    """So many steps were taken, or the minutes are over. Hypothesis itself then complains of a walk that was cut short."""
 
 
 def walks(chosen: argparse.Namespace, world: World) -> str | None:
@@ -49,15 +49,16 @@ def walks(chosen: argparse.Namespace, world: World) -> str | None:
     Hypothesis takes to shrink a failing one do not count."""
     deadline = time.monotonic() + chosen.minutes * 60 if chosen.minutes else None
     counted: list[Foretold] = []
-    steps = 0
+    steps, is_over = 0, False
     failing: list[tuple[list[str], Exception]] = []
 
     class Counted(Walk):
         """A walk whose words count unless an earlier one has failed."""
 
         def __init__(self) -> None:
-            is_over = Walk.steps >= chosen.steps or (deadline and time.monotonic() > deadline)
-            if is_over and not failing:
+            nonlocal is_over
+            is_over = not failing and bool(Walk.steps >= chosen.steps or (deadline and time.monotonic() > deadline))
+            if is_over:
                 raise Enough
             world.words = []
             super().__init__()
@@ -82,14 +83,13 @@ def walks(chosen: argparse.Namespace, world: World) -> str | None:
                 max_examples=BATCH, stateful_step_count=LENGTH, deadline=None, database=None, print_blob=False,
                 phases=(Phase.generate,) if chosen.no_shrinking else (Phase.generate, Phase.shrink),
                 verbosity=Verbosity.quiet, report_multiple_bugs=False, suppress_health_check=HealthCheck.all()))
-    except Enough:
-        pass
-    except Exception as error:
-        if not failing:
+    except (Enough, Exception) as error:
+        if not failing and not is_over:
             raise
-        if not any(error is failure for _, failure in failing):
+        if failing and not any(error is failure for _, failure in failing):
             print(f"Hypothesis: {type(error).__name__}: {error}")
     finally:
+        world.let_go()
         world.words, Walk.steps = counted, steps
     if not failing:
         return None
@@ -102,7 +102,8 @@ def report(chosen: argparse.Namespace, world: World, seconds: float, install: In
     tally = Tally(world.words)
     command = shlex.join(["./dev", "foretell", "--steps", str(chosen.steps), "--seed", str(chosen.seed)])
     lines = [f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, Linux {platform.release()}, {install.ask('version')}:",
-             f"{Walk.steps} steps, {world.events} restarts and crashes, {seconds / 60:.0f} minutes.", "", table(tally, "restart"), "", table(tally, "crash"), ""]
+             f"{Walk.steps} steps, {world.events} restarts and crashes, {seconds / 60:.0f} minutes.", "",
+             table(tally, "restart"), "", table(tally, "crash"), ""]
     if tally.reasons():
         lines += ["Reasons of `unknown`, numbers left out:", ""]
         lines += [f"- {count} times: {why}" for why, count in tally.reasons()]

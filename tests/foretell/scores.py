@@ -53,8 +53,9 @@ def score(said: str, landed: str) -> Score:
 
 
 def reason(word: Word) -> str:
-    """The notes with their numbers left out, so that equal reasons count as one."""
-    return re.sub(r"(?<![\w.])\d+", "N", "; ".join(word.notes)) or NO_NOTE
+    """The notes without their numbers and without the directories of files, so that equal reasons count as one."""
+    notes = re.sub(r'"/[^"]*/([^/"]+)"', r'"\1"', "; ".join(word.notes))
+    return re.sub(r"(?<![\w.])\d+", "N", notes) or NO_NOTE
 
 
 @dataclass

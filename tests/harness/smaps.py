@@ -92,7 +92,8 @@ def server_mappings(pid: int) -> list[Mapping]:
     for mapping in shared_mappings(pid):
         if not mapping.name.startswith(_SHARED_MEMORY):
             continue
-        if found and (found[-1].end, found[-1].inode) == (mapping.start, mapping.inode):
+        # By the name as well: on Linux 5.10 /dev/zero and a System V segment had the same inode number.
+        if found and (found[-1].end, found[-1].inode, found[-1].name) == (mapping.start, mapping.inode, mapping.name):
             found[-1].end = mapping.end
             found[-1].page_size = mapping.page_size
             found[-1].resident += mapping.resident

@@ -4,15 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from instance import told_by_sidecar
 
-from harness import sidecar
 from harness.cluster import Cluster
 from harness.controllers import ControlGroup, control_group, hugetlb_accounting
 from harness.node_pools import pages_on
 from harness.reserved_host import ReservedHost
 from harness.status import checked_status
-
-pytest.register_assert_rewrite("harness.node_pools")
 
 
 @pytest.fixture
@@ -31,14 +29,6 @@ def node_pool(reserved_host: ReservedHost) -> Callable[[dict[int, int]], None]:
 def accounting(reserved_host: ReservedHost) -> Callable[[bool], None]:
     """hugetlb_accounting for the rest of the test."""
     return lambda on: reserved_host.hold(hugetlb_accounting(on))
-
-
-def told_by_sidecar(**options: Any) -> dict[str, Any]:
-    """The one instance of `hugepage-sidecar status`."""
-    answer = sidecar.run("status", "--format", "json", **options)
-    assert answer.stdout, answer.stderr
-    [instance] = answer.json()["instances"]
-    return instance
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from conftest import told_by_sidecar
+from instance import told_by_sidecar
 
 from harness.cluster import Cluster
 from harness.smaps import main_mapping

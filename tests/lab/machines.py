@@ -57,18 +57,18 @@ def _words(function: str) -> str:
 
 
 MACHINES = [
-    Machine("two-nodes", TWO_NODES, "the pool is spread over two nodes", (
+    Machine("two-nodes", TWO_NODES, "The pool is spread over two nodes", (
         "test_views.py::test_pools_of_the_nodes",
     )),
-    Machine("two-nodes-uneven", TWO_NODES, "all pages are on one of two nodes"),
-    Machine("cpuset", TWO_NODES, "a cpuset allows one of two nodes"),
-    Machine("mempolicy", TWO_NODES, "numactl sets the server's memory policy"),
-    Machine("unified", ONE_NODE, "memory cgroups that count huge pages, or do not", (
+    Machine("two-nodes-uneven", TWO_NODES, "All pages are on one of two nodes"),
+    Machine("cpuset", TWO_NODES, "A cpuset allows one of two nodes"),
+    Machine("mempolicy", TWO_NODES, "The server has a memory policy, set with numactl"),
+    Machine("unified", ONE_NODE, "Memory cgroups that count huge pages, or do not", (
         "test_cgroup.py::test_reservation_limit_falls_back",
         "test_cgroup.py::test_limit_below_the_segment_is_critical",
         "test_cgroup.py::test_limit_of_an_outer_group",
     )),
-    Machine("one-node", ONE_NODE, "one node, pages of 2 MB, one hierarchy of cgroups v2", (
+    Machine("one-node", ONE_NODE, "One node, pages of 2 MB, one hierarchy of cgroups v2", (
         "test_landing.py::test_pool_taken_by_another_cluster",
         "test_restart.py::test_pool_shrunk_while_running",
         "test_restart.py::test_crash_restart_keeps_its_pages",
@@ -76,14 +76,14 @@ MACHINES = [
         "test_outlook.py::test_surplus_only",
         "test_outlook.py::test_overcommit_only",
     )),
-    Machine("docker-like", ONE_NODE, "namespaces of cgroups, processes and mounts; /sys is read-only"),
-    Machine("thp-shmem", ONE_NODE, "transparent huge pages for shared memory", (
+    Machine("docker-like", ONE_NODE, "Namespaces of cgroups, processes and mounts; /sys is read-only"),
+    Machine("thp-shmem", ONE_NODE, "Transparent huge pages for shared memory", (
         "test_thp.py::test_whole",
         "test_thp.py::test_partial",
     )),
-    Machine("v1", HYBRID, "hugetlb and memory in hierarchies v1, beside an empty v2 (hybrid)"),
-    Machine("hugepagesz-1g", GIGANTIC, "default_hugepagesz=1G, one page reserved at boot"),
-    Machine("no-hugetlb", NO_PSE, "a CPU without huge pages, so a kernel without pools"),
+    Machine("v1", HYBRID, "Controllers hugetlb and memory in hierarchies v1, beside an empty v2 (hybrid)"),
+    Machine("hugepagesz-1g", GIGANTIC, "The kernel runs with default_hugepagesz=1G, and one page was reserved at boot"),
+    Machine("no-hugetlb", NO_PSE, "A CPU without huge pages, so a kernel without pools"),
 ]
 
 SHORT = ("two-nodes-uneven", "cpuset", "unified")

@@ -42,13 +42,13 @@ def _version(column: Column) -> list[int]:
 def table(columns: list[Column]) -> str:
     """Markdown; its lines fit 80 columns if the scenarios' names have at most 52 letters."""
     titles = [".".join(column.release.split(".")[:2]) if column.release else column.name for column in columns]
-    lines = ["", "| kernel | release | last tried on | by |", "| --- | --- | --- | --- |"]
+    lines = ["", "| kernel | release | last tried on | to repeat |", "| --- | --- | --- | --- |"]
     for title, column in zip(titles, columns):
         what = column.release if not column.missing else f"could not be had: {column.missing}"
         lines.append(f"| {title} | {what} | {column.date} | `./dev lab {column.name}` |")
     reasons: dict[str, int] = {}
     for machine in MACHINES:
-        lines += ["", f"### {machine.name}", "", f"{machine.about[0].upper()}{machine.about[1:]}.", "",
+        lines += ["", f"### {machine.name}", "", f"{machine.about}.", "",
                   f"| scenario | {' | '.join(titles)} |", "| --- |" + " --- |" * len(titles)]
         for scenario in machine.scenarios():
             cells = [_cell(column.cells.get(f"{machine.name}: {scenario}"), reasons) for column in columns]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from conftest import told_by_sidecar
+from instance import told_by_sidecar
 
 from harness.cluster import StartFailed
 from harness.smaps import shared_mappings

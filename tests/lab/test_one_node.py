@@ -3,7 +3,7 @@
 import ctypes
 import os
 
-from conftest import told_by_sidecar
+from instance import told_by_sidecar
 
 from harness import sidecar
 from harness.kernel import has_procmap_query

@@ -25,6 +25,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def world(root: None, host: World) -> Iterator[World]:
     host.reset()
     yield host
+    host.let_go()
 
 
 def test_no_step_at_all(world: World) -> None:

@@ -25,6 +25,7 @@ def test_reasons_that_differ_in_numbers_are_one():
              for notes in (("12 surplus pages of 2 MB",), ("7 surplus pages of 2 MB",), ())]
     assert Tally(words).reasons() == [("N surplus pages of N MB", 2), (NO_NOTE, 1)]
     assert reason(Word("unknown", ("hugetlb.2MB.max", "of pid 3"))) == "hugetlb.2MB.max; of pid N"
+    assert reason(Word("unknown", ('"/tmp/x-7/data/more.conf" has changed',))) == '"more.conf" has changed'
 
 
 def test_the_table_has_a_row_for_each_face_and_fits_a_terminal():
