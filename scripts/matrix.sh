@@ -43,7 +43,7 @@ in_major() {
 prepare() {
     mkdir -p "$MATRIX/$1" "$TREES/pg$1.cache"
     set -m
-    (tree_for "$1" build run test && step "Compiling for PostgreSQL $1" in_major "$1" scripts/tree/build) \
+    (tree_for "$1" build run test walks && step "Compiling for PostgreSQL $1" in_major "$1" scripts/tree/build) \
         >"$MATRIX/$1/preparation.log" 2>&1 </dev/null &
     PREPARING=$!
     set +m

@@ -46,8 +46,11 @@ pub struct Excess {
     pub path: String,
     /// What it allows.
     pub limit: Bytes,
-    /// What it must allow at least.
+    /// What it must allow at least, as things are now.
     pub need: Bytes,
+    /// What to set it to: `need`, and in a memory cgroup room for as much private memory again, at least
+    /// [`ROOM_FOR_PRIVATE_MEMORY`], because that grows with sessions and their work.
+    pub advised: Bytes,
     /// The segment, in whole huge pages.
     pub size: Bytes,
     /// Whether the running segment exceeds it; else that of the next start will.
@@ -56,13 +59,18 @@ pub struct Excess {
     pub severity: Severity,
 }
 
+/// The least room for private memory to grow that is advised below a limit: some ten sessions. A limit without it would
+/// be too low again as soon as the next one connects.
+const ROOM_FOR_PRIVATE_MEMORY: Bytes = Bytes(64 << 20);
+
 /// The limits that are below what a server touches that has `own` now and will have `size`, the gravest first.
 pub fn excesses(limits: &CgroupLimits, size: Bytes, own: Bytes) -> Vec<Excess> {
-    let excess = |kind, path: &str, limit, need| Excess {
+    let excess = |kind, path: &str, limit, need, room| Excess {
         kind,
         path: path.to_owned(),
         limit,
         need,
+        advised: need.saturating_add(room),
         size,
         is_now: true,
         severity: Severity::Critical,
@@ -72,11 +80,12 @@ pub fn excesses(limits: &CgroupLimits, size: Bytes, own: Bytes) -> Vec<Excess> {
         let all = limit.promised_with(own, size).unwrap_or(size).max(size);
         if limit.limit < all {
             let kind = if limit.limit < size { ExcessKind::Segment } else { ExcessKind::Shared };
-            found.push(excess(kind, &limit.path, limit.limit, all));
+            found.push(excess(kind, &limit.path, limit.limit, all, Bytes(0)));
         }
     }
     for limit in limits.memory.iter().filter(|limit| limit.is_below(own, size)) {
-        found.push(excess(ExcessKind::Memory(limit.kind), &limit.path, limit.limit, limit.need(own, size)));
+        let room = limit.private.unwrap_or_default().max(ROOM_FOR_PRIVATE_MEMORY);
+        found.push(excess(ExcessKind::Memory(limit.kind), &limit.path, limit.limit, limit.need(own, size), room));
     }
     for excess in &mut found {
         if excess.kind == ExcessKind::Memory(MemoryLimitKind::High) {

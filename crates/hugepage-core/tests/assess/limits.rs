@@ -119,8 +119,11 @@ fn memory_cgroups_that_count_huge_pages() {
     assert_eq!(status.threats(), [Threat::MemoryLimit]);
     assert_eq!(
         advise::hint(&status).unwrap(),
-        format!("Set /sys/fs/cgroup/a/memory.max to at least {} bytes.", GIB + 100)
+        format!("Set /sys/fs/cgroup/a/memory.max to at least {} bytes.", GIB + 100 + 64 * MIB),
+        "private memory grows"
     );
+    let much = with(Max, GIB, 100 * MIB);
+    assert!(advise::hint(&much).unwrap().contains(&(GIB + 200 * MIB).to_string()), "room for as much again");
     assert_eq!(verdict(&with(High, GIB - 1, 0)), (Severity::Warning, Finding::MemoryLimit));
     assert!(advise::message(&with(High, GIB - 1, 0)).contains("slowed down"));
     let base = Server { pool: known(pool(512, 512, 0)), limits: memory(Max, GIB - 1, 0), ..Server::in_base_pages() };
@@ -157,7 +160,10 @@ fn memory_cgroups_count_the_huge_pages_of_others() {
     assert_eq!(verdict(&status), (Severity::Critical, Finding::MemoryLimit));
     assert_eq!(
         advise::hint(&status).unwrap(),
-        format!("Set /sys/fs/cgroup/a/memory.max to at least {} bytes and restart the server.", 2 * GIB + 100)
+        format!(
+            "Set /sys/fs/cgroup/a/memory.max to at least {} bytes and restart the server.",
+            2 * GIB + 100 + 64 * MIB
+        )
     );
 }
 

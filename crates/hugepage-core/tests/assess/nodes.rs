@@ -188,7 +188,7 @@ fn the_node_is_one_obstacle_of_several() {
     assert!(
         matches!(
             &remedy.steps[..],
-            [Step::RaiseLimit { to: Bytes(1_073_745_920), .. }, Step::SetNodePool { node: 0, .. }, Step::Restart]
+            [Step::RaiseLimit { to: Bytes(1_140_854_784), .. }, Step::SetNodePool { node: 0, .. }, Step::Restart]
         ),
         "{remedy:?}"
     );

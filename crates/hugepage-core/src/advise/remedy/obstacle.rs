@@ -105,10 +105,10 @@ fn in_use(status: &Status, size: PageSize) -> Pages {
     pool.and_then(|pool| pool.in_use()).unwrap_or_default()
 }
 
-/// Raises the first of these limits to all that they need of it.
+/// Raises the first of these limits to all that they need of it, with room to grow.
 pub(super) fn raise(excesses: &[Excess]) -> Option<Step> {
     let path = &excesses.first()?.path;
-    let to = excesses.iter().filter(|excess| excess.path == *path).map(|excess| excess.need).max()?;
+    let to = excesses.iter().filter(|excess| excess.path == *path).map(|excess| excess.advised).max()?;
     Some(Step::RaiseLimit { path: path.clone(), to })
 }
 

@@ -26,7 +26,7 @@ fn limits(context: &AdviceContext) -> Option<Vec<Recommendation>> {
     let own = size.times(status.own);
     let mut found = Vec::new();
     for excess in excesses(limits, needed, own) {
-        let Excess { kind, path, limit, need, .. } = &excess;
+        let Excess { kind, path, limit, need, advised, .. } = &excess;
         let severity = if context.in_huge_pages() { excess.severity } else { Severity::Warning };
         let takes = match kind {
             ExcessKind::Segment => format!("It allows {limit} of huge pages, and shared memory takes {needed}"),
@@ -44,7 +44,7 @@ fn limits(context: &AdviceContext) -> Option<Vec<Recommendation>> {
             ExcessKind::Memory(MemoryLimitKind::High) => "processes that touch more are slowed down",
             _ => "processes that touch more are killed by SIGBUS, or their reads fail",
         };
-        found.push(row(severity, (path, *limit), *need, format!("{takes}: {harm}.")));
+        found.push(row(severity, (path, *limit), *advised, format!("{takes}: {harm}.")));
     }
     if let Some(limit) = limits.tightest_reservation_without(own).filter(|limit| limit.room_without(own) < needed) {
         let wanted = limit.usage_without(own).saturating_add(needed);
