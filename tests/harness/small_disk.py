@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.cluster import Cluster
-from harness.processes import run
+from harness.poll import until
+from harness.processes import CommandFailed, run
 from harness.units import MB
 
 
@@ -48,4 +49,15 @@ def small_disk(cluster: Cluster) -> Iterator[SmallDisk]:
         yield SmallDisk(point)
     finally:
         cluster.stop("immediate")
+        until("the last process of the server to leave the disk", lambda: _unmounted(point))
+
+
+def _unmounted(point: Path) -> bool:
+    try:
         run("umount", str(point))
+    except CommandFailed as error:
+        # The postmaster has ended, but its processes may still be ending.
+        if "busy" not in str(error):
+            raise
+        return False
+    return True
