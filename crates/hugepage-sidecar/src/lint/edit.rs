@@ -6,7 +6,7 @@ use similar::TextDiff;
 
 use super::postgres::{Found, Resources};
 use super::quantity;
-use super::yaml::{Node, Value};
+use super::yaml::{Content, Node};
 use hugepage_core::PageSize;
 
 /// A part of a file with the text in its place.
@@ -22,14 +22,14 @@ pub struct Edit {
 
 /// What is inserted.
 #[derive(Clone, Debug)]
-pub enum Tree {
+pub enum Insertion {
     /// A scalar that needs no quotes.
     Text(String),
     /// Keys and values.
-    Map(Vec<(String, Tree)>),
+    Map(Vec<(String, Insertion)>),
 }
 
-impl Tree {
+impl Insertion {
     /// A mapping of one key.
     pub fn of(key: &str, value: Self) -> Self {
         Self::Map(vec![(key.to_owned(), value)])
@@ -70,12 +70,12 @@ pub fn replace(text: &str, found: &Found, new: &str) -> Option<Edit> {
 }
 
 /// A new first entry of a mapping. `None` if the mapping is written in a way that this does not know.
-pub fn insert(text: &str, found: &Found, key: &str, value: &Tree) -> Option<Edit> {
-    let Value::Mapping(entries) = &found.node.value else { return None };
-    let insertion = |at: usize, text: String| Some(Edit { file: found.file, range: at..at, text });
+pub fn insert(text: &str, found: &Found, key: &str, value: &Insertion) -> Option<Edit> {
+    let Content::Mapping(entries) = &found.node.value else { return None };
+    let insert_at = |at: usize, text: String| Some(Edit { file: found.file, range: at..at, text });
     if text.get(found.node.range.clone())?.starts_with('{') {
         let separator = if entries.is_empty() { "" } else { ", " };
-        return insertion(found.node.range.start + 1, format!("{key}: {}{separator}", value.flow()));
+        return insert_at(found.node.range.start + 1, format!("{key}: {}{separator}", value.flow()));
     }
     let first = entries.first()?.0.range.start;
     let line = text.get(..first)?.rfind('\n').map_or(0, |newline| newline + 1);
@@ -86,7 +86,7 @@ pub fn insert(text: &str, found: &Found, key: &str, value: &Tree) -> Option<Edit
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let indent = before.len();
     let entry = format!("{key}:{}", value.block(indent + 2, newline));
-    insertion(first, format!("{entry}{newline}{}", " ".repeat(indent)))
+    insert_at(first, format!("{entry}{newline}{}", " ".repeat(indent)))
 }
 
 /// The resources with this quantity of huge pages. `None` if they cannot be written so.
@@ -98,7 +98,7 @@ pub fn huge_pages(
     adds_memory: bool,
 ) -> Option<Vec<Edit>> {
     let name = quantity::resource(size);
-    let leaf = || Tree::Text(new.to_owned());
+    let leaf = || Insertion::Text(new.to_owned());
     let mut edits = Vec::new();
     let mut has_limit = false;
     for part in ["limits", "requests"] {
@@ -121,15 +121,15 @@ pub fn huge_pages(
     let existing = resources.part("limits");
     edits.push(match (existing, home.node.get("resources")) {
         (Some(part), _) => insert(text, &part, &name, &leaf())?,
-        (None, _) if is_single => insert(text, home, "hugePages", &Tree::of(&name, leaf()))?,
-        (None, Some(parts)) => insert(text, &within(parts), "limits", &Tree::of(&name, leaf()))?,
+        (None, _) if is_single => insert(text, home, "hugePages", &Insertion::of(&name, leaf()))?,
+        (None, Some(parts)) => insert(text, &within(parts), "limits", &Insertion::of(&name, leaf()))?,
         (None, None) => {
-            let mut parts = vec![("limits".to_owned(), Tree::of(&name, leaf()))];
+            let mut parts = vec![("limits".to_owned(), Insertion::of(&name, leaf()))];
             if adds_memory {
                 // Kubernetes accepts huge pages only beside memory or processors.
-                parts.push(("requests".to_owned(), Tree::of("memory", Tree::Text("1Gi".to_owned()))));
+                parts.push(("requests".to_owned(), Insertion::of("memory", Insertion::Text("1Gi".to_owned()))));
             }
-            insert(text, home, "resources", &Tree::Map(parts))?
+            insert(text, home, "resources", &Insertion::Map(parts))?
         }
     });
     Some(dedup(edits))

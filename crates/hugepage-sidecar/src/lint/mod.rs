@@ -1,26 +1,33 @@
 //! Kubernetes manifests: the PostgreSQLs in them, the huge pages that each needs and gets, and the lines to change.
 //!
-//! One direction: [`yaml`] reads text, [`manifest`] and [`operators`] find PostgreSQLs, [`need`] asks a server or estimates,
-//! [`rules`] judge, [`edit`] and [`sarif`] show.
+//! One direction: [`yaml`] reads text, [`containers`] and [`operators`] find PostgreSQLs, [`need`] asks a server or estimates,
+//! [`judgement`] judges, [`edit`] and [`sarif`] show.
 
+mod containers;
 mod edit;
 mod estimate;
+mod fields;
+mod finding;
+mod judgement;
+mod landing;
+mod limits;
 mod manifest;
 mod need;
 mod operators;
 mod postgres;
 mod quantity;
-mod rules;
+mod refusals;
 pub mod sarif;
+mod work;
 mod yaml;
 
 use hugepage_core::assess::Severity;
 use serde::Serialize;
 
 use crate::exit::{self, Exit};
+use judgement::Judgement;
 use need::Source;
 use postgres::Postgres;
-use rules::Judgement;
 
 pub use need::Servers;
 
@@ -71,7 +78,7 @@ pub struct PostgresRow {
 /// One finding as JSON.
 #[derive(Debug, Serialize)]
 pub struct FindingRow {
-    pub rule: rules::Rule,
+    pub rule: finding::LintRule,
     pub severity: Severity,
     pub file: String,
     pub line: usize,
@@ -89,7 +96,7 @@ pub fn lint(files: Vec<SourceFile>, servers: &mut Servers) -> anyhow::Result<Lin
     }
     let texts: Vec<_> = files.iter().map(|file| file.text.clone()).collect();
     let judge = |postgres: Postgres| {
-        let judgement = rules::judge(&postgres, servers, &texts);
+        let judgement = judgement::judge(&postgres, servers, &texts);
         (postgres, judgement)
     };
     let judged = manifest::postgreses(&documents).into_iter().map(judge).collect();
@@ -121,7 +128,7 @@ impl Lint {
     fn row(&self, postgres: &Postgres, judgement: &Judgement) -> PostgresRow {
         let need = judgement.need.as_ref();
         let pages = need.map(|need| need.pages(judgement.page_size));
-        let finding = |finding: &rules::Finding| FindingRow {
+        let finding = |finding: &finding::LintFinding| FindingRow {
             rule: finding.rule,
             severity: finding.severity,
             file: self.name(finding.place.file),

@@ -7,7 +7,8 @@ use std::rc::Rc;
 
 use hugepage_core::Bytes;
 
-use super::manifest::{Documents, major_of_image, name_of, settings_of};
+use super::containers::major_of_image;
+use super::fields::{Documents, name_of, settings_of};
 use super::postgres::{Form, Found, Postgres, Resources};
 use super::yaml::Node;
 

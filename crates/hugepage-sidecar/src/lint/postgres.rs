@@ -9,6 +9,10 @@ use hugepage_core::{Bytes, Notes, PageSize};
 use super::quantity;
 use super::yaml::Node;
 
+/// The size that PostgreSQL asks for with `huge_page_size = 0` on x86-64 and on ARM with pages of 4 kB, unless the node boots
+/// with another default_hugepagesz.
+pub const USUAL_SIZE: PageSize = PageSize::new(2 << 20).unwrap();
+
 /// The kind of manifest, which decides who checks it and what else is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use super::Lint;
 use super::edit::Edit;
-use super::rules::{Finding, Rule};
+use super::finding::{LintFinding, LintRule};
 
 /// One run with all findings.
 pub fn document(lint: &Lint) -> Value {
-    let rules = Rule::ALL.map(|(rule, text)| json!({"id": rule.name(), "shortDescription": {"text": text}}));
+    let rules = LintRule::ALL.map(|(rule, text)| json!({"id": rule.name(), "shortDescription": {"text": text}}));
     let results: Vec<_> = lint
         .judged
         .iter()
@@ -31,7 +31,7 @@ pub fn document(lint: &Lint) -> Value {
     })
 }
 
-fn result(lint: &Lint, name: &str, finding: &Finding) -> Value {
+fn result(lint: &Lint, name: &str, finding: &LintFinding) -> Value {
     let level = match finding.severity {
         Severity::Critical => "error",
         Severity::Warning => "warning",

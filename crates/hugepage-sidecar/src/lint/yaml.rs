@@ -16,7 +16,7 @@ const MAX_NODES: usize = 500_000;
 #[derive(Debug)]
 pub struct Node {
     /// What it is.
-    pub value: Value,
+    pub value: Content,
     /// Its bytes in the text; of a block it ends somewhere behind the last value.
     pub range: Range<usize>,
     /// The line, from 1.
@@ -28,7 +28,7 @@ pub struct Node {
 
 /// The kinds of values.
 #[derive(Debug)]
-pub enum Value {
+pub enum Content {
     /// Text, a number, a boolean or null, as it is written.
     Scalar(String),
     /// Keys and values in their order.
@@ -56,7 +56,7 @@ impl Node {
     /// The text of a scalar.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
-            Value::Scalar(text) => Some(text),
+            Content::Scalar(text) => Some(text),
             _ => None,
         }
     }
@@ -64,7 +64,7 @@ impl Node {
     /// The entries of a mapping; none for anything else.
     pub fn entries(&self) -> &[(Rc<Node>, Rc<Node>)] {
         match &self.value {
-            Value::Mapping(entries) => entries,
+            Content::Mapping(entries) => entries,
             _ => &[],
         }
     }
@@ -72,7 +72,7 @@ impl Node {
     /// The items of a sequence; none for anything else.
     pub fn items(&self) -> &[Rc<Node>] {
         match &self.value {
-            Value::Sequence(items) => items,
+            Content::Sequence(items) => items,
             _ => &[],
         }
     }
@@ -110,7 +110,7 @@ pub fn documents(text: &str) -> Result<Vec<Rc<Node>>, YamlError> {
             Event::Scalar(value, style, anchor, _) => {
                 let is_null = style == ScalarStyle::Plain && matches!(&*value, "" | "~" | "null");
                 let text = if is_null { String::new() } else { value.into_owned() };
-                builder.add(Value::Scalar(text), range, span, anchor)?;
+                builder.add(Content::Scalar(text), range, span, anchor)?;
             }
             Event::Alias(anchor) => {
                 let Some(node) = builder.anchors.get(&anchor).cloned() else {
@@ -131,11 +131,11 @@ pub fn documents(text: &str) -> Result<Vec<Rc<Node>>, YamlError> {
                 while let (Some(key), Some(value)) = (nodes.next(), nodes.next()) {
                     entries.push((key, value));
                 }
-                builder.add(Value::Mapping(entries), open.start..range.end, open.span, open.anchor)?;
+                builder.add(Content::Mapping(entries), open.start..range.end, open.span, open.anchor)?;
             }
             Event::SequenceEnd => {
                 let Some(open) = builder.open.pop() else { continue };
-                builder.add(Value::Sequence(open.nodes), open.start..range.end, open.span, open.anchor)?;
+                builder.add(Content::Sequence(open.nodes), open.start..range.end, open.span, open.anchor)?;
             }
             Event::DocumentEnd => {
                 let document = builder.root.take();
@@ -164,11 +164,11 @@ struct Builder {
 }
 
 impl Builder {
-    fn add(&mut self, value: Value, range: Range<usize>, span: Span, anchor: usize) -> Result<(), YamlError> {
+    fn add(&mut self, value: Content, range: Range<usize>, span: Span, anchor: usize) -> Result<(), YamlError> {
         let below = match &value {
-            Value::Scalar(_) => None,
-            Value::Mapping(entries) => entries.iter().flat_map(|(key, value)| [key.depth, value.depth]).max(),
-            Value::Sequence(items) => items.iter().map(|item| item.depth).max(),
+            Content::Scalar(_) => None,
+            Content::Mapping(entries) => entries.iter().flat_map(|(key, value)| [key.depth, value.depth]).max(),
+            Content::Sequence(items) => items.iter().map(|item| item.depth).max(),
         };
         let depth = below.map_or(0, |below| below + 1);
         if depth > MAX_DEPTH {
