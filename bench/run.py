@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 import backends
+import benefit
 import build
 import machine
 import measure
@@ -35,7 +36,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer rounds, no 8 GB; writes to docs only with --docs")
-    parser.add_argument("--only", choices=("status", "backends", "scrape", "worker", "sidecar"), help="one part; writes nothing to docs")
+    parser.add_argument("--only", choices=("status", "backends", "scrape", "worker", "sidecar", "benefit"), help="one part; writes nothing to docs")
     parser.add_argument("--backends", type=lambda text: [int(word) for word in text.split(",")], default=[10, 100, 500],
                         metavar="N,..", help="numbers of sessions for hugepage_backends (default: 10,100,500)")
     parser.add_argument("--minutes", type=float, metavar="N",
@@ -87,7 +88,7 @@ def main() -> int:
         return bench_parsers()
     unwind_on_signals()
     install = Install.find()
-    found: dict[str, report.Results] = {"status": [], "backends": [], "scrape": [], "worker": [], "sidecar": []}
+    found: dict[str, report.Results] = {"status": [], "backends": [], "scrape": [], "worker": [], "sidecar": [], "benefit": []}
     description = machine.describe(install)
     with tempfile.TemporaryDirectory(prefix="pg_hugepages-bench-") as work:
         directory = Path(work)
@@ -101,6 +102,8 @@ def main() -> int:
                 found["scrape"] = list(scrape.rows_of(directory, chosen.quick))
             if chosen.only in (None, "sidecar"):
                 found["sidecar"] = list(sidecar.rows_of(directory, chosen.quick))
+        if chosen.only == "benefit":
+            found["benefit"] = list(benefit.rows_of(directory, chosen.quick))
         if chosen.only in (None, "worker"):
             found["worker"] = list(worker.rows_of(worker.QUICK_STARTS if chosen.quick else worker.STARTS, chosen.minutes))
 
@@ -115,6 +118,8 @@ def main() -> int:
         print(worker.table(found["worker"]) + "\n")
     if found["sidecar"]:
         print(sidecar.table(found["sidecar"]))
+    if found["benefit"]:
+        print(benefit.table(found["benefit"]))
     if chosen.json:
         chosen.json.write_text(json.dumps({"machine": description, **found}, indent=1) + "\n")
     if chosen.docs:

@@ -25,10 +25,11 @@ class Skipped(Exception):
 
 
 @contextmanager
-def server(size: int, pages: str, sessions: int, directory: Path, preload: str = "") -> Iterator[Cluster]:
+def server(size: int, pages: str, sessions: int, directory: Path, preload: str = "",
+           page_size: int | None = None) -> Iterator[Cluster]:
     """A running server with shared_buffers of `size` bytes and room for so many sessions; Skipped if it has no place.
 
-    `preload`: its shared_preload_libraries.
+    `preload`: its shared_preload_libraries. `page_size`: of its huge pages, instead of the default size.
     """
     wanted = size + size // 8 + sessions * 8 * MB
     available = meminfo()["MemAvailable"]
@@ -39,7 +40,9 @@ def server(size: int, pages: str, sessions: int, directory: Path, preload: str =
                                         huge_pages=PAGES[pages], max_wal_size="64MB", superuser_reserved_connections=3,
                                         shared_preload_libraries=preload)
         if PAGES[pages]:
-            page_size = meminfo()["Hugepagesize"]
+            if page_size:
+                cluster.conf(huge_page_size=f"{page_size // MB}MB")
+            page_size = page_size or meminfo()["Hugepagesize"]
             try:
                 reserved_host.pool(page_size, cluster.pages_needed(page_size))
             except (PoolError, PermissionError) as error:

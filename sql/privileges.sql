@@ -16,6 +16,7 @@ SELECT * FROM hugepage_history;
 SELECT * FROM hugepage_regressions;
 SELECT * FROM hugepage_findings;
 SELECT hugepage_metrics();
+SELECT * FROM hugepage_benefit('100 ms');
 RESET ROLE;
 
 -- PUBLIC may use no function and no view of the extension.
@@ -42,6 +43,7 @@ SELECT count(*) >= 0 AS history FROM hugepage_history;
 SELECT count(*) >= 0 AS regressions FROM hugepage_regressions;
 SELECT count(*) > 0 AS findings FROM hugepage_findings;
 SELECT hugepage_metrics() LIKE '%# EOF%' AS metrics;
+SELECT count(*) FROM hugepage_benefit('100 ms');
 SET pg_hugepages.reserve_percent = 0;
 RESET ROLE;
 

@@ -116,7 +116,7 @@ fn without_session(root: &Root, pid: i32, postmaster: i32, status: ProcessStatus
 }
 
 /// Whether the pids in /proc are those of this process's namespace.
-fn own_namespace(root: &Root, notes: &mut Notes) -> bool {
+pub fn own_namespace(root: &Root, notes: &mut Notes) -> bool {
     // SAFETY: set when the process starts.
     #[allow(unsafe_code)]
     let own = unsafe { pg_sys::MyProcPid };

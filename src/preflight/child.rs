@@ -15,7 +15,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::environment;
-use super::latch::{LatchGuard, wait};
+use crate::latch::{LatchGuard, wait};
 
 /// Longer output counts as no answer; longer error text is cut.
 const MAX_OUTPUT_BYTES: u64 = 64 << 10;

@@ -10,7 +10,6 @@ pub mod cache;
 pub mod child;
 mod environment;
 mod failure;
-mod latch;
 pub mod on_disk;
 pub mod standby;
 pub mod stub;

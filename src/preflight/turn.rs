@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::latch::{LatchGuard, wait};
+use crate::latch::{LatchGuard, wait};
 
 /// How many programs run at a time.
 pub const SLOTS: usize = 2;

@@ -1,6 +1,7 @@
 //! The SQL views and functions: one Rust file and one SQL file for each.
 
 mod backends;
+mod benefit;
 mod convert;
 mod findings;
 mod fix;

@@ -12,7 +12,7 @@ from harness.units import KB, MB
 
 VIEWS = """SELECT 'SELECT * FROM ' || oid::regclass AS statement FROM pg_class
            WHERE relkind = 'v' AND relname LIKE 'hugepage%' ORDER BY 1"""
-CALLS = ["SELECT * FROM hugepage_preflight()", "SELECT * FROM hugepage_what_if(max_connections => 50)",
+CALLS = ["SELECT * FROM hugepage_preflight()", "SELECT * FROM hugepage_what_if(max_connections => 50)", "SELECT * FROM hugepage_benefit('100 ms')",
          "SELECT * FROM hugepage_segments_detail()", "SELECT hugepage_metrics()", "SELECT hugepage_library_version()",
          *(f"SELECT hugepage_fix('{target}')" for target in ("sysctl", "postgresql", "kubernetes"))]
 ROOMS = [0, *(64 * KB * step for step in range(1, 8)), *(512 * KB * step for step in range(1, 24)), 16 * MB, 32 * MB]

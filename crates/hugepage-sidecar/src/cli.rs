@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use hugepage_core::read::Root;
 
-use crate::commands::{apply, capture, check, lint, metrics, oracle, report, size, status, watch};
+use crate::commands::{apply, benefit, capture, check, lint, metrics, oracle, report, size, status, watch};
 use crate::exit::Exit;
 use crate::privileges::{self, Needs};
 
@@ -28,6 +28,8 @@ pub enum Command {
     Status(status::StatusOptions),
     /// Show the recommended size of every pool, for running and for stopped servers
     Size(size::SizeOptions),
+    /// Observe every PostgreSQL server for some time: what would huge pages save?
+    Benefit(benefit::BenefitOptions),
     /// Print one line and set the exit status, for monitoring systems
     Check(check::CheckOptions),
     /// Monitor continuously: log losses and risks, keep the history, write files
@@ -51,7 +53,7 @@ impl Cli {
     /// What the command does besides looking.
     fn needs(&self) -> Needs {
         match &self.command {
-            Command::Status(_) | Command::Check(_) => Needs::default(),
+            Command::Status(_) | Command::Check(_) | Command::Benefit(_) => Needs::default(),
             Command::Size(options) => options.needs(),
             Command::Watch(options) => options.needs(),
             Command::Metrics(options) => options.needs(),
@@ -71,6 +73,7 @@ impl Cli {
         match &self.command {
             Command::Status(options) => status::run(&root, options),
             Command::Size(options) => size::run(&root, options),
+            Command::Benefit(options) => benefit::run(&root, options),
             Command::Check(options) => check::run(&root, options),
             Command::Watch(options) => watch::run(&root, options),
             Command::Metrics(options) => metrics::run(&root, options),

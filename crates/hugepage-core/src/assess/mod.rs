@@ -1,5 +1,6 @@
 //! Pure arithmetic on facts: where shared memory landed, why, what a restart would get, and how severe that is.
 
+pub mod benefit;
 pub mod capacity;
 mod cause;
 mod exceeded;
@@ -18,6 +19,7 @@ pub mod pool_share;
 pub mod status;
 pub mod stopped_oracle;
 
+pub use benefit::Benefit;
 pub use capacity::Capacity;
 pub use finding::{Finding, Severity, Threat};
 pub use forecast::Forecast;

@@ -1,5 +1,8 @@
 //! Gathers facts from several files into one answer. Each file is read once, and what cannot be read is a note.
 
+pub mod benefit;
+pub mod fault_cost;
+pub mod fault_sample;
 #[cfg(feature = "oracle")]
 pub mod instances;
 pub mod kernel_facts;

@@ -3,6 +3,8 @@
 mod cause;
 mod demand;
 mod facts;
+mod fault_cost;
+mod fault_sample;
 mod landing;
 mod loss;
 mod nodes;
@@ -13,6 +15,8 @@ mod server;
 pub use cause::Cause;
 pub use demand::{Demand, Pending};
 pub use facts::{Facts, KeptPages};
+pub use fault_cost::FaultCost;
+pub use fault_sample::{FaultSample, ProcessSample};
 pub use landing::Landing;
 pub use loss::{Loss, Lost, PageKind};
 pub use nodes::NodePools;

@@ -62,6 +62,34 @@ impl ProcessStatus {
     }
 }
 
+/// What /proc/PID/stat counts of one process (proc(5)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessStat {
+    /// `minflt`: page faults that needed no I/O.
+    pub minor_faults: u64,
+    /// `cminflt`: the same of all children that have ended and were waited for, and of theirs.
+    pub children_minor_faults: u64,
+    /// `starttime`: when it started after boot, in hundredths of a second. With the pid it identifies a process.
+    pub start_ticks: u64,
+}
+
+impl ProcessStat {
+    /// Parses the text of /proc/PID/stat; `None` if it has too few fields.
+    pub fn parse(text: &str) -> Option<Self> {
+        // The second field, in brackets, may have spaces and brackets itself. The third one follows.
+        let mut fields = text.rsplit_once(") ")?.1.split_ascii_whitespace();
+        let mut number = |skip: usize| fields.nth(skip)?.parse().ok();
+        Some(Self { minor_faults: number(7)?, children_minor_faults: number(0)?, start_ticks: number(10)? })
+    }
+}
+
+/// The counters of `pid`; `Ok(None)` if the process does not exist (any more).
+pub fn stat(root: &Root, pid: i32) -> Result<Option<ProcessStat>, ReadError> {
+    let path = format!("/proc/{pid}/stat");
+    let parsed = unless_gone(root.read_short(&path, ProcessStat::parse))?;
+    parsed.map(|stat| stat.ok_or_else(|| root.content(&path, "it has too few fields"))).transpose()
+}
+
 /// The status of `pid`; `Ok(None)` if the process does not exist (any more).
 pub fn status(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
     unless_gone(root.read_short(&format!("/proc/{pid}/status"), ProcessStatus::parse))
@@ -109,9 +137,7 @@ pub fn owner_of_program(root: &Root, pid: i32) -> Option<u32> {
 /// exist.
 pub fn age(root: &Root, pid: i32) -> Result<Option<Duration>, ReadError> {
     const UPTIME: &str = "/proc/uptime";
-    let path = format!("/proc/{pid}/stat");
-    let Some(text) = unless_gone(root.read(&path))? else { return Ok(None) };
-    let start = start_ticks(&text).ok_or_else(|| root.content(&path, "it has no start time"))?;
+    let Some(ProcessStat { start_ticks: start, .. }) = stat(root, pid)? else { return Ok(None) };
     let text = root.read(UPTIME)?;
     let uptime = text.split_ascii_whitespace().next().and_then(|seconds| seconds.parse::<f64>().ok());
     let uptime = uptime.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -133,11 +159,6 @@ pub fn open_rings(root: &Root, process: &str) -> Result<u64, ReadError> {
         }
     }
     Ok(count)
-}
-
-/// The 22nd field of /proc/PID/stat (proc(5)). The second field, in brackets, may have spaces and brackets itself.
-fn start_ticks(stat: &str) -> Option<u64> {
-    stat.rsplit_once(") ")?.1.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
 /// The children of `pid` (`children`, since 3.5 if configured). A child that ends meanwhile may hide another one, so
@@ -182,6 +203,16 @@ mod tests {
         assert_eq!(zombie, ProcessStatus { parent: Some(7), ..ProcessStatus::default() });
     }
 
+    /// The field numbers of proc(5): minflt is the 10th, cminflt the 11th, starttime the 22nd.
+    #[test]
+    fn fields_of_stat() {
+        let fields: Vec<_> = (4..=52).map(|number| number.to_string()).collect();
+        let text = format!("1 (a) b (c) S {}\n", fields.join(" "));
+        let expected = ProcessStat { minor_faults: 10, children_minor_faults: 11, start_ticks: 22 };
+        assert_eq!(ProcessStat::parse(&text), Some(expected));
+        assert_eq!(ProcessStat::parse("1 (a) S 1 2 3\n"), None);
+    }
+
     #[test]
     fn own_process() {
         let root = Root::live();
@@ -189,5 +220,7 @@ mod tests {
         assert_eq!(own_pid(&root).unwrap(), pid);
         assert!(status(&root, pid).unwrap().unwrap().page_tables.unwrap() > Bytes(0));
         assert_eq!(status(&root, i32::MAX).unwrap(), None);
+        assert!(stat(&root, pid).unwrap().unwrap().minor_faults > 0);
+        assert_eq!(stat(&root, i32::MAX).unwrap(), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Waits on the process latch for a child or for its turn, without losing a wakeup that another waiter needs.
+//! Waits on the process latch for a child, for its turn or for some time, without losing a wakeup that another waiter needs.
 
 use std::cell::Cell;
 use std::ffi::c_int;

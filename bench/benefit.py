@@ -1,0 +1,169 @@
+"""What hugepage_benefit foretells on base pages, beside what pages of 2 MB and 1 GB then save.
+
+Each load runs on a server in base pages while hugepage_benefit observes it, and again on servers in huge pages. What is
+saved is the CPU time of the same work in base pages less that in huge pages, by the kernel's account of the processes.
+"""
+
+import re
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from harness.cluster import SUPERUSER, Cluster, rows
+from harness.poll import until
+from harness.processes import page_tables
+from harness.units import GB, KB, MB
+from servers import Skipped, process_ids, server
+from worker import cpu_seconds
+
+KINDS = {"base": None, "2 MB": 2 * MB, "1 GB": GB}
+"""The page sizes in turn; the first is foretold from."""
+
+COLUMNS = {"2 MB": "huge_2mb", "1 GB": "huge_1gb"}
+TOUCH = "SELECT touch_shared_buffers()"
+TICKS = 100
+
+
+class Load:
+    """Work of new sessions; `run` does it once and returns what was measured."""
+
+    def __init__(self, name: str, sessions: int, run: Callable[[Cluster, "Load", float], dict[str, float]], *options: str) -> None:
+        self.name, self.sessions, self.run, self.options = name, sessions, run, options
+
+
+def touching(cluster: Cluster, load: Load, seconds: float) -> dict[str, float]:
+    """New sessions touch all of shared_buffers twice, and stay until the observation is over."""
+    end = time.monotonic() + seconds
+    sessions = [cluster.connect() for _ in range(load.sessions)]
+    pids = [session.info.backend_pid for session in sessions]
+    passes = []
+    for _ in range(2):
+        before = [cpu_seconds(pid) for pid in pids]
+        for session in sessions:
+            rows(session, TOUCH)
+        passes.append([cpu_seconds(pid) - begun for pid, begun in zip(pids, before)])
+    first, second = passes
+    if seconds and time.monotonic() > end:
+        raise Skipped(f"{load.name}: the work takes longer than the {seconds:g} s of the observation")
+    tables = page_tables(process_ids(cluster))
+    time.sleep(max(0.0, end - time.monotonic()))
+    for session in sessions:
+        session.close()
+    warm_up = statistics.median(begun - again for begun, again in zip(first, second))
+    return {"work": sum(first) + sum(second), "units": 1, "warm_up": warm_up, "page_tables": tables}
+
+
+def pgbench(cluster: Cluster, load: Load, seconds: float) -> dict[str, float]:
+    """pgbench for longer than the observation; a unit of work is a transaction."""
+    before = cpu_of_ended(cluster.postmaster)
+    output = cluster.command("pgbench", "-n", "-S", "-c", str(load.sessions), "-T", str(int(seconds) + 2), *load.options,
+                             "-h", cluster.root, "-U", SUPERUSER, "postgres")
+    transactions = int(re.search(r"transactions actually processed: (\d+)", output)[1])
+    until("the sessions of pgbench to be gone", lambda: cluster.sql(
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbench'")[0]["count"] == 0)
+    return {"work": cpu_of_ended(cluster.postmaster) - before, "units": transactions}
+
+
+def cpu_of_ended(postmaster: int) -> float:
+    """The CPU seconds of all children of a process that have ended (cutime and cstime of proc(5))."""
+    fields = Path(f"/proc/{postmaster}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[13]) + int(fields[14])) / TICKS
+
+
+def loads(quick: bool) -> list[Load]:
+    """The four of them."""
+    return [Load("pgbench -S", 4, pgbench), Load("pgbench -C -S", 4, pgbench, "-C"),
+            Load("8 sessions scan all", 8, touching),
+            Load(f"{20 if quick else 500} sessions touch all", 20 if quick else 500, touching)]
+
+
+def rows_of(directory: Path, quick: bool) -> Iterator[dict[str, Any]]:
+    """One result for each load and each kind of huge pages."""
+    size, seconds = (256 * MB, 6.0) if quick else (4 * GB, 120.0)
+    scale = size // (20 * MB)    # 16 MB each
+    works = loads(quick)
+    measured: dict[str, dict[str, dict[str, float]]] = {}
+    foretold: dict[str, dict[str, dict[str, Any]]] = {}
+    for pages, page_size in KINDS.items():
+        try:
+            with server(size, "huge" if page_size else "base", max(load.sessions for load in works), directory,
+                        page_size=page_size) as cluster:
+                cluster.command("pgbench", "-i", "-q", "-s", str(scale), "-h", cluster.root, "-U", SUPERUSER, "postgres")
+                cluster.sql(TOUCH)
+                for load in works:
+                    print(f"hugepage_benefit: {pages} pages, {load.name}", file=sys.stderr)
+                    if page_size:
+                        measured.setdefault(load.name, {})[pages] = load.run(cluster, load, seconds if load.run is pgbench else 0)
+                        continue
+                    measured.setdefault(load.name, {})[pages], foretold[load.name] = observed(cluster, load, seconds)
+        except Skipped as why:
+            yield {"pages": pages, "skipped": str(why)}
+            if not page_size:
+                return
+    for load in works:
+        for pages in COLUMNS:
+            if pages in measured[load.name]:
+                yield compared(load, pages, seconds, foretold[load.name], measured[load.name])
+
+
+def observed(cluster: Cluster, load: Load, seconds: float) -> tuple[dict[str, float], dict[str, dict[str, Any]]]:
+    """The work, and what hugepage_benefit says of it."""
+    asking = cluster.connect()
+    pid = asking.info.backend_pid
+    with ThreadPoolExecutor(1) as thread:
+        answer = thread.submit(rows, asking, f"SELECT * FROM hugepage_benefit('{seconds} s')")
+        until("the observation to begin", lambda: answer.done() or cluster.sql(
+            "SELECT wait_event_type FROM pg_stat_activity WHERE pid = %s", pid)[0]["wait_event_type"] == "Extension")
+        work = load.run(cluster, load, seconds)
+        found = {row["figure"]: row for row in answer.result()}
+    asking.close()
+    return work, found
+
+
+def compared(load: Load, pages: str, seconds: float, foretold: dict[str, dict[str, Any]],
+             measured: dict[str, dict[str, float]]) -> dict[str, Any]:
+    """Predicted and real savings."""
+    base, huge, column = measured["base"], measured[pages], COLUMNS[pages]
+
+    def saving(figure: str) -> float:
+        return foretold[figure]["base"] - foretold[figure][column]
+
+    # The transactions of pgbench go on for two seconds after the observation.
+    units = base["units"] * seconds / (int(seconds) + 2) if load.run is pgbench else 1
+    result = {"load": load.name, "pages": pages, "confidence": foretold["fault_cpu"]["confidence"],
+              "summary": foretold["summary"]["detail"],
+              "cpu": {"work": base["work"] / base["units"], "predicted": saving("fault_cpu") * seconds / units,
+                      "real": base["work"] / base["units"] - huge["work"] / huge["units"]}}
+    if "warm_up" in base:
+        result["warm_up"] = {"predicted": saving("warm_up"), "real": base["warm_up"] - huge["warm_up"]}
+        result["page_tables"] = {"predicted": foretold["page_tables"][column], "real": huge["page_tables"]}
+        result["page_tables_freed"] = {"predicted": foretold["page_tables_freed"][column],
+                                       "real": base["page_tables"] - huge["page_tables"]}
+    return result
+
+
+def table(results: list[dict[str, Any]]) -> str:
+    """Predicted and real side by side, for a terminal of 80 columns."""
+    lines = ["what huge pages save: predicted on base pages, and real; the goal is 0.80 to 1.20",
+             "the work of pgbench is one transaction",
+             f"{'load':<24}{'pages':>5}  {'figure':<22}{'predicted':>10}{'real':>10}{'real/pred.':>9}"]
+    for result in results:
+        if "skipped" in result:
+            lines.append(f"{result['pages']} pages skipped: {result['skipped']}")
+        for name, unit, label in FIGURES:
+            if name in result:
+                predicted, real = (result[name][which] / unit for which in ("predicted", "real"))
+                ratio = f"{real / predicted:9.2f}" if predicted else f"{'-':>9}"
+                label = label.format(1000 * result["cpu"]["work"])
+                lines.append(f"{result['load']:<24}{result['pages']:>5}  {label:<22}{predicted:>10.3g}{real:>10.3g}{ratio}")
+    for load, summary in {result["load"]: result["summary"] for result in results if "load" in result}.items():
+        lines.append(f"{load}: {summary}")
+    return "\n".join(lines)
+
+
+FIGURES = [("cpu", 1e-3, "CPU, ms of {:.3g}"), ("warm_up", 1e-3, "warm-up, ms"),
+           ("page_tables", KB, "page tables then, kB"), ("page_tables_freed", KB, "page tables freed, kB")]

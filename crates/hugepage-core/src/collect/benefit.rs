@@ -1,0 +1,97 @@
+//! Observes a PostgreSQL server for some time, to assess what huge pages would save it. The caller waits between the two
+//! passes over its processes.
+
+use std::time::{Duration, Instant};
+
+use super::{fault_cost, fault_sample};
+use crate::assess::Benefit;
+use crate::assess::benefit::BenefitFacts;
+use crate::model::{FaultCost, FaultSample, Landing};
+use crate::notes::Notes;
+use crate::read::meminfo::Meminfo;
+use crate::read::{Root, pool};
+use crate::{Bytes, PageSize};
+
+/// The server that is observed.
+#[derive(Clone, Copy, Debug)]
+pub struct ObservedServer {
+    /// The process id of its postmaster; `None` if its processes are not visible.
+    pub postmaster: Option<i32>,
+    /// The size of its main segment.
+    pub segment: Bytes,
+    /// Where that is.
+    pub landing: Landing,
+    /// The page size of that mapping; `None` if unknown.
+    pub page_size: Option<PageSize>,
+    /// `max_connections`; `None` if unknown.
+    pub max_connections: Option<u64>,
+}
+
+/// An observation that has begun.
+#[derive(Debug)]
+pub struct Observation {
+    server: ObservedServer,
+    cost: Option<FaultCost>,
+    before: FaultSample,
+    begun: Instant,
+}
+
+/// The cost of a page fault here; `None` and a note if it could not be measured.
+pub fn cost(check: impl FnMut(), notes: &mut Notes) -> Option<FaultCost> {
+    let measured = fault_cost::measure(check);
+    measured.map_err(|error| notes.add(format!("could not measure the cost of a page fault: {error}"))).ok()
+}
+
+impl Observation {
+    /// The first pass. `check` is called before each process.
+    pub fn begin(
+        root: &Root,
+        server: ObservedServer,
+        cost: Option<FaultCost>,
+        check: impl FnMut(),
+        notes: &mut Notes,
+    ) -> Self {
+        let before = sample(root, &server, check, notes);
+        Self { server, cost, before, begun: Instant::now() }
+    }
+
+    /// How much of `interval` is left.
+    pub fn left(&self, interval: Duration) -> Duration {
+        interval.saturating_sub(self.begun.elapsed())
+    }
+
+    /// The second pass. `sessions` finds the processes that serve clients.
+    pub fn end(
+        self,
+        root: &Root,
+        sessions: impl FnOnce(&FaultSample) -> Vec<i32>,
+        check: impl FnMut(),
+        notes: &mut Notes,
+    ) -> Benefit {
+        let elapsed = self.begun.elapsed();
+        let after = sample(root, &self.server, check, notes);
+        let sessions = sessions(&after);
+        let sizes = notes.keep(pool::sizes(root));
+        let meminfo = notes.keep(Meminfo::read(root));
+        Benefit::of(&BenefitFacts {
+            samples: [&self.before, &after],
+            elapsed,
+            sessions: &sessions,
+            cost: self.cost,
+            segment: self.server.segment,
+            landing: self.server.landing,
+            page_size: self.server.page_size,
+            base: PageSize::base(),
+            sizes: sizes.as_deref(),
+            max_connections: self.server.max_connections,
+            memory: meminfo.and_then(|meminfo| meminfo.mem_total),
+        })
+    }
+}
+
+/// No process if none could be read: then all that depends on them is unknown.
+fn sample(root: &Root, server: &ObservedServer, check: impl FnMut(), notes: &mut Notes) -> FaultSample {
+    let Some(postmaster) = server.postmaster else { return FaultSample::default() };
+    let taken = fault_sample::take(root, postmaster, check, notes);
+    notes.keep(taken).unwrap_or_default()
+}

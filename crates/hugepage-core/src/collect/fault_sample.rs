@@ -1,0 +1,96 @@
+//! One pass over the processes of a PostgreSQL server: the faults and the memory of each.
+
+use crate::ReadError;
+use crate::model::{FaultSample, ProcessSample};
+use crate::notes::Notes;
+use crate::read::{Root, process};
+
+/// Reads /proc/PID/status and stat of `postmaster` and of its children. `check` is called before each process. A process
+/// that ends meanwhile is left out. An error if the postmaster itself could not be read.
+pub fn take(
+    root: &Root,
+    postmaster: i32,
+    mut check: impl FnMut(),
+    notes: &mut Notes,
+) -> Result<FaultSample, ReadError> {
+    let path = format!("/proc/{postmaster}/stat");
+    let gone = || root.content(&path, "the server has ended");
+    let own = process::stat(root, postmaster)?.ok_or_else(gone)?;
+    let mut pids = process::children(root, postmaster)?;
+    pids.push(postmaster);
+    pids.sort_unstable();
+    pids.dedup();
+    let mut sample =
+        FaultSample { processes: Vec::with_capacity(pids.len()), faults_of_ended: own.children_minor_faults };
+    for pid in pids {
+        check();
+        let both = || Ok(process::status(root, pid)?.zip(process::stat(root, pid)?));
+        let Some((status, stat)) = notes.keep(both()).flatten() else { continue };
+        // Another process may have its pid now.
+        if pid == postmaster || status.parent == Some(postmaster) {
+            sample.processes.push(ProcessSample { pid, stat, status });
+        }
+    }
+    Ok(sample)
+}
+
+/// Those processes of a sample that serve a client, by their titles, as a program outside of the server sees it.
+pub fn sessions(root: &Root, sample: &FaultSample) -> Vec<i32> {
+    let is_session = |pid: i32| process::title(root, pid).ok().flatten().is_some_and(|title| is_of_session(&title));
+    sample.processes.iter().map(|process| process.pid).filter(|&pid| is_session(pid)).collect()
+}
+
+/// A session's title names its client (ps_status.c): `[local]`, or an address and a port, `10.0.0.1(41234)`.
+fn is_of_session(title: &str) -> bool {
+    let is_client = |word: &str| {
+        let port = word.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
+        word == "[local]" || port.is_some_and(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    title.contains(": ") && title.split_ascii_whitespace().any(is_client)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn sessions_by_their_titles() {
+        for title in ["postgres: alice shop [local] idle", "postgres: main: alice shop 10.0.0.1(41234) SELECT"] {
+            assert!(is_of_session(title), "{title}");
+        }
+        for title in ["postgres: checkpointer ", "postgres: main: io worker 0", "/usr/bin/postgres -D /x(1)/data", ""] {
+            assert!(!is_of_session(title), "{title}");
+        }
+    }
+
+    #[test]
+    fn a_pass_over_a_server() {
+        let tree = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = tree.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let stat = |pid: i32, faults: u64, of_children: u64| {
+            format!("{pid} (post gres) S 1 1 1 0 -1 4194304 {faults} {of_children} 0 0 1 2 0 0 20 0 1 0 900 0 0\n")
+        };
+        write("proc/7/task/7/children", "8 9 10 ");
+        write("proc/7/stat", &stat(7, 100, 5000));
+        write("proc/7/status", "PPid:\t1\nVmPTE:\t100 kB\nRssShmem:\t8 kB\n");
+        write("proc/8/stat", &stat(8, 200, 0));
+        write("proc/8/status", "PPid:\t7\nVmPTE:\t200 kB\nRssShmem:\t400 kB\n");
+        // 9 has ended, and 10 is another process now.
+        write("proc/10/stat", &stat(10, 300, 0));
+        write("proc/10/status", "PPid:\t1\nVmPTE:\t200 kB\nRssShmem:\t400 kB\n");
+        write("proc/8/cmdline", "postgres: alice shop [local] idle\0");
+        let root = Root::at(tree.path());
+        let (mut notes, mut checks) = (Notes::default(), 0);
+        let sample = take(&root, 7, || checks += 1, &mut notes).unwrap();
+        let seen: Vec<_> = sample.processes.iter().map(|one| (one.pid, one.stat.minor_faults)).collect();
+        assert_eq!((seen, sample.faults_of_ended, checks), (vec![(7, 100), (8, 200)], 5000, 4));
+        assert_eq!(sessions(&root, &sample), [8]);
+        assert!(take(&root, 11, || {}, &mut notes).is_err());
+    }
+}

@@ -1,0 +1,32 @@
+//! The page faults of a server's processes at one moment; two of these give what happened between them.
+
+use crate::read::process::{ProcessStat, ProcessStatus};
+
+/// One process.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessSample {
+    /// Its process id. With the start in `stat` it stays the same process.
+    pub pid: i32,
+    /// Its faults so far.
+    pub stat: ProcessStat,
+    /// Its memory now.
+    pub status: ProcessStatus,
+}
+
+/// All processes of a server.
+#[derive(Clone, Debug, Default)]
+pub struct FaultSample {
+    /// The postmaster and its children.
+    pub processes: Vec<ProcessSample>,
+    /// The faults of all children that have ended since the start of the server.
+    pub faults_of_ended: u64,
+}
+
+impl FaultSample {
+    /// The same process in this sample; `None` if it did not run then.
+    pub fn same(&self, process: &ProcessSample) -> Option<&ProcessSample> {
+        let is_same = |one: &&ProcessSample| one.pid == process.pid && one.stat.start_ticks == process.stat.start_ticks;
+        let index = self.processes.binary_search_by_key(&process.pid, |one| one.pid).ok()?;
+        self.processes.get(index).filter(is_same)
+    }
+}

@@ -1,0 +1,177 @@
+//! What huge pages would save: counts of two samples, times of faults, and the sentence.
+
+use std::time::Duration;
+
+use hugepage_core::advise::benefit::{rows, summary};
+use hugepage_core::assess::Benefit;
+use hugepage_core::assess::benefit::{BenefitFacts, Confidence};
+use hugepage_core::model::{FaultCost, FaultSample, Landing, ProcessSample};
+use hugepage_core::read::process::{ProcessStat, ProcessStatus};
+use hugepage_core::{Bytes, PageSize};
+
+use super::{KIB, MIB};
+
+const GIB: u64 = 1 << 30;
+/// A fault takes 1 us and each page that it maps 0.1 us; 16 pages in a read fault.
+const COST: FaultCost =
+    FaultCost { per_fault: 1e-6, per_page: 0.1e-6, per_unmapped_page: 0.2e-6, pages_per_read_fault: 16.0 };
+
+/// `shared` and `anon`: resident memory in bytes. Page tables are those of shared memory and 100 kB.
+fn process(pid: i32, start_ticks: u64, minor_faults: u64, shared: u64, anon: u64) -> ProcessSample {
+    ProcessSample {
+        pid,
+        stat: ProcessStat { minor_faults, children_minor_faults: 0, start_ticks },
+        status: ProcessStatus {
+            page_tables: Some(Bytes(100 * KIB + shared / 512)),
+            rss_shmem: Some(Bytes(shared)),
+            rss_anon: Some(Bytes(anon)),
+            rss_file: Some(Bytes(0)),
+            ..ProcessStatus::default()
+        },
+    }
+}
+
+fn sample(processes: &[ProcessSample], faults_of_ended: u64) -> FaultSample {
+    FaultSample { processes: processes.to_vec(), faults_of_ended }
+}
+
+fn assess(before: &FaultSample, after: &FaultSample, change: impl FnOnce(&mut BenefitFacts<'_>)) -> Benefit {
+    let sizes = [2 * MIB, GIB].map(|size| PageSize::new(size).unwrap());
+    let sessions: Vec<i32> = after.processes.iter().map(|process| process.pid).filter(|pid| *pid > 1).collect();
+    let mut facts = BenefitFacts {
+        samples: [before, after],
+        elapsed: Duration::from_secs(10),
+        sessions: &sessions,
+        cost: Some(COST),
+        segment: Bytes(8 * GIB),
+        landing: Landing::Base,
+        page_size: PageSize::from_kib(4),
+        base: PageSize::from_kib(4).unwrap(),
+        sizes: Some(&sizes),
+        max_connections: Some(100),
+        memory: Some(Bytes(64 * GIB)),
+    };
+    change(&mut facts);
+    Benefit::of(&facts)
+}
+
+#[track_caller]
+fn close(value: Option<f64>, expected: f64) {
+    let value = value.unwrap();
+    assert!((value - expected).abs() <= expected.abs() * 1e-9, "{value} instead of {expected}");
+}
+
+/// Eight sessions scan 4 GB each by read faults of 16 pages.
+#[test]
+fn a_scan_by_sessions() {
+    let idle = process(1, 5, 10, 0, 0);
+    let with = |faults, shared| {
+        let sessions = (2..10).map(|pid| process(pid, 9, faults, shared, 0));
+        sample(&std::iter::once(idle).chain(sessions).collect::<Vec<_>>(), 0)
+    };
+    let pages = 4 * GIB / 4096;
+    let benefit = assess(&with(1000, 0), &with(1000 + pages / 16, 4 * GIB), |_| {});
+    let each = 65536.0 * 1e-6 + 1_048_576.0 * 0.1e-6;
+    close(benefit.fault_cpu.base, 8.0 * each / 10.0);
+    // At most a fault for each of the 4096 pages of 2 MB, and for each of the 8 pages of 1 GB.
+    close(benefit.fault_cpu.huge[0], 8.0 * 4096.0 * 1.1e-6 / 10.0);
+    close(benefit.fault_cpu.huge[1], 8.0 * 8.0 * 1.1e-6 / 10.0);
+    assert_eq!(benefit.fault_cpu.confidence, Confidence::Measured);
+    close(benefit.warm_up.base, each);
+    close(benefit.exit.base, 1_048_576.0 * 0.2e-6);
+    close(benefit.page_tables.base, (9 * 100 * KIB + 8 * 8 * MIB) as f64);
+    // 8 kB of its own for each session that touches shared memory, and 7 shared tables.
+    close(benefit.page_tables.huge[0], (9 * 100 * KIB + 8 * 8 * KIB + 7 * 4 * KIB) as f64);
+    close(benefit.page_tables_freed.huge[0], (8 * 8 * MIB - 8 * 8 * KIB - 7 * 4 * KIB) as f64);
+    assert_eq!(benefit.page_tables_freed.base, None);
+    close(benefit.page_tables_per_session.base, (8 * MIB) as f64);
+    close(benefit.page_tables_per_session.huge[0], (8 * KIB) as f64);
+    close(benefit.page_tables_at_max_connections.base, (100 * (100 * KIB + 16 * MIB)) as f64);
+    assert_eq!(benefit.is_worth_it, Some(true));
+    assert_eq!(
+        summary(&benefit),
+        "In the last 10 s page faults on shared memory took 14% of one CPU; a new session needs 170 ms to become warm. \
+         In pages of 2 MB: at most 0.36% and 4.5 ms; 64.8 MB of page tables would be 992 kB."
+    );
+}
+
+#[test]
+fn a_quiet_server_is_not_worth_a_restart() {
+    let idle = [process(1, 5, 10, 0, 0), process(2, 9, 500, 8 * MIB, MIB)];
+    let benefit = assess(&sample(&idle, 0), &sample(&idle, 0), |_| {});
+    assert_eq!((benefit.fault_cpu.base, benefit.is_worth_it), (Some(0.0), Some(false)));
+    let text = summary(&benefit);
+    assert!(text.starts_with("Not worth a restart for page faults and page tables: in the last 10 s"), "{text}");
+    assert!(text.ends_with("it needs hardware counters of the CPU."), "{text}");
+}
+
+/// The count of faults of a process is not by memory.
+#[test]
+fn faults_on_private_memory_do_not_count() {
+    let of = |faults, shared, anon| sample(&[process(1, 5, 10, 0, 0), process(2, 9, faults, shared, anon)], 0);
+    let pages = MIB / 4096;
+    // As many faults as pages of private memory, and one for each 16 shared pages.
+    let benefit = assess(&of(0, 0, 0), &of(pages + pages / 16, MIB, MIB), |_| {});
+    close(benefit.fault_cpu.base, (16.0 * 1e-6 + 256.0 * 0.1e-6) / 10.0);
+    assert_eq!(benefit.fault_cpu.confidence, Confidence::Measured);
+    // Private memory that was freed again: at most one fault for each shared page.
+    let benefit = assess(&of(0, 0, 0), &of(100_000, MIB, 0), |_| {});
+    close(benefit.fault_cpu.base, 256.0 * 1.1e-6 / 10.0);
+    assert_eq!(benefit.fault_cpu.confidence, Confidence::Modelled);
+}
+
+/// 1000 sessions came and went between the samples; one of each moment shows what share of faults was on shared memory.
+#[test]
+fn sessions_too_short_to_be_seen() {
+    let before = sample(&[process(1, 5, 10, 0, 0), process(2, 9, 80, 64 * 4096, 76 * 4096)], 7000);
+    let after = sample(&[process(1, 5, 10, 0, 0), process(3, 99, 80, 64 * 4096, 76 * 4096)], 7000 + 80 * 1000);
+    let benefit = assess(&before, &after, |_| {});
+    // Each has 4 faults of 16 pages. The faults of process 2 before the first sample are not of the interval.
+    let each = 4.0 * 1e-6 + 64.0 * 0.1e-6;
+    close(benefit.fault_cpu.base, each * 1000.0 / 10.0);
+    assert_eq!((benefit.fault_cpu.confidence, benefit.misses_short_sessions), (Confidence::Modelled, false));
+    // Its pid is the same, but it is another process.
+    let reused = sample(&[process(1, 5, 10, 0, 0), process(2, 99, 80, 64 * 4096, 76 * 4096)], 7000 + 80);
+    close(assess(&before, &reused, |_| {}).fault_cpu.base, each / 10.0);
+    // None was seen.
+    let quiet = |ended| sample(&[process(1, 5, 10, 0, 0)], ended);
+    let benefit = assess(&quiet(0), &quiet(50_000), |_| {});
+    assert!(benefit.misses_short_sessions && benefit.fault_cpu.confidence == Confidence::Modelled);
+    assert!(rows(&benefit)[1].detail.contains("without those of sessions that began and ended"));
+}
+
+#[test]
+fn unknown_is_not_zero() {
+    let of = |faults, shared| sample(&[process(1, 5, 10, 0, 0), process(2, 9, faults, shared, 0)], 0);
+    let (before, after) = (of(0, 0), of(100, MIB));
+    let benefit = assess(&before, &after, |facts| facts.cost = None);
+    assert_eq!((benefit.fault_cpu.base, benefit.fault_cpu.confidence), (None, Confidence::Unknown));
+    assert_eq!((benefit.warm_up.base, benefit.exit.base, benefit.is_worth_it), (None, None, None));
+    assert!(benefit.page_tables.base.is_some(), "page tables are known all the same");
+    // Before Linux 4.5.
+    let mut old = after.clone();
+    old.processes.iter_mut().for_each(|process| process.status.rss_shmem = None);
+    let benefit = assess(&before, &old, |_| {});
+    assert_eq!((benefit.fault_cpu.base, benefit.page_tables.base), (None, None));
+    // A kernel without pages of 1 GB, and one without any.
+    const TWO: &[PageSize] = &[PageSize::from_kib(2048).unwrap()];
+    let benefit = assess(&before, &after, |facts| facts.sizes = Some(TWO));
+    assert!(benefit.page_tables.huge[0].is_some() && benefit.page_tables.huge[1].is_none());
+    let benefit = assess(&before, &after, |facts| facts.sizes = Some(&[]));
+    assert!(summary(&benefit).ends_with("What huge pages would save could not be determined."));
+    let row = rows(&benefit).pop().unwrap();
+    assert_eq!((row.figure, row.base, row.confidence), ("address_translation", None, Confidence::Unknown));
+}
+
+#[test]
+fn huge_pages_already() {
+    let one = sample(&[process(1, 5, 10, 0, 0)], 0);
+    let benefit = assess(&one, &one, |facts| {
+        (facts.landing, facts.page_size) = (Landing::Hugetlb, PageSize::from_kib(2048));
+    });
+    assert_eq!(summary(&benefit), "Shared memory is in huge pages of 2 MB already: there is nothing to gain.");
+    assert_eq!(benefit.page_tables.huge, [Some((100 * KIB) as f64), None]);
+    assert_eq!((benefit.page_tables.base, benefit.fault_cpu.base), (None, None));
+    let benefit = assess(&one, &one, |facts| facts.landing = Landing::PartialThp);
+    assert!(summary(&benefit).starts_with("Shared memory is in partial thp pages"));
+}

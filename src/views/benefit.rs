@@ -1,0 +1,118 @@
+//! `hugepage_benefit(duration)`: what huge pages would save this server, observed for some time.
+//!
+//! A function and not a view, because it waits.
+
+// pg_extern repeats the function's result type in a closure.
+#![allow(clippy::result_large_err)]
+
+use std::time::Duration;
+
+use hugepage_core::Bytes;
+use hugepage_core::advise::benefit::{BenefitRow, rows};
+use hugepage_core::assess::benefit::Confidence;
+use hugepage_core::collect::benefit::{Observation, ObservedServer, cost};
+use hugepage_core::collect::server::{landing, thp_in_use};
+use hugepage_core::model::{FaultSample, Landing};
+use hugepage_core::notes::Notes;
+use hugepage_core::read::Root;
+use hugepage_core::read::meminfo::Meminfo;
+use pgrx::datum::Interval;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+
+use super::convert::text;
+use crate::latch::{self, LatchGuard};
+use crate::{memory, processes, server, session_notes, sessions};
+
+pgrx::extension_sql_file!("benefit.sql", name = "benefit", requires = [hugepage_benefit]);
+
+const MIN_MICROSECONDS: i128 = 100_000;
+const MAX_MICROSECONDS: i128 = 3_600_000_000;
+
+#[pg_extern(volatile, parallel_restricted)]
+#[allow(clippy::type_complexity)]
+fn hugepage_benefit(
+    duration: default!(Interval, "'10 s'"),
+) -> Result<
+    TableIterator<
+        'static,
+        (
+            name!(figure, String),
+            name!(unit, Option<String>),
+            name!(base, Option<f64>),
+            name!(huge_2mb, Option<f64>),
+            name!(huge_1gb, Option<f64>),
+            name!(confidence, String),
+            name!(detail, String),
+        ),
+    >,
+    ErrorReport,
+> {
+    memory::with_reserve(memory::USUAL, || {
+        let interval = time(&duration)?;
+        let mut notes = Notes::default();
+        let found = observe(&Root::live(), interval, &mut notes);
+        session_notes::replace("hugepage_benefit", notes);
+        Ok(TableIterator::new(found.into_iter().map(|row| {
+            let confidence = match row.confidence {
+                Confidence::Measured => "measured",
+                Confidence::Modelled => "modelled",
+                Confidence::Unknown => "unknown",
+            };
+            (
+                row.figure.to_owned(),
+                row.unit.map(str::to_owned),
+                row.base,
+                row.huge_2mb,
+                row.huge_1gb,
+                confidence.to_owned(),
+                text(row.detail),
+            )
+        })))
+    })
+}
+
+/// Waits for `interval` between two passes over the processes of this server. A cancel ends it.
+fn observe(root: &Root, interval: Duration, notes: &mut Notes) -> Vec<BenefitRow> {
+    let mapping = server::main_mapping(root, notes);
+    let meminfo = notes.keep(Meminfo::read(root));
+    let landed = mapping.as_ref().and_then(|mapping| notes.keep(landing(root, mapping, thp_in_use(meminfo.as_ref()))));
+    let postmaster = processes::own_namespace(root, notes).then(server::postmaster_pid);
+    let server = ObservedServer {
+        postmaster,
+        segment: mapping.as_ref().map_or(Bytes(0), |mapping| mapping.size()),
+        landing: landed.unwrap_or(Landing::Unknown),
+        page_size: mapping.and_then(|mapping| mapping.page_size),
+        max_connections: Some(server::max_connections()),
+    };
+    // Before the first pass: the faults of this measurement are this process's own.
+    let cost = cost(check_for_cancel, notes);
+    let observation = Observation::begin(root, server, cost, check_for_cancel, notes);
+    let latch = LatchGuard;
+    while postmaster.is_some() && observation.left(interval) > Duration::ZERO {
+        latch::wait(&latch, None, observation.left(interval));
+    }
+    rows(&observation.end(root, client_backends, check_for_cancel, notes))
+}
+
+fn client_backends(_: &FaultSample) -> Vec<i32> {
+    let serves_client = |kind: &Option<String>| kind.as_deref() == Some("client backend");
+    sessions::now_running().iter().filter(|session| serves_client(&session.backend_type)).map(|one| one.pid).collect()
+}
+
+fn time(duration: &Interval) -> Result<Duration, ErrorReport> {
+    let microseconds = duration.as_micros();
+    match u64::try_from(microseconds) {
+        Ok(value) if (MIN_MICROSECONDS..=MAX_MICROSECONDS).contains(&microseconds) => Ok(Duration::from_micros(value)),
+        _ => {
+            let message = "invalid value for argument \"duration\"";
+            let report = ErrorReport::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, function_name!());
+            Err(report.set_detail("It must be between 100 ms and 1 h."))
+        }
+    }
+}
+
+/// Ends the query if it was cancelled or has timed out.
+fn check_for_cancel() {
+    pgrx::check_for_interrupts!();
+}

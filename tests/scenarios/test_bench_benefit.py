@@ -1,0 +1,44 @@
+"""`./dev bench --only benefit`: predicted and real savings side by side, from numbers that need no server."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+sys.path.insert(0, str(REPOSITORY / "bench"))
+
+import benefit
+
+pytestmark = pytest.mark.any_major
+
+
+def foretold(**figures: tuple[float, float]) -> dict:
+    """Rows of hugepage_benefit by figure: in base pages and in pages of 2 MB."""
+    rows = {name: {"base": base, "huge_2mb": huge, "confidence": "measured"} for name, (base, huge) in figures.items()}
+    return rows | {"summary": {"detail": "It is worth it."}}
+
+
+def test_savings_of_sessions():
+    load = benefit.Load("all", 8, benefit.touching)
+    said = foretold(fault_cpu=(0.05, 0.01), warm_up=(0.020, 0.001), page_tables=(900, 200), page_tables_freed=(0, 700))
+    measured = {"base": {"work": 1.0, "units": 1, "warm_up": 0.021, "page_tables": 900},
+                "2 MB": {"work": 0.7, "units": 1, "warm_up": 0.001, "page_tables": 250}}
+    result = benefit.compared(load, "2 MB", 10.0, said, measured)
+    assert result["cpu"] == {"work": 1.0, "predicted": pytest.approx(0.4), "real": pytest.approx(0.3)}
+    assert result["warm_up"] == {"predicted": pytest.approx(0.019), "real": pytest.approx(0.020)}
+    assert result["page_tables"] == {"predicted": 200, "real": 250}
+    assert result["page_tables_freed"] == {"predicted": 700, "real": 650}
+    table = benefit.table([result, {"pages": "1 GB", "skipped": "no huge pages"}])
+    assert "1 GB pages skipped: no huge pages" in table and "all: It is worth it." in table
+    [line] = [line for line in table.splitlines() if "CPU, ms of 1e+03" in line]
+    assert line.split()[-3:] == ["400", "300", "0.75"]
+
+
+def test_savings_of_a_transaction():
+    """pgbench runs for two seconds more than it is observed, so fewer transactions are observed than it reports."""
+    load = benefit.Load("pgbench", 4, benefit.pgbench)
+    measured = {"base": {"work": 6.0, "units": 1200}, "2 MB": {"work": 6.0, "units": 1500}}
+    result = benefit.compared(load, "2 MB", 10.0, foretold(fault_cpu=(0.2, 0.1)), measured)
+    assert result["cpu"] == {"work": 0.005, "predicted": pytest.approx(0.001), "real": pytest.approx(0.001)}
+    assert "warm_up" not in result

@@ -1,0 +1,102 @@
+"""hugepage_benefit() and `hugepage-sidecar benefit`: what huge pages would save, observed on servers in base pages."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg2
+import pytest
+
+from harness import sidecar
+from harness.cluster import rows
+from harness.processes import children, page_tables
+from harness.shared_buffers import fill_shared_buffers, touch_all
+from harness.status import create_extension
+from harness.units import MB
+
+BASE = {"huge_pages": False, "autovacuum": False, "shared_buffers": "64MB"}
+
+SIZE = 48 * MB
+"""What each session touches."""
+
+
+def by_figure(found: list[dict]) -> dict[str, dict]:
+    """The rows by their names."""
+    return {row["figure"]: row for row in found}
+
+
+def test_observe_sessions_that_begin_and_touch_all(new_cluster):
+    server = create_extension(new_cluster(**BASE).start())
+    fill_shared_buffers(server, SIZE)
+    asking, touching = server.connect(), []
+    with ThreadPoolExecutor(1) as thread:
+        answer = thread.submit(rows, asking, "SELECT * FROM hugepage_benefit('1500 ms')")
+        while not answer.done() and len(touching) < 12:
+            touching.append(server.connect())
+            touch_all(touching[-1])
+        found = by_figure(answer.result())
+    faults, warm_up, tables = found["fault_cpu"], found["warm_up"], found["page_tables"]
+    assert faults["base"] > 10 * faults["huge_2mb"] >= 10 * faults["huge_1gb"] > 0
+    assert warm_up["base"] > 10 * warm_up["huge_2mb"] > 0
+    assert found["exit"]["base"] > 0
+    assert {faults["confidence"], warm_up["confidence"]} <= {"measured", "modelled"}
+    pids = [server.postmaster, *children(server.postmaster)]
+    assert 0 < tables["huge_1gb"] <= tables["huge_2mb"] < tables["base"]
+    assert tables["base"] == pytest.approx(page_tables(pids), rel=0.3), "sessions may have begun since"
+    assert found["page_tables_per_session"]["base"] >= SIZE // 512
+    assert found["summary"]["detail"].startswith(("In the last 1.5 s", "Not worth a restart"))
+    unknown = found["address_translation"]
+    assert (unknown["base"], unknown["confidence"]) == (None, "unknown")
+
+
+def test_the_wait_can_be_cancelled_and_is_bounded(new_cluster):
+    server = create_extension(new_cluster(**BASE).start())
+    session = server.connect()
+    rows(session, "SET statement_timeout = '200ms'")
+    with pytest.raises(psycopg2.errors.QueryCanceled):
+        rows(session, "SELECT * FROM hugepage_benefit('1 h')")
+    for duration in ("10 ms", "-1 s", "2 h", "1 month"):
+        with pytest.raises(psycopg2.errors.InvalidParameterValue):
+            rows(session, "SELECT * FROM hugepage_benefit(%s)", duration)
+    # The session is as good as before.
+    rows(session, "SET statement_timeout = 0")
+    found = by_figure(rows(session, "SELECT * FROM hugepage_benefit(duration => '100 ms')"))
+    assert found["page_tables"]["confidence"] == "measured"
+    assert "notes" not in found and rows(session, "SELECT notes FROM hugepage_status")[0]["notes"] is not None
+
+
+def test_the_sidecar_says_the_same_from_outside(new_cluster):
+    server = create_extension(new_cluster(**BASE).start())
+    fill_shared_buffers(server, SIZE)
+    sessions = [server.connect() for _ in range(5)]
+    for session in sessions:
+        touch_all(session)
+    asking = server.connect()
+    inside = by_figure(rows(asking, "SELECT * FROM hugepage_benefit('100 ms')"))
+    answer = sidecar.run("benefit", "--interval", "100ms", "--format", "json")
+    assert answer.status == sidecar.OK, answer.stderr
+    [instance] = [one for one in answer.json()["instances"] if one["pid"] == server.postmaster]
+    outside = by_figure(instance["figures"])
+    assert outside.keys() == inside.keys()
+    for figure in ("page_tables", "page_tables_freed", "page_tables_per_session"):
+        assert outside[figure]["huge_2mb"] == pytest.approx(inside[figure]["huge_2mb"], rel=0.1), figure
+    # max_connections is not visible from outside.
+    assert outside["page_tables_at_max_connections"]["base"] is None
+    table = sidecar.run("benefit", "--interval", "100ms")
+    assert "fault_cpu" in table.stdout and table.status == sidecar.OK
+    assert max(map(len, table.stdout.splitlines())) <= 80
+    csv = sidecar.run("benefit", "--interval", "100ms", "--format", "csv").csv()
+    assert {row["figure"] for row in csv} == set(inside)
+
+
+def test_a_captured_host_cannot_be_observed(tmp_path):
+    (tmp_path / "proc").mkdir()
+    assert sidecar.run("--root", tmp_path, "benefit").status == sidecar.USAGE
+    assert sidecar.run("benefit", "--interval", "1ms").status == sidecar.USAGE
+
+
+def test_a_server_in_huge_pages_has_nothing_to_gain(new_cluster, pool):
+    server = new_cluster(**{**BASE, "huge_pages": True})
+    pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    found = by_figure(server.sql("SELECT * FROM hugepage_benefit('100 ms')"))
+    assert found["summary"]["detail"] == "Shared memory is in huge pages of 2 MB already: there is nothing to gain."
+    assert found["page_tables"]["huge_2mb"] > 0 and found["fault_cpu"]["base"] is None
