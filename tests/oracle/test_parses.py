@@ -15,7 +15,8 @@ RULES = REPOSITORY / "tests/oracle/validators/rules.xml"
 CHOICES = {
     "default": (),
     "common": ("--schema", "C##HP", "--role", "C##HP_READER", "--no-synonyms"),
-    "long": ("--schema", "A" * 30, "--role", "B" * 30, "--directory", "C" * 26, "--dir", "/" + "d" * 199),
+    "tables": ("--external-tables", "--schema", "HP"),
+    "long": ("--schema", "A" * 30, "--role", "B" * 30, "--directory", "C" * 30, "--dir", "/" + "d" * 199),
 }
 
 
@@ -106,6 +107,30 @@ def test_scripts_avoid_sqlplus_pitfalls(name):
     outside = re.sub(r"^(DECLARE|BEGIN|CREATE OR REPLACE (PACKAGE|TYPE)).*?^/$", "", sql, flags=re.DOTALL | re.MULTILINE)
     for statement in re.findall(r"^(?:CREATE|SELECT|GRANT|COMMENT|DROP)\b[^;]*?(?:;$|\Z)", outside, re.MULTILINE):
         assert "\n\n" not in statement.strip(), statement
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_names_fit_into_30_bytes(name):
+    """The limit of 11.2, for names of objects, columns and variables alike."""
+    sql = re.sub(r"--.*$|'(?:[^']|'')*'", "", script(name, *CHOICES["long"]), flags=re.MULTILINE)
+    assert {word for word in re.findall(r"[A-Za-z][\w$#]*", sql) if len(word) > 30} == set()
+
+
+@pytest.mark.parametrize("name", ["install-sql", "upgrade-sql", "uninstall-sql", "live-sql"])
+def test_scripts_restore_the_defaults(name):
+    """What outlasts a script is set to SQL*Plus's default at its end."""
+    sql = script(name)
+    changed = re.findall(r"^(SET \w+|WHENEVER \w+)", sql, re.MULTILINE)
+    settings = {setting for setting in changed if setting != "SET ECHO"}
+    assert len(changed) == 2 * len(settings) + 1
+    tail = sql[sql.index("PROMPT Done"):]
+    assert set(re.findall(r"^(SET \w+|WHENEVER \w+)", tail, re.MULTILINE)) == settings
+
+
+def test_external_tables_need_no_utl_file():
+    assert "UTL_FILE" in script("install-sql")
+    without = re.sub(r"--.*$", "", script("install-sql", "--external-tables"), flags=re.MULTILINE)
+    assert "UTL_FILE" not in without and "SYS." not in without
 
 
 def test_documents_list_the_columns():

@@ -168,14 +168,57 @@ def test_regressions(twin):
     assert row["regression_utc"] == datetime(2026, 11, 19, 15, 0)
 
 
-def test_metric(twin):
-    """The query of the metric extension on the same views."""
+def metric(twin, instance):
+    """The row of the metric extension in a session of that instance."""
+    twin.run("SELECT set_config('twin.server_host', 'db1', false), set_config('twin.instance_name', %s, false)", instance)
+    try:
+        [row] = twin.run(script("metric-sql").replace("HUGEPAGE.hugepage_advisor.is_stale ", "hugepage.is_stale() "))
+    finally:
+        twin.run("RESET twin.server_host; RESET twin.instance_name")
+    return row["sid"], row["severity"], row["message"]
+
+
+def test_metric_is_of_the_monitored_instance(twin):
     write(twin.directory, HOST)
-    query = script("metric-sql").replace("HUGEPAGE.hugepage_advisor.is_stale ", "hugepage.is_stale() ")
-    rows = {row["sid"]: row for row in twin.run(query)}
-    assert {sid: row["severity"] for sid, row in rows.items()} == {"ORCL": 0, "+ASM1": 0}
+    assert metric(twin, "ORCL") == ("ORCL", 0, "The SGA is in huge pages.")
+    assert metric(twin, "+ASM1") == ("+ASM1", 0, "The SGA is in 4 kB pages.")
+    assert metric(twin, "OTHER") == ("OTHER", 3, "hugepage-sidecar found no such instance on this host.")
     age(twin, 1000)
-    assert {row["severity"] for row in twin.run(query)} == {3}
+    assert metric(twin, "ORCL")[:2] == ("ORCL", 3)
+
+
+def test_instance_in_a_container(twin):
+    """Its SERVER_HOST is the name of the container, the name of the host is another."""
+    contained = {**HOST["instances"][0], "instance_host": "0a1b2c3d4e5f"}
+    finding = {**HOST["findings"][0], "sid": "ORCL", "instance_host": "0a1b2c3d4e5f"}
+    write(twin.directory, {**HOST, "instances": [contained, *HOST["instances"][1:]], "findings": [finding]})
+    try:
+        for host, wanted in (("0a1b2c3d4e5f", "Y"), ("db1", "N")):
+            twin.run("SELECT set_config('twin.server_host', %s, false), set_config('twin.instance_name', 'ORCL', false)", host)
+            assert twin.run("SELECT this_instance FROM hugepage_status")[0]["this_instance"] == wanted
+            assert twin.run("SELECT this_instance FROM hugepage_findings") == [{"this_instance": wanted}]
+    finally:
+        twin.run("RESET twin.server_host; RESET twin.instance_name")
+
+
+def test_external_tables_alone(twin):
+    """The package printed with --external-tables has the same rows, and works without the files."""
+    write(twin.directory, HOST)
+    twin.load_tables()
+    wanted = {function: twin.rows(function) for function in FUNCTIONS}
+    views = ("hugepage_status", "hugepage_findings", "hugepage_hosts")
+    shown = {view: [row["snapshot_utc"] for row in twin.run(f"SELECT * FROM {view}")] for view in views}
+    twin.run("BEGIN")
+    try:
+        twin.replace_package(script("install-sql", "--external-tables"))
+        for file in twin.directory.iterdir():
+            file.unlink()
+        assert {function: twin.run(f"SELECT * FROM hugepage.{function}()") for function in FUNCTIONS} == wanted
+        assert {view: [row["snapshot_utc"] for row in twin.run(f"SELECT * FROM {view}")] for view in views} == shown
+        assert twin.run("SELECT is_stale() AS stale, check_instance('ORCL') AS says") == [
+            {"stale": "N", "says": "OK: The SGA is in huge pages. "}]
+    finally:
+        twin.run("ROLLBACK")
 
 
 def test_cross_check(twin):

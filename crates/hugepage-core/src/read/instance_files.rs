@@ -24,6 +24,8 @@ use crate::read::{Root, accounts, namespace};
 pub mod limit {
     /// `PG_VERSION`: a number.
     pub const VERSION: u64 = 16;
+    /// /etc/hostname: a name of at most 64 bytes.
+    pub const HOST_NAME: u64 = 256;
     /// `postmaster.pid`: eight short lines (pidfile.h).
     pub const POSTMASTER_PID: u64 = 4 << 10;
     /// `postmaster.opts`: a command line.

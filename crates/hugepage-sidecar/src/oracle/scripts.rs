@@ -28,6 +28,9 @@ pub struct ScriptSettings {
     /// Create no public synonyms
     #[arg(long)]
     no_synonyms: bool,
+    /// Read the files by external tables alone, so that neither UTL_FILE nor SYS is needed
+    #[arg(long)]
+    external_tables: bool,
 }
 
 /// A script.
@@ -57,6 +60,14 @@ struct ScriptTemplate<'a> {
     role: &'a OracleName,
     directory: &'a OracleName,
     path: &'a OraclePath,
+    /// The directory of the program that live tables run.
+    program_directory: OracleName,
+    /// Whether the script upgrades only.
+    upgrade: bool,
+    /// Whether the package may read the files by UTL_FILE.
+    utl_file: bool,
+    /// How the views read them.
+    route: &'static str,
     synonyms: bool,
     version: &'static str,
     tables: &'a [ExternalTable],
@@ -85,7 +96,7 @@ struct TableColumn {
 
 /// The text of a script.
 pub fn render(script: Script, settings: &ScriptSettings) -> askama::Result<String> {
-    let ScriptSettings { schema, role, directory, dir: path, no_synonyms } = settings;
+    let ScriptSettings { schema, role, directory, dir: path, no_synonyms, external_tables } = settings;
     let tables: Vec<_> = FILES.iter().map(|file| external_table(file)).collect();
     let template = ScriptTemplate {
         script,
@@ -93,6 +104,10 @@ pub fn render(script: Script, settings: &ScriptSettings) -> askama::Result<Strin
         role,
         directory,
         path,
+        program_directory: directory.with_suffix("_BIN"),
+        upgrade: script == Script::Upgrade,
+        utl_file: !external_tables,
+        route: if *external_tables { "TABLE" } else { "FILE" },
         synonyms: !no_synonyms,
         version: env!("CARGO_PKG_VERSION"),
         tables: &tables,

@@ -138,6 +138,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         last_start_expected: logged.and_then(|pages| pages.expected),
         last_start_allocated: logged.and_then(|pages| pages.allocated),
         last_start_errors: instance.last_start.as_ref().and_then(logged_errors),
+        instance_host: instance.place.host_name.clone(),
     }
 }
 
@@ -198,6 +199,7 @@ fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> F
         takes_effect: Some(recommendation.takes_effect.to_string()),
         saves: recommendation.saves,
         reason: Some(recommendation.reason),
+        instance_host: of.and_then(|instance| instance.place.host_name.clone()),
     }
 }
 

@@ -115,7 +115,7 @@ fn columns(file: &'static DataFile, leading: LeadingColumns) -> Vec<ViewColumn> 
     if leading == LeadingColumns::Instance {
         columns.push(computed(
             "this_instance",
-            "hugepage_advisor.this_instance(r.host_name, r.sid)",
+            "hugepage_advisor.this_instance(NVL(r.instance_host, r.host_name), r.sid)",
             "VARCHAR2(1)",
             "Y for the instance of this session, otherwise N.",
         ));
@@ -147,7 +147,7 @@ fn select(mut columns: Vec<ViewColumn>, names: &[&str]) -> Vec<ViewColumn> {
 fn stored(column: &Column) -> ViewColumn {
     let name = column.name;
     let expression = match column.column_type {
-        ColumnType::UtcTime => format!("TO_DATE(r.{name}, 'YYYY-MM-DD HH24:MI:SS')"),
+        ColumnType::UtcTime => format!("TO_DATE(r.{name}, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN')"),
         _ => format!("r.{name}"),
     };
     ViewColumn { name, expression, oracle_type: column.column_type.view_type(), comment: sentence(column.comment) }

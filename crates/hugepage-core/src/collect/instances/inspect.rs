@@ -25,7 +25,7 @@ use crate::read::credentials::Credentials;
 use crate::read::maps::Mapping;
 use crate::read::memory_policy::MemoryPolicy;
 use crate::read::rlimit::{self, LockedMemory};
-use crate::read::{InstanceFiles, namespace, process, service};
+use crate::read::{InstanceFiles, identity, namespace, process, service};
 use crate::{Bytes, PageSize, Pages, ReadError};
 
 /// The kernel tells the start of a process, and how long it is up, in hundredths of a second (proc(5)).
@@ -156,7 +156,11 @@ impl InspectContext<'_> {
             }
             None => namespace::number(self.root, pid).unwrap_or_default(),
         };
-        InstancePlace { uid: of_process.map(|user| user.effective), container: elsewhere.then(container) }
+        InstancePlace {
+            uid: of_process.map(|user| user.effective),
+            container: elsewhere.then(container),
+            host_name: identity::host_name_of(self.root, pid, files),
+        }
     }
 
     /// The mappings of one process stand for the whole server, because each of its processes attaches all of it.

@@ -77,6 +77,8 @@ pub struct InstancePlace {
     /// In a container whose files this program sees nowhere else: device and inode of its data directory or home,
     /// `8.1-1234`, or the number of its mount namespace.
     pub container: Option<String>,
+    /// The host's name as it sees it, if that is another one: of its container.
+    pub host_name: Option<String>,
 }
 
 /// One server.
