@@ -11,7 +11,8 @@ TABLES = tables(script("install-sql"))
 COMMON = ("format_version", "snapshot_id", "snapshot_utc", "host_name")
 COUNTS = ("pool_count", "instance_count", "finding_count")
 PROSE = ("message", "hint", "notes", "evidence", "regression_detail", "last_start_errors", "reason")
-COMMAND = "command"
+COMMANDS = ("command", "instance_host")
+"""Columns that are complete or NULL."""
 MEMBERS = {"host": "hp_host", "pools": "hp_pool", "instances": "hp_instance", "findings": "hp_finding"}
 """The file of each member of the JSON."""
 MAX_RECORD_BYTES = 999

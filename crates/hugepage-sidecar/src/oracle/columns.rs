@@ -188,8 +188,8 @@ record! {
         last_start_allocated: Pages,
         /// ERROR(s) of that table and errors of that start, separated by semicolons; NULL if there are none.
         last_start_errors: Prose(200),
-        /// Name of the host as the instance sees it, if it is in a container with another name; otherwise NULL.
-        instance_host: Text(64),
+        /// Name of the host as the instance sees it, if it is in a container with another name and the record has room for it.
+        instance_host: Command(64),
     }
 }
 
@@ -221,7 +221,7 @@ record! {
         /// The reason in one sentence.
         reason: Prose(400),
         /// Name of the host as the instance sees it, as in hp_instance.dat.
-        instance_host: Text(64),
+        instance_host: Command(64),
     }
 }
 
