@@ -75,15 +75,16 @@ def functions(install: str) -> list[str]:
     return made
 
 
-def views(install: str) -> list[str]:
-    """The statements CREATE VIEW, COMMENT and GRANT of the script."""
+def views(install: str, begin: str = "") -> list[str]:
+    """The statements CREATE VIEW, COMMENT and GRANT of the script, or those that begin so."""
     made = re.findall(r"^CREATE OR REPLACE VIEW .*?;$", install, re.DOTALL | re.MULTILINE)
     names = "|".join(re.findall(r"VIEW \w+\.(\w+)", "\n".join(made)))
     comments = re.findall(r"^COMMENT ON .*;$", install, re.MULTILINE)
     grants = re.findall(r"^GRANT SELECT ON .*;$", install, re.MULTILINE)
     text = [re.sub(r"TABLE\((.*)\) r", r"\1 r", statement) for statement in made]
     text += [re.sub(rf"^COMMENT ON TABLE (\w+\.(?:{names}) )", r"COMMENT ON VIEW \1", comment) for comment in comments]
-    return [statement.replace("HUGEPAGE.hugepage_advisor.", "hugepage.") for statement in text + grants]
+    return [statement.replace("HUGEPAGE.hugepage_advisor.", "hugepage.") for statement in text + grants
+            if statement.startswith(begin)]
 
 
 class PlsqlPackage:

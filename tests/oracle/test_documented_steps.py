@@ -22,13 +22,14 @@ def section(title):
 
 def commands(text):
     """The lines of the indented blocks."""
-    return [line.strip() for line in re.findall(r"^ {6,}(\S.*)$", text, re.MULTILINE)]
+    return [line.strip() for line in re.findall(r"^ {4,}(\S.*)$", text, re.MULTILINE)]
 
 
-INSTALLATION, MANAGER = commands(section("Installation")), commands(section("Enterprise Manager"))
+INSTALLATION, MANAGER, CLUSTER = (commands(section(title)) for title in (
+    "Installation", "Enterprise Manager", "All nodes of a cluster"))
 
 
-@pytest.mark.parametrize("line", [line for line in INSTALLATION + MANAGER if line.startswith("hugepage-sidecar ")])
+@pytest.mark.parametrize("line", [line for line in INSTALLATION + MANAGER + CLUSTER if line.startswith("hugepage-sidecar ")])
 def test_options_exist(line):
     words = shlex.split(line.split(">")[0])[1:]
     names = [word for word in words[:2] if re.fullmatch("[a-z][a-z-]*", word)]
@@ -71,6 +72,20 @@ def test_files_of_the_packages_exist():
     assert f"ExecStart=/usr/bin/{watch.removesuffix(' --interval 60s')}\n" in drop_in
 
 
+def test_steps_of_a_cluster(directory, root):
+    """Both nodes write to their directories, here with one `watch`, which writes to all that it is told."""
+    shared = directory / "shared"
+    for line in CLUSTER:
+        if line.startswith(("install -d ", "hugepage-sidecar oracle prepare ")):
+            line = line.replace("/shared/hugepages", str(shared)).replace("oinstall", "daemon").replace("hugepage-sidecar ", f"{binary()} ")
+            subprocess.run(["sh", "-ec", line], check=True)
+    nodes = [shared / "rac1", shared / "rac2"]
+    assert [load(script("install-sql"), node)["hp_host"] for node in nodes] == [[], []]
+    subprocess.run([binary(), "watch", "--once", "--state-dir", directory / "history",
+                    *(word for node in nodes for word in ("--oracle-dir", node))], capture_output=True)
+    assert [len(load(script("install-sql"), node)["hp_host"]) for node in nodes] == [1, 1]
+
+
 def test_host_steps(directory, root):
     """The steps as root, with another directory and an existing group; afterwards Oracle would read the files."""
     for line in INSTALLATION:
@@ -82,8 +97,9 @@ def test_host_steps(directory, root):
     assert f"{(directory / 'state').stat().st_mode & 0o777:o}" == "751"
 
 
-@pytest.mark.parametrize("steps,container,reader", [(INSTALLATION, "PDB1", "HUGEPAGE_READER"), (MANAGER, "CDB$ROOT", "C##HUGEPAGE_READER")],
-                         ids=["installation", "enterprise-manager"])
+@pytest.mark.parametrize("steps,container,reader", [
+    (INSTALLATION, "PDB1", "HUGEPAGE_READER"), (MANAGER, "CDB$ROOT", "C##HUGEPAGE_READER"),
+    (INSTALLATION + CLUSTER, "PDB1", "HUGEPAGE_READER")], ids=["installation", "enterprise-manager", "cluster"])
 def test_database_steps(twin, steps, container, reader):
     """The lines typed into SQL*Plus, in the order of the document, on the emulated data dictionary of a multitenant database."""
     connection = twin.server.connect()

@@ -8,6 +8,7 @@ import psycopg2
 import pytest
 from harness import oracle_loader
 from harness.oracle_files import script, write
+from harness.oracle_plsql import views
 from harness.processes import run
 from harness.sidecar import binary
 from hypothesis import HealthCheck, given, settings
@@ -137,10 +138,10 @@ def test_recommendations(twin):
         assert [row["setting"] for row in twin.run("SELECT * FROM recommendations(%s)", sid)] == settings_
 
 
-def age(twin, seconds):
+def age(directory, seconds):
     """Change the files so that the snapshot is older by `seconds`."""
     for table in TABLES.values():
-        file = twin.directory / table.location
+        file = directory / table.location
         moment = (datetime.now(timezone.utc) - timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M:%S")
         lines = [line.split("|") for line in file.read_text().splitlines()]
         lines[1:] = [[*fields[:2], moment, *fields[3:]] for fields in lines[1:]]
@@ -153,7 +154,7 @@ def age(twin, seconds):
 ])
 def test_is_stale(twin, interval, seconds, limit, stale):
     write(twin.directory, {**HOST, "host": {"interval_seconds": interval}})
-    age(twin, seconds)
+    age(twin.directory, seconds)
     assert twin.run("SELECT is_stale(%s) AS stale", limit) == [{"stale": stale}]
     [row] = twin.run("SELECT age_seconds FROM hugepage_hosts")
     assert abs(row["age_seconds"] - seconds) <= 2
@@ -183,7 +184,7 @@ def test_metric_is_of_the_monitored_instance(twin):
     assert metric(twin, "ORCL") == ("ORCL", 0, "The SGA is in huge pages.")
     assert metric(twin, "+ASM1") == ("+ASM1", 0, "The SGA is in 4 kB pages.")
     assert metric(twin, "OTHER") == ("OTHER", 3, "hugepage-sidecar found no such instance on this host.")
-    age(twin, 1000)
+    age(twin.directory, 1000)
     assert metric(twin, "ORCL")[:2] == ("ORCL", 3)
 
 
@@ -199,6 +200,32 @@ def test_instance_in_a_container(twin):
             assert twin.run("SELECT this_instance FROM hugepage_findings") == [{"this_instance": wanted}]
     finally:
         twin.run("RESET twin.server_host; RESET twin.instance_name")
+
+
+def test_view_of_all_nodes(twin, directory):
+    """Fresh rows of one node, old rows of another, one row for a node without instances and one for a node without files."""
+    names = ("fresh", "old", "empty", "nothing")
+    for number, name in enumerate(names, 1):
+        (directory / name).mkdir()
+        twin.run("INSERT INTO utl_file.utl_file_dir (dir, dirname) VALUES (%s, %s)", str(directory / name), f"HUGEPAGE_DIR_{number}")
+    for name in ("fresh", "old"):
+        write(directory / name, {**HOST, "host_name": f"{name}.example.com"})
+    run(binary(), "oracle", "prepare", directory / "empty", "--mode", "644")
+    age(directory / "old", 4000)
+    options = [word for name in names for word in ("--node", name)]
+    [view] = views(script("cluster-sql", "--shared-dir", str(directory), *options), "CREATE OR REPLACE VIEW")
+    twin.run("BEGIN")
+    try:
+        twin.run(view)
+        twin.run("SELECT set_config('twin.server_host', 'old', true), set_config('twin.instance_name', 'ORCL', true)")
+        rows = twin.run("SELECT * FROM hugepage_nodes")
+        assert [(row["node"], row["is_stale"], row["sid"], row["this_instance"], row["host_name"]) for row in rows] == [
+            ("fresh", "N", "ORCL", "N", "fresh.example.com"), ("fresh", "N", "+ASM1", "N", "fresh.example.com"),
+            ("old", "Y", "ORCL", "Y", "old.example.com"), ("old", "Y", "+ASM1", "N", "old.example.com"),
+            ("empty", "Y", None, "N", None), ("nothing", "Y", None, "N", None)]
+    finally:
+        twin.run("ROLLBACK")
+        twin.run("DELETE FROM utl_file.utl_file_dir WHERE dirname LIKE 'HUGEPAGE_DIR_%%' AND dirname <> 'HUGEPAGE_DIR'")
 
 
 def test_external_tables_alone(twin):

@@ -60,9 +60,9 @@ pub struct WatchOptions {
     /// Write the output of `metrics` to FILE after each survey, for node_exporter's textfile collector
     #[arg(long, value_name = "FILE")]
     textfile: Option<PathBuf>,
-    /// Write the files for Oracle Database to DIR after each survey, see docs/oracle.md
+    /// Write the files for Oracle Database to DIR after each survey, see docs/oracle.md; may be repeated
     #[arg(long, value_name = "DIR")]
-    oracle_dir: Option<PathBuf>,
+    oracle_dir: Vec<PathBuf>,
     #[command(flatten)]
     access: WriterOptions,
     /// Survey once and exit with the status of `status`
@@ -160,12 +160,12 @@ fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &Watch
     });
     let metrics =
         options.textfile.as_deref().map(|path| written(path, text(&MetricsSnapshot::from(survey)).as_bytes()));
-    let oracle = options.oracle_dir.as_deref().map(|directory| {
+    let oracle = options.oracle_dir.iter().map(|directory| {
         let next = Some(options.interval).filter(|_| !options.once);
         let snapshot = survey_snapshot::from_survey(root, survey, sizings, next);
         oracle::write(directory, &snapshot, &options.access).map(|_| ())
     });
-    [json, metrics, oracle].into_iter().flatten().filter_map(Result::err).collect()
+    [json, metrics].into_iter().flatten().chain(oracle).filter_map(Result::err).collect()
 }
 
 /// Writes a message to standard error, for the journal with priorities (sd-daemon(3)).

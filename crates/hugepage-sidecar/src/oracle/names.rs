@@ -80,7 +80,38 @@ impl FromStr for OraclePath {
     }
 }
 
+impl OraclePath {
+    /// The directory of a node in it.
+    pub fn join(&self, node: &NodeName) -> Result<Self> {
+        format!("{self}/{node}").parse()
+    }
+}
+
 impl fmt::Display for OraclePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The name of a host, without its domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeName(String);
+
+impl FromStr for NodeName {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let legal = |character: char| character.is_ascii_alphanumeric() || character == '-';
+        ensure!(
+            !name.is_empty() && name.len() <= 63 && !name.starts_with('-') && name.chars().all(legal),
+            "\"{}\" is not a valid name of a node: use at most 63 letters, digits and hyphens",
+            name.escape_debug()
+        );
+        Ok(Self(name.to_owned()))
+    }
+}
+
+impl fmt::Display for NodeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -107,6 +138,14 @@ mod tests {
             ["", "1a", "_a", "a b", "a;", "a'", "a\"b", "a.b", "a--", "a\nb", "ä", "sys", "SYSTEM", "Table", long];
         for name in wrong {
             assert!(OracleName::new(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn validate_node_names() {
+        assert_eq!(NodeName::from_str("rac-1").unwrap().to_string(), "rac-1");
+        for wrong in ["", "-rac", "rac.1", "rac'1", "rac 1", "../rac", &"a".repeat(64)] {
+            assert!(NodeName::from_str(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -2,11 +2,12 @@
 
 use std::fmt::Display;
 
+use anyhow::{Result, ensure};
 use askama::Template;
 use clap::Args;
 
 use crate::oracle::columns::{FILES, columns};
-use crate::oracle::names::{OracleName, OraclePath};
+use crate::oracle::names::{NodeName, OracleName, OraclePath};
 use crate::oracle::schema::DataFile;
 use crate::oracle::views::{self, View, sentence};
 
@@ -33,6 +34,19 @@ pub struct ScriptSettings {
     external_tables: bool,
 }
 
+/// The nodes of a cluster.
+#[derive(Debug, Args)]
+pub struct ClusterSettings {
+    #[command(flatten)]
+    script: ScriptSettings,
+    /// Directory on a file system of all nodes, with a directory of each node's name
+    #[arg(long, value_name = "PATH")]
+    shared_dir: OraclePath,
+    /// Name of a node; once for each
+    #[arg(long = "node", value_name = "NAME", required = true)]
+    nodes: Vec<NodeName>,
+}
+
 /// A script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
@@ -44,6 +58,8 @@ pub enum Script {
     Uninstall,
     /// External tables that run the sidecar at every SELECT.
     Live,
+    /// A view of the instances of all nodes of a cluster.
+    Cluster,
     /// Compares the page size of each segment in x$ksmssinfo with the views.
     CrossCheck,
     /// The query of a metric extension of Enterprise Manager.
@@ -70,8 +86,17 @@ struct ScriptTemplate<'a> {
     route: &'static str,
     synonyms: bool,
     version: &'static str,
+    nodes: &'a [Node],
     tables: &'a [ExternalTable],
     views: &'a [View],
+}
+
+/// A node of a cluster, and its files.
+#[derive(Debug)]
+struct Node {
+    name: NodeName,
+    directory: OracleName,
+    path: OraclePath,
 }
 
 /// A file as an external table.
@@ -94,8 +119,24 @@ struct TableColumn {
     comment: String,
 }
 
-/// The text of a script.
+/// The text of [`Script::Cluster`].
+pub fn render_cluster(settings: &ClusterSettings) -> Result<String> {
+    let ClusterSettings { script, shared_dir, nodes } = settings;
+    ensure!(!script.external_tables, "the files of other nodes are read by UTL_FILE: omit --external-tables");
+    let node = |(number, name): (usize, &NodeName)| {
+        let directory = script.directory.with_suffix(&format!("_{number}"));
+        Ok(Node { name: name.clone(), directory, path: shared_dir.join(name)? })
+    };
+    let nodes: Vec<_> = (1..).zip(nodes).map(node).collect::<Result<_>>()?;
+    Ok(render_with(Script::Cluster, script, &nodes)?)
+}
+
+/// The text of a script for one host.
 pub fn render(script: Script, settings: &ScriptSettings) -> askama::Result<String> {
+    render_with(script, settings, &[])
+}
+
+fn render_with(script: Script, settings: &ScriptSettings, nodes: &[Node]) -> askama::Result<String> {
     let ScriptSettings { schema, role, directory, dir: path, no_synonyms, external_tables } = settings;
     let tables: Vec<_> = FILES.iter().map(|file| external_table(file)).collect();
     let template = ScriptTemplate {
@@ -110,6 +151,7 @@ pub fn render(script: Script, settings: &ScriptSettings) -> askama::Result<Strin
         route: if *external_tables { "TABLE" } else { "FILE" },
         synonyms: !no_synonyms,
         version: env!("CARGO_PKG_VERSION"),
+        nodes,
         tables: &tables,
         views: &views::all(),
     };
