@@ -113,9 +113,11 @@ fn columns(file: &'static DataFile, leading: LeadingColumns) -> Vec<ViewColumn> 
         "Age of the snapshot in seconds.",
     ));
     if leading == LeadingColumns::Instance {
+        // Of an instance in a container with a name of its own.
+        let host = if own("instance_host").is_some() { "NVL(r.instance_host, r.host_name)" } else { "r.host_name" };
         columns.push(computed(
             "this_instance",
-            "hugepage_advisor.this_instance(NVL(r.instance_host, r.host_name), r.sid)",
+            &format!("hugepage_advisor.this_instance({host}, r.sid)"),
             "VARCHAR2(1)",
             "Y for the instance of this session, otherwise N.",
         ));
