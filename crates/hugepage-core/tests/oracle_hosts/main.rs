@@ -3,6 +3,8 @@
 #![cfg(feature = "oracle")]
 
 mod builder;
+mod equal_sids;
+mod findings;
 mod limits;
 mod matrix;
 mod pending;

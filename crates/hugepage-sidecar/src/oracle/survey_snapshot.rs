@@ -121,7 +121,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         pid: u64::try_from(instance.pid).ok(),
         home: instance.home.clone().or_else(|| instance.directory.clone()),
         started_utc: instance.started,
-        processes: Some(instance.page_tables.processes),
+        processes: Some(instance.page_tables.processes).filter(|count| *count > 0),
         instance_page_tables: instance.page_tables.total,
         evidence: (!instance.evidence.is_empty()).then(|| instance.evidence.join("; ")),
         memory_target: match facts.asked.product {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::equal_sids;
 use crate::notes::Notes;
 use crate::read::oracle::{self, OracleRole};
 use crate::read::process::{self, ProcessStatus};
@@ -33,6 +34,8 @@ pub struct DiscoveredServer {
     pub processes: Vec<ProcessStatus>,
     /// Why it does not count; `None` if it does.
     pub not_counted: Option<String>,
+    /// Processes that are its or those of another instance with its SID, and that are not among `processes`.
+    pub undecided: usize,
 }
 
 /// Every server whose processes are visible, in the order of their process ids; of those that `why_not` has a reason
@@ -40,7 +43,7 @@ pub struct DiscoveredServer {
 pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut Notes) -> Vec<DiscoveredServer> {
     let pids = notes.keep(process::pids(root)).unwrap_or_default();
     let mut found: Vec<DiscoveredServer> = Vec::new();
-    let mut members: Vec<(oracle::OracleInstance, ProcessStatus)> = Vec::new();
+    let mut members: Vec<Member> = Vec::new();
     let mut children: BTreeMap<i32, Vec<ProcessStatus>> = BTreeMap::new();
     let (mut not_counted, mut passed_over) = (0_usize, 0_usize);
     let mut is_passed_over = |why: Option<&String>| {
@@ -58,10 +61,10 @@ pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut
                 let not_counted = why_not(pid);
                 if !is_passed_over(not_counted.as_ref()) {
                     let who = DiscoveredKind::Oracle(instance);
-                    found.push(DiscoveredServer { who, pid, processes: vec![status], not_counted });
+                    found.push(DiscoveredServer { who, pid, processes: vec![status], not_counted, undecided: 0 });
                 }
             }
-            Seen::Oracle(process) => members.push((process.instance, status)),
+            Seen::Oracle(process) => members.push(Member { instance: process.instance, pid, status }),
             Seen::Postmaster(arguments) => {
                 let not_counted = why_not(pid);
                 if is_passed_over(not_counted.as_ref()) {
@@ -69,7 +72,7 @@ pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut
                 }
                 children.entry(status.parent.unwrap_or(0)).or_default().push(status);
                 let who = DiscoveredKind::PostgreSql(arguments);
-                found.push(DiscoveredServer { who, pid, processes: vec![status], not_counted });
+                found.push(DiscoveredServer { who, pid, processes: vec![status], not_counted, undecided: 0 });
             }
             Seen::Backend => children.entry(status.parent.unwrap_or(0)).or_default().push(status),
         }
@@ -90,14 +93,19 @@ pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut
         DiscoveredKind::Oracle(_) => true,
     });
     for found in &mut found {
-        match &found.who {
-            DiscoveredKind::PostgreSql(_) => found.processes.extend(children.remove(&found.pid).unwrap_or_default()),
-            DiscoveredKind::Oracle(instance) => {
-                found.processes.extend(members.iter().filter(|(whose, _)| whose == instance).map(|(_, status)| status));
-            }
+        if let DiscoveredKind::PostgreSql(_) = found.who {
+            found.processes.extend(children.remove(&found.pid).unwrap_or_default());
         }
     }
+    equal_sids::assign(root, &mut found, members);
     found
+}
+
+/// A process of an Oracle instance other than PMON.
+pub(super) struct Member {
+    pub instance: oracle::OracleInstance,
+    pub pid: i32,
+    pub status: ProcessStatus,
 }
 
 /// What a command line shows.

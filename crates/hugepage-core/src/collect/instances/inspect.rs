@@ -38,6 +38,12 @@ impl InspectContext<'_> {
         let (root, pid) = (self.root, found.pid);
         let started = notes.keep(process::age(root, pid)).flatten().and_then(|age| self.taken_at.checked_sub(age));
         let memlock = notes.keep(rlimit::locked_memory(root, pid)).flatten();
+        if found.undecided > 0 {
+            notes.add(format!(
+                "{} processes are of this instance or of another one with its SID: run this as root to count them",
+                found.undecided
+            ));
+        }
         let mut has_hugetlb_pages =
             found.processes.iter().any(|status| status.hugetlb_pages.is_some_and(|size| size.0 > 0));
         let container = namespace::container(root, pid);
@@ -128,7 +134,11 @@ impl InspectContext<'_> {
             system_identifier: identity.system_identifier,
             started,
             memory,
-            page_tables: PageTables::sum(found.processes.iter(), base),
+            page_tables: if found.undecided == 0 {
+                PageTables::sum(found.processes.iter(), base)
+            } else {
+                PageTables::default()
+            },
             memlock,
             has_hugetlb_pages,
             last_start: identity.last_start,

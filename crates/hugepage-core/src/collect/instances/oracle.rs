@@ -19,7 +19,7 @@ use crate::read::{InstanceFiles, Root, process, sysctl};
 use crate::{Bytes, PageSize};
 
 /// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
-const SHM_FILES: &str = "/dev/shm/ora_";
+pub(super) const SHM_FILES: &str = "/dev/shm/ora_";
 
 /// No SGA is smaller.
 const MIN_SGA: u64 = 16 << 20;

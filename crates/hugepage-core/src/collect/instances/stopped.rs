@@ -39,7 +39,7 @@ pub struct StoppedOracle {
     /// Whether its files or its log set MEMORY_TARGET.
     pub memory_target: bool,
     /// What a start would get of the pool as it is, by the pool and by the memlock limit in the log. A cgroup in which it
-    /// might be started is not known. `None` if its need is unknown, or if it needs no huge pages.
+    /// might be started is not known. `None` if its need is unknown, or if it needs no huge pages and would start.
     pub forecast: Option<Forecast>,
     /// The ground of the forecast.
     pub ground: PoolState,
@@ -69,8 +69,7 @@ impl StoppedOracle {
 
     /// How severe it is that it does not run, or how it would start.
     pub fn severity(&self) -> Severity {
-        let asks = matches!(self.wants, Wants::Pages(..));
-        severity(self.state, self.starts_at_boot, asks.then(|| self.outlook()))
+        severity(self.state, self.starts_at_boot, self.forecast.as_ref().map(|forecast| forecast.outlook))
     }
 }
 
@@ -102,6 +101,10 @@ pub(super) fn stopped(host: &InspectContext<'_>, running: &[Instance], notes: &m
 fn stands_for(root: &Root, files: &InstanceFiles, instance: &Instance, entry: &OratabEntry) -> bool {
     // A process that only bears the name does not stand for it.
     if !instance.counts() || !matches!(instance.kind, InstanceKind::Oracle(_)) {
+        return false;
+    }
+    // What runs in a container is not what this host's oratab has.
+    if instance.place.container.is_some() {
         return false;
     }
     if instance.name == entry.sid {
@@ -186,6 +189,10 @@ fn inspect(
     };
     let forecast = match (&wants, host.default) {
         (Wants::Pages(pages, _), Some(size)) => Some(Forecast::of(&asked, Some(size.times(*pages)), &ground, Pages(0))),
+        // On a kernel without huge pages ONLY fails, whatever the size is.
+        (Wants::None(_), None) if asked.huge_pages == HugePages::On && host.meminfo.is_some() => {
+            Some(Forecast::of(&asked, None, &ground, Pages(0)))
+        }
         _ => None,
     };
     if let Wants::Unknown(why) = &wants {
