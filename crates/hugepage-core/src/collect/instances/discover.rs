@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::equal_sids;
+use super::equal_sids::{Pmons, Whose};
 use crate::notes::Notes;
 use crate::read::oracle::{self, OracleRole};
 use crate::read::process::{self, ProcessStatus};
@@ -43,7 +43,7 @@ pub struct DiscoveredServer {
 pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut Notes) -> Vec<DiscoveredServer> {
     let pids = notes.keep(process::pids(root)).unwrap_or_default();
     let mut found: Vec<DiscoveredServer> = Vec::new();
-    let mut members: Vec<Member> = Vec::new();
+    let mut members: Vec<(oracle::OracleInstance, i32, ProcessStatus)> = Vec::new();
     let mut children: BTreeMap<i32, Vec<ProcessStatus>> = BTreeMap::new();
     let (mut not_counted, mut passed_over) = (0_usize, 0_usize);
     let mut is_passed_over = |why: Option<&String>| {
@@ -64,7 +64,7 @@ pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut
                     found.push(DiscoveredServer { who, pid, processes: vec![status], not_counted, undecided: 0 });
                 }
             }
-            Seen::Oracle(process) => members.push(Member { instance: process.instance, pid, status }),
+            Seen::Oracle(process) => members.push((process.instance, pid, status)),
             Seen::Postmaster(arguments) => {
                 let not_counted = why_not(pid);
                 if is_passed_over(not_counted.as_ref()) {
@@ -97,15 +97,19 @@ pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut
             found.processes.extend(children.remove(&found.pid).unwrap_or_default());
         }
     }
-    equal_sids::assign(root, &mut found, members);
+    let pmons = found.iter().enumerate().filter_map(|(server, found)| match &found.who {
+        DiscoveredKind::Oracle(instance) => Some((server, found.pid, instance.clone())),
+        DiscoveredKind::PostgreSql(_) => None,
+    });
+    let pmons = Pmons::new(root, pmons);
+    for (instance, pid, status) in members {
+        match pmons.owner(&instance, pid) {
+            Whose::Server(server) => found[server].processes.push(status),
+            Whose::Undecided(servers) => servers.into_iter().for_each(|server| found[server].undecided += 1),
+            Whose::Nobody => {}
+        }
+    }
     found
-}
-
-/// A process of an Oracle instance other than PMON.
-pub(super) struct Member {
-    pub instance: oracle::OracleInstance,
-    pub pid: i32,
-    pub status: ProcessStatus,
 }
 
 /// What a command line shows.

@@ -1,63 +1,89 @@
 //! Whose the processes of a SID are, where several instances of a host have it: in containers, or in several Oracle homes.
 //! A SID is unique only within one ORACLE_HOME.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-use super::discover::{DiscoveredKind, DiscoveredServer, Member};
 use super::oracle::SHM_FILES;
+use crate::read::oracle::OracleInstance;
 use crate::read::{Root, maps, process};
 
-/// Gives each process to the instance with its SID. Where several have it, to the only one that shares its namespaces
-/// (namespaces(7)) and its program, or else memory of the SGA; otherwise to none, and each counts it as undecided.
-pub(super) fn assign(root: &Root, found: &mut [DiscoveredServer], members: Vec<Member>) {
-    let with_sid = |found: &[DiscoveredServer], member: &Member| -> Vec<usize> {
-        let has =
-            |one: &DiscoveredServer| matches!(&one.who, DiscoveredKind::Oracle(whose) if *whose == member.instance);
-        (0..found.len()).filter(|&at| has(&found[at])).collect()
-    };
-    let mut traits: Vec<Option<Traits>> = found.iter().map(|_| None).collect();
-    for member in members {
-        let mut candidates = with_sid(found, &member);
-        if candidates.len() > 1 {
-            let its = Traits::of(root, member.pid);
-            for &at in &candidates {
-                let of_pmon = || Traits::of(root, found[at].pid);
-                traits[at].get_or_insert_with(of_pmon);
-            }
-            let of = |at: usize| traits[at].as_ref();
-            candidates.retain(|&at| of(at).is_some_and(|pmon| pmon.may_be_of_one_instance(&its)));
-            if candidates.len() > 1 {
-                let segments = segments(root, member.pid);
-                candidates.retain(|&at| of(at).is_some_and(|pmon| !pmon.segments(root).is_disjoint(&segments)));
-            }
-            if candidates.len() != 1 {
-                with_sid(found, &member).into_iter().for_each(|at| found[at].undecided += 1);
-                continue;
-            }
+/// Whose a process is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// This server's.
+    Server(usize),
+    /// One of these.
+    Undecided(Vec<usize>),
+    /// No running instance has its SID.
+    Nobody,
+}
+
+/// The PMONs of a host.
+pub(super) struct Pmons<'a> {
+    root: &'a Root,
+    all: Vec<Pmon>,
+}
+
+struct Pmon {
+    server: usize,
+    pid: i32,
+    instance: OracleInstance,
+    traits: OnceCell<Traits>,
+}
+
+impl Pmon {
+    fn traits(&self, root: &Root) -> &Traits {
+        self.traits.get_or_init(|| Traits::of(root, self.pid))
+    }
+}
+
+impl<'a> Pmons<'a> {
+    /// Of each the number of its server, its process id and its instance.
+    pub(super) fn new(root: &'a Root, pmons: impl Iterator<Item = (usize, i32, OracleInstance)>) -> Self {
+        let pmon = |(server, pid, instance)| Pmon { server, pid, instance, traits: OnceCell::new() };
+        Self { root, all: pmons.map(pmon).collect() }
+    }
+
+    /// Whose the process `pid` of `instance` is: that of the instance with its SID. Where several have it, that of the only
+    /// one that shares its namespaces (namespaces(7)) and its program, or else memory of the SGA.
+    pub(super) fn owner(&self, instance: &OracleInstance, pid: i32) -> Whose {
+        let with_sid: Vec<_> = self.all.iter().filter(|pmon| pmon.instance == *instance).collect();
+        match with_sid[..] {
+            [] => return Whose::Nobody,
+            [only] => return Whose::Server(only.server),
+            _ => {}
         }
-        if let [at] = candidates[..] {
-            found[at].processes.push(member.status);
+        let its = Traits::of(self.root, pid);
+        let mut left = with_sid.clone();
+        left.retain(|pmon| pmon.traits(self.root).may_be_of_one_instance(&its));
+        if left.len() > 1 {
+            let attached = attached(self.root, pid);
+            left.retain(|pmon| !pmon.traits(self.root).attached(self.root, pmon.pid).is_disjoint(&attached));
+        }
+        match left[..] {
+            [only] => Whose::Server(only.server),
+            _ => Whose::Undecided(with_sid.iter().map(|pmon| pmon.server).collect()),
         }
     }
 }
 
 /// What the processes of one instance have in common. `None`: not visible, as to other users.
 struct Traits {
-    pid: i32,
     /// Its namespaces of processes, System V segments and mounts, then the file that it runs.
     links: [Option<String>; 4],
-    segments: std::cell::OnceCell<BTreeSet<Segment>>,
+    attached: OnceCell<BTreeSet<Attached>>,
 }
 
 /// Device and inode of a mapping: the shmid of a System V segment.
-type Segment = ((u32, u32), u64);
+type Attached = ((u32, u32), u64);
 
 impl Traits {
     fn of(root: &Root, pid: i32) -> Self {
         let links = ["ns/pid", "ns/ipc", "ns/mnt", "exe"].map(|name| process::link(root, pid, name).ok().flatten());
         // A program that was replaced by a patch is in the same home.
         let links = links.map(|link| Some(link?.trim_end_matches(" (deleted)").to_owned()));
-        Self { pid, links, segments: std::cell::OnceCell::new() }
+        Self { links, attached: OnceCell::new() }
     }
 
     fn may_be_of_one_instance(&self, other: &Self) -> bool {
@@ -65,13 +91,13 @@ impl Traits {
         pairs.filter_map(|(one, other)| one.as_ref().zip(other.as_ref())).all(|(one, other)| one == other)
     }
 
-    fn segments(&self, root: &Root) -> &BTreeSet<Segment> {
-        self.segments.get_or_init(|| segments(root, self.pid))
+    fn attached(&self, root: &Root, pid: i32) -> &BTreeSet<Attached> {
+        self.attached.get_or_init(|| attached(root, pid))
     }
 }
 
 /// The shared memory that a process attaches as parts of an SGA; empty if it is not visible.
-fn segments(root: &Root, pid: i32) -> BTreeSet<Segment> {
+fn attached(root: &Root, pid: i32) -> BTreeSet<Attached> {
     let is_sga = |mapping: &maps::Mapping| {
         let named = mapping.path.starts_with("/SYSV") || mapping.path.starts_with(SHM_FILES);
         mapping.shared && (named || super::memory::is_numbered(mapping))

@@ -141,6 +141,7 @@ impl InspectContext<'_> {
             },
             memlock,
             has_hugetlb_pages,
+            alert_log: identity.settings.and_then(|settings| settings.log),
             last_start: identity.last_start,
             status,
             evidence,

@@ -110,6 +110,8 @@ pub struct Instance {
     pub memlock: Option<LockedMemory>,
     /// Whether one of its processes certainly has huge pages (`HugetlbPages` in its status).
     pub has_hugetlb_pages: bool,
+    /// The path of its alert log, as its processes see it; `None` if none is visible.
+    pub alert_log: Option<String>,
     /// What the alert log shows of the start of this instance.
     pub last_start: Option<LastStart>,
     /// The assessment.

@@ -45,6 +45,8 @@ pub struct StoppedOracle {
     pub ground: PoolState,
     /// The setting, for the forecast.
     pub huge_pages: HugePages,
+    /// The path of its alert log; `None` if none is visible.
+    pub alert_log: Option<String>,
     /// The last start in its alert log.
     pub last_start: Option<LastStart>,
     /// What could not be read of it.
@@ -134,7 +136,7 @@ fn inspect(
 ) -> StoppedOracle {
     let home = &entry.home;
     let search = Search { instance: &instance, home: Some(home), diagnostic_dest: None, pmon: None };
-    let Settings { parameters, start, .. } = Settings::on_disk(&search, files, |_| true, &mut notes);
+    let Settings { parameters, start, log, .. } = Settings::on_disk(&search, files, |_| true, &mut notes);
     let known = [parameters.as_ref(), start.as_ref().map(|start| &start.parameters)];
     let known = || known.into_iter().flatten();
     let use_large_pages = known().find_map(|parameters| parameters.get("use_large_pages")).map(str::to_ascii_uppercase);
@@ -211,6 +213,7 @@ fn inspect(
         forecast,
         ground,
         huge_pages: asked.huge_pages,
+        alert_log: log,
         last_start: start,
         notes: notes.into_vec(),
     }
