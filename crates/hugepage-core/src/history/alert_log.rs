@@ -17,6 +17,8 @@ use crate::{Bytes, PageSize};
 pub const MAX_STARTS: usize = 200;
 /// The largest number of rotated logs of one instance that are read.
 const MAX_FILES: usize = 100;
+/// Of each log, how many starts are searched for what a start lost: starts that failed, or show no pages, may lie between.
+const MAX_COMPARED_STARTS: usize = 20;
 /// The times of one start in the text and in log.xml differ by less, in seconds.
 const SAME_START_SECONDS: i64 = 2;
 
@@ -78,17 +80,18 @@ impl RememberedStart {
 /// The starts of a running instance that its alert logs have, the oldest first. Empty without a visible log.
 pub fn of_running(root: &Root, instance: &Instance, notes: &mut Notes) -> Vec<RememberedStart> {
     let files = InstanceFiles::of_process(root, instance.pid);
-    instance.alert_log.as_ref().map(|log| of_log(&files, log, notes)).unwrap_or_default()
+    instance.alert_log.as_ref().map(|log| of_log(&files, log, MAX_STARTS, notes)).unwrap_or_default()
 }
 
 /// The same of one that does not run.
 pub fn of_stopped(root: &Root, stopped: &StoppedOracle, notes: &mut Notes) -> Vec<RememberedStart> {
     let files = InstanceFiles::of_owner(root, &format!("{}/bin/oracle", stopped.home));
-    stopped.alert_log.as_ref().map(|log| of_log(&files, log, notes)).unwrap_or_default()
+    stopped.alert_log.as_ref().map(|log| of_log(&files, log, MAX_STARTS, notes)).unwrap_or_default()
 }
 
-/// The starts in the log at `log` and in the other files of it: rotated ones and log.xml, which has the same starts.
-pub fn of_log(files: &InstanceFiles, log: &str, notes: &mut Notes) -> Vec<RememberedStart> {
+/// The starts in the log at `log` and in the other files of it: rotated ones and log.xml, which has the same starts. Of each
+/// file the last `most` are read.
+pub fn of_log(files: &InstanceFiles, log: &str, most: usize, notes: &mut Notes) -> Vec<RememberedStart> {
     let (mut left, mut of_text, mut of_xml) = (limit::ALERT_HISTORY, Vec::new(), Vec::new());
     let mut logs = locate::others(files, log, MAX_FILES);
     logs.insert(0, log.to_owned());
@@ -96,7 +99,7 @@ pub fn of_log(files: &InstanceFiles, log: &str, notes: &mut Notes) -> Vec<Rememb
     logs.sort_by_key(|path| path.ends_with(".xml"));
     for path in logs {
         let found = files.open(&path).and_then(|mut file| {
-            let starts = alert_log::starts_in(&mut file, MAX_STARTS, &mut left);
+            let starts = alert_log::starts_in(&mut file, most, &mut left);
             starts.map_err(|source| files.error("read", &path, source))
         });
         let starts = if path.ends_with(".xml") { &mut of_xml } else { &mut of_text };
@@ -176,7 +179,8 @@ pub fn loss(root: &Root, instance: &Instance, notes: &mut Notes) -> Option<Loss>
         return None;
     }
     let current = instance.last_start.as_ref()?.at.as_ref()?.local;
-    let starts = of_running(root, instance, notes);
+    let log = instance.alert_log.as_ref()?;
+    let starts = of_log(&InstanceFiles::of_process(root, instance.pid), log, MAX_COMPARED_STARTS, notes);
     let is_before = |one: &&RememberedStart| one.start.at.as_ref().is_some_and(|at| at.local < current);
     let mut before = starts.iter().rev().filter(is_before);
     let was = before.find(|one| one.got.landing != Landing::Unknown)?.got;

@@ -263,8 +263,12 @@ impl OracleHost {
         text
     }
 
+    pub fn root(&self) -> Root {
+        Root::at(self.tree.path())
+    }
+
     pub fn survey(&self) -> Survey {
-        survey(&Root::at(self.tree.path()), 20)
+        survey(&self.root(), 20)
     }
 }
 

@@ -143,3 +143,29 @@ fn transparent_huge_pages_on_a_host_of_oracle() {
     host.write(ENABLED, "[always] madvise never\n");
     assert_eq!(found(&host.survey(), "transparent_hugepage/enabled"), None);
 }
+
+/// 40 GB of SGA, 2 GB of MGA and 30 GB of PGA on a host of 64 GB.
+#[test]
+fn more_memory_promised_than_there_is() {
+    for (limit, expected) in [("30G", true), ("20G", false)] {
+        let host = OracleHost::new(KERNELS[3], 64, (20480, 0));
+        host.run(&Running { segments: vec![(40 * GIB, 2048)], ..Running::default() });
+        let mga = "7f0000000000-7f0080000000 rw-s 00000000 00:18 9                      /dev/shm/ora_mga_1";
+        for file in ["maps", "smaps"] {
+            let path = host.path(&format!("/proc/4000/{file}"));
+            let of_smaps = if file == "smaps" { "\nSize: 2097152 kB\nKernelPageSize: 4 kB" } else { "" };
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(&path, format!("{text}{mga}{of_smaps}\n")).unwrap();
+        }
+        let parameters = vec!["sga_max_size = 40G".to_owned(), format!("pga_aggregate_limit = {limit}")];
+        host.log("orcl", "orcl", &host.start(&LoggedStart { parameters, ..LoggedStart::default() }));
+        let survey = host.survey();
+        assert_eq!(running(&survey, "orcl").managed_global_area.map(|size| size.0), Some(2 * GIB));
+        let finding = found(&survey, "pga_aggregate_limit");
+        assert_eq!(finding.is_some(), expected, "{limit}");
+        if let Some(finding) = finding {
+            let said = "may take 72 GB of the host's 64 GB: 40 GB SGA, 2 GB Managed Global Area and 30 GB";
+            assert!(finding.reason.contains(said), "{}", finding.reason);
+        }
+    }
+}

@@ -5,6 +5,7 @@
 mod builder;
 mod equal_sids;
 mod findings;
+mod history;
 mod limits;
 mod matrix;
 mod pending;

@@ -1,5 +1,6 @@
 //! Settings of Oracle and limits of its owner that prevent huge pages for the SGA, or make base pages slow.
 
+use crate::Bytes;
 use crate::advise::command::quoted;
 use crate::advise::message::product::ProductTerms;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
@@ -34,7 +35,8 @@ pub fn host_rule(survey: &Survey, sizings: &[Sizing]) -> Vec<Recommendation> {
         return Vec::new();
     }
     let idle = sizings.iter().filter_map(|sizing| idle_pool(survey, sizing));
-    idle.chain([large_pools(survey), ramfs(survey), transparent(survey)].into_iter().flatten()).collect()
+    idle.chain([large_pools(survey), memory(survey), ramfs(survey), transparent(survey)].into_iter().flatten())
+        .collect()
 }
 
 /// A pool that no running instance can use, because of MEMORY_TARGET or use_large_pages = FALSE. Without a command: either
@@ -113,6 +115,31 @@ fn large_pools(survey: &Survey) -> Option<Recommendation> {
             format!(
                 "The pools take {pools} of the host's {total}, more than Oracle's maximum of 70%; the rest is too small for PGA \
                  and the operating system."
+            ),
+        )
+    })
+}
+
+/// SGA, Managed Global Area and PGA_AGGREGATE_LIMIT of all running instances together exceed memory.
+fn memory(survey: &Survey) -> Option<Recommendation> {
+    let total = survey.meminfo.as_ref()?.mem_total?;
+    let oracles = || survey.counted().filter(|instance| instance.kind != InstanceKind::PostgreSql);
+    let sum = |of: &dyn Fn(&Instance) -> Option<Bytes>| {
+        oracles().filter_map(of).fold(Bytes(0), |sum, size| sum.saturating_add(size))
+    };
+    let sga = sum(&|instance| instance.status.facts.segment_size());
+    let mga = sum(&|instance| instance.managed_global_area);
+    // An instance whose limit is unknown adds nothing, so the sum is a lower bound.
+    let pga = sum(&|instance| instance.last_start.as_ref()?.parameters.size("pga_aggregate_limit"));
+    let all = sga.saturating_add(mga).saturating_add(pga);
+    (pga > Bytes(0) && all > total).then(|| {
+        make(
+            "pga_aggregate_limit",
+            Some(pga.0.to_string()),
+            None,
+            format!(
+                "The running instances may take {all} of the host's {total}: {sga} SGA, {mga} Managed Global Area and {pga} \
+                 PGA_AGGREGATE_LIMIT. When PGA grows, the host swaps or kills processes."
             ),
         )
     })

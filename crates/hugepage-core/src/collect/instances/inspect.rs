@@ -49,8 +49,8 @@ impl InspectContext<'_> {
         let container = namespace::container(root, pid);
         let mut memory = self.memory(&found, container.is_some(), &mut notes);
         let files = &InstanceFiles::of_process(root, pid);
-        let automatic =
-            memory.as_mut().filter(|_| matches!(found.who, DiscoveredKind::Oracle(_))).map(oracle::keep_sga);
+        let (automatic, managed_global_area) =
+            memory.as_mut().filter(|_| matches!(found.who, DiscoveredKind::Oracle(_))).map(oracle::keep_sga).unzip();
         if matches!((&found.who, &memory), (DiscoveredKind::PostgreSql(_), Some(memory)) if memory.mappings.is_empty())
         {
             return None;
@@ -134,6 +134,7 @@ impl InspectContext<'_> {
             system_identifier: identity.system_identifier,
             started,
             memory,
+            managed_global_area,
             page_tables: if found.undecided == 0 {
                 PageTables::sum(found.processes.iter(), base)
             } else {

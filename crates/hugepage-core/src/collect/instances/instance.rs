@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::SystemTime;
 
 use super::memory::InstanceMemory;
+use crate::Bytes;
 use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
 use crate::model::{Cause, Demand, Facts, HugePages, Landing, Loss, Pending};
@@ -104,6 +105,9 @@ pub struct Instance {
     pub started: Option<SystemTime>,
     /// Its shared memory; `None` if it may not be read.
     pub memory: Option<InstanceMemory>,
+    /// Its Managed Global Area: files of /dev/shm beside the SGA (18c and later). `None` if its memory may not be read,
+    /// and for PostgreSQL.
+    pub managed_global_area: Option<Bytes>,
     /// The page tables of all its processes.
     pub page_tables: PageTables,
     /// The memory that it may lock.
