@@ -10,7 +10,7 @@ from harness.oracle_loader import Refused
 from harness.processes import run
 from harness.sidecar import binary
 from hypothesis import HealthCheck, given, settings
-from snapshots import COMMANDS, HOST, MAX_RECORD_BYTES, MEMBERS, PROSE, TABLES, sanitised, snapshots
+from snapshots import COMMANDS, COUNTS, HOST, MAX_RECORD_BYTES, MEMBERS, PROSE, TABLES, sanitised, snapshots
 
 INSTALL = script("install-sql")
 LAST_SECOND = 253_402_300_799
@@ -80,11 +80,9 @@ def test_every_snapshot_loads(writer, snapshot):
             assert (row["format_version"], row["snapshot_id"]) == (1, snapshot_id)
             check(table, {"host_name": snapshot["host_name"], **record}, row)
             assert all(row[column] is None for column in row.keys() - record.keys()
-                       - {"format_version", "snapshot_id", "snapshot_utc", "host_name",
-                          "pool_count", "instance_count", "finding_count"})
+                       - {"format_version", "snapshot_id", "snapshot_utc", "host_name", *COUNTS})
     [host] = loaded["hp_host"]
-    assert [host[f"{kind}_count"] for kind in ("pool", "instance", "finding")] \
-        == [len(snapshot[kind]) for kind in ("pools", "instances", "findings")]
+    assert [host[count] for count in COUNTS] == [len(snapshot[f"{count.removesuffix('_count')}s"]) for count in COUNTS]
 
 
 def test_header_lists_the_columns(directory):

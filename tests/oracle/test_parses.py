@@ -73,7 +73,7 @@ def test_pmd_refuses(validators):
     assert files.keys() - pmd(validators, files).keys() == set()
 
 
-@pytest.mark.parametrize("name,count", [("install-sql", 4), ("live-sql", 2)])
+@pytest.mark.parametrize("name,count", [("install-sql", 6), ("live-sql", 2)])
 def test_external_tables_by_antlr(validators, name, count):
     ddl = external_tables(script(name))
     assert len(ddl) == count

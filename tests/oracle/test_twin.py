@@ -12,7 +12,7 @@ from harness.oracle_plsql import views
 from harness.processes import run
 from harness.sidecar import binary
 from hypothesis import HealthCheck, given, settings
-from snapshots import HOST, MEMBERS, TABLES, snapshots
+from snapshots import COUNTS, HOST, LATER, MEMBERS, TABLES, snapshots
 
 FUNCTIONS = {member if member != "host" else "hosts": file for member, file in MEMBERS.items()}
 """The file of each function of the package."""
@@ -78,13 +78,16 @@ def test_every_mixture_of_two_snapshots_is_detected(twin, directory):
             place.mkdir()
             write(place, snapshot)
         for chosen in product((older, newer), repeat=4):
-            for place, table in zip(chosen, TABLES.values()):
+            for place, table in zip(chosen, [table for table in TABLES.values() if table.name not in LATER], strict=True):
                 shutil.copy(place / table.location, twin.directory / table.location)
+            # The host's file is the last.
+            for name in LATER:
+                shutil.copy(chosen[-1] / TABLES[name].location, twin.directory / TABLES[name].location)
             rows = oracle_loader.load(twin.install, twin.directory)
             ids = {row["snapshot_id"] for records in rows.values() for row in records}
             [host] = rows["hp_host"]
-            counts = [host["pool_count"], host["instance_count"], host["finding_count"]]
-            whole = len(ids) == 1 and counts == [len(rows[f"hp_{name}"]) for name in ("pool", "instance", "finding")]
+            counts = [host[count] for count in COUNTS]
+            whole = len(ids) == 1 and counts == [len(rows[f"hp_{count.removesuffix('_count')}"]) for count in COUNTS]
             twin.load_tables()
             for function, route in product(FUNCTIONS, ("FILE", "TABLE")):
                 assert {row["consistent"] for row in twin.rows(function, route)} <= {"Y" if whole else "N"}
@@ -94,8 +97,37 @@ def test_every_mixture_of_two_snapshots_is_detected(twin, directory):
     assert cases > 25
 
 
+def test_files_of_an_older_sidecar(twin):
+    """It does not write the later files, nor their counts: all but their views work."""
+    write(twin.directory, HOST)
+    for name in LATER:
+        (twin.directory / TABLES[name].location).unlink()
+    host = twin.directory / TABLES["hp_host"].location
+    names, record = (line.split("|") for line in host.read_text().splitlines())
+    older = names.index("segment_count")
+    host.write_text("".join("|".join(line[:older]) + "\n" for line in (names, record)))
+    assert {row["consistent"] for row in twin.rows("instances")} == {"Y"} and twin.rows("starts") == []
+    assert twin.run("SELECT is_stale() AS stale") == [{"stale": "N"}]
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_a_later_file_of_another_snapshot_is_detected(twin, directory, name):
+    place = directory / "other"
+    place.mkdir()
+    write(place, HOST)
+    write(twin.directory, HOST)
+    shutil.copy(place / TABLES[name].location, twin.directory / TABLES[name].location)
+    assert {row["consistent"] for row in twin.rows("instances")} == {"N"}
+    (twin.directory / TABLES[name].location).unlink()
+    with pytest.raises(psycopg2.Error):
+        twin.rows("instances")
+
+
 def test_views(twin):
     write(twin.directory, HOST)
+    assert [(row["sid"], row["attached"]) for row in twin.run("SELECT * FROM hugepage_segments")] == [("ORCL", 120)]
+    assert [(row["landed_in"], row["is_current"]) for row in twin.run("SELECT * FROM hugepage_history")] == [
+        ("base", "N"), ("hugetlb", "Y")]
     status = twin.run("SELECT * FROM hugepage_status")
     assert [row["sid"] for row in status] == ["ORCL", "+ASM1"]
     assert list(status[0])[:3] == ["sid", "snapshot_utc", "age_seconds"]

@@ -38,6 +38,8 @@ pub mod limit {
     pub const HISTORY: u64 = 8 << 20;
     /// Of an alert log the last that holds data.
     pub const ALERT_LOG: u64 = 64 << 20;
+    /// Of all alert logs of an instance together, for their history.
+    pub const ALERT_HISTORY: u64 = 1 << 30;
 }
 
 /// More names than any directory has that is listed here.

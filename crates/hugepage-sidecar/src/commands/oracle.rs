@@ -10,6 +10,7 @@ use hugepage_core::read::Root;
 use crate::commands::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
 use crate::oracle::files::WriterOptions;
+use crate::oracle::log_starts::LogStarts;
 use crate::oracle::scripts::{self, ClusterSettings, Script, ScriptSettings};
 use crate::oracle::snapshot::OracleSnapshot;
 use crate::oracle::{self, json_snapshot, survey_snapshot};
@@ -107,7 +108,7 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
 
 fn snapshot(root: &Root, options: &SurveyOptions) -> OracleSnapshot {
     let (survey, sizings) = survey_with_sizings(root, options);
-    survey_snapshot::from_survey(root, &survey, &sizings, None)
+    survey_snapshot::from_survey(root, &survey, &sizings, None, &mut LogStarts::default())
 }
 
 fn print(script: Script, settings: &ScriptSettings) -> Result<()> {

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use askama::Template;
 use clap::Args;
 
-use crate::oracle::columns::{FILES, columns};
+use crate::oracle::columns::{FILES, LATER_FILES, columns};
 use crate::oracle::names::{NodeName, OracleName, OraclePath};
 use crate::oracle::schema::DataFile;
 use crate::oracle::views::{self, View, sentence};
@@ -106,6 +106,8 @@ struct ExternalTable {
     /// The package's function, `hosts` for hp_host.
     function: String,
     file: String,
+    /// Whether older versions of the sidecar do not write it.
+    is_later: bool,
     comment: String,
     columns: Vec<TableColumn>,
 }
@@ -175,6 +177,7 @@ fn external_table(file: &DataFile) -> ExternalTable {
         name: file.stem,
         function: format!("{}s", file.stem.trim_start_matches("hp_")),
         file: file.name(),
+        is_later: LATER_FILES.contains(&file.stem),
         comment: sentence(file.comment),
         columns: columns.collect(),
     }

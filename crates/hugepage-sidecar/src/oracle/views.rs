@@ -1,6 +1,8 @@
 //! The views: columns of the files, with ages, and timestamps as Oracle dates.
 
-use crate::oracle::columns::{CommonRecord, FindingRecord, HostRecord, InstanceRecord, PoolRecord};
+use crate::oracle::columns::{
+    CommonRecord, FindingRecord, HostRecord, InstanceRecord, PoolRecord, SegmentRecord, StartRecord,
+};
 use crate::oracle::schema::{Column, ColumnType, DataFile, FileRecord};
 
 /// A view.
@@ -66,6 +68,20 @@ pub fn all() -> Vec<View> {
                     "started_utc",
                 ],
             ),
+        },
+        View {
+            name: "hugepage_history",
+            comment: "Starts of the Oracle instances in their alert logs, the oldest first: one row per start.",
+            function: "starts",
+            condition: "",
+            columns: columns(&StartRecord::FILE, LeadingColumns::Instance),
+        },
+        View {
+            name: "hugepage_segments",
+            comment: "Segments of the SGA of the running Oracle instances: one row per segment.",
+            function: "segments",
+            condition: "",
+            columns: columns(&SegmentRecord::FILE, LeadingColumns::Instance),
         },
         View {
             name: "hugepage_pools",
@@ -174,7 +190,7 @@ mod tests {
         for view in all() {
             let names: Vec<_> = view.columns.iter().map(|column| column.name).collect();
             assert!(view.name.len() <= 30);
-            if view.function == "instances" || view.function == "findings" {
+            if ["instances", "findings", "starts", "segments"].contains(&view.function) {
                 assert_eq!(names[..3], ["sid", "snapshot_utc", "age_seconds"], "{}", view.name);
             }
             if view.name == "hugepage_regressions" {
