@@ -180,7 +180,7 @@ record! {
         memory_target: Flag,
         /// Version from the alert log or PG_VERSION; NULL if unknown.
         version: Text(20),
-        /// Whether the last start lost huge pages, which are still lost; N if the server and `watch` keep no history.
+        /// Whether the last start lost huge pages, which are still lost; N if neither a history of the server or of `watch` nor the alert log shows it.
         regression: Flag,
         /// When that start was first observed, UTC; NULL if there is no regression.
         regression_utc: UtcTime,
