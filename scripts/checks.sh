@@ -51,7 +51,7 @@ run_lint() {
     step "clippy on the crates that need no PostgreSQL" clippy --workspace --exclude pg_hugepages --all-targets
     step "clippy on the extension for PostgreSQL $PG_MAJOR" \
         clippy --package pg_hugepages --no-default-features --features "pg$PG_MAJOR"
-    step "shellcheck" shellcheck -x dev .ci/run .github/install-rust scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck \
+    step "shellcheck" shellcheck -x dev .ci/run .github/install-rust scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/try-rpms scripts/try-role scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck \
         crates/hugepage-core/fuzz/run
     step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally
 }

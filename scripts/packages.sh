@@ -25,6 +25,7 @@ packages_for() {
             # Debian's tools for packages of PostgreSQL extensions, under their newer name where there is one.
             package-15) echo postgresql-server-dev-all ;;
             package-*) echo postgresql-common-dev ;;
+            rpm) printf '%s\n' rpm rpm2cpio rpmlint cpio busybox-static ansible-core ansible-lint ;;
             trees) printf '%s\n' debootstrap python3-pip ;;
             lab) printf '%s\n' qemu-system-x86 cpio e2fsprogs xz-utils ;;
             # What the guests of the lab have besides what `run test` needs.

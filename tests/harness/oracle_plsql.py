@@ -19,6 +19,9 @@ CREATE ROLE hugepage_reader;
 CREATE FUNCTION hugepage.to_number(text) RETURNS numeric STRICT IMMUTABLE LANGUAGE sql AS 'SELECT $1::numeric';
 CREATE FUNCTION hugepage.to_date(text, text) RETURNS timestamp STRICT IMMUTABLE LANGUAGE sql
     AS 'SELECT pg_catalog.to_timestamp($1, $2)::timestamp';
+CREATE FUNCTION hugepage.to_date(text, text, text) RETURNS timestamp STRICT IMMUTABLE LANGUAGE sql
+    AS $$SELECT CASE $3 WHEN 'NLS_CALENDAR=GREGORIAN' THEN hugepage.to_date($1, $2) END$$;
+CREATE FUNCTION hugepage.nvl(text, text) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT coalesce($1, $2)';
 CREATE FUNCTION hugepage.sys_context(text, text) RETURNS text LANGUAGE sql
     AS $$SELECT current_setting('twin.' || lower($2), true)$$;
 """
@@ -51,7 +54,7 @@ FUNCTION = re.compile(r"^  FUNCTION (\w+)(\(.*?\))? RETURN (\w+)( PIPELINED)? IS
                       re.DOTALL | re.MULTILINE)
 
 
-def _replaced(text: str, rules: list[tuple[str, str]]) -> str:
+def replaced(text: str, rules: list[tuple[str, str]]) -> str:
     for pattern, replacement in rules:
         text = re.sub(pattern, replacement, text, flags=re.DOTALL if r"\n" in pattern or ".*?);" in pattern else 0)
     return text
@@ -62,25 +65,26 @@ def functions(install: str) -> list[str]:
     body = re.search(r"^CREATE OR REPLACE PACKAGE BODY .*?^/$", install, re.DOTALL | re.MULTILINE).group()
     made = []
     for name, parameters, returns, pipelined, declared, code in FUNCTION.findall(body):
-        returns = _replaced(returns, TYPES)
+        returns = replaced(returns, TYPES)
         returns = f"SETOF {returns.removesuffix('[]')}" if pipelined else returns
-        declared, code = (_replaced(_replaced(part, WORDS), TYPES) for part in (declared, code))
-        parameters = _replaced(parameters or "()", TYPES).replace(" IN ", " ")
+        declared, code = (replaced(replaced(part, WORDS), TYPES) for part in (declared, code))
+        parameters = replaced(parameters or "()", TYPES).replace(" IN ", " ")
         made.append(f"CREATE FUNCTION hugepage.{name}{parameters} RETURNS {returns} LANGUAGE plpgsql AS $plsql$\n"
                     f"DECLARE\n{declared}BEGIN\n{code}END $plsql$")
     assert len(made) == len(re.findall(r"^  FUNCTION ", body, re.MULTILINE)), "a function that FUNCTION does not match"
     return made
 
 
-def views(install: str) -> list[str]:
-    """The statements CREATE VIEW, COMMENT and GRANT of the script."""
+def views(install: str, begin: str = "") -> list[str]:
+    """The statements CREATE VIEW, COMMENT and GRANT of the script, or those that begin so."""
     made = re.findall(r"^CREATE OR REPLACE VIEW .*?;$", install, re.DOTALL | re.MULTILINE)
     names = "|".join(re.findall(r"VIEW \w+\.(\w+)", "\n".join(made)))
     comments = re.findall(r"^COMMENT ON .*;$", install, re.MULTILINE)
     grants = re.findall(r"^GRANT SELECT ON .*;$", install, re.MULTILINE)
     text = [re.sub(r"TABLE\((.*)\) r", r"\1 r", statement) for statement in made]
     text += [re.sub(rf"^COMMENT ON TABLE (\w+\.(?:{names}) )", r"COMMENT ON VIEW \1", comment) for comment in comments]
-    return [statement.replace("HUGEPAGE.hugepage_advisor.", "hugepage.") for statement in text + grants]
+    return [statement.replace("HUGEPAGE.hugepage_advisor.", "hugepage.") for statement in text + grants
+            if statement.startswith(begin)]
 
 
 class PlsqlPackage:
@@ -96,13 +100,22 @@ class PlsqlPackage:
         self.run("INSERT INTO utl_file.utl_file_dir (dir, dirname) VALUES (%s, 'HUGEPAGE_DIR')", str(directory))
         for table in self.tables.values():
             columns = ", ".join(f"{column.name} {column.type}({column.size})" for column in table.columns)
-            columns = _replaced(columns, TYPES)
+            columns = replaced(columns, TYPES)
             self.run(f"CREATE TABLE {table.name} ({columns})")
             self.run(f"CREATE TYPE {table.name}_t AS ({columns}, consistent varchar(1))")
         record = re.search(r"TYPE snapshot_t IS RECORD (\(.*?\n  \));", self.install, re.DOTALL).group(1)
-        self.run(f"CREATE TYPE snapshot_t AS {_replaced(record, TYPES)}")
+        self.run(f"CREATE TYPE snapshot_t AS {replaced(record, TYPES)}")
         self.run("SET check_function_bodies = off")
         for statement in functions(self.install) + views(self.install):
+            self.run(statement)
+
+    def replace_package(self, install: str) -> None:
+        """Define the functions and views of another script instead."""
+        self.run("DROP FUNCTION " + ", ".join(f"hugepage.{row['name']}" for row in self.run(
+            "SELECT p.oid::regprocedure::text AS name FROM pg_proc p JOIN pg_type t ON t.oid = prorettype "
+            "WHERE pronamespace = 'hugepage'::regnamespace AND prolang = (SELECT oid FROM pg_language WHERE lanname = 'plpgsql')"))
+            .replace("hugepage.hugepage.", "hugepage.") + " CASCADE")
+        for statement in functions(install) + views(install):
             self.run(statement)
 
     def run(self, statement: str, *arguments: object) -> list[dict]:

@@ -10,7 +10,7 @@ from harness.oracle_loader import Refused
 from harness.processes import run
 from harness.sidecar import binary
 from hypothesis import HealthCheck, given, settings
-from snapshots import COMMAND, HOST, MAX_RECORD_BYTES, MEMBERS, PROSE, TABLES, sanitised, snapshots
+from snapshots import COMMANDS, COUNTS, HOST, MAX_RECORD_BYTES, MEMBERS, PROSE, TABLES, sanitised, snapshots
 
 INSTALL = script("install-sql")
 LAST_SECOND = 253_402_300_799
@@ -42,7 +42,7 @@ def expected(column, value):
     text = sanitised(value)
     if len(text) <= column.size:
         return text or None
-    if column.name == COMMAND:
+    if column.name in COMMANDS:
         return None
     kept = text[:column.size - 3]
     if column.name in PROSE:
@@ -59,8 +59,8 @@ def check(table, given, loaded):
     for column in columns:
         found, full = loaded[column.name], wanted[column.name]
         if found != full:
-            assert length > MAX_RECORD_BYTES and column.name in (*PROSE, COMMAND), (column, given[column.name], found, full)
-            assert found is None or (column.name != COMMAND and found.endswith(" ...")
+            assert length > MAX_RECORD_BYTES and column.name in (*PROSE, *COMMANDS), (column, given[column.name], found, full)
+            assert found is None or (column.name not in COMMANDS and found.endswith(" ...")
                                      and full.startswith(found.removesuffix(" ...")))
 
 
@@ -80,11 +80,9 @@ def test_every_snapshot_loads(writer, snapshot):
             assert (row["format_version"], row["snapshot_id"]) == (1, snapshot_id)
             check(table, {"host_name": snapshot["host_name"], **record}, row)
             assert all(row[column] is None for column in row.keys() - record.keys()
-                       - {"format_version", "snapshot_id", "snapshot_utc", "host_name",
-                          "pool_count", "instance_count", "finding_count"})
+                       - {"format_version", "snapshot_id", "snapshot_utc", "host_name", *COUNTS})
     [host] = loaded["hp_host"]
-    assert [host[f"{kind}_count"] for kind in ("pool", "instance", "finding")] \
-        == [len(snapshot[kind]) for kind in ("pools", "instances", "findings")]
+    assert [host[count] for count in COUNTS] == [len(snapshot[f"{count.removesuffix('_count')}s"]) for count in COUNTS]
 
 
 def test_header_lists_the_columns(directory):

@@ -10,13 +10,21 @@ import pytest
 from harness.oracle_files import REPOSITORY, script
 from harness.sidecar import binary
 
-SCRIPTS = ("install-sql", "upgrade-sql", "uninstall-sql", "live-sql", "cross-check-sql", "metric-sql")
+SCRIPTS = ("install-sql", "upgrade-sql", "uninstall-sql", "live-sql", "cluster-sql", "cross-check-sql", "metric-sql")
+NODES = ("--shared-dir", "/shared/hugepages", "--node", "rac1", "--node", "rac-2")
 RULES = REPOSITORY / "tests/oracle/validators/rules.xml"
 CHOICES = {
     "default": (),
     "common": ("--schema", "C##HP", "--role", "C##HP_READER", "--no-synonyms"),
-    "long": ("--schema", "A" * 30, "--role", "B" * 30, "--directory", "C" * 26, "--dir", "/" + "d" * 199),
+    "tables": ("--external-tables", "--schema", "HP"),
+    "long": ("--schema", "A" * 30, "--role", "B" * 30, "--directory", "C" * 30, "--dir", "/" + "d" * 199),
 }
+
+
+def text(name: str, choice: str = "default") -> str:
+    """A script with those names. The one for a cluster reads no external tables."""
+    options = [option for option in CHOICES[choice] if name != "cluster-sql" or option != "--external-tables"]
+    return script(name, *options, *(NODES if name == "cluster-sql" else ()))
 
 
 BROKEN = [("END LOOP;", "END LOP;"), ("AUTHID DEFINER AS", "AUTHID DEFINER"), (") r\n", ") r WHERE\n"), ("(l_row);", "(l_row;")]
@@ -52,7 +60,7 @@ def external_tables(sql: str) -> list[str]:
 
 
 def test_scripts_parse_by_pmd(validators):
-    files = {f"{choice}-{name}.sql": script(name, *CHOICES[choice]) for choice in CHOICES for name in SCRIPTS}
+    files = {f"{choice}-{name}.sql": text(name, choice) for choice in CHOICES for name in SCRIPTS}
     assert pmd(validators, files) == {}
 
 
@@ -65,7 +73,7 @@ def test_pmd_refuses(validators):
     assert files.keys() - pmd(validators, files).keys() == set()
 
 
-@pytest.mark.parametrize("name,count", [("install-sql", 4), ("live-sql", 2)])
+@pytest.mark.parametrize("name,count", [("install-sql", 6), ("live-sql", 2)])
 def test_external_tables_by_antlr(validators, name, count):
     ddl = external_tables(script(name))
     assert len(ddl) == count
@@ -99,13 +107,46 @@ def test_no_injection(option, value):
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_avoid_sqlplus_pitfalls(name):
     """SQL*Plus continues a line after a hyphen, prompts at an ampersand, and ends a statement at a blank line."""
-    sql = script(name, *CHOICES["long"])
+    sql = text(name, "long")
     assert sql.isascii() and "&" not in sql
     for line in sql.splitlines():
         assert len(line) < 1000 and not re.search(r"[^-]-$", line) and not (line.startswith("--") and line.endswith(";")), line
     outside = re.sub(r"^(DECLARE|BEGIN|CREATE OR REPLACE (PACKAGE|TYPE)).*?^/$", "", sql, flags=re.DOTALL | re.MULTILINE)
     for statement in re.findall(r"^(?:CREATE|SELECT|GRANT|COMMENT|DROP)\b[^;]*?(?:;$|\Z)", outside, re.MULTILINE):
         assert "\n\n" not in statement.strip(), statement
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_names_fit_into_30_bytes(name):
+    """The limit of 11.2, for names of objects, columns and variables alike."""
+    sql = re.sub(r"--.*$|'(?:[^']|'')*'", "", text(name, "long"), flags=re.MULTILINE)
+    assert {word for word in re.findall(r"[A-Za-z][\w$#]*", sql) if len(word) > 30} == set()
+
+
+@pytest.mark.parametrize("name", ["install-sql", "upgrade-sql", "uninstall-sql", "live-sql", "cluster-sql"])
+def test_scripts_restore_the_defaults(name):
+    """What outlasts a script is set to SQL*Plus's default at its end."""
+    sql = text(name)
+    changed = re.findall(r"^(SET \w+|WHENEVER \w+)", sql, re.MULTILINE)
+    settings = {setting for setting in changed if setting != "SET ECHO"}
+    assert len(changed) == 2 * len(settings) + 1
+    tail = sql[sql.index("PROMPT Done"):]
+    assert set(re.findall(r"^(SET \w+|WHENEVER \w+)", tail, re.MULTILINE)) == settings
+
+
+def test_external_tables_need_no_utl_file():
+    assert "UTL_FILE" in script("install-sql")
+    without = re.sub(r"--.*$", "", script("install-sql", "--external-tables"), flags=re.MULTILINE)
+    assert "UTL_FILE" not in without and "SYS." not in without
+
+
+@pytest.mark.parametrize("options", [
+    ("--shared-dir", "/shared"), ("--node", "rac1"), ("--shared-dir", "/shared", "--node", "rac'1"),
+    ("--shared-dir", "/shared", "--node", "../rac1"), ("--shared-dir", "/a'b", "--node", "rac1"),
+    ("--shared-dir", "/shared", "--node", "rac1", "--external-tables")])
+def test_cluster_needs_valid_nodes(options):
+    done = subprocess.run([binary(), "oracle", "cluster-sql", *options], capture_output=True, text=True)
+    assert done.returncode in (3, 64) and done.stdout == "" and done.stderr
 
 
 def test_documents_list_the_columns():

@@ -8,10 +8,11 @@ import psycopg2
 import pytest
 from harness import oracle_loader
 from harness.oracle_files import script, write
+from harness.oracle_plsql import views
 from harness.processes import run
 from harness.sidecar import binary
 from hypothesis import HealthCheck, given, settings
-from snapshots import HOST, MEMBERS, TABLES, snapshots
+from snapshots import COUNTS, HOST, LATER, MEMBERS, TABLES, snapshots
 
 FUNCTIONS = {member if member != "host" else "hosts": file for member, file in MEMBERS.items()}
 """The file of each function of the package."""
@@ -77,13 +78,16 @@ def test_every_mixture_of_two_snapshots_is_detected(twin, directory):
             place.mkdir()
             write(place, snapshot)
         for chosen in product((older, newer), repeat=4):
-            for place, table in zip(chosen, TABLES.values()):
+            for place, table in zip(chosen, [table for table in TABLES.values() if table.name not in LATER], strict=True):
                 shutil.copy(place / table.location, twin.directory / table.location)
+            # The host's file is the last.
+            for name in LATER:
+                shutil.copy(chosen[-1] / TABLES[name].location, twin.directory / TABLES[name].location)
             rows = oracle_loader.load(twin.install, twin.directory)
             ids = {row["snapshot_id"] for records in rows.values() for row in records}
             [host] = rows["hp_host"]
-            counts = [host["pool_count"], host["instance_count"], host["finding_count"]]
-            whole = len(ids) == 1 and counts == [len(rows[f"hp_{name}"]) for name in ("pool", "instance", "finding")]
+            counts = [host[count] for count in COUNTS]
+            whole = len(ids) == 1 and counts == [len(rows[f"hp_{count.removesuffix('_count')}"]) for count in COUNTS]
             twin.load_tables()
             for function, route in product(FUNCTIONS, ("FILE", "TABLE")):
                 assert {row["consistent"] for row in twin.rows(function, route)} <= {"Y" if whole else "N"}
@@ -93,8 +97,37 @@ def test_every_mixture_of_two_snapshots_is_detected(twin, directory):
     assert cases > 25
 
 
+def test_files_of_an_older_sidecar(twin):
+    """It does not write the later files, nor their counts: all but their views work."""
+    write(twin.directory, HOST)
+    for name in LATER:
+        (twin.directory / TABLES[name].location).unlink()
+    host = twin.directory / TABLES["hp_host"].location
+    names, record = (line.split("|") for line in host.read_text().splitlines())
+    older = names.index("segment_count")
+    host.write_text("".join("|".join(line[:older]) + "\n" for line in (names, record)))
+    assert {row["consistent"] for row in twin.rows("instances")} == {"Y"} and twin.rows("starts") == []
+    assert twin.run("SELECT is_stale() AS stale") == [{"stale": "N"}]
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_a_later_file_of_another_snapshot_is_detected(twin, directory, name):
+    place = directory / "other"
+    place.mkdir()
+    write(place, HOST)
+    write(twin.directory, HOST)
+    shutil.copy(place / TABLES[name].location, twin.directory / TABLES[name].location)
+    assert {row["consistent"] for row in twin.rows("instances")} == {"N"}
+    (twin.directory / TABLES[name].location).unlink()
+    with pytest.raises(psycopg2.Error):
+        twin.rows("instances")
+
+
 def test_views(twin):
     write(twin.directory, HOST)
+    assert [(row["sid"], row["attached"]) for row in twin.run("SELECT * FROM hugepage_segments")] == [("ORCL", 120)]
+    assert [(row["landed_in"], row["is_current"]) for row in twin.run("SELECT * FROM hugepage_history")] == [
+        ("base", "N"), ("hugetlb", "Y")]
     status = twin.run("SELECT * FROM hugepage_status")
     assert [row["sid"] for row in status] == ["ORCL", "+ASM1"]
     assert list(status[0])[:3] == ["sid", "snapshot_utc", "age_seconds"]
@@ -137,10 +170,10 @@ def test_recommendations(twin):
         assert [row["setting"] for row in twin.run("SELECT * FROM recommendations(%s)", sid)] == settings_
 
 
-def age(twin, seconds):
+def age(directory, seconds):
     """Change the files so that the snapshot is older by `seconds`."""
     for table in TABLES.values():
-        file = twin.directory / table.location
+        file = directory / table.location
         moment = (datetime.now(timezone.utc) - timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M:%S")
         lines = [line.split("|") for line in file.read_text().splitlines()]
         lines[1:] = [[*fields[:2], moment, *fields[3:]] for fields in lines[1:]]
@@ -153,7 +186,7 @@ def age(twin, seconds):
 ])
 def test_is_stale(twin, interval, seconds, limit, stale):
     write(twin.directory, {**HOST, "host": {"interval_seconds": interval}})
-    age(twin, seconds)
+    age(twin.directory, seconds)
     assert twin.run("SELECT is_stale(%s) AS stale", limit) == [{"stale": stale}]
     [row] = twin.run("SELECT age_seconds FROM hugepage_hosts")
     assert abs(row["age_seconds"] - seconds) <= 2
@@ -168,14 +201,83 @@ def test_regressions(twin):
     assert row["regression_utc"] == datetime(2026, 11, 19, 15, 0)
 
 
-def test_metric(twin):
-    """The query of the metric extension on the same views."""
+def metric(twin, instance):
+    """The row of the metric extension in a session of that instance."""
+    twin.run("SELECT set_config('twin.server_host', 'db1', false), set_config('twin.instance_name', %s, false)", instance)
+    try:
+        [row] = twin.run(script("metric-sql").replace("HUGEPAGE.hugepage_advisor.is_stale ", "hugepage.is_stale() "))
+    finally:
+        twin.run("RESET twin.server_host; RESET twin.instance_name")
+    return row["sid"], row["severity"], row["message"]
+
+
+def test_metric_is_of_the_monitored_instance(twin):
     write(twin.directory, HOST)
-    query = script("metric-sql").replace("HUGEPAGE.hugepage_advisor.is_stale ", "hugepage.is_stale() ")
-    rows = {row["sid"]: row for row in twin.run(query)}
-    assert {sid: row["severity"] for sid, row in rows.items()} == {"ORCL": 0, "+ASM1": 0}
-    age(twin, 1000)
-    assert {row["severity"] for row in twin.run(query)} == {3}
+    assert metric(twin, "ORCL") == ("ORCL", 0, "The SGA is in huge pages.")
+    assert metric(twin, "+ASM1") == ("+ASM1", 0, "The SGA is in 4 kB pages.")
+    assert metric(twin, "OTHER") == ("OTHER", 3, "hugepage-sidecar found no such instance on this host.")
+    age(twin.directory, 1000)
+    assert metric(twin, "ORCL")[:2] == ("ORCL", 3)
+
+
+def test_instance_in_a_container(twin):
+    """Its SERVER_HOST is the name of the container, the name of the host is another."""
+    contained = {**HOST["instances"][0], "instance_host": "0a1b2c3d4e5f"}
+    finding = {**HOST["findings"][0], "sid": "ORCL", "instance_host": "0a1b2c3d4e5f"}
+    write(twin.directory, {**HOST, "instances": [contained, *HOST["instances"][1:]], "findings": [finding]})
+    try:
+        for host, wanted in (("0a1b2c3d4e5f", "Y"), ("db1", "N")):
+            twin.run("SELECT set_config('twin.server_host', %s, false), set_config('twin.instance_name', 'ORCL', false)", host)
+            assert twin.run("SELECT this_instance FROM hugepage_status")[0]["this_instance"] == wanted
+            assert twin.run("SELECT this_instance FROM hugepage_findings") == [{"this_instance": wanted}]
+    finally:
+        twin.run("RESET twin.server_host; RESET twin.instance_name")
+
+
+def test_view_of_all_nodes(twin, directory):
+    """Fresh rows of one node, old rows of another, one row for a node without instances and one for a node without files."""
+    names = ("fresh", "old", "empty", "nothing")
+    for number, name in enumerate(names, 1):
+        (directory / name).mkdir()
+        twin.run("INSERT INTO utl_file.utl_file_dir (dir, dirname) VALUES (%s, %s)", str(directory / name), f"HUGEPAGE_DIR_{number}")
+    for name in ("fresh", "old"):
+        write(directory / name, {**HOST, "host_name": f"{name}.example.com"})
+    run(binary(), "oracle", "prepare", directory / "empty", "--mode", "644")
+    age(directory / "old", 4000)
+    options = [word for name in names for word in ("--node", name)]
+    [view] = views(script("cluster-sql", "--shared-dir", str(directory), *options), "CREATE OR REPLACE VIEW")
+    twin.run("BEGIN")
+    try:
+        twin.run(view)
+        twin.run("SELECT set_config('twin.server_host', 'old', true), set_config('twin.instance_name', 'ORCL', true)")
+        rows = twin.run("SELECT * FROM hugepage_nodes")
+        assert [(row["node"], row["is_stale"], row["sid"], row["this_instance"], row["host_name"]) for row in rows] == [
+            ("fresh", "N", "ORCL", "N", "fresh.example.com"), ("fresh", "N", "+ASM1", "N", "fresh.example.com"),
+            ("old", "Y", "ORCL", "Y", "old.example.com"), ("old", "Y", "+ASM1", "N", "old.example.com"),
+            ("empty", "Y", None, "N", None), ("nothing", "Y", None, "N", None)]
+    finally:
+        twin.run("ROLLBACK")
+        twin.run("DELETE FROM utl_file.utl_file_dir WHERE dirname LIKE 'HUGEPAGE_DIR_%%' AND dirname <> 'HUGEPAGE_DIR'")
+
+
+def test_external_tables_alone(twin):
+    """The package printed with --external-tables has the same rows, and works without the files."""
+    write(twin.directory, HOST)
+    twin.load_tables()
+    wanted = {function: twin.rows(function) for function in FUNCTIONS}
+    views = ("hugepage_status", "hugepage_findings", "hugepage_hosts")
+    shown = {view: [row["snapshot_utc"] for row in twin.run(f"SELECT * FROM {view}")] for view in views}
+    twin.run("BEGIN")
+    try:
+        twin.replace_package(script("install-sql", "--external-tables"))
+        for file in twin.directory.iterdir():
+            file.unlink()
+        assert {function: twin.run(f"SELECT * FROM hugepage.{function}()") for function in FUNCTIONS} == wanted
+        assert {view: [row["snapshot_utc"] for row in twin.run(f"SELECT * FROM {view}")] for view in views} == shown
+        assert twin.run("SELECT is_stale() AS stale, check_instance('ORCL') AS says") == [
+            {"stale": "N", "says": "OK: The SGA is in huge pages. "}]
+    finally:
+        twin.run("ROLLBACK")
 
 
 def test_cross_check(twin):

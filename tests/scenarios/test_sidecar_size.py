@@ -200,7 +200,7 @@ def test_beyond_the_reserve_with_a_caution(oracle, pool, sized):
 def hugepages_settings() -> int:
     """The arithmetic of MOS 401749.1 on what `ipcs -m` shows, by its own tools."""
     page_kb = run("awk", "/Hugepagesize/ {print $2}", "/proc/meminfo").strip()
-    total = 1
+    total = 0
     for size in run("sh", "-c", "ipcs -m | awk '{print $5}' | grep '[0-9][0-9]*'").split():
         whole = int(subprocess.run(["bc", "-q"], input=f"{size}/({page_kb}*1024)\n", text=True, check=True,
                                    stdout=subprocess.PIPE).stdout)
@@ -221,12 +221,17 @@ def test_explain_counts_as_the_script_does(oracle, pool, new_cluster, sized, tmp
     assert script["skipped_small_segments"] == 1
     others = [size for size in sysv_segments().values() if size >= 32 * MB]
     assert script["of_segments_that_are_not_oracles"] == sum(math.floor(size / HUGE) + 1 for size in others)
-    assert script["gives_up"] == (script["pages"] * HUGE < 100_000_000)
-    release = re.match(r"(\d+)\.(\d+)", Path("/proc/sys/kernel/osrelease").read_text()).groups()
-    assert script["knows_this_kernel"] == (".".join(release) in ("2.4", "2.6", "3.8", "3.10", "4.1", "4.14"))
+    release = ".".join(re.match(r"(\d+)\.(\d+)", Path("/proc/sys/kernel/osrelease").read_text()).groups())
+    old = ("2.4", "2.6", "3.8", "3.10", "4.1", "4.14")
+    is_enough = script["pages"] * HUGE >= 100_000_000
+    assert [revision["pages"] for revision in script["revisions"]] == [
+        script["pages"] + 1 if release in old else None,
+        script["pages"] if is_enough and release in (*old, "4.18", "5.4") else None,
+        script["pages"] if is_enough else None]
+    assert all((revision["pages"] is None) == (revision["fails"] is not None) for revision in script["revisions"])
     text = " ".join(sidecar.run("size", "--explain", "--running-only", "--state-dir", tmp_path).stdout.split())
-    assert f"hugepages_settings.sh would recommend {script['pages']} pages instead of" in text
-    assert "10 pages too many: it adds one page per segment" in text
+    assert f"hugepages_settings.sh (MOS 401749.1) counts {script['pages']} pages instead of" in text
+    assert "10 pages too many: it rounds each segment down and adds a page for the rest" in text
 
 
 def test_formats(oracle, pool, tmp_path):

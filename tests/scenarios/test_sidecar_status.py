@@ -83,6 +83,19 @@ def test_all_in_huge_pages(oracle, pool, told):
     assert row["evidence"] == ["maps, page sizes asked of the kernel", "HugetlbPages"]
 
 
+def test_one_sid_in_two_containers(oracle, pool, tmp_path):
+    """Each with its own namespace of System V segments, where both begin with the same numbers."""
+    pool(HUGE, 0)
+    for servers, size in ((3, 12), (1, 40)):
+        oracle.instance("TWICE", SysV(size * MB), servers=servers, own_ipc=True)
+    answer = sidecar.run("status", "--format", "json", "--state-dir", tmp_path)
+    rows = {row["pid"]: row for row in answer.json()["instances"] if row["name"] == "TWICE"}
+    assert len(rows) == 2
+    for instance in oracle.instances:
+        agree(rows[instance.pmon], instance, "none", cause=rows[instance.pmon]["cause"],
+              pages_missing=rows[instance.pmon]["pages_missing"])
+
+
 @pytest.mark.parametrize("available,cause,missing", [(0, "pool_empty", 24), (5, "pool_too_small", 19)])
 def test_all_in_base_pages(oracle, pool, told, available, cause, missing):
     """12, 32 and 2 MB as in the seed, and a segment that does not fill its last page."""

@@ -1,16 +1,20 @@
 //! The history of each instance: one file per instance in one directory, in the extension's format (docs/history.md).
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use hugepage_core::Notes;
 use hugepage_core::advise::events::{self as worker_events, LogLevel};
 use hugepage_core::advise::log::LogMessage;
 use hugepage_core::assess::Threat;
-use hugepage_core::collect::instances::{Instance, Survey};
+use hugepage_core::collect::instances::{Instance, InstanceKind, Survey};
+use hugepage_core::history::alert_log;
 use hugepage_core::history::record::Origin;
 use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
+use hugepage_core::model::Loss;
 use hugepage_core::read::{InstanceFiles, Root, identity};
 use humantime::format_rfc3339_micros;
 
@@ -29,6 +33,8 @@ pub struct HostHistory {
     unwritten: BTreeMap<PathBuf, Vec<Record>>,
     /// By file: the process ID of the postmaster or PMON at the last survey.
     processes: BTreeMap<PathBuf, i32>,
+    /// By file: the process ID of PMON, and what its alert logs show that its start lost.
+    losses_in_logs: RefCell<BTreeMap<PathBuf, (i32, Option<Loss>)>>,
 }
 
 /// The messages of one survey about an instance.
@@ -55,6 +61,7 @@ impl HostHistory {
             machine: identity::machine(root).unwrap_or_default(),
             unwritten: BTreeMap::new(),
             processes: BTreeMap::new(),
+            losses_in_logs: RefCell::default(),
         }
     }
 
@@ -162,6 +169,27 @@ impl HostHistory {
         if let Some(start) = start {
             instance.remember(start.cause, start.loss());
         }
+        // The start before it may be older than any record.
+        if instance.status.facts.loss.is_none()
+            && let Some(loss) = self.loss_in_logs(instance)
+        {
+            instance.remember(instance.status.facts.cause_at_start, Some(loss));
+        }
+    }
+
+    /// What the alert logs of an Oracle instance show that its start lost.
+    fn loss_in_logs(&self, instance: &mut Instance) -> Option<Loss> {
+        if instance.kind == InstanceKind::PostgreSql {
+            return None;
+        }
+        let mut known = self.losses_in_logs.borrow_mut();
+        let of_instance = known.entry(self.path(instance)).or_insert((0, None));
+        if of_instance.0 != instance.pid {
+            let mut notes = Notes::default();
+            *of_instance = (instance.pid, alert_log::loss(&self.root, instance, &mut notes));
+            instance.notes.extend(notes.into_vec());
+        }
+        of_instance.1.clone()
     }
 
     /// The record that the preloaded extension made of the current start; `None` if there is none.

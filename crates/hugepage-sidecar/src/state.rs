@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn keep_users_and_containers_apart() {
         let of = |uid, container: Option<&str>| {
-            let place = InstancePlace { uid, container: container.map(str::to_owned) };
+            let place = InstancePlace { uid, container: container.map(str::to_owned), ..InstancePlace::default() };
             let file = file_name(Path::new("/s"), "postgresql", "/data", &place);
             file.file_name().unwrap().to_str().unwrap().to_owned()
         };
@@ -74,6 +74,7 @@ mod tests {
         let inside = InstancePlace {
             uid: Some(u32::MAX),
             container: Some("4294967295.1048575-18446744073709551615".to_owned()),
+            host_name: None,
         };
         let long = file_name(Path::new("/s"), "postgresql", &"/long".repeat(100), &inside);
         assert!(long.file_name().unwrap().len() <= 255);

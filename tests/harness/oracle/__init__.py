@@ -26,6 +26,7 @@ from harness.signals import undisturbed
 
 SOURCE = Path(__file__).parent / "stand_in.c"
 IPC_RMID = 0
+CLONE_NEWIPC = 0x08000000
 
 
 class StandInFailed(Exception):
@@ -86,6 +87,7 @@ class Instance:
         self.sid, self.home = sid, home
         self.shmids: list[int] = []
         self.files: list[MappedFile] = []
+        self.has_own_ipc = False
         self._oracle, self._identity = oracle, identity
         self._processes: list[subprocess.Popen[str]] = []
 
@@ -131,6 +133,17 @@ class Instance:
                     raise StandInFailed(f"{arguments[0]}: {rest}")
         raise StandInFailed(f"{arguments[0]} ended with {process.wait()}")
 
+    def enter_ipc(self) -> None:
+        """In a new process: make the namespace of System V segments, or enter PMON's."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        if self._processes:
+            with open(f"/proc/{self.pmon}/ns/ipc") as namespace:
+                done = libc.setns(namespace.fileno(), CLONE_NEWIPC)
+        else:
+            done = libc.unshare(CLONE_NEWIPC)
+        if done != 0:
+            raise OSError(ctypes.get_errno(), "namespace of System V segments")
+
     def kill(self) -> None:
         """Kill all its processes, as in a crash: segments and files remain."""
         for process in reversed(self._processes):
@@ -146,7 +159,8 @@ class Instance:
                 process.wait(timeout=10)
             process.kill()
             process.wait()
-        for shmid in self.shmids:
+        # A namespace takes its segments with it; here their numbers are other people's.
+        for shmid in [] if self.has_own_ipc else self.shmids:
             ctypes.CDLL(None).shmctl(shmid, IPC_RMID, None)
         for file in self.files:
             file.path.unlink(missing_ok=True)
@@ -176,13 +190,13 @@ class Oracle:
 
     def instance(self, sid: str, *memory: SysV | MappedFile, kind: str = "ora", user: int | None = None,
                  group: int | None = None, setgid: int | None = None, memlock: int | None = None,
-                 servers: int = 0, prepare: Callable[[], None] | None = None) -> Instance:
+                 servers: int = 0, prepare: Callable[[], None] | None = None, own_ipc: bool = False) -> Instance:
         """Start an instance with `servers` server processes.
 
         `kind` is the prefix of the names of background processes (`ora`, `asm`, `mdb`). Processes run as `user` and
         `group`. `setgid` is the group of a home whose program is setgid, which restricts what /proc shows of them.
         `memlock` is their limit on locked memory in bytes. `prepare` runs in each process before its program, for
-        example to enter a mount namespace.
+        example to enter a mount namespace. With `own_ipc` it has a namespace of System V segments, as in a container.
         """
         home = self.home if setgid is None else self._home(f"product/19.0.0/dbhome_{setgid}_setgid", setgid)
         identity: dict[str, Any] = {}
@@ -191,6 +205,9 @@ class Oracle:
         if memlock is not None or prepare is not None:
             identity["preexec_fn"] = lambda: _prepare(memlock, prepare)
         instance = Instance(self, sid, home, identity)
+        if own_ipc:
+            instance.has_own_ipc = True
+            identity["preexec_fn"] = instance.enter_ipc
         self.instances.append(instance)
         instance.files = [part for part in memory if isinstance(part, MappedFile)]
         instance.start([f"{kind}_pmon_{sid}"], [part.to_make() for part in memory])

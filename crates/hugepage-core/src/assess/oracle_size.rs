@@ -74,33 +74,94 @@ pub struct SgaSegment {
 }
 
 /// What hugepages_settings.sh (MOS 401749.1) counts on this host, by its parts: `pages` = `needed` + `one_each` +
-/// `of_others` + [`SPARE`] - `skipped`.
+/// `of_others` - `skipped`. All known revisions count so; they differ in what they make of it ([`ScriptRevision`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScriptCount {
-    /// The script's answer.
+    /// The sum over the segments.
     pub pages: Pages,
     /// What the running Oracle instances need, by [`when_running`].
     pub needed: Pages,
-    /// Excess: the script adds a page to every segment, also to one that fills its pages.
+    /// Excess: the script divides with `bc`, which rounds down, and adds a page to every segment for the rest, also to one
+    /// that fills its pages.
     pub one_each: Pages,
     /// Counted for segments that are not Oracle's.
     pub of_others: Pages,
     /// Not counted, because the segments are smaller than a page.
     pub skipped: Pages,
-    /// Whether the script prints no number: less than 100,000,000 bytes of shared memory are in use.
-    pub gives_up: bool,
 }
 
-/// The script's sum starts with one.
-pub const SPARE: Pages = Pages(1);
+/// A revision of the script, by the copies that are public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScriptRevision {
+    /// What tells it from the others.
+    pub mark: &'static str,
+    /// Its sum starts with this.
+    pub spare: Pages,
+    /// It prints an error instead of a smaller sum.
+    pub min_memory: Bytes,
+    /// The kernels of its list in the copy with the longest one; empty if it has none.
+    pub kernels: &'static [(u32, u32)],
+}
+
+/// The known revisions, the oldest first.
+pub const SCRIPT_REVISIONS: [ScriptRevision; 3] = [
+    ScriptRevision {
+        mark: "starts with NUM_PG=1",
+        spare: Pages(1),
+        min_memory: Bytes(0),
+        kernels: &[(2, 4), (2, 6), (3, 8), (3, 10), (4, 1), (4, 14)],
+    },
+    ScriptRevision {
+        mark: "starts with NUM_PG=0 and has a list of kernels",
+        spare: Pages(0),
+        min_memory: MIN_SCRIPT_MEMORY,
+        kernels: &[(2, 4), (2, 6), (3, 8), (3, 10), (4, 1), (4, 14), (4, 18), (5, 4)],
+    },
+    ScriptRevision {
+        mark: "starts with NUM_PG=0 and has no list of kernels",
+        spare: Pages(0),
+        min_memory: MIN_SCRIPT_MEMORY,
+        kernels: &[],
+    },
+];
+
+/// "An SGA less than 100MB does not make sense".
+const MIN_SCRIPT_MEMORY: Bytes = Bytes(100_000_000);
+
+/// What a revision prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScriptAnswer {
+    /// This number of pages.
+    Pages(Pages),
+    /// No number, because the kernel is not in its list, which ends with this one.
+    UnknownKernel(u32, u32),
+    /// No number, because too little shared memory is in use.
+    TooLittleMemory,
+}
+
+impl ScriptRevision {
+    /// What it prints for this sum of pages of `size` on this kernel (`uname -r`).
+    pub fn answer(&self, count: ScriptCount, size: PageSize, release: &str) -> ScriptAnswer {
+        let pages = count.pages.saturating_add(self.spare);
+        if size.times(pages) < self.min_memory {
+            return ScriptAnswer::TooLittleMemory;
+        }
+        let kernel = KernelRelease::parse(release).map(|release| (release.major, release.minor));
+        match self.kernels.last() {
+            Some(&(major, minor)) if !kernel.is_some_and(|kernel| self.kernels.contains(&kernel)) => {
+                ScriptAnswer::UnknownKernel(major, minor)
+            }
+            _ => ScriptAnswer::Pages(pages),
+        }
+    }
+}
 
 /// Counts as the script does, with the default page size, the only one that the script knows.
 ///
 /// The script does not count stopped instances, takes the memory in use for the memory needed, and does not check the
 /// host's memory.
 pub fn hugepages_settings(segments: impl IntoIterator<Item = SgaSegment>, default_size: PageSize) -> ScriptCount {
-    const MIN_SCRIPT_MEMORY: Bytes = Bytes(100_000_000);
-    let mut count = ScriptCount { pages: SPARE, ..ScriptCount::default() };
+    let mut count = ScriptCount::default();
     for SgaSegment { size, of_oracle } in segments {
         let needed = default_size.pages_to_hold(size);
         let whole = default_size.pages_within(size);
@@ -114,12 +175,5 @@ pub fn hugepages_settings(segments: impl IntoIterator<Item = SgaSegment>, defaul
             count.of_others = count.of_others.saturating_add(counted);
         }
     }
-    count.gives_up = default_size.times(count.pages) < MIN_SCRIPT_MEMORY;
     count
-}
-
-/// Whether the script prints a number on this kernel (`uname -r`): its list ends with 4.14.
-pub fn script_knows_kernel(release: &str) -> bool {
-    const KNOWN: [(u32, u32); 6] = [(2, 4), (2, 6), (3, 8), (3, 10), (4, 1), (4, 14)];
-    KernelRelease::parse(release).is_some_and(|release| KNOWN.contains(&(release.major, release.minor)))
 }

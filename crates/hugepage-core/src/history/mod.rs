@@ -3,6 +3,8 @@
 //! The file needs no database and no server, so it is written before the first connection and on standbys. Its format
 //! is in docs/history.md.
 
+#[cfg(feature = "oracle")]
+pub mod alert_log;
 pub mod file;
 pub mod record;
 pub mod regression;

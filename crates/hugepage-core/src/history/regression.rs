@@ -16,16 +16,23 @@ pub fn regression(before: &Before, now: &Record) -> Option<Lost> {
     if now.cause == Some(Cause::Disabled) {
         return None;
     }
-    let (was, is) = (rank(before.landed_in)?, rank(now.landed_in)?);
-    let smaller = was == is && now.landed_in == Landing::Hugetlb && now.page_size < before.page_size;
+    // An unknown landing is neither better nor worse than another.
+    rank(before.landed_in).and(rank(now.landed_in))?;
     let kind = |landing, size: Option<u64>| PageKind { landing, size: size.and_then(PageSize::new) };
     let had = kind(before.landed_in, before.page_size);
-    if was > is || smaller {
-        return Some(Lost::Pages { was: had, is: kind(now.landed_in, now.page_size) });
+    if let Some(lost) = lost_pages(had, kind(now.landed_in, now.page_size)) {
+        return Some(lost);
     }
     let is_unsafe = matches!(now.restart_outlook, Outlook::Mixed | Outlook::Base | Outlook::Fails);
     let was_safe = before.landed_in == Landing::Hugetlb && before.restart_outlook == Outlook::Hugetlb;
     (now.landed_in == Landing::Hugetlb && was_safe && is_unsafe).then_some(Lost::Outlook(had))
+}
+
+/// What is lost if memory was in pages of the one kind and is in those of the other; `None` if nothing.
+pub fn lost_pages(was: PageKind, is: PageKind) -> Option<Lost> {
+    let (before, now) = (rank(was.landing)?, rank(is.landing)?);
+    let smaller = before == now && is.landing == Landing::Hugetlb && is.size < was.size;
+    (before > now || smaller).then_some(Lost::Pages { was, is })
 }
 
 impl Record {

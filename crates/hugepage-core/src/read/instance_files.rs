@@ -24,6 +24,8 @@ use crate::read::{Root, accounts, namespace};
 pub mod limit {
     /// `PG_VERSION`: a number.
     pub const VERSION: u64 = 16;
+    /// /etc/hostname: a name of at most 64 bytes.
+    pub const HOST_NAME: u64 = 256;
     /// `postmaster.pid`: eight short lines (pidfile.h).
     pub const POSTMASTER_PID: u64 = 4 << 10;
     /// `postmaster.opts`: a command line.
@@ -36,6 +38,8 @@ pub mod limit {
     pub const HISTORY: u64 = 8 << 20;
     /// Of an alert log the last that holds data.
     pub const ALERT_LOG: u64 = 64 << 20;
+    /// Of all alert logs of an instance together, for their history.
+    pub const ALERT_HISTORY: u64 = 1 << 30;
 }
 
 /// More names than any directory has that is listed here.

@@ -5,6 +5,7 @@
 mod damage;
 mod enormous;
 mod files;
+mod history;
 mod logs;
 mod size;
 

@@ -1,8 +1,8 @@
 //! What instances need, and what Oracle's script makes of it.
 
 use hugepage_core::assess::oracle_size::{
-    self, EXTRA, OracleNeed, SPARE, ScriptCount, SgaSegment, StoppedOracleSize, granule, hugepages_settings,
-    script_knows_kernel, when_down,
+    self, EXTRA, OracleNeed, SCRIPT_REVISIONS, ScriptAnswer, ScriptCount, SgaSegment, StoppedOracleSize, granule,
+    hugepages_settings, when_down,
 };
 use hugepage_core::{Bytes, PageSize, Pages};
 use proptest::prelude::*;
@@ -66,7 +66,7 @@ fn segments(sizes: &[u64], of_oracle: bool) -> Vec<SgaSegment> {
 fn the_script_adds_a_page_to_every_segment() {
     let count = hugepages_settings(segments(&[4 * MIB; 128], true), huge());
     let expected =
-        ScriptCount { pages: Pages(385), needed: Pages(256), one_each: Pages(128), ..ScriptCount::default() };
+        ScriptCount { pages: Pages(384), needed: Pages(256), one_each: Pages(128), ..ScriptCount::default() };
     assert_eq!(count, expected);
 }
 
@@ -76,32 +76,35 @@ fn the_script_counts_others_and_skips_what_is_small() {
     all.extend(segments(&[GIB, 56], false));
     let count = hugepages_settings(all, huge());
     let expected = ScriptCount {
-        pages: Pages(1537 + 513 + 1),
+        pages: Pages(1537 + 513),
         needed: Pages(1537 + 1 + 1),
         one_each: Pages(0),
         of_others: Pages(513),
         skipped: Pages(2),
-        gives_up: false,
     };
     assert_eq!(count, expected);
-    let small = hugepages_settings(segments(&[90 * MIB], true), huge());
-    assert_eq!((small.pages, small.gives_up), (Pages(47), true));
 }
 
+/// Each as in a public copy of it: where its sum starts, what it refuses, and which kernels it lists.
 #[test]
-fn kernels_of_the_script() {
-    for (release, known) in [
-        ("2.6.32-431.el6.x86_64", true),
-        ("3.10.0-1160.el7.x86_64", true),
-        ("4.14.35-1902.el7uek.x86_64", true),
-        ("4.18.0-477.el8.x86_64", false),
-        ("5.15.0-101.103.2.1.el8uek.x86_64", false),
-        ("6.18.0", false),
-        ("4.1", true),
-        ("4", false),
-        ("", false),
+fn what_the_revisions_of_the_script_print() {
+    let large = hugepages_settings(segments(&[GIB], true), huge());
+    let small = hugepages_settings(segments(&[90 * MIB], true), huge());
+    let (pages, unknown) = (|pages| ScriptAnswer::Pages(Pages(pages)), ScriptAnswer::UnknownKernel);
+    let little = ScriptAnswer::TooLittleMemory;
+    for (count, release, expected) in [
+        (large, "2.6.32-431.el6.x86_64", [pages(514), pages(513), pages(513)]),
+        (large, "3.10.0-1160.el7.x86_64", [pages(514), pages(513), pages(513)]),
+        (large, "4.14.35-1902.el7uek.x86_64", [pages(514), pages(513), pages(513)]),
+        (large, "4.18.0-477.el8.x86_64", [unknown(4, 14), pages(513), pages(513)]),
+        (large, "5.4.17-2136.el8uek.x86_64", [unknown(4, 14), pages(513), pages(513)]),
+        (large, "5.15.0-101.103.2.1.el8uek.x86_64", [unknown(4, 14), unknown(5, 4), pages(513)]),
+        (large, "6.18.0", [unknown(4, 14), unknown(5, 4), pages(513)]),
+        (large, "", [unknown(4, 14), unknown(5, 4), pages(513)]),
+        (small, "3.10.0", [pages(47), little, little]),
     ] {
-        assert_eq!(script_knows_kernel(release), known, "{release}");
+        let found = SCRIPT_REVISIONS.map(|revision| revision.answer(count, huge(), release));
+        assert_eq!(found, expected, "{release}");
     }
 }
 
@@ -113,7 +116,7 @@ proptest! {
         let count = hugepages_settings(all.clone(), huge());
         let ours = all.filter(|segment| segment.of_oracle).map(|segment| segment.size);
         prop_assert_eq!(count.needed, oracle_size::when_running(ours, huge()));
-        let parts = count.needed.0 + count.one_each.0 + count.of_others.0 + SPARE.0;
+        let parts = count.needed.0 + count.one_each.0 + count.of_others.0;
         prop_assert_eq!(count.pages.0, parts - count.skipped.0);
     }
 }

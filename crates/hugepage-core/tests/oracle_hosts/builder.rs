@@ -205,6 +205,17 @@ impl OracleHost {
         }
     }
 
+    /// The namespaces of PMON and its server process: of process ids, of System V segments, of mounts.
+    pub fn namespaces(&self, pid: u32, numbers: [u64; 3]) {
+        for pid in [pid, pid + 1] {
+            for (name, number) in ["pid", "ipc", "mnt"].into_iter().zip(numbers) {
+                let link = self.path(&format!("/proc/{pid}/ns/{name}"));
+                fs::create_dir_all(link.parent().unwrap()).unwrap();
+                symlink(format!("{name}:[{number}]"), link).unwrap();
+            }
+        }
+    }
+
     /// An alert log in the ADR of /u01/app/oracle.
     pub fn log(&self, database: &str, sid: &str, text: &str) {
         self.write(&format!("/u01/app/oracle/diag/rdbms/{database}/{sid}/trace/alert_{sid}.log"), text);
@@ -252,8 +263,12 @@ impl OracleHost {
         text
     }
 
+    pub fn root(&self) -> Root {
+        Root::at(self.tree.path())
+    }
+
     pub fn survey(&self) -> Survey {
-        survey(&Root::at(self.tree.path()), 20)
+        survey(&self.root(), 20)
     }
 }
 

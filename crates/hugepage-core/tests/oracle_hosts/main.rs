@@ -3,6 +3,9 @@
 #![cfg(feature = "oracle")]
 
 mod builder;
+mod equal_sids;
+mod findings;
+mod history;
 mod limits;
 mod matrix;
 mod pending;

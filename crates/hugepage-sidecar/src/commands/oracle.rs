@@ -10,7 +10,8 @@ use hugepage_core::read::Root;
 use crate::commands::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
 use crate::oracle::files::WriterOptions;
-use crate::oracle::scripts::{self, Script, ScriptSettings};
+use crate::oracle::log_starts::LogStarts;
+use crate::oracle::scripts::{self, ClusterSettings, Script, ScriptSettings};
 use crate::oracle::snapshot::OracleSnapshot;
 use crate::oracle::{self, json_snapshot, survey_snapshot};
 use crate::output::stream::stdout;
@@ -53,6 +54,8 @@ pub enum OracleCommand {
     UninstallSql(ScriptSettings),
     /// Print the script for tables that run this program at every SELECT; read its warnings first
     LiveSql(ScriptSettings),
+    /// Print the script for a view of the instances of all nodes of a cluster
+    ClusterSql(ClusterSettings),
     /// Print the query for SYS that compares the views with x$ksmssinfo
     CrossCheckSql(ScriptSettings),
     /// Print the query for a metric extension of Enterprise Manager
@@ -93,6 +96,9 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
         OracleCommand::UpgradeSql(names) => print(Script::Upgrade, names)?,
         OracleCommand::UninstallSql(names) => print(Script::Uninstall, names)?,
         OracleCommand::LiveSql(names) => print(Script::Live, names)?,
+        OracleCommand::ClusterSql(settings) => {
+            stdout().write_all(scripts::render_cluster(settings)?.as_bytes())?;
+        }
         OracleCommand::CrossCheckSql(names) => print(Script::CrossCheck, names)?,
         OracleCommand::MetricSql(names) => print(Script::Metric, names)?,
         OracleCommand::Columns(names) => print(Script::Columns, names)?,
@@ -102,7 +108,7 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
 
 fn snapshot(root: &Root, options: &SurveyOptions) -> OracleSnapshot {
     let (survey, sizings) = survey_with_sizings(root, options);
-    survey_snapshot::from_survey(root, &survey, &sizings, None)
+    survey_snapshot::from_survey(root, &survey, &sizings, None, &mut LogStarts::default())
 }
 
 fn print(script: Script, settings: &ScriptSettings) -> Result<()> {

@@ -19,6 +19,7 @@ use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
 use crate::history::HostHistory;
 use crate::oracle::files::WriterOptions;
+use crate::oracle::log_starts::LogStarts;
 use crate::oracle::{self, survey_snapshot};
 use crate::output::escape;
 use crate::output::json_text;
@@ -60,9 +61,9 @@ pub struct WatchOptions {
     /// Write the output of `metrics` to FILE after each survey, for node_exporter's textfile collector
     #[arg(long, value_name = "FILE")]
     textfile: Option<PathBuf>,
-    /// Write the files for Oracle Database to DIR after each survey, see docs/oracle.md
+    /// Write the files for Oracle Database to DIR after each survey, see docs/oracle.md; may be repeated
     #[arg(long, value_name = "DIR")]
-    oracle_dir: Option<PathBuf>,
+    oracle_dir: Vec<PathBuf>,
     #[command(flatten)]
     access: WriterOptions,
     /// Survey once and exit with the status of `status`
@@ -99,6 +100,7 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
     let mut history = HostHistory::open(root, &options.state_dir);
     let mut reported = ReportedErrors::default();
     let mut pruned: Option<Instant> = None;
+    let mut logs = LogStarts::default();
     loop {
         let begun = Instant::now();
         let mut survey = survey_for(root, options.reserve_percent, &options.accounts.service_account);
@@ -115,7 +117,7 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
             pruned = Some(begun);
         }
         let sizings = survey.sizings(&survey.stopped_needs(), options.reserve_percent);
-        let errors = write_files(root, &survey, &sizings, options);
+        let errors = write_files(root, &survey, &sizings, options, &mut logs);
         let has_written = errors.is_empty();
         for error in errors {
             // At every survey: a reader of an old file has no other sign that it is old.
@@ -150,7 +152,13 @@ fn prune(directory: &Path, of_running: &BTreeSet<PathBuf>) {
 }
 
 /// Writes all files of one survey and returns the errors. An error of one file does not stop the others.
-fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &WatchOptions) -> Vec<anyhow::Error> {
+fn write_files(
+    root: &Root,
+    survey: &Survey,
+    sizings: &[Sizing],
+    options: &WatchOptions,
+    logs: &mut LogStarts,
+) -> Vec<anyhow::Error> {
     let written = |path: &Path, content: &[u8]| {
         atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
     };
@@ -160,12 +168,12 @@ fn write_files(root: &Root, survey: &Survey, sizings: &[Sizing], options: &Watch
     });
     let metrics =
         options.textfile.as_deref().map(|path| written(path, text(&MetricsSnapshot::from(survey)).as_bytes()));
-    let oracle = options.oracle_dir.as_deref().map(|directory| {
+    let oracle = options.oracle_dir.iter().map(|directory| {
         let next = Some(options.interval).filter(|_| !options.once);
-        let snapshot = survey_snapshot::from_survey(root, survey, sizings, next);
+        let snapshot = survey_snapshot::from_survey(root, survey, sizings, next, logs);
         oracle::write(directory, &snapshot, &options.access).map(|_| ())
     });
-    [json, metrics, oracle].into_iter().flatten().filter_map(Result::err).collect()
+    [json, metrics].into_iter().flatten().chain(oracle).filter_map(Result::err).collect()
 }
 
 /// Writes a message to standard error, for the journal with priorities (sd-daemon(3)).

@@ -1,4 +1,4 @@
-//! Definition of the four files.
+//! Definition of the files.
 //!
 //! The structs, the header lines, the external tables, types, package, views and comments in Oracle and the tables in
 //! docs/oracle.md are derived from these definitions. New columns are only appended to a record: a new table then reads NULL
@@ -14,7 +14,7 @@ record! {
     CommonRecord = "" {
         /// Version of the file format: 1.
         format_version: Count,
-        /// ID of the snapshot: the same in all four files.
+        /// ID of the snapshot: the same in all files.
         snapshot_id: Text(16),
         /// When the snapshot was taken, UTC.
         snapshot_utc: UtcTime,
@@ -58,6 +58,16 @@ record! {
         kernel: Text(64),
         /// What could not be read and why, separated by semicolons; NULL if everything was read.
         notes: Prose(400),
+        /// Number of records in hp_segment.dat; NULL if the sidecar is older than that file.
+        segment_count: Count,
+        /// Number of records in hp_start.dat; NULL if the sidecar is older than that file.
+        start_count: Count,
+        /// SGA of all running Oracle instances, in bytes; NULL if one is unknown.
+        sga_total: Bytes,
+        /// Managed Global Area (files of /dev/shm since 18c) of all running Oracle instances, in bytes; NULL if one is unknown.
+        mga_total: Bytes,
+        /// Sum of PGA_AGGREGATE_LIMIT of all running Oracle instances, in bytes; NULL if one is not in an alert log of its start.
+        pga_limit_total: Bytes,
     }
 }
 
@@ -170,7 +180,7 @@ record! {
         memory_target: Flag,
         /// Version from the alert log or PG_VERSION; NULL if unknown.
         version: Text(20),
-        /// Whether the last start lost huge pages, which are still lost; N if the server and `watch` keep no history.
+        /// Whether the last start lost huge pages, which are still lost; N if neither a history of the server or of `watch` nor the alert log shows it.
         regression: Flag,
         /// When that start was first observed, UTC; NULL if there is no regression.
         regression_utc: UtcTime,
@@ -188,6 +198,8 @@ record! {
         last_start_allocated: Pages,
         /// ERROR(s) of that table and errors of that start, separated by semicolons; NULL if there are none.
         last_start_errors: Prose(200),
+        /// Name of the host as the instance sees it, if it is in a container with another name and the record has room for it.
+        instance_host: Command(64),
     }
 }
 
@@ -218,11 +230,105 @@ record! {
         saves: Bytes,
         /// The reason in one sentence.
         reason: Prose(400),
+        /// Name of the host as the instance sees it, as in hp_instance.dat.
+        instance_host: Command(64),
+    }
+}
+
+record! {
+    /// A segment of the SGA of a running Oracle instance: one record per segment, one for all files of Automatic Memory Management.
+    SegmentRecord = "hp_segment" {
+        /// Kind of the instance, as in hp_instance.dat.
+        kind: Text(10),
+        /// SID of the instance, as in hp_instance.dat.
+        sid: Text(64),
+        /// Process ID of its PMON.
+        pid: Count,
+        /// Name of the mapping, such as SYSV009b2220.
+        mapping: Text(64),
+        /// shmid of a System V segment; NULL for files.
+        shmid: Count,
+        /// Its key, as ipcs prints it: 0x009b2220; NULL for files, and if it is not in this namespace.
+        shm_key: Text(10),
+        /// Mapped size in bytes.
+        segment_size: Bytes,
+        /// Size as requested from the kernel, not rounded up to pages; NULL for files, and if it is not in this namespace.
+        requested_size: Bytes,
+        /// Page size in bytes; NULL if unknown.
+        page_size: Bytes,
+        /// hugetlb, base or unknown.
+        landed_in: Text(11),
+        /// How many times it is attached now; NULL for files, and if it is not in this namespace.
+        attached: Count,
+    }
+}
+
+record! {
+    /// A start of an Oracle instance in its alert log, log.xml and their rotated files: one record per start, at most 50 per instance.
+    StartRecord = "hp_start" {
+        /// Kind of the instance, as in hp_instance.dat.
+        kind: Text(10),
+        /// SID of the instance, as in hp_instance.dat.
+        sid: Text(64),
+        /// ORACLE_HOME of the instance.
+        home: Text(160),
+        /// When the instance started, UTC; NULL if the log does not show the time zone (up to 12.1 the text does not).
+        started_utc: UtcTime,
+        /// The same as the log has it.
+        started_in_log: Text(40),
+        /// Whether it is the start of what runs now.
+        is_current: Flag,
+        /// hugetlb (all in huge pages), mixed, base, or unknown: what the log shows of the SGA.
+        landed_in: Text(11),
+        /// Page size of the SGA in bytes; of a mixed SGA the huge page size; NULL if unknown.
+        page_size: Bytes,
+        /// Part of the SGA in huge pages, in bytes; NULL if unknown.
+        huge_page_bytes: Bytes,
+        /// The first of the starts without interruption that landed in the same pages, as the log has its time.
+        landed_since: Text(40),
+        /// Whether the start lost huge pages against the last one before it whose pages are known.
+        regression: Flag,
+        /// What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if nothing.
+        regression_detail: Prose(120),
+        /// Whether the start failed.
+        failed: Flag,
+        /// Version from the log; NULL if unknown.
+        version: Text(20),
+        /// use_large_pages of that start; NULL if the log does not show it.
+        use_large_pages: Text(10),
+        /// SGA_MAX_SIZE or SGA_TARGET of that start, the larger one; NULL if the log does not show it, also in the next three columns.
+        sga_max_size: Bytes,
+        /// MEMORY_TARGET of that start.
+        memory_target: Bytes,
+        /// PGA_AGGREGATE_TARGET of that start.
+        pga_aggregate_target: Bytes,
+        /// PGA_AGGREGATE_LIMIT of that start.
+        pga_aggregate_limit: Bytes,
+        /// AVAILABLE_PAGES of page_size, or of the only huge page size; NULL if the log does not show it, also in the next two columns.
+        available_pages: Pages,
+        /// EXPECTED_PAGES.
+        expected_pages: Pages,
+        /// ALLOCATED_PAGES.
+        allocated_pages: Pages,
+        /// Memlock limit in the log, in bytes; NULL if unknown or unlimited.
+        memlock: Bytes,
+        /// ERROR(s) of the table and errors of that start, separated by semicolons; NULL if there are none.
+        errors: Prose(200),
     }
 }
 
 /// The files in the order of renaming. hp_host.dat is last, because it has the record counts of the others.
-pub const FILES: [&DataFile; 4] = [&PoolRecord::FILE, &InstanceRecord::FILE, &FindingRecord::FILE, &HostRecord::FILE];
+pub const FILES: [&DataFile; 6] = [
+    &PoolRecord::FILE,
+    &InstanceRecord::FILE,
+    &FindingRecord::FILE,
+    &SegmentRecord::FILE,
+    &StartRecord::FILE,
+    &HostRecord::FILE,
+];
+
+/// Files that older versions of the sidecar do not write: their counts in hp_host.dat are NULL then.
+pub const LATER_FILES: [&str; 2] = ["hp_segment", "hp_start"];
 
 /// All columns of a file: the common ones, then its own.
 pub fn columns(file: &DataFile) -> impl Iterator<Item = &'static Column> + use<> {

@@ -1,6 +1,6 @@
-//! The four files of a snapshot. A reader never sees a partial file and can detect files of different snapshots.
+//! The files of a snapshot. A reader never sees a partial file and can detect files of different snapshots.
 //!
-//! All four files are written under temporary names and synced; then they are renamed. Between the first rename and the last
+//! All files are written under temporary names and synced; then they are renamed. Between the first rename and the last
 //! a reader can open files of two snapshots. Then their snapshot_id differs, or the record counts in hp_host.dat, which is
 //! renamed last, do not match.
 

@@ -1,6 +1,7 @@
 //! A snapshot from JSON instead of a survey, so that tests can write any value.
 //!
-//! `{"host_name": "h", "host": {...}, "pools": [{...}], "instances": [{...}], "findings": [{...}]}`, each object with
+//! `{"host_name": "h", "host": {...}, "pools": [{...}], "instances": [{...}], "findings": [{...}],
+//! "segments": [{...}], "starts": [{...}]}`, each object with
 //! the columns that are not NULL: numbers, texts, true and false, and timestamps as seconds since 1970.
 
 use std::time::SystemTime;
@@ -22,6 +23,8 @@ pub fn parse(text: &str) -> Result<OracleSnapshot> {
         pools: records(&mut object, "pools")?,
         instances: records(&mut object, "instances")?,
         findings: records(&mut object, "findings")?,
+        segments: records(&mut object, "segments")?,
+        starts: records(&mut object, "starts")?,
     };
     reject_unknown(object)?;
     Ok(snapshot)

@@ -1,4 +1,4 @@
-//! Four text files for Oracle Database on this host, and the SQL that defines views of them.
+//! Text files for Oracle Database on this host, and the SQL that defines views of them.
 //!
 //! [`columns`] defines the files; the writer and the SQL are derived from it. [`write()`] converts a [`snapshot`] (typed) to
 //! text with [`record_line`] and replaces the [`files`]. Oracle runs no program of this project, and this program does not
@@ -10,6 +10,7 @@ mod directory;
 pub mod files;
 mod json;
 pub mod json_snapshot;
+pub mod log_starts;
 pub mod names;
 mod record_line;
 pub mod schema;

@@ -15,6 +15,9 @@ const RESERVED: &str = "access add all alter and any as asc audit begin between 
     session set share size smallint start subtype successful synonym sys sysdate system table then to trigger type uid \
     union unique update user validate values varchar varchar2 view views when whenever where with";
 
+/// Of a name in Oracle 11.2 to 12.1; longer ones are legal since 12.2.
+const MAX_NAME_BYTES: usize = 30;
+
 /// An unquoted name: ASCII letters, digits, `_`, `$` and `#`, a letter first, at most 30 bytes (the limit of 11.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OracleName(String);
@@ -28,10 +31,16 @@ impl OracleName {
             "\"{}\" is not a valid Oracle name: use a letter, then letters, digits, _, $ and #",
             name.escape_debug()
         );
-        ensure!(name.len() <= 30, "\"{name}\" exceeds 30 bytes, the limit of Oracle 11.2");
+        ensure!(name.len() <= MAX_NAME_BYTES, "\"{name}\" exceeds {MAX_NAME_BYTES} bytes, the limit of Oracle 11.2");
         let reserved = RESERVED.split_whitespace().any(|word| word.eq_ignore_ascii_case(name));
         ensure!(!reserved, "\"{name}\" is a reserved word of Oracle");
         Ok(Self(name.to_ascii_uppercase()))
+    }
+
+    /// The name with a suffix, shortened to 30 bytes in front of it.
+    pub fn with_suffix(&self, suffix: &str) -> Self {
+        let kept = self.0.len().min(MAX_NAME_BYTES - suffix.len());
+        Self(format!("{}{suffix}", &self.0[..kept]))
     }
 }
 
@@ -71,7 +80,38 @@ impl FromStr for OraclePath {
     }
 }
 
+impl OraclePath {
+    /// The directory of a node in it.
+    pub fn join(&self, node: &NodeName) -> Result<Self> {
+        format!("{self}/{node}").parse()
+    }
+}
+
 impl fmt::Display for OraclePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The name of a host, without its domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeName(String);
+
+impl FromStr for NodeName {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let legal = |character: char| character.is_ascii_alphanumeric() || character == '-';
+        ensure!(
+            !name.is_empty() && name.len() <= 63 && !name.starts_with('-') && name.chars().all(legal),
+            "\"{}\" is not a valid name of a node: use at most 63 letters, digits and hyphens",
+            name.escape_debug()
+        );
+        Ok(Self(name.to_owned()))
+    }
+}
+
+impl fmt::Display for NodeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -83,6 +123,8 @@ mod tests {
 
     #[test]
     fn validate_names() {
+        assert_eq!(OracleName::new("hp").unwrap().with_suffix("_BIN").to_string(), "HP_BIN");
+        assert_eq!(OracleName::new(&"a".repeat(30)).unwrap().with_suffix("_BIN").to_string(), "A".repeat(26) + "_BIN");
         for (name, legal) in [
             ("hugepage", "HUGEPAGE"),
             ("C##HUGEPAGE", "C##HUGEPAGE"),
@@ -96,6 +138,14 @@ mod tests {
             ["", "1a", "_a", "a b", "a;", "a'", "a\"b", "a.b", "a--", "a\nb", "ä", "sys", "SYSTEM", "Table", long];
         for name in wrong {
             assert!(OracleName::new(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn validate_node_names() {
+        assert_eq!(NodeName::from_str("rac-1").unwrap().to_string(), "rac-1");
+        for wrong in ["", "-rac", "rac.1", "rac'1", "rac 1", "../rac", &"a".repeat(64)] {
+            assert!(NodeName::from_str(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -26,7 +26,9 @@ pub fn line(columns: impl Iterator<Item = &'static Column>, values: &[Option<Fie
     let mut fields: Vec<_> =
         columns.iter().zip(values).map(|(column, value)| field(column.column_type, value)).collect();
     let length = |fields: &[String]| fields.iter().map(|field| field.len() + 1).sum::<usize>();
-    for at in (0..fields.len()).rev().filter(|&at| columns[at].column_type.may_be_shortened()) {
+    let mut order: Vec<_> = (0..fields.len()).rev().filter(|&at| columns[at].column_type.may_be_shortened()).collect();
+    order.sort_by_key(|&at| matches!(columns[at].column_type, ColumnType::Command(_)));
+    for at in order {
         let Some(excess) = length(&fields).checked_sub(MAX_RECORD_BYTES).filter(|excess| *excess > 0) else {
             break;
         };
@@ -119,6 +121,9 @@ mod tests {
         assert_eq!(fields(&[words(60), words(60), words(60)]), [299, 299, 299]);
         assert_eq!(fields(&[words(80), words(80), words(80)]), [399, 399, 198]);
         assert_eq!(fields(&[words(90), words(90), None]), [398, 0, 0]);
+        let command = |count| Some(FieldValue::Text("c".repeat(count)));
+        assert_eq!(fields(&[words(80), command(390), words(80)]), [399, 390, 208]);
+        assert_eq!(fields(&[words(80), command(390), None]), [399, 390, 0]);
     }
 
     #[test]

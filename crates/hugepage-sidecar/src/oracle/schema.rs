@@ -17,7 +17,8 @@ pub enum ColumnType {
     Text(usize),
     /// Sentences, truncated between words, and further if the record would be too long.
     Prose(usize),
-    /// A command; NULL if it does not fit, because a truncated command must not be run.
+    /// A command, or a name to compare with: NULL if it does not fit, because a part of it must not be used. Sentences are
+    /// shortened first.
     Command(usize),
     /// A timestamp in UTC, in seconds.
     UtcTime,

@@ -2,11 +2,12 @@
 
 use std::fmt::Display;
 
+use anyhow::{Result, ensure};
 use askama::Template;
 use clap::Args;
 
-use crate::oracle::columns::{FILES, columns};
-use crate::oracle::names::{OracleName, OraclePath};
+use crate::oracle::columns::{FILES, LATER_FILES, columns};
+use crate::oracle::names::{NodeName, OracleName, OraclePath};
 use crate::oracle::schema::DataFile;
 use crate::oracle::views::{self, View, sentence};
 
@@ -28,6 +29,22 @@ pub struct ScriptSettings {
     /// Create no public synonyms
     #[arg(long)]
     no_synonyms: bool,
+    /// Read the files by external tables alone, so that neither UTL_FILE nor SYS is needed
+    #[arg(long)]
+    external_tables: bool,
+}
+
+/// The nodes of a cluster.
+#[derive(Debug, Args)]
+pub struct ClusterSettings {
+    #[command(flatten)]
+    script: ScriptSettings,
+    /// Directory on a file system of all nodes, with a directory of each node's name
+    #[arg(long, value_name = "PATH")]
+    shared_dir: OraclePath,
+    /// Name of a node; once for each
+    #[arg(long = "node", value_name = "NAME", required = true)]
+    nodes: Vec<NodeName>,
 }
 
 /// A script.
@@ -41,6 +58,8 @@ pub enum Script {
     Uninstall,
     /// External tables that run the sidecar at every SELECT.
     Live,
+    /// A view of the instances of all nodes of a cluster.
+    Cluster,
     /// Compares the page size of each segment in x$ksmssinfo with the views.
     CrossCheck,
     /// The query of a metric extension of Enterprise Manager.
@@ -57,10 +76,27 @@ struct ScriptTemplate<'a> {
     role: &'a OracleName,
     directory: &'a OracleName,
     path: &'a OraclePath,
+    /// The directory of the program that live tables run.
+    program_directory: OracleName,
+    /// Whether the script upgrades only.
+    upgrade: bool,
+    /// Whether the package may read the files by UTL_FILE.
+    utl_file: bool,
+    /// How the views read them.
+    route: &'static str,
     synonyms: bool,
     version: &'static str,
+    nodes: &'a [Node],
     tables: &'a [ExternalTable],
     views: &'a [View],
+}
+
+/// A node of a cluster, and its files.
+#[derive(Debug)]
+struct Node {
+    name: NodeName,
+    directory: OracleName,
+    path: OraclePath,
 }
 
 /// A file as an external table.
@@ -70,6 +106,8 @@ struct ExternalTable {
     /// The package's function, `hosts` for hp_host.
     function: String,
     file: String,
+    /// Whether older versions of the sidecar do not write it.
+    is_later: bool,
     comment: String,
     columns: Vec<TableColumn>,
 }
@@ -83,9 +121,25 @@ struct TableColumn {
     comment: String,
 }
 
-/// The text of a script.
+/// The text of [`Script::Cluster`].
+pub fn render_cluster(settings: &ClusterSettings) -> Result<String> {
+    let ClusterSettings { script, shared_dir, nodes } = settings;
+    ensure!(!script.external_tables, "the files of other nodes are read by UTL_FILE: omit --external-tables");
+    let node = |(number, name): (usize, &NodeName)| {
+        let directory = script.directory.with_suffix(&format!("_{number}"));
+        Ok(Node { name: name.clone(), directory, path: shared_dir.join(name)? })
+    };
+    let nodes: Vec<_> = (1..).zip(nodes).map(node).collect::<Result<_>>()?;
+    Ok(render_with(Script::Cluster, script, &nodes)?)
+}
+
+/// The text of a script for one host.
 pub fn render(script: Script, settings: &ScriptSettings) -> askama::Result<String> {
-    let ScriptSettings { schema, role, directory, dir: path, no_synonyms } = settings;
+    render_with(script, settings, &[])
+}
+
+fn render_with(script: Script, settings: &ScriptSettings, nodes: &[Node]) -> askama::Result<String> {
+    let ScriptSettings { schema, role, directory, dir: path, no_synonyms, external_tables } = settings;
     let tables: Vec<_> = FILES.iter().map(|file| external_table(file)).collect();
     let template = ScriptTemplate {
         script,
@@ -93,8 +147,13 @@ pub fn render(script: Script, settings: &ScriptSettings) -> askama::Result<Strin
         role,
         directory,
         path,
+        program_directory: directory.with_suffix("_BIN"),
+        upgrade: script == Script::Upgrade,
+        utl_file: !external_tables,
+        route: if *external_tables { "TABLE" } else { "FILE" },
         synonyms: !no_synonyms,
         version: env!("CARGO_PKG_VERSION"),
+        nodes,
         tables: &tables,
         views: &views::all(),
     };
@@ -118,6 +177,7 @@ fn external_table(file: &DataFile) -> ExternalTable {
         name: file.stem,
         function: format!("{}s", file.stem.trim_start_matches("hp_")),
         file: file.name(),
+        is_later: LATER_FILES.contains(&file.stem),
         comment: sentence(file.comment),
         columns: columns.collect(),
     }

@@ -2,7 +2,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::oracle::columns::{CommonRecord, FORMAT_VERSION, FindingRecord, HostRecord, InstanceRecord, PoolRecord};
+use crate::oracle::columns::{
+    CommonRecord, FORMAT_VERSION, FindingRecord, HostRecord, InstanceRecord, PoolRecord, SegmentRecord, StartRecord,
+};
 use crate::oracle::schema::{DataFile, FieldValue, FileRecord};
 
 /// A snapshot of a host.
@@ -20,6 +22,10 @@ pub struct OracleSnapshot {
     pub instances: Vec<InstanceRecord>,
     /// The recommendations.
     pub findings: Vec<FindingRecord>,
+    /// The segments of the running Oracle instances.
+    pub segments: Vec<SegmentRecord>,
+    /// The starts in the alert logs.
+    pub starts: Vec<StartRecord>,
 }
 
 /// The records of a file.
@@ -35,7 +41,7 @@ pub struct FileContent {
 #[derive(Clone, Debug)]
 pub struct SnapshotContent {
     /// The files, in that order.
-    pub files: [FileContent; 4],
+    pub files: [FileContent; 6],
     snapshot_id: String,
 }
 
@@ -60,6 +66,8 @@ impl OracleSnapshot {
             pool_count: Some(self.pools.len() as u64),
             instance_count: Some(self.instances.len() as u64),
             finding_count: Some(self.findings.len() as u64),
+            segment_count: Some(self.segments.len() as u64),
+            start_count: Some(self.starts.len() as u64),
             ..self.host.clone()
         };
         let common = common.values();
@@ -67,6 +75,8 @@ impl OracleSnapshot {
             file_content(&common, &self.pools),
             file_content(&common, &self.instances),
             file_content(&common, &self.findings),
+            file_content(&common, &self.segments),
+            file_content(&common, &self.starts),
             file_content(&common, &[host]),
         ];
         SnapshotContent { files, snapshot_id }

@@ -5,20 +5,28 @@ use std::time::Duration;
 use hugepage_core::StatusRow;
 use hugepage_core::advise::host::{self, HostRecommendation};
 use hugepage_core::assess::{self, Sizing, Status};
-use hugepage_core::collect::instances::{Instance, StoppedOracle, Survey};
+use hugepage_core::collect::instances::{Instance, InstanceKind, InstanceLanding, StoppedOracle, Survey, memory};
 use hugepage_core::collect::pools::PoolRow;
 use hugepage_core::model::{Landing, Product};
-use hugepage_core::read::oracle::LastStart;
+use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::rlimit::Rlimit;
-use hugepage_core::read::{Root, sysctl};
-use hugepage_core::{Bytes, Pages};
+use hugepage_core::read::{Root, namespace, sysctl, sysvipc};
+use hugepage_core::{Bytes, PageSize, Pages};
 
-use crate::oracle::columns::{FindingRecord, HostRecord, InstanceRecord, PoolRecord};
+use crate::oracle::columns::{FindingRecord, HostRecord, InstanceRecord, PoolRecord, SegmentRecord};
+use crate::oracle::log_starts::{LogStarts, logged_errors};
 use crate::oracle::snapshot::OracleSnapshot;
 use crate::output::rows;
 
-/// The snapshot of a survey. `interval` is the time until the next one; `None` if none follows.
-pub fn from_survey(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> OracleSnapshot {
+/// The snapshot of a survey. `interval` is the time until the next one; `None` if none follows. `logs`: the starts of the
+/// instances, which are read again only after another start.
+pub fn from_survey(
+    root: &Root,
+    survey: &Survey,
+    sizings: &[Sizing],
+    interval: Option<Duration>,
+    logs: &mut LogStarts,
+) -> OracleSnapshot {
     let recommendations = host::recommendations(survey, sizings);
     OracleSnapshot {
         taken_at: survey.taken_at,
@@ -31,6 +39,8 @@ pub fn from_survey(root: &Root, survey: &Survey, sizings: &[Sizing], interval: O
             .chain(survey.stopped.iter().map(|stopped| stopped_record(survey, sizings, stopped)))
             .collect(),
         findings: (1..).zip(&recommendations).map(|(priority, one)| finding_record(survey, priority, one)).collect(),
+        segments: oracles(survey).flat_map(|instance| segment_records(root, instance)).collect(),
+        starts: logs.records(root, survey),
     }
 }
 
@@ -60,6 +70,9 @@ fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Optio
         hugetlb_shm_group: running("vm.hugetlb_shm_group").and_then(|group| group.parse().ok()),
         kernel: running("kernel.osrelease"),
         notes: joined(&survey.notes),
+        sga_total: total(survey, |instance| instance.status.facts.segment_size()),
+        mga_total: total(survey, |instance| instance.managed_global_area),
+        pga_limit_total: total(survey, |instance| instance.last_start.as_ref()?.parameters.size("pga_aggregate_limit")),
         ..HostRecord::default()
     }
 }
@@ -121,7 +134,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         pid: u64::try_from(instance.pid).ok(),
         home: instance.home.clone().or_else(|| instance.directory.clone()),
         started_utc: instance.started,
-        processes: Some(instance.page_tables.processes),
+        processes: Some(instance.page_tables.processes).filter(|count| *count > 0),
         instance_page_tables: instance.page_tables.total,
         evidence: (!instance.evidence.is_empty()).then(|| instance.evidence.join("; ")),
         memory_target: match facts.asked.product {
@@ -138,6 +151,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         last_start_expected: logged.and_then(|pages| pages.expected),
         last_start_allocated: logged.and_then(|pages| pages.allocated),
         last_start_errors: instance.last_start.as_ref().and_then(logged_errors),
+        instance_host: instance.place.host_name.clone(),
     }
 }
 
@@ -198,13 +212,62 @@ fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> F
         takes_effect: Some(recommendation.takes_effect.to_string()),
         saves: recommendation.saves,
         reason: Some(recommendation.reason),
+        instance_host: of.and_then(|instance| instance.place.host_name.clone()),
     }
 }
 
-fn logged_errors(start: &LastStart) -> Option<String> {
-    let of_table = start.page_sizes.iter().filter_map(|row| row.error.as_ref());
-    let all: Vec<_> = of_table.chain(&start.errors).map(String::as_str).collect();
-    (!all.is_empty()).then(|| all.join("; "))
+fn oracles(survey: &Survey) -> impl Iterator<Item = &Instance> {
+    survey.counted().filter(|instance| instance.kind != InstanceKind::PostgreSql)
+}
+
+/// The sum over the running Oracle instances; `None` if there are none, or one is unknown.
+fn total(survey: &Survey, of: impl Fn(&Instance) -> Option<Bytes>) -> Option<Bytes> {
+    oracles(survey).next()?;
+    oracles(survey).try_fold(Bytes(0), |sum, instance| Some(sum.saturating_add(of(instance)?)))
+}
+
+fn segment_records(root: &Root, instance: &Instance) -> Vec<SegmentRecord> {
+    /// The kernel's default for the number of segments (SHMMNI).
+    const MAX_SEGMENTS: usize = 4096;
+    let Some(memory) = &instance.memory else { return Vec::new() };
+    let base = root.base_page_size().ok();
+    let landed_in = |size: Option<PageSize>| match size {
+        Some(_) if size > base => Landing::Hugetlb,
+        Some(_) => Landing::Base,
+        None => Landing::Unknown,
+    };
+    let make = |mapping: &Mapping| SegmentRecord {
+        kind: Some(instance.kind.to_string()),
+        sid: Some(instance.name.clone()),
+        pid: u64::try_from(instance.pid).ok(),
+        mapping: Some(mapping.name().to_owned()),
+        segment_size: Some(mapping.size()),
+        page_size: mapping.page_size.map(|size| size.bytes()),
+        landed_in: Some(landed_in(mapping.page_size).to_string()),
+        ..SegmentRecord::default()
+    };
+    if instance.landed() == InstanceLanding::Amm
+        && let Some(first) = memory.mappings.first()
+    {
+        let size = memory.mappings.iter().fold(Bytes(0), |sum, mapping| sum.saturating_add(mapping.size()));
+        let name = format!("ora_{}_*", instance.name);
+        return vec![SegmentRecord { mapping: Some(name), segment_size: Some(size), ..make(first) }];
+    }
+    // In another namespace the same number is another segment.
+    let is_ours = namespace::is_own(root, instance.pid, "ipc");
+    let known = if is_ours { sysvipc::read(root).ok().flatten().unwrap_or_default() } else { Vec::new() };
+    let of_segment = |mapping: &Mapping| {
+        let is_sysv = mapping.name().starts_with("SYSV") || memory::is_numbered(mapping);
+        let segment = known.iter().find(|segment| is_sysv && segment.shmid == mapping.inode);
+        SegmentRecord {
+            shmid: is_sysv.then_some(mapping.inode),
+            shm_key: segment.map(|segment| format!("0x{:08x}", segment.key)),
+            requested_size: segment.map(|segment| segment.size),
+            attached: segment.map(|segment| segment.attached),
+            ..make(mapping)
+        }
+    };
+    memory.mappings.iter().take(MAX_SEGMENTS).map(of_segment).collect()
 }
 
 fn is_regression(finding: &assess::Finding) -> bool {

@@ -1,6 +1,8 @@
 //! The views: columns of the files, with ages, and timestamps as Oracle dates.
 
-use crate::oracle::columns::{CommonRecord, FindingRecord, HostRecord, InstanceRecord, PoolRecord};
+use crate::oracle::columns::{
+    CommonRecord, FindingRecord, HostRecord, InstanceRecord, PoolRecord, SegmentRecord, StartRecord,
+};
 use crate::oracle::schema::{Column, ColumnType, DataFile, FileRecord};
 
 /// A view.
@@ -68,6 +70,20 @@ pub fn all() -> Vec<View> {
             ),
         },
         View {
+            name: "hugepage_history",
+            comment: "Starts of the Oracle instances in their alert logs, the oldest first: one row per start.",
+            function: "starts",
+            condition: "",
+            columns: columns(&StartRecord::FILE, LeadingColumns::Instance),
+        },
+        View {
+            name: "hugepage_segments",
+            comment: "Segments of the SGA of the running Oracle instances: one row per segment.",
+            function: "segments",
+            condition: "",
+            columns: columns(&SegmentRecord::FILE, LeadingColumns::Instance),
+        },
+        View {
             name: "hugepage_pools",
             comment: "Pools of huge pages of this host: one row per page size, and one per NUMA node.",
             function: "pools",
@@ -113,9 +129,11 @@ fn columns(file: &'static DataFile, leading: LeadingColumns) -> Vec<ViewColumn> 
         "Age of the snapshot in seconds.",
     ));
     if leading == LeadingColumns::Instance {
+        // Of an instance in a container with a name of its own.
+        let host = if own("instance_host").is_some() { "NVL(r.instance_host, r.host_name)" } else { "r.host_name" };
         columns.push(computed(
             "this_instance",
-            "hugepage_advisor.this_instance(r.host_name, r.sid)",
+            &format!("hugepage_advisor.this_instance({host}, r.sid)"),
             "VARCHAR2(1)",
             "Y for the instance of this session, otherwise N.",
         ));
@@ -147,7 +165,7 @@ fn select(mut columns: Vec<ViewColumn>, names: &[&str]) -> Vec<ViewColumn> {
 fn stored(column: &Column) -> ViewColumn {
     let name = column.name;
     let expression = match column.column_type {
-        ColumnType::UtcTime => format!("TO_DATE(r.{name}, 'YYYY-MM-DD HH24:MI:SS')"),
+        ColumnType::UtcTime => format!("TO_DATE(r.{name}, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN')"),
         _ => format!("r.{name}"),
     };
     ViewColumn { name, expression, oracle_type: column.column_type.view_type(), comment: sentence(column.comment) }
@@ -172,7 +190,7 @@ mod tests {
         for view in all() {
             let names: Vec<_> = view.columns.iter().map(|column| column.name).collect();
             assert!(view.name.len() <= 30);
-            if view.function == "instances" || view.function == "findings" {
+            if ["instances", "findings", "starts", "segments"].contains(&view.function) {
                 assert_eq!(names[..3], ["sid", "snapshot_utc", "age_seconds"], "{}", view.name);
             }
             if view.name == "hugepage_regressions" {

@@ -28,7 +28,7 @@ pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommend
         let of_instance = |recommendation| HostRecommendation { instance: Some(instance.name.clone()), recommendation };
         all.extend(oracle::rule(instance).into_iter().map(of_instance));
     }
-    all.extend(oracle::host_rule(survey).into_iter().map(of_host));
+    all.extend(oracle::host_rule(survey, sizings).into_iter().map(of_host));
     // The sort is stable, so among equals the order above holds.
     all.sort_by_key(|one| Reverse(one.recommendation.severity));
     all

@@ -1,11 +1,14 @@
 //! Settings of Oracle and limits of its owner that prevent huge pages for the SGA, or make base pages slow.
 
+use crate::Bytes;
 use crate::advise::command::quoted;
+use crate::advise::message::product::ProductTerms;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
-use crate::advise::{hint, message};
-use crate::assess::Severity;
+use crate::advise::{hint, message, pool};
+use crate::assess::{Severity, Sizing};
 use crate::collect::instances::{Instance, InstanceKind, InstanceLanding, Survey};
-use crate::model::Cause;
+use crate::collect::stopped_databases::Wants;
+use crate::model::{Cause, HugePages, PoolFact};
 use crate::read::oracle::Parameters;
 use crate::read::rlimit::Rlimit;
 
@@ -15,6 +18,7 @@ pub fn rule(instance: &Instance) -> Vec<Recommendation> {
     }
     let parameters = instance.last_start.as_ref().map(|start| &start.parameters);
     [
+        kernel_without(instance),
         automatic_memory(instance, parameters),
         memlock(instance),
         parameters.and_then(|parameters| pre_page_sga(instance, parameters)),
@@ -26,11 +30,76 @@ pub fn rule(instance: &Instance) -> Vec<Recommendation> {
 }
 
 /// Oracle's recommendations for the whole host.
-pub fn host_rule(survey: &Survey) -> Vec<Recommendation> {
-    if survey.counted().all(|instance| instance.kind == InstanceKind::PostgreSql) {
+pub fn host_rule(survey: &Survey, sizings: &[Sizing]) -> Vec<Recommendation> {
+    if survey.counted().all(|instance| instance.kind == InstanceKind::PostgreSql) && survey.stopped.is_empty() {
         return Vec::new();
     }
-    [large_pools(survey), ramfs(survey)].into_iter().flatten().collect()
+    let idle = sizings.iter().filter_map(|sizing| idle_pool(survey, sizing));
+    idle.chain([large_pools(survey), memory(survey), ramfs(survey), transparent(survey)].into_iter().flatten())
+        .collect()
+}
+
+/// A pool that no running instance can use, because of MEMORY_TARGET or use_large_pages = FALSE. Without a command: either
+/// the setting is wrong or the pool.
+fn idle_pool(survey: &Survey, sizing: &Sizing) -> Option<Recommendation> {
+    let (size, wanted) = (sizing.page_size, sizing.recommended?);
+    let now = survey.pool(size)?.persistent();
+    let is_used = sizing.needs.iter().any(|need| need.is_running);
+    let is_unknown = survey.stopped.iter().any(|stopped| matches!(stopped.wants, Wants::Unknown(_)))
+        || survey.counted().any(|instance| instance.landed().is_hidden());
+    if is_used || is_unknown || now <= wanted {
+        return None;
+    }
+    let of = |instance: &Instance| match instance.status.cause {
+        Some(Cause::MemoryTarget) => Some(format!("{} (MEMORY_TARGET)", instance.name)),
+        Some(Cause::Disabled) => Some(format!("{} (use_large_pages = FALSE)", instance.name)),
+        _ => None,
+    };
+    let oracles = survey.counted().filter(|instance| instance.kind != InstanceKind::PostgreSql);
+    let who: Vec<_> = oracles.filter_map(of).collect();
+    let unused = size.times(now.saturating_sub(wanted));
+    (!who.is_empty()).then(|| Recommendation {
+        severity: Severity::Warning,
+        area: Area::Kernel,
+        takes_effect: Effect::Now,
+        saves: Some(unused),
+        ..make(
+            &pool::setting(size, survey.is_default(size)),
+            Some(now.to_string()),
+            None,
+            format!(
+                "{unused} of the pool of {size} pages is unused and cannot be used for anything else: {} cannot use huge pages. \
+                 Change that setting, or reduce the pool to {wanted} pages.",
+                who.join(", ")
+            ),
+        )
+    })
+}
+
+/// Up to 21c the installation guides ask for `never`, since 23ai for `madvise` (Database Installation Guide for Linux,
+/// "Restrictions for HugePages and Transparent HugePages Configurations").
+fn transparent(survey: &Survey) -> Option<Recommendation> {
+    const MADVISE_SINCE: u32 = 23;
+    let release = |version: Option<&str>| version?.split('.').next()?.parse::<u32>().ok();
+    let running = survey.counted().filter(|instance| instance.kind != InstanceKind::PostgreSql);
+    let stopped = survey.stopped.iter().map(|stopped| stopped.last_start.as_ref()?.version.as_deref());
+    let mut releases = running.map(|instance| release(instance.version.as_deref())).chain(stopped.map(release));
+    let wanted = if releases.all(|release| release >= Some(MADVISE_SINCE)) { "madvise" } else { "never" };
+    (survey.transparent_hugepage.as_deref() == Some("always")).then(|| Recommendation {
+        area: Area::Kernel,
+        takes_effect: Effect::Now,
+        command: Some(format!("echo {wanted} > /sys/kernel/mm/transparent_hugepage/enabled")),
+        ..make(
+            "transparent_hugepage/enabled",
+            Some("always".to_owned()),
+            Some(wanted.to_owned()),
+            format!(
+                "Oracle's Installation Guide for Linux asks for {wanted}: with always, processes wait while the kernel makes \
+                 transparent huge pages, which the SGA in huge pages does not use; transparent_hugepage={wanted} on the boot \
+                 command line keeps it."
+            ),
+        )
+    })
 }
 
 /// Oracle's own limit: at most 70% of memory in huge pages.
@@ -46,6 +115,31 @@ fn large_pools(survey: &Survey) -> Option<Recommendation> {
             format!(
                 "The pools take {pools} of the host's {total}, more than Oracle's maximum of 70%; the rest is too small for PGA \
                  and the operating system."
+            ),
+        )
+    })
+}
+
+/// SGA, Managed Global Area and PGA_AGGREGATE_LIMIT of all running instances together exceed memory.
+fn memory(survey: &Survey) -> Option<Recommendation> {
+    let total = survey.meminfo.as_ref()?.mem_total?;
+    let oracles = || survey.counted().filter(|instance| instance.kind != InstanceKind::PostgreSql);
+    let sum = |of: &dyn Fn(&Instance) -> Option<Bytes>| {
+        oracles().filter_map(of).fold(Bytes(0), |sum, size| sum.saturating_add(size))
+    };
+    let sga = sum(&|instance| instance.status.facts.segment_size());
+    let mga = sum(&|instance| instance.managed_global_area);
+    // An instance whose limit is unknown adds nothing, so the sum is a lower bound.
+    let pga = sum(&|instance| instance.last_start.as_ref()?.parameters.size("pga_aggregate_limit"));
+    let all = sga.saturating_add(mga).saturating_add(pga);
+    (pga > Bytes(0) && all > total).then(|| {
+        make(
+            "pga_aggregate_limit",
+            Some(pga.0.to_string()),
+            None,
+            format!(
+                "The running instances may take {all} of the host's {total}: {sga} SGA, {mga} Managed Global Area and {pga} \
+                 PGA_AGGREGATE_LIMIT. When PGA grows, the host swaps or kills processes."
             ),
         )
     })
@@ -95,6 +189,25 @@ fn automatic_memory(instance: &Instance, parameters: Option<&Parameters>) -> Opt
                 .to_owned(),
         ),
         ..make("memory_target", target, Some("0".to_owned()), reason)
+    })
+}
+
+/// The kernel was built without huge pages (`CONFIG_HUGETLBFS`), or its machine has none.
+fn kernel_without(instance: &Instance) -> Option<Recommendation> {
+    let facts = &instance.status.facts;
+    let has_none = matches!(&facts.pool, PoolFact::Unsupported(sizes) if sizes.is_empty());
+    let terms = ProductTerms::current(&facts.asked);
+    let current = terms.split_once(" = ").map(|(_, value)| value.to_owned());
+    let asks = facts.asked.huge_pages != HugePages::Off && !facts.asked.never_in_huge_pages();
+    (has_none && asks).then(|| Recommendation {
+        severity: instance.status.verdict().0,
+        command: Some("ALTER SYSTEM SET use_large_pages = FALSE SCOPE=SPFILE;".to_owned()),
+        ..make(
+            "use_large_pages",
+            current,
+            Some("FALSE".to_owned()),
+            format!("{} {}", message(&instance.status), hint(&instance.status).unwrap_or_default()),
+        )
     })
 }
 

@@ -8,7 +8,7 @@ use crate::assess::stopped_oracle::StoppedState;
 use crate::assess::{Forecast, Outlook, Sizing};
 use crate::collect::instances::{StoppedOracle, Survey};
 use crate::collect::stopped_databases::Wants;
-use crate::model::{Cause, HugePages, Product};
+use crate::model::{Cause, HugePages, PoolFact, Product};
 
 /// The state, and what the next start would get.
 pub fn message(stopped: &StoppedOracle) -> String {
@@ -21,7 +21,11 @@ pub fn message(stopped: &StoppedOracle) -> String {
         }
     };
     let next = match (&stopped.wants, &stopped.forecast) {
-        (Wants::None(why), _) => format!("its next start asks for no huge pages: {why}"),
+        (Wants::None(_), Some(forecast)) => {
+            let setting = ProductTerms::of(ORACLE).setting(stopped.huge_pages);
+            format!("its next start would fail: {setting}, and {}", lacks(stopped, forecast))
+        }
+        (Wants::None(why), None) => format!("its next start asks for no huge pages: {why}"),
         (Wants::Unknown(_), _) | (_, None) => "the huge pages that its next start needs are unknown".to_owned(),
         (Wants::Pages(pages, _), Some(forecast)) => {
             let size = forecast.huge_page_size.map_or(String::new(), |size| format!(" of {size}"));
@@ -48,6 +52,9 @@ pub fn message(stopped: &StoppedOracle) -> String {
 /// What to do; `None` if nothing, or nothing that is known here would help.
 pub fn hint(stopped: &StoppedOracle, survey: &Survey, sizings: &[Sizing]) -> Option<String> {
     let forecast = stopped.forecast.as_ref()?;
+    if matches!(&stopped.ground.pool, PoolFact::Unsupported(sizes) if sizes.is_empty()) {
+        return Some("Set use_large_pages = FALSE, or boot a kernel that has huge pages.".to_owned());
+    }
     let size = forecast.huge_page_size?;
     let sizing = Sizing::of_size(sizings, size);
     match forecast.cause {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::equal_sids::{Pmons, Whose};
 use crate::notes::Notes;
 use crate::read::oracle::{self, OracleRole};
 use crate::read::process::{self, ProcessStatus};
@@ -33,6 +34,8 @@ pub struct DiscoveredServer {
     pub processes: Vec<ProcessStatus>,
     /// Why it does not count; `None` if it does.
     pub not_counted: Option<String>,
+    /// Processes that are its or those of another instance with its SID, and that are not among `processes`.
+    pub undecided: usize,
 }
 
 /// Every server whose processes are visible, in the order of their process ids; of those that `why_not` has a reason
@@ -40,7 +43,7 @@ pub struct DiscoveredServer {
 pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut Notes) -> Vec<DiscoveredServer> {
     let pids = notes.keep(process::pids(root)).unwrap_or_default();
     let mut found: Vec<DiscoveredServer> = Vec::new();
-    let mut members: Vec<(oracle::OracleInstance, ProcessStatus)> = Vec::new();
+    let mut members: Vec<(oracle::OracleInstance, i32, ProcessStatus)> = Vec::new();
     let mut children: BTreeMap<i32, Vec<ProcessStatus>> = BTreeMap::new();
     let (mut not_counted, mut passed_over) = (0_usize, 0_usize);
     let mut is_passed_over = |why: Option<&String>| {
@@ -58,10 +61,10 @@ pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut
                 let not_counted = why_not(pid);
                 if !is_passed_over(not_counted.as_ref()) {
                     let who = DiscoveredKind::Oracle(instance);
-                    found.push(DiscoveredServer { who, pid, processes: vec![status], not_counted });
+                    found.push(DiscoveredServer { who, pid, processes: vec![status], not_counted, undecided: 0 });
                 }
             }
-            Seen::Oracle(process) => members.push((process.instance, status)),
+            Seen::Oracle(process) => members.push((process.instance, pid, status)),
             Seen::Postmaster(arguments) => {
                 let not_counted = why_not(pid);
                 if is_passed_over(not_counted.as_ref()) {
@@ -69,7 +72,7 @@ pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut
                 }
                 children.entry(status.parent.unwrap_or(0)).or_default().push(status);
                 let who = DiscoveredKind::PostgreSql(arguments);
-                found.push(DiscoveredServer { who, pid, processes: vec![status], not_counted });
+                found.push(DiscoveredServer { who, pid, processes: vec![status], not_counted, undecided: 0 });
             }
             Seen::Backend => children.entry(status.parent.unwrap_or(0)).or_default().push(status),
         }
@@ -90,11 +93,20 @@ pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut
         DiscoveredKind::Oracle(_) => true,
     });
     for found in &mut found {
-        match &found.who {
-            DiscoveredKind::PostgreSql(_) => found.processes.extend(children.remove(&found.pid).unwrap_or_default()),
-            DiscoveredKind::Oracle(instance) => {
-                found.processes.extend(members.iter().filter(|(whose, _)| whose == instance).map(|(_, status)| status));
-            }
+        if let DiscoveredKind::PostgreSql(_) = found.who {
+            found.processes.extend(children.remove(&found.pid).unwrap_or_default());
+        }
+    }
+    let pmons = found.iter().enumerate().filter_map(|(server, found)| match &found.who {
+        DiscoveredKind::Oracle(instance) => Some((server, found.pid, instance.clone())),
+        DiscoveredKind::PostgreSql(_) => None,
+    });
+    let pmons = Pmons::new(root, pmons);
+    for (instance, pid, status) in members {
+        match pmons.owner(&instance, pid) {
+            Whose::Server(server) => found[server].processes.push(status),
+            Whose::Undecided(servers) => servers.into_iter().for_each(|server| found[server].undecided += 1),
+            Whose::Nobody => {}
         }
     }
     found

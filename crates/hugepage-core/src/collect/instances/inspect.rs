@@ -25,7 +25,7 @@ use crate::read::credentials::Credentials;
 use crate::read::maps::Mapping;
 use crate::read::memory_policy::MemoryPolicy;
 use crate::read::rlimit::{self, LockedMemory};
-use crate::read::{InstanceFiles, namespace, process, service};
+use crate::read::{InstanceFiles, identity, namespace, process, service};
 use crate::{Bytes, PageSize, Pages, ReadError};
 
 /// The kernel tells the start of a process, and how long it is up, in hundredths of a second (proc(5)).
@@ -38,13 +38,19 @@ impl InspectContext<'_> {
         let (root, pid) = (self.root, found.pid);
         let started = notes.keep(process::age(root, pid)).flatten().and_then(|age| self.taken_at.checked_sub(age));
         let memlock = notes.keep(rlimit::locked_memory(root, pid)).flatten();
+        if found.undecided > 0 {
+            notes.add(format!(
+                "{} processes are of this instance or of another one with its SID: run this as root to count them",
+                found.undecided
+            ));
+        }
         let mut has_hugetlb_pages =
             found.processes.iter().any(|status| status.hugetlb_pages.is_some_and(|size| size.0 > 0));
         let container = namespace::container(root, pid);
         let mut memory = self.memory(&found, container.is_some(), &mut notes);
         let files = &InstanceFiles::of_process(root, pid);
-        let automatic =
-            memory.as_mut().filter(|_| matches!(found.who, DiscoveredKind::Oracle(_))).map(oracle::keep_sga);
+        let (automatic, managed_global_area) =
+            memory.as_mut().filter(|_| matches!(found.who, DiscoveredKind::Oracle(_))).map(oracle::keep_sga).unzip();
         if matches!((&found.who, &memory), (DiscoveredKind::PostgreSql(_), Some(memory)) if memory.mappings.is_empty())
         {
             return None;
@@ -72,7 +78,11 @@ impl InspectContext<'_> {
         }
         let uid = Credentials::read(root, pid).ok().flatten().map(|credentials| credentials.effective);
         let directory = identity.directory.as_deref().or(identity.home.as_deref());
-        let place = InstancePlace { uid, container: self.container(pid, container.is_some(), files, directory) };
+        let place = InstancePlace {
+            uid,
+            container: self.container(pid, container.is_some(), files, directory),
+            host_name: identity::host_name_of(root, pid, files),
+        };
         let base = self.base.unwrap_or_else(PageSize::base);
         let mut facts = self.facts(pid, &identity.asked, segment, memlock, &mut notes);
         let refusal = || oracle::logged_refusal(identity.last_start.as_ref()?, facts.segment.as_ref()?);
@@ -128,9 +138,15 @@ impl InspectContext<'_> {
             system_identifier: identity.system_identifier,
             started,
             memory,
-            page_tables: PageTables::sum(found.processes.iter(), base),
+            managed_global_area,
+            page_tables: if found.undecided == 0 {
+                PageTables::sum(found.processes.iter(), base)
+            } else {
+                PageTables::default()
+            },
             memlock,
             has_hugetlb_pages,
+            alert_log: identity.settings.and_then(|settings| settings.log),
             last_start: identity.last_start,
             status,
             evidence,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::SystemTime;
 
 use super::memory::InstanceMemory;
+use crate::Bytes;
 use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
 use crate::model::{Cause, Demand, Facts, HugePages, Landing, Loss, Pending};
@@ -77,6 +78,8 @@ pub struct InstancePlace {
     /// In a container whose files this program sees nowhere else: device and inode of its data directory or home,
     /// `8.1-1234`, or the number of its mount namespace.
     pub container: Option<String>,
+    /// The host's name as it sees it, if that is another one: of its container.
+    pub host_name: Option<String>,
 }
 
 /// One server.
@@ -104,12 +107,17 @@ pub struct Instance {
     pub started: Option<SystemTime>,
     /// Its shared memory; `None` if it may not be read.
     pub memory: Option<InstanceMemory>,
+    /// Its Managed Global Area: files of /dev/shm beside the SGA (18c and later). `None` if its memory may not be read,
+    /// and for PostgreSQL.
+    pub managed_global_area: Option<Bytes>,
     /// The page tables of all its processes.
     pub page_tables: PageTables,
     /// The memory that it may lock.
     pub memlock: Option<LockedMemory>,
     /// Whether one of its processes certainly has huge pages (`HugetlbPages` in its status).
     pub has_hugetlb_pages: bool,
+    /// The path of its alert log, as its processes see it; `None` if none is visible.
+    pub alert_log: Option<String>,
     /// What the alert log shows of the start of this instance.
     pub last_start: Option<LastStart>,
     /// The assessment.

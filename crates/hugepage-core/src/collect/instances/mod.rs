@@ -7,6 +7,7 @@
 mod asked;
 mod context;
 pub mod discover;
+mod equal_sids;
 mod inspect;
 pub mod instance;
 pub mod memory;

@@ -19,7 +19,7 @@ use crate::read::{InstanceFiles, Root, process, sysctl};
 use crate::{Bytes, PageSize};
 
 /// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
-const SHM_FILES: &str = "/dev/shm/ora_";
+pub(super) const SHM_FILES: &str = "/dev/shm/ora_";
 
 /// No SGA is smaller.
 const MIN_SGA: u64 = 16 << 20;
@@ -36,10 +36,10 @@ pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) 
             || on_hugetlbfs())
 }
 
-/// Keeps the mappings of the SGA, and returns whether they are files of /dev/shm. Under Automatic Memory Management
+/// Keeps the mappings of the SGA, and returns whether they are files of /dev/shm, and the size of the files that are not its. Under Automatic Memory Management
 /// all of it is there but a segment of one page; else such files belong to the Managed Global Area, which may be larger
 /// than the SGA.
-pub fn keep_sga(memory: &mut InstanceMemory) -> bool {
+pub fn keep_sga(memory: &mut InstanceMemory) -> (bool, Bytes) {
     let in_shm = |mapping: &&Mapping| mapping.path.starts_with(SHM_FILES);
     let sum = |mappings: &mut dyn Iterator<Item = &Mapping>| mappings.map(|mapping| mapping.size().0).sum::<u64>();
     let files = sum(&mut memory.mappings.iter().filter(in_shm));
@@ -48,7 +48,7 @@ pub fn keep_sga(memory: &mut InstanceMemory) -> bool {
     if !automatic {
         memory.mappings.retain(|mapping| !in_shm(&mapping));
     }
-    automatic
+    (automatic, Bytes(if automatic { 0 } else { files }))
 }
 
 impl InspectContext<'_> {

@@ -39,12 +39,14 @@ pub struct StoppedOracle {
     /// Whether its files or its log set MEMORY_TARGET.
     pub memory_target: bool,
     /// What a start would get of the pool as it is, by the pool and by the memlock limit in the log. A cgroup in which it
-    /// might be started is not known. `None` if its need is unknown, or if it needs no huge pages.
+    /// might be started is not known. `None` if its need is unknown, or if it needs no huge pages and would start.
     pub forecast: Option<Forecast>,
     /// The ground of the forecast.
     pub ground: PoolState,
     /// The setting, for the forecast.
     pub huge_pages: HugePages,
+    /// The path of its alert log; `None` if none is visible.
+    pub alert_log: Option<String>,
     /// The last start in its alert log.
     pub last_start: Option<LastStart>,
     /// What could not be read of it.
@@ -69,8 +71,7 @@ impl StoppedOracle {
 
     /// How severe it is that it does not run, or how it would start.
     pub fn severity(&self) -> Severity {
-        let asks = matches!(self.wants, Wants::Pages(..));
-        severity(self.state, self.starts_at_boot, asks.then(|| self.outlook()))
+        severity(self.state, self.starts_at_boot, self.forecast.as_ref().map(|forecast| forecast.outlook))
     }
 }
 
@@ -104,6 +105,10 @@ fn stands_for(root: &Root, files: &InstanceFiles, instance: &Instance, entry: &O
     if !instance.counts() || !matches!(instance.kind, InstanceKind::Oracle(_)) {
         return false;
     }
+    // What runs in a container is not what this host's oratab has.
+    if instance.place.container.is_some() {
+        return false;
+    }
     if instance.name == entry.sid {
         return true;
     }
@@ -131,7 +136,7 @@ fn inspect(
 ) -> StoppedOracle {
     let home = &entry.home;
     let search = Search { instance: &instance, home: Some(home), diagnostic_dest: None, pmon: None };
-    let Settings { parameters, start, .. } = Settings::on_disk(&search, files, |_| true, &mut notes);
+    let Settings { parameters, start, log, .. } = Settings::on_disk(&search, files, |_| true, &mut notes);
     let known = [parameters.as_ref(), start.as_ref().map(|start| &start.parameters)];
     let known = || known.into_iter().flatten();
     let use_large_pages = known().find_map(|parameters| parameters.get("use_large_pages")).map(str::to_ascii_uppercase);
@@ -186,6 +191,10 @@ fn inspect(
     };
     let forecast = match (&wants, host.default) {
         (Wants::Pages(pages, _), Some(size)) => Some(Forecast::of(&asked, Some(size.times(*pages)), &ground, Pages(0))),
+        // On a kernel without huge pages ONLY fails, whatever the size is.
+        (Wants::None(_), None) if asked.huge_pages == HugePages::On && host.meminfo.is_some() => {
+            Some(Forecast::of(&asked, None, &ground, Pages(0)))
+        }
         _ => None,
     };
     if let Wants::Unknown(why) = &wants {
@@ -204,6 +213,7 @@ fn inspect(
         forecast,
         ground,
         huge_pages: asked.huge_pages,
+        alert_log: log,
         last_start: start,
         notes: notes.into_vec(),
     }

@@ -1,11 +1,12 @@
-//! The last start in an alert log of any length. The log is searched from its end, block by block, for the line that
+//! The last start, or all starts, in an alert log of any length. The log is searched from its end, block by block, for the line that
 //! begins a start. From there on, as much is read as the longest start needs. Holes are skipped, and of what holds data the
-//! last 64 MB are searched.
+//! last 64 MB are searched, or for all starts of its history the last GB.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
 
-use memchr::memmem::{self, FinderRev};
+use memchr::memmem::{self, Finder};
 use rustix::fs::SeekFrom as SeekTo;
 
 use crate::ReadError;
@@ -77,13 +78,37 @@ pub fn last_start_in(log: &mut impl Log) -> io::Result<Option<LastStart>> {
     let from = find_last(log)?.map_or(0, |start| start.saturating_sub(BYTES_BEFORE_START as u64));
     let mut bytes = Vec::new();
     read_at(log, from, BYTES_BEFORE_START + MAX_START_BYTES, &mut bytes)?;
+    Ok(start_in(&bytes, from > 0))
+}
+
+/// Up to `most` starts in a log, the last first, with the lines of each up to the next one. `left`: how many bytes may be
+/// searched; those that were are subtracted.
+pub fn starts_in(log: &mut impl Log, most: usize, left: &mut u64) -> io::Result<Vec<LastStart>> {
+    let mut offsets = Vec::new();
+    find_starts(log, left, |at| {
+        offsets.push(at);
+        if offsets.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    let (mut starts, mut bytes, mut end) = (Vec::new(), Vec::new(), u64::MAX);
+    for at in offsets {
+        let from = at.saturating_sub(BYTES_BEFORE_START as u64);
+        let count = (end - from).min((BYTES_BEFORE_START + MAX_START_BYTES) as u64);
+        read_at(log, from, usize::try_from(count).unwrap_or(MAX_START_BYTES), &mut bytes)?;
+        starts.extend(start_in(&bytes, from > 0));
+        end = at;
+    }
+    Ok(starts)
+}
+
+/// The last start in a part of a log; `within`: whether something precedes it.
+fn start_in(bytes: &[u8], within: bool) -> Option<LastStart> {
     let mut parser = Parser::default();
     // A message contains its lines, so it begins before the first of them.
     match memmem::find(&bytes[..bytes.len().min(BYTES_BEFORE_START)], MESSAGE) {
         Some(message) => log_xml::feed(&bytes[message..], &mut parser),
-        None => feed_lines(&bytes, from > 0, &mut parser),
+        None => feed_lines(bytes, within, &mut parser),
     }
-    Ok(parser.finish())
+    parser.finish()
 }
 
 /// Gives the parser every line; not the first one if the bytes begin `within` it.
@@ -102,11 +127,22 @@ fn feed_lines(bytes: &[u8], within: bool, parser: &mut Parser) {
 /// The offset of the last line of a log that begins a start, whatever the log's length; `Ok(None)` if what is searched has none. The
 /// phrase within another line does not count.
 pub fn find_last(log: &mut impl Log) -> io::Result<Option<u64>> {
-    let finder = FinderRev::new(START);
-    let mut block = Vec::new();
-    let mut left = limit::ALERT_LOG;
+    let mut last = None;
+    find_starts(log, &mut { limit::ALERT_LOG }, |at| {
+        last = Some(at);
+        ControlFlow::Break(())
+    })?;
+    Ok(last)
+}
+
+/// Calls `each` with the offset of every line that begins a start, the last first, until it breaks or `left` bytes have been
+/// searched.
+fn find_starts(log: &mut impl Log, left: &mut u64, mut each: impl FnMut(u64) -> ControlFlow<()>) -> io::Result<()> {
+    // Forwards within a block: backwards no finder compares more than a byte at a time.
+    let finder = Finder::new(START);
+    let (mut block, mut found) = (Vec::new(), Vec::new());
     let mut upto = log.seek(SeekFrom::End(0))?;
-    while left > 0 {
+    while *left > 0 {
         upto = log.end_of_data(upto)?;
         if upto == 0 {
             break;
@@ -114,19 +150,24 @@ pub fn find_last(log: &mut impl Log) -> io::Result<Option<u64>> {
         // With the bytes before and after a line that crosses the border of two blocks.
         let from = upto.saturating_sub(BLOCK_BYTES as u64);
         let begin = from.saturating_sub(MAX_TIME_BYTES as u64);
-        read_at(log, begin, MAX_TIME_BYTES + BLOCK_BYTES + START.len() - 1, &mut block)?;
-        let mut rest = &block[..];
-        while let Some(at) = finder.rfind(rest) {
-            let before = &rest[at.saturating_sub(MAX_TIME_BYTES)..at];
-            if begins_line(before, begin == 0 && before.len() == at) {
-                return Ok(Some(begin + at as u64));
+        let before = usize::try_from(from - begin).unwrap_or(MAX_TIME_BYTES);
+        let length = usize::try_from(upto - from).unwrap_or(BLOCK_BYTES);
+        read_at(log, begin, before + length + START.len() - 1, &mut block)?;
+        found.clear();
+        // What lies before the block is the next one's.
+        found.extend(finder.find_iter(&block).filter(|at| (before..before + length).contains(at)));
+        for &at in found.iter().rev() {
+            let start_of_line = at.saturating_sub(MAX_TIME_BYTES);
+            if begins_line(&block[start_of_line..at], begin == 0 && start_of_line == 0)
+                && each(begin + at as u64).is_break()
+            {
+                return Ok(());
             }
-            rest = &rest[..at];
         }
-        left = left.saturating_sub(upto - from);
+        *left = left.saturating_sub(upto - from);
         upto = from;
     }
-    Ok(None)
+    Ok(())
 }
 
 /// Whether only a time precedes a place in its line (or, in XML, its text). `before`: the bytes up to that place;

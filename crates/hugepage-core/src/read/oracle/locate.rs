@@ -61,7 +61,7 @@ impl Search<'_> {
         if start.as_ref().is_some_and(|start| start.mode.is_some()) {
             return Some((log, start?));
         }
-        let complete = others(files, &log).into_iter().find_map(|other| {
+        let complete = others(files, &log, MAX_ROTATED_LOGS).into_iter().find_map(|other| {
             let start = notes.keep(last_start(files, &other)).flatten()?;
             start.mode.is_some().then_some((other, start))
         });
@@ -154,7 +154,7 @@ impl Search<'_> {
 
 /// The other files of a log, which may have what was cut from it: log.xml, then what was rotated (`log_1.xml`,
 /// `alert_SID.log.1`, `alert_SID.log-20240101`), the last written first.
-fn others(files: &InstanceFiles, log: &str) -> Vec<String> {
+pub fn others(files: &InstanceFiles, log: &str, most: usize) -> Vec<String> {
     let home = log.rsplit_once("/trace/").or_else(|| log.rsplit_once("/alert/")).map_or("", |(home, _)| home);
     let name = log.rsplit('/').next().unwrap_or_default();
     let xml = format!("{home}/alert/log.xml");
@@ -174,7 +174,7 @@ fn others(files: &InstanceFiles, log: &str) -> Vec<String> {
         .filter_map(|path| Some((files.modified(&path)?, path)))
         .collect();
     rotated.sort_by(|one, other| other.cmp(one));
-    let rotated = rotated.into_iter().take(MAX_ROTATED_LOGS).map(|(_, path)| path);
+    let rotated = rotated.into_iter().take(most).map(|(_, path)| path);
     let xml = Some(xml).filter(|xml| xml != log && files.modified(xml).is_some());
     xml.into_iter().chain(rotated).collect()
 }

@@ -2,7 +2,9 @@
 
 use hugepage_core::advise::command::set_pool;
 use hugepage_core::assess::Sizing;
-use hugepage_core::assess::oracle_size::{SgaSegment, hugepages_settings, script_knows_kernel};
+use hugepage_core::assess::oracle_size::{
+    SCRIPT_REVISIONS, ScriptAnswer, ScriptRevision, SgaSegment, hugepages_settings,
+};
 use hugepage_core::collect::instances::{Instance, InstanceKind, Survey};
 use hugepage_core::collect::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_core::read::kernel_release::KernelRelease;
@@ -77,12 +79,23 @@ pub struct UncountedServer {
 /// The result of hugepages_settings.sh.
 #[derive(Debug, Serialize)]
 pub struct ScriptComparison {
+    /// Its sum over the segments, in all revisions.
     pub pages: u64,
-    pub knows_this_kernel: bool,
-    pub gives_up: bool,
+    /// The oldest first.
+    pub revisions: Vec<RevisionOutput>,
     pub one_page_too_many_for_each_segment: u64,
     pub of_segments_that_are_not_oracles: u64,
     pub skipped_small_segments: u64,
+}
+
+/// What a revision of the script prints on this host.
+#[derive(Debug, Serialize)]
+pub struct RevisionOutput {
+    pub revision: &'static str,
+    /// Null if it prints no number.
+    pub pages: Option<u64>,
+    /// Why it prints none.
+    pub fails: Option<String>,
 }
 
 impl SizeOutput {
@@ -218,13 +231,27 @@ fn compare_script(root: &Root, survey: &Survey, default: Option<PageSize>, relea
     };
     let segments =
         segments.iter().map(|segment| SgaSegment { size: segment.size, of_oracle: of_oracle(segment.shmid) });
-    let count = hugepages_settings(segments, default?);
+    let size = default?;
+    let count = hugepages_settings(segments, size);
     Some(ScriptComparison {
         pages: count.pages.0,
-        knows_this_kernel: script_knows_kernel(release),
-        gives_up: count.gives_up,
+        revisions: SCRIPT_REVISIONS.iter().map(|one| revision(one, one.answer(count, size, release))).collect(),
         one_page_too_many_for_each_segment: count.one_each.0,
         of_segments_that_are_not_oracles: count.of_others.0,
         skipped_small_segments: count.skipped.0,
     })
+}
+
+fn revision(revision: &ScriptRevision, answer: ScriptAnswer) -> RevisionOutput {
+    let fails = match answer {
+        ScriptAnswer::Pages(_) => None,
+        ScriptAnswer::UnknownKernel(major, minor) => {
+            Some(format!("this kernel is not in its list, which ends with {major}.{minor} at the latest"))
+        }
+        ScriptAnswer::TooLittleMemory => {
+            Some(format!("less than {} bytes of shared memory are in use", revision.min_memory.0))
+        }
+    };
+    let pages = if let ScriptAnswer::Pages(pages) = answer { Some(pages.0) } else { None };
+    RevisionOutput { revision: revision.mark, pages, fails }
 }

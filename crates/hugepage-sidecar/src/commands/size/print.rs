@@ -102,20 +102,25 @@ fn print_pool(pool: &PoolSizing) {
 
 fn print_script(script: &ScriptComparison, output: &SizeOutput) {
     let ours = output.pools.iter().find(|pool| pool.is_default).and_then(|pool| pool.recommended_nr_hugepages);
-    say!("hugepages_settings.sh would recommend {} pages instead of {}:", script.pages, or_unknown(ours));
+    say!("hugepages_settings.sh (MOS 401749.1) counts {} pages instead of {}:", script.pages, or_unknown(ours));
     let lines = [
-        (script.one_page_too_many_for_each_segment, "pages too many: it adds one page per segment"),
+        (
+            script.one_page_too_many_for_each_segment,
+            "pages too many: it rounds each segment down and adds a page for the rest, also to one without a rest",
+        ),
         (script.of_segments_that_are_not_oracles, "pages for System V segments of other programs"),
         (script.skipped_small_segments, "pages too few: it skips segments smaller than a huge page"),
     ];
     for (pages, why) in lines.iter().filter(|(pages, _)| *pages > 0) {
-        say!("  {pages} {why}");
+        say!("{}", wrapped(&format!("{pages} {why}"), 2, 4));
     }
     say!("  it ignores PostgreSQL, stopped instances and the memory of the host");
-    if !script.knows_this_kernel {
-        say!("  it fails on this kernel: its list of kernels ends with 4.14");
-    } else if script.gives_up {
-        say!("  it fails because too little shared memory is in use");
+    for one in &script.revisions {
+        let prints = match (one.pages, &one.fails) {
+            (Some(pages), _) => format!("prints {pages}"),
+            (None, why) => format!("prints no number: {}", why.as_deref().unwrap_or_default()),
+        };
+        say!("{}", wrapped(&format!("the revision that {} {prints}", one.revision), 2, 4));
     }
     say!();
 }

@@ -1,0 +1,173 @@
+"""An installation or upgrade that ended anywhere is completed by either script, and removed by the third."""
+
+from contextlib import suppress
+
+import psycopg2
+import pytest
+from harness.oracle_dictionary import Dictionary, Stopped
+from harness.oracle_files import script
+
+INSTALL, UPGRADE, UNINSTALL = script("install-sql"), script("upgrade-sql"), script("uninstall-sql")
+MOST = 200
+
+
+@pytest.fixture(scope="module")
+def connection(twin):
+    connection = twin.server.connect()
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def dictionary(connection):
+    return Dictionary(connection)
+
+
+@pytest.fixture
+def complete(dictionary):
+    """The state after an undisturbed installation."""
+    dictionary.run(INSTALL)
+    return dictionary.state()
+
+
+def early_ends(dictionary, before, interrupted):
+    """States in which the script may end, after `before` ran: after each of the first statements, then after every fifth."""
+    dictionary.reset()
+    for script_before in before:
+        dictionary.run(script_before)
+    dictionary.query("BEGIN; SAVEPOINT begun")
+    try:
+        for most in (*range(12), *range(12, MOST, 5)):
+            dictionary.query("ROLLBACK TO begun")
+            try:
+                dictionary.run(interrupted, most)
+            except Stopped:
+                yield most
+            else:
+                return
+        raise AssertionError(f"the script has more than {MOST} statements")
+    finally:
+        dictionary.query("ROLLBACK")
+
+
+def test_installation_is_complete(dictionary, complete):
+    dictionary.run(INSTALL, comments=True)
+    assert dictionary.state() == complete
+    names = {name for _, name, kind, _ in complete["dba_objects"] if kind == "VIEW"}
+    assert {"HUGEPAGE_STATUS", "HUGEPAGE_FINDINGS"} <= names
+    assert {name for _, name, _ in complete["dba_synonyms"]} == names | {"HUGEPAGE_ADVISOR"}
+    assert ("HUGEPAGE", "SYS", "UTL_FILE", "EXECUTE") in complete["dba_tab_privs"]
+    assert ("HUGEPAGE_READER", "HUGEPAGE", "HUGEPAGE_STATUS", "SELECT") in complete["dba_tab_privs"]
+
+
+@pytest.mark.parametrize("before,interrupted", [((), INSTALL), ((INSTALL,), UPGRADE)], ids=["installation", "upgrade"])
+def test_either_script_completes_it(dictionary, complete, before, interrupted):
+    ends = 0
+    for most in early_ends(dictionary, before, interrupted):
+        ends += 1
+        dictionary.query("SAVEPOINT ended")
+        for next_one in (INSTALL, UPGRADE):
+            dictionary.query("ROLLBACK TO ended")
+            if next_one is UPGRADE and not dictionary.state()["dba_users"]:
+                with pytest.raises(psycopg2.Error, match="run the installation script"):
+                    dictionary.run(next_one)
+                continue
+            dictionary.run(next_one)
+            assert dictionary.state() == complete, f"after {most} statements"
+    assert ends > 15
+
+
+@pytest.mark.parametrize("interrupted", [INSTALL, UNINSTALL], ids=["install", "uninstall"])
+def test_uninstallation_removes_it(dictionary, interrupted):
+    dictionary.reset()
+    empty = dictionary.state()
+    before = () if interrupted is INSTALL else (INSTALL,)
+    for most in early_ends(dictionary, before, interrupted):
+        if dictionary.state()["dba_users"]:
+            dictionary.run(UNINSTALL)
+        assert dictionary.state() == empty, f"after {most} statements"
+
+
+@pytest.mark.parametrize("theirs,says", [
+    ("INSERT INTO dba_users VALUES ('HUGEPAGE', 'OPEN')", "can log in"),
+    ("INSERT INTO dba_users VALUES ('HUGEPAGE', 'LOCKED'); INSERT INTO dba_objects VALUES ('HUGEPAGE', 'ORDERS', 'TABLE')", "other objects"),
+    ("INSERT INTO dba_roles VALUES ('HUGEPAGE_READER')", "role HUGEPAGE_READER already exists"),
+    ("INSERT INTO dba_users VALUES ('HUGEPAGE', 'LOCKED'); INSERT INTO dba_sys_privs VALUES ('HUGEPAGE_READER', 'SELECT ANY TABLE')",
+     "system privileges"),
+    ("INSERT INTO dba_directories VALUES ('HUGEPAGE_DIR', '/elsewhere')", "is not /var/lib/hugepage-sidecar/oracle"),
+    ("INSERT INTO dba_directories VALUES ('HUGEPAGE_DIR', '/var/lib/hugepage-sidecar/oracle')", "directory HUGEPAGE_DIR already exists"),
+    ("INSERT INTO dba_synonyms VALUES ('PUBLIC', 'HUGEPAGE_STATUS', 'SCOTT')", "no-synonyms"),
+    ("UPDATE session SET container = 'CDB$ROOT'", "ALTER SESSION SET CONTAINER"),
+    ("UPDATE session SET is_sys = false", "external-tables"),
+])
+def test_what_is_another_s_is_kept(dictionary, theirs, says):
+    dictionary.query(theirs)
+    before = dictionary.state()
+    with pytest.raises(psycopg2.Error, match=says):
+        dictionary.run(INSTALL)
+    if "is_sys" not in theirs:
+        assert dictionary.state() == before
+    with suppress(psycopg2.Error):
+        dictionary.run(UNINSTALL)
+    assert "is_sys" in theirs or dictionary.state() == before or "container" in theirs
+
+
+@pytest.mark.parametrize("options,grant", [(("--external-tables",), None), ((), "PUBLIC"), ((), "HUGEPAGE")])
+def test_dba_without_sys(dictionary, options, grant):
+    """By external tables alone, or where UTL_FILE is granted already."""
+    dictionary.query("UPDATE session SET is_sys = false")
+    if grant:
+        dictionary.query("INSERT INTO dba_tab_privs VALUES (%s, 'SYS', 'UTL_FILE', 'EXECUTE')", grant)
+    dictionary.run(script("install-sql", *options))
+    dictionary.run(script("upgrade-sql", *options))
+    assert dictionary.state()["dba_synonyms"]
+
+
+@pytest.mark.parametrize("version,identified", [(11, "IDENTIFIED BY"), (12, "IDENTIFIED BY"), (19, "NO AUTHENTICATION")])
+def test_user_without_a_known_password(dictionary, version, identified):
+    dictionary.query("UPDATE session SET version = %s", version)
+    dictionary.run(INSTALL)
+    [user] = dictionary.query("SELECT * FROM dba_users")
+    assert user["identified"].startswith(identified) and user["account_status"] == "LOCKED"
+
+
+def test_user_that_a_dba_created(dictionary, complete):
+    """For a profile whose rules refuse every password of ours."""
+    dictionary.reset()
+    dictionary.query("INSERT INTO dba_users VALUES ('HUGEPAGE', 'LOCKED', 'NO AUTHENTICATION')")
+    dictionary.run(INSTALL)
+    assert dictionary.state() == complete
+
+
+def test_view_of_all_nodes(dictionary, complete):
+    """Again over itself, over an upgrade, and gone with the schema; the directories are dropped by hand."""
+    nodes = script("cluster-sql", "--shared-dir", "/shared", "--node", "rac1", "--node", "rac2")
+    dictionary.run(nodes)
+    added = dictionary.state()
+    assert {("HUGEPAGE_DIR_1", "/shared/rac1"), ("HUGEPAGE_DIR_2", "/shared/rac2")} < set(added["dba_directories"])
+    assert ("HUGEPAGE_READER", "HUGEPAGE", "HUGEPAGE_NODES", "SELECT") in added["dba_tab_privs"]
+    for again in (nodes, UPGRADE):
+        dictionary.run(again)
+        assert dictionary.state()["dba_objects"] == added["dba_objects"]
+    with pytest.raises(psycopg2.Error, match="is not /elsewhere/rac1"):
+        dictionary.run(script("cluster-sql", "--shared-dir", "/elsewhere", "--node", "rac1"))
+    dictionary.run(UNINSTALL)
+    left = dictionary.state()
+    assert left.pop("dba_directories") and not any(left.values())
+    with pytest.raises(psycopg2.Error, match="run the installation script"):
+        dictionary.run(nodes)
+
+
+def test_common_user_in_the_root(dictionary):
+    names = ("--schema", "C##HUGEPAGE", "--role", "C##HUGEPAGE_READER")
+    dictionary.query("UPDATE session SET container = 'CDB$ROOT'")
+    dictionary.run(script("install-sql", *names))
+    dictionary.run(script("uninstall-sql", *names))
+    assert not any(dictionary.state().values())
+
+
+def test_password_satisfies_verification_functions():
+    """At least 2 upper, 2 lower, 2 digits, 2 special characters and 15 in all; 30 bytes are the most."""
+    start = INSTALL.split('IDENTIFIED BY "')[1].split("'")[0]
+    assert sum(letter.isupper() for letter in start) >= 2 and sum(letter.islower() for letter in start) >= 2
+    assert sum(letter in "#_" for letter in start) >= 2 and len(start) + 22 == 30 and start[0].isalpha()
