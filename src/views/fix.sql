@@ -1,4 +1,4 @@
 REVOKE ALL ON FUNCTION hugepage_fix(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_fix(text) TO pg_monitor;
 
-COMMENT ON FUNCTION hugepage_fix(text) IS 'the recommended change as a complete script or file, for sysctl, systemd, grub, postgresql, ansible or kubernetes';
+COMMENT ON FUNCTION hugepage_fix(text) IS 'the recommended change as a complete script or file, for sysctl, systemd, grub, postgresql, ansible, kubernetes, cloudnativepg, pgo or zalando';

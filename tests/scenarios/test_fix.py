@@ -9,6 +9,7 @@ from pathlib import Path
 import psycopg2
 import pytest
 
+from harness import sidecar
 from harness.cluster import Cluster
 from harness.kernel import meminfo
 from harness.processes import CommandFailed, run
@@ -16,7 +17,10 @@ from harness.smaps import main_mapping
 from harness.status import create_extension
 from harness.units import GB, MB
 
-TARGETS = ("sysctl", "systemd", "grub", "postgresql", "ansible", "kubernetes")
+OPERATORS = ("cloudnativepg", "pgo", "zalando")
+TARGETS = ("sysctl", "systemd", "grub", "postgresql", "ansible", "kubernetes", *OPERATORS)
+# The parts of the operators' definitions that are used, each with its source.
+CUSTOM_RESOURCES = Path(__file__).parents[1] / "harness" / "custom_resources"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "pg_hugepages"
 
 
@@ -194,6 +198,38 @@ def test_kubernetes(new_cluster, kubernetes_validate, tmp_path, page_size, resou
     broken.write_text(manifest.read_text().replace("containers:", "container:"))
     with pytest.raises(CommandFailed):
         run(str(kubernetes_validate), "--strict", str(broken))
+
+
+VALIDATE = """
+import json, sys
+import jsonschema, yaml
+jsonschema.validate(yaml.safe_load(open(sys.argv[2])), json.load(open(sys.argv[1])))
+"""
+
+
+@pytest.mark.any_major
+@pytest.mark.parametrize("page_size,resource", [("2MB", "hugepages-2Mi"), ("1GB", "hugepages-1Gi")])
+def test_operators(new_cluster, kubernetes_validate, tmp_path, page_size, resource):
+    """The manifest fits the operator's definition, and lint finds that its pages hold this server's shared memory."""
+    server = create_extension(new_cluster(huge_page_size=page_size).start())
+    [row] = server.sql("SELECT pages_needed AS pages FROM hugepage_status")
+    validate = [str(kubernetes_validate.parent / "python"), "-c", VALIDATE]
+    for target in OPERATORS:
+        schema, manifest = str(CUSTOM_RESOURCES / f"{target}.json"), tmp_path / f"{target}.yml"
+        manifest.write_text(fix(server, target))
+        run(*validate, schema, str(manifest))
+        lint = sidecar.run("lint", "--format", "json", str(manifest), "--postgres", str(server.install.bindir))
+        [judged] = lint.json()["postgresql"]
+        assert judged["form"] == target and judged["pages_limit"] >= row["pages"]
+        assert judged["outlook"] in ("hugetlb", "unknown") and judged["verdict"] in ("ok", "notice", "unknown"), judged
+        assert manifest.read_text().count(f"{resource}:") == 2
+        for misspelt in ("resources:", "limits:", "version:", "major:", "postgresVersion:"):
+            if misspelt not in manifest.read_text():
+                continue
+            broken = tmp_path / "broken.yml"
+            broken.write_text(manifest.read_text().replace(misspelt, f"x{misspelt}"))
+            with pytest.raises(CommandFailed):
+                run(*validate, schema, str(broken))
 
 
 def test_unknown_target(new_cluster):

@@ -16,6 +16,8 @@ from harness.host_tree import busy_host
 
 pytestmark = pytest.mark.any_major
 
+MANIFESTS = Path(__file__).parents[2] / "crates" / "hugepage-sidecar" / "tests" / "manifests"
+
 CALLS = {
     "status": ["status"],
     "size": ["size", "--explain"],
@@ -25,6 +27,7 @@ CALLS = {
     "report": ["report", "--html", "-"],
     "apply": ["apply", "--pages", "1"],
     "capture": ["capture", "{directory}/capture"],
+    "lint": ["lint", str(MANIFESTS / "cnpg-short.yaml")],
     "oracle prepare": ["oracle", "prepare", "{directory}"],
     "oracle write": ["oracle", "write", "{directory}"],
     "oracle print": ["oracle", "print", "hp_pool.dat"],

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use hugepage_core::read::Root;
 
-use crate::commands::{apply, capture, check, metrics, oracle, report, size, status, watch};
+use crate::commands::{apply, capture, check, lint, metrics, oracle, report, size, status, watch};
 use crate::exit::Exit;
 use crate::privileges::{self, Needs};
 
@@ -38,6 +38,8 @@ pub enum Command {
     Report(report::ReportOptions),
     /// Set the size of a pool; restore it if the kernel does not provide all pages
     Apply(apply::ApplyOptions),
+    /// Check Kubernetes manifests: whether each PostgreSQL gets the huge pages that it needs
+    Lint(lint::LintOptions),
     /// Copy the files that were read, without secrets, for analysis elsewhere with --root
     Capture(capture::CaptureOptions),
     /// Write files for Oracle Database, and print the SQL that reads them
@@ -56,6 +58,7 @@ impl Cli {
             Command::Report(options) => options.needs(),
             Command::Apply(_) if self.root.is_some() => Needs::default(),
             Command::Apply(options) => options.needs(),
+            Command::Lint(options) => options.needs(),
             Command::Capture(options) => options.needs(),
             Command::Oracle(command) => command.needs(),
         }
@@ -73,6 +76,7 @@ impl Cli {
             Command::Metrics(options) => metrics::run(&root, options),
             Command::Report(options) => report::run(&root, options),
             Command::Apply(options) => apply::run(&root, options),
+            Command::Lint(options) => lint::run(self.root.is_none(), options),
             Command::Capture(options) => capture::run(&root, options),
             Command::Oracle(command) => oracle::run(&root, command),
         }

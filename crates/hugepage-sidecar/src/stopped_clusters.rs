@@ -1,12 +1,8 @@
 //! PostgreSQL clusters that are configured on this host and not running: their locations, and the huge pages that
 //! `postgres -C` reports for them.
 
-mod child;
-mod trust;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use hugepage_core::Notes;
 use hugepage_core::Pages;
@@ -16,8 +12,7 @@ use hugepage_core::read::instance_files::limit;
 use hugepage_core::read::postgresql_conf::Configuration;
 use hugepage_core::read::{InstanceFiles, Root, postmaster_opts};
 
-/// Timeout of `postgres -C`, which usually takes hundredths of a second.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+use crate::server_program::{ANSWER_TIMEOUT, child, packaged, trust};
 
 /// The stopped clusters in the directories of Debian and Red Hat, in systemd units, and in `given`.
 pub fn clusters(root: &Root, survey: &Survey, given: &[PathBuf], notes: &mut Notes) -> Vec<StoppedDatabase> {
@@ -161,9 +156,7 @@ fn shared_memory_pages(
     trust::check_configuration(config, account)?;
     let opts = files.read_text(&inside("postmaster.opts"), limit::POSTMASTER_OPTS).unwrap_or_default();
     let last_started = opts.split(" \"").next().filter(|program| program.starts_with('/')).map(PathBuf::from);
-    let packaged = ["/usr/lib/postgresql/{}/bin/postgres", "/usr/pgsql-{}/bin/postgres"];
-    let packaged = packaged.iter().map(|path| PathBuf::from(path.replace("{}", &major.to_string())));
-    let program = last_started.into_iter().chain(packaged).find(|path| path.is_file());
+    let program = last_started.into_iter().chain(packaged(major)).find(|path| path.is_file());
     let program = program.ok_or_else(|| format!("no postgres program of version {major} was found"))?;
 
     let program = trust::check_program(&program, account)?;

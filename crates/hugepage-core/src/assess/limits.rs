@@ -61,7 +61,7 @@ pub struct Excess {
 
 /// The least room for private memory to grow that is advised below a limit: some ten sessions. A limit without it would
 /// be too low again as soon as the next one connects.
-const ROOM_FOR_PRIVATE_MEMORY: Bytes = Bytes(64 << 20);
+pub const ROOM_FOR_PRIVATE_MEMORY: Bytes = Bytes(64 << 20);
 
 /// The limits that are below what a server touches that has `own` now and will have `size`, the gravest first.
 pub fn excesses(limits: &CgroupLimits, size: Bytes, own: Bytes) -> Vec<Excess> {

@@ -5,7 +5,7 @@ use crate::model::{Cause, Demand, Facts, HugePages, Landing, NodePools, Pending,
 use crate::{Bytes, Pages};
 
 /// Below this much shared memory, base pages are only a notice.
-const MIN_WARNING_SIZE: Bytes = Bytes(1 << 30);
+pub const MIN_WARNING_SIZE: Bytes = Bytes(1 << 30);
 
 /// One server's status. `None` is unknown.
 #[derive(Clone, Debug)]

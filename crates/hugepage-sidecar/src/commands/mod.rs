@@ -3,6 +3,7 @@
 pub mod apply;
 pub mod capture;
 pub mod check;
+pub mod lint;
 pub mod metrics;
 pub mod oracle;
 pub mod report;

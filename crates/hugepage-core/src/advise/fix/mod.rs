@@ -22,17 +22,29 @@ pub enum Target {
     Ansible,
     /// A pod.
     Kubernetes,
+    /// A Cluster of CloudNativePG.
+    Cloudnativepg,
+    /// A PostgresCluster of Crunchy's operator.
+    Pgo,
+    /// A postgresql of Zalando's operator.
+    Zalando,
 }
+
+/// What operators add to the settings of this server: workers, slots, and libraries.
+const FOR_OPERATORS: Bytes = Bytes(16 << 20);
 
 impl Target {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Self); 6] = [
+    pub const ALL: [(&'static str, Self); 9] = [
         ("sysctl", Self::Sysctl),
         ("systemd", Self::Systemd),
         ("grub", Self::Grub),
         ("postgresql", Self::Postgresql),
         ("ansible", Self::Ansible),
         ("kubernetes", Self::Kubernetes),
+        ("cloudnativepg", Self::Cloudnativepg),
+        ("pgo", Self::Pgo),
+        ("zalando", Self::Zalando),
     ];
 }
 
@@ -83,6 +95,9 @@ pub fn text(target: Target, context: &AdviceContext, size_of: &mut SizeOf<'_>) -
         Target::Ansible if is_default => include_str!("playbook-sysctl.yml.in"),
         Target::Ansible => include_str!("playbook-tmpfiles.yml.in"),
         Target::Kubernetes => include_str!("pod.yml.in"),
+        Target::Cloudnativepg => include_str!("cloudnativepg.yml.in"),
+        Target::Pgo => include_str!("pgo.yml.in"),
+        Target::Zalando => include_str!("zalando.yml.in"),
         Target::Postgresql => return Err(NoFix::Unknown),
     };
     let text = fill(template, context, size, needed, pages);
@@ -113,6 +128,10 @@ fn statements(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> String {
 
 fn fill(template: &str, context: &AdviceContext, size: PageSize, needed: Pages, pages: Pages) -> String {
     let asked = &context.status.facts.asked;
+    // The segment itself where it is known: its last page has room.
+    let segment = context.status.facts.segment_size().filter(|segment| size.pages_to_hold(*segment) == needed);
+    let of_operator = segment.unwrap_or(size.times(needed)).saturating_add(FOR_OPERATORS);
+    let of_operator = size.times(size.pages_to_hold(of_operator));
     let places = [
         ("@PAGES@", pages.to_string()),
         ("@PAGE_SIZE@", size.to_string()),
@@ -124,6 +143,7 @@ fn fill(template: &str, context: &AdviceContext, size: PageSize, needed: Pages, 
         ("@MAX_CONNECTIONS@", context.server.max_connections.to_string()),
         ("@RESOURCE_SIZE@", format!("{}i", size.kernel_parameter())),
         ("@RESOURCE_LIMIT@", quantity(size.times(needed))),
+        ("@OPERATOR_LIMIT@", quantity(of_operator)),
         ("@MEMORY_LIMIT@", quantity(size.times(needed).saturating_add(Bytes(1 << 30)))),
         ("@MAJOR@", context.server.major.to_string()),
         ("@DYNAMIC_LIMIT@", quantity(Bytes(context.server.parallel_memory.0.div_ceil(1 << 20).max(64) << 20))),

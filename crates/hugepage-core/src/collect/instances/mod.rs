@@ -35,6 +35,7 @@ use crate::{PageSize, ReadError};
 use context::InspectContext;
 use inspect::{beside_each_other, share_memlock};
 pub use instance::{Instance, InstanceKind, InstanceLanding, InstancePlace};
+pub use postgresql::memory as size_setting;
 use service_accounts::ServiceAccounts;
 pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
 pub use stopped::StoppedOracle;

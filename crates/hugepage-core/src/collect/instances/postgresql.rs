@@ -123,7 +123,7 @@ pub fn asked(value: impl Fn(&str) -> Option<String>, notes: &mut Notes) -> Asked
 }
 
 /// A size as the server parses it: a number with `B`, `kB`, `MB`, `GB` or `TB`, or in units of `unit` bytes (guc.c).
-fn memory(text: &str, unit: u64) -> Option<Bytes> {
+pub fn memory(text: &str, unit: u64) -> Option<Bytes> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, name) = text.split_at(end);

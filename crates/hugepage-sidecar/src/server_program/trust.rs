@@ -12,6 +12,9 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// The names of a server's program.
 const NAMES: [&str; 4] = ["postgres", "postmaster", "edb-postgres", "edb-postmaster"];
 
+/// The user that owns nothing (systemd's users-groups-and-ids).
+const NOBODY: u32 = 65534;
+
 /// The account that a program is run as. Never root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramAccount {
@@ -25,6 +28,12 @@ impl ProgramAccount {
     pub fn of(uid: u32) -> Result<Self, String> {
         let accounts = accounts::accounts(&Root::live()).map_err(|error| error.to_string())?;
         Self::find(uid, &accounts)
+    }
+
+    /// The account for a program that serves no cluster: this user's own, and nobody's if this is root.
+    pub fn without_privileges() -> Result<Self, String> {
+        let me = Self { uid: rustix::process::geteuid(), gid: rustix::process::getegid() };
+        if me.uid.is_root() { Self::of(NOBODY) } else { Ok(me) }
     }
 
     fn find(uid: u32, accounts: &[accounts::Account]) -> Result<Self, String> {
@@ -87,10 +96,15 @@ pub fn check_configuration(config: &Path, account: ProgramAccount) -> Result<(),
 /// The path without links of `program`, if root may run it as `account`: it is root's in directories of root, or the
 /// account's own; and only its owner can replace it or a directory above it.
 pub fn check_program(program: &Path, account: ProgramAccount) -> Result<PathBuf, String> {
-    let refused = |why: String| format!("{} is not run: {why}", program.display());
     if !program.file_name().is_some_and(|name| NAMES.iter().any(|known| name == *known)) {
-        return Err(refused("its name is not postgres".to_owned()));
+        return Err(format!("{} is not run: its name is not postgres", program.display()));
     }
+    check_file(program, account)
+}
+
+/// The same for any name: that of a program beside a server's.
+pub fn check_file(program: &Path, account: ProgramAccount) -> Result<PathBuf, String> {
+    let refused = |why: String| format!("{} is not run: {why}", program.display());
     let real = fs::canonicalize(program).map_err(|error| refused(error.to_string()))?;
     let metadata = fs::metadata(&real).map_err(|error| refused(error.to_string()))?;
     if !metadata.is_file() {
@@ -115,8 +129,6 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     use super::*;
-
-    const NOBODY: u32 = 65534;
 
     fn nobody() -> ProgramAccount {
         ProgramAccount { uid: Uid::from_raw(NOBODY), gid: Gid::from_raw(NOBODY) }

@@ -1,0 +1,138 @@
+//! `lint`: whether the PostgreSQLs of Kubernetes manifests get the huge pages that they need.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+
+use crate::exit::Exit;
+use crate::lint::{self, Lint, PostgresRow, Servers, SourceFile, sarif};
+use crate::output::stream::{complain, say};
+use crate::output::{self, escape, table};
+use crate::privileges::Needs;
+use hugepage_core::{Bytes, PageSize};
+use std::io::Write as _;
+
+/// The longest file, in bytes; the API server takes objects of 1.5 MB.
+const MAX_FILE: u64 = 8 << 20;
+
+/// An output format.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LintFormat {
+    /// Findings for people, and the patch.
+    #[default]
+    Table,
+    /// One JSON document.
+    Json,
+    /// SARIF 2.1.0, for CI systems.
+    Sarif,
+    /// Only the patch, for `git apply` or `patch -p1`.
+    Patch,
+}
+
+/// Options of `lint`.
+#[derive(Clone, Debug, Args)]
+pub struct LintOptions {
+    /// Files of Kubernetes manifests; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The directory of the program postgres to ask, instead of the installed server of the manifest's major version
+    #[arg(long, value_name = "DIR")]
+    postgres: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    format: LintFormat,
+}
+
+impl LintOptions {
+    pub fn needs(&self) -> Needs {
+        Needs::default().directory(&std::env::temp_dir()).owners().programs()
+    }
+}
+
+pub fn run(may_run: bool, options: &LintOptions) -> anyhow::Result<Exit> {
+    let files = options.files.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut servers = Servers::new(options.postgres.as_deref(), may_run);
+    if let Some(why) = servers.error() {
+        bail!("{why}");
+    }
+    let lint = lint::lint(files, &mut servers)?;
+    match options.format {
+        LintFormat::Table => show(&lint),
+        LintFormat::Json => {
+            let patch = lint.patch();
+            output::json(&serde_json::json!({"postgresql": lint.rows(), "patch": patch}))?;
+        }
+        LintFormat::Sarif => output::json(&sarif::document(&lint))?,
+        LintFormat::Patch => {
+            // As it is: a patch with other characters would not apply.
+            let _ = output::stream::stdout().write_all(lint.patch().as_bytes());
+        }
+    }
+    if lint.rows().is_empty() {
+        complain!("hugepage-sidecar: no PostgreSQL in these files");
+    }
+    Ok(lint.exit())
+}
+
+fn read(path: &Path) -> anyhow::Result<SourceFile> {
+    let is_input = path == Path::new("-");
+    let name = if is_input { "standard-input.yaml".to_owned() } else { path.display().to_string() };
+    let mut bytes = Vec::new();
+    let read = match is_input {
+        true => io::stdin().take(MAX_FILE + 1).read_to_end(&mut bytes),
+        false => File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes)),
+    };
+    read.with_context(|| format!("could not read {name}"))?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_FILE {
+        bail!("{name} is longer than {}", Bytes(MAX_FILE));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(SourceFile { name, text }),
+        Err(_) => bail!("{name} is not UTF-8"),
+    }
+}
+
+fn show(lint: &Lint) {
+    for (number, row) in lint.rows().iter().enumerate() {
+        if number > 0 {
+            say!();
+        }
+        show_row(row);
+    }
+    let patch = lint.patch();
+    if !patch.is_empty() {
+        say!("\n{}", escape::lines(patch.trim_end()));
+    }
+}
+
+fn show_row(row: &PostgresRow) {
+    say!("{}:{}: {}: {}", escape::line(&row.file), row.line, escape::line(&row.name), row.verdict);
+    let size = PageSize::new(row.page_size).map(|size| size.to_string()).unwrap_or_default();
+    let needed = match (row.pages_needed_least, row.pages_needed_most) {
+        (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
+        (Some(least), Some(_)) => least.to_string(),
+        (Some(least), None) => format!("at least {least}"),
+        _ => "unknown".to_owned(),
+    };
+    let source = row.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
+    let has = row.pages_limit.map_or("none".to_owned(), |pages| pages.to_string());
+    let version = row.major.map(|major| format!("PostgreSQL {major}, ")).unwrap_or_default();
+    let text = format!(
+        "{version}huge_pages = {}, shared_buffers = {}. Pages of {size}: {has}. Needed: {needed}{source}.",
+        row.huge_pages,
+        row.shared_buffers.map_or("unknown".to_owned(), |size| Bytes(size).to_string()),
+    );
+    say!("{}", table::wrapped(&text, 2, 2));
+    for finding in &row.findings {
+        let place = if finding.file == row.file { String::new() } else { format!("{}:", finding.file) };
+        let hint = finding.hint.as_ref().map(|hint| format!(" {hint}")).unwrap_or_default();
+        let text = format!("{} (line {place}{}): {}{hint}", finding.severity, finding.line, finding.message);
+        say!("{}", table::wrapped(&text, 2, 4));
+    }
+    for note in &row.notes {
+        say!("{}", table::wrapped(&format!("note: {note}"), 2, 4));
+    }
+}

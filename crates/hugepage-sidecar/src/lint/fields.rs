@@ -1,0 +1,25 @@
+//! Fields that every manifest has in one form.
+
+use std::rc::Rc;
+
+use super::postgres::Found;
+use super::yaml::Node;
+
+/// Documents of all files, with the number of the file of each.
+pub type Documents = [(usize, Rc<Node>)];
+
+/// `Cluster db`.
+pub fn name_of(document: &Rc<Node>) -> String {
+    let of = |path: &[&str]| document.text_at(path).unwrap_or("?").to_owned();
+    format!("{} {}", of(&["kind"]), of(&["metadata", "name"]))
+}
+
+/// The entries of a mapping as settings.
+pub fn settings_of(file: usize, node: Option<&Rc<Node>>) -> Vec<(String, String, Option<Found>)> {
+    let entries = node.map(|node| node.entries()).unwrap_or_default().iter();
+    let settings = entries.filter_map(|(key, value)| {
+        let place = Found { file, node: Rc::clone(value) };
+        Some((key.text()?.to_ascii_lowercase(), value.text()?.to_owned(), Some(place)))
+    });
+    settings.collect()
+}

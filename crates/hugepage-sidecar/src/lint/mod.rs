@@ -1,0 +1,179 @@
+//! Kubernetes manifests: the PostgreSQLs in them, the huge pages that each needs and gets, and the lines to change.
+//!
+//! One direction: [`yaml`] reads text, [`containers`] and [`operators`] find PostgreSQLs, [`need`] asks a server or estimates,
+//! [`judgement`] judges, [`edit`] and [`sarif`] show.
+
+mod containers;
+mod edit;
+mod estimate;
+mod fields;
+mod finding;
+mod judgement;
+mod landing;
+mod limits;
+mod manifest;
+mod need;
+mod operators;
+mod postgres;
+mod quantity;
+mod refusals;
+pub mod sarif;
+mod work;
+mod yaml;
+
+use hugepage_core::assess::Severity;
+use serde::Serialize;
+
+use crate::exit::{self, Exit};
+use judgement::Judgement;
+use need::Source;
+use postgres::Postgres;
+
+pub use need::Servers;
+
+/// A file with manifests.
+#[derive(Debug)]
+pub struct SourceFile {
+    /// As the user names it.
+    pub name: String,
+    /// All of it.
+    pub text: String,
+}
+
+/// What was found in all files.
+#[derive(Debug)]
+pub struct Lint {
+    files: Vec<SourceFile>,
+    judged: Vec<(Postgres, Judgement)>,
+}
+
+/// One PostgreSQL as JSON. Sizes are in bytes; null is unknown.
+#[derive(Debug, Serialize)]
+pub struct PostgresRow {
+    pub file: String,
+    pub line: usize,
+    pub name: String,
+    pub form: postgres::Form,
+    pub major: Option<u32>,
+    /// `ok`, `notice`, `warning`, `critical`, or `unknown`.
+    pub verdict: String,
+    pub huge_pages: String,
+    pub page_size: u64,
+    pub shared_buffers: Option<u64>,
+    pub shared_memory_least: Option<u64>,
+    pub shared_memory_most: Option<u64>,
+    pub pages_needed_least: Option<u64>,
+    pub pages_needed_most: Option<u64>,
+    /// `postgres -C of version 17`, or `estimated`.
+    pub source: Option<String>,
+    pub hugepages_limit: Option<u64>,
+    pub pages_limit: Option<u64>,
+    pub memory_limit: Option<u64>,
+    /// `hugetlb`, `base`, `fails`, `unknown`: on a node with these pages.
+    pub outlook: String,
+    pub findings: Vec<FindingRow>,
+    pub notes: Vec<String>,
+}
+
+/// One finding as JSON.
+#[derive(Debug, Serialize)]
+pub struct FindingRow {
+    pub rule: finding::LintRule,
+    pub severity: Severity,
+    pub file: String,
+    pub line: usize,
+    pub column: usize,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+/// Judges every PostgreSQL of `files`. The error names the file and the place of what could not be read.
+pub fn lint(files: Vec<SourceFile>, servers: &mut Servers) -> anyhow::Result<Lint> {
+    let mut documents = Vec::new();
+    for (number, file) in files.iter().enumerate() {
+        let read = yaml::documents(&file.text).map_err(|error| anyhow::anyhow!("{}: {error}", file.name))?;
+        read.iter().for_each(|document| manifest::flatten(number, document, &mut documents));
+    }
+    let texts: Vec<_> = files.iter().map(|file| file.text.clone()).collect();
+    let judge = |postgres: Postgres| {
+        let judgement = judgement::judge(&postgres, servers, &texts);
+        (postgres, judgement)
+    };
+    let judged = manifest::postgreses(&documents).into_iter().map(judge).collect();
+    Ok(Lint { files, judged })
+}
+
+impl Lint {
+    /// As of `check`: the worst verdict; unknown if nothing is worse than notice and something is unknown, or if there is no
+    /// PostgreSQL.
+    pub fn exit(&self) -> Exit {
+        match self.judged.iter().map(|(_, judgement)| judgement.verdict()).max() {
+            Some(Severity::Critical) => exit::CRITICAL,
+            Some(Severity::Warning) => exit::WARNING,
+            None => exit::UNKNOWN,
+            Some(_) if self.judged.iter().any(|(_, judgement)| judgement.is_unknown()) => exit::UNKNOWN,
+            Some(_) => exit::OK,
+        }
+    }
+
+    /// The rows for people and programs.
+    pub fn rows(&self) -> Vec<PostgresRow> {
+        self.judged.iter().map(|(postgres, judgement)| self.row(postgres, judgement)).collect()
+    }
+
+    fn name(&self, file: usize) -> String {
+        self.files.get(file).map(|file| file.name.clone()).unwrap_or_default()
+    }
+
+    fn row(&self, postgres: &Postgres, judgement: &Judgement) -> PostgresRow {
+        let need = judgement.need.as_ref();
+        let pages = need.map(|need| need.pages(judgement.page_size));
+        let finding = |finding: &finding::LintFinding| FindingRow {
+            rule: finding.rule,
+            severity: finding.severity,
+            file: self.name(finding.place.file),
+            line: finding.place.node.line,
+            column: finding.place.node.column,
+            message: finding.message.clone(),
+            hint: finding.hint.clone(),
+        };
+        let memory = postgres.resources.quantity("limits", "memory").and_then(|limit| limit.bytes);
+        PostgresRow {
+            file: self.name(postgres.place.file),
+            line: postgres.place.node.line,
+            name: postgres.name.clone(),
+            form: postgres.form,
+            major: postgres.major,
+            verdict: if judgement.is_unknown() { "unknown".to_owned() } else { judgement.verdict().to_string() },
+            huge_pages: judgement.asked.huge_pages.to_string(),
+            page_size: judgement.page_size.bytes().0,
+            shared_buffers: need.map(|_| judgement.asked.shared_buffers.0),
+            shared_memory_least: need.map(|need| need.least.0),
+            shared_memory_most: need.filter(|need| need.libraries.is_empty()).map(|need| need.most.0),
+            pages_needed_least: pages.map(|(least, _)| least.0),
+            pages_needed_most: pages
+                .filter(|_| need.is_some_and(|need| need.libraries.is_empty()))
+                .map(|(_, most)| most.0),
+            source: need.map(|need| match &need.source {
+                Source::Server(major) => format!("postgres -C of version {major}"),
+                Source::Estimate(why) => format!("estimated: {why}"),
+            }),
+            hugepages_limit: judgement.limit.map(|limit| limit.0),
+            pages_limit: judgement.limit.map(|limit| judgement.page_size.pages_within(limit).0),
+            memory_limit: memory.map(|memory| memory.0),
+            outlook: judgement.outlook.to_string(),
+            findings: judgement.findings.iter().map(finding).collect(),
+            notes: judgement.notes.clone(),
+        }
+    }
+
+    /// All changes as one patch for `git apply` or `patch -p1`; empty if there are none.
+    pub fn patch(&self) -> String {
+        let edits = || self.judged.iter().flat_map(|(_, judgement)| &judgement.findings).flat_map(|found| &found.edits);
+        let of_file = |(number, file): (usize, &SourceFile)| {
+            let new = edit::apply(&file.text, edits().filter(|edit| edit.file == number));
+            edit::patch(&file.name, &file.text, &new)
+        };
+        self.files.iter().enumerate().map(of_file).collect()
+    }
+}

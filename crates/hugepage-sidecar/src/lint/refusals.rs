@@ -1,0 +1,59 @@
+//! Resources that Kubernetes refuses before anything starts.
+
+use hugepage_core::assess::Severity;
+
+use super::edit;
+use super::finding::LintRule;
+use super::postgres::{Form, Quantity, Resources};
+use super::quantity;
+use super::work::Work;
+
+impl Work<'_> {
+    /// What the API server refuses (validation.go of Kubernetes), before anything starts.
+    pub fn refusals(&mut self) {
+        let resources = &self.postgres.resources;
+        let Resources::Limits(_) = resources else { return };
+        for size in self.sizes.clone() {
+            let name = quantity::resource(size);
+            let [limit, request] = ["limits", "requests"].map(|part| resources.quantity(part, &name));
+            let divides = |found: &&Quantity| found.bytes.is_none_or(|bytes| bytes.0 % size.bytes().0 != 0);
+            if let Some(odd) = [&limit, &request].into_iter().flatten().find(divides) {
+                let message = format!("Kubernetes refuses {name}: {}: it is not a multiple of {size}.", odd.text);
+                self.find(LintRule::Refused, Severity::Critical, Some(&odd.place), message, None);
+                continue;
+            }
+            match (limit, request) {
+                (Some(limit), Some(request)) if limit.bytes != request.bytes => {
+                    let message = format!(
+                        "Kubernetes refuses the request of {name}, {}, which differs from the limit, {}.",
+                        request.text, limit.text
+                    );
+                    let hint = Some(format!("Set both to {}.", limit.text));
+                    self.find(LintRule::Refused, Severity::Critical, Some(&request.place), message, hint);
+                    let edit = edit::replace(self.text(&request.place), &request.place, &limit.text);
+                    self.edit(edit.map(|edit| vec![edit]));
+                }
+                (None, Some(request)) => {
+                    let message = format!("Kubernetes refuses a request of {name} without a limit.");
+                    let hint = Some(format!("Set the limit to {} as well.", request.text));
+                    self.find(LintRule::Refused, Severity::Critical, Some(&request.place), message, hint);
+                    let edits = edit::huge_pages(self.text(&request.place), resources, size, &request.text, false);
+                    self.edit(edits);
+                }
+                _ => {}
+            }
+        }
+        let has = |name: &str| ["limits", "requests"].iter().any(|part| resources.quantity(part, name).is_some());
+        // The operator of Zalando adds its defaults.
+        if !self.sizes.is_empty() && self.postgres.form != Form::Zalando && !has("memory") && !has("cpu") {
+            let message = "Kubernetes refuses huge pages without a request of memory or cpu.".to_owned();
+            self.find(
+                LintRule::Refused,
+                Severity::Critical,
+                None,
+                message,
+                Some("Add a request of memory.".to_owned()),
+            );
+        }
+    }
+}

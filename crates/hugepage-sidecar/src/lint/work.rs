@@ -1,0 +1,100 @@
+//! One judgement while it is made: what is known, and the findings so far. Where a start would land is the core's judgement.
+
+use hugepage_core::assess::{Outlook, Severity};
+use hugepage_core::model::{Asked, PoolFact, PoolState};
+use hugepage_core::read::cgroup::CgroupLimits;
+use hugepage_core::read::pool::Pool;
+use hugepage_core::{Bytes, PageSize, Pages};
+
+use super::edit::Edit;
+use super::finding::{LintFinding, LintRule};
+use super::need::{Need, Source};
+use super::postgres::{Found, Postgres, Quantity};
+use super::quantity;
+
+/// One judgement while it is made.
+#[derive(Debug)]
+pub struct Work<'a> {
+    pub postgres: &'a Postgres,
+    pub texts: &'a [String],
+    pub asked: Asked,
+    pub sizes: Vec<PageSize>,
+    pub page_size: PageSize,
+    pub need: Option<&'a Need>,
+    pub findings: Vec<LintFinding>,
+}
+
+impl Work<'_> {
+    pub fn find(
+        &mut self,
+        rule: LintRule,
+        severity: Severity,
+        place: Option<&Found>,
+        message: String,
+        hint: Option<String>,
+    ) {
+        let place = place.unwrap_or(&self.postgres.place).clone();
+        self.findings.push(LintFinding { rule, severity, place, message, hint, edits: Vec::new() });
+    }
+
+    pub fn edit(&mut self, edits: Option<Vec<Edit>>) {
+        if let (Some(finding), Some(edits)) = (self.findings.last_mut(), edits) {
+            finding.edits = edits;
+        }
+    }
+
+    pub fn text(&self, found: &Found) -> &str {
+        self.texts.get(found.file).map(String::as_str).unwrap_or_default()
+    }
+
+    /// The limit of pages of the size that PostgreSQL asks for; a request alone is meant as one.
+    pub fn limit(&self) -> Option<Quantity> {
+        let name = quantity::resource(self.page_size);
+        let resources = &self.postgres.resources;
+        let found = resources.quantity("limits", &name).or_else(|| resources.quantity("requests", &name));
+        found.filter(|found| found.bytes != Some(Bytes(0)))
+    }
+
+    /// Where it would land on a node whose pool has the pages of the limit: Kubernetes starts a pod on no other.
+    pub fn outlook(&self, limit: Option<Bytes>) -> Outlook {
+        let pages = self.page_size.pages_within(limit.unwrap_or_default());
+        let pool = Pool {
+            page_size: self.page_size,
+            nr: pages,
+            free: pages,
+            resv: Some(Pages(0)),
+            surplus: Some(Pages(0)),
+            overcommit: Some(Pages(0)),
+        };
+        let ground = PoolState {
+            huge_page_size: Some(self.page_size),
+            pool: PoolFact::Known(pool),
+            limits: Some(CgroupLimits::default()),
+            nodes: None,
+            lock_limit: None,
+        };
+        let of = |needed| Outlook::of(&self.asked, needed, Pages(0), &ground);
+        let Some(need) = self.need else { return of(None) };
+        let (least, most) = need.pages(self.page_size);
+        let (best, worst) = (of(Some(least)), of(Some(most)));
+        match best == worst && (need.libraries.is_empty() || best != Outlook::Hugetlb) {
+            true => best,
+            false => Outlook::Unknown,
+        }
+    }
+
+    /// `556 pages of 2 MB`, with the source.
+    pub fn words_of_need(&self) -> String {
+        let Some(need) = self.need else { return "an unknown number of pages".to_owned() };
+        let (least, most) = need.pages(self.page_size);
+        let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        match &need.source {
+            Source::Server(major) => format!("{range} (postgres -C of version {major})"),
+            Source::Estimate(why) => format!("{range} (estimated, because {why})"),
+        }
+    }
+
+    pub fn wanted(&self) -> Option<String> {
+        Some(quantity::of_pages(self.page_size, self.need?.pages(self.page_size).1))
+    }
+}

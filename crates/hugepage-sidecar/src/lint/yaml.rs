@@ -1,0 +1,264 @@
+//! YAML with the place of each value in the text, of bounded size and depth. An alias is the node that it names, not a copy,
+//! so that a few lines cannot become gigabytes.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+
+/// The deepest nesting that is read, aliases included; manifests have about 20 levels.
+const MAX_DEPTH: usize = 100;
+/// Values of all documents of a file.
+const MAX_NODES: usize = 500_000;
+
+/// A value.
+#[derive(Debug)]
+pub struct Node {
+    /// What it is.
+    pub value: Content,
+    /// Its bytes in the text; of a block it ends somewhere behind the last value.
+    pub range: Range<usize>,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    depth: usize,
+}
+
+/// The kinds of values.
+#[derive(Debug)]
+pub enum Content {
+    /// Text, a number, a boolean or null, as it is written.
+    Scalar(String),
+    /// Keys and values in their order.
+    Mapping(Vec<(Rc<Node>, Rc<Node>)>),
+    /// Items.
+    Sequence(Vec<Rc<Node>>),
+}
+
+/// Why a text could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line}, column {column}: {reason}")]
+pub struct YamlError {
+    line: usize,
+    column: usize,
+    reason: String,
+}
+
+impl YamlError {
+    fn at(span: Span, reason: String) -> Self {
+        Self { line: span.start.line(), column: span.start.col() + 1, reason }
+    }
+}
+
+impl Node {
+    /// The text of a scalar.
+    pub fn text(&self) -> Option<&str> {
+        match &self.value {
+            Content::Scalar(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The entries of a mapping; none for anything else.
+    pub fn entries(&self) -> &[(Rc<Node>, Rc<Node>)] {
+        match &self.value {
+            Content::Mapping(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The items of a sequence; none for anything else.
+    pub fn items(&self) -> &[Rc<Node>] {
+        match &self.value {
+            Content::Sequence(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&Rc<Node>> {
+        self.entries().iter().find(|(found, _)| found.text() == Some(key)).map(|(_, value)| value)
+    }
+
+    /// The value at the end of a path of keys.
+    pub fn at<'a>(self: &'a Rc<Self>, path: &[&str]) -> Option<&'a Rc<Self>> {
+        path.iter().try_fold(self, |node, key| node.get(key))
+    }
+
+    /// The text at the end of a path of keys.
+    pub fn text_at<'a>(self: &'a Rc<Self>, path: &[&str]) -> Option<&'a str> {
+        self.at(path)?.text()
+    }
+}
+
+/// The documents of `text`; empty ones are left out.
+pub fn documents(text: &str) -> Result<Vec<Rc<Node>>, YamlError> {
+    let offsets = Offsets::of(text);
+    let mut builder = Builder::default();
+    let mut documents = Vec::new();
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|error| YamlError {
+            line: error.marker().line(),
+            column: error.marker().col() + 1,
+            reason: error.info().to_owned(),
+        })?;
+        let range = offsets.at(span.start.index())..offsets.at(span.end.index());
+        match event {
+            Event::DocumentStart(_) => builder.anchors.clear(),
+            Event::Scalar(value, style, anchor, _) => {
+                let is_null = style == ScalarStyle::Plain && matches!(&*value, "" | "~" | "null");
+                let text = if is_null { String::new() } else { value.into_owned() };
+                builder.add(Content::Scalar(text), range, span, anchor)?;
+            }
+            Event::Alias(anchor) => {
+                let Some(node) = builder.anchors.get(&anchor).cloned() else {
+                    return Err(YamlError::at(span, "an alias names a value that it is a part of".to_owned()));
+                };
+                builder.place(node, span)?;
+            }
+            Event::MappingStart(anchor, _) | Event::SequenceStart(anchor, _) => {
+                if builder.open.len() >= MAX_DEPTH {
+                    return Err(YamlError::at(span, format!("more than {MAX_DEPTH} levels")));
+                }
+                builder.open.push(Open { nodes: Vec::new(), span, start: range.start, anchor });
+            }
+            Event::MappingEnd => {
+                let Some(open) = builder.open.pop() else { continue };
+                let mut nodes = open.nodes.into_iter();
+                let mut entries = Vec::new();
+                while let (Some(key), Some(value)) = (nodes.next(), nodes.next()) {
+                    entries.push((key, value));
+                }
+                builder.add(Content::Mapping(entries), open.start..range.end, open.span, open.anchor)?;
+            }
+            Event::SequenceEnd => {
+                let Some(open) = builder.open.pop() else { continue };
+                builder.add(Content::Sequence(open.nodes), open.start..range.end, open.span, open.anchor)?;
+            }
+            Event::DocumentEnd => {
+                let document = builder.root.take();
+                documents.extend(document.filter(|node| node.text() != Some("")));
+            }
+            Event::Nothing | Event::StreamStart | Event::StreamEnd => {}
+        }
+    }
+    Ok(documents)
+}
+
+/// A mapping or sequence whose end was not yet read.
+struct Open {
+    nodes: Vec<Rc<Node>>,
+    span: Span,
+    start: usize,
+    anchor: usize,
+}
+
+#[derive(Default)]
+struct Builder {
+    open: Vec<Open>,
+    anchors: HashMap<usize, Rc<Node>>,
+    root: Option<Rc<Node>>,
+    count: usize,
+}
+
+impl Builder {
+    fn add(&mut self, value: Content, range: Range<usize>, span: Span, anchor: usize) -> Result<(), YamlError> {
+        let below = match &value {
+            Content::Scalar(_) => None,
+            Content::Mapping(entries) => entries.iter().flat_map(|(key, value)| [key.depth, value.depth]).max(),
+            Content::Sequence(items) => items.iter().map(|item| item.depth).max(),
+        };
+        let depth = below.map_or(0, |below| below + 1);
+        if depth > MAX_DEPTH {
+            return Err(YamlError::at(span, format!("more than {MAX_DEPTH} levels by aliases")));
+        }
+        let (line, column) = (span.start.line(), span.start.col() + 1);
+        let node = Rc::new(Node { value, range, line, column, depth });
+        if anchor > 0 {
+            self.anchors.insert(anchor, Rc::clone(&node));
+        }
+        self.place(node, span)
+    }
+
+    fn place(&mut self, node: Rc<Node>, span: Span) -> Result<(), YamlError> {
+        self.count += 1;
+        if self.count > MAX_NODES {
+            return Err(YamlError::at(span, format!("more than {MAX_NODES} values")));
+        }
+        match self.open.last_mut() {
+            Some(open) => open.nodes.push(node),
+            None => self.root = Some(node),
+        }
+        Ok(())
+    }
+}
+
+/// The parser counts characters, and a text is cut at bytes.
+struct Offsets {
+    /// `None` where each character is one byte.
+    of_characters: Option<Vec<usize>>,
+    end: usize,
+}
+
+impl Offsets {
+    fn of(text: &str) -> Self {
+        let of_characters = (!text.is_ascii()).then(|| text.char_indices().map(|(offset, _)| offset).collect());
+        Self { of_characters, end: text.len() }
+    }
+
+    fn at(&self, index: usize) -> usize {
+        match &self.of_characters {
+            Some(offsets) => offsets.get(index).copied().unwrap_or(self.end),
+            None => index.min(self.end),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_with_their_places() {
+        let text = "# ü\na: 1\nb:\n  - &x {c: 'dé', d: \"e\"}\n  - *x\n---\n---\n- z\n";
+        let documents = documents(text).unwrap();
+        assert_eq!(documents.len(), 2);
+        let b = documents[0].get("b").unwrap().items();
+        assert!(Rc::ptr_eq(&b[0], &b[1]));
+        let c = b[0].get("c").unwrap();
+        assert_eq!((c.text(), &text[c.range.clone()], c.line), (Some("dé"), "'dé'", 4));
+        assert_eq!(documents[0].text_at(&["a"]), Some("1"));
+        let items = documents[1].items();
+        assert_eq!((items[0].line, items[0].column), (8, 3));
+    }
+
+    #[test]
+    fn what_is_wrong_has_a_place() {
+        for (text, place) in [
+            ("a: [1\nb: 2\n", "line 2"),
+            ("a: *none\n", "line 1, column 4"),
+            ("a: &a [*a]\n", "line 1, column 8"),
+            ("a:\n\t- b\n", "line 2"),
+            ("a: b: c\n", "line 1"),
+        ] {
+            let error = documents(text).unwrap_err().to_string();
+            assert!(error.contains(place), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_has_an_end() {
+        // Each of 50 lines has ten times the one before.
+        let bomb: String = (1..50).map(|n| format!("a{n}: &a{n} [{}]\n", format!("*a{},", n - 1).repeat(10))).collect();
+        let bomb = format!("a0: &a0 [x]\n{bomb}");
+        assert_eq!(documents(&bomb).unwrap()[0].entries().len(), 50);
+        let chain: String = (1..200_000).map(|n| format!("a{n}: &a{n} [*a{}]\n", n - 1)).collect();
+        assert!(documents(&format!("a0: &a0 [x]\n{chain}")).unwrap_err().to_string().contains("levels"));
+        assert!(documents(&"[".repeat(100_000)).is_err());
+        let deep: String = (0..2000).map(|n| format!("{}a:\n", " ".repeat(n))).collect();
+        assert!(documents(&deep).unwrap_err().to_string().contains("levels"));
+        assert!(documents(&"- x\n".repeat(MAX_NODES + 1)).unwrap_err().to_string().contains("values"));
+    }
+}
