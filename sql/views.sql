@@ -26,6 +26,13 @@ FROM hugepage_pools;
 -- The pool of the status row is a row of the pools.
 SELECT count(*) FROM hugepage_status s JOIN hugepage_pools p ON p.node IS NULL AND p.page_size = s.huge_page_size;
 
+-- The nodes' pools are those of hugepage_pools; no page of shared memory is counted twice.
+SELECT bool_and(n.nr_hugepages = p.nr_hugepages) IS NOT FALSE AS pool,
+       sum(n.segment_pages) <= max(s.pages_needed) IS NOT FALSE AS segment,
+       bool_and(n.restart_pages <= n.nr_hugepages) IS NOT FALSE AS restart,
+       bool_and(n.command IS NULL OR n.notice LIKE '%.') IS NOT FALSE AS notice
+FROM hugepage_nodes n JOIN hugepage_pools p USING (node, page_size), hugepage_status s;
+
 SELECT segment, count(*) FROM hugepage_segments WHERE segment IN ('main', 'interlock') GROUP BY segment ORDER BY segment;
 
 SELECT s.mapping = g.mapping AS mapping, s.shared_memory = g.size AS size, s.page_size = g.page_size AS page_size,

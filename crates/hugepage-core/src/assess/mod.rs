@@ -14,6 +14,7 @@ pub mod oracle_size;
 pub mod outlook;
 mod outlook_notes;
 pub mod page_tables;
+pub mod placement;
 pub mod pool_share;
 pub mod status;
 pub mod stopped_oracle;

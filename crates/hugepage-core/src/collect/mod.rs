@@ -4,6 +4,7 @@
 pub mod instances;
 pub mod kernel_facts;
 pub mod nodes;
+pub mod placement;
 pub mod pools;
 pub mod segments;
 pub mod server;

@@ -11,6 +11,7 @@ mod nodes;
 #[cfg(feature = "oracle")]
 mod oracle;
 mod outlook;
+mod placement;
 mod properties;
 mod remedy;
 mod verdict;
