@@ -98,9 +98,12 @@ FROM hugepage_history;
 SELECT bool_and(was_recorded_at IS NOT NULL AND was_landed_in <> '' AND was_restart_outlook <> '') IS NOT FALSE AS before
 FROM hugepage_regressions;
 
--- The verdict is the most severe finding, and the metrics agree with this row.
+-- The verdict is the most severe finding that is no kernel advisory, and the metrics agree with this row.
 SELECT (array_agg(f.severity))[1] = min(s.verdict) AS verdict, count(*) = count(DISTINCT f.finding) AS once
-FROM hugepage_status s, hugepage_findings f;
+FROM hugepage_status s, hugepage_findings f WHERE f.finding NOT LIKE 'kernel\_%';
+SELECT count(*) > 0 AS advisories, bool_and(severity IN ('ok', 'notice') OR severity IS NULL) AS severity,
+       bool_and((detail IS NULL) = (severity IS NOT DISTINCT FROM 'ok')) AS detail
+FROM hugepage_findings WHERE finding LIKE 'kernel\_%';
 SELECT bool_and(line ~ '^(# (HELP|TYPE|UNIT) hugepage_\w+ .+|hugepage_\w+({.+})? \d+|# EOF|)$') AS format,
        count(*) FILTER (WHERE line = 'hugepage_host_memory_bytes ' || memory_total) AS memory,
        count(*) FILTER (WHERE line LIKE 'hugepage\_shared\_buffers\_bytes{%} ' || shared_buffers) AS shared_buffers,

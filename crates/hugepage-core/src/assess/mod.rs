@@ -1,5 +1,6 @@
 //! Pure arithmetic on facts: where shared memory landed, why, what a restart would get, and how severe that is.
 
+pub mod advisory;
 pub mod capacity;
 mod cause;
 mod exceeded;
