@@ -34,7 +34,7 @@ pub struct Advisory {
     #[serde(default)]
     backports_from: Option<Release>,
     #[serde(default)]
-    kernels: Vec<Kernel>,
+    kernels: Vec<ListedKernel>,
 }
 
 /// Servers that an advisory concerns.
@@ -70,7 +70,7 @@ struct Range {
 /// A distribution's kernel of which the answer is known.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kernel {
+struct ListedKernel {
     contains: String,
     affected: bool,
 }

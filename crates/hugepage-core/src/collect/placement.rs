@@ -93,7 +93,7 @@ fn asked(
     pulse: &mut dyn FnMut(),
     notes: &mut Notes,
 ) -> io::Result<BTreeMap<u32, Pages>> {
-    let mut search = Search { mapping, size, is_found: Vec::new(), by_node: BTreeMap::new(), questions: 0 };
+    let mut search = PageSearch { mapping, size, is_found: Vec::new(), by_node: BTreeMap::new(), questions: 0 };
     search.is_found = vec![false; usize::try_from(size.pages_to_hold(mapping.size()).0).unwrap_or(0)];
     search.ask(0, pulse)?;
     if sum(&search.by_node) >= touched {
@@ -126,7 +126,7 @@ fn asked(
 }
 
 /// The pages of one mapping, and those of them that were found.
-struct Search<'a> {
+struct PageSearch<'a> {
     mapping: &'a Mapping,
     size: PageSize,
     is_found: Vec<bool>,
@@ -134,7 +134,7 @@ struct Search<'a> {
     questions: u64,
 }
 
-impl Search<'_> {
+impl PageSearch<'_> {
     /// Asks the process `pid`, 0 for this one, for the pages that were not found yet.
     fn ask(&mut self, pid: i32, pulse: &mut dyn FnMut()) -> io::Result<()> {
         let mut at = 0;
