@@ -11,13 +11,14 @@ LAB_KERNELS='5.10 6.1 6.12 newest'
 declare -A LAB_SUITES=([5.10]=bullseye [6.1]=bookworm [6.12]=trixie [newest]=sid)
 LAB_SHORT='5.10 newest'
 
-run_lab() {    # [KERNEL..] [-k NAME] [--short], or: remove
+run_lab() {    # [KERNEL..] [-k NAME] [--short] [--docs], or: remove
     local series wanted=() arguments=() short=''
     while [ $# -gt 0 ]; do
         case $1 in
             -k) [ $# -gt 1 ] || fail "-k takes a part of a scenario's or a machine's name"
                 arguments+=(-k "$2") && shift ;;
             --short) arguments+=(--short) && short=yes ;;
+            --docs) arguments+=(--docs) ;;
             remove) rm -rf --one-file-system "$LAB" && return ;;
             *) [[ " $LAB_KERNELS " == *" $1 "* ]] || fail "no kernel is called '$1'; there are: $LAB_KERNELS"
                 wanted+=("$1") ;;

@@ -14,7 +14,7 @@ from harness.cluster import Cluster, Install, Unsupported
 from harness.kernel import sysv_segments
 from harness.lock import host_lock
 from harness.oracle import Oracle
-from harness.pool import Pool, pools
+from harness.pool import NoGigabyte, Pool, pools
 from harness.processes import working_below
 from harness.reserved_host import ReservedHost
 from harness.shared_server import SharedServer
@@ -33,10 +33,10 @@ def pytest_sessionstart() -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
-    """As root no scenario may be skipped, except where PostgreSQL or the distribution lacks something (Unsupported)."""
+    """As root no scenario may be skipped, except where PostgreSQL, the distribution or the memory lacks something."""
     outcome = yield
     report = outcome.get_result()
-    if call.excinfo and call.excinfo.errisinstance(Unsupported):
+    if call.excinfo and call.excinfo.errisinstance((NoGigabyte, Unsupported)):
         report.outcome, report.longrepr = "skipped", (str(item.path), item.location[1], str(call.excinfo.value))
     elif report.skipped and os.geteuid() == 0:
         report.outcome = "failed"

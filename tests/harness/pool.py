@@ -11,13 +11,17 @@ from pathlib import Path
 from harness.lock import host_lock
 from harness.poll import until
 from harness.processes import run
-from harness.units import KB
+from harness.units import GB, KB
 
 POOLS = Path("/sys/kernel/mm/hugepages")
 
 
 class PoolError(Exception):
     """The kernel did not allocate as many huge pages as a test needs, or could not free them."""
+
+
+class NoGigabyte(PoolError):
+    """No free gigabyte of memory lies in one piece, as is usual on a machine that has been up for a while."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,10 @@ class Pool:
             persistent = self.persistent()
             if persistent == nr:
                 return
-        raise PoolError(f"asked for {nr} huge pages of {self.page_size // KB} kB, the kernel keeps {persistent}")
+        kept = f"asked for {nr} huge pages of {self.page_size // KB} kB, the kernel keeps {persistent}"
+        if self.page_size == GB and persistent < nr:
+            raise NoGigabyte(f"1 GB pages were not tried: the memory has no free gigabyte in one piece ({kept})")
+        raise PoolError(kept)
 
     def persistent(self) -> int:
         """Pages of the pool without surplus pages, which the kernel frees after use."""

@@ -1,7 +1,7 @@
-"""./dev lab: boot each kernel as each machine, run the scenarios in the guests, and write the table of docs/tested-on.md.
+"""./dev lab: boot each kernel as each machine, and run the scenarios in the guests.
 
-One guest runs at a time. The table is written after each guest, so that a run that is interrupted was not in vain; scenarios
-that a run leaves out keep what an earlier run on the same kernel has shown. --short writes no table.
+One guest runs at a time. --docs writes the table of docs/tested-on.md after each guest, so that a run that is interrupted was
+not in vain; scenarios that a run leaves out keep what an earlier run with --docs has shown on the same kernel.
 """
 
 import argparse
@@ -120,6 +120,7 @@ def main() -> int:
     parser.add_argument("--kernels", required=True)
     parser.add_argument("-k", dest="part")
     parser.add_argument("--short", action="store_true")
+    parser.add_argument("--docs", action="store_true", help="write what was seen into the table of docs/tested-on.md")
     asked = parser.parse_args()
     wanted = wanted_scenarios(asked.part, asked.short)
     if not wanted:
@@ -128,7 +129,7 @@ def main() -> int:
     began = time.monotonic()
 
     def write(column: Column) -> None:
-        if not asked.short:
+        if asked.docs:
             write_table(column, asked.lab / "results.json", Path("docs/tested-on.md"))
 
     columns = [run_kernel(name, wanted, asked.lab, write) for name in asked.kernels.split()]

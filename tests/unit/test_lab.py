@@ -62,6 +62,7 @@ def test_kernel_that_can_not_be_had_fails_the_run_and_is_named(tmp_path, monkeyp
     monkeypatch.setattr("sys.argv", ["run.py", "--lab", str(lab), "--kernels", "5.10", "--short"])
     assert run.main() == 1
     assert "0 passed, 0 failed, 0 not possible on that kernel, kernels not had: 5.10" in capsys.readouterr().out
+    assert not (lab / "results.json").exists(), "only --docs keeps what was seen"
 
 
 def test_guest_that_does_not_boot_fails_its_scenarios(tmp_path, monkeypatch):

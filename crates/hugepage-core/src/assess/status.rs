@@ -99,10 +99,7 @@ impl Status {
 
     /// Oracle asks the kernel for the pages that are missing, and not even the kernel has more than the host can hold.
     fn refuse_beyond_capacity(&mut self) {
-        let asked = match &self.facts.pending {
-            Pending::Changed(demand, _) => demand.asked,
-            _ => self.facts.asked,
-        };
+        let asked = self.facts.asked_next();
         if asked.asks_kernel() && self.outlook == Outlook::Unknown && self.does_not_fit() {
             let refused = if asked.huge_pages == HugePages::On { Outlook::Fails } else { Outlook::Mixed };
             (self.outlook, self.forecast.outlook) = (refused, refused);

@@ -69,6 +69,15 @@ impl Facts {
         self.pending == Pending::Unknown || self.asked_next().huge_pages != HugePages::Off
     }
 
+    /// The permission that the running server lacks, and that which its next start would lack if its settings have changed.
+    pub fn lock_limits(&mut self) -> impl Iterator<Item = &mut Option<LockLimit>> {
+        let pending = match &mut self.pending {
+            Pending::Changed(_, ground) => Some(&mut ground.lock_limit),
+            Pending::Unchanged | Pending::Refused(_) | Pending::Unknown => None,
+        };
+        std::iter::once(&mut self.lock_limit).chain(pending)
+    }
+
     /// What a start with the running settings finds.
     pub fn ground(&self) -> PoolState {
         PoolState {

@@ -58,18 +58,32 @@ pub fn counts_huge_pages(mount: &Mount, memberships: &str) -> bool {
 
 /// Adds the limits of the cgroup in `directory`.
 pub fn read_level(root: &Root, directory: &str, limits: &mut Vec<MemoryLimit>) -> Result<(), ReadError> {
+    let mut found = Vec::with_capacity(2);
     for (kind, file) in [(MemoryLimitKind::Max, "memory.max"), (MemoryLimitKind::High, "memory.high")] {
         let path = format!("{directory}/{file}");
         let Some(text) = if_there(root.read(&path))? else { continue };
-        let limit = match text.trim() {
+        match text.trim() {
             "max" => continue,
-            number => number.parse().map_err(|_| root.content(&path, format!("\"{number}\" is not a limit")))?,
-        };
-        let current = Bytes(root.read_number(&format!("{directory}/memory.current"))?);
-        let stat = if_there(root.read(&format!("{directory}/memory.stat")))?.unwrap_or_default();
-        let huge = huge_pages(root, directory, &stat, current)?;
-        limits.push(MemoryLimit { path, kind, limit: Bytes(limit), current, private: line_of(&stat, "anon"), huge });
+            number => match number.parse() {
+                Ok(limit) => found.push((path, kind, Bytes(limit))),
+                Err(_) => return Err(root.content(&path, format!("\"{number}\" is not a limit"))),
+            },
+        }
     }
+    if found.is_empty() {
+        return Ok(());
+    }
+    let current = Bytes(root.read_number(&format!("{directory}/memory.current"))?);
+    let stat = if_there(root.read(&format!("{directory}/memory.stat")))?.unwrap_or_default();
+    let (private, huge) = (line_of(&stat, "anon"), huge_pages(root, directory, &stat, current)?);
+    limits.extend(found.into_iter().map(|(path, kind, limit)| MemoryLimit {
+        path,
+        kind,
+        limit,
+        current,
+        private,
+        huge,
+    }));
     Ok(())
 }
 

@@ -15,13 +15,10 @@ pub fn message(status: &Status) -> Option<String> {
     }
     let shortfall = Shortfall::of_pending(status);
     Some(match status.outlook {
-        Outlook::Fails => {
-            let setting = match &status.facts.pending {
-                Pending::Changed(demand, _) => ProductTerms::current(&demand.asked),
-                _ => ProductTerms::current(&status.facts.asked),
-            };
-            format!("The next start with the configuration on disk would fail: {setting}, and {shortfall}.")
-        }
+        Outlook::Fails => format!(
+            "The next start with the configuration on disk would fail: {}, and {shortfall}.",
+            ProductTerms::current(&status.facts.asked_next())
+        ),
         Outlook::Unknown if status.facts.pending == Pending::Unknown => {
             "The demand of the configuration on disk could not be determined; see notes.".to_owned()
         }

@@ -62,9 +62,9 @@ impl Step {
                     meminfo.huge_pages_surp = pool.surplus;
                 }
             }
-            Self::SetShmGroup(_) => all_lock_limits(facts).for_each(|lock| *lock = None),
+            Self::SetShmGroup(_) => facts.lock_limits().for_each(|lock| *lock = None),
             Self::RaiseMemlock(to) => {
-                for lock in all_lock_limits(facts) {
+                for lock in facts.lock_limits() {
                     if let Some(LockLimit::Memlock { limit, .. } | LockLimit::Either { limit: Some(limit), .. }) = lock
                     {
                         *limit = (*limit).max(*to);
@@ -106,14 +106,6 @@ fn all_limits(facts: &mut Facts) -> impl Iterator<Item = &mut CgroupLimits> {
         _ => None,
     };
     facts.limits.as_mut().into_iter().chain(pending)
-}
-
-fn all_lock_limits(facts: &mut Facts) -> impl Iterator<Item = &mut Option<LockLimit>> {
-    let pending = match &mut facts.pending {
-        Pending::Changed(_, ground) => Some(&mut ground.lock_limit),
-        _ => None,
-    };
-    [Some(&mut facts.lock_limit), pending].into_iter().flatten()
 }
 
 /// Each pool, and its shares of the nodes.

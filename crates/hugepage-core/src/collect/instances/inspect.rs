@@ -70,8 +70,9 @@ impl InspectContext<'_> {
         if has_hugetlb_pages {
             evidence.push("HugetlbPages");
         }
-        let place =
-            self.place(pid, container.is_some(), files, identity.directory.as_deref().or(identity.home.as_deref()));
+        let uid = Credentials::read(root, pid).ok().flatten().map(|credentials| credentials.effective);
+        let directory = identity.directory.as_deref().or(identity.home.as_deref());
+        let place = InstancePlace { uid, container: self.container(pid, container.is_some(), files, directory) };
         let base = self.base.unwrap_or_else(PageSize::base);
         let mut facts = self.facts(pid, &identity.asked, segment, memlock, &mut notes);
         let refusal = || oracle::logged_refusal(identity.last_start.as_ref()?, facts.segment.as_ref()?);
@@ -98,7 +99,6 @@ impl InspectContext<'_> {
             let lock_limit = oracle::lock_limit(root, pid, &facts.asked, None, memlock);
             facts.pending = pending(settings, &facts, lock_limit, |next| asked_next(next, &facts.asked, version));
         }
-        let uid = Credentials::read(root, pid).ok().flatten().map(|credentials| credentials.effective);
         if let Some((at, path)) = identity.last_change
             && started.is_some_and(|started| at > started + START_PRECISION)
             && facts.pending == Pending::Unchanged
@@ -142,21 +142,25 @@ impl InspectContext<'_> {
         })
     }
 
-    /// `directory`: the data directory, or the home. What a service sees in a mount namespace of its own, as systemd makes
-    /// them, may still be the directory of that name of the host.
-    fn place(&self, pid: i32, is_contained: bool, files: &InstanceFiles, directory: Option<&str>) -> InstancePlace {
-        let of_process = Credentials::read(self.root, pid).ok().flatten();
+    /// The container of [`InstancePlace`]. `directory`: the data directory, or the home. What a service sees in a mount
+    /// namespace of its own, as systemd makes them, may still be the directory of that name of the host.
+    fn container(
+        &self,
+        pid: i32,
+        is_contained: bool,
+        files: &InstanceFiles,
+        directory: Option<&str>,
+    ) -> Option<String> {
         let its = directory.and_then(|directory| files.inode(directory));
         let ours = directory.and_then(|directory| InstanceFiles::own(self.root).inode(directory));
         let elsewhere = is_contained && !self.root.is_tree() && (its.is_none() || its != ours);
-        let container = || match its {
+        elsewhere.then(|| match its {
             Some((device, inode)) => {
                 let device = (rustix::fs::major(device), rustix::fs::minor(device));
                 format!("{}.{}-{inode}", device.0, device.1)
             }
             None => namespace::number(self.root, pid).unwrap_or_default(),
-        };
-        InstancePlace { uid: of_process.map(|user| user.effective), container: elsewhere.then(container) }
+        })
     }
 
     /// The mappings of one process stand for the whole server, because each of its processes attaches all of it.
@@ -306,18 +310,10 @@ pub(super) fn share_memlock(instances: &mut [Instance]) {
     for instance in instances {
         let of_user = held.iter().filter(|(pid, uid, _)| *pid != instance.pid && Some(*uid) == instance.uid);
         let sum = of_user.fold(Bytes(0), |sum, (_, _, size)| sum.saturating_add(*size));
-        let is_counted = |lock: &Option<LockLimit>| matches!(lock, Some(LockLimit::Memlock { .. }));
-        let of_pending = match &instance.status.facts.pending {
-            Pending::Changed(_, ground) => is_counted(&ground.lock_limit),
-            _ => false,
-        };
-        if sum > Bytes(0) && (of_pending || is_counted(&instance.status.facts.lock_limit)) {
+        let is_counted = |lock: &mut Option<LockLimit>| matches!(lock, Some(LockLimit::Memlock { .. }));
+        if sum > Bytes(0) && instance.status.facts.lock_limits().any(is_counted) {
             instance.assess_with(|facts| {
-                let pending = match &mut facts.pending {
-                    Pending::Changed(_, ground) => Some(&mut ground.lock_limit),
-                    _ => None,
-                };
-                for lock in [Some(&mut facts.lock_limit), pending].into_iter().flatten() {
+                for lock in facts.lock_limits() {
                     if let Some(LockLimit::Memlock { others, .. }) = lock {
                         *others = sum;
                     }

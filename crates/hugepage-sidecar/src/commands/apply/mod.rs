@@ -8,6 +8,7 @@ mod persist;
 mod plan;
 mod steps;
 mod target;
+mod text;
 mod vmemmap;
 
 use std::path::Path;
@@ -16,7 +17,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use hugepage_core::advise::command::reserve_at_boot;
 use hugepage_core::read::meminfo::Meminfo;
-use hugepage_core::read::{Root, boot, buddyinfo, sysctl};
+use hugepage_core::read::{Root, boot, sysctl};
 use hugepage_core::{Bytes, PageSize, Pages};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -26,6 +27,7 @@ use self::lock::Lock;
 use self::persist::Setting;
 use self::plan::{HostState, Plan, Refusal};
 use self::steps::{Kernel, Outcome, Reclaim, Resize, resize};
+use self::text::{done, failure, preview};
 use self::vmemmap::{OPTIMIZE_VMEMMAP, Optimizing, saved_per_page};
 use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
@@ -166,7 +168,7 @@ fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, 
     match outcome {
         Ok(Outcome::Reached) => {}
         Ok(outcome) => {
-            complain!("hugepage-sidecar: {}", failure(outcome, pool.size(), plan, options));
+            complain!("hugepage-sidecar: {}", failure(outcome, pool.size(), plan, options.drop_caches, options.demote));
             return roll_back(pool, &before);
         }
         Err(error) => {
@@ -309,61 +311,6 @@ fn is_default(root: &Root, size: PageSize) -> anyhow::Result<bool> {
 /// Whether the buddy allocator has blocks of this size. For larger pages the kernel has to clear a range of memory.
 fn is_buddy_size(size: PageSize) -> bool {
     size.bytes().0 < 1 << 30
-}
-
-fn preview(root: &Root, size: PageSize, plan: Plan) -> String {
-    let Plan { from, to, new_pages } = plan;
-    if from == to {
-        return format!("The pool keeps {to} pages of {size} already; nothing to do.");
-    }
-    let mut text = format!("The pool would keep {to} pages of {size} ({}), now {from}.", size.times(to));
-    let ready = root.base_page_size().ok().and_then(|base| {
-        let zones = buddyinfo::read(root).ok()?;
-        buddyinfo::ready(&zones, None, size, base)
-    });
-    if let Some(ready) = ready.filter(|ready| *ready < new_pages) {
-        text += &format!(
-            " {ready} of {new_pages} new pages are free as whole blocks; the kernel has to compact memory for the others."
-        );
-    }
-    text
-}
-
-fn done(size: PageSize, plan: Plan) -> String {
-    let Plan { from, to, .. } = plan;
-    if from == to {
-        format!("The pool keeps {to} pages of {size} already.")
-    } else {
-        format!("The pool keeps {to} pages of {size} ({}), {from} before.", size.times(to))
-    }
-}
-
-fn failure(outcome: Outcome, size: PageSize, plan: Plan, options: &ApplyOptions) -> String {
-    let asked = plan.to;
-    match outcome {
-        Outcome::Reached => String::new(),
-        Outcome::Interrupted => "interrupted".to_owned(),
-        Outcome::InUse(in_use) => {
-            format!("{in_use} pages of {size} are in use now, more than the requested {asked}")
-        }
-        Outcome::LowMemory(got) => format!(
-            "stopped at {got} of {asked} pages of {size}: other processes use more memory now, and the host would begin to swap"
-        ),
-        Outcome::Incomplete(got) => {
-            let mut tried = match options.drop_caches {
-                true => "after compaction and dropping the page cache".to_owned(),
-                false => "after compaction; --drop-caches may provide more".to_owned(),
-            };
-            if !options.demote {
-                tried += ", and so may --demote where larger pages are unused";
-            }
-            format!(
-                "the kernel gave {got} of {asked} pages of {size}, {tried}. Memory is fragmented. To get all pages, reserve \
-                 them at boot: {}",
-                reserve_at_boot(size, asked)
-            )
-        }
-    }
 }
 
 /// A progress bar, hidden unless standard error is a terminal.
