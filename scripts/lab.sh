@@ -11,7 +11,7 @@ LAB_KERNELS='5.10 6.1 6.12 newest'
 declare -A LAB_SUITES=([5.10]=bullseye [6.1]=bookworm [6.12]=trixie [newest]=sid)
 LAB_SHORT='5.10 newest'
 
-run_lab() {    # [KERNEL..] [-k NAME] [--short] [--docs], or: remove
+run_lab() {    # [KERNEL..] [-k NAME] [--short] [--docs] [--captures DIRECTORY], or: remove
     local series wanted=() arguments=() short=''
     while [ $# -gt 0 ]; do
         case $1 in
@@ -19,6 +19,8 @@ run_lab() {    # [KERNEL..] [-k NAME] [--short] [--docs], or: remove
                 arguments+=(-k "$2") && shift ;;
             --short) arguments+=(--short) && short=yes ;;
             --docs) arguments+=(--docs) ;;
+            --captures) [ $# -gt 1 ] || fail "--captures takes a directory"
+                arguments+=(--captures "$2") && shift ;;
             remove) rm -rf --one-file-system "$LAB" && return ;;
             *) [[ " $LAB_KERNELS " == *" $1 "* ]] || fail "no kernel is called '$1'; there are: $LAB_KERNELS"
                 wanted+=("$1") ;;

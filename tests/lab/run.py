@@ -5,7 +5,9 @@ not in vain; scenarios that a run leaves out keep what an earlier run with --doc
 """
 
 import argparse
+import base64
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
+from captures import DIRECTORY
 from harness.guest import Guest, GuestFailed, Kernel
 from machines import MACHINES, SHORT, Boot, Machine
 from reporter import MARK
@@ -49,8 +52,9 @@ def wanted_scenarios(part: str | None, short: bool) -> Wanted:
     return found
 
 
-def run_in_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path) -> tuple[dict[str, Outcome], str | None]:
-    """The outcomes by node, and what the guest says its kernel is; None if it did not boot."""
+def run_in_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path,
+                 captures: Path | None = None) -> tuple[dict[str, Outcome], str | None]:
+    """The outcomes by node, and what the guest says its kernel is; None if it did not boot. Captures go to `captures`."""
     logs = lab / "logs"
     logs.mkdir(exist_ok=True)
     outcomes: dict[str, Outcome] = {}
@@ -75,6 +79,8 @@ def run_in_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path) -> tup
                 print(f"   {boot.name}: booted in {time.monotonic() - began:.0f} s", flush=True)
                 guest.run(" ".join([PYTEST, *(f"/mnt/tests/{node}" for node in nodes)]),
                           seconds=SECONDS_A_SCENARIO, each_line=read)
+                if captures:
+                    take_captures(guest, captures / kernel.name)
             why = "it was not reported: see the log"
         except GuestFailed as error:
             print(error, file=log)
@@ -83,12 +89,19 @@ def run_in_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path) -> tup
     return {node: outcomes.get(node, Outcome("failed", why)) for node in nodes}, release
 
 
+def take_captures(guest: Guest, directory: Path) -> None:
+    """Bring the archives that the scenarios have kept into `directory`."""
+    packed = guest.run(f"mkdir -p {DIRECTORY} && tar -C {DIRECTORY} -c . | base64", seconds=60)
+    directory.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["tar", "-x", "-C", directory], input=base64.b64decode(packed.output), check=True)
+
+
 def disks_of(lab: Path) -> list[Path]:
     """The root's, of the PostgreSQL that was made last, and the project's."""
     return [max(lab.glob("root*.img"), key=lambda image: image.stat().st_mtime), lab / "project.img"]
 
 
-def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], None]) -> Column:
+def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], None], captures: Path | None = None) -> Column:
     """All wanted scenarios on one kernel, in a guest for each boot; the column so far is written after each."""
     directory = lab / "kernels" / name
     missing = directory / "missing"
@@ -102,7 +115,7 @@ def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], N
     print(f"== {name}: {kernel.release}", flush=True)
     for boot, machines in wanted.items():
         nodes = [node for _machine, scenarios in machines for node in scenarios.values()]
-        outcomes, release = run_in_guest(kernel, boot, nodes, lab)
+        outcomes, release = run_in_guest(kernel, boot, nodes, lab, captures)
         column.release = release or column.release or kernel.release
         for machine, scenarios in machines:
             for scenario, node in scenarios.items():
@@ -121,6 +134,7 @@ def main() -> int:
     parser.add_argument("-k", dest="part")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--docs", action="store_true", help="write what was seen into the table of docs/tested-on.md")
+    parser.add_argument("--captures", type=Path, metavar="DIRECTORY", help="keep a capture of each kernel and machine there")
     asked = parser.parse_args()
     wanted = wanted_scenarios(asked.part, asked.short)
     if not wanted:
@@ -132,7 +146,7 @@ def main() -> int:
         if asked.docs:
             write_table(column, asked.lab / "results.json", Path("docs/tested-on.md"))
 
-    columns = [run_kernel(name, wanted, asked.lab, write) for name in asked.kernels.split()]
+    columns = [run_kernel(name, wanted, asked.lab, write, asked.captures) for name in asked.kernels.split()]
     counts = {outcome: sum(cell[0] == outcome for column in columns for cell in column.cells.values())
               for outcome in ("passed", "failed", "skipped")}
     missing = [column.name for column in columns if column.missing]

@@ -22,7 +22,7 @@ def test_pages_on_the_other_node_do_not_count(new_cluster, node_pool, group, bot
     assert follow(row["hint"]) == {node_file(0): needed}
     server.restart(within=allowed)
     both_say(server, landed_in="hugetlb", cause=None, restart_outlook="hugetlb",
-             sidecar={"restart_outlook": "hugetlb"})
+             of_sidecar={"restart_outlook": "hugetlb"})
     assert set(nodes_of(server.postmaster)) == {0}
 
 

@@ -10,7 +10,7 @@ def test_lands_on_the_node_that_has_pages(new_cluster, node_pool, both_say):
     node_pool({0: 0, 1: server.pages_needed(2 * MB)})
     create_extension(server.start())
     # The sidecar can't see that the server has no memory policy.
-    both_say(server, landed_in="hugetlb", cause=None, restart_outlook="hugetlb", sidecar={"restart_outlook": "unknown"})
+    both_say(server, landed_in="hugetlb", cause=None, restart_outlook="hugetlb", of_sidecar={"restart_outlook": "unknown"})
     assert set(nodes_of(server.postmaster)) == {1}
 
 
@@ -22,4 +22,4 @@ def test_hint_of_a_short_pool_lands(new_cluster, node_pool, both_say):
     both_say(server, landed_in="base", cause="pool_too_small", pages_missing=2, restart_outlook="base")
     node_pool({0: 2})
     server.restart()
-    both_say(server, landed_in="hugetlb", restart_outlook="hugetlb", sidecar={"restart_outlook": "unknown"})
+    both_say(server, landed_in="hugetlb", restart_outlook="hugetlb", of_sidecar={"restart_outlook": "unknown"})
