@@ -25,7 +25,7 @@ BUILD_DIR ?= build/pg$(PG_MAJOR)$(patsubst %,-%,$(filter-out release,$(PROFILE))
 # cargo-pgrx lays the files out below BUILD_DIR as they will be installed below /.
 LIBRARY := $(BUILD_DIR)$(shell $(PG_CONFIG) --pkglibdir)/$(EXTNAME).so
 BUILT_DATA := $(BUILD_DIR)$(shell $(PG_CONFIG) --sharedir)/extension/$(EXTNAME)
-CORE_SOURCES := Cargo.toml Cargo.lock $(shell find crates/hugepage-core/src)
+CORE_SOURCES := Cargo.toml Cargo.lock crates/hugepage-core/build.rs $(shell find crates/hugepage-core/src)
 SOURCES := $(CORE_SOURCES) $(EXTNAME).control $(shell find src)
 
 # One static program for every host, whatever C library that has. A target is named so that the flags are not those of

@@ -6,6 +6,7 @@ SET ROLE regress_hugepages_other;
 SELECT verdict FROM hugepage_status;
 SELECT * FROM hugepage_status();
 SELECT * FROM hugepage_pools;
+SELECT * FROM hugepage_nodes;
 SELECT * FROM hugepage_segments_detail();
 SELECT * FROM hugepage_backends;
 SELECT * FROM hugepage_preflight();
@@ -30,6 +31,7 @@ WHERE p.proname LIKE 'hugepage\_%' AND NOT has_function_privilege('regress_hugep
 SET ROLE regress_hugepages_monitor;
 SELECT count(*) FROM hugepage_status;
 SELECT count(*) > 0 AS pools FROM hugepage_pools;
+SELECT count(*) >= 0 AS nodes FROM hugepage_nodes;
 SELECT count(*) > 0 AS segments FROM hugepage_segments;
 SELECT count(*) > 0 AS detail FROM hugepage_segments_detail();
 SELECT count(*) > 0 AS backends FROM hugepage_backends;

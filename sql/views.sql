@@ -26,6 +26,13 @@ FROM hugepage_pools;
 -- The pool of the status row is a row of the pools.
 SELECT count(*) FROM hugepage_status s JOIN hugepage_pools p ON p.node IS NULL AND p.page_size = s.huge_page_size;
 
+-- The nodes' pools are those of hugepage_pools; no page of shared memory is counted twice.
+SELECT bool_and(n.nr_hugepages = p.nr_hugepages) IS NOT FALSE AS pool,
+       sum(n.segment_pages) <= max(s.pages_needed) IS NOT FALSE AS segment,
+       bool_and(n.restart_pages <= n.nr_hugepages) IS NOT FALSE AS restart,
+       bool_and(n.command IS NULL OR n.notice LIKE '%.') IS NOT FALSE AS notice
+FROM hugepage_nodes n JOIN hugepage_pools p USING (node, page_size), hugepage_status s;
+
 SELECT segment, count(*) FROM hugepage_segments WHERE segment IN ('main', 'interlock') GROUP BY segment ORDER BY segment;
 
 SELECT s.mapping = g.mapping AS mapping, s.shared_memory = g.size AS size, s.page_size = g.page_size AS page_size,
@@ -91,9 +98,12 @@ FROM hugepage_history;
 SELECT bool_and(was_recorded_at IS NOT NULL AND was_landed_in <> '' AND was_restart_outlook <> '') IS NOT FALSE AS before
 FROM hugepage_regressions;
 
--- The verdict is the most severe finding, and the metrics agree with this row.
+-- The verdict is the most severe finding that is no kernel advisory, and the metrics agree with this row.
 SELECT (array_agg(f.severity))[1] = min(s.verdict) AS verdict, count(*) = count(DISTINCT f.finding) AS once
-FROM hugepage_status s, hugepage_findings f;
+FROM hugepage_status s, hugepage_findings f WHERE f.finding NOT LIKE 'kernel\_%';
+SELECT count(*) > 0 AS advisories, bool_and(severity IN ('ok', 'notice') OR severity IS NULL) AS severity,
+       bool_and((detail IS NULL) = (severity IS NOT DISTINCT FROM 'ok')) AS detail
+FROM hugepage_findings WHERE finding LIKE 'kernel\_%';
 SELECT bool_and(line ~ '^(# (HELP|TYPE|UNIT) hugepage_\w+ .+|hugepage_\w+({.+})? \d+|# EOF|)$') AS format,
        count(*) FILTER (WHERE line = 'hugepage_host_memory_bytes ' || memory_total) AS memory,
        count(*) FILTER (WHERE line LIKE 'hugepage\_shared\_buffers\_bytes{%} ' || shared_buffers) AS shared_buffers,

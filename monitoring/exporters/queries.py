@@ -68,6 +68,7 @@ SELECT {INSTANCE},
        finding,
        {LEVEL.format('severity', 'severity')}
 FROM hugepage_findings
+WHERE finding NOT LIKE 'kernel\\_%'
 """, ("kind", "name", "finding"), {
         "severity": "Severity of each possible finding: 0 not found, 1 notice, 2 warning, 3 critical.",
     }),

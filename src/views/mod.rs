@@ -8,6 +8,7 @@ mod fix;
 mod history;
 mod host;
 mod metrics;
+mod nodes;
 mod page_tables;
 mod pools;
 mod preflight;

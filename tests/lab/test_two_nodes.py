@@ -1,7 +1,10 @@
 """Two nodes with equal pools and a server that may use both."""
 
-from harness.node_pools import node_file, nodes_of
-from harness.shared_buffers import fill_shared_buffers
+from harness.cluster import rows
+from harness.node_pools import node_file, nodes_of, nodes_of_pages
+from harness.processes import children
+from harness.shared_buffers import fill_shared_buffers, touch_all
+from harness.smaps import main_mapping
 from harness.status import create_extension
 from harness.units import MB
 
@@ -21,3 +24,43 @@ def test_one_page_short_on_both_nodes(new_cluster, pool, both_say):
     pool(2 * MB, server.pages_needed(2 * MB) - 1)
     create_extension(server.start())
     both_say(server, landed_in="base", cause="pool_too_small", pages_missing=1, restart_outlook="base")
+
+
+def nodes_after_filling(server):
+    """hugepage_nodes while a session has touched 100 MB; the segment's pages by node as the kernel's files have them."""
+    fill_shared_buffers(server, 100 * MB)
+    with server.connect() as toucher, server.connect() as asker:
+        touch_all(toucher)
+        ours = rows(asker, "SELECT * FROM hugepage_nodes")
+        pids = [server.postmaster, *children(server.postmaster)]
+        return ours, nodes_of_pages(pids, main_mapping(server.postmaster))
+
+
+def test_nodes_of_the_segment(new_cluster, node_pool):
+    """All pages on one node, then spread by the command that the view gives."""
+    server = new_cluster()
+    needed = server.pages_needed(2 * MB)
+    node_pool({0: needed, 1: needed})
+    create_extension(server.start(through=["numactl", "--preferred=1"]))
+    ours, kernel = nodes_after_filling(server)
+    assert {row["node"]: row["segment_pages"] for row in ours} == {0: 0, 1: sum(kernel.values())} == {0: 0, **kernel}
+    assert [(row["allowed"], row["restart_pages"], row["resv_hugepages"]) for row in ours] == [(True, needed, None)] * 2
+    assert ours[0]["notice"] is None and str(kernel[1]) in ours[1]["notice"]
+    words = ours[1]["command"].split()
+    assert words[:2] == ["numactl", "--interleave=0,1"] and words[3:] == ["restart", "-D", str(server.data)]
+    server.stop()
+    server.start(through=words[:2])
+    server.sql("DROP TABLE touched")
+    ours, kernel = nodes_after_filling(server)
+    assert {row["node"]: row["segment_pages"] for row in ours} == kernel and set(kernel) == {0, 1}
+    assert [row["notice"] for row in ours] == [None, None], ours
+
+
+def test_nodes_with_uneven_pools(new_cluster, node_pool):
+    server = new_cluster()
+    needed = server.pages_needed(2 * MB)
+    node_pool({0: 10, 1: needed})
+    create_extension(server.start())
+    first, second = server.sql("SELECT * FROM hugepage_nodes")
+    assert first["command"] == f"echo {-(-needed // 2)} > {node_file(0)}" and "10 pages" in first["notice"]
+    assert (first["restart_pages"], second["restart_pages"], second["notice"]) == (10, needed, None)

@@ -250,7 +250,7 @@ def test_view_of_all_nodes(twin, directory):
     try:
         twin.run(view)
         twin.run("SELECT set_config('twin.server_host', 'old', true), set_config('twin.instance_name', 'ORCL', true)")
-        rows = twin.run("SELECT * FROM hugepage_nodes")
+        rows = twin.run("SELECT * FROM hugepage_cluster")
         assert [(row["node"], row["is_stale"], row["sid"], row["this_instance"], row["host_name"]) for row in rows] == [
             ("fresh", "N", "ORCL", "N", "fresh.example.com"), ("fresh", "N", "+ASM1", "N", "fresh.example.com"),
             ("old", "Y", "ORCL", "Y", "old.example.com"), ("old", "Y", "+ASM1", "N", "old.example.com"),

@@ -1,6 +1,7 @@
 """hugepage-sidecar apply: the pool is what was asked for, or what it was; never anything between."""
 
 import fcntl
+import mmap
 import os
 import pty
 import re
@@ -14,13 +15,14 @@ from pathlib import Path
 import pytest
 
 from harness import sidecar
+from harness.cluster import Unsupported
 from harness.kernel import meminfo, pool_numbers
 from harness.poll import until
 from harness.pool import Pool, PoolError
 from harness.processes import run
 from harness.sidecar import CRITICAL, OK, UNKNOWN, USAGE, WARNING
-from harness.smaps import main_mapping
-from harness.units import GB, MB
+from harness.smaps import BASE_PAGE, main_mapping
+from harness.units import GB, KB, MB
 
 pytestmark = pytest.mark.any_major
 
@@ -351,3 +353,95 @@ def test_a_progress_bar_on_a_terminal_alone(small):
         os.close(ours)
     piped = sidecar.run("apply", "--pages", before)
     assert (piped.status, piped.stderr) == (OK, "") and piped.status != CRITICAL
+
+
+def gigantic_mapping() -> mmap.mmap:
+    """One page of 1 GB that is reserved and not touched (mmap(2))."""
+    map_hugetlb, shift = 0x40000, 26
+    return mmap.mmap(-1, GB, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | map_hugetlb | 30 << shift)
+
+
+@pytest.fixture
+def gigabyte(pool) -> Pool:
+    """A pool with one unused page of 1 GB."""
+    return pool(GB, 1)
+
+
+def reserve_that_needs_a_split(pages: int) -> list[str]:
+    """The share for base pages that leaves enough to so many pages of 2 MB, and not to a page of 1 GB beside them."""
+    return ["--reserve-percent", str(100 - -(-pages * 2 * MB * 100 // meminfo()["MemTotal"]))]
+
+
+def test_splits_a_larger_page_where_memory_does_not_suffice(gigabyte, small):
+    wanted, kept = small.numbers().held + 200, small.persistent()
+    before, size = gigabyte.numbers(), (gigabyte.directory / "demote_size").read_text()
+    call = ["apply", "--pages", wanted, *reserve_that_needs_a_split(wanted)]
+    refused = sidecar.run(*call)
+    assert refused.status == UNKNOWN and "do not fit" in refused.stderr, refused
+    told = sidecar.run(*call, "--demote", "--dry-run")
+    assert told.status == OK and "1 unused pages of 1 GB would be split first" in told.stdout, told
+    assert (small.persistent(), gigabyte.numbers()) == (kept, before)
+    # The only one is promised: it stays whole.
+    promised = gigantic_mapping()
+    refused = sidecar.run(*call, "--demote")
+    promised.close()
+    assert refused.status == UNKNOWN and "no larger huge page is unused" in refused.stderr, refused
+    assert gigabyte.numbers() == before
+    answer = sidecar.run(*call, "--demote")
+    assert (answer.status, answer.stderr) == (OK, ""), answer
+    assert "1 unused pages of 1 GB were split" in answer.stdout
+    assert (small.persistent(), gigabyte.persistent()) == (wanted, before.nr - 1)
+    assert (gigabyte.directory / "demote_size").read_text() == size
+
+
+def test_splits_a_larger_page_where_memory_is_fragmented(gigabyte, pool):
+    """The kernel gives no page, as strace makes it seem, until a page of 1 GB is split."""
+    three_digits = pool(2 * MB, 110)
+    nr, wanted = gigabyte.persistent(), three_digits.persistent() + 300
+    with slow(three_digits, "--pages", wanted, tampering=nothing_given(after=0)) as process:
+        assert end(process).status == WARNING
+    assert (three_digits.persistent(), gigabyte.persistent()) == (wanted - 300, nr)
+    with slow(three_digits, "--pages", wanted, "--demote", tampering=nothing_given(after=0)) as process:
+        answer = end(process)
+    assert (answer.status, answer.stderr) == (OK, ""), answer
+    assert "1 unused pages of 1 GB were split" in answer.stdout
+    assert (three_digits.persistent(), gigabyte.persistent()) == (wanted, nr - 1)
+
+
+def test_a_split_is_undone_with_the_rest(gigabyte, small):
+    before, nr = small.numbers(), gigabyte.persistent()
+    wanted = before.held + 900
+    with slow(small, "--pages", wanted, *reserve_that_needs_a_split(wanted), "--demote") as process:
+        until("the split and a step more", lambda: gigabyte.persistent() < nr and small.persistent() > before.nr + 512)
+        os.kill(program(process), signal.SIGTERM)
+        answer = end(process)
+    assert small.numbers() == before
+    # The kernel may have put something into its place meanwhile.
+    said = {WARNING: "interrupted", CRITICAL: f"the pool of 1 GB keeps {nr - 1} pages; before it kept {nr}"}
+    assert said[answer.status] in answer.stderr, answer
+    assert gigabyte.persistent() == (nr if answer.status == WARNING else nr - 1)
+
+
+def memory_of_descriptors() -> int:
+    """Bytes that the kernel's descriptions of pages take (/proc/vmstat, since Linux 6.11)."""
+    lines = dict(line.split() for line in Path("/proc/vmstat").read_text().splitlines())
+    if "nr_memmap_boot_pages" not in lines:
+        raise Unsupported("what vm.hugetlb_optimize_vmemmap saves was not measured: this kernel does not show nr_memmap_boot_pages")
+    return (int(lines["nr_memmap_pages"]) + int(lines["nr_memmap_boot_pages"])) * BASE_PAGE
+
+
+def test_saves_the_memory_of_page_descriptors(small):
+    sysctl = Path("/proc/sys/vm/hugetlb_optimize_vmemmap")
+    if not sysctl.exists() or sysctl.read_text().strip() != "0":
+        raise Unsupported("vm.hugetlb_optimize_vmemmap was not tried: this kernel does not have it, or it is on")
+    before, pages, held = memory_of_descriptors(), 512, small.persistent()
+    plain = sidecar.run("apply", "--pages", held + 50)
+    assert plain.status == OK and memory_of_descriptors() == before
+    answer = sidecar.run("apply", "--pages", held + 50 + pages, "--optimize-vmemmap")
+    assert (answer.status, answer.stderr) == (OK, ""), answer
+    assert f"up to {pages * 28 * KB // MB} MB less memory" in answer.stdout, answer
+    saved = before - memory_of_descriptors()
+    assert abs(saved - pages * 28 * KB) <= 0.05 * pages * 28 * KB, saved
+    assert sysctl.read_text().strip() == "0"
+    assert sidecar.run("apply", "--pages", held).status == OK
+    assert memory_of_descriptors() == before

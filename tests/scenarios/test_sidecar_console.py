@@ -54,6 +54,22 @@ def with_blanks(text: str) -> list[str]:
     return [line for line in text.split("\n") if line != line.rstrip()]
 
 
+def test_kernel_advisories_that_concern_an_instance(tree, tmp_path):
+    def told(release):
+        place = tree / "proc/sys/kernel/osrelease"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f"{release}\n")
+        answer = sidecar.run("--root", tree, "status", "--format", "json", "--state-dir", tmp_path)
+        rows = answer.json()["kernel_advisories"]
+        table = " ".join(sidecar.run("--root", tree, "status", "--state-dir", tmp_path).stdout.split())
+        assert all(" ".join(row["detail"].split()) in table for row in rows), table
+        return {row["name"]: (row["applies"], len(row["instances"])) for row in rows}
+
+    assert told("6.12.40+deb13-amd64") == {"kernel_pmd_sharing": (True, 2)}
+    assert told("7.0.0-14-generic") == {"kernel_no_preempt_none": (True, 1)}
+    assert told("6.12.0-55.el10.x86_64") == {"kernel_pmd_sharing": (None, 2), "kernel_no_preempt_none": (None, 1)}
+
+
 def test_every_command_is_called():
     assert CALLS.keys() == commands() - {"oracle"} | {f"oracle {name}" for name in commands("oracle")}
 

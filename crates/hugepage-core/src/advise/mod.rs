@@ -9,6 +9,7 @@ pub mod fix;
 pub mod host;
 pub mod log;
 pub mod message;
+pub mod placement;
 pub mod pool;
 pub mod recommendation;
 pub mod remedy;

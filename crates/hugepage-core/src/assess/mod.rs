@@ -1,5 +1,6 @@
 //! Pure arithmetic on facts: where shared memory landed, why, what a restart would get, and how severe that is.
 
+pub mod advisory;
 pub mod benefit;
 pub mod capacity;
 mod cause;
@@ -15,6 +16,7 @@ pub mod oracle_size;
 pub mod outlook;
 mod outlook_notes;
 pub mod page_tables;
+pub mod placement;
 pub mod pool_share;
 pub mod status;
 pub mod stopped_oracle;

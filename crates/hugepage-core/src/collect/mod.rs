@@ -7,6 +7,7 @@ pub mod fault_sample;
 pub mod instances;
 pub mod kernel_facts;
 pub mod nodes;
+pub mod placement;
 pub mod pools;
 pub mod segments;
 pub mod server;

@@ -13,12 +13,20 @@ pub struct KernelRelease {
     pub patch: Option<u32>,
     /// Whether it is of a distribution that takes over much of later kernels: Enterprise Linux 9 (not UEK), SUSE.
     pub has_backports: bool,
+    /// Whether it is of a distribution that counts its own builds instead of the third number: `6.1.0-18-amd64`,
+    /// `6.8.0-45-generic`.
+    pub hides_patch: bool,
 }
 
 impl KernelRelease {
     /// The kernel that runs; `None` if its release could not be read.
     pub fn running(root: &Root) -> Option<Self> {
-        Self::parse(&sysctl::running(root, "kernel.osrelease").ok()??)
+        Self::parse(&Self::text(root)?)
+    }
+
+    /// The release of the kernel that runs, as it is; `None` if it could not be read.
+    pub fn text(root: &Root) -> Option<String> {
+        sysctl::running(root, "kernel.osrelease").ok()?
     }
 
     /// Parses a release; `None` if it does not begin with two numbers.
@@ -26,18 +34,10 @@ impl KernelRelease {
         let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
         let is_el = release.contains(".el") && !release.contains("uek");
         let has_backports = is_el || release.contains("-default") || release.contains("-azure");
-        Some(Self { major: numbers.next()?, minor: numbers.next()?, patch: numbers.next(), has_backports })
-    }
-
-    /// Whether it lets a process have System V segments in huge pages if `RLIMIT_MEMLOCK` allows their size. Kernels
-    /// since 5.18 do not (fs/hugetlbfs/inode.c). `None` for a distribution's kernel from 5.14 on, which may have that
-    /// change already; older ones announce it only.
-    pub fn counts_memlock(self) -> Option<bool> {
-        match (self.is_before(5, 14, 0), self.is_before(5, 18, 0)) {
-            (true, _) => Some(true),
-            (_, true) => (!self.has_backports).then_some(true),
-            (_, false) => Some(false),
-        }
+        let (major, minor, patch) = (numbers.next()?, numbers.next()?, numbers.next());
+        let build = release.strip_prefix(&format!("{major}.{minor}.0-"));
+        let hides_patch = build.is_some_and(|build| build.starts_with(|c: char| c.is_ascii_digit()));
+        Some(Self { major, minor, patch, has_backports, hides_patch })
     }
 
     /// Whether it is certainly older than `major.minor.patch`.

@@ -22,9 +22,11 @@ pub mod memory_cgroup;
 pub mod memory_policy;
 pub mod mounts;
 pub mod namespace;
+pub mod numa_maps;
 #[cfg(feature = "oracle")]
 pub mod oracle;
 pub mod own_mapping;
+pub mod page_nodes;
 pub mod pool;
 pub mod postgresql_conf;
 pub mod postmaster_opts;
@@ -34,7 +36,6 @@ pub mod procmap_query;
 mod reader;
 pub mod rlimit;
 pub mod root;
-#[cfg(feature = "oracle")]
 pub mod service;
 pub mod shm_devices;
 pub mod smaps;

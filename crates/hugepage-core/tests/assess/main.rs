@@ -1,5 +1,6 @@
 //! The assessment is arithmetic on facts: tables of cases with every rule at its border, and properties over all facts.
 
+mod advisories;
 mod benefit;
 mod capacity;
 mod cause;
@@ -12,6 +13,7 @@ mod nodes;
 #[cfg(feature = "oracle")]
 mod oracle;
 mod outlook;
+mod placement;
 mod properties;
 mod remedy;
 mod verdict;

@@ -1,5 +1,6 @@
 //! What the readers and the whole assessment say of machines that are not at hand, each a tree of files in `fixtures`.
 
+mod placement;
 mod readers;
 mod servers;
 mod surveys;

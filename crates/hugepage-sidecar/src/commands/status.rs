@@ -99,6 +99,9 @@ fn print(out: &HostOutput, survey: &Survey) {
     for note in &out.notes {
         say!("{}", wrapped(&format!("note: {note}"), 0, 2));
     }
+    for one in &out.kernel_advisories {
+        say!("{}", wrapped(&format!("kernel: {}", one.detail), 0, 2));
+    }
     say!("\n{}", wrapped(&format!("{}: {}", out.verdict.to_uppercase(), out.message), 0, 2));
 }
 

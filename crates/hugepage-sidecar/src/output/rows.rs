@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use hugepage_core::advise::host::HostRecommendation;
 use hugepage_core::advise::message::stopped;
 use hugepage_core::assess::Sizing;
+use hugepage_core::assess::advisory::{Advisories, KernelFinding};
 use hugepage_core::collect::instances::memory::InstanceMemory;
 use hugepage_core::collect::instances::{Instance, InstanceKind, StoppedOracle, Survey};
 use hugepage_core::collect::pools::PoolRow;
@@ -251,6 +252,19 @@ pub struct HostOutput {
     pub pools: Vec<PoolOutput>,
     pub recommendations: Vec<RecommendationOutput>,
     pub notes: Vec<String>,
+    /// What is known of this kernel and concerns one of the instances.
+    pub kernel_advisories: Vec<KernelAdvisory>,
+}
+
+/// An advisory on this kernel.
+#[derive(Debug, Serialize)]
+pub struct KernelAdvisory {
+    pub name: String,
+    /// Null if it is not known whether it applies to this kernel.
+    pub applies: Option<bool>,
+    pub detail: String,
+    /// The instances that it concerns.
+    pub instances: Vec<String>,
 }
 
 pub fn stopped(one: &StoppedOracle, survey: &Survey, sizings: &[Sizing]) -> StoppedRow {
@@ -305,7 +319,27 @@ pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
         pools: survey.pools.iter().map(|row| pool(row, sizings)).collect(),
         recommendations: recommendations.iter().map(recommendation).collect(),
         notes: survey.notes.clone(),
+        kernel_advisories: kernel_advisories(survey),
     }
+}
+
+/// In the order of the table, each with the instances that count.
+fn kernel_advisories(survey: &Survey) -> Vec<KernelAdvisory> {
+    let (known, mut found) = (Advisories::known(), Vec::<KernelAdvisory>::new());
+    for instance in survey.counted() {
+        for KernelFinding { name, applies, detail } in
+            known.of(&instance.status.facts, survey.kernel_release.as_deref())
+        {
+            let Some(detail) = detail else { continue };
+            match found.iter_mut().find(|row| row.name == name) {
+                Some(row) => row.instances.push(instance.name.clone()),
+                None => found.push(KernelAdvisory { name, applies, detail, instances: vec![instance.name.clone()] }),
+            }
+        }
+    }
+    let place = |name: &str| known.advisory.iter().position(|row| name.strip_prefix("kernel_") == Some(&row.name));
+    found.sort_by_key(|row| place(&row.name));
+    found
 }
 
 fn pages(pages: Option<Pages>) -> Option<u64> {

@@ -25,6 +25,7 @@ use crate::collect::pools::{self, PoolRow};
 use crate::model::Asked;
 use crate::notes::Notes;
 use crate::read::cgroup::Hierarchy;
+use crate::read::kernel_release::KernelRelease;
 use crate::read::meminfo::{LXCFS, Meminfo};
 use crate::read::pool::Pool;
 use crate::read::postgresql_conf::Configuration;
@@ -49,6 +50,8 @@ pub struct Survey {
     pub taken_at: SystemTime,
     /// The kernel's identifier of this boot.
     pub boot_id: Option<String>,
+    /// The release of the kernel that runs.
+    pub kernel_release: Option<String>,
     /// The host's memory.
     pub meminfo: Option<Meminfo>,
     /// All pools.
@@ -130,6 +133,7 @@ pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]
         host_name: notes.keep(identity::host_name(root)),
         taken_at: host.taken_at,
         boot_id: notes.keep(identity::boot_id(root)).flatten(),
+        kernel_release: KernelRelease::text(root),
         pools: host.pools,
         transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
         shm_is_ramfs: notes.keep(shm_is_ramfs(root)).unwrap_or(false),

@@ -6,6 +6,7 @@ use super::asked::asked_by;
 use super::context::{Identity, InspectContext};
 use super::memory::InstanceMemory;
 use super::pending::Settings;
+use crate::assess::advisory::Advisories;
 use crate::model::{Asked, Landing, LockLimit, Product, Segment};
 use crate::notes::Notes;
 use crate::read::kernel_release::KernelRelease;
@@ -191,7 +192,8 @@ pub fn lock_limit(
     }
     // The effective group is the second of four (proc(5)).
     let gid = || line("Gid")?.split_ascii_whitespace().nth(1)?.parse().ok();
-    match (KernelRelease::running(root)?.counts_memlock(), memlock?.soft?) {
+    let counts_memlock = Advisories::known().affects("shm_memlock", &KernelRelease::text(root)?);
+    match (counts_memlock, memlock?.soft?) {
         (Some(true), Rlimit::At(limit)) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
         (Some(true), Rlimit::Unlimited) => None,
         (Some(false), _) => Some(LockLimit::ShmGroup { gid: gid()? }),

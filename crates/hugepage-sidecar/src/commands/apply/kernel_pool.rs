@@ -1,7 +1,7 @@
 //! The pool of this host's kernel: its file in /sys, compaction and the page cache in /proc/sys/vm (admin-guide/sysctl/vm).
 
 use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
@@ -9,21 +9,26 @@ use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::{Root, pool};
 use hugepage_core::{Bytes, PageSize, Pages};
 
+use super::kernel_file::{POOLS, write};
+use super::larger_pool::LargerPool;
 use super::plan::HostState;
 use super::steps::{Kernel, Reclaim};
 use crate::privileges;
 
-const POOLS: &str = "/sys/kernel/mm/hugepages";
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 const COMPACT_MEMORY: &str = "/proc/sys/vm/compact_memory";
 /// The files that are written, and the directory of the pools' files.
-pub const FILES: [&str; 3] = [POOLS, DROP_CACHES, COMPACT_MEMORY];
+pub const FILES: [&str; 4] = [POOLS, DROP_CACHES, COMPACT_MEMORY, "/proc/sys/vm/hugetlb_optimize_vmemmap"];
 
-/// The pool of one page size.
+/// The pool of one page size, and where more pages of it may come from.
 pub struct KernelPool<'a> {
     root: &'a Root,
     size: PageSize,
     reserve_percent: u32,
+    /// Whose pages may be split.
+    pub larger: Option<LargerPool<'a>>,
+    /// The memory that the kernel gives back for each new page.
+    pub saved_per_page: Bytes,
 }
 
 impl<'a> KernelPool<'a> {
@@ -38,7 +43,7 @@ impl<'a> KernelPool<'a> {
             let names: Vec<_> = sizes.iter().map(|size| size.setting()).collect();
             bail!("this kernel has no huge pages of {size}; it supports {}", names.join(", "));
         }
-        Ok(Self { root, size, reserve_percent })
+        Ok(Self { root, size, reserve_percent, larger: None, saved_per_page: Bytes(0) })
     }
 
     /// The size of the pages.
@@ -58,6 +63,8 @@ impl<'a> KernelPool<'a> {
                 .or(meminfo.mem_free)
                 .ok_or_else(|| anyhow!("MemAvailable and MemFree are missing in /proc/meminfo"))?,
             other_pools: all.saturating_sub(self.size.times(pool.nr)),
+            divided: Bytes(0),
+            saved_per_page: self.saved_per_page,
             reserve_percent: self.reserve_percent,
             pool,
         })
@@ -82,27 +89,22 @@ impl<'a> KernelPool<'a> {
     fn file(&self) -> PathBuf {
         self.root.path(&format!("{POOLS}/{}/nr_hugepages", self.size.sysfs_name()))
     }
-
-    fn write(&self, path: PathBuf, text: &str) -> anyhow::Result<()> {
-        let written = OpenOptions::new().write(true).open(&path).and_then(|mut file| file.write_all(text.as_bytes()));
-        written.with_context(|| format!("could not write \"{text}\" to {}", path.display()))
-    }
 }
 
 impl Kernel for KernelPool<'_> {
     type Error = anyhow::Error;
 
     fn set(&mut self, pages: Pages) -> anyhow::Result<Pages> {
-        self.write(self.file(), &pages.to_string())?;
+        write(&self.file(), &pages.to_string())?;
         Ok(self.state()?.pool.persistent())
     }
 
     fn reclaim(&mut self, method: Reclaim) -> anyhow::Result<()> {
         if method == Reclaim::DropCaches {
             // 1: the page cache, not dentries and inodes. Dirty pages stay.
-            self.write(self.root.path(DROP_CACHES), "1")?;
+            write(&self.root.path(DROP_CACHES), "1")?;
         }
-        match self.write(self.root.path(COMPACT_MEMORY), "1") {
+        match write(&self.root.path(COMPACT_MEMORY), "1") {
             // A kernel built without compaction.
             Err(error) if is_not_found(&error) => Ok(()),
             result => result,
@@ -111,9 +113,17 @@ impl Kernel for KernelPool<'_> {
 
     fn has_memory(&mut self) -> anyhow::Result<bool> {
         let state = self.state()?;
-        let one_more = state.available.saturating_sub(Bytes(self.size.bytes().0));
+        let one_more = state.available.saturating_sub(self.size.bytes().saturating_sub(self.saved_per_page));
         // Surplus pages become persistent without using more memory.
         Ok(state.pool.surplus.is_some_and(|surplus| surplus > Pages(0)) || one_more >= state.min_available())
+    }
+
+    fn demote(&mut self) -> anyhow::Result<Option<Pages>> {
+        let is_split = match &mut self.larger {
+            Some(larger) => larger.demote()?,
+            None => false,
+        };
+        Ok(if is_split { Some(self.state()?.pool.persistent()) } else { None })
     }
 
     fn in_use(&mut self) -> anyhow::Result<Pages> {

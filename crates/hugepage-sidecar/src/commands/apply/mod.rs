@@ -1,11 +1,15 @@
 //! `apply`: sets the size of a pool, and restores it if the kernel does not provide all pages.
 
+mod kernel_file;
 mod kernel_pool;
+mod larger_pool;
 mod lock;
 mod persist;
 mod plan;
 mod steps;
 mod target;
+mod text;
+mod vmemmap;
 
 use std::path::Path;
 
@@ -13,15 +17,18 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use hugepage_core::advise::command::reserve_at_boot;
 use hugepage_core::read::meminfo::Meminfo;
-use hugepage_core::read::{Root, boot, buddyinfo};
-use hugepage_core::{PageSize, Pages};
+use hugepage_core::read::{Root, boot, sysctl};
+use hugepage_core::{Bytes, PageSize, Pages};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use self::kernel_pool::KernelPool;
+use self::larger_pool::LargerPool;
 use self::lock::Lock;
 use self::persist::Setting;
 use self::plan::{HostState, Plan, Refusal};
-use self::steps::{Outcome, Reclaim, Resize, resize};
+use self::steps::{Kernel, Outcome, Reclaim, Resize, resize};
+use self::text::{done, failure, preview};
+use self::vmemmap::{OPTIMIZE_VMEMMAP, Optimizing, saved_per_page};
 use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
 use crate::output::stream::{complain, say};
@@ -48,6 +55,12 @@ pub struct ApplyOptions {
     /// Drop the clean page cache if compaction alone does not provide the pages
     #[arg(long)]
     drop_caches: bool,
+    /// Split unused larger huge pages where memory does not provide the pages; none that is in use, reserved or needed
+    #[arg(long)]
+    demote: bool,
+    /// Turn vm.hugetlb_optimize_vmemmap on while the pool grows, so that each new page takes less memory
+    #[arg(long)]
+    optimize_vmemmap: bool,
     /// Also set it for the next boot: in sysctl.d, or in tmpfiles.d for sizes other than the default
     #[arg(long)]
     persist: bool,
@@ -87,10 +100,49 @@ pub fn run(root: &Root, options: &ApplyOptions) -> anyhow::Result<Exit> {
 }
 
 /// Sets the pool to `pages`.
-fn set_pool(options: &ApplyOptions, root: &Root, mut pool: KernelPool<'_>, pages: Pages) -> anyhow::Result<Exit> {
+fn set_pool<'a>(
+    options: &ApplyOptions,
+    root: &'a Root,
+    mut pool: KernelPool<'a>,
+    pages: Pages,
+) -> anyhow::Result<Exit> {
+    let mut why_not_split = None;
+    if options.demote && pages > pool.state()?.pool.nr {
+        match LargerPool::find(root, pool.size(), |size| needed(root, size, options)) {
+            Ok(larger) => pool.larger = Some(larger),
+            Err(error) => why_not_split = Some(format!("--demote: {error:#}.")),
+        }
+    }
+    if options.optimize_vmemmap {
+        sysctl::running(root, OPTIMIZE_VMEMMAP)?.context(vmemmap::NO_OPTIMIZING)?;
+        pool.saved_per_page = saved_per_page(pool.size(), root.base_page_size()?);
+    }
+    let result = set_prepared(options, root, &mut pool, pages);
+    if let Some(why) = why_not_split.filter(|_| !matches!(result, Ok(exit) if exit == exit::OK)) {
+        complain!("{why}");
+    }
+    result
+}
+
+/// The pages of `size` that the servers of this host need, running or stopped; `None` if that is unknown.
+fn needed(root: &Root, size: PageSize, options: &ApplyOptions) -> Option<Pages> {
+    match target::sizing(root, size, options.reserve_percent, &options.accounts) {
+        Some(sizing) => sizing.recommended,
+        None => Some(Pages(0)),
+    }
+}
+
+fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, pages: Pages) -> anyhow::Result<Exit> {
     if options.dry_run {
-        let plan = plan(options, root, &pool.state()?, pages)?;
+        let (plan, split) = plan(options, root, pool, pages)?;
         say!("{}", preview(root, pool.size(), plan));
+        if let Some(larger) = &pool.larger {
+            let (size, spare) = (larger.split().0, larger.spare());
+            say!("{split} unused pages of {size} would be split first, up to {spare} if memory is fragmented.");
+        }
+        if let Some(saved) = saved(pool, plan) {
+            say!("With {OPTIMIZE_VMEMMAP} the new pages would take {saved} less memory.");
+        }
         if options.persist {
             let setting = setting(root, pool.size(), pages)?;
             say!("{} would contain: {}", setting.file, setting.line());
@@ -103,48 +155,88 @@ fn set_pool(options: &ApplyOptions, root: &Root, mut pool: KernelPool<'_>, pages
     // From here on a signal is handled between steps, so that the pool is always restored.
     let interrupt = Interrupt::catch().context("could not catch signals")?;
     let before = pool.state()?;
-    let plan = plan(options, root, &before, pages)?;
-    let outcome = privileges::write(|| change(&mut pool, plan, options, &interrupt));
+    let (plan, split) = plan(options, root, pool, pages)?;
+    let optimizing = match options.optimize_vmemmap && plan.new_pages > Pages(0) {
+        true => Some(privileges::write(|| Optimizing::begin(root))?),
+        false => None,
+    };
+    let outcome = privileges::write(|| change(pool, plan, split, options, &interrupt));
+    drop(optimizing);
+    if let Some(larger) = &pool.larger {
+        privileges::write(|| larger.restore_size())?;
+    }
     match outcome {
         Ok(Outcome::Reached) => {}
         Ok(outcome) => {
-            complain!("hugepage-sidecar: {}", failure(outcome, pool.size(), plan, options));
-            return roll_back(&mut pool, &before);
+            complain!("hugepage-sidecar: {}", failure(outcome, pool.size(), plan, options.drop_caches, options.demote));
+            return roll_back(pool, &before);
         }
         Err(error) => {
             complain!("hugepage-sidecar: {error:#}");
-            return roll_back(&mut pool, &before);
+            return roll_back(pool, &before);
         }
     }
     say!("{}", done(pool.size(), plan));
+    if let Some((size, split)) = pool.larger.as_ref().map(LargerPool::split).filter(|(_, split)| *split > Pages(0)) {
+        say!("{split} unused pages of {size} were split; that pool keeps the others.");
+    }
+    if let Some(saved) = saved(pool, plan) {
+        say!("{OPTIMIZE_VMEMMAP} was on meanwhile: pages that the kernel allocated take up to {saved} less memory.");
+    }
     persist(options, root, pool.size(), pages)?;
     Ok(exit::OK)
 }
 
-/// The plan, or a refusal. If pages are in use, the refusal names the instances that use them.
-fn plan(options: &ApplyOptions, root: &Root, state: &HostState, pages: Pages) -> anyhow::Result<Plan> {
-    state.plan(pages).map_err(|refusal| {
-        let in_use = matches!(refusal, Refusal::InUse { .. });
-        let size = state.pool.page_size;
-        let holders =
-            || target::holders(target::sizing(root, size, options.reserve_percent, &options.accounts).as_ref());
-        match in_use.then(holders).flatten() {
-            Some(holders) => anyhow!("{refusal}. {holders}"),
-            None => refusal.into(),
+/// What the kernel gives back for the new pages; `None` if that was not asked for.
+fn saved(pool: &KernelPool<'_>, plan: Plan) -> Option<Bytes> {
+    let saved = Bytes(pool.saved_per_page.0.saturating_mul(plan.new_pages.0));
+    (saved > Bytes(0)).then_some(saved)
+}
+
+/// The plan, and the larger pages that have to be split first for it: as few as possible. Or a refusal; if pages are in
+/// use, it names the instances that use them.
+fn plan(options: &ApplyOptions, root: &Root, pool: &KernelPool<'_>, pages: Pages) -> anyhow::Result<(Plan, Pages)> {
+    let state = pool.state()?;
+    let with = |split| {
+        let divided = pool.larger.as_ref().map(|larger| larger.memory(split)).unwrap_or_default();
+        HostState { divided, ..state.clone() }.plan(pages)
+    };
+    let spare = pool.larger.as_ref().map(LargerPool::spare).unwrap_or_default();
+    let mut refused = None;
+    for split in (0..=spare.0).map(Pages) {
+        match with(split) {
+            Ok(plan) => return Ok((plan, split)),
+            Err(refusal) => refused = Some(refusal),
         }
+    }
+    let refusal = refused.unwrap_or(Refusal::PromisesUnknown);
+    let in_use = matches!(refusal, Refusal::InUse { .. });
+    let size = state.pool.page_size;
+    let holders = || target::holders(target::sizing(root, size, options.reserve_percent, &options.accounts).as_ref());
+    Err(match in_use.then(holders).flatten() {
+        Some(holders) => anyhow!("{refusal}. {holders}"),
+        None => refusal.into(),
     })
 }
 
 fn change(
     pool: &mut KernelPool<'_>,
     plan: Plan,
+    split: Pages,
     options: &ApplyOptions,
     signal: &Interrupt,
 ) -> anyhow::Result<Outcome> {
+    for _ in 0..split.0 {
+        // Without that page there may be too little memory.
+        if pool.demote()?.is_none() {
+            return Ok(Outcome::LowMemory(pool.state()?.pool.persistent()));
+        }
+    }
+    let from = if split > Pages(0) { pool.state()?.pool.persistent() } else { plan.from };
     let reclaim: &[Reclaim] =
         if options.drop_caches { &[Reclaim::Compact, Reclaim::DropCaches] } else { &[Reclaim::Compact] };
     let bar = progress_bar(pool.size(), plan);
-    let request = Resize { from: plan.from, to: plan.to, size: pool.size(), reclaim };
+    let request = Resize { from, to: plan.to, size: pool.size(), reclaim };
     let outcome = resize(pool, request, &|| signal.is_set(), &mut |at| {
         bar.set_position(at.0.abs_diff(plan.from.0));
     });
@@ -159,8 +251,15 @@ fn roll_back(pool: &mut KernelPool<'_>, before: &HostState) -> anyhow::Result<Ex
     let size = pool.size();
     // Ignore further signals until the pool is restored.
     let request = Resize { from: now.pool.persistent(), to: target, size, reclaim: &[Reclaim::Compact] };
+    let split = pool.larger.take();
     let outcome = privileges::write(|| resize(pool, request, &|| false, &mut |_| {}));
     let kept = pool.state()?.pool.persistent();
+    if let Some(mut larger) = split
+        && let Err(error) = privileges::write(|| larger.restore())
+    {
+        complain!("hugepage-sidecar: {error:#}");
+        return Ok(exit::CRITICAL);
+    }
     if kept == before.pool.persistent() {
         complain!("The pool keeps {kept} pages of {size}, as before.");
         return Ok(exit::WARNING);
@@ -212,58 +311,6 @@ fn is_default(root: &Root, size: PageSize) -> anyhow::Result<bool> {
 /// Whether the buddy allocator has blocks of this size. For larger pages the kernel has to clear a range of memory.
 fn is_buddy_size(size: PageSize) -> bool {
     size.bytes().0 < 1 << 30
-}
-
-fn preview(root: &Root, size: PageSize, plan: Plan) -> String {
-    let Plan { from, to, new_pages } = plan;
-    if from == to {
-        return format!("The pool keeps {to} pages of {size} already; nothing to do.");
-    }
-    let mut text = format!("The pool would keep {to} pages of {size} ({}), now {from}.", size.times(to));
-    let ready = root.base_page_size().ok().and_then(|base| {
-        let zones = buddyinfo::read(root).ok()?;
-        buddyinfo::ready(&zones, None, size, base)
-    });
-    if let Some(ready) = ready.filter(|ready| *ready < new_pages) {
-        text += &format!(
-            " {ready} of {new_pages} new pages are free as whole blocks; the kernel has to compact memory for the others."
-        );
-    }
-    text
-}
-
-fn done(size: PageSize, plan: Plan) -> String {
-    let Plan { from, to, .. } = plan;
-    if from == to {
-        format!("The pool keeps {to} pages of {size} already.")
-    } else {
-        format!("The pool keeps {to} pages of {size} ({}), {from} before.", size.times(to))
-    }
-}
-
-fn failure(outcome: Outcome, size: PageSize, plan: Plan, options: &ApplyOptions) -> String {
-    let asked = plan.to;
-    match outcome {
-        Outcome::Reached => String::new(),
-        Outcome::Interrupted => "interrupted".to_owned(),
-        Outcome::InUse(in_use) => {
-            format!("{in_use} pages of {size} are in use now, more than the requested {asked}")
-        }
-        Outcome::LowMemory(got) => format!(
-            "stopped at {got} of {asked} pages of {size}: other processes use more memory now, and the host would begin to swap"
-        ),
-        Outcome::Incomplete(got) => {
-            let tried = match options.drop_caches {
-                true => "after compaction and dropping the page cache",
-                false => "after compaction; --drop-caches may provide more",
-            };
-            format!(
-                "the kernel gave {got} of {asked} pages of {size}, {tried}. Memory is fragmented. To get all pages, reserve \
-                 them at boot: {}",
-                reserve_at_boot(size, asked)
-            )
-        }
-    }
 }
 
 /// A progress bar, hidden unless standard error is a terminal.

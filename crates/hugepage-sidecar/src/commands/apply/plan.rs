@@ -16,6 +16,10 @@ pub struct HostState {
     pub available: Bytes,
     /// Memory in pools of other page sizes.
     pub other_pools: Bytes,
+    /// Of that, the memory of larger pages that are to be split first.
+    pub divided: Bytes,
+    /// What the kernel gives back for each new page.
+    pub saved_per_page: Bytes,
     /// Percentage of memory that stays for base pages.
     pub reserve_percent: u32,
 }
@@ -103,10 +107,22 @@ impl HostState {
 
     /// How many pages the host can hold. Its servers run on, so nothing of theirs moves.
     fn capacity(&self) -> Capacity {
-        let Self { mem_total, available, other_pools: elsewhere, reserve_percent, .. } = *self;
+        let Self { mem_total, reserve_percent, .. } = *self;
+        let available = self.min_available().saturating_add(self.for_new_pages());
+        // Split pages come from the other pool.
+        let elsewhere = self.other_pools.saturating_sub(self.divided);
         let memory =
             HostMemory { mem_total, available: Some(available), movable: Bytes(0), reserve_percent, elsewhere };
         Capacity::of(&memory, &self.pool)
+    }
+
+    /// The memory that new pages may take, in whole pages: each takes less where the kernel gives some of it back.
+    fn for_new_pages(&self) -> Bytes {
+        let size = self.pool.page_size.bytes();
+        let left = self.available.saturating_sub(self.min_available());
+        let takes = size.saturating_sub(self.saved_per_page).0.max(1);
+        let pages = u128::from(left.0) * u128::from(size.0) / u128::from(takes);
+        Bytes(u64::try_from(pages).unwrap_or(u64::MAX)).saturating_add(self.divided)
     }
 
     /// The change to a pool of `asked` pages.
@@ -176,6 +192,8 @@ mod tests {
             mem_total: Bytes(48 * GIB),
             available: Bytes(40 * GIB),
             other_pools: Bytes(0),
+            divided: Bytes(0),
+            saved_per_page: Bytes(0),
             reserve_percent: 20,
         }
     }
@@ -249,6 +267,25 @@ mod tests {
         let full = HostState { available: Bytes(0), ..state([100, 0, 0, 20]) };
         assert!(full.plan(Pages(100)).is_ok());
         assert!(full.plan(Pages(101)).is_err());
+    }
+
+    #[test]
+    fn count_larger_pages_and_what_the_kernel_gives_back() {
+        // 2088 MB beyond what stays available.
+        let busy = || HostState { available: Bytes(3 * GIB), other_pools: Bytes(2 * GIB), ..state([0, 0, 0, 0]) };
+        let maximum = |state: &HostState| match state.plan(Pages(19_000)) {
+            Err(Refusal::NotAvailable { maximum, .. } | Refusal::TooLarge { maximum, .. }) => maximum.0,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(maximum(&busy()), 1044);
+        assert_eq!(maximum(&HostState { divided: Bytes(2 * GIB), ..busy() }), 1044 + 1024);
+        // 28 of each 2048 kB come back.
+        assert_eq!(maximum(&HostState { saved_per_page: Bytes(28 << 10), ..busy() }), 1058);
+        assert!(busy().plan(Pages(1060)).is_err());
+        // Split pages no longer count as those of another pool.
+        let beside = || HostState { other_pools: Bytes(38 * GIB), ..state([0, 0, 0, 0]) };
+        assert!(beside().plan(Pages(500)).is_err());
+        assert!(HostState { divided: Bytes(GIB), ..beside() }.plan(Pages(500)).is_ok());
     }
 
     #[test]

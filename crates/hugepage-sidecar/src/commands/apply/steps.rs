@@ -31,6 +31,9 @@ pub trait Kernel {
     fn reclaim(&mut self, method: Reclaim) -> Result<(), Self::Error>;
     /// Whether enough memory is available to grow the pool further.
     fn has_memory(&mut self) -> Result<bool, Self::Error>;
+    /// Splits one unused larger page, which adds several to the pool, and returns its new size; `None` if there is none, or
+    /// that is not wanted.
+    fn demote(&mut self) -> Result<Option<Pages>, Self::Error>;
     /// Pages that are in use or reserved.
     fn in_use(&mut self) -> Result<Pages, Self::Error>;
 }
@@ -80,12 +83,23 @@ pub fn resize<K: Kernel>(
         let began = Instant::now();
         if at < to {
             if !kernel.has_memory()? {
-                return Ok(Outcome::LowMemory(at));
+                match kernel.demote()? {
+                    Some(got) => at = if got > to { kernel.set(to)? } else { got },
+                    None => return Ok(Outcome::LowMemory(at)),
+                }
+                progress(at);
+                continue;
             }
             let next = at.saturating_add(step).min(to);
             let mut got = kernel.set(next)?;
             for method in reclaim {
                 got = reclaim_pages(kernel, next, got, *method, interrupted)?;
+            }
+            while got < next && !interrupted() {
+                match kernel.demote()? {
+                    Some(more) => got = if more > to { kernel.set(to)? } else { more },
+                    None => break,
+                }
             }
             // A signal also makes the kernel stop early.
             if got < next && interrupted() {
@@ -94,7 +108,7 @@ pub fn resize<K: Kernel>(
             if got < next {
                 return Ok(Outcome::Incomplete(got));
             }
-            at = next;
+            at = next.max(got);
         } else {
             let next = at.saturating_sub(step).max(to);
             let in_use = kernel.in_use()?;
@@ -153,6 +167,7 @@ mod tests {
         in_use: u64,
         memory_until: u64,
         reclaim: Vec<Reclaim>,
+        larger: u64,
     }
 
     impl Kernel for Fake {
@@ -178,13 +193,22 @@ mod tests {
             Ok(self.pool < self.memory_until)
         }
 
+        fn demote(&mut self) -> Result<Option<Pages>, ()> {
+            if self.larger == 0 {
+                return Ok(None);
+            }
+            self.larger -= 1;
+            self.pool += 512;
+            Ok(Some(Pages(self.pool)))
+        }
+
         fn in_use(&mut self) -> Result<Pages, ()> {
             Ok(Pages(self.in_use))
         }
     }
 
     fn fake(pool: u64, ready: u64, compaction: u64, caches: u64) -> Fake {
-        Fake { pool, ready, compaction, caches, in_use: 0, memory_until: u64::MAX, reclaim: Vec::new() }
+        Fake { pool, ready, compaction, caches, in_use: 0, memory_until: u64::MAX, reclaim: Vec::new(), larger: 0 }
     }
 
     fn request(from: Pages, to: u64, reclaim: &[Reclaim]) -> Resize<'_> {
@@ -214,6 +238,24 @@ mod tests {
         ] {
             let from = kernel.pool;
             assert_eq!(go(&mut kernel, to, reclaim), outcome, "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn split_larger_pages_only_when_needed() {
+        for (mut kernel, to, outcome, larger) in [
+            (Fake { larger: 3, ..fake(0, 5000, 0, 0) }, 5000, Outcome::Reached, 3),
+            (Fake { larger: 3, ..fake(0, 3000, 1000, 0) }, 4000, Outcome::Reached, 3),
+            // What memory does not have comes from two of them, and what is too much goes back.
+            (Fake { larger: 3, ..fake(0, 3000, 0, 0) }, 3600, Outcome::Reached, 1),
+            (Fake { larger: 1, ..fake(0, 3000, 0, 0) }, 3600, Outcome::Incomplete(Pages(3512)), 0),
+            (Fake { larger: 2, memory_until: 100, ..fake(90, 5000, 0, 0) }, 1000, Outcome::Reached, 0),
+            (Fake { larger: 1, memory_until: 100, ..fake(90, 5000, 0, 0) }, 1000, Outcome::LowMemory(Pages(634)), 0),
+        ] {
+            assert_eq!((go(&mut kernel, to, &[Reclaim::Compact]), kernel.larger), (outcome, larger), "{to}");
+            if outcome == Outcome::Reached {
+                assert_eq!(kernel.pool, to);
+            }
         }
     }
 

@@ -2,12 +2,12 @@
 
 use hugepage_core::advise::command::set_pool;
 use hugepage_core::assess::Sizing;
+use hugepage_core::assess::advisory::Advisories;
 use hugepage_core::assess::oracle_size::{
     SCRIPT_REVISIONS, ScriptAnswer, ScriptRevision, SgaSegment, hugepages_settings,
 };
 use hugepage_core::collect::instances::{Instance, InstanceKind, Survey};
 use hugepage_core::collect::stopped_databases::{StoppedDatabase, Wants};
-use hugepage_core::read::kernel_release::KernelRelease;
 use hugepage_core::read::pool::Pool;
 use hugepage_core::read::{Root, sysctl, sysvipc};
 use hugepage_core::{Bytes, PageSize, Pages};
@@ -103,7 +103,7 @@ impl SizeOutput {
         let HostSizing { survey, down, sizings, .. } = host;
         let default = survey.default_page_size();
         let release = sysctl::running(root, "kernel.osrelease").ok().flatten();
-        let counts_memlock = release.as_deref().and_then(KernelRelease::parse).map(KernelRelease::counts_memlock);
+        let counts_memlock = release.as_deref().and_then(|release| Advisories::known().affects("shm_memlock", release));
         let mut notes = host.notes.clone();
         notes.extend(survey.notes.iter().cloned());
         notes.extend(survey.instances.iter().flat_map(|instance| instance.notes.iter().cloned()));
@@ -115,10 +115,7 @@ impl SizeOutput {
             pools: sizings.iter().map(|sizing| pool(survey, sizing, default)).collect(),
             not_counted: not_counted(survey, down),
             memlock_kb: memlock_of_owner(survey, counts_memlock).map(|size| size.0.div_ceil(1024)),
-            memlock_is_enough: release
-                .as_deref()
-                .and_then(KernelRelease::parse)
-                .and_then(KernelRelease::counts_memlock),
+            memlock_is_enough: counts_memlock,
             hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
             hugepages_settings_sh: explain
                 .then(|| compare_script(root, survey, default, &release.unwrap_or_default()))
@@ -206,9 +203,9 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
 /// The memory that an Oracle instance must be allowed to lock; `None` for other instances.
 /// The memlock that an owner of Oracle instances needs. Kernels before 5.18 count all segments of a user together; where
 /// that is unknown it is assumed.
-fn memlock_of_owner(survey: &Survey, counts_memlock: Option<Option<bool>>) -> Option<Bytes> {
+fn memlock_of_owner(survey: &Survey, counts_memlock: Option<bool>) -> Option<Bytes> {
     let needs = || survey.counted().filter_map(|instance| Some((instance.uid, memlock_needed(instance)?)));
-    if counts_memlock == Some(Some(false)) {
+    if counts_memlock == Some(false) {
         return needs().map(|(_, size)| size).max();
     }
     let of_user = |uid| needs().filter(|(of, _)| *of == uid).fold(Bytes(0), |sum, (_, size)| sum.saturating_add(size));

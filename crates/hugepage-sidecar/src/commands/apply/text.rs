@@ -1,0 +1,66 @@
+//! What `apply` says of a change.
+
+use hugepage_core::PageSize;
+use hugepage_core::advise::command::reserve_at_boot;
+use hugepage_core::read::{Root, buddyinfo};
+
+use super::plan::Plan;
+use super::steps::Outcome;
+
+/// What would be done.
+pub fn preview(root: &Root, size: PageSize, plan: Plan) -> String {
+    let Plan { from, to, new_pages } = plan;
+    if from == to {
+        return format!("The pool keeps {to} pages of {size} already; nothing to do.");
+    }
+    let mut text = format!("The pool would keep {to} pages of {size} ({}), now {from}.", size.times(to));
+    let ready = root.base_page_size().ok().and_then(|base| {
+        let zones = buddyinfo::read(root).ok()?;
+        buddyinfo::ready(&zones, None, size, base)
+    });
+    if let Some(ready) = ready.filter(|ready| *ready < new_pages) {
+        text += &format!(
+            " {ready} of {new_pages} new pages are free as whole blocks; the kernel has to compact memory for the others."
+        );
+    }
+    text
+}
+
+/// What was done.
+pub fn done(size: PageSize, plan: Plan) -> String {
+    let Plan { from, to, .. } = plan;
+    if from == to {
+        format!("The pool keeps {to} pages of {size} already.")
+    } else {
+        format!("The pool keeps {to} pages of {size} ({}), {from} before.", size.times(to))
+    }
+}
+
+/// Why it was not done, after what was tried: dropping the page cache, splitting larger pages.
+pub fn failure(outcome: Outcome, size: PageSize, plan: Plan, drop_caches: bool, demote: bool) -> String {
+    let asked = plan.to;
+    match outcome {
+        Outcome::Reached => String::new(),
+        Outcome::Interrupted => "interrupted".to_owned(),
+        Outcome::InUse(in_use) => {
+            format!("{in_use} pages of {size} are in use now, more than the requested {asked}")
+        }
+        Outcome::LowMemory(got) => format!(
+            "stopped at {got} of {asked} pages of {size}: other processes use more memory now, and the host would begin to swap"
+        ),
+        Outcome::Incomplete(got) => {
+            let mut tried = match drop_caches {
+                true => "after compaction and dropping the page cache".to_owned(),
+                false => "after compaction; --drop-caches may provide more".to_owned(),
+            };
+            if !demote {
+                tried += ", and so may --demote where larger pages are unused";
+            }
+            format!(
+                "the kernel gave {got} of {asked} pages of {size}, {tried}. Memory is fragmented. To get all pages, reserve \
+                 them at boot: {}",
+                reserve_at_boot(size, asked)
+            )
+        }
+    }
+}

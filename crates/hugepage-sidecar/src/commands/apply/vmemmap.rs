@@ -1,0 +1,77 @@
+//! The memory of the descriptors of pages, most of which the kernel can give back for huge pages (mm/vmemmap_dedup,
+//! Linux 5.19).
+
+use anyhow::Context;
+use hugepage_core::read::{Root, sysctl};
+use hugepage_core::{Bytes, PageSize};
+
+use super::kernel_file::write;
+use crate::output::stream::complain;
+use crate::privileges;
+
+/// `vm.hugetlb_optimize_vmemmap` is on while this lives, and then as it was. Pages that were allocated meanwhile keep
+/// what they have given back.
+pub struct Optimizing<'a> {
+    root: &'a Root,
+    was: Option<String>,
+}
+
+/// The sysctl that lets the kernel give back most of the memory that describes new huge pages
+/// (mm/vmemmap_dedup, Linux 5.19).
+pub const OPTIMIZE_VMEMMAP: &str = "vm.hugetlb_optimize_vmemmap";
+
+impl<'a> Optimizing<'a> {
+    /// Turns it on; an error if the kernel does not have it.
+    pub fn begin(root: &'a Root) -> anyhow::Result<Self> {
+        let was = sysctl::running(root, OPTIMIZE_VMEMMAP)?.context(NO_OPTIMIZING)?;
+        let is_on = was != "0";
+        if !is_on {
+            write(&root.path(&sysctl::path(OPTIMIZE_VMEMMAP)), "1")?;
+        }
+        Ok(Self { root, was: (!is_on).then_some(was) })
+    }
+}
+
+impl Drop for Optimizing<'_> {
+    fn drop(&mut self) {
+        if let Some(was) = &self.was {
+            let path = self.root.path(&sysctl::path(OPTIMIZE_VMEMMAP));
+            if let Err(error) = privileges::write(|| write(&path, was)) {
+                complain!("hugepage-sidecar: {error:#}");
+            }
+        }
+    }
+}
+
+/// Why a request to save the memory of page descriptors is refused.
+pub const NO_OPTIMIZING: &str = "this kernel has no vm.hugetlb_optimize_vmemmap: it needs Linux 5.19 and \
+                                 CONFIG_HUGETLB_PAGE_OPTIMIZE_VMEMMAP";
+
+/// The memory that the kernel gives back for each new page of `size`: of its descriptors, 64 bytes for each base page, one
+/// base page stays.
+pub fn saved_per_page(size: PageSize, base: PageSize) -> Bytes {
+    const DESCRIPTOR: u64 = 64;
+    Bytes(base_pages(size, base) * DESCRIPTOR).saturating_sub(base.bytes())
+}
+
+fn base_pages(size: PageSize, base: PageSize) -> u64 {
+    size.bytes().0 / base.bytes().0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_of_a_huge_page() {
+        for (huge, base, saved) in
+            [(2048, 4, 28 << 10), (1 << 20, 4, (16 << 20) - 4096), (512 << 10, 64, 448 << 10), (64, 64, 0)]
+        {
+            assert_eq!(
+                saved_per_page(PageSize::from_kib(huge).unwrap(), PageSize::from_kib(base).unwrap()),
+                Bytes(saved),
+                "{huge} {base}"
+            );
+        }
+    }
+}
