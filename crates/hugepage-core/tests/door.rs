@@ -31,7 +31,8 @@ const CALLS: [&str; 22] = [
     ".canonicalize()",
 ];
 
-const ALLOWED: [(&str, &str); 22] = [
+const ALLOWED: [(&str, &str); 27] = [
+    ("crates/hugepage-core/build.rs", "the crate's own table, when it is compiled"),
     ("crates/hugepage-core/src/read/beneath.rs", "the door's steps, all with O_PATH"),
     ("crates/hugepage-core/src/read/instance_files.rs", "the door"),
     ("crates/hugepage-core/src/read/root.rs", "the kernel's files, and trees step by step"),
@@ -40,18 +41,22 @@ const ALLOWED: [(&str, &str); 22] = [
     ("crates/hugepage-core/src/history/file.rs", "the writer's own history"),
     ("crates/hugepage-sidecar/src/atomic_file.rs", "output that the command line names"),
     ("crates/hugepage-sidecar/src/cli.rs", "the directory of --root"),
+    ("crates/hugepage-sidecar/src/commands/apply/kernel_file.rs", "/proc/sys and /sys"),
     ("crates/hugepage-sidecar/src/commands/apply/kernel_pool.rs", "/proc/sys and /sys"),
     ("crates/hugepage-sidecar/src/commands/apply/lock.rs", "the sidecar's own lock"),
     ("crates/hugepage-sidecar/src/commands/capture/mod.rs", "the captured tree"),
     ("crates/hugepage-sidecar/src/commands/capture/copy.rs", "the captured tree"),
     ("crates/hugepage-sidecar/src/commands/capture/tree.rs", "asks the door again"),
+    ("crates/hugepage-sidecar/src/commands/lint.rs", "the manifests that the command line names"),
     ("crates/hugepage-sidecar/src/commands/report.rs", "output that the command line names"),
     ("crates/hugepage-sidecar/src/commands/watch.rs", "the sidecar's own directory of histories"),
+    ("crates/hugepage-sidecar/src/lint/need.rs", "whether a program exists"),
     ("crates/hugepage-sidecar/src/oracle/directory.rs", "output that the command line names"),
     ("crates/hugepage-sidecar/src/privileges/mod.rs", "the directories that the command line names"),
     ("crates/hugepage-sidecar/src/stopped_clusters.rs", "whether a program exists"),
-    ("crates/hugepage-sidecar/src/stopped_clusters/child.rs", "/proc/self/fd"),
-    ("crates/hugepage-sidecar/src/stopped_clusters/trust.rs", "who owns the program, and what it would read"),
+    ("crates/hugepage-sidecar/src/server_program/child.rs", "/proc/self/fd"),
+    ("crates/hugepage-sidecar/src/server_program/empty_cluster.rs", "a directory of its own for temporary files"),
+    ("crates/hugepage-sidecar/src/server_program/trust.rs", "who owns the program, and what it would read"),
     ("src/history.rs", "the server's own directory"),
     ("src/preflight/", "the server's own files, by the server's own user"),
 ];

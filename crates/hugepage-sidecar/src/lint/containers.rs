@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::fields::name_of;
 use super::postgres::{Form, Found, Postgres, Resources};
-use super::yaml::Node;
+use super::yaml::YamlNode;
 
 /// The PostgreSQLs of the pod at the end of `path`.
 pub fn containers(place: &Found, path: &[&str]) -> Vec<Postgres> {
@@ -13,15 +13,15 @@ pub fn containers(place: &Found, path: &[&str]) -> Vec<Postgres> {
     all.iter().filter_map(|container| postgres_of(place, container)).collect()
 }
 
-fn postgres_of(place: &Found, container: &Rc<Node>) -> Option<Postgres> {
-    let words: Vec<&Rc<Node>> =
+fn postgres_of(place: &Found, container: &Rc<YamlNode>) -> Option<Postgres> {
+    let words: Vec<&Rc<YamlNode>> =
         ["command", "args"].iter().filter_map(|key| container.get(key)).flat_map(|list| list.items()).collect();
     let image = container.text_at(&["image"]).unwrap_or_default();
     let runs_server = words.first().and_then(|word| word.text()).is_some_and(|word| word.ends_with("postgres"));
     if !runs_server && !is_server_image(image) {
         return None;
     }
-    let found = |node: &Rc<Node>| Found { file: place.file, node: Rc::clone(node) };
+    let found = |node: &Rc<YamlNode>| Found { file: place.file, node: Rc::clone(node) };
     let (settings, mut unknown) = command_line(&words, &found);
     let mounts = container.get("volumeMounts").map(|mounts| mounts.items()).unwrap_or_default();
     let mounted = mounts.iter().filter_map(|mount| mount.text_at(&["mountPath"])).find(|path| path.contains(".conf"));
@@ -46,8 +46,8 @@ fn postgres_of(place: &Found, container: &Rc<Node>) -> Option<Postgres> {
 /// Settings on the server's command line (postgres(1)), and why there are others.
 #[allow(clippy::type_complexity)]
 fn command_line(
-    words: &[&Rc<Node>],
-    found: &dyn Fn(&Rc<Node>) -> Found,
+    words: &[&Rc<YamlNode>],
+    found: &dyn Fn(&Rc<YamlNode>) -> Found,
 ) -> (Vec<(String, String, Option<Found>)>, Option<String>) {
     let (mut settings, mut unknown) = (Vec::new(), None);
     let mut rest = words.iter().filter_map(|node| Some((node.text()?, *node)));

@@ -6,7 +6,7 @@ use similar::TextDiff;
 
 use super::postgres::{Found, Resources};
 use super::quantity;
-use super::yaml::{Content, Node};
+use super::yaml::{Content, YamlNode};
 use hugepage_core::PageSize;
 
 /// A part of a file with the text in its place.
@@ -113,7 +113,7 @@ pub fn huge_pages(
         Resources::Elsewhere(_) => return None,
         Resources::Single(home) | Resources::Limits(home) => home,
     };
-    let within = |node: &std::rc::Rc<Node>| Found { file: home.file, node: std::rc::Rc::clone(node) };
+    let within = |node: &std::rc::Rc<YamlNode>| Found { file: home.file, node: std::rc::Rc::clone(node) };
     if has_limit {
         return Some(dedup(edits));
     }

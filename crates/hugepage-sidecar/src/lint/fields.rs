@@ -3,19 +3,19 @@
 use std::rc::Rc;
 
 use super::postgres::Found;
-use super::yaml::Node;
+use super::yaml::YamlNode;
 
 /// Documents of all files, with the number of the file of each.
-pub type Documents = [(usize, Rc<Node>)];
+pub type Documents = [(usize, Rc<YamlNode>)];
 
 /// `Cluster db`.
-pub fn name_of(document: &Rc<Node>) -> String {
+pub fn name_of(document: &Rc<YamlNode>) -> String {
     let of = |path: &[&str]| document.text_at(path).unwrap_or("?").to_owned();
     format!("{} {}", of(&["kind"]), of(&["metadata", "name"]))
 }
 
 /// The entries of a mapping as settings.
-pub fn settings_of(file: usize, node: Option<&Rc<Node>>) -> Vec<(String, String, Option<Found>)> {
+pub fn settings_of(file: usize, node: Option<&Rc<YamlNode>>) -> Vec<(String, String, Option<Found>)> {
     let entries = node.map(|node| node.entries()).unwrap_or_default().iter();
     let settings = entries.filter_map(|(key, value)| {
         let place = Found { file, node: Rc::clone(value) };

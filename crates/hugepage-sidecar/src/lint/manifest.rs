@@ -6,7 +6,7 @@ use super::containers::containers;
 use super::fields::Documents;
 use super::operators;
 use super::postgres::{Found, Postgres};
-use super::yaml::Node;
+use super::yaml::YamlNode;
 
 /// All PostgreSQLs, in the order of the documents.
 pub fn postgreses(documents: &Documents) -> Vec<Postgres> {
@@ -29,7 +29,7 @@ pub fn postgreses(documents: &Documents) -> Vec<Postgres> {
 }
 
 /// The documents, with the items of a List for the list.
-pub fn flatten(file: usize, document: &Rc<Node>, into: &mut Vec<(usize, Rc<Node>)>) {
+pub fn flatten(file: usize, document: &Rc<YamlNode>, into: &mut Vec<(usize, Rc<YamlNode>)>) {
     match (document.text_at(&["kind"]), document.get("items")) {
         (Some("List"), Some(items)) => into.extend(items.items().iter().map(|item| (file, Rc::clone(item)))),
         _ => into.push((file, Rc::clone(document))),

@@ -10,7 +10,7 @@ use hugepage_core::Bytes;
 use super::containers::major_of_image;
 use super::fields::{Documents, name_of, settings_of};
 use super::postgres::{Form, Found, Postgres, Resources};
-use super::yaml::Node;
+use super::yaml::YamlNode;
 
 /// Settings that an operator makes, without a place.
 fn defaults(settings: &[(&str, &str)]) -> Vec<(String, String, Option<Found>)> {
@@ -23,7 +23,7 @@ fn major(text: &str) -> Option<u32> {
 
 /// CloudNativePG.
 pub fn cloudnativepg(place: &Found) -> Option<Postgres> {
-    let found = |node: &Rc<Node>| Found { file: place.file, node: Rc::clone(node) };
+    let found = |node: &Rc<YamlNode>| Found { file: place.file, node: Rc::clone(node) };
     let spec = place.node.get("spec")?;
     let parameters = spec.at(&["postgresql", "parameters"]);
     let mut settings = defaults(&[("max_worker_processes", "32"), ("max_replication_slots", "32")]);
@@ -56,7 +56,7 @@ pub fn cloudnativepg(place: &Found) -> Option<Postgres> {
 
 /// Crunchy's operator: each set of instances.
 pub fn pgo(place: &Found) -> Vec<Postgres> {
-    let found = |node: &Rc<Node>| Found { file: place.file, node: Rc::clone(node) };
+    let found = |node: &Rc<YamlNode>| Found { file: place.file, node: Rc::clone(node) };
     let Some(spec) = place.node.get("spec") else { return Vec::new() };
     let dynamic = spec.at(&["patroni", "dynamicConfiguration", "postgresql", "parameters"]);
     let own = spec.at(&["config", "parameters"]);
@@ -68,7 +68,7 @@ pub fn pgo(place: &Found) -> Vec<Postgres> {
         let names = limits.iter().flat_map(|limits| limits.node.entries()).filter_map(|(key, _)| key.text());
         names.filter_map(super::quantity::page_size).count() > 0 && !resources.page_sizes().is_empty()
     });
-    let of_set = |(set, resources): (&Rc<Node>, Resources)| {
+    let of_set = |(set, resources): (&Rc<YamlNode>, Resources)| {
         let mut settings = defaults(&[("huge_pages", if asks { "try" } else { "off" })]);
         settings.extend(settings_of(place.file, dynamic));
         settings.extend(settings_of(place.file, own));
@@ -95,7 +95,7 @@ pub fn pgo(place: &Found) -> Vec<Postgres> {
 
 /// Zalando's operator with the image Spilo, which sizes a server by the limit of memory.
 pub fn zalando(place: &Found) -> Option<Postgres> {
-    let found = |node: &Rc<Node>| Found { file: place.file, node: Rc::clone(node) };
+    let found = |node: &Rc<YamlNode>| Found { file: place.file, node: Rc::clone(node) };
     let spec = place.node.get("spec")?;
     let parameters = spec.at(&["postgresql", "parameters"]);
     let resources = Resources::Limits(found(spec));
@@ -132,9 +132,9 @@ pub fn zalando(place: &Found) -> Option<Postgres> {
 
 /// StackGres: the profile and the configuration are documents of their own.
 pub fn stackgres(place: &Found, documents: &Documents) -> Option<Postgres> {
-    let found = |node: &Rc<Node>| Found { file: place.file, node: Rc::clone(node) };
+    let found = |node: &Rc<YamlNode>| Found { file: place.file, node: Rc::clone(node) };
     let spec = place.node.get("spec")?;
-    let namespace = |document: &Rc<Node>| document.text_at(&["metadata", "namespace"]).map(str::to_owned);
+    let namespace = |document: &Rc<YamlNode>| document.text_at(&["metadata", "namespace"]).map(str::to_owned);
     let named = |kind: &str, name: Option<&str>| {
         let (file, document) = documents.iter().find(|(_, document)| {
             document.text_at(&["kind"]) == Some(kind)

@@ -7,7 +7,7 @@ use hugepage_core::read::postgresql_conf::Configuration;
 use hugepage_core::{Bytes, Notes, PageSize};
 
 use super::quantity;
-use super::yaml::Node;
+use super::yaml::YamlNode;
 
 /// The size that PostgreSQL asks for with `huge_page_size = 0` on x86-64 and on ARM with pages of 4 kB, unless the node boots
 /// with another default_hugepagesz.
@@ -35,7 +35,7 @@ pub struct Found {
     /// The number of the file.
     pub file: usize,
     /// The value.
-    pub node: Rc<Node>,
+    pub node: Rc<YamlNode>,
 }
 
 /// How a manifest states resources.
@@ -151,7 +151,7 @@ impl Resources {
     }
 }
 
-fn quantity_of(file: usize, node: &Rc<Node>) -> Option<Quantity> {
+fn quantity_of(file: usize, node: &Rc<YamlNode>) -> Option<Quantity> {
     let text = node.text()?.to_owned();
     let bytes = quantity::bytes(&text);
     Some(Quantity { text, bytes, place: Found { file, node: Rc::clone(node) } })

@@ -14,7 +14,7 @@ const MAX_NODES: usize = 500_000;
 
 /// A value.
 #[derive(Debug)]
-pub struct Node {
+pub struct YamlNode {
     /// What it is.
     pub value: Content,
     /// Its bytes in the text; of a block it ends somewhere behind the last value.
@@ -32,9 +32,9 @@ pub enum Content {
     /// Text, a number, a boolean or null, as it is written.
     Scalar(String),
     /// Keys and values in their order.
-    Mapping(Vec<(Rc<Node>, Rc<Node>)>),
+    Mapping(Vec<(Rc<YamlNode>, Rc<YamlNode>)>),
     /// Items.
-    Sequence(Vec<Rc<Node>>),
+    Sequence(Vec<Rc<YamlNode>>),
 }
 
 /// Why a text could not be read.
@@ -52,7 +52,7 @@ impl YamlError {
     }
 }
 
-impl Node {
+impl YamlNode {
     /// The text of a scalar.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
@@ -62,7 +62,7 @@ impl Node {
     }
 
     /// The entries of a mapping; none for anything else.
-    pub fn entries(&self) -> &[(Rc<Node>, Rc<Node>)] {
+    pub fn entries(&self) -> &[(Rc<YamlNode>, Rc<YamlNode>)] {
         match &self.value {
             Content::Mapping(entries) => entries,
             _ => &[],
@@ -70,7 +70,7 @@ impl Node {
     }
 
     /// The items of a sequence; none for anything else.
-    pub fn items(&self) -> &[Rc<Node>] {
+    pub fn items(&self) -> &[Rc<YamlNode>] {
         match &self.value {
             Content::Sequence(items) => items,
             _ => &[],
@@ -78,7 +78,7 @@ impl Node {
     }
 
     /// The value of a key.
-    pub fn get(&self, key: &str) -> Option<&Rc<Node>> {
+    pub fn get(&self, key: &str) -> Option<&Rc<YamlNode>> {
         self.entries().iter().find(|(found, _)| found.text() == Some(key)).map(|(_, value)| value)
     }
 
@@ -94,7 +94,7 @@ impl Node {
 }
 
 /// The documents of `text`; empty ones are left out.
-pub fn documents(text: &str) -> Result<Vec<Rc<Node>>, YamlError> {
+pub fn documents(text: &str) -> Result<Vec<Rc<YamlNode>>, YamlError> {
     let offsets = Offsets::of(text);
     let mut builder = Builder::default();
     let mut documents = Vec::new();
@@ -149,7 +149,7 @@ pub fn documents(text: &str) -> Result<Vec<Rc<Node>>, YamlError> {
 
 /// A mapping or sequence whose end was not yet read.
 struct Open {
-    nodes: Vec<Rc<Node>>,
+    nodes: Vec<Rc<YamlNode>>,
     span: Span,
     start: usize,
     anchor: usize,
@@ -158,8 +158,8 @@ struct Open {
 #[derive(Default)]
 struct Builder {
     open: Vec<Open>,
-    anchors: HashMap<usize, Rc<Node>>,
-    root: Option<Rc<Node>>,
+    anchors: HashMap<usize, Rc<YamlNode>>,
+    root: Option<Rc<YamlNode>>,
     count: usize,
 }
 
@@ -175,14 +175,14 @@ impl Builder {
             return Err(YamlError::at(span, format!("more than {MAX_DEPTH} levels by aliases")));
         }
         let (line, column) = (span.start.line(), span.start.col() + 1);
-        let node = Rc::new(Node { value, range, line, column, depth });
+        let node = Rc::new(YamlNode { value, range, line, column, depth });
         if anchor > 0 {
             self.anchors.insert(anchor, Rc::clone(&node));
         }
         self.place(node, span)
     }
 
-    fn place(&mut self, node: Rc<Node>, span: Span) -> Result<(), YamlError> {
+    fn place(&mut self, node: Rc<YamlNode>, span: Span) -> Result<(), YamlError> {
         self.count += 1;
         if self.count > MAX_NODES {
             return Err(YamlError::at(span, format!("more than {MAX_NODES} values")));

@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(fields(&[words(80), words(80), words(80)]), [399, 399, 198]);
         assert_eq!(fields(&[words(90), words(90), None]), [398, 0, 0]);
         let command = |count| Some(FieldValue::Text("c".repeat(count)));
-        assert_eq!(fields(&[words(80), command(390), words(80)]), [399, 390, 208]);
+        assert_eq!(fields(&[words(80), command(390), words(80)]), [399, 390, 203]);
         assert_eq!(fields(&[words(80), command(390), None]), [399, 390, 0]);
     }
 

@@ -86,14 +86,14 @@ struct ScriptTemplate<'a> {
     route: &'static str,
     synonyms: bool,
     version: &'static str,
-    nodes: &'a [Node],
+    nodes: &'a [ClusterNode],
     tables: &'a [ExternalTable],
     views: &'a [View],
 }
 
 /// A node of a cluster, and its files.
 #[derive(Debug)]
-struct Node {
+struct ClusterNode {
     name: NodeName,
     directory: OracleName,
     path: OraclePath,
@@ -127,7 +127,7 @@ pub fn render_cluster(settings: &ClusterSettings) -> Result<String> {
     ensure!(!script.external_tables, "the files of other nodes are read by UTL_FILE: omit --external-tables");
     let node = |(number, name): (usize, &NodeName)| {
         let directory = script.directory.with_suffix(&format!("_{number}"));
-        Ok(Node { name: name.clone(), directory, path: shared_dir.join(name)? })
+        Ok(ClusterNode { name: name.clone(), directory, path: shared_dir.join(name)? })
     };
     let nodes: Vec<_> = (1..).zip(nodes).map(node).collect::<Result<_>>()?;
     Ok(render_with(Script::Cluster, script, &nodes)?)
@@ -138,7 +138,7 @@ pub fn render(script: Script, settings: &ScriptSettings) -> askama::Result<Strin
     render_with(script, settings, &[])
 }
 
-fn render_with(script: Script, settings: &ScriptSettings, nodes: &[Node]) -> askama::Result<String> {
+fn render_with(script: Script, settings: &ScriptSettings, nodes: &[ClusterNode]) -> askama::Result<String> {
     let ScriptSettings { schema, role, directory, dir: path, no_synonyms, external_tables } = settings;
     let tables: Vec<_> = FILES.iter().map(|file| external_table(file)).collect();
     let template = ScriptTemplate {
