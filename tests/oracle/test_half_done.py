@@ -145,7 +145,7 @@ def test_view_of_all_nodes(dictionary, complete):
     dictionary.run(nodes)
     added = dictionary.state()
     assert {("HUGEPAGE_DIR_1", "/shared/rac1"), ("HUGEPAGE_DIR_2", "/shared/rac2")} < set(added["dba_directories"])
-    assert ("HUGEPAGE_READER", "HUGEPAGE", "HUGEPAGE_NODES", "SELECT") in added["dba_tab_privs"]
+    assert ("HUGEPAGE_READER", "HUGEPAGE", "HUGEPAGE_CLUSTER", "SELECT") in added["dba_tab_privs"]
     for again in (nodes, UPGRADE):
         dictionary.run(again)
         assert dictionary.state()["dba_objects"] == added["dba_objects"]
