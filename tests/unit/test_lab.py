@@ -1,6 +1,8 @@
 """The arguments of ./dev lab, the scenarios that it finds, and the table that it writes. No guest is booted."""
 
+import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,8 +10,10 @@ from machine import REPOSITORY, Machine
 
 sys.path[:0] = [str(REPOSITORY / "tests"), str(REPOSITORY / "tests/lab")]
 
+import reporter
 import run
 import table
+from harness.guest import Answer, GuestFailed
 from machines import HERE, MACHINES, SHORT
 
 
@@ -71,6 +75,36 @@ def test_guest_that_does_not_boot_fails_its_scenarios(tmp_path, monkeypatch):
     monkeypatch.setattr("harness.guest.QEMU", "false")
     column = run.run_kernel("6.1", run.wanted_scenarios("preferred", short=False), lab, lambda _column: None)
     assert column.cells == {"mempolicy: preferred node is no limit": ["failed", "the guest has ended"]}
+
+
+def test_guest_that_ends_is_booted_again_for_what_is_left(tmp_path, monkeypatch):
+    """The kernel of the first one panics in the second scenario."""
+    lab = lab_with(tmp_path, "6.1", release="6.1.0-0-cloud-amd64\n")
+    (lab / "root15.img").touch()
+    ran = []
+
+    class Panicking:
+        def __init__(self, *_arguments: object, **_options: object) -> None:
+            ran.append([])
+
+        def __enter__(self) -> "Panicking":
+            return self
+
+        def __exit__(self, *_exception: object) -> None:
+            pass
+
+        def run(self, command: str, seconds: float, each_line: Callable[[str], None] | None = None) -> Answer:
+            for node in command.split("/mnt/tests/")[3:] if each_line else []:
+                if ran == [ran[0]] and ran[0]:
+                    raise GuestFailed("the guest has ended; the end of its output and of its console:")
+                ran[-1].append(node.strip())
+                each_line(reporter.MARK + json.dumps({"node": node.strip(), "outcome": "passed", "reason": "", "seconds": 1}))
+            return Answer(0, "6.1.0")
+
+    monkeypatch.setattr("run.Guest", Panicking)
+    column = run.run_kernel("6.1", run.wanted_scenarios("mempolicy", short=False), lab, lambda _column: None)
+    assert {outcome for outcome, _reason in column.cells.values()} == {"passed"} and len(column.cells) == 4
+    assert [len(nodes) for nodes in ran] == [1, 3]
 
 
 def test_table_keeps_what_other_runs_have_shown(tmp_path):
