@@ -63,6 +63,7 @@ def test_the_wait_can_be_cancelled_and_is_bounded(new_cluster):
     assert "notes" not in found and rows(session, "SELECT notes FROM hugepage_status")[0]["notes"] is not None
 
 
+@pytest.mark.any_major
 def test_the_sidecar_says_the_same_from_outside(new_cluster):
     server = create_extension(new_cluster(**BASE).start())
     fill_shared_buffers(server, SIZE)
@@ -87,6 +88,7 @@ def test_the_sidecar_says_the_same_from_outside(new_cluster):
     assert {row["figure"] for row in csv} == set(inside)
 
 
+@pytest.mark.any_major
 def test_a_captured_host_cannot_be_observed(tmp_path):
     (tmp_path / "proc").mkdir()
     assert sidecar.run("--root", tmp_path, "benefit").status == sidecar.USAGE
