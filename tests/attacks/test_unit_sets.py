@@ -75,7 +75,7 @@ def test_the_units_sets_are_enough_for_every_output(place):
     assert answer.status in (sidecar.OK, sidecar.WARNING, sidecar.CRITICAL), answer
     assert "could not" not in answer.stderr and "WARNING:  could" not in answer.stderr, answer.stderr
     oracle = sorted((place / "state/oracle").glob("*.dat"))
-    assert len(oracle) == 4
+    assert len(oracle) == 6
     for path in oracle:
         assert owner_and_mode(path) == ("root", ORACLE_GROUP, "0640")
         # As a server process of Oracle's would.
