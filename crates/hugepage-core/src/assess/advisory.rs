@@ -1,6 +1,7 @@
 //! What is known of kernel releases: a table of ranges with their source, `kernel-advisories.toml`.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Deserializer};
 
@@ -106,9 +107,10 @@ impl fmt::Display for KernelFinding {
 }
 
 impl Advisories {
-    /// Those of this program.
-    pub fn known() -> Self {
-        serde_json::from_str(KNOWN).unwrap_or_default()
+    /// Those of this program, parsed once.
+    pub fn known() -> &'static Self {
+        static TABLE: LazyLock<Advisories> = LazyLock::new(|| serde_json::from_str(KNOWN).unwrap_or_default());
+        &TABLE
     }
 
     /// What they say of the kernel `release` to the server with these facts, a row for each; `release` is `None` if it

@@ -4,6 +4,7 @@ use crate::Pages;
 use crate::model::{NodePools, PoolFact};
 use crate::notes::Notes;
 use crate::read::memory_policy::{MemoryPolicy, allowed_nodes};
+use crate::read::pool::NodePool;
 use crate::read::{Root, pool};
 
 /// For the process `pid`, or `self`; `None` if the host has one node, or the pool has no pages.
@@ -18,13 +19,24 @@ pub fn of(
     if pool.nr == Pages(0) || notes.keep(pool::nodes(root))?.len() < 2 {
         return None;
     }
-    let mut pools = notes.keep(pool::node_pools(root, pool.page_size))?;
+    let pools = notes.keep(pool::node_pools(root, pool.page_size))?;
     if pools.len() < 2 {
         return None;
     }
+    Some(complete(root, pools, pid, policy, notes))
+}
+
+/// The shares of a pool with the memory of their nodes, and with the nodes that the process `pid` may use.
+pub fn complete(
+    root: &Root,
+    mut pools: Vec<NodePool>,
+    pid: &str,
+    policy: impl FnOnce(&mut Notes) -> MemoryPolicy,
+    notes: &mut Notes,
+) -> NodePools {
     for share in &mut pools {
         share.memory = notes.keep(pool::node_memory(root, share.node)).flatten();
     }
     let allowed = notes.keep(allowed_nodes(root, pid)).flatten();
-    Some(NodePools { pools, allowed, policy: policy(notes) })
+    NodePools { pools, allowed, policy: policy(notes) }
 }

@@ -6,12 +6,12 @@ use std::io;
 
 use crate::assess::Status;
 use crate::assess::placement::Placement;
-use crate::model::{NodePools, PoolFact};
+use crate::collect::nodes;
+use crate::model::PoolFact;
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
-use crate::read::memory_policy::{self, allowed_nodes};
 use crate::read::pool::{self, Pool};
-use crate::read::{Root, numa_maps, page_nodes, process};
+use crate::read::{Root, memory_policy, numa_maps, page_nodes, process};
 use crate::{PageSize, Pages};
 
 /// Questions for pages in one call: with 150 ns each, about half a second.
@@ -32,18 +32,13 @@ pub fn placement(
         notes.add("the pool of huge pages is unknown, and so are its shares on NUMA nodes");
         return None;
     };
-    let mut pools = notes.keep(pool::node_pools(root, pool.page_size))?;
+    let pools = notes.keep(pool::node_pools(root, pool.page_size))?;
     if pools.is_empty() {
         notes.add("this kernel shows no NUMA nodes");
         return None;
     }
-    for share in &mut pools {
-        share.memory = notes.keep(pool::node_memory(root, share.node)).flatten();
-    }
     let process = postmaster.map_or_else(|| "self".to_owned(), |pid| pid.to_string());
-    let allowed = notes.keep(allowed_nodes(root, &process)).flatten();
-    let policy = memory_policy::own(root, notes);
-    let nodes = NodePools { pools, allowed, policy };
+    let nodes = nodes::complete(root, pools, &process, |notes| memory_policy::own(root, notes), notes);
     let in_pool = mapping.filter(|mapping| facts.own() > Pages(0) && mapping.page_size == Some(pool.page_size));
     let pages = match in_pool {
         Some(mapping) => pages_by_node(root, mapping, pool, postmaster, pulse, notes),

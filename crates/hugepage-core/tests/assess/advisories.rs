@@ -18,7 +18,7 @@ fn found(table: &Advisories, facts: &Facts, release: &str) -> Vec<(String, bool)
 fn the_program_has_the_table_that_the_file_has() {
     let of_file: Advisories = toml::from_str(TABLE).unwrap();
     let names = |table: &Advisories| table.advisory.iter().map(|row| row.name.clone()).collect::<Vec<_>>();
-    assert_eq!(names(&Advisories::known()), names(&of_file));
+    assert_eq!(names(Advisories::known()), names(&of_file));
     let mut sorted = names(&of_file);
     sorted.sort_unstable();
     sorted.dedup();
@@ -69,13 +69,13 @@ fn only_what_concerns_the_server() {
     let known = Advisories::known();
     let server = |landing| Server { landing: Some(landing), ..Server::default() }.facts();
     let name = |name: &str, applies| vec![(format!("kernel_{name}"), applies)];
-    assert_eq!(found(&known, &server(Landing::Hugetlb), "6.12.40"), name("pmd_sharing", true));
-    assert_eq!(found(&known, &server(Landing::Hugetlb), "6.12.0-55.el10.x86_64"), name("pmd_sharing", false));
-    assert_eq!(found(&known, &server(Landing::Base), "6.12.40"), []);
-    assert_eq!(found(&known, &server(Landing::Base), "7.0.3"), name("no_preempt_none", true));
-    assert_eq!(found(&known, &server(Landing::Hugetlb), "7.0.3"), []);
+    assert_eq!(found(known, &server(Landing::Hugetlb), "6.12.40"), name("pmd_sharing", true));
+    assert_eq!(found(known, &server(Landing::Hugetlb), "6.12.0-55.el10.x86_64"), name("pmd_sharing", false));
+    assert_eq!(found(known, &server(Landing::Base), "6.12.40"), []);
+    assert_eq!(found(known, &server(Landing::Base), "7.0.3"), name("no_preempt_none", true));
+    assert_eq!(found(known, &server(Landing::Hugetlb), "7.0.3"), []);
     let gigantic = Facts { huge_page_size: PageSize::new(GIB), ..server(Landing::Base) };
-    assert_eq!(found(&known, &gigantic, "6.12.40"), name("no_gigantic_overcommit", true));
+    assert_eq!(found(known, &gigantic, "6.12.40"), name("no_gigantic_overcommit", true));
     // Without a release all that would concern the server is unknown.
     let rows = known.of(&server(Landing::Hugetlb), None);
     assert_eq!(rows.iter().filter(|row| row.applies.is_none()).count(), 1);
