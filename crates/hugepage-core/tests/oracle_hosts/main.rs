@@ -3,6 +3,7 @@
 #![cfg(feature = "oracle")]
 
 mod builder;
+mod clusterware;
 mod equal_sids;
 mod findings;
 mod history;

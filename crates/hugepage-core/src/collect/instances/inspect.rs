@@ -100,6 +100,7 @@ impl InspectContext<'_> {
         if let Some((entries, size)) = identity.ring_entries.zip(facts.huge_page_size) {
             facts.kept_at_crash = self.kept_at_crash(pid, entries, size);
         }
+        facts.clusterware.clone_from(&identity.clusterware);
         if !identity.has_configuration {
             facts.pending = Pending::Unknown;
         } else if let Some(max_connections) = identity.max_connections {
@@ -226,6 +227,7 @@ impl InspectContext<'_> {
             has_configuration: files.has_configuration,
             last_change: files.last_change,
             ring_entries: Some(files.ring_entries),
+            clusterware: None,
         }
     }
 
@@ -291,6 +293,7 @@ impl InspectContext<'_> {
             cause_at_start: None,
             loss: None,
             kept_at_crash: KeptPages::default(),
+            clusterware: None,
         }
     }
 }

@@ -5,6 +5,7 @@
 //! what depends on it is unknown.
 
 mod asked;
+mod clusterware;
 mod context;
 pub mod discover;
 mod equal_sids;
