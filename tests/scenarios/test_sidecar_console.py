@@ -20,7 +20,7 @@ MANIFESTS = Path(__file__).parents[2] / "crates" / "hugepage-sidecar" / "tests" 
 
 CALLS = {
     "status": ["status"],
-    "size": ["size", "--explain"],
+    "size": ["size", "--explain", "--sessions", "1024"],
     "benefit": ["benefit", "--interval", "100ms"],
     "check": ["check"],
     "watch": ["watch", "--once"],

@@ -11,3 +11,4 @@ mod limits;
 mod matrix;
 mod pending;
 mod stopped;
+mod switchover;

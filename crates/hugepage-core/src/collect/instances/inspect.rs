@@ -145,6 +145,7 @@ impl InspectContext<'_> {
             } else {
                 PageTables::default()
             },
+            private_memory: median(found.processes.iter().filter_map(|process| process.rss_anon)),
             memlock,
             has_hugetlb_pages,
             alert_log: identity.settings.and_then(|settings| settings.log),
@@ -296,6 +297,12 @@ impl InspectContext<'_> {
             clusterware: None,
         }
     }
+}
+
+fn median(sizes: impl Iterator<Item = Bytes>) -> Option<Bytes> {
+    let mut sizes: Vec<_> = sizes.collect();
+    sizes.sort_unstable();
+    sizes.get(sizes.len() / 2).copied()
 }
 
 /// A server in huge pages was not started with the `huge_pages = off` that its files have: those are for the next start,

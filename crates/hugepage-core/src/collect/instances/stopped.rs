@@ -1,7 +1,7 @@
 //! The Oracle instances that oratab has and that do not run: what their next start will ask for, and what it would get.
 
 use super::asked::asked_by;
-use super::clusterware::Registered;
+use super::clusterware::{Registered, names};
 use super::context::InspectContext;
 use super::instance::{Instance, InstanceKind};
 use super::pending::Settings;
@@ -50,6 +50,8 @@ pub struct StoppedOracle {
     pub alert_log: Option<String>,
     /// The last start in its alert log.
     pub last_start: Option<LastStart>,
+    /// The names of its database; empty if none is known.
+    pub database: Vec<String>,
     /// Grid Infrastructure of its host.
     pub clusterware: Option<Clusterware>,
     /// What could not be read of it.
@@ -192,10 +194,11 @@ fn inspect(
             }
         }
     };
-    let ofs: Vec<_> =
+    let shown: Vec<_> =
         [start.as_ref().map(|start| &start.parameters), parameters.as_ref()].into_iter().flatten().collect();
+    let database = names(&shown, log.as_deref());
     let registered =
-        Registered { instance: &instance, parameters: &ofs, log: log.as_deref(), version, by_agent: entry.by_agent };
+        Registered { instance: &instance, parameters: &shown, log: log.as_deref(), version, by_agent: entry.by_agent };
     let clusterware = registered.clusterware(files, &mut notes);
     let forecast = match (&wants, host.default) {
         (Wants::Pages(pages, _), Some(size)) => Some(Forecast::of(&asked, Some(size.times(*pages)), &ground, Pages(0))),
@@ -223,6 +226,7 @@ fn inspect(
         huge_pages: asked.huge_pages,
         alert_log: log,
         last_start: start,
+        database,
         clusterware,
         notes: notes.into_vec(),
     }
