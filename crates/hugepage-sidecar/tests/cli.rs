@@ -271,6 +271,50 @@ fn size_for_a_switchover() {
     }
 }
 
+/// The history of a SID is that of its home. That of an older version, or of the home from which a patch moved the instance, is
+/// continued; that of another instance which runs is not.
+#[test]
+fn histories_by_home() {
+    let host = Host::with_server(4096, "on", 0);
+    host.make_oracle();
+    let tree = host.0.path();
+    // A tree has its histories below it.
+    let histories = tree.join(tree.strip_prefix("/").unwrap());
+    fs::create_dir_all(&histories).unwrap();
+    let file = |home: &str| histories.join(format!("oracle-orcl{home}.history"));
+    let move_to = |pid: u32, home: &str| {
+        let exe = tree.join(format!("proc/{pid}/exe"));
+        let _ = fs::remove_file(&exe);
+        symlink(format!("{home}/bin/oracle"), exe).unwrap();
+    };
+    let watch = || {
+        // Its time is that of the survey.
+        fs::write(tree.join("proc/uptime"), "900000.00 1000000.00\n").unwrap();
+        host.run(&["watch", "--once", "--state-dir", tree.to_str().unwrap()]);
+    };
+    let read = |home: &str| fs::read_to_string(file(home)).unwrap();
+    move_to(7, "/u01/19");
+    watch();
+    let recorded = read(".home-u01-19");
+    assert_eq!(recorded.lines().count(), 1, "{recorded}");
+    // As an older version left it.
+    fs::rename(file(".home-u01-19"), file("")).unwrap();
+    watch();
+    assert_eq!(read(".home-u01-19"), recorded);
+    move_to(7, "/u01/21");
+    watch();
+    assert_eq!(read(".home-u01-21"), recorded);
+    // Another instance, in another home.
+    for home in ["", ".home-u01-19"] {
+        fs::remove_file(file(home)).unwrap();
+    }
+    copy(&tree.join("proc/7"), &tree.join("proc/8"));
+    move_to(8, "/u01/12");
+    watch();
+    assert_eq!((read(".home-u01-21"), read(".home-u01-12").lines().count()), (recorded.clone(), 1));
+    assert_ne!(read(".home-u01-12"), recorded);
+}
+
 /// An Oracle database of 16 MB: how many sessions fit, by the size of the SGA.
 #[test]
 fn report_sessions_by_sga() {
