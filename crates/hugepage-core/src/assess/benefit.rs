@@ -17,7 +17,7 @@ pub const HUGE_SIZES: [u64; 2] = [2 << 20, 1 << 30];
 
 /// From here on a restart is worth it: of one CPU, of the memory of the host, and for a session, in CPU seconds.
 const MIN_CPU: f64 = 0.01;
-const MIN_SHARE_OF_MEMORY: f64 = 0.01;
+pub(super) const MIN_SHARE_OF_MEMORY: f64 = 0.01;
 const MIN_WARM_UP: f64 = 0.010;
 
 /// How a figure was found. It is said of the figure for base pages; figures for huge pages are modelled.

@@ -53,6 +53,7 @@ pub fn facts(
         cause_at_start: None,
         loss: None,
         kept_at_crash: KeptPages::default(),
+        clusterware: None,
     }
 }
 
