@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.catalog import read_everything
 from harness.cluster import Cluster, Install, Unsupported
 from harness.poll import until
 from harness.processes import CommandFailed, run
@@ -45,7 +44,6 @@ def from_the_image(server: Cluster, mounted: Path) -> None:
     server.sql(f"CREATE EXTENSION {EXTENSION}")
     assert server.sql("SELECT obj_description(oid, 'pg_extension') AS comment FROM pg_extension WHERE extname = %s",
                       EXTENSION) == [{"comment": "from the image"}]
-    read_everything(server, "postgres")
     maps = Path(f"/proc/{server.postmaster}/maps").read_text()
     assert f"{mounted}/lib/{EXTENSION}.so" in maps
     assert f"{INSTALL.ask('pkglibdir')}/{EXTENSION}.so" not in maps
