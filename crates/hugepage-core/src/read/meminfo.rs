@@ -1,7 +1,7 @@
 //! /proc/meminfo: the host's memory, its page tables, and the default huge page size (proc(5)).
 
 use crate::read::Root;
-use crate::read::mounts;
+use crate::read::{mounts, sysctl};
 use crate::{Bytes, PageSize, Pages, ReadError};
 
 /// The lines of /proc/meminfo that are used; `None` where this kernel has no such line.
@@ -39,12 +39,17 @@ pub struct Meminfo {
     pub huge_pages_rsvd: Option<Pages>,
     /// `HugePages_Surp` (since 2.6.24) of the default size alone.
     pub huge_pages_surp: Option<Pages>,
+    /// The size of base pages, if the kernel gives back the memory that describes those of new huge pages: not a line of the
+    /// file, but [`OPTIMIZE_VMEMMAP`]. `None` also if that could not be read.
+    pub vmemmap_base: Option<PageSize>,
     /// Whether lxcfs shows the file instead of the kernel: its numbers are of the container, or of the host, by line.
     pub is_of_lxcfs: bool,
 }
 
 /// The note on [`Meminfo::is_of_lxcfs`].
 pub const LXCFS: &str = "lxcfs is mounted on /proc/meminfo: the memory and the page tables of the host are unknown";
+/// The sysctl that lets the kernel give back most of the memory that describes new huge pages (mm/vmemmap_dedup, Linux 5.19).
+pub const OPTIMIZE_VMEMMAP: &str = "vm.hugetlb_optimize_vmemmap";
 const PATH: &str = "/proc/meminfo";
 
 impl Meminfo {
@@ -54,6 +59,8 @@ impl Meminfo {
         if meminfo.mem_total.is_none() {
             return Err(root.content(PATH, "it has no line MemTotal"));
         }
+        let optimizes = sysctl::running(root, OPTIMIZE_VMEMMAP).ok().flatten().is_some_and(|value| value == "1");
+        meminfo.vmemmap_base = root.base_page_size().ok().filter(|_| optimizes);
         if is_of_lxcfs(root) {
             meminfo = Self {
                 huge_page_size: meminfo.huge_page_size,
