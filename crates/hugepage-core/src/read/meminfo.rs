@@ -50,11 +50,11 @@ const PATH: &str = "/proc/meminfo";
 impl Meminfo {
     /// Reads /proc/meminfo; an error without `MemTotal`, because then it is another file.
     pub fn read(root: &Root) -> Result<Self, ReadError> {
-        let mut meminfo = root.read_short(PATH, Self::parse)?;
+        let mut meminfo = root.read_often(PATH, Self::parse)?;
         if meminfo.mem_total.is_none() {
             return Err(root.content(PATH, "it has no line MemTotal"));
         }
-        if is_of_lxcfs(root) {
+        if !root.keeps(PATH) && is_of_lxcfs(root) {
             meminfo = Self {
                 huge_page_size: meminfo.huge_page_size,
                 huge_pages_total: meminfo.huge_pages_total,
@@ -74,6 +74,7 @@ impl Meminfo {
     pub fn parse(text: &str) -> Self {
         let mut meminfo = Self::default();
         for line in text.lines() {
+            let Some(b'M' | b'S' | b'P' | b'A' | b'H') = line.as_bytes().first() else { continue };
             let Some((name, value)) = line.split_once(':') else { continue };
             let number = || value.split_ascii_whitespace().next()?.parse().ok();
             let bytes = || number().map(Bytes::from_kib);

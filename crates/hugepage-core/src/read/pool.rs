@@ -88,6 +88,13 @@ pub fn from_meminfo(meminfo: &Meminfo) -> Option<Pool> {
     })
 }
 
+/// `nr_overcommit_hugepages` of the host's pool of one size, the only counter that /proc/meminfo does not have.
+pub fn overcommit(root: &Root, page_size: PageSize) -> Result<Pages, ReadError> {
+    let path = format!("{SIZES}/{}/nr_overcommit_hugepages", page_size.sysfs_name());
+    let parsed = root.read_often(&path, |text| text.trim().parse().map(Pages).map_err(|_| text.trim().to_owned()))?;
+    parsed.map_err(|text| root.content(&path, format!("\"{text}\" is not a number")))
+}
+
 /// The memory in the pools of all sizes, for kernels before 4.19, whose /proc/meminfo has no line `Hugetlb`.
 pub fn memory(root: &Root) -> Result<Bytes, ReadError> {
     sizes(root)?.into_iter().try_fold(Bytes(0), |sum, size| Ok(sum.saturating_add(size.times(pool(root, size)?.nr))))
