@@ -2,10 +2,10 @@
  * The bare floor below our views: the same system calls and the numbers in what they return, and nothing else.
  *
  *   floor kept TIMES FILE... [-- FILE...]    /proc/meminfo and other FILEs that stay open, and PROCMAP_QUERY for a mapping
- *                                            and its neighbours; behind --, also the memory that is reserved for an
+ *                                            and the next one; behind --, also the memory that is reserved for an
  *                                            answer, and a stat of each FILE
  *   floor opened TIMES FILE... [-- FILE...]  the same, where each FILE is opened and closed
- *   floor backends TIMES PID...              VmPTE in /proc/PID/status of each
+ *   floor backends TIMES PID...              the children of the first, and VmPTE in /proc/PID/status of each
  *
  * Prints, for one round, the median of TIMES rounds in nanoseconds, and the sum of what was read last (bytes of page
  * tables, pages) as a proof that it was.
@@ -80,12 +80,12 @@ static struct query mapping(int file, unsigned long address)
     return query;
 }
 
-/* The kernel may have split a segment, so that the neighbours count too. */
+/* The kernel may have split a segment, so that the next mapping counts too. */
 static unsigned long whole_mapping(int file, unsigned long address)
 {
     struct query found = mapping(file, address);
 
-    return found.page_size + mapping(file, found.vma_end).page_size + mapping(file, found.vma_start - 1).page_size;
+    return found.page_size + mapping(file, found.vma_end).page_size;
 }
 
 /* The numbers of /proc/meminfo, or the one number, or word, of another file. */
@@ -141,6 +141,8 @@ static unsigned long backends(char **pids, int count)
     unsigned long sum = 0;
     char path[64];
 
+    snprintf(path, sizeof path, "/proc/%s/task/%s/children", pids[0], pids[0]);
+    sum += slurp(path);
     for (int i = 0; i < count; i++)
     {
         snprintf(path, sizeof path, "/proc/%s/status", pids[i]);

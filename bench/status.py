@@ -85,6 +85,7 @@ def kept_files(pid: int) -> list[str]:
 def configuration_files(cluster: Cluster) -> list[Path]:
     """What tells whether the next start could be another one: each is asked for its time stamps."""
     files = [cluster.data / f"{name}.conf" for name in ("postgresql", "harness", "postgresql.auto")]
+    files += [cluster.data / f"{name}.signal" for name in ("standby", "recovery")]
     return [*files, cluster.install.bindir / "postgres", Path(cluster.install.ask("pkglibdir"))]
 
 

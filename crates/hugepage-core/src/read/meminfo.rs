@@ -1,5 +1,7 @@
 //! /proc/meminfo: the host's memory, its page tables, and the default huge page size (proc(5)).
 
+use memchr::{memchr, memchr_iter};
+
 use crate::read::Root;
 use crate::read::mounts;
 use crate::{Bytes, PageSize, Pages, ReadError};
@@ -73,9 +75,13 @@ impl Meminfo {
     /// Parses the text of /proc/meminfo and skips unknown lines.
     pub fn parse(text: &str) -> Self {
         let mut meminfo = Self::default();
-        for line in text.lines() {
+        let mut start = 0;
+        for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
+            let line = &text[start..end];
+            start = end + 1;
             let Some(b'M' | b'S' | b'P' | b'A' | b'H') = line.as_bytes().first() else { continue };
-            let Some((name, value)) = line.split_once(':') else { continue };
+            let Some(colon) = memchr(b':', line.as_bytes()) else { continue };
+            let (name, value) = (&line[..colon], &line[colon + 1..]);
             let number = || value.split_ascii_whitespace().next()?.parse().ok();
             let bytes = || number().map(Bytes::from_kib);
             let pages = || number().map(Pages);

@@ -108,6 +108,12 @@ pub fn nodes(root: &Root) -> Result<Vec<u32>, ReadError> {
     Ok(nodes)
 }
 
+/// Whether this running kernel has a single node, by one short file; false for a tree of files, and if it is unknown.
+pub fn has_single_node(root: &Root) -> bool {
+    let is_number = |text: &str| text.trim().parse::<u32>().is_ok();
+    root.is_live() && root.read_often(&format!("{NODES}/online"), is_number).unwrap_or(false)
+}
+
 /// The memory of one node (`Node 0 MemTotal:` of its meminfo); `Ok(None)` if it has no such file.
 pub fn node_memory(root: &Root, node: u32) -> Result<Option<Bytes>, ReadError> {
     let take = |text: &str| {

@@ -82,7 +82,9 @@ fn merged(file: &File, address: u64) -> io::Result<Option<Mapping>> {
     {
         mapping.end = next.end;
     }
+    // What begins at the start of its object continues nothing.
     while mapping.start > 0
+        && mapping.offset > 0
         && let Some(previous) = query(file, mapping.start - 1)?
         && previous.continues_in(&mapping)
     {
