@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, ptr};
 
 use hugepage_core::collect::segments::{self, SegmentRole};
-use hugepage_core::collect::server::landing;
-use hugepage_core::model::Landing;
+use hugepage_core::collect::server::{landing, pool_of_size};
+use hugepage_core::model::{Landing, PoolFact};
 use hugepage_core::read::maps::{self, Access, Mapping};
 use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::{Root, own_mapping, pool, procmap_query, smaps};
@@ -251,4 +251,22 @@ fn memory_that_is_gone_is_not_found() {
     // Another thread may map something there at once, but not the same object.
     let found = own_mapping::at(&Root::live(), mapping.start).unwrap();
     assert!(found.is_none_or(|found| found.inode != mapping.inode), "the mapping is gone");
+}
+
+/// One file has what five have, and one file tells whether there are several nodes.
+#[test]
+fn short_ways_to_the_pool() {
+    let (root, mut notes) = (Root::live(), Notes::default());
+    let Some(size) = Meminfo::read(&root).unwrap().huge_page_size else {
+        eprintln!("this kernel has no huge pages");
+        return;
+    };
+    // Others may change the pool between both.
+    let is_same = (0..1000).any(|_| {
+        let meminfo = Meminfo::read(&root).unwrap();
+        pool_of_size(&root, Some(size), Some(&meminfo), &mut notes) == PoolFact::Known(pool::pool(&root, size).unwrap())
+    });
+    assert!(is_same);
+    assert!(notes.into_vec().is_empty());
+    assert_eq!(pool::has_single_node(&root), pool::nodes(&root).unwrap().len() == 1);
 }

@@ -1,7 +1,8 @@
 //! What is known of one server and its host: the input of every assessment.
 
 use crate::model::{
-    Asked, Cause, HugePages, Landing, LockLimit, Loss, NodePools, Pending, PoolFact, PoolState, Product, Segment,
+    Asked, Cause, Clusterware, HugePages, Landing, LockLimit, Loss, NodePools, Pending, PoolFact, PoolState, Product,
+    Segment,
 };
 use crate::read::cgroup::CgroupLimits;
 use crate::read::meminfo::Meminfo;
@@ -40,6 +41,8 @@ pub struct Facts {
     pub loss: Option<Loss>,
     /// The pages of `pool` that the server would keep of this segment beside a new one after a crash.
     pub kept_at_crash: KeptPages,
+    /// Grid Infrastructure of an Oracle instance; `None` where there is none, and for PostgreSQL.
+    pub clusterware: Option<Clusterware>,
 }
 
 impl Facts {

@@ -44,7 +44,7 @@ pub fn holding(root: &Root, address: u64) -> Option<Result<Option<Mapping>, Read
     if !root.is_live() {
         return None;
     }
-    let file = match root.open(SELF) {
+    let file = match root.open_often(SELF) {
         Ok(file) => file,
         Err(error) => return Some(Err(error)),
     };
@@ -85,7 +85,9 @@ fn merged(file: &File, address: u64) -> io::Result<Option<Mapping>> {
     {
         mapping.join(&next);
     }
+    // What begins at the start of its object continues nothing.
     while mapping.start > 0
+        && mapping.offset > 0
         && let Some(mut previous) = query(file, mapping.start - 1)?
         && previous.continues_in(&mapping)
     {

@@ -127,6 +127,7 @@ impl Server {
             cause_at_start: None,
             loss: None,
             kept_at_crash: KeptPages::default(),
+            clusterware: None,
         }
     }
 

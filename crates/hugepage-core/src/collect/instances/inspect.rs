@@ -100,6 +100,7 @@ impl InspectContext<'_> {
         if let Some((entries, size)) = identity.ring_entries.zip(facts.huge_page_size) {
             facts.kept_at_crash = self.kept_at_crash(pid, entries, size);
         }
+        facts.clusterware.clone_from(&identity.clusterware);
         if !identity.has_configuration {
             facts.pending = Pending::Unknown;
         } else if let Some(max_connections) = identity.max_connections {
@@ -144,6 +145,7 @@ impl InspectContext<'_> {
             } else {
                 PageTables::default()
             },
+            private_memory: median(found.processes.iter().filter_map(|process| process.rss_anon)),
             memlock,
             has_hugetlb_pages,
             alert_log: identity.settings.and_then(|settings| settings.log),
@@ -253,6 +255,7 @@ impl InspectContext<'_> {
             has_configuration: files.has_configuration,
             last_change: files.last_change,
             ring_entries: Some(files.ring_entries),
+            clusterware: None,
         }
     }
 
@@ -318,8 +321,15 @@ impl InspectContext<'_> {
             cause_at_start: None,
             loss: None,
             kept_at_crash: KeptPages::default(),
+            clusterware: None,
         }
     }
+}
+
+fn median(sizes: impl Iterator<Item = Bytes>) -> Option<Bytes> {
+    let mut sizes: Vec<_> = sizes.collect();
+    sizes.sort_unstable();
+    sizes.get(sizes.len() / 2).copied()
 }
 
 /// A server in huge pages was not started with the `huge_pages = off` that its files have: those are for the next start,

@@ -12,7 +12,7 @@ use crate::state::DIRECTORY;
 /// The need of all servers of this host, running or stopped, for pages of `size`; `None` if there is none.
 pub fn sizing(root: &Root, size: PageSize, reserve_percent: u32, accounts: &AccountOptions) -> Option<Sizing> {
     let options = SurveyOptions { reserve_percent, state_dir: DIRECTORY.into(), accounts: accounts.clone() };
-    host_sizing(root, &options, &[], false).sizings.into_iter().find(|sizing| sizing.page_size == size)
+    host_sizing(root, &options, Some(&[]), &[]).sizings.into_iter().find(|sizing| sizing.page_size == size)
 }
 
 /// The recommended number for a pool that keeps `now`. It never reduces the pool: a server that is stopped for an hour
@@ -65,7 +65,14 @@ mod tests {
             is_running: true,
         });
         let (mem_total, elsewhere) = (Bytes(10 << 30), Bytes(0));
-        let memory = HostMemory { mem_total, available: None, movable: Bytes(0), reserve_percent: 20, elsewhere };
+        let memory = HostMemory {
+            mem_total,
+            available: None,
+            movable: Bytes(0),
+            reserve_percent: 20,
+            elsewhere,
+            saved_per_page: Bytes(0),
+        };
         let pool = Pool {
             page_size: SIZE,
             nr: Pages(used),
