@@ -1,12 +1,15 @@
 # PGXS front of the extension and of its sidecar: make, make install, make installcheck, make clean, make freeze, make
-# dist. `make sidecar` and `make install-sidecar` are the sidecar alone.
+# dist. `make sidecar` and `make install-sidecar` are the sidecar alone. `make image` lays out what is installed as an image
+# of the extension's files alone, with its Dockerfile (PostgreSQL 18 and newer).
 #
 #   PG_CONFIG    the PostgreSQL to build for (default: pg_config of the PATH)
 #   bindir       where the sidecar goes (default: where that PostgreSQL's programs are)
 #   WITH_SIDECAR empty: leave it out of make and make install
-#   DESTDIR      where a packager wants the files
+#   DESTDIR      where a packager wants the files; for make image, where they were installed, or a package was unpacked
 #   PROFILE      cargo's: release, or quick, which is sooner compiled (default: release)
 #   BUILD_DIR    what `make` leaves for `make install` (default: build/pgN; the profile is part of the name, if not release)
+#   IMAGE_DIR    where make image puts the image's files (default: build/pgN-image)
+#   IMAGE_OS     the distribution that the library was compiled on (default: this one's code name)
 #   CARGO_PGRX   cargo-pgrx of the version in Cargo.toml (default: cargo pgrx)
 
 EXTNAME = pg_hugepages
@@ -79,6 +82,23 @@ uninstall-library:
 META.json: META.json.in Cargo.toml
 	sed 's/@VERSION@/$(EXTVERSION)/g' $< >$@
 
+# CloudNativePG's layout: lib and share/extension at the root. Nothing else of the server or the distribution.
+IMAGE_DIR ?= build/pg$(PG_MAJOR)-image
+IMAGE_OS ?= $(shell . /etc/os-release && echo "$${VERSION_CODENAME:-$$ID}")
+
+image:
+	@[ '$(PG_MAJOR)' -ge 18 ] || { echo 'PostgreSQL $(PG_MAJOR) has no extension_control_path: an image needs 18 or newer' >&2; exit 1; }
+	rm -rf '$(IMAGE_DIR)'
+	$(MKDIR_P) '$(IMAGE_DIR)/lib' '$(IMAGE_DIR)/share/extension' '$(IMAGE_DIR)/licenses/$(EXTNAME)'
+	$(INSTALL_SHLIB) '$(DESTDIR)$(pkglibdir)/$(EXTNAME).so' '$(IMAGE_DIR)/lib/'
+	$(INSTALL_DATA) '$(DESTDIR)$(datadir)/$(MODULEDIR)/$(EXTNAME).control' '$(DESTDIR)$(datadir)/$(MODULEDIR)/$(EXTNAME)'--*.sql \
+		'$(IMAGE_DIR)/share/extension/'
+	$(INSTALL_DATA) LICENSE '$(IMAGE_DIR)/licenses/$(EXTNAME)/copyright'
+	for file in Dockerfile metadata.hcl; do \
+		sed 's/@VERSION@/$(EXTVERSION)/g; s/@MAJOR@/$(PG_MAJOR)/g; s/@OS@/$(IMAGE_OS)/g' packaging/image/$$file.in \
+			>'$(IMAGE_DIR)'/$$file || exit; \
+	done
+
 # At a release: keeps its script for the versions to come.
 freeze: all
 	cp $(BUILT_DATA)--$(EXTVERSION).sql sql/
@@ -88,4 +108,4 @@ dist: META.json
 	git archive --format zip --prefix $(EXTNAME)-$(EXTVERSION)/ --add-file META.json \
 		--output $(EXTNAME)-$(EXTVERSION).zip HEAD
 
-.PHONY: sidecar install-library install-sidecar uninstall-library uninstall-sidecar freeze dist
+.PHONY: sidecar install-library install-sidecar uninstall-library uninstall-sidecar freeze dist image

@@ -41,9 +41,12 @@ in_major() {
 
 # Begins to make the major's tree and to compile there, in a process group of its own.
 prepare() {
+    local needs='build run test walks'
+    [ "$1" -lt 18 ] || needs+=' image'
     mkdir -p "$MATRIX/$1" "$TREES/pg$1.cache"
     set -m
-    (tree_for "$1" build run test walks && step "Compiling for PostgreSQL $1" in_major "$1" scripts/tree/build) \
+    # shellcheck disable=SC2086
+    (tree_for "$1" $needs && step "Compiling for PostgreSQL $1" in_major "$1" scripts/tree/build) \
         >"$MATRIX/$1/preparation.log" 2>&1 </dev/null &
     PREPARING=$!
     set +m

@@ -61,6 +61,12 @@ def status_bytes(pid: int, field: str) -> int:
     return int(number) * 1024
 
 
+def shared_memory_of(pid: int) -> tuple[str | None, str | None]:
+    """What a process has touched of shared memory: in base pages, in huge pages."""
+    found = status(pid)
+    return found.get("RssShmem"), found.get("HugetlbPages")
+
+
 def page_tables(pids: Iterable[int]) -> int:
     """The page tables of these processes together (VmPTE), in bytes."""
     return sum(status_bytes(pid, "VmPTE") for pid in pids)

@@ -83,6 +83,7 @@ MACHINES = [
     )),
     Machine("v1", HYBRID, "Controllers hugetlb and memory in hierarchies v1, beside an empty v2 (hybrid)"),
     Machine("hugepagesz-1g", GIGANTIC, "The kernel runs with default_hugepagesz=1G, and one page was reserved at boot"),
+    Machine("fragmented", GIGANTIC, "Memory is in pieces smaller than a huge page, beside an unused page of 1 GB"),
     Machine("no-hugetlb", NO_PSE, "A CPU without huge pages, so a kernel without pools"),
 ]
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster import Install, Unsupported, rows
+from harness.cluster import rows
 from harness.kernel import meminfo, pool_numbers
 from harness.node_pools import nodes_of_pages
 from harness.pool import pools
-from harness.processes import children
+from harness.processes import children, shared_memory_of
 from harness.shared_buffers import fill_shared_buffers, touch_all
 from harness.smaps import BASE_PAGE, main_mapping, server_mappings
 from harness.status import create_extension
@@ -44,12 +44,6 @@ def test_pools_of_the_nodes(new_cluster, pool):
     assert sum(row["nr_hugepages"] for row in ours if row["page_size"] == 2 * MB) == pool_numbers(2 * MB).nr
 
 
-def huge_pages_of(pid):
-    """What a process has of shared memory, in kB: base pages, huge pages."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return [line for line in status.splitlines() if line.startswith(("RssShmem", "HugetlbPages"))]
-
-
 def test_nodes_count_each_page_once_and_touch_none(new_cluster, pool):
     server = new_cluster()
     needed = server.pages_needed(2 * MB)
@@ -59,9 +53,9 @@ def test_nodes_count_each_page_once_and_touch_none(new_cluster, pool):
     toucher, asker = server.connect(), server.connect()
     touch_all(toucher)
     rows(asker, "SELECT * FROM hugepage_nodes")    # loads the library
-    touched, free = huge_pages_of(asker.info.backend_pid), pool_numbers(2 * MB).free
+    touched, free = shared_memory_of(asker.info.backend_pid), pool_numbers(2 * MB).free
     ours = rows(asker, "SELECT * FROM hugepage_nodes")
-    assert (huge_pages_of(asker.info.backend_pid), pool_numbers(2 * MB).free) == (touched, free)
+    assert (shared_memory_of(asker.info.backend_pid), pool_numbers(2 * MB).free) == (touched, free)
     by_hand = nodes_of_pages([server.postmaster, *children(server.postmaster)], main_mapping(server.postmaster))
     assert sum(by_hand.values()) > 30
     assert {row["node"]: row["segment_pages"] for row in ours if row["segment_pages"]} == by_hand
@@ -81,30 +75,6 @@ def test_nodes_in_base_pages(new_cluster, pool):
     ours = server.sql("SELECT * FROM hugepage_nodes")
     assert sum(row["nr_hugepages"] for row in ours) == 5
     assert [row["segment_pages"] for row in ours] == [0] * len(ours)
-
-
-if Install.find().major >= 18:
-
-    def test_nodes_agree_with_the_server(new_cluster, pool):
-        """pg_shmem_allocations_numa touches every page in its own session; hugepage_nodes finds them all from another."""
-        server = new_cluster()
-        pool(2 * MB, server.pages_needed(2 * MB))
-        create_extension(server.start())
-        toucher, asker = server.connect(), server.connect()
-        if not rows(toucher, "SELECT pg_numa_available() AS is_there")[0]["is_there"]:
-            raise Unsupported("pg_shmem_allocations_numa was not compared: this PostgreSQL was built without libnuma")
-        rows(toucher, "SELECT count(*) FROM pg_shmem_allocations_numa")
-        rows(asker, "SELECT * FROM hugepage_nodes")    # loads the library
-        before = huge_pages_of(asker.info.backend_pid)
-        ours = {row["node"]: row["segment_pages"] for row in rows(asker, "SELECT * FROM hugepage_nodes")}
-        assert huge_pages_of(asker.info.backend_pid) == before
-        # An allocation counts each page that it lies on, so one that ends within a page counts it as the next one does.
-        theirs = rows(toucher, "SELECT numa_node, sum(size) AS size, count(*) AS entries FROM pg_shmem_allocations_numa "
-                               "WHERE size > 0 GROUP BY numa_node")
-        for row in theirs:
-            assert 0 <= row["size"] // (2 * MB) - ours[row["numa_node"]] <= row["entries"]
-        assert {row["numa_node"] for row in theirs} == {node for node, pages in ours.items() if pages}
-        assert sum(ours.values()) == main_mapping(toucher.info.backend_pid).resident // (2 * MB)
 
 
 @pytest.mark.parametrize("landed_in", ["hugetlb", "base"])

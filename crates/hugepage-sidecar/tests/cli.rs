@@ -190,6 +190,28 @@ fn print_status() {
 }
 
 #[test]
+fn print_the_shares_of_nodes() {
+    let two = fixture("two-nodes");
+    let document = json(&run(&two, &["status", "--format", "json"]));
+    let shares: Vec<_> =
+        document["pools"].as_array().unwrap().iter().filter(|pool| pool["page_size"] == HUGE).collect();
+    let of = |name: &str| shares.iter().map(|pool| pool[name].clone()).collect::<Vec<_>>();
+    assert_eq!(of("node"), [Value::Null, Value::from(0), Value::from(1)]);
+    assert_eq!(of("free_hugepages")[1..], [6000, 9000]);
+    let lines = |root: &Path| -> Vec<Vec<String>> {
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
+        stdout(&run(root, &["status"])).lines().map(words).filter(|words: &Vec<String>| words.len() > 3).collect()
+    };
+    let nodes: Vec<_> = lines(&two).into_iter().filter(|words| words[0] == "node").collect();
+    let of_2_mb = [["node", "0", "10000", "6000", "0"], ["node", "1", "10000", "9000", "0"]];
+    assert_eq!(nodes[..2], of_2_mb, "{nodes:?}");
+    let of_1_gb: Vec<_> = nodes[2..].iter().map(|words| words[1..4].join(" ")).collect();
+    assert_eq!(of_1_gb, ["0 4 4", "1 0 0"]);
+    let one = lines(&fixture("default-1g"));
+    assert!(one.iter().any(|words| words[..2] == ["1", "GB"]) && one.iter().all(|words| words[0] != "node"), "{one:?}");
+}
+
+#[test]
 fn print_size() {
     let host = Host::with_server(4096, "on", 0);
     let size = host.run(&["size", "--running-only", "--format", "json"]);

@@ -23,12 +23,15 @@ pub struct HostMemory {
     pub reserve_percent: u32,
     /// What pools of other sizes take.
     pub elsewhere: Bytes,
+    /// What the kernel gives back of each new page of the pool, see [`saved_per_page`]; 0 if nothing.
+    pub saved_per_page: Bytes,
 }
 
 impl HostMemory {
-    /// From /proc/meminfo, for a pool that takes `in_pool` now, of servers with `in_base_pages` of shared memory that is
-    /// to move. `None` without `MemTotal`.
-    pub fn of(meminfo: &Meminfo, in_pool: Bytes, in_base_pages: Bytes, reserve_percent: u32) -> Option<Self> {
+    /// From /proc/meminfo, for `pool`, of servers with `in_base_pages` of shared memory that is to move. `None` without
+    /// `MemTotal`.
+    pub fn of(meminfo: &Meminfo, pool: &Pool, in_base_pages: Bytes, reserve_percent: u32) -> Option<Self> {
+        let in_pool = pool.page_size.times(pool.nr);
         Some(Self {
             mem_total: meminfo.mem_total?,
             available: meminfo.mem_available,
@@ -36,8 +39,16 @@ impl HostMemory {
             movable: in_base_pages.min(meminfo.shmem.unwrap_or_default()),
             reserve_percent,
             elsewhere: meminfo.hugetlb.map_or(Bytes(0), |hugetlb| hugetlb.saturating_sub(in_pool)),
+            saved_per_page: meminfo.vmemmap_base.map_or(Bytes(0), |base| saved_per_page(pool.page_size, base)),
         })
     }
+}
+
+/// What the kernel gives back of each new huge page of `size` with `vm.hugetlb_optimize_vmemmap` (mm/vmemmap_dedup, Linux
+/// 5.19): of its descriptors, 64 bytes for each page of `base`, one base page stays. It becomes memory for base pages.
+pub fn saved_per_page(size: PageSize, base: PageSize) -> Bytes {
+    const DESCRIPTOR: u64 = 64;
+    Bytes(size.bytes().0 / base.bytes().0 * DESCRIPTOR).saturating_sub(base.bytes())
 }
 
 /// The largest pool of one page size.
@@ -58,13 +69,25 @@ impl Capacity {
     /// The capacity for pages of the size of `pool`.
     pub fn of(memory: &HostMemory, pool: &Pool) -> Self {
         let size = pool.page_size;
-        let HostMemory { mem_total, available, movable, reserve_percent, elsewhere } = *memory;
+        let HostMemory { mem_total, available, movable, reserve_percent, elsewhere, saved_per_page } = *memory;
+        // The pool that takes `total`, where of each new page so much is given back.
+        let pages = |total: Bytes, saved: Bytes| {
+            let now = size.times(pool.nr);
+            if total <= now {
+                size.pages_within(total)
+            } else {
+                pool.nr.saturating_add(new_pages(total.saturating_sub(now), size, saved))
+            }
+        };
         let usable = mem_total.saturating_sub(mem_total.percent(reserve_percent));
-        let within_reserve = size.pages_within(usable.saturating_sub(elsewhere));
+        let within_reserve = pages(
+            usable.saturating_sub(elsewhere),
+            saved_per_page.saturating_sub(saved_per_page.percent(reserve_percent)),
+        );
         let held = pool.nr.max(pool.in_use().unwrap_or_default());
         let with = |available: Bytes| {
-            let more = size.pages_within(available.saturating_sub(mem_total.percent(KEPT_AVAILABLE)));
-            held.max(held.saturating_add(more).min(size.pages_within(mem_total.saturating_sub(elsewhere))))
+            let more = new_pages(available.saturating_sub(mem_total.percent(KEPT_AVAILABLE)), size, saved_per_page);
+            held.max(held.saturating_add(more).min(pages(mem_total.saturating_sub(elsewhere), saved_per_page)))
         };
         let (now, most) = match available {
             Some(available) => (with(available), with(available.saturating_add(movable))),
@@ -92,13 +115,17 @@ impl Capacity {
     }
 }
 
+/// The new pages that `memory` holds.
+fn new_pages(memory: Bytes, size: PageSize, saved: Bytes) -> Pages {
+    Pages(memory.0 / size.bytes().saturating_sub(saved).0.max(1))
+}
+
 impl Facts {
     /// The memory of this server's host, as it matters for `pool`.
     pub fn host_memory(&self, pool: &Pool) -> Option<HostMemory> {
         let of_others = pool.page_size.times(self.others_lack.unwrap_or_default());
         let own = self.segment.as_ref().map_or(Bytes(0), |segment| segment.in_base_pages());
-        let in_pool = pool.page_size.times(pool.nr);
-        HostMemory::of(self.meminfo.as_ref()?, in_pool, own.saturating_add(of_others), self.reserve_percent)
+        HostMemory::of(self.meminfo.as_ref()?, pool, own.saturating_add(of_others), self.reserve_percent)
     }
 
     /// How many pages of `pool` this host can hold.

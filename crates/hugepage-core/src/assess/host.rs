@@ -117,7 +117,14 @@ mod tests {
     /// Nothing is known of what is available: 20% stay for base pages, beside a pool of `held` pages, all of them in use.
     fn room(gb: u64, held: u64) -> Option<Room> {
         let (mem_total, elsewhere) = (Bytes(gb * GB), Bytes(0));
-        let memory = HostMemory { mem_total, available: None, movable: Bytes(0), reserve_percent: 20, elsewhere };
+        let memory = HostMemory {
+            mem_total,
+            available: None,
+            movable: Bytes(0),
+            reserve_percent: 20,
+            elsewhere,
+            saved_per_page: Bytes(0),
+        };
         let pool = Pool {
             page_size: huge(),
             nr: Pages(held),

@@ -51,7 +51,16 @@ impl Facts {
         self.segment.as_ref().map_or(Landing::Unknown, |segment| segment.landing)
     }
 
-    /// The pages of `self.pool` that the server has.
+    /// The pages of `self.pool` that the server certainly has: none of a segment that may grow, of which no process can see
+    /// how much is touched by all.
+    pub fn own_at_least(&self) -> Pages {
+        match &self.segment {
+            Some(segment) if segment.may_grow() => Pages(0),
+            _ => self.own(),
+        }
+    }
+
+    /// The pages of `self.pool` that the server has; at most, if its segment may grow.
     pub fn own(&self) -> Pages {
         match (&self.segment, self.huge_page_size) {
             (Some(segment), Some(page)) if segment.page_size == Some(page) => page.pages_to_hold(segment.in_huge_pages),

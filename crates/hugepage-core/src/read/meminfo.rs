@@ -1,7 +1,9 @@
 //! /proc/meminfo: the host's memory, its page tables, and the default huge page size (proc(5)).
 
+use memchr::{memchr, memchr_iter};
+
 use crate::read::Root;
-use crate::read::mounts;
+use crate::read::{mounts, sysctl};
 use crate::{Bytes, PageSize, Pages, ReadError};
 
 /// The lines of /proc/meminfo that are used; `None` where this kernel has no such line.
@@ -39,22 +41,29 @@ pub struct Meminfo {
     pub huge_pages_rsvd: Option<Pages>,
     /// `HugePages_Surp` (since 2.6.24) of the default size alone.
     pub huge_pages_surp: Option<Pages>,
+    /// The size of base pages, if the kernel gives back the memory that describes those of new huge pages: not a line of the
+    /// file, but [`OPTIMIZE_VMEMMAP`]. `None` also if that could not be read.
+    pub vmemmap_base: Option<PageSize>,
     /// Whether lxcfs shows the file instead of the kernel: its numbers are of the container, or of the host, by line.
     pub is_of_lxcfs: bool,
 }
 
 /// The note on [`Meminfo::is_of_lxcfs`].
 pub const LXCFS: &str = "lxcfs is mounted on /proc/meminfo: the memory and the page tables of the host are unknown";
+/// The sysctl that lets the kernel give back most of the memory that describes new huge pages (mm/vmemmap_dedup, Linux 5.19).
+pub const OPTIMIZE_VMEMMAP: &str = "vm.hugetlb_optimize_vmemmap";
 const PATH: &str = "/proc/meminfo";
 
 impl Meminfo {
     /// Reads /proc/meminfo; an error without `MemTotal`, because then it is another file.
     pub fn read(root: &Root) -> Result<Self, ReadError> {
-        let mut meminfo = root.read_short(PATH, Self::parse)?;
+        let mut meminfo = root.read_often(PATH, Self::parse)?;
         if meminfo.mem_total.is_none() {
             return Err(root.content(PATH, "it has no line MemTotal"));
         }
-        if is_of_lxcfs(root) {
+        let optimizes = root.read_often(&sysctl::path(OPTIMIZE_VMEMMAP), |text| text.trim() == "1").unwrap_or(false);
+        meminfo.vmemmap_base = root.base_page_size().ok().filter(|_| optimizes);
+        if !root.keeps(PATH) && is_of_lxcfs(root) {
             meminfo = Self {
                 huge_page_size: meminfo.huge_page_size,
                 huge_pages_total: meminfo.huge_pages_total,
@@ -73,8 +82,13 @@ impl Meminfo {
     /// Parses the text of /proc/meminfo and skips unknown lines.
     pub fn parse(text: &str) -> Self {
         let mut meminfo = Self::default();
-        for line in text.lines() {
-            let Some((name, value)) = line.split_once(':') else { continue };
+        let mut start = 0;
+        for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
+            let line = &text[start..end];
+            start = end + 1;
+            let Some(b'M' | b'S' | b'P' | b'A' | b'H') = line.as_bytes().first() else { continue };
+            let Some(colon) = memchr(b':', line.as_bytes()) else { continue };
+            let (name, value) = (&line[..colon], &line[colon + 1..]);
             let number = || value.split_ascii_whitespace().next()?.parse().ok();
             let bytes = || number().map(Bytes::from_kib);
             let pages = || number().map(Pages);

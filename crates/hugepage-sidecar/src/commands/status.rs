@@ -1,5 +1,7 @@
 //! `status`: every instance, the pools, and one verdict.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use hugepage_core::collect::instances::Survey;
 use hugepage_core::read::Root;
@@ -146,23 +148,36 @@ fn print_recommendation(one: &RecommendationOutput, indent: usize) {
     }
 }
 
+/// The pools of the host; below each its shares on the NUMA nodes, if there are several.
 fn print_pools(pools: &[PoolOutput]) {
     let mut rows =
         table(&["PAGE SIZE", "NR", "FREE", "RESV", "SURPLUS", "AVAILABLE", "INSTANCES", "OTHERS", "RECOMMENDED"], 0);
-    for pool in pools.iter().filter(|pool| pool.node.is_none()) {
+    let nodes: BTreeSet<_> = pools.iter().filter_map(|pool| pool.node).collect();
+    let of_host = pools.iter().filter(|pool| pool.node.is_none());
+    let with_nodes = of_host.flat_map(|host| {
+        let is_share = |pool: &&PoolOutput| pool.page_size == host.page_size && pool.node.is_some();
+        let shares = pools.iter().filter(is_share).filter(|_| nodes.len() > 1 && host.nr_hugepages > 0);
+        std::iter::once(host).chain(shares)
+    });
+    for pool in with_nodes {
         rows.add_row(vec![
-            size(Some(pool.page_size)),
+            pool.node.map_or_else(|| size(Some(pool.page_size)), |node| format!("  node {node}")),
             pool.nr_hugepages.to_string(),
             pool.free_hugepages.to_string(),
-            or_unknown(pool.resv_hugepages),
+            of_pool(pool, pool.resv_hugepages),
             or_unknown(pool.surplus_hugepages),
-            or_unknown(pool.available),
+            of_pool(pool, pool.available),
             pool.held_by_instances.map_or(String::new(), |pages| pages.to_string()),
             pool.held_by_others.map_or(String::new(), |pages| pages.to_string()),
             pool.recommended_nr_hugepages.map_or(String::new(), |pages| pages.to_string()),
         ]);
     }
     say!("{}", rows.trim_fmt());
+}
+
+/// A number that the kernel counts for the host alone: empty for a node, `?` if it is unknown.
+fn of_pool(pool: &PoolOutput, number: Option<u64>) -> String {
+    if pool.node.is_some() { number.map_or(String::new(), |number| number.to_string()) } else { or_unknown(number) }
 }
 
 /// The kind and the name of an instance; a long path is cut at its beginning.

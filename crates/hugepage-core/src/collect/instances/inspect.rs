@@ -22,7 +22,7 @@ use crate::model::{
 use crate::notes::Notes;
 use crate::read::cgroup::CgroupLimits;
 use crate::read::credentials::Credentials;
-use crate::read::maps::Mapping;
+use crate::read::maps::{self, Mapping};
 use crate::read::memory_policy::MemoryPolicy;
 use crate::read::rlimit::{self, LockedMemory};
 use crate::read::{InstanceFiles, identity, namespace, process, service};
@@ -197,7 +197,7 @@ impl InspectContext<'_> {
                 if is_postgresql
                     && let Some(main) = memory.mappings.iter().max_by_key(|mapping| mapping.size()).cloned()
                 {
-                    memory.mappings = vec![main];
+                    memory.mappings = vec![self.as_sessions_see(main, found.pid, notes)];
                 }
                 Some(memory)
             }
@@ -208,6 +208,33 @@ impl InspectContext<'_> {
             Err(error) => {
                 notes.add(error.to_string());
                 None
+            }
+        }
+    }
+
+    /// The main mapping of the postmaster `pid`, with what its newest child may access of it: no server tells its postmaster of
+    /// a resize.
+    fn as_sessions_see(&self, main: Mapping, pid: i32, notes: &mut Notes) -> Mapping {
+        if main.inaccessible == Bytes(0) {
+            return main;
+        }
+        let children = process::children(self.root, pid).unwrap_or_default().into_iter();
+        let started = |child: i32| process::stat(self.root, child).ok().flatten().map(|stat| (stat.start_ticks, child));
+        let mut children: Vec<_> = children.filter_map(started).collect();
+        children.sort_unstable();
+        let same = |mapping: &Mapping| (mapping.start, mapping.inode) == (main.start, main.inode);
+        // The logger has no shared memory.
+        let seen = children.into_iter().rev().find_map(|(_, child)| {
+            let mappings = maps::read(self.root, &maps::path(child), same).ok()?;
+            mappings.into_iter().next().filter(|mapping| mapping.end == main.end)
+        });
+        match seen {
+            Some(seen) => Mapping { page_size: main.page_size, ..seen },
+            None => {
+                notes.add(format!(
+                    "whether shared memory was resized since the start is unknown: no process of postmaster {pid} shows its mappings"
+                ));
+                main
             }
         }
     }

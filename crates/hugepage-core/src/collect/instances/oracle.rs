@@ -155,6 +155,7 @@ pub fn logged_segment(start: &LastStart) -> Option<Segment> {
         return (in_base > Bytes(0)).then(|| Segment {
             name: String::new(),
             size: in_base,
+            reserved: in_base,
             to_reserve: in_base,
             in_huge_pages: Bytes(0),
             page_size: base,
@@ -172,6 +173,7 @@ pub fn logged_segment(start: &LastStart) -> Option<Segment> {
     Some(Segment {
         name: String::new(),
         size,
+        reserved: size,
         to_reserve,
         in_huge_pages,
         page_size: (landing != Landing::Base).then_some(page_size),

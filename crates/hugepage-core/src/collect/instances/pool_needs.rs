@@ -74,7 +74,7 @@ impl Survey {
             facts.segment.as_ref().filter(|_| lacks).map_or(Bytes(0), Segment::in_base_pages)
         };
         let movable = self.instances.iter().map(in_base_pages).fold(Bytes(0), Bytes::saturating_add);
-        let memory = HostMemory::of(self.meminfo.as_ref()?, size.times(pool.nr), movable, reserve_percent)?;
+        let memory = HostMemory::of(self.meminfo.as_ref()?, pool, movable, reserve_percent)?;
         let elsewhere = pools::memory(pools::of_host(&self.pools).filter(|row| row.pool.page_size != size));
         let memory = HostMemory { elsewhere, ..memory };
         Some(Room { mem_total: memory.mem_total, elsewhere, capacity: Capacity::of(&memory, pool) })

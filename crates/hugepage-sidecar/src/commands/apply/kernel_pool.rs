@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
+use hugepage_core::assess::capacity::saved_per_page;
 use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::{Root, pool};
 use hugepage_core::{Bytes, PageSize, Pages};
@@ -27,7 +28,7 @@ pub struct KernelPool<'a> {
     reserve_percent: u32,
     /// Whose pages may be split.
     pub larger: Option<LargerPool<'a>>,
-    /// The memory that the kernel gives back for each new page.
+    /// The memory that the kernel gives back for each new page, if it is told to.
     pub saved_per_page: Bytes,
 }
 
@@ -56,6 +57,7 @@ impl<'a> KernelPool<'a> {
         let meminfo = Meminfo::read(self.root)?;
         let pool = pool::pool(self.root, self.size)?;
         let all = pool::memory(self.root)?;
+        let already = meminfo.vmemmap_base.map_or(Bytes(0), |base| saved_per_page(self.size, base));
         Ok(HostState {
             mem_total: meminfo.mem_total.unwrap_or_default(),
             available: meminfo
@@ -64,7 +66,7 @@ impl<'a> KernelPool<'a> {
                 .ok_or_else(|| anyhow!("MemAvailable and MemFree are missing in /proc/meminfo"))?,
             other_pools: all.saturating_sub(self.size.times(pool.nr)),
             divided: Bytes(0),
-            saved_per_page: self.saved_per_page,
+            saved_per_page: self.saved_per_page.max(already),
             reserve_percent: self.reserve_percent,
             pool,
         })

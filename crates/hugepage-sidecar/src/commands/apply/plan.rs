@@ -108,21 +108,22 @@ impl HostState {
     /// How many pages the host can hold. Its servers run on, so nothing of theirs moves.
     fn capacity(&self) -> Capacity {
         let Self { mem_total, reserve_percent, .. } = *self;
-        let available = self.min_available().saturating_add(self.for_new_pages());
         // Split pages come from the other pool.
         let elsewhere = self.other_pools.saturating_sub(self.divided);
-        let memory =
-            HostMemory { mem_total, available: Some(available), movable: Bytes(0), reserve_percent, elsewhere };
+        // Nothing is given back for them.
+        let size = self.pool.page_size;
+        let takes = size.bytes().saturating_sub(self.saved_per_page);
+        let divided = Bytes(takes.0.saturating_mul(size.pages_within(self.divided).0));
+        let available = Some(self.available.max(self.min_available()).saturating_add(divided));
+        let memory = HostMemory {
+            mem_total,
+            available,
+            movable: Bytes(0),
+            reserve_percent,
+            elsewhere,
+            saved_per_page: self.saved_per_page,
+        };
         Capacity::of(&memory, &self.pool)
-    }
-
-    /// The memory that new pages may take, in whole pages: each takes less where the kernel gives some of it back.
-    fn for_new_pages(&self) -> Bytes {
-        let size = self.pool.page_size.bytes();
-        let left = self.available.saturating_sub(self.min_available());
-        let takes = size.saturating_sub(self.saved_per_page).0.max(1);
-        let pages = u128::from(left.0) * u128::from(size.0) / u128::from(takes);
-        Bytes(u64::try_from(pages).unwrap_or(u64::MAX)).saturating_add(self.divided)
     }
 
     /// The change to a pool of `asked` pages.

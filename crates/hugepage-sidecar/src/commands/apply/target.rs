@@ -65,7 +65,14 @@ mod tests {
             is_running: true,
         });
         let (mem_total, elsewhere) = (Bytes(10 << 30), Bytes(0));
-        let memory = HostMemory { mem_total, available: None, movable: Bytes(0), reserve_percent: 20, elsewhere };
+        let memory = HostMemory {
+            mem_total,
+            available: None,
+            movable: Bytes(0),
+            reserve_percent: 20,
+            elsewhere,
+            saved_per_page: Bytes(0),
+        };
         let pool = Pool {
             page_size: SIZE,
             nr: Pages(used),

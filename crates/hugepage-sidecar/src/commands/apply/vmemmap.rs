@@ -2,8 +2,8 @@
 //! Linux 5.19).
 
 use anyhow::Context;
+use hugepage_core::read::meminfo::OPTIMIZE_VMEMMAP;
 use hugepage_core::read::{Root, sysctl};
-use hugepage_core::{Bytes, PageSize};
 
 use super::kernel_file::write;
 use crate::output::stream::complain;
@@ -15,10 +15,6 @@ pub struct Optimizing<'a> {
     root: &'a Root,
     was: Option<String>,
 }
-
-/// The sysctl that lets the kernel give back most of the memory that describes new huge pages
-/// (mm/vmemmap_dedup, Linux 5.19).
-pub const OPTIMIZE_VMEMMAP: &str = "vm.hugetlb_optimize_vmemmap";
 
 impl<'a> Optimizing<'a> {
     /// Turns it on; an error if the kernel does not have it.
@@ -46,32 +42,3 @@ impl Drop for Optimizing<'_> {
 /// Why a request to save the memory of page descriptors is refused.
 pub const NO_OPTIMIZING: &str = "this kernel has no vm.hugetlb_optimize_vmemmap: it needs Linux 5.19 and \
                                  CONFIG_HUGETLB_PAGE_OPTIMIZE_VMEMMAP";
-
-/// The memory that the kernel gives back for each new page of `size`: of its descriptors, 64 bytes for each base page, one
-/// base page stays.
-pub fn saved_per_page(size: PageSize, base: PageSize) -> Bytes {
-    const DESCRIPTOR: u64 = 64;
-    Bytes(base_pages(size, base) * DESCRIPTOR).saturating_sub(base.bytes())
-}
-
-fn base_pages(size: PageSize, base: PageSize) -> u64 {
-    size.bytes().0 / base.bytes().0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn descriptors_of_a_huge_page() {
-        for (huge, base, saved) in
-            [(2048, 4, 28 << 10), (1 << 20, 4, (16 << 20) - 4096), (512 << 10, 64, 448 << 10), (64, 64, 0)]
-        {
-            assert_eq!(
-                saved_per_page(PageSize::from_kib(huge).unwrap(), PageSize::from_kib(base).unwrap()),
-                Bytes(saved),
-                "{huge} {base}"
-            );
-        }
-    }
-}
