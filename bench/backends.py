@@ -27,6 +27,10 @@ QUERIES = {
     "pg_stat_activity": "SELECT count(*) FROM pg_stat_activity",
     **peers.PLAIN_SQL,
 }
+SESSIONS, QUICK_SESSIONS = [10, 100, 500, 5000], [10, 100, 500]
+MANY = 1000
+"""Beyond it shared_buffers is small."""
+
 SLOW = "pg_read_file, smaps_rollup"
 """Seconds at a time where the page tables are large: executed once."""
 
@@ -36,19 +40,23 @@ def rows_of(directory: Path, quick: bool, sessions: list[int]) -> Iterator[dict[
     there, missing = peers.present(Install.find())
     for extension, why in missing.items():
         print(f"bench: without {extension}: {why}", file=sys.stderr)
-    size = 128 * MB if quick else GB
+    many = [count for count in sorted(sessions) if count > MANY]
     for pages in PAGES:
-        case = {"shared_buffers": size, "pages": pages}
-        try:
-            with server(size, pages, max(sessions), directory, peers.libraries(there)) as cluster:
-                peers.create(cluster, there)
-                crowd = Crowd(cluster, touching=True)
-                for count in sorted(sessions):
-                    print(f"hugepage_backends: {pages} pages, {count} sessions", file=sys.stderr)
-                    crowd.grow(count - 1)
-                    yield {**case, "sessions": count, **one(cluster, directory, quick, there, missing)}
-        except Skipped as why:
-            yield {**case, "skipped": str(why)}
+        # Many sessions in base pages have more page tables than memory is there, unless shared_buffers is small.
+        for size, counts in ((128 * MB if quick else GB, [count for count in sorted(sessions) if count <= MANY]), (128 * MB, many)):
+            if not counts:
+                continue
+            case = {"shared_buffers": size, "pages": pages}
+            try:
+                with server(size, pages, max(counts), directory, peers.libraries(there)) as cluster:
+                    peers.create(cluster, there)
+                    crowd = Crowd(cluster, touching=True)
+                    for count in counts:
+                        print(f"hugepage_backends: {pages} pages, {count} sessions", file=sys.stderr)
+                        crowd.grow(count - 1)
+                        yield {**case, "sessions": count, **one(cluster, directory, quick, there, missing)}
+            except Skipped as why:
+                yield {**case, "skipped": f"{counts} sessions: {why}"}
 
 
 def agreed_processes(cluster: Cluster, session: measure.Session) -> list[int]:

@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+from functools import cache
 from pathlib import Path
 
 from harness.cluster import Install
@@ -18,3 +19,11 @@ def describe(install: Install) -> str:
     return (f"{model[1] if model else platform.machine()}, {os.cpu_count()} CPUs, "
             f"{meminfo()['MemTotal'] / GB:.0f} GB of memory; Linux {kernel[0] if kernel else '?'}, {system}, "
             f"{install.ask('version').split(' (')[0]}")
+
+
+@cache
+def load() -> str:
+    """How busy the machine was before the first measurement: the first call counts."""
+    average, cpus = os.getloadavg()[0], os.cpu_count() or 1
+    busy = " Other programs kept it busy, so times are above those of an idle machine." if average > cpus / 2 else ""
+    return f"Its load average was {average:.1f} on {cpus} CPUs before the run.{busy}"

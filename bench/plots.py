@@ -18,12 +18,17 @@ def draw(directory: Path, status: Results, backends: Results) -> list[Path]:
     written = []
     for name, results, plot in (("status", status, plot_status), ("backends", backends, plot_backends)):
         if measured(results):
-            figure = plot(pyplot, measured(results))
-            path = directory / f"{name}.svg"
-            figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
-            pyplot.close(figure)
-            written.append(path)
+            written.append(save(pyplot, plot(pyplot, measured(results)), directory / f"{name}.svg"))
+    if measured(status) and measured(backends):
+        written.append(save(pyplot, plot_curves(pyplot, measured(status), measured(backends)), directory / "curves.svg"))
     return written
+
+
+def save(pyplot, figure, path: Path) -> Path:
+    """Write it, and free its memory."""
+    figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
+    pyplot.close(figure)
+    return path
 
 
 def matplotlib():
@@ -47,9 +52,11 @@ def plot_status(pyplot, results: Results):
     figure, axes = pyplot.subplots(figsize=(8, 0.7 * len(results) + 1.6), layout="constrained")
     places = range(len(results))
     times = [result["microseconds"] for result in results]
-    floor, empty, ours = ([each[name] for each in times] for name in ("floor", "empty", "ours"))
+    kernel, floor, empty, ours = ([each[name] for each in times] for name in ("kernel", "floor", "empty", "ours"))
+    calls = [all_calls - of_kernel for all_calls, of_kernel in zip(floor, kernel)]
     axes.barh([place - 0.2 for place in places], ours, 0.38, color="#336791", label="hugepage_status")
-    axes.barh([place + 0.2 for place in places], floor, 0.38, color="#a0a0a0", label="floor: the bare reads")
+    axes.barh([place + 0.2 for place in places], kernel, 0.38, color="#808080", label="floor: pages and pool")
+    axes.barh([place + 0.2 for place in places], calls, 0.38, left=kernel, color="#b0b0b0", label="other system calls")
     axes.barh([place + 0.2 for place in places], empty, 0.38, left=floor, color="#d0d0d0",
               label="call of an empty set-returning function")
     for place, result in zip(places, results):
@@ -60,7 +67,7 @@ def plot_status(pyplot, results: Results):
     axes.invert_yaxis()
     axes.set_xlabel("microseconds a call, and the ratio of ours to the floor")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="lower center", bbox_to_anchor=(0.4, 1), ncols=3, frameon=False)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.4, 1), ncols=4, frameon=False)
     return figure
 
 
@@ -84,4 +91,26 @@ def plot_backends(pyplot, results: Results):
     panels[0][0].set_ylabel("milliseconds a query")
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=3, frameon=False)
+    return figure
+
+
+def plot_curves(pyplot, status: Results, backends: Results):
+    """A view's time against the number of sessions, and against the size of shared memory."""
+    figure, (of_sessions, of_memory) = pyplot.subplots(1, 2, figsize=(9, 4), layout="constrained")
+    for kind, style in (("base", "-"), ("huge", "--")):
+        results = [result for result in backends if result["pages"] == kind]
+        for view in ("hugepage_status", "hugepage_backends"):
+            of_sessions.plot([result["sessions"] for result in results], [result["microseconds"][view] / 1000 for result in results],
+                             linestyle=style, marker="o", label=f"{view}, {kind} pages")
+        alone = [result for result in status if result["pages"] == kind]
+        for sessions in dict.fromkeys(result["sessions"] for result in alone):
+            of_kind = [result for result in alone if result["sessions"] == sessions]
+            of_memory.plot([result["shared_buffers"] / 2**30 for result in of_kind], [result["microseconds"]["ours"] for result in of_kind],
+                           linestyle=style, marker="o", label=f"{kind} pages, {sessions} connected")
+    of_sessions.set(xscale="log", yscale="log", xlabel="sessions", ylabel="milliseconds a query")
+    of_memory.set(xlabel="shared_buffers, GB", ylabel="microseconds of hugepage_status", ylim=(0, None))
+    for axes in (of_sessions, of_memory):
+        axes.grid(axis="y", color="#e0e0e0")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=8)
     return figure

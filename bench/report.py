@@ -1,10 +1,12 @@
 """Tables for a terminal of 80 columns, from what status.py and backends.py measured."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from harness.units import GB, KB, MB
+
+MAX_COLUMNS = 6
 
 Results = list[dict[str, Any]]
 
@@ -21,15 +23,17 @@ LABELS = {
 def status_table(results: Results) -> str:
     """hugepage_status beside its floor, in the server and as pgbench sees it."""
     lines = ["hugepage_status, in the server: microseconds a call, medians",
-             "shared_buffers  pages  sessions  own page tables    ours   floor   empty  ratio"]
+             "                                            floor: of it            opened",
+             "shared_buffers  pages  sessions    ours     all  kernel   empty     own  anew  ratio"]
     for result in results:
         case = f"{size(result['shared_buffers']):>14}  {result['pages']:>5}"
         if "skipped" in result:
             lines.append(f"{case}  skipped: {result['skipped']}")
             continue
         times = result["microseconds"]
-        lines.append(f"{case}  {result['sessions']:8}  {size(result['page_tables']):>15}  {times['ours']:6.1f}  "
-                     f"{times['floor']:6.1f}  {times['empty']:6.1f}  {result['ratio']:5.2f}")
+        own = times["ours"] - times["floor"] - times["empty"]
+        lines.append(f"{case}  {result['sessions']:8}  {times['ours']:6.1f}  {times['floor']:6.1f}  {times['kernel']:6.1f}  "
+                     f"{times['empty']:6.1f}  {own:6.1f}  {times['opened']:4.0f}  {result['ratio']:5.2f}")
     lines += ["", "the same by pgbench, one client:      -M prepared                -M simple",
               "shared_buffers  pages  sessions  SELECT 1  empty   ours    SELECT 1  empty   ours"]
     for result in measured(results):
@@ -48,8 +52,21 @@ def backends_table(results: Results) -> str:
     lines += [f"{result['pages']} pages skipped: {result['skipped']}" for result in results if "skipped" in result]
     if not columns:
         return "\n".join(lines)
-    lines += [row("pages", [result["pages"] for result in columns]),
-              row("sessions", [result["sessions"] for result in columns])]
+    kinds = dict.fromkeys(result["pages"] for result in columns)
+    # One below the other where a terminal has no room for both.
+    blocks = [columns] if len(columns) <= MAX_COLUMNS else [[one for one in columns if one["pages"] == kind] for kind in kinds]
+    for number, block in enumerate(blocks):
+        lines += [""] * (number > 0) + backends_block(block)
+    missing = {extension: why for result in columns for extension, why in result["missing"].items()}
+    lines += [line for extension, why in missing.items()
+              for line in textwrap.wrap(f"{extension}: not measured, {why}", 80, subsequent_indent="    ")]
+    return "\n".join(lines)
+
+
+def backends_block(columns: Results) -> list[str]:
+    """The lines of some columns."""
+    lines = [row("pages", [result["pages"] for result in columns]),
+             row("sessions", [result["sessions"] for result in columns])]
     for name in queries(columns):
         times = (result["microseconds"].get(name) for result in columns)
         lines.append(row(LABELS.get(name, name), ["-" if time is None else milliseconds(time) for time in times]))
@@ -57,10 +74,26 @@ def backends_table(results: Results) -> str:
         lines.append(row(f"ratio, {view}", [f"{result['ratio'][view]:.2f}" for result in columns]))
     lines.append(row("processes", [result["processes"] for result in columns]))
     lines.append(row("their page tables, MB", [f"{result['page_tables'] / MB:.0f}" for result in columns]))
-    missing = {extension: why for result in columns for extension, why in result["missing"].items()}
-    lines += [line for extension, why in missing.items()
-              for line in textwrap.wrap(f"{extension}: not measured, {why}", 80, subsequent_indent="    ")]
-    return "\n".join(lines)
+    return lines
+
+
+def curve_sentence(status: Results, backends: Results) -> str:
+    """How hugepage_status depends on sessions and memory, and what a process more costs hugepage_backends."""
+    def ends(results: Results, by: str, value: Callable[[dict[str, Any]], float]) -> str:
+        first, last = (chosen(results, key=lambda result: result[by]) for chosen in (min, max))
+        shown = [size(result[by]) if by == "shared_buffers" else str(result[by]) for result in (first, last)]
+        return f"{value(last) / value(first):.2f} times as long with {shown[1]} as with {shown[0]}"
+
+    base = [result for result in measured(backends) if result["pages"] == "base"]
+    alone = [result for result in measured(status) if result["pages"] == "base" and result["sessions"] == 1]
+    if not base or not alone:
+        return "Not measured."
+    sessions = ends(base, "sessions", lambda result: result["microseconds"]["hugepage_status"])
+    memory = ends(alone, "shared_buffers", lambda result: result["microseconds"]["ours"])
+    most = max(base, key=lambda result: result["sessions"])
+    each = most["microseconds"]["hugepage_backends"] / most["processes"]
+    return (f"hugepage_status takes {sessions} sessions, and {memory} of shared_buffers, in base pages. hugepage_backends takes "
+            f"{each:.1f} microseconds a process with {most['sessions']} sessions.")
 
 
 def queries(columns: Results) -> list[str]:

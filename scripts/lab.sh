@@ -11,7 +11,7 @@ LAB_KERNELS='5.10 6.1 6.12 newest'
 declare -A LAB_SUITES=([5.10]=bullseye [6.1]=bookworm [6.12]=trixie [newest]=sid)
 LAB_SHORT='5.10 newest'
 
-run_lab() {    # [KERNEL..] [-k NAME] [--short] [--docs] [--captures DIRECTORY], or: remove
+run_lab() {    # [KERNEL..] [-k NAME] [--short] [--docs] [--captures DIRECTORY] [--steps N [--seed S]], or: remove
     local series wanted=() arguments=() short=''
     while [ $# -gt 0 ]; do
         case $1 in
@@ -19,6 +19,8 @@ run_lab() {    # [KERNEL..] [-k NAME] [--short] [--docs] [--captures DIRECTORY],
                 arguments+=(-k "$2") && shift ;;
             --short) arguments+=(--short) && short=yes ;;
             --docs) arguments+=(--docs) ;;
+            --steps | --seed) [[ ${2-} =~ ^[1-9][0-9]*$ ]] || fail "$1 takes a number"
+                arguments+=("$1" "$2") && shift ;;
             --captures) [ $# -gt 1 ] || fail "--captures takes a directory"
                 arguments+=(--captures "$2") && shift ;;
             remove) rm -rf --one-file-system "$LAB" && return ;;
@@ -61,16 +63,14 @@ lab_disks() {
     if [ ! -d "$tree" ]; then
         bare_tree "$(suite_of "$PG_MAJOR")"
         step "A copy of it for the lab" as_root copy_tree "$TREES/$(suite_of "$PG_MAJOR")" "$tree.unfinished"
-        # shellcheck disable=SC2046
-        step "Installing PostgreSQL $PG_MAJOR there" in_tree --keep "$tree.unfinished" scripts/tree/server "$PG_MAJOR" \
-            $(packages_for run test guest)
+        step "Installing PostgreSQL $PG_MAJOR there" in_tree --keep "$tree.unfinished" scripts/tree/server "$PG_MAJOR"
         # shellcheck disable=SC2016
         step "Making a cluster to copy there" in_tree --keep "$tree.unfinished" runuser -u postgres -- sh -c \
             'cd / && exec /usr/lib/postgresql/*/bin/initdb -D /var/lib/postgresql/template -U postgres -A trust -N --locale=C -E UTF8'
         as_root mv "$tree.unfinished" "$tree"
-        rm -f "$LAB/root$PG_MAJOR.img"
     fi
-    [ -s "$LAB/root$PG_MAJOR.img" ] || step "Making the guests' disk" make_disk "$tree" "$LAB/root$PG_MAJOR.img" 1024
+    add_to_tree "$tree" run test guest walks
+    [ "$LAB/root$PG_MAJOR.img" -nt "$tree/pg_hugepages.packages" ] || step "Making the guests' disk" make_disk "$tree" "$LAB/root$PG_MAJOR.img" 1024
 
     rm -rf "$project"
     mkdir -p "$project/installed" "$project/staged"

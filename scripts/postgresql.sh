@@ -22,15 +22,15 @@ install_extension() {
     else
         say "No root: the extension goes into a private copy of PostgreSQL $PG_MAJOR,"
         say "$CACHE/private."
-        step "Installing the extension" private_install
+        step "Installing the extension" private_install "$CACHE/private"
         PG_CONFIG=$CACHE/private$("$PG_CONFIG" --bindir)/pg_config
     fi
 }
 
 # PostgreSQL finds its files from where its programs lie. So: copies of the programs, links to
-# everything else, and the extension among the links. PG_CONFIG is that copy's from here on.
-private_install() {
-    local root=$CACHE/private bin lib share
+# everything else, and the extension among the links.
+private_install() {    # DIRECTORY
+    local root=$1 bin lib share
     bin=$("$PG_CONFIG" --bindir) lib=$("$PG_CONFIG" --pkglibdir) share=$("$PG_CONFIG" --sharedir)
     rm -rf "$root"
     mkdir -p "$root$bin" "$root$lib" "$root$share/extension"
@@ -40,4 +40,19 @@ private_install() {
     ln -s "$share"/extension/* "$root$share/extension/"
     rm -f "$root$lib"/pg_hugepages* "$root$share"/extension/pg_hugepages*
     make_extension install env DESTDIR="$root"
+}
+
+# Builds a revision of git, and installs it into a private copy of PostgreSQL in that directory.
+install_revision() {    # REVISION DIRECTORY
+    local revision source=$CACHE/against/source
+    revision=$(git rev-parse --verify --quiet "$1^{commit}") || fail "git knows no revision $1"
+    # At one place, so that the next revision compiles only what differs.
+    rm -rf "$source"
+    mkdir -p "$source"
+    git archive "$revision" | tar -x -C "$source"
+    CARGO_TARGET_DIR=$CACHE/against/target step "Compiling and installing ${revision:0:12}" revision_install "$source" "$2"
+}
+
+revision_install() {    # SOURCE DIRECTORY
+    (cd "$1" && make_extension all && private_install "$2")
 }

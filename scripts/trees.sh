@@ -28,7 +28,7 @@ bare_tree() {
 
 # tree_for MAJOR NEED...: makes $TREES/pgMAJOR if it is not there, and installs what it lacks of packages_for them.
 tree_for() {
-    local major=$1 tree=$TREES/pg$1 suite lacking
+    local major=$1 tree=$TREES/pg$1 suite
     shift
     suite=$(suite_of "$major")
     if [ ! -d "$tree" ]; then
@@ -37,6 +37,13 @@ tree_for() {
         step "Installing PostgreSQL $major there" server_into_tree "$major" "$tree.unfinished"
         as_root mv "$tree.unfinished" "$tree"
     fi
+    add_to_tree "$tree" "$@"
+}
+
+# add_to_tree TREE NEED...: installs what the tree lacks of packages_for them.
+add_to_tree() {
+    local tree=$1 lacking
+    shift
     lacking=$(packages_for "$@" | sort -u | grep -vxFf <(cat "$tree/pg_hugepages.packages" 2>/dev/null)) || true
     [ -n "$lacking" ] || return 0
     # The tree may be older than what the mirror has by now.

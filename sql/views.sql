@@ -39,7 +39,8 @@ SELECT s.mapping = g.mapping AS mapping, s.shared_memory = g.size AS size, s.pag
        s.landed_in = g.landed_in AS landed_in
 FROM hugepage_status s, hugepage_segments g WHERE g.segment = 'main';
 
-SELECT d.size >= d.resident AS resident, d.resident > 0 AS touched, d.thp_mapped >= 0 AS thp, d.hugetlb >= 0 AS hugetlb
+SELECT d.size >= d.resident AS resident, d.resident > 0 AS touched, d.thp_mapped >= 0 AS thp, d.hugetlb >= 0 AS hugetlb,
+       d.reserved >= d.size AS reserved
 FROM hugepage_segments_detail() d WHERE segment = 'main';
 
 -- Every process once, each session of pg_stat_activity among them.

@@ -1,17 +1,26 @@
 //! The differences between PostgreSQL's majors. No other file of the extension has code for one major only.
+//!
+//! Each names the older majors, so that a major without a feature here, as a development branch is, counts as the newest
+//! known one.
 
 use pgrx::pg_sys;
 
 /// Whether shared_memory_size_in_huge_pages is one page too many if the segment fills its pages exactly (ipci.c,
 /// `InitializeShmemGUCs`).
-pub const COUNTS_ONE_PAGE_TOO_MANY: bool = cfg!(not(feature = "pg19"));
+pub const COUNTS_ONE_PAGE_TOO_MANY: bool =
+    cfg!(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"));
+
+/// Whether the main segment has the same size as long as it exists. From 20 on this is not assumed: patches of 2026 resize
+/// it while the server runs.
+pub const SEGMENT_KEEPS_ITS_SIZE: bool =
+    cfg!(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18", feature = "pg19"));
 
 /// The auxiliary processes that have an io_uring ring beside all backends: those that are not I/O workers (proc.h,
 /// `NUM_AUXILIARY_PROCS`).
 pub const PROCESSES_WITH_RING: u64 = 6;
 
 /// `io_max_concurrency` if `io_method` is `io_uring`, which servers have from 18 on.
-#[cfg(any(feature = "pg18", feature = "pg19"))]
+#[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
 pub fn io_uring_entries() -> Option<u64> {
     // SAFETY: the names end in a zero byte; a value is a string of the server that stays until it is changed.
     #[allow(unsafe_code)]
@@ -24,13 +33,14 @@ pub fn io_uring_entries() -> Option<u64> {
 }
 
 /// As above.
-#[cfg(not(any(feature = "pg18", feature = "pg19")))]
+#[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17"))]
 pub fn io_uring_entries() -> Option<u64> {
     None
 }
 
 /// The default of `max_locks_per_transaction` (guc_tables.c).
-pub const MAX_LOCKS_PER_TRANSACTION: i32 = if cfg!(feature = "pg19") { 128 } else { 64 };
+pub const MAX_LOCKS_PER_TRANSACTION: i32 =
+    if cfg!(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")) { 64 } else { 128 };
 
 /// The server's error for `huge_pages = on` with System V shared memory (sysv_shmem.c, `PGSharedMemoryCreate`).
 pub const NO_HUGE_PAGES_IN_SYSV: &str = if cfg!(any(feature = "pg15", feature = "pg16")) {
@@ -58,7 +68,7 @@ pub unsafe fn backend_status(index: i32) -> *const pg_sys::LocalPgBackendStatus 
 pub fn state(state: pg_sys::BackendState::Type) -> Option<&'static str> {
     use pg_sys::BackendState::*;
     Some(match state {
-        #[cfg(any(feature = "pg18", feature = "pg19"))]
+        #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
         STATE_STARTING => "starting",
         STATE_IDLE => "idle",
         STATE_RUNNING => "active",

@@ -158,10 +158,12 @@ struct Reserve(());
 impl Reserve {
     /// Takes `size` bytes; `None` if there are not as many.
     fn take(size: usize) -> Option<Self> {
-        // Room for the stack, which the kernel extends only if there is some.
-        let stack = map(STACK)?;
-        unmap(stack, STACK);
-        extend_stack();
+        if !is_stack_extended() {
+            // Room for the stack, which the kernel extends only if there is some.
+            let stack = map(STACK)?;
+            unmap(stack, STACK);
+            extend_stack();
+        }
         let has_room = |arena: &Arena| arena.is_mapped() && arena.left() >= size / 2;
         let current = match OF_CALLS.iter().position(has_room) {
             Some(earlier) => earlier,
@@ -215,9 +217,20 @@ fn unmap(start: usize, size: usize) {
     }
 }
 
-/// Touches the stack as deep as a call may need it.
+/// The lowest address of the stack that was touched for a call. A stack does not become smaller, and a child of fork(2)
+/// inherits it.
+static LOWEST_OF_STACK: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+/// Whether the stack below the caller is as deep as a call may need it, from an earlier call.
+fn is_stack_extended() -> bool {
+    let here = 0_u8;
+    let here = std::hint::black_box(&raw const here).addr();
+    LOWEST_OF_STACK.load(Relaxed) <= here.saturating_sub(STACK / 2)
+}
+
+/// Touches the stack as deep as a call may need it, and half as deep again for the next call from a deeper place.
 #[inline(never)]
 fn extend_stack() {
-    let deep = std::hint::black_box([0_u8; STACK / 2]);
-    std::hint::black_box(&deep);
+    let deep = std::hint::black_box([0_u8; STACK / 4 * 3]);
+    LOWEST_OF_STACK.store(std::hint::black_box(&raw const deep).addr(), Relaxed);
 }

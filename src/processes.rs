@@ -4,7 +4,7 @@
 //! the process's memory was read and still existed afterwards: then both are the same process.
 
 use hugepage_core::notes::Notes;
-use hugepage_core::read::process::{self, ProcessStatus};
+use hugepage_core::read::process::{self, ProcessStatus, Processes};
 use hugepage_core::read::{Root, process::children};
 use pgrx::pg_sys;
 
@@ -35,7 +35,7 @@ pub fn all(root: &Root, notes: &mut Notes) -> Vec<ServerProcess> {
     if readable {
         pids.extend(notes.keep(children(root, postmaster)).unwrap_or_default());
     }
-    let mut processes = Vec::new();
+    let mut processes = Vec::with_capacity(pids.len());
     let mut alone = Vec::new();
     for round in 0..MAX_ROUNDS {
         let before = sessions::now();
@@ -83,13 +83,14 @@ fn read_all(
     pids.sort_unstable();
     pids.dedup();
     let mut read = Vec::with_capacity(pids.len());
+    let processes = Processes::of(root);
     for pid in pids {
         pgrx::check_for_interrupts!();
         if !readable {
             read.push((pid, None));
             continue;
         }
-        match process::status(root, pid) {
+        match processes.status(pid) {
             Ok(Some(status)) if pid == postmaster || status.parent == Some(postmaster) => {
                 read.push((pid, Some(status)));
             }

@@ -24,8 +24,8 @@ thread_local! {
     static OPEN_RINGS: RefCell<Option<Option<u64>>> = const { RefCell::new(None) };
     /// Read once in a backend: mounts seldom change, and reading them costs more than all else.
     static HIERARCHY: OnceCell<Result<Option<Hierarchy>, String>> = const { OnceCell::new() };
-    /// Read once in a backend, where the kernel lacks PROCMAP_QUERY: a backend inherits the main segment from the
-    /// postmaster, and it never moves.
+    /// Read once in a backend, where the kernel lacks PROCMAP_QUERY and the segment keeps its size: a backend inherits the
+    /// main segment from the postmaster, and it never moves.
     static MAIN_MAPPING_FROM_MAPS: RefCell<Option<Mapping>> = const { RefCell::new(None) };
 }
 
@@ -153,6 +153,7 @@ pub fn main_mapping(root: &Root, notes: &mut Notes) -> Option<Mapping> {
     let address = address_in_main();
     let mapping = match procmap_query::holding(root, address) {
         Some(answer) => notes.keep(answer).flatten(),
+        None if !majors::SEGMENT_KEEPS_ITS_SIZE => notes.keep(own_mapping::by_text(root, address)).flatten(),
         None => MAIN_MAPPING_FROM_MAPS.with_borrow_mut(|known| {
             if known.is_none() {
                 *known = notes.keep(own_mapping::by_text(root, address)).flatten();

@@ -1,5 +1,6 @@
 //! The sessions that pg_stat_activity shows, read from the backend status array (backend_status.h).
 
+use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
 
 use pgrx::pg_sys;
@@ -14,7 +15,7 @@ pub struct Session {
     /// When the process started, in microseconds since 2000.
     pub start: pg_sys::TimestampTz,
     /// As in pg_stat_activity.
-    pub backend_type: Option<String>,
+    pub backend_type: Option<Cow<'static, str>>,
     /// Its database, if it has one.
     pub database: Option<pg_sys::Oid>,
     /// Its role, if it has one.
@@ -49,21 +50,27 @@ pub fn now_running() -> Vec<Session> {
 /// The server's name of its logger, which has no session: `logger`, from 19 on `syslogger`.
 #[allow(unsafe_code)]
 pub fn logger() -> &'static str {
-    // SAFETY: a constant of the server.
-    let name = unsafe { CStr::from_ptr(pg_sys::GetBackendTypeDesc(pg_sys::BackendType::B_LOGGER)) };
-    name.to_str().unwrap_or("logger")
+    backend_type(pg_sys::BackendType::B_LOGGER).unwrap_or("logger")
+}
+
+/// The server's name of a type of processes.
+#[allow(unsafe_code)]
+fn backend_type(kind: pg_sys::BackendType::Type) -> Option<&'static str> {
+    // SAFETY: constants of the server.
+    unsafe { CStr::from_ptr(pg_sys::GetBackendTypeDesc(kind)) }.to_str().ok()
 }
 
 #[allow(unsafe_code)]
 fn session(entry: &pg_sys::LocalPgBackendStatus) -> Option<Session> {
     let status = &entry.backendStatus;
     let some_oid = |oid: pg_sys::Oid| Some(oid).filter(|&oid| oid != pg_sys::InvalidOid);
-    // SAFETY: the descriptions are constants, the worker's type is a buffer of this backend, and st_appname points
-    // into the snapshot.
+    // SAFETY: the worker's type is a buffer of this backend, and st_appname points into the snapshot.
     let (backend_type, application_name) = unsafe {
         let backend_type = match status.st_backendType {
-            pg_sys::BackendType::B_BG_WORKER => text(pg_sys::GetBackgroundWorkerTypeByPid(status.st_procpid)),
-            other => text(pg_sys::GetBackendTypeDesc(other)),
+            pg_sys::BackendType::B_BG_WORKER => {
+                text(pg_sys::GetBackgroundWorkerTypeByPid(status.st_procpid)).map(Cow::Owned)
+            }
+            other => backend_type(other).map(Cow::Borrowed),
         };
         (backend_type, text(status.st_appname))
     };

@@ -1,5 +1,7 @@
 //! `hugepage_backends`: one row for each process of this server, with its memory.
 
+use std::borrow::Cow;
+
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
 use pgrx::datum::TimestampWithTimeZone;
@@ -21,7 +23,7 @@ fn hugepage_backends() -> TableIterator<
         name!(datid, Option<Oid>),
         name!(usesysid, Option<Oid>),
         name!(application_name, Option<String>),
-        name!(state, Option<String>),
+        name!(state, Option<&'static str>),
         name!(backend_start, Option<TimestampWithTimeZone>),
         name!(page_tables, Option<i64>),
         name!(rss_shmem, Option<i64>),
@@ -35,16 +37,23 @@ fn hugepage_backends() -> TableIterator<
         let processes = processes::all(&Root::live(), &mut notes);
         session_notes::replace("hugepage_backends", notes);
         TableIterator::new(processes.into_iter().map(|process| {
-            let session = process.session.as_ref();
             let status = process.status.unwrap_or_default();
+            let (mut backend_type, mut application_name) = (process.title.map(Cow::Borrowed), None);
+            let (mut database, mut role, mut state, mut start) = (None, None, None, None);
+            if let Some(session) = process.session {
+                (database, role, state) = (session.database, session.role, session.state);
+                start = TimestampWithTimeZone::try_from(session.start).ok();
+                application_name = session.application_name;
+                backend_type = session.backend_type.or(backend_type);
+            }
             (
                 process.pid,
-                session.and_then(|session| session.backend_type.clone()).or(process.title.map(str::to_owned)),
-                session.and_then(|session| session.database),
-                session.and_then(|session| session.role),
-                session.and_then(|session| session.application_name.clone()),
-                session.and_then(|session| session.state.map(str::to_owned)),
-                session.and_then(|session| TimestampWithTimeZone::try_from(session.start).ok()),
+                backend_type.map(Cow::into_owned),
+                database,
+                role,
+                application_name,
+                state,
+                start,
                 bigint(status.page_tables),
                 bigint(status.rss_shmem),
                 bigint(status.rss_anon),

@@ -5,11 +5,11 @@
 // pg_extern repeats the function's result type in a closure.
 #![allow(clippy::result_large_err)]
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use hugepage_core::Bytes;
 use hugepage_core::advise::benefit::{BenefitRow, rows};
-use hugepage_core::assess::benefit::Confidence;
 use hugepage_core::collect::benefit::{Observation, ObservedServer, cost};
 use hugepage_core::collect::server::{landing, thp_in_use};
 use hugepage_core::model::{FaultSample, Landing};
@@ -54,18 +54,13 @@ fn hugepage_benefit(
         let found = observe(&Root::live(), interval, &mut notes);
         session_notes::replace("hugepage_benefit", notes);
         Ok(TableIterator::new(found.into_iter().map(|row| {
-            let confidence = match row.confidence {
-                Confidence::Measured => "measured",
-                Confidence::Modelled => "modelled",
-                Confidence::Unknown => "unknown",
-            };
             (
                 row.figure.to_owned(),
                 row.unit.map(str::to_owned),
                 row.base,
                 row.huge_2mb,
                 row.huge_1gb,
-                confidence.to_owned(),
+                row.confidence.to_string(),
                 text(row.detail),
             )
         })))
@@ -96,7 +91,7 @@ fn observe(root: &Root, interval: Duration, notes: &mut Notes) -> Vec<BenefitRow
 }
 
 fn client_backends(_: &FaultSample) -> Vec<i32> {
-    let serves_client = |kind: &Option<String>| kind.as_deref() == Some("client backend");
+    let serves_client = |kind: &Option<Cow<'_, str>>| kind.as_deref() == Some("client backend");
     sessions::now_running().iter().filter(|session| serves_client(&session.backend_type)).map(|one| one.pid).collect()
 }
 

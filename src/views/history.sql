@@ -20,7 +20,7 @@ GRANT SELECT ON hugepage_history, hugepage_regressions TO pg_monitor;
 COMMENT ON FUNCTION hugepage_history() IS 'starts and state changes of this cluster on this machine; recorded in its data directory if the library is preloaded';
 COMMENT ON VIEW hugepage_history IS 'starts and state changes of this cluster on this machine, the oldest first; recorded if the library is preloaded';
 COMMENT ON COLUMN hugepage_history.recorded_at IS 'time of the record';
-COMMENT ON COLUMN hugepage_history.event IS 'start, crash restart, change or reload';
+COMMENT ON COLUMN hugepage_history.event IS 'start, crash restart, change, reload or resize';
 COMMENT ON COLUMN hugepage_history.generation IS 'number of allocations of shared memory by that postmaster';
 COMMENT ON COLUMN hugepage_history.postmaster_start IS 'start of the postmaster process';
 COMMENT ON COLUMN hugepage_history.server_version IS 'version of the server';
@@ -42,7 +42,7 @@ COMMENT ON COLUMN hugepage_history.detail IS 'what regressed or changed';
 
 COMMENT ON VIEW hugepage_regressions IS 'regressions of this cluster, each with the state before it';
 COMMENT ON COLUMN hugepage_regressions.recorded_at IS 'time of the record';
-COMMENT ON COLUMN hugepage_regressions.event IS 'start, crash restart, change or reload';
+COMMENT ON COLUMN hugepage_regressions.event IS 'start, crash restart, change, reload or resize';
 COMMENT ON COLUMN hugepage_regressions.generation IS 'number of allocations of shared memory by that postmaster';
 COMMENT ON COLUMN hugepage_regressions.host IS 'name of the host';
 COMMENT ON COLUMN hugepage_regressions.was_recorded_at IS 'time of the record before';

@@ -27,6 +27,7 @@ fn hugepage_metrics() -> String {
         let sum = PageTables::sum(processes.iter().filter_map(|process| process.status.as_ref()), PageSize::base());
         let segment = facts.segment_size().zip(facts.page_size());
         let snapshot = MetricsSnapshot {
+            stopped: Vec::new(),
             pools,
             meminfo: facts.meminfo.clone(),
             instances: vec![InstanceMetrics {

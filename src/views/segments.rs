@@ -19,6 +19,7 @@ fn hugepage_segments() -> TableIterator<
         name!(size, i64),
         name!(page_size, Option<i64>),
         name!(landed_in, String),
+        name!(reserved, i64),
     ),
 > {
     memory::with_reserve(memory::USUAL, || {
@@ -42,6 +43,7 @@ fn hugepage_segments_detail() -> TableIterator<
         name!(resident, Option<i64>),
         name!(thp_mapped, Option<i64>),
         name!(hugetlb, Option<i64>),
+        name!(reserved, i64),
     ),
 > {
     memory::with_reserve(memory::USUAL, || {
@@ -50,11 +52,12 @@ fn hugepage_segments_detail() -> TableIterator<
         let usage = segments::usage(&Root::live(), &rows, &mut check_for_cancel, &mut notes);
         session_notes::replace("hugepage_segments_detail", notes);
         TableIterator::new(rows.into_iter().zip(usage).map(|(row, usage)| {
-            let (segment, mapping, size, page_size, landed_in) = columns(row);
+            let (segment, mapping, size, page_size, landed_in, reserved) = columns(row);
             let resident = usage.map(|usage| usage.resident.saturating_add(usage.hugetlb));
             let thp_mapped = usage.map(|usage| usage.pmd_mapped);
             let hugetlb = usage.map(|usage| usage.hugetlb);
-            (segment, mapping, size, page_size, landed_in, bigint(resident), bigint(thp_mapped), bigint(hugetlb))
+            let usage = (bigint(resident), bigint(thp_mapped), bigint(hugetlb));
+            (segment, mapping, size, page_size, landed_in, usage.0, usage.1, usage.2, reserved)
         }))
     })
 }
@@ -63,13 +66,14 @@ fn rows(notes: &mut Notes) -> Vec<MappedSegment> {
     segments::rows(&Root::live(), server::address_in_main(), server::address_in_interlock(), notes)
 }
 
-fn columns(row: MappedSegment) -> (String, String, i64, Option<i64>, String) {
+fn columns(row: MappedSegment) -> (String, String, i64, Option<i64>, String, i64) {
     (
         row.role.to_string(),
         text(row.mapping.name().to_owned()),
-        row.mapping.size().bigint(),
+        row.mapping.memory().bigint(),
         bigint(row.mapping.page_size),
         row.landing.to_string(),
+        row.mapping.size().bigint(),
     )
 }
 

@@ -16,6 +16,7 @@ COMMENT ON FUNCTION hugepage_segments_detail() IS 'the shared memory that this s
 COMMENT ON VIEW hugepage_segments IS 'the shared memory that this server process maps';
 COMMENT ON COLUMN hugepage_segments.segment IS 'main, interlock, dynamic or other';
 COMMENT ON COLUMN hugepage_segments.mapping IS 'the kernel''s name of the mapping';
-COMMENT ON COLUMN hugepage_segments.size IS 'size of the mapping, in bytes';
+COMMENT ON COLUMN hugepage_segments.size IS 'memory of the mapping that this process may access, in bytes';
 COMMENT ON COLUMN hugepage_segments.page_size IS 'page size of the mapping, in bytes';
 COMMENT ON COLUMN hugepage_segments.landed_in IS 'hugetlb, thp, partial thp, base or unknown';
+COMMENT ON COLUMN hugepage_segments.reserved IS 'address space of the mapping, in bytes: more than size if the server may resize it';

@@ -2,11 +2,11 @@
 
 use hugepage_core::StatusRow;
 use hugepage_core::notes::Notes;
-use hugepage_core::read::{Root, thp};
+use hugepage_core::read::thp;
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint, text};
-use crate::{assessment, memory, session_notes, shmem};
+use crate::{assessment, kept_files, memory, session_notes, shmem};
 
 pgrx::extension_sql_file!("status.sql", name = "status", requires = [hugepage_status]);
 
@@ -44,7 +44,7 @@ fn hugepage_status() -> TableIterator<
     ),
 > {
     memory::with_reserve(memory::USUAL, || {
-        let root = Root::live();
+        let root = kept_files::root();
         let mut notes = Notes::default();
         let status = assessment::now(&root, &mut notes);
         session_notes::add_to(&mut notes);

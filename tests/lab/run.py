@@ -15,19 +15,16 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
+from booted import ENVIRONMENT, GUESTS, booted, kernel_of, log_of
 from captures import DIRECTORY
 from harness.guest import Guest, GuestFailed, Kernel
 from machines import MACHINES, SHORT, Boot, Machine
 from reporter import MARK
 from table import Column, write_table
+from walks import run_walks
 
-PYTEST = ("cd /tmp && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=/mnt/tests/lab HUGEPAGE_SIDECAR=/mnt/installed/hugepage-sidecar "
-          "PG_HUGEPAGES_TEMPLATE=/var/lib/postgresql/template PG_CONFIG=$(echo /usr/lib/postgresql/*/bin/pg_config) "
-          "python3 -m pytest -p reporter -c /mnt/tests/pytest.ini --rootdir /mnt/tests -v --color no --tb short")
-SECONDS_TO_BOOT, SECONDS_A_SCENARIO = 180, 180
-GUESTS = 3
-"""Guests that are tried for a scenario. QEMU with several threads now and then runs an instruction that another CPU of the guest
-is just changing, as the kernel does when the first cpuset is made, and the guest's kernel panics."""
+PYTEST = f"{ENVIRONMENT} python3 -m pytest -p reporter -c /mnt/tests/pytest.ini --rootdir /mnt/tests -v --color no --tb short"
+SECONDS_A_SCENARIO = 180
 
 
 @dataclass(frozen=True)
@@ -63,9 +60,7 @@ def run_in_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path,
     """
     outcomes: dict[str, Outcome] = {}
     release, why = None, ""
-    logs = lab / "logs"
-    logs.mkdir(exist_ok=True)
-    (logs / f"{kernel.name}-{boot.name}.log").unlink(missing_ok=True)
+    log_of(lab, kernel, boot).unlink(missing_ok=True)
     for _ in range(GUESTS):
         left = [node for node in nodes if node not in outcomes]
         if not left:
@@ -79,11 +74,10 @@ def run_in_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path,
 def run_in_one_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path,
                      captures: Path | None) -> tuple[dict[str, Outcome], str | None, str]:
     """The outcomes of the nodes that were reported, the kernel's release, and why the others were not."""
-    logs = lab / "logs"
     outcomes: dict[str, Outcome] = {}
     release = None
     began = time.monotonic()
-    with open(logs / f"{kernel.name}-{boot.name}.log", "a") as log:
+    with open(log_of(lab, kernel, boot), "a") as log:
 
         def read(line: str) -> None:
             print(line, file=log, flush=True)
@@ -96,10 +90,8 @@ def run_in_one_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path,
                 outcomes[said["node"]] = Outcome(said["outcome"], said["reason"], said["seconds"])
 
         try:
-            with Guest(kernel, disks_of(lab), console=logs / f"{kernel.name}-{boot.name}.console", nodes=boot.nodes, cpu=boot.cpu,
-                       words=f"lab.cgroups={boot.cgroups} {boot.words}", seconds=SECONDS_TO_BOOT) as guest:
+            with booted(lab, kernel, boot) as guest:
                 release = guest.run("uname -r", seconds=60).output
-                print(f"   {boot.name}: booted in {time.monotonic() - began:.0f} s", flush=True)
                 guest.run(" ".join([PYTEST, *(f"/mnt/tests/{node}" for node in nodes)]),
                           seconds=SECONDS_A_SCENARIO, each_line=read)
                 if captures:
@@ -120,22 +112,15 @@ def take_captures(guest: Guest, directory: Path) -> None:
     subprocess.run(["tar", "-x", "-C", directory], input=base64.b64decode(packed.output), check=True)
 
 
-def disks_of(lab: Path) -> list[Path]:
-    """The root's, of the PostgreSQL that was made last, and the project's."""
-    return [max(lab.glob("root*.img"), key=lambda image: image.stat().st_mtime), lab / "project.img"]
-
-
 def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], None], captures: Path | None = None) -> Column:
     """All wanted scenarios on one kernel, in a guest for each boot; the column so far is written after each."""
-    directory = lab / "kernels" / name
-    missing = directory / "missing"
+    kernel = kernel_of(lab, name)
     column = Column(name, date=datetime.now(timezone.utc).date().isoformat())
-    if missing.exists():
-        column.missing = missing.read_text().strip()
+    if isinstance(kernel, str):
+        column.missing = kernel
         print(f"!! {name}: not had: {column.missing}", flush=True)
         write(column)
         return column
-    kernel = Kernel(name, (directory / "release").read_text().strip(), directory / "vmlinuz", directory / "initramfs")
     print(f"== {name}: {kernel.release}", flush=True)
     for boot, machines in wanted.items():
         nodes = [node for _machine, scenarios in machines for node in scenarios.values()]
@@ -159,7 +144,12 @@ def main() -> int:
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--docs", action="store_true", help="write what was seen into the table of docs/tested-on.md")
     parser.add_argument("--captures", type=Path, metavar="DIRECTORY", help="keep a capture of each kernel and machine there")
+    parser.add_argument("--steps", type=int, help="take the random walks of ./dev foretell instead, of so many steps on each kernel and machine")
+    parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
+    if asked.steps:
+        return run_walks(asked.lab, asked.kernels.split(), asked.steps, asked.seed, asked.part or "",
+                         Path("docs/tested-on.md") if asked.docs else None)
     wanted = wanted_scenarios(asked.part, asked.short)
     if not wanted:
         print(f"no scenario has '{asked.part}' in its name", file=sys.stderr)

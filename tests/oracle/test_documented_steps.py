@@ -25,11 +25,12 @@ def commands(text):
     return [line.strip() for line in re.findall(r"^ {4,}(\S.*)$", text, re.MULTILINE)]
 
 
-INSTALLATION, MANAGER, CLUSTER = (commands(section(title)) for title in (
-    "Installation", "Enterprise Manager", "All nodes of a cluster"))
+INSTALLATION, MANAGER, CLUSTER, TREND, ENVIRONMENTS = (commands(section(title)) for title in (
+    "Installation", "Enterprise Manager", "All nodes of a cluster", "A trend, and mail, in the database", "Environments"))
 
 
-@pytest.mark.parametrize("line", [line for line in INSTALLATION + MANAGER + CLUSTER if line.startswith("hugepage-sidecar ")])
+@pytest.mark.parametrize("line", [line for line in INSTALLATION + MANAGER + CLUSTER + TREND + ENVIRONMENTS
+                                  if line.startswith("hugepage-sidecar ")])
 def test_options_exist(line):
     words = shlex.split(line.split(">")[0])[1:]
     names = [word for word in words[:2] if re.fullmatch("[a-z][a-z-]*", word)]
@@ -99,7 +100,8 @@ def test_host_steps(directory, root):
 
 @pytest.mark.parametrize("steps,container,reader", [
     (INSTALLATION, "PDB1", "HUGEPAGE_READER"), (MANAGER, "CDB$ROOT", "C##HUGEPAGE_READER"),
-    (INSTALLATION + CLUSTER, "PDB1", "HUGEPAGE_READER")], ids=["installation", "enterprise-manager", "cluster"])
+    (INSTALLATION + CLUSTER, "PDB1", "HUGEPAGE_READER"), (INSTALLATION + TREND, "PDB1", "HUGEPAGE_READER")],
+    ids=["installation", "enterprise-manager", "cluster", "trend"])
 def test_database_steps(twin, steps, container, reader):
     """The lines typed into SQL*Plus, in the order of the document, on the emulated data dictionary of a multitenant database."""
     connection = twin.server.connect()

@@ -8,6 +8,7 @@ from harness.oracle_dictionary import Dictionary, Stopped
 from harness.oracle_files import script
 
 INSTALL, UPGRADE, UNINSTALL = script("install-sql"), script("upgrade-sql"), script("uninstall-sql")
+TREND, NO_TREND = script("trend-sql", "--mail-to", "dba@example.com"), script("trend-uninstall-sql")
 MOST = 200
 
 
@@ -156,6 +157,42 @@ def test_view_of_all_nodes(dictionary, complete):
     assert left.pop("dba_directories") and not any(left.values())
     with pytest.raises(psycopg2.Error, match="run the installation script"):
         dictionary.run(nodes)
+
+
+def test_trend(dictionary, complete):
+    """Again over itself, kept by an upgrade, removed alone and with the views."""
+    dictionary.run(TREND, comments=True)
+    added = dictionary.state()
+    assert added["dba_scheduler_jobs"] == [("HUGEPAGE", "HUGEPAGE_TREND_JOB", True, "dba@example.com")]
+    assert ("HUGEPAGE_READER", "HUGEPAGE", "HUGEPAGE_TREND", "SELECT") in added["dba_tab_privs"]
+    assert {("HUGEPAGE", "HUGEPAGE_TREND", "TABLE", "VALID"), ("HUGEPAGE", "HUGEPAGE_RECORD_TREND", "PROCEDURE", "VALID")} < set(
+        added["dba_objects"])
+    for again in (TREND, UPGRADE):
+        dictionary.run(again)
+        assert dictionary.state() == added
+    dictionary.run(script("trend-sql"))
+    assert dictionary.state()["dba_scheduler_jobs"] == [("HUGEPAGE", "HUGEPAGE_TREND_JOB", True, None)]
+    for _ in range(2):
+        dictionary.run(NO_TREND)
+        assert dictionary.state() == complete
+    dictionary.run(TREND)
+    dictionary.run(UNINSTALL)
+    assert not any(dictionary.state().values())
+    with pytest.raises(psycopg2.Error, match="run the installation script"):
+        dictionary.run(TREND)
+
+
+@pytest.mark.parametrize("interrupted", [TREND, NO_TREND], ids=["install", "uninstall"])
+def test_half_done_trend(dictionary, complete, interrupted):
+    dictionary.run(TREND)
+    with_trend = dictionary.state()
+    before = (INSTALL,) if interrupted is TREND else (INSTALL, TREND)
+    for most in early_ends(dictionary, before, interrupted):
+        dictionary.query("SAVEPOINT ended")
+        for last, wanted in ((NO_TREND, complete), (TREND, with_trend)):
+            dictionary.query("ROLLBACK TO ended")
+            dictionary.run(last)
+            assert dictionary.state() == wanted, f"after {most} statements"
 
 
 def test_common_user_in_the_root(dictionary):

@@ -4,13 +4,15 @@ import re
 import shutil
 import subprocess
 import tempfile
+from xml.etree import ElementTree
 from pathlib import Path
 
 import pytest
 from harness.oracle_files import REPOSITORY, script
 from harness.sidecar import binary
 
-SCRIPTS = ("install-sql", "upgrade-sql", "uninstall-sql", "live-sql", "cluster-sql", "cross-check-sql", "metric-sql")
+SCRIPTS = ("install-sql", "upgrade-sql", "uninstall-sql", "live-sql", "cluster-sql", "cross-check-sql", "metric-sql",
+           "trend-sql", "trend-uninstall-sql")
 NODES = ("--shared-dir", "/shared/hugepages", "--node", "rac1", "--node", "rac-2")
 RULES = REPOSITORY / "tests/oracle/validators/rules.xml"
 CHOICES = {
@@ -123,7 +125,8 @@ def test_names_fit_into_30_bytes(name):
     assert {word for word in re.findall(r"[A-Za-z][\w$#]*", sql) if len(word) > 30} == set()
 
 
-@pytest.mark.parametrize("name", ["install-sql", "upgrade-sql", "uninstall-sql", "live-sql", "cluster-sql"])
+@pytest.mark.parametrize("name", ["install-sql", "upgrade-sql", "uninstall-sql", "live-sql", "cluster-sql", "trend-sql",
+                                  "trend-uninstall-sql"])
 def test_scripts_restore_the_defaults(name):
     """What outlasts a script is set to SQL*Plus's default at its end."""
     sql = text(name)
@@ -132,6 +135,40 @@ def test_scripts_restore_the_defaults(name):
     assert len(changed) == 2 * len(settings) + 1
     tail = sql[sql.index("PROMPT Done"):]
     assert set(re.findall(r"^(SET \w+|WHENEVER \w+)", tail, re.MULTILINE)) == settings
+
+
+@pytest.mark.parametrize("option,value", [
+    ("--mail-to", "a'b@example.com"), ("--mail-to", "dba"), ("--tablespace", 'USERS"'), ("--interval", "0"), ("--keep-days", "1;")])
+def test_no_injection_into_the_trend(option, value):
+    done = subprocess.run([binary(), "oracle", "trend-sql", option, value], capture_output=True, text=True)
+    assert done.returncode == 64 and done.stdout == "" and option in done.stderr
+
+
+def test_trend_with_all_options(validators):
+    sql = script("trend-sql", "--schema", "C##HP", "--interval", "1", "--keep-days", "7", "--tablespace", "SYSAUX",
+                 "--mail-to", "dba@example.com")
+    assert pmd(validators, {"trend.sql": sql}) == {}
+    assert "l_tablespace := 'SYSAUX'" in sql and "INTERVAL=1'" in sql and "l_now - 7;" in sql
+    assert "recipients => 'dba@example.com'" in sql and "RAISE_APPLICATION_ERROR(-20702" in sql
+    assert "-20702" not in script("trend-sql")
+
+
+def test_metric_as_xml():
+    """The elements of Enterprise Manager's DTD, with the query and every column of it."""
+    metric, collection = ElementTree.fromstring(script("metric-xml", "--schema", "C##HP"))
+    [query] = (element.text for element in metric.iter("Property") if element.get("NAME") == "STATEMENT")
+    printed = script("metric-sql", "--schema", "C##HP")
+    assert query.strip() == printed[printed.index("SELECT"):].strip()
+    names = [column.get("NAME") for column in metric.iter("ColumnDescriptor")]
+    selected = re.search(r"SELECT\n(.*)\nFROM dual", query, re.DOTALL).group(1)
+    assert names == [re.split(r"[ .]", line.rstrip(","))[-1] for line in selected.split("\n")
+                     if re.match(r"  (\w.*AS \w+|s\.\w+|END AS \w+),?$", line)]
+    assert [column.get("NAME") for column in metric.iter("ColumnDescriptor") if column.get("IS_KEY") == "TRUE"] == ["sid"]
+    assert metric.get("NAME") == collection.get("NAME")
+    thresholds = {one.get("COLUMN_NAME"): (one.get("WARNING"), one.get("CRITICAL")) for one in collection.iter("Condition")}
+    assert thresholds == {"severity": ("1", "2"), "regression": ("1", "NotDefined")}
+    for condition in collection.iter("Condition"):
+        assert set(re.findall(r"%(\w+)%", condition.get("MESSAGE"))) <= set(names)
 
 
 def test_external_tables_need_no_utl_file():

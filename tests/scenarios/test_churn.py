@@ -14,9 +14,9 @@ from harness.shared_buffers import fill_shared_buffers, touch_all
 from harness.status import create_extension
 from harness.units import MB
 
-PER_SECOND, SECONDS = 50, 60
-PIDS = 3000
-"""50 processes a second go once around in a minute."""
+PER_SECOND, SECONDS = 80, 20
+PIDS = 1600
+"""So many sessions go once around."""
 TOUCHED = 96 * MB
 FAT = TOUCHED // 512
 """Page tables of a backend that has touched so much on 4 kB pages, at least; a thin one has much less."""

@@ -5,6 +5,7 @@ import pytest
 
 from harness.cluster import rows
 from harness.kernel import has_procmap_query, open_files
+from harness.poll import until
 from harness.processes import status_bytes
 from harness.status import checked_status, create_extension, steady
 from harness.strace import traced
@@ -34,12 +35,42 @@ def test_many_calls_in_one_backend(new_cluster, view):
 def test_statement_timeout_in_a_loop_of_calls(new_cluster):
     server = create_extension(new_cluster().start())
     session = server.connect()
+    rows(session, "SELECT * FROM hugepage_status")
+    kept = kernel_files(session)
     rows(session, "SET statement_timeout = '200ms'")
     for item in ("hugepage_status", "hugepage_segments_detail()"):
         with pytest.raises(psycopg2.errors.QueryCanceled):
             rows(session, f"DO $$ BEGIN FOR i IN 1..1000000 LOOP PERFORM * FROM {item}; END LOOP; END $$")
-        files = open_files(session.info.backend_pid)
-        assert not [name for name in files if name.startswith(("/proc/", "/sys/"))]
+        assert kernel_files(session) == kept
+
+
+def kernel_files(session) -> list[str]:
+    """The files in /proc and /sys that a backend has open."""
+    return [name for name in open_files(session.info.backend_pid) if name.startswith(("/proc/", "/sys/"))]
+
+
+def test_a_repeated_status_opens_nothing(new_cluster, pool):
+    """The kernel's files stay open, each once, and what they say is of now."""
+    borrowed = pool(2 * MB, 3)
+    server = create_extension(new_cluster(huge_pages=False, huge_page_size="2MB").start())
+    session = server.connect()
+    query = "SELECT available_hugepages, nr_hugepages FROM hugepage_status"
+
+    def opened() -> list[str]:
+        with traced(session.info.backend_pid, "open,openat") as trace:
+            rows(session, query)
+            return trace.lines(r'"/(proc|sys)/(?!\d+/cgroup")')
+
+    # The configuration is read until it has settled; the cgroup is, once a second.
+    until("a call that opens nothing", lambda: not opened())
+    kept = kernel_files(session)
+    assert len(set(kept)) == len(kept) >= 3, kept
+    for more in (2, 0, 5):
+        borrowed.resize(borrowed.numbers().held + more)
+        [seen] = rows(session, query)
+        assert seen == {"available_hugepages": more, "nr_hugepages": borrowed.numbers().nr}
+    assert kernel_files(session) == kept
+    assert not [name for name in open_files(server.postmaster) if name.startswith("/proc/")]
 
 
 def test_statement_timeout_while_smaps_is_read(new_cluster, root):

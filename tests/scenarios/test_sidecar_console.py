@@ -20,7 +20,7 @@ MANIFESTS = Path(__file__).parents[2] / "crates" / "hugepage-sidecar" / "tests" 
 
 CALLS = {
     "status": ["status"],
-    "size": ["size", "--explain"],
+    "size": ["size", "--explain", "--sessions", "1024"],
     "benefit": ["benefit", "--interval", "100ms"],
     "check": ["check"],
     "watch": ["watch", "--once"],
@@ -34,7 +34,7 @@ CALLS = {
     "oracle print": ["oracle", "print", "hp_pool.dat"],
     "oracle cluster-sql": ["oracle", "cluster-sql", "--shared-dir", "/shared", "--node", "rac1"],
     **{f"oracle {name}": ["oracle", name] for name in ("install-sql", "upgrade-sql", "uninstall-sql", "live-sql", "cross-check-sql",
-                                                       "metric-sql", "columns")},
+                                                       "metric-sql", "metric-xml", "trend-sql", "trend-uninstall-sql", "columns")},
 }
 """Each command, and a call of it that prints what it has."""
 

@@ -21,6 +21,7 @@ from machines import HERE, MACHINES, SHORT
     (["4.4"], "no kernel is called '4.4'; there are: 5.10 6.1 6.12 newest"),
     (["6.1", "bookworm"], "no kernel is called 'bookworm'"),
     (["-k"], "-k takes a part of a scenario's or a machine's name"),
+    (["--steps", "many"], "--steps takes a number"),
 ])
 def test_wrong_arguments_are_refused_before_anything_is_installed(tmp_path, arguments, said):
     outcome = Machine(tmp_path).dev("lab", *arguments)
@@ -101,7 +102,7 @@ def test_guest_that_ends_is_booted_again_for_what_is_left(tmp_path, monkeypatch)
                 each_line(reporter.MARK + json.dumps({"node": node.strip(), "outcome": "passed", "reason": "", "seconds": 1}))
             return Answer(0, "6.1.0")
 
-    monkeypatch.setattr("run.Guest", Panicking)
+    monkeypatch.setattr("booted.Guest", Panicking)
     column = run.run_kernel("6.1", run.wanted_scenarios("mempolicy", short=False), lab, lambda _column: None)
     assert {outcome for outcome, _reason in column.cells.values()} == {"passed"} and len(column.cells) == 4
     assert [len(nodes) for nodes in ran] == [1, 3]

@@ -1,11 +1,13 @@
 //! The running kernel: both ways to ask about a mapping agree on real shared memory of every kind.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, ptr};
 
 use hugepage_core::collect::segments::{self, SegmentRole};
-use hugepage_core::collect::server::landing;
-use hugepage_core::model::Landing;
-use hugepage_core::read::maps::{self, Mapping};
+use hugepage_core::collect::server::{landing, pool_of_size};
+use hugepage_core::model::{Landing, PoolFact};
+use hugepage_core::read::maps::{self, Access, Mapping};
+use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::{Root, own_mapping, pool, procmap_query, smaps};
 use hugepage_core::{Bytes, Notes, PageSize, Pages};
 
@@ -19,9 +21,14 @@ struct Shared {
 
 impl Shared {
     /// Anonymous memory as PostgreSQL maps it (sysv_shmem.c), in huge pages of `huge` if given.
-    #[allow(unsafe_code)]
     fn mmap(length: usize, huge: Option<PageSize>) -> io::Result<Self> {
-        let flags = libc::MAP_SHARED
+        Self::map(length, huge, 0)
+    }
+
+    #[allow(unsafe_code)]
+    fn map(length: usize, huge: Option<PageSize>, flags: libc::c_int) -> io::Result<Self> {
+        let flags = flags
+            | libc::MAP_SHARED
             | libc::MAP_ANONYMOUS
             | huge.map_or(0, |size| libc::MAP_HUGETLB | log2(size) << libc::MAP_HUGE_SHIFT);
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
@@ -31,6 +38,11 @@ impl Shared {
         } else {
             Ok(Self { address, length, id: None })
         }
+    }
+
+    /// Address space for such memory, of which nothing is promised.
+    fn reserve(length: usize, huge: Option<PageSize>) -> io::Result<Self> {
+        Self::map(length, huge, libc::MAP_NORESERVE)
     }
 
     /// A System V segment, removed by the kernel when the last process detaches.
@@ -168,6 +180,54 @@ fn a_split_segment_is_one() {
     assert_eq!(pieces.count(), 3);
 }
 
+/// Ten resizes of a mapping as the patches for resizable shared memory make it: address space without a reservation
+/// (MAP_NORESERVE), of which the part in use is readable and writable and the rest PROT_NONE, with a structure behind it.
+/// Another thread writes to it meanwhile. Huge pages are mapped also where the pool has none, and not touched then.
+#[test]
+#[allow(unsafe_code)]
+fn ten_resizes_to_the_page() {
+    let root = Root::live();
+    let base = PageSize::base();
+    let huge = Meminfo::read(&root).unwrap().huge_page_size;
+    for size in [Some(base), huge].into_iter().flatten() {
+        let page = usize::try_from(size.bytes().0).unwrap();
+        let is_huge = size > base;
+        let memory = match Shared::reserve(64 * page, is_huge.then_some(size)) {
+            Ok(memory) => memory,
+            Err(error) => {
+                eprintln!("not exercised: address space in pages of {size}: {error}");
+                continue;
+            }
+        };
+        let first = memory.address() as usize;
+        let protect = |from: usize, to: usize, access| {
+            // SAFETY: pages of our own mapping; the other thread touches the first one only, which stays accessible.
+            assert_eq!(unsafe { libc::mprotect((first + from * page) as *mut _, (to - from) * page, access) }, 0);
+        };
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // Untouched huge pages of an empty pool would end the process.
+                while !is_huge && !done.load(Ordering::Relaxed) {
+                    // SAFETY: the first page stays accessible and mapped until the thread has ended.
+                    unsafe { (first as *mut u8).write_volatile(1) };
+                }
+            });
+            for pages in [8, 60, 61, 2, 1, 33, 34, 33, 62, 16] {
+                protect(0, pages, libc::PROT_READ | libc::PROT_WRITE);
+                protect(pages, 62, libc::PROT_NONE);
+                let mapping = asked_both_ways(&memory, &format!("{pages} pages of {size}"));
+                let in_use = size.times(Pages((pages + 2) as u64));
+                assert_eq!((mapping.memory(), mapping.size()), (in_use, size.times(Pages(64))), "{pages}");
+                assert_eq!(mapping.access, Access::READ_WRITE);
+                let usage = smaps::of(&root, &mapping).unwrap().unwrap();
+                assert!(usage.resident.saturating_add(usage.hugetlb) <= in_use, "{usage:?}");
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+    }
+}
+
 #[test]
 fn a_process_finds_its_own_segments() {
     let length = usize::try_from(PageSize::base().bytes().0).unwrap() * 8;
@@ -191,4 +251,22 @@ fn memory_that_is_gone_is_not_found() {
     // Another thread may map something there at once, but not the same object.
     let found = own_mapping::at(&Root::live(), mapping.start).unwrap();
     assert!(found.is_none_or(|found| found.inode != mapping.inode), "the mapping is gone");
+}
+
+/// One file has what five have, and one file tells whether there are several nodes.
+#[test]
+fn short_ways_to_the_pool() {
+    let (root, mut notes) = (Root::live(), Notes::default());
+    let Some(size) = Meminfo::read(&root).unwrap().huge_page_size else {
+        eprintln!("this kernel has no huge pages");
+        return;
+    };
+    // Others may change the pool between both.
+    let is_same = (0..1000).any(|_| {
+        let meminfo = Meminfo::read(&root).unwrap();
+        pool_of_size(&root, Some(size), Some(&meminfo), &mut notes) == PoolFact::Known(pool::pool(&root, size).unwrap())
+    });
+    assert!(is_same);
+    assert!(notes.into_vec().is_empty());
+    assert_eq!(pool::has_single_node(&root), pool::nodes(&root).unwrap().len() == 1);
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use hugepage_core::read::cgroup::Hierarchy;
-use hugepage_core::read::maps::{self, Mapping};
+use hugepage_core::read::maps::{self, Access, Mapping};
 use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::{Root, buddyinfo, own_mapping, pool, smaps, thp};
 use hugepage_core::{Bytes, Notes, PageSize, Pages};
@@ -105,15 +105,19 @@ proptest! {
     fn a_mapping_survives_its_text(
         start in 1..u64::MAX / 2,
         size in 1..u64::MAX / 2,
+        access in any::<[bool; 3]>(),
         shared in any::<bool>(),
         offset in any::<u64>(),
         device in (0..4096u32, 0..(1u32 << 20)),
         inode in any::<u64>(),
         path in prop_oneof![Just(String::new()), "/[a-zA-Z0-9 ._()/-]{0,40}[a-z)]", Just("[heap]".to_owned())],
     ) {
-        let mapping = Mapping { start, end: start + size, shared, offset, device, inode, path, page_size: None };
+        let access = Access { read: access[0], write: access[1], execute: access[2] };
+        let inaccessible = Bytes(if access.is_none() { size } else { 0 });
+        let mapping =
+            Mapping { start, end: start + size, access, inaccessible, shared, offset, device, inode, path, page_size: None };
         let flag = if shared { 's' } else { 'p' };
-        let head = format!("{start:08x}-{:08x} rw-{flag} {offset:08x} {:02x}:{:02x} {inode} ", mapping.end, device.0, device.1);
+        let head = format!("{start:08x}-{:08x} {access}{flag} {offset:08x} {:02x}:{:02x} {inode} ", mapping.end, device.0, device.1);
         let line = if mapping.path.is_empty() { head } else { format!("{head:<73}{}", mapping.path) };
         prop_assert_eq!(maps::parse(&line), Some(mapping));
     }

@@ -1,8 +1,10 @@
 //! The history of each instance: one file per instance in one directory, in the extension's format (docs/history.md).
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,7 +20,7 @@ use hugepage_core::model::Loss;
 use hugepage_core::read::{InstanceFiles, Root, identity};
 use humantime::format_rfc3339_micros;
 
-use crate::{privileges, state, stored_history};
+use crate::{atomic_file, privileges, state, stored_history};
 
 /// Records of an instance that are kept in memory while they cannot be written.
 const MAX_UNWRITTEN_RECORDS: usize = 100;
@@ -79,12 +81,33 @@ impl HostHistory {
         let Survey { instances, host_name, boot_id, taken_at, .. } = survey;
         let now = format_rfc3339_micros(*taken_at).to_string();
         let host = host_name.clone().unwrap_or_default();
+        let taken: BTreeSet<_> = instances.iter().map(|instance| self.path(instance)).collect();
         // Nothing is kept of instances that do not count: with them, any user could fill the disk.
         instances
             .iter_mut()
             .filter(|instance| instance.counts())
-            .map(|instance| self.record_instance(instance, &now, &host, boot_id.as_deref(), size))
+            .map(|instance| {
+                let adopted = if size > 0 { self.adopt(instance, &taken) } else { Ok(()) };
+                let mut events = self.record_instance(instance, &now, &host, boot_id.as_deref(), size);
+                events.error = events.error.or(adopted.err());
+                events
+            })
             .collect()
+    }
+
+    /// Gives an instance without a history that of an older version, or of the home from which it was moved. `taken`: the files of
+    /// the instances that run. The other file remains: another home may have it, too.
+    fn adopt(&self, instance: &Instance, taken: &BTreeSet<PathBuf>) -> Result<(), HistoryError> {
+        let new = self.path(instance);
+        if instance.kind == InstanceKind::PostgreSql || fs::symlink_metadata(&new).is_ok() {
+            return Ok(());
+        }
+        let earlier = state::earlier_history_files(&self.directory, instance, |path| taken.contains(path));
+        let Some(earlier) = earlier.first() else { return Ok(()) };
+        let lines: String = HistoryFile::at(earlier).read()?.records.iter().map(Record::to_line).collect();
+        let mode = fs::metadata(earlier).map_or(0o600, |metadata| metadata.permissions().mode() & 0o640);
+        let written = atomic_file::write(&new, lines.as_bytes(), mode);
+        written.map_err(|error| HistoryError::Io { operation: "write", path: new, source: io::Error::other(error) })
     }
 
     fn record_instance(
@@ -230,7 +253,15 @@ impl HostHistory {
     ) -> Result<Option<Record>, HistoryError> {
         let unwritten =
             self.unwritten.get(&self.path(instance)).and_then(|pending| pending.iter().rfind(|one| matches(one)));
-        unwritten.map_or_else(|| self.file(instance).last(&matches), |record| Ok(Some(record.clone())))
+        if let Some(record) = unwritten {
+            return Ok(Some(record.clone()));
+        }
+        let own = self.file(instance);
+        if own.path().exists() {
+            return own.last(&matches);
+        }
+        // Until `watch` of this version has run.
+        HistoryFile::at(state::history_file_of_all_homes(&self.directory, instance)).last(&matches)
     }
 
     fn path(&self, instance: &Instance) -> PathBuf {

@@ -10,20 +10,49 @@ pub const DIRECTORY: &str = "/var/lib/hugepage-sidecar";
 
 /// The history file of one instance: `postgresql-var-lib-postgresql-15-main.26.history`, with the uid of its process, and in a
 /// container with its directory's device and inode. So no server of another user or container adds to it or answers for it,
-/// whatever it calls itself. Characters that a file name cannot have become hyphens. Two instances could still share a
-/// file, so each record names its instance.
+/// whatever it calls itself. A SID is unique within an ORACLE_HOME, so for Oracle it has that, too:
+/// `oracle-ORCL.54321.home-u01-app-oracle-product-19.0.0-dbhome_1.history`. Characters that a file name cannot have become
+/// hyphens. Two instances could still share a file, so each record names its instance.
 pub fn history_file(directory: &Path, instance: &Instance) -> PathBuf {
-    file_name(directory, &instance.kind.to_string(), &instance.name, &instance.place)
+    let home = instance.home.as_deref().filter(|_| instance.kind != InstanceKind::PostgreSql);
+    file_name(directory, &instance.kind.to_string(), &instance.name, &instance.place, home)
 }
 
-fn file_name(directory: &Path, kind: &str, name: &str, place: &InstancePlace) -> PathBuf {
+/// The file of versions that kept all homes of a SID in one.
+pub fn history_file_of_all_homes(directory: &Path, instance: &Instance) -> PathBuf {
+    file_name(directory, &instance.kind.to_string(), &instance.name, &instance.place, None)
+}
+
+/// Files that may have the past of an instance without a file of its own: of an older version, or of the home from which it
+/// was moved, as a patch does it. The last written first; `is_taken`: those of other instances.
+pub fn earlier_history_files(directory: &Path, instance: &Instance, is_taken: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let of_all = history_file_of_all_homes(directory, instance);
+    let prefix = of_all.file_stem().map_or_else(String::new, |stem| format!("{}{HOME}", stem.to_string_lossy()));
+    let is_of_home = |name: &str| name.starts_with(&prefix) && is_history_file(name);
+    let entries = std::fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
+    let mut found: Vec<_> = entries
+        .filter(|entry| entry.path() == of_all || entry.file_name().to_str().is_some_and(is_of_home))
+        .filter(|entry| !is_taken(&entry.path()))
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    found.sort_unstable_by(|one, other| other.cmp(one));
+    found.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Between the other parts of a name and that of the home.
+const HOME: &str = ".home-";
+
+fn file_name(directory: &Path, kind: &str, name: &str, place: &InstancePlace, home: Option<&str>) -> PathBuf {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+') { c } else { '-' };
-    let name: String = name.trim_matches('/').chars().map(plain).collect();
+    let plain = |path: &str| path.trim_matches('/').chars().map(plain).collect::<String>();
+    let name = plain(name);
     // File names have at most 255 bytes (NAME_MAX); the end of a long path is more specific than its beginning.
-    let tail = &name[name.len().saturating_sub(150)..];
+    let tail = &name[name.len().saturating_sub(if home.is_some() { 64 } else { 150 })..];
+    let home =
+        home.map(plain).map_or_else(String::new, |home| format!("{HOME}{}", &home[home.len().saturating_sub(100)..]));
     let uid = place.uid.map_or_else(String::new, |uid| format!(".{uid}"));
     let container = place.container.as_ref().map_or_else(String::new, |container| format!(".in-{container}"));
-    directory.join(format!("{kind}-{tail}{uid}{container}.history"))
+    directory.join(format!("{kind}-{tail}{uid}{container}{home}.history"))
 }
 
 /// Whether [`history_file`] gives such a name.
@@ -55,7 +84,7 @@ mod tests {
     fn keep_users_and_containers_apart() {
         let of = |uid, container: Option<&str>| {
             let place = InstancePlace { uid, container: container.map(str::to_owned), ..InstancePlace::default() };
-            let file = file_name(Path::new("/s"), "postgresql", "/data", &place);
+            let file = file_name(Path::new("/s"), "postgresql", "/data", &place, None);
             file.file_name().unwrap().to_str().unwrap().to_owned()
         };
         assert_eq!(of(None, None), "postgresql-data.history");
@@ -67,7 +96,7 @@ mod tests {
     #[test]
     fn name_history_files() {
         let place = InstancePlace::default();
-        let of = |kind, name: &str| file_name(Path::new("/s"), kind, name, &place).to_string_lossy().into_owned();
+        let of = |kind, name: &str| file_name(Path::new("/s"), kind, name, &place, None).to_string_lossy().into_owned();
         assert_eq!(of("postgresql", "/var/lib/postgresql/15/main"), "/s/postgresql-var-lib-postgresql-15-main.history");
         assert_eq!(of("asm", "+ASM1"), "/s/asm-+ASM1.history");
         assert_eq!(of("postgresql", "/a/../..//é\n"), "/s/postgresql-a-..-..----.history");
@@ -76,7 +105,25 @@ mod tests {
             container: Some("4294967295.1048575-18446744073709551615".to_owned()),
             host_name: None,
         };
-        let long = file_name(Path::new("/s"), "postgresql", &"/long".repeat(100), &inside);
+        let long = file_name(Path::new("/s"), "postgresql", &"/long".repeat(100), &inside, None);
         assert!(long.file_name().unwrap().len() <= 255);
+        let home = "/home".repeat(100);
+        let long = file_name(Path::new("/s"), "mgmtdb", &"S".repeat(64), &inside, Some(&home));
+        assert!(long.file_name().unwrap().len() <= 255);
+    }
+
+    /// Two homes with one SID are two histories; the newest one that nobody has is the past of another home.
+    #[test]
+    fn keep_homes_apart() {
+        let directory = tempfile::tempdir().unwrap();
+        let of = |home: Option<&str>| {
+            let place = InstancePlace { uid: Some(54321), ..InstancePlace::default() };
+            file_name(directory.path(), "oracle", "orcl", &place, home)
+        };
+        let names = [None, Some("/u01/19"), Some("/u01/12")].map(of);
+        let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+        let expected = ["oracle-orcl.54321.history", "oracle-orcl.54321.home-u01-19.history"];
+        assert_eq!([name(&names[0]), name(&names[1])], expected.map(str::to_owned));
+        assert!(names.iter().all(|path| is_history_file(&name(path))));
     }
 }

@@ -1,7 +1,7 @@
 //! The stored histories of an instance: that of the preloaded PostgreSQL extension, and that of `watch`.
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hugepage_core::ReadError;
 use hugepage_core::collect::instances::{Instance, InstanceKind};
@@ -53,12 +53,19 @@ pub fn of_server(root: &Root, instance: &Instance) -> Option<Result<StoredHistor
 }
 
 fn of_watch(root: &Root, instance: &Instance, state_directory: &Path) -> Result<StoredHistory, String> {
-    let path = state::history_file(state_directory, instance);
-    let path = path.to_string_lossy().into_owned();
-    let history = match root.is_tree() {
-        true => of_files(&InstanceFiles::own(root), &path),
-        false => HistoryFile::at(&path).read_of_any_owner().map_err(|error| note(&path, error)),
-    }?;
+    let read = |path: PathBuf| {
+        let path = path.to_string_lossy().into_owned();
+        let history = match root.is_tree() {
+            true => of_files(&InstanceFiles::own(root), &path),
+            false => HistoryFile::at(&path).read_of_any_owner().map_err(|error| note(&path, error)),
+        }?;
+        Ok::<_, String>((path, history))
+    };
+    let (mut path, mut history) = read(state::history_file(state_directory, instance))?;
+    if history.records.is_empty() {
+        // Until `watch` of this version has run.
+        (path, history) = read(state::history_file_of_all_homes(state_directory, instance))?;
+    }
     Ok(StoredHistory::of_instance(root, instance, "hugepage-sidecar watch", path, history))
 }
 

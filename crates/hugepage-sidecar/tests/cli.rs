@@ -85,6 +85,16 @@ impl Host {
     fn run(&self, arguments: &[&str]) -> Output {
         run(self.0.path(), arguments)
     }
+
+    /// Makes the server an Oracle database instead.
+    fn make_oracle(&self) {
+        let path = |name: &str| self.0.path().join("proc/7").join(name);
+        fs::write(path("cmdline"), "ora_pmon_orcl\0").unwrap();
+        for file in ["maps", "smaps"] {
+            let text = fs::read_to_string(path(file)).unwrap();
+            fs::write(path(file), text.replace("/dev/zero (deleted)", "/SYSV00000000 (deleted)")).unwrap();
+        }
+    }
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -222,6 +232,131 @@ fn print_size() {
     assert_eq!((status(&beyond), &pool["recommended_nr_hugepages"]), (OK, &8008.into()), "{pool}");
     assert!(pool["capacity_within_reserve"].as_u64() < Some(8000), "{pool}");
     assert!(pool["caution"].is_string(), "{pool}");
+}
+
+/// Page tables of N sessions, by the model of the core: 16 MB, and 120 kB of the smallest process.
+#[test]
+fn foretell_sessions() {
+    let host = Host::with_server(4096, "on", 0);
+    let size = host.run(&["size", "--running-only", "--sessions", "1024", "--format", "json"]);
+    let document = json(&size);
+    let row = &document["sessions"]["instances"][0];
+    assert_eq!((status(&size), &document["sessions"]["sessions"]), (OK, &1024.into()), "{document}");
+    assert_eq!((&row["instance"], &row["shared_memory"]), (&"/data".into(), &(16 << 20).into()), "{row}");
+    assert_eq!(
+        (&row["own_per_session"], &row["page_tables_base"]),
+        (&(120 << 10).into(), &(1024 * (152 << 10)).into())
+    );
+    assert_eq!(row["page_tables_huge_2mb"], 1024 * ((120 << 10) + 8 * 8));
+    // 1 GB pages take one entry, and 32 MB of 126 GB are less than 1%.
+    assert_eq!(
+        (&row["page_tables_huge_1gb"], &row["is_worth_it"]),
+        (&(1024 * ((120 << 10) + 8)).into(), &false.into())
+    );
+    assert!(
+        row["worth"].as_str().unwrap().contains("not worth a change for page tables: shared memory is small"),
+        "{row}"
+    );
+    let text = host.run(&["size", "--running-only", "--sessions", "1024"]);
+    let text = stdout(&text);
+    assert!(text.contains("page tables of 1024 sessions (a model: sessions x (own_per_session"), "{text}");
+    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+    assert!(json(&host.run(&["size", "--running-only", "--format", "json"]))["sessions"].is_null());
+    assert_eq!(status(&host.run(&["size", "--sessions", "0"])), USAGE);
+}
+
+/// A primary whose standby is not on this host yet, and a file that does not tell.
+#[test]
+fn size_for_a_switchover() {
+    let host = Host::with_server(HUGE, "on", 0);
+    let file = host.0.path().join("primary.ora");
+    fs::write(&file, "*.db_name='ORCL'\n*.sga_target=1G\n").unwrap();
+    let arguments = ["size", "--running-only", "--format", "json", "--primary-parameters", file.to_str().unwrap()];
+    let size = host.run(&arguments);
+    let document = json(&size);
+    assert_eq!((status(&size), &document["pools"][0]["recommended_nr_hugepages"]), (OK, &8524.into()), "{document}");
+    let expected =
+        serde_json::json!({"instance": "ORCL (a new standby)", "db_name": "ORCL", "file": file, "pages": 516});
+    assert_eq!(document["switchover"], Value::Array(vec![expected]));
+    for text in ["*.db_name='ORCL'\n", "\0\0\0"] {
+        fs::write(&file, text).unwrap();
+        let size = host.run(&arguments);
+        assert_eq!(
+            (status(&size), json(&size)["not_counted"][0]["is_known"].take()),
+            (UNKNOWN, false.into()),
+            "{text}"
+        );
+    }
+    for path in ["/dev/zero", "/nowhere"] {
+        let size = host.run(&["size", "--running-only", "--format", "json", "--primary-parameters", path]);
+        assert_eq!((status(&size), &json(&size)["not_counted"][0]["instance"]), (UNKNOWN, &path.into()));
+    }
+}
+
+/// The history of a SID is that of its home. That of an older version, or of the home from which a patch moved the instance, is
+/// continued; that of another instance which runs is not.
+#[test]
+fn histories_by_home() {
+    let host = Host::with_server(4096, "on", 0);
+    host.make_oracle();
+    let tree = host.0.path();
+    // A tree has its histories below it.
+    let histories = tree.join(tree.strip_prefix("/").unwrap());
+    fs::create_dir_all(&histories).unwrap();
+    let file = |home: &str| histories.join(format!("oracle-orcl{home}.history"));
+    let move_to = |pid: u32, home: &str| {
+        let exe = tree.join(format!("proc/{pid}/exe"));
+        let _ = fs::remove_file(&exe);
+        symlink(format!("{home}/bin/oracle"), exe).unwrap();
+    };
+    let watch = || {
+        // Its time is that of the survey.
+        fs::write(tree.join("proc/uptime"), "900000.00 1000000.00\n").unwrap();
+        host.run(&["watch", "--once", "--state-dir", tree.to_str().unwrap()]);
+    };
+    let read = |home: &str| fs::read_to_string(file(home)).unwrap();
+    move_to(7, "/u01/19");
+    watch();
+    let recorded = read(".home-u01-19");
+    assert_eq!(recorded.lines().count(), 1, "{recorded}");
+    // As an older version left it.
+    fs::rename(file(".home-u01-19"), file("")).unwrap();
+    watch();
+    assert_eq!(read(".home-u01-19"), recorded);
+    move_to(7, "/u01/21");
+    watch();
+    assert_eq!(read(".home-u01-21"), recorded);
+    // Another instance, in another home.
+    for home in ["", ".home-u01-19"] {
+        fs::remove_file(file(home)).unwrap();
+    }
+    copy(&tree.join("proc/7"), &tree.join("proc/8"));
+    move_to(8, "/u01/12");
+    watch();
+    assert_eq!((read(".home-u01-21"), read(".home-u01-12").lines().count()), (recorded.clone(), 1));
+    assert_ne!(read(".home-u01-12"), recorded);
+}
+
+/// An Oracle database of 16 MB: how many sessions fit, by the size of the SGA.
+#[test]
+fn report_sessions_by_sga() {
+    let host = Host::with_server(4096, "on", 0);
+    assert!(!stdout(&host.run(&["report", "--html", "-"])).contains("Sessions by SGA"));
+    host.make_oracle();
+    let report = host.run(&["report", "--html", "-", "--connections", "1024"]);
+    let html = stdout(&report);
+    let (_, section) = html.split_once("Sessions by SGA").unwrap();
+    assert!(section.contains("1024 sessions save 31.9 MB of page tables of"), "{section}");
+    assert!(section.contains("121 kB of private memory each") && section.contains("16 MB (now)"), "{section}");
+    let number = |row: &str, column: usize| -> u64 {
+        let cell = row.split("<td class=\"number\">").nth(column).unwrap();
+        cell.split('<').next().unwrap().parse().unwrap()
+    };
+    let rows: Vec<_> = section.lines().filter(|line| line.contains("scope=\"row\"")).collect();
+    assert_eq!(rows.len(), 8);
+    let counts: Vec<_> = rows[..8].iter().map(|row| (number(row, 1), number(row, 2))).collect();
+    assert!(counts.is_sorted_by(|one, next| one > next), "fewer sessions beside a larger SGA: {counts:?}");
+    assert!(counts.iter().all(|(base, huge)| base < huge), "{counts:?}");
 }
 
 #[test]

@@ -59,7 +59,6 @@ pub fn rows(benefit: &Benefit) -> Vec<BenefitRow> {
         confidence: values.confidence,
         detail: detail.to_owned(),
     };
-    let unknown = Figure { base: None, huge: [None; 2], confidence: Confidence::Unknown };
     vec![
         summary,
         row("fault_cpu", CPU, &benefit.fault_cpu, faults),
@@ -89,7 +88,7 @@ pub fn rows(benefit: &Benefit) -> Vec<BenefitRow> {
             &benefit.page_tables_at_max_connections,
             "Page tables if max_connections sessions have touched all of shared memory.",
         ),
-        row("address_translation", "percent of cycles", &unknown, NO_COUNTERS),
+        row("address_translation", "percent of cycles", &Figure::UNKNOWN, NO_COUNTERS),
     ]
 }
 

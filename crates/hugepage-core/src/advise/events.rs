@@ -2,7 +2,7 @@
 
 use crate::advise::log::{self, LogMessage};
 use crate::assess::{Status, Threat};
-use crate::history::Record;
+use crate::history::{Event, Record};
 use crate::model::Lost;
 
 /// The level of a log entry.
@@ -53,6 +53,9 @@ pub fn update(
     warned: &[Threat],
     also: Vec<String>,
 ) -> EventReport {
+    if before.is_some_and(|before| now.is_resize_of(before)) {
+        now.event = Event::Resize;
+    }
     let mut changes = before.map(|before| now.changes_since(before)).unwrap_or_default();
     let lost = before.filter(|_| !changes.is_empty()).and_then(|before| now.compare_with(before));
     let messages = entries(status, lost.as_ref(), warned);

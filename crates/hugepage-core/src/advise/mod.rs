@@ -14,6 +14,7 @@ pub mod pool;
 pub mod recommendation;
 pub mod remedy;
 pub mod rules;
+pub mod sessions;
 pub mod shared_buffers;
 
 pub use message::{hint, message};

@@ -5,7 +5,10 @@
 //! counts the faults of a process, but not by memory: those on private memory and files are subtracted by the growth of
 //! `RssAnon` and `RssFile`. What remains lies between one fault for each page, and one for as many as a read fault maps.
 
+use std::fmt;
 use std::time::Duration;
+
+use serde::Serialize;
 
 use crate::assess::page_tables::{PageTables, table, tables};
 use crate::model::{FaultCost, FaultSample, Landing, ProcessSample};
@@ -17,11 +20,11 @@ pub const HUGE_SIZES: [u64; 2] = [2 << 20, 1 << 30];
 
 /// From here on a restart is worth it: of one CPU, of the memory of the host, and for a session, in CPU seconds.
 const MIN_CPU: f64 = 0.01;
-const MIN_SHARE_OF_MEMORY: f64 = 0.01;
+pub(super) const MIN_SHARE_OF_MEMORY: f64 = 0.01;
 const MIN_WARM_UP: f64 = 0.010;
 
 /// How a figure was found. It is said of the figure for base pages; figures for huge pages are modelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
     /// From counters of the kernel and from times measured on this machine.
@@ -30,6 +33,12 @@ pub enum Confidence {
     Modelled,
     /// It could not be determined.
     Unknown,
+}
+
+impl fmt::Display for Confidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// One quantity, in the pages that the server has now and in others; `None` if it is unknown.
@@ -44,7 +53,8 @@ pub struct Figure {
 }
 
 impl Figure {
-    const UNKNOWN: Self = Self { base: None, huge: [None; 2], confidence: Confidence::Unknown };
+    /// Nothing is known of it.
+    pub const UNKNOWN: Self = Self { base: None, huge: [None; 2], confidence: Confidence::Unknown };
 
     fn new(confidence: Confidence, base: f64, huge: impl Fn(PageSize) -> f64) -> Self {
         let huge = HUGE_SIZES.map(|size| PageSize::new(size).map(&huge));

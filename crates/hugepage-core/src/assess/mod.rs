@@ -18,6 +18,7 @@ mod outlook_notes;
 pub mod page_tables;
 pub mod placement;
 pub mod pool_share;
+pub mod sessions;
 pub mod status;
 pub mod stopped_oracle;
 

@@ -3,9 +3,17 @@
 use crate::Pages;
 use crate::assess::Status;
 
+/// For a segment that may grow.
+const OF_GROWTH: &str = "whether a restart, also after a crash, gets huge pages depends on whose the pages in use are: shared \
+                         memory that may grow takes pages when they are touched, so they may be its own or those of others";
+
 impl Status {
     /// Why an outlook is unknown, as far as no other note says it; for the notes of a row.
     pub fn notes_on_outlook(&self) -> impl Iterator<Item = String> {
+        if self.facts.own_at_least() < self.facts.own() {
+            let unknown = [&self.forecast, &self.crash].into_iter().any(|start| start.note_on_surplus("").is_some());
+            return [unknown.then(|| OF_GROWTH.to_owned()), None].into_iter().flatten();
+        }
         let kept = self.facts.kept_at_crash;
         let restart = match kept.before() {
             Pages(0) => self.forecast.note_on_surplus("a restart"),
@@ -25,6 +33,6 @@ impl Status {
                 )
             }),
         });
-        restart.into_iter().chain(crash)
+        [restart, crash].into_iter().flatten()
     }
 }

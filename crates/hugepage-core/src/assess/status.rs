@@ -46,19 +46,20 @@ impl Status {
     pub fn of(facts: Facts) -> Self {
         let ground = facts.ground();
         let own = facts.own();
+        let at_least = facts.own_at_least();
         let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
         let restart_of = |own| Forecast::of(&facts.asked, to_reserve, &ground, own);
         // Pages that the rings of earlier crashes keep come back when the server stops, if they are of this pool.
         let with_kept = own.saturating_add(facts.kept_at_crash.before());
-        let unchanged = either(restart_of(own), restart_of(with_kept));
+        let unchanged = either(restart_of(at_least), restart_of(with_kept));
         // Pages that the server keeps are as those of others to the new segment.
         let crash = restart_of(own.saturating_sub(facts.kept_at_crash.at_least));
-        let crash = match restart_of(own.saturating_sub(facts.kept_at_crash.at_most)) {
+        let crash = match restart_of(at_least.saturating_sub(facts.kept_at_crash.at_most)) {
             worst if worst.outlook != crash.outlook => Forecast { outlook: Outlook::Unknown, ..worst },
             _ => crash,
         };
         let needed = unchanged.needed;
-        let pending = facts.forecast_of_pending(own).zip(facts.forecast_of_pending(with_kept));
+        let pending = facts.forecast_of_pending(at_least).zip(facts.forecast_of_pending(with_kept));
         let pending = pending.map(|(without, with)| either(without, with));
         let wants = facts.wants_huge_pages();
         // The pool must be large enough for crashes before the restart as well as for the restart.

@@ -16,6 +16,11 @@ pub enum StoppedState {
     Failed,
 }
 
+impl StoppedState {
+    /// All states.
+    pub const ALL: [Self; 2] = [Self::Stopped, Self::Failed];
+}
+
 impl fmt::Display for StoppedState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)

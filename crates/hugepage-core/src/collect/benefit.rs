@@ -51,7 +51,7 @@ impl Observation {
         check: impl FnMut(),
         notes: &mut Notes,
     ) -> Self {
-        let before = sample(root, &server, check, notes);
+        let before = sample(root, &server, None, check, notes);
         Self { server, cost, before, begun: Instant::now() }
     }
 
@@ -69,7 +69,7 @@ impl Observation {
         notes: &mut Notes,
     ) -> Benefit {
         let elapsed = self.begun.elapsed();
-        let after = sample(root, &self.server, check, notes);
+        let after = sample(root, &self.server, Some(&self.before), check, notes);
         let sessions = sessions(&after);
         let sizes = notes.keep(pool::sizes(root));
         let meminfo = notes.keep(Meminfo::read(root));
@@ -90,8 +90,14 @@ impl Observation {
 }
 
 /// No process if none could be read: then all that depends on them is unknown.
-fn sample(root: &Root, server: &ObservedServer, check: impl FnMut(), notes: &mut Notes) -> FaultSample {
+fn sample(
+    root: &Root,
+    server: &ObservedServer,
+    before: Option<&FaultSample>,
+    check: impl FnMut(),
+    notes: &mut Notes,
+) -> FaultSample {
     let Some(postmaster) = server.postmaster else { return FaultSample::default() };
-    let taken = fault_sample::take(root, postmaster, check, notes);
+    let taken = fault_sample::take(root, postmaster, before, check, notes);
     notes.keep(taken).unwrap_or_default()
 }

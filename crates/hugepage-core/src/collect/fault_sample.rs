@@ -3,19 +3,23 @@
 use crate::ReadError;
 use crate::model::{FaultSample, ProcessSample};
 use crate::notes::Notes;
+use crate::read::process::Processes;
 use crate::read::{Root, process};
 
 /// Reads /proc/PID/status and stat of `postmaster` and of its children. `check` is called before each process. A process
-/// that ends meanwhile is left out. An error if the postmaster itself could not be read.
+/// that ends meanwhile is left out. The status of one that has been idle since the pass `before` is not read again. An
+/// error if the postmaster itself could not be read.
 pub fn take(
     root: &Root,
     postmaster: i32,
+    before: Option<&FaultSample>,
     mut check: impl FnMut(),
     notes: &mut Notes,
 ) -> Result<FaultSample, ReadError> {
     let path = format!("/proc/{postmaster}/stat");
     let gone = || root.content(&path, "the server has ended");
-    let own = process::stat(root, postmaster)?.ok_or_else(gone)?;
+    let server = Processes::of(root);
+    let own = server.stat(postmaster)?.ok_or_else(gone)?;
     let mut pids = process::children(root, postmaster)?;
     pids.push(postmaster);
     pids.sort_unstable();
@@ -24,7 +28,14 @@ pub fn take(
         FaultSample { processes: Vec::with_capacity(pids.len()), faults_of_ended: own.children_minor_faults };
     for pid in pids {
         check();
-        let both = || Ok(process::status(root, pid)?.zip(process::stat(root, pid)?));
+        let both = || {
+            let Some(stat) = server.stat(pid)? else { return Ok(None) };
+            let status = match before.and_then(|before| before.idle_since(pid, &stat)) {
+                Some(status) => Some(status),
+                None => server.status(pid)?,
+            };
+            Ok(status.map(|status| (status, stat)))
+        };
         let Some((status, stat)) = notes.keep(both()).flatten() else { continue };
         // Another process may have its pid now.
         if pid == postmaster || status.parent == Some(postmaster) {
@@ -74,7 +85,7 @@ mod tests {
             fs::write(path, text).unwrap();
         };
         let stat = |pid: i32, faults: u64, of_children: u64| {
-            format!("{pid} (post gres) S 1 1 1 0 -1 4194304 {faults} {of_children} 0 0 1 2 0 0 20 0 1 0 900 0 0\n")
+            format!("{pid} (post gres) S 1 1 1 0 -1 4194304 {faults} {of_children} 0 0 1 2 0 0 20 0 1 0 900 4096 3\n")
         };
         write("proc/7/task/7/children", "8 9 10 ");
         write("proc/7/stat", &stat(7, 100, 5000));
@@ -87,10 +98,21 @@ mod tests {
         write("proc/8/cmdline", "postgres: alice shop [local] idle\0");
         let root = Root::at(tree.path());
         let (mut notes, mut checks) = (Notes::default(), 0);
-        let sample = take(&root, 7, || checks += 1, &mut notes).unwrap();
+        let sample = take(&root, 7, None, || checks += 1, &mut notes).unwrap();
         let seen: Vec<_> = sample.processes.iter().map(|one| (one.pid, one.stat.minor_faults)).collect();
         assert_eq!((seen, sample.faults_of_ended, checks), (vec![(7, 100), (8, 200)], 5000, 4));
         assert_eq!(sessions(&root, &sample), [8]);
-        assert!(take(&root, 11, || {}, &mut notes).is_err());
+        assert!(take(&root, 11, None, || {}, &mut notes).is_err());
+        // 8 was idle, so that its status is still what it was; 7 was not.
+        write("proc/7/stat", &stat(7, 101, 5000));
+        write("proc/7/status", "PPid:\t1\nVmPTE:\t120 kB\nRssShmem:\t12 kB\n");
+        write("proc/8/status", "PPid:\t7\nVmPTE:\t999 kB\n");
+        let tables = |sample: &FaultSample| {
+            sample.processes.iter().map(|one| one.status.page_tables.unwrap().0 >> 10).collect::<Vec<_>>()
+        };
+        let again = take(&root, 7, Some(&sample), || {}, &mut notes).unwrap();
+        assert_eq!(tables(&again), [120, 200]);
+        write("proc/8/stat", &stat(8, 201, 0));
+        assert_eq!(tables(&take(&root, 7, Some(&again), || {}, &mut notes).unwrap()), [120, 999]);
     }
 }

@@ -16,7 +16,7 @@ pub fn of(
     notes: &mut Notes,
 ) -> Option<NodePools> {
     let PoolFact::Known(pool) = pool else { return None };
-    if pool.nr == Pages(0) || notes.keep(pool::nodes(root))?.len() < 2 {
+    if pool.nr == Pages(0) || pool::has_single_node(root) || notes.keep(pool::nodes(root))?.len() < 2 {
         return None;
     }
     let pools = notes.keep(pool::node_pools(root, pool.page_size))?;

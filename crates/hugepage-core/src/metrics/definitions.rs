@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 
-use super::{Family, InstanceMetrics, Labels, MetricsSnapshot, Sample};
+use super::{Family, InstanceMetrics, Labels, MetricsSnapshot, Sample, StoppedMetrics};
+use crate::assess::stopped_oracle::StoppedState;
 use crate::assess::{Finding, Outlook, Severity};
 use crate::collect::pools::PoolRow;
 use crate::model::{Cause, Landing};
@@ -163,6 +164,40 @@ const INSTANCE: &[Metric<InstanceMetrics>] = &[
     },
 ];
 
+/// Names of their own: what is said of running instances has no samples of others.
+const STOPPED: &[Metric<StoppedMetrics>] = &[
+    Metric {
+        name: "hugepage_stopped_state",
+        unit: None,
+        help: "An Oracle instance of oratab that does not run: 1 for its state, else 0.",
+        value: Value::Each("state", |stopped| states(&StoppedState::ALL, Some(stopped.state))),
+    },
+    Metric {
+        name: "hugepage_stopped_verdict",
+        unit: None,
+        help: "How severe that is: 0 ok, 1 notice, 2 warning, 3 critical.",
+        value: Value::Number(|stopped| Some(level(stopped.severity))),
+    },
+    Metric {
+        name: "hugepage_stopped_restart_outlook",
+        unit: None,
+        help: "Pages that its next start would get: 1 for the expected state, else 0.",
+        value: Value::Each("lands_in", |stopped| states(&Outlook::ALL, Some(stopped.outlook))),
+    },
+    Metric {
+        name: "hugepage_stopped_pages_needed",
+        unit: None,
+        help: "Huge pages that its next start needs; 0 if it asks for none.",
+        value: Value::Number(|stopped| pages(stopped.needed)),
+    },
+    Metric {
+        name: "hugepage_stopped_pages_missing",
+        unit: None,
+        help: "Of these, pages that the pool could not give it now.",
+        value: Value::Number(|stopped| pages(stopped.missing)),
+    },
+];
+
 const POOL: &[Metric<PoolRow>] = &[
     Metric {
         name: "hugepage_pool_nr",
@@ -256,6 +291,9 @@ pub(super) fn families(snapshot: &MetricsSnapshot) -> Vec<Family> {
     let host: Vec<_> = snapshot.meminfo.iter().collect();
     let mut families = Vec::new();
     families.extend(INSTANCE.iter().map(|metric| metric.family(&instances, of_instance)));
+    let stopped: Vec<_> = snapshot.stopped.iter().collect();
+    let of_stopped = |stopped: &StoppedMetrics| vec![("kind", stopped.kind.clone()), ("name", stopped.name.clone())];
+    families.extend(STOPPED.iter().map(|metric| metric.family(&stopped, of_stopped)));
     families.extend(POOL.iter().map(|metric| metric.family(&pools, of_pool)));
     families.extend(NODE.iter().map(|metric| metric.family(&nodes, of_node)));
     families.extend(HOST.iter().map(|metric| metric.family(&host, |_| Vec::new())));

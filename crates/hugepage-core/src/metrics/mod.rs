@@ -9,17 +9,20 @@ mod openmetrics;
 #[cfg(feature = "oracle")]
 mod survey;
 
-use crate::Bytes;
-use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
+use crate::assess::stopped_oracle::StoppedState;
+use crate::assess::{Outlook, Severity, Status};
 use crate::collect::pools::PoolRow;
 use crate::read::meminfo::Meminfo;
+use crate::{Bytes, Pages};
 
 /// A host and its instances at one moment.
 #[derive(Clone, Debug)]
 pub struct MetricsSnapshot {
     /// The instances; no two of one kind may have the same name.
     pub instances: Vec<InstanceMetrics>,
+    /// Instances that do not run; no two of one kind may have the same name.
+    pub stopped: Vec<StoppedMetrics>,
     /// The pools of all page sizes, and the nodes' shares of them.
     pub pools: Vec<PoolRow>,
     /// The host's memory; `None` if it could not be read.
@@ -41,6 +44,25 @@ pub struct InstanceMetrics {
     pub page_tables_at_max: Option<Bytes>,
     /// Allocations of shared memory by its postmaster; `None` if that is not counted.
     pub generation: Option<u64>,
+}
+
+/// An instance that is configured and does not run: an Oracle instance of oratab.
+#[derive(Clone, Debug)]
+pub struct StoppedMetrics {
+    /// As of [`InstanceMetrics`], also the next one.
+    pub kind: String,
+    /// Its SID.
+    pub name: String,
+    /// `stopped`, or `failed` if its last start failed.
+    pub state: StoppedState,
+    /// How severe that is.
+    pub severity: Severity,
+    /// What its next start would get.
+    pub outlook: Outlook,
+    /// The huge pages that its next start needs; 0 if none, `None` if unknown.
+    pub needed: Option<Pages>,
+    /// Of these, pages that the pool could not give it now.
+    pub missing: Option<Pages>,
 }
 
 /// One metric with its samples, at least one.

@@ -1,7 +1,9 @@
 //! The metrics of a surveyed host with all its instances.
 
-use super::{InstanceMetrics, MetricsSnapshot};
-use crate::collect::instances::{self, Survey};
+use super::{InstanceMetrics, MetricsSnapshot, StoppedMetrics};
+use crate::Pages;
+use crate::collect::instances::{self, InstanceKind, StoppedOracle, Survey};
+use crate::collect::stopped_databases::Wants;
 
 impl From<&Survey> for MetricsSnapshot {
     fn from(survey: &Survey) -> Self {
@@ -15,7 +17,33 @@ impl From<&Survey> for MetricsSnapshot {
             page_tables_at_max: None,
             generation: None,
         });
-        Self { instances: instances.collect(), pools: survey.pools.clone(), meminfo: survey.meminfo.clone() }
+        Self {
+            stopped: survey.stopped.iter().map(stopped_metrics).collect(),
+            instances: instances.collect(),
+            pools: survey.pools.clone(),
+            meminfo: survey.meminfo.clone(),
+        }
+    }
+}
+
+fn stopped_metrics(stopped: &StoppedOracle) -> StoppedMetrics {
+    let needed = match stopped.wants {
+        Wants::Pages(pages, _) => Some(pages),
+        Wants::None(_) => Some(Pages(0)),
+        Wants::Unknown(_) => None,
+    };
+    StoppedMetrics {
+        kind: InstanceKind::Oracle(stopped.kind).to_string(),
+        name: stopped.name.clone(),
+        state: stopped.state,
+        severity: stopped.severity(),
+        outlook: stopped.outlook(),
+        needed,
+        missing: stopped
+            .forecast
+            .as_ref()
+            .and_then(|forecast| forecast.missing)
+            .or(needed.filter(|pages| pages.0 == 0)),
     }
 }
 

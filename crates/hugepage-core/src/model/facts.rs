@@ -1,7 +1,8 @@
 //! What is known of one server and its host: the input of every assessment.
 
 use crate::model::{
-    Asked, Cause, HugePages, Landing, LockLimit, Loss, NodePools, Pending, PoolFact, PoolState, Product, Segment,
+    Asked, Cause, Clusterware, HugePages, Landing, LockLimit, Loss, NodePools, Pending, PoolFact, PoolState, Product,
+    Segment,
 };
 use crate::read::cgroup::CgroupLimits;
 use crate::read::meminfo::Meminfo;
@@ -40,6 +41,8 @@ pub struct Facts {
     pub loss: Option<Loss>,
     /// The pages of `pool` that the server would keep of this segment beside a new one after a crash.
     pub kept_at_crash: KeptPages,
+    /// Grid Infrastructure of an Oracle instance; `None` where there is none, and for PostgreSQL.
+    pub clusterware: Option<Clusterware>,
 }
 
 impl Facts {
@@ -48,7 +51,16 @@ impl Facts {
         self.segment.as_ref().map_or(Landing::Unknown, |segment| segment.landing)
     }
 
-    /// The pages of `self.pool` that the server has.
+    /// The pages of `self.pool` that the server certainly has: none of a segment that may grow, of which no process can see
+    /// how much is touched by all.
+    pub fn own_at_least(&self) -> Pages {
+        match &self.segment {
+            Some(segment) if segment.may_grow() => Pages(0),
+            _ => self.own(),
+        }
+    }
+
+    /// The pages of `self.pool` that the server has; at most, if its segment may grow.
     pub fn own(&self) -> Pages {
         match (&self.segment, self.huge_page_size) {
             (Some(segment), Some(page)) if segment.page_size == Some(page) => page.pages_to_hold(segment.in_huge_pages),

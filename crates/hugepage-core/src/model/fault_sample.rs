@@ -29,4 +29,11 @@ impl FaultSample {
         let index = self.processes.binary_search_by_key(&process.pid, |one| one.pid).ok()?;
         self.processes.get(index).filter(is_same)
     }
+
+    /// The memory of `pid` in this sample, if it is the same now: its counters `stat` are, so it had no page fault and
+    /// gave nothing back.
+    pub fn idle_since(&self, pid: i32, stat: &ProcessStat) -> Option<ProcessStatus> {
+        let index = self.processes.binary_search_by_key(&pid, |one| one.pid).ok()?;
+        self.processes.get(index).filter(|one| one.stat == *stat).map(|one| one.status)
+    }
 }

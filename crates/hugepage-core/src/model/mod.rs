@@ -1,6 +1,7 @@
 //! The facts about a server and its host as types. Collectors fill them in, and assessments take them.
 
 mod cause;
+mod clusterware;
 mod demand;
 mod facts;
 mod fault_cost;
@@ -13,6 +14,7 @@ mod segment;
 mod server;
 
 pub use cause::Cause;
+pub use clusterware::{Clusterware, GridResource};
 pub use demand::{Demand, Pending};
 pub use facts::{Facts, KeptPages};
 pub use fault_cost::FaultCost;

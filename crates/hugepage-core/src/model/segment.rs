@@ -9,8 +9,11 @@ use crate::{Bytes, PageSize};
 pub struct Segment {
     /// The kernel's name of the mapping; that of the largest one if there are several.
     pub name: String,
-    /// Its whole size.
+    /// Its size: the memory that the server may access.
     pub size: Bytes,
+    /// The address space that it has: more than `size` for a segment that may grow while the server runs. Such a segment
+    /// takes huge pages when it touches them, and has none promised (MAP_NORESERVE, mmap(2)).
+    pub reserved: Bytes,
     /// What it takes of a pool: each mapping rounded up to whole huge pages.
     pub to_reserve: Bytes,
     /// The part in huge pages.
@@ -24,15 +27,21 @@ pub struct Segment {
 impl Segment {
     /// A segment of a single mapping.
     pub fn of(mapping: &Mapping, landing: Landing) -> Self {
-        let size = mapping.size();
+        let size = mapping.memory();
         Self {
             name: mapping.name().to_owned(),
             size,
+            reserved: mapping.size(),
             to_reserve: size,
             in_huge_pages: if landing == Landing::Hugetlb { size } else { Bytes(0) },
             page_size: mapping.page_size,
             landing,
         }
+    }
+
+    /// Whether it may grow, so that its pages are its own only once they are touched.
+    pub fn may_grow(&self) -> bool {
+        self.reserved > self.size
     }
 
     /// The part that is not in huge pages.

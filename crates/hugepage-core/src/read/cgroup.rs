@@ -245,7 +245,7 @@ impl Hierarchy {
         let ([fault_limit, _], [_, promised_file]) = (fault, reservation);
         for ([limit_file, usage_file], into) in [(fault, &mut limits.fault), (reservation, &mut limits.reservation)] {
             let path = format!("{prefix}.{limit_file}");
-            let Some(text) = if_there(root.read(&path))? else { continue };
+            let Some(text) = if_there(root.read_often(&path, str::to_owned))? else { continue };
             match text.trim() {
                 "max" => {}
                 number => match number.parse() {

@@ -1,5 +1,7 @@
 //! /proc/meminfo: the host's memory, its page tables, and the default huge page size (proc(5)).
 
+use memchr::{memchr, memchr_iter};
+
 use crate::read::Root;
 use crate::read::{mounts, sysctl};
 use crate::{Bytes, PageSize, Pages, ReadError};
@@ -55,13 +57,13 @@ const PATH: &str = "/proc/meminfo";
 impl Meminfo {
     /// Reads /proc/meminfo; an error without `MemTotal`, because then it is another file.
     pub fn read(root: &Root) -> Result<Self, ReadError> {
-        let mut meminfo = root.read_short(PATH, Self::parse)?;
+        let mut meminfo = root.read_often(PATH, Self::parse)?;
         if meminfo.mem_total.is_none() {
             return Err(root.content(PATH, "it has no line MemTotal"));
         }
-        let optimizes = sysctl::running(root, OPTIMIZE_VMEMMAP).ok().flatten().is_some_and(|value| value == "1");
+        let optimizes = root.read_often(&sysctl::path(OPTIMIZE_VMEMMAP), |text| text.trim() == "1").unwrap_or(false);
         meminfo.vmemmap_base = root.base_page_size().ok().filter(|_| optimizes);
-        if is_of_lxcfs(root) {
+        if !root.keeps(PATH) && is_of_lxcfs(root) {
             meminfo = Self {
                 huge_page_size: meminfo.huge_page_size,
                 huge_pages_total: meminfo.huge_pages_total,
@@ -80,8 +82,13 @@ impl Meminfo {
     /// Parses the text of /proc/meminfo and skips unknown lines.
     pub fn parse(text: &str) -> Self {
         let mut meminfo = Self::default();
-        for line in text.lines() {
-            let Some((name, value)) = line.split_once(':') else { continue };
+        let mut start = 0;
+        for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
+            let line = &text[start..end];
+            start = end + 1;
+            let Some(b'M' | b'S' | b'P' | b'A' | b'H') = line.as_bytes().first() else { continue };
+            let Some(colon) = memchr(b':', line.as_bytes()) else { continue };
+            let (name, value) = (&line[..colon], &line[colon + 1..]);
             let number = || value.split_ascii_whitespace().next()?.parse().ok();
             let bytes = || number().map(Bytes::from_kib);
             let pages = || number().map(Pages);

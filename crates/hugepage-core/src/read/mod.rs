@@ -15,6 +15,7 @@ pub mod cgroup;
 pub mod credentials;
 pub mod identity;
 pub mod instance_files;
+pub mod kept_files;
 pub mod kernel_release;
 pub mod maps;
 pub mod meminfo;

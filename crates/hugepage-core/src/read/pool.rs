@@ -88,6 +88,13 @@ pub fn from_meminfo(meminfo: &Meminfo) -> Option<Pool> {
     })
 }
 
+/// `nr_overcommit_hugepages` of the host's pool of one size, the only counter that /proc/meminfo does not have.
+pub fn overcommit(root: &Root, page_size: PageSize) -> Result<Pages, ReadError> {
+    let path = format!("{SIZES}/{}/nr_overcommit_hugepages", page_size.sysfs_name());
+    let parsed = root.read_often(&path, |text| text.trim().parse().map(Pages).map_err(|_| text.trim().to_owned()))?;
+    parsed.map_err(|text| root.content(&path, format!("\"{text}\" is not a number")))
+}
+
 /// The memory in the pools of all sizes, for kernels before 4.19, whose /proc/meminfo has no line `Hugetlb`.
 pub fn memory(root: &Root) -> Result<Bytes, ReadError> {
     sizes(root)?.into_iter().try_fold(Bytes(0), |sum, size| Ok(sum.saturating_add(size.times(pool(root, size)?.nr))))
@@ -99,6 +106,12 @@ pub fn nodes(root: &Root) -> Result<Vec<u32>, ReadError> {
     let mut nodes: Vec<u32> = names.iter().filter_map(|name| name.strip_prefix("node")?.parse().ok()).collect();
     nodes.sort_unstable();
     Ok(nodes)
+}
+
+/// Whether this running kernel has a single node, by one short file; false for a tree of files, and if it is unknown.
+pub fn has_single_node(root: &Root) -> bool {
+    let is_number = |text: &str| text.trim().parse::<u32>().is_ok();
+    root.is_live() && root.read_often(&format!("{NODES}/online"), is_number).unwrap_or(false)
 }
 
 /// The memory of one node (`Node 0 MemTotal:` of its meminfo); `Ok(None)` if it has no such file.

@@ -1,12 +1,14 @@
 //! /proc/PID/status: the memory of one process, without walking its page tables and without its mmap lock (proc(5)).
 
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
+use memchr::{memchr, memchr_iter, memrchr};
+
 use crate::read::Root;
 use crate::read::mounts::{self, Mount};
-use crate::read::root::if_there;
+use crate::read::root::{Directory, as_text, if_there};
 use crate::{Bytes, ReadError};
 
 /// The unit of times in /proc (`USER_HZ`), independent of the kernel's own clock.
@@ -35,13 +37,21 @@ pub struct ProcessStatus {
 
 impl ProcessStatus {
     /// Parses the text of /proc/PID/status.
-    pub fn parse(text: &str) -> Self {
+    pub fn parse(text: impl AsRef<[u8]>) -> Self {
+        let text = text.as_ref();
         let mut status = Self::default();
+        let mut start = 0;
         // A monitor reads thousands of these files, so the parser compares bytes and skips most lines by their first
         // one.
-        for line in text.as_bytes().split(|&byte| byte == b'\n') {
-            let Some(b'P' | b'V' | b'R' | b'H') = line.first() else { continue };
-            let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
+        for end in memchr_iter(b'\n', text).chain([text.len()]) {
+            let line = &text[start..end];
+            start = end + 1;
+            let Some(b'P' | b'V' | b'R' | b'H' | b'T') = line.first() else { continue };
+            // The memory is before the threads, and masks and counters are behind them.
+            if line.starts_with(b"Threads:") {
+                break;
+            }
+            let Some(colon) = memchr(b':', line) else { continue };
             let value = || str::from_utf8(&line[colon + 1..]).ok()?.split_ascii_whitespace().next();
             let into = match &line[..colon] {
                 b"PPid" => {
@@ -71,28 +81,83 @@ pub struct ProcessStat {
     pub children_minor_faults: u64,
     /// `starttime`: when it started after boot, in hundredths of a second. With the pid it identifies a process.
     pub start_ticks: u64,
+    /// `vsize`: the size of its address space, in bytes.
+    pub virtual_memory: u64,
+    /// `rss`: its resident pages, hugetlb pages not counted.
+    pub resident_pages: u64,
 }
 
 impl ProcessStat {
     /// Parses the text of /proc/PID/stat; `None` if it has too few fields.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: impl AsRef<[u8]>) -> Option<Self> {
         // The second field, in brackets, may have spaces and brackets itself. The third one follows.
-        let mut fields = text.rsplit_once(") ")?.1.split_ascii_whitespace();
+        let text = text.as_ref();
+        let mut fields = str::from_utf8(&text[memrchr(b')', text)? + 1..]).ok()?.split_ascii_whitespace();
         let mut number = |skip: usize| fields.nth(skip)?.parse().ok();
-        Some(Self { minor_faults: number(7)?, children_minor_faults: number(0)?, start_ticks: number(10)? })
+        Some(Self {
+            minor_faults: number(7)?,
+            children_minor_faults: number(0)?,
+            start_ticks: number(10)?,
+            virtual_memory: number(0)?,
+            resident_pages: number(0)?,
+        })
     }
 }
 
 /// The counters of `pid`; `Ok(None)` if the process does not exist (any more).
 pub fn stat(root: &Root, pid: i32) -> Result<Option<ProcessStat>, ReadError> {
-    let path = format!("/proc/{pid}/stat");
-    let parsed = unless_gone(root.read_short(&path, ProcessStat::parse))?;
-    parsed.map(|stat| stat.ok_or_else(|| root.content(&path, "it has too few fields"))).transpose()
+    Processes::of(root).stat(pid)
 }
 
 /// The status of `pid`; `Ok(None)` if the process does not exist (any more).
 pub fn status(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
-    unless_gone(root.read_short(&format!("/proc/{pid}/status"), ProcessStatus::parse))
+    Processes::of(root).status(pid)
+}
+
+/// /proc, open for a pass over many processes: the files of each are looked up from here, and nothing is allocated.
+#[derive(Debug)]
+pub struct Processes<'a> {
+    root: &'a Root,
+    /// `None` where it can't be opened.
+    directory: Option<Directory<'a>>,
+}
+
+impl<'a> Processes<'a> {
+    /// Those below `root`.
+    pub fn of(root: &'a Root) -> Self {
+        Self { root, directory: root.directory("/proc").ok() }
+    }
+
+    /// The counters of `pid`; `Ok(None)` if the process does not exist (any more).
+    pub fn stat(&self, pid: i32) -> Result<Option<ProcessStat>, ReadError> {
+        let parsed = self.read(pid, "stat", |text| ProcessStat::parse(text))?;
+        let too_few = || self.root.content(&format!("/proc/{pid}/stat"), "it has too few fields");
+        parsed.map(|stat| stat.ok_or_else(too_few)).transpose()
+    }
+
+    /// The status of `pid`; `Ok(None)` if the process does not exist (any more).
+    pub fn status(&self, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
+        self.read(pid, "status", |text| ProcessStatus::parse(text))
+    }
+
+    /// Gives `take` the command line of `pid`, the arguments with a zero byte behind each; `Ok(None)` if the process does
+    /// not exist (any more).
+    pub fn command_line<T>(&self, pid: i32, take: impl FnOnce(&str) -> T) -> Result<Option<T>, ReadError> {
+        self.read(pid, "cmdline", |text| as_text(text, take))
+    }
+
+    fn read<T>(&self, pid: i32, file: &str, parse: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, ReadError> {
+        const LONGEST: usize = "-2147483648/cmdline".len();
+        let mut name = [0; LONGEST];
+        let mut rest = &mut name[..];
+        let written = write!(rest, "{pid}/{file}");
+        let written = written.map(|()| LONGEST - rest.len());
+        let name = written.ok().and_then(|length| str::from_utf8(&name[..length]).ok()).unwrap_or_default();
+        unless_gone(match &self.directory {
+            Some(directory) => directory.read_bytes(name, parse),
+            None => self.root.read_short(&format!("/proc/{name}"), |text| parse(text.as_bytes())),
+        })
+    }
 }
 
 /// The command line of `pid`, which a server process uses as its title; empty for a process that is ending.
@@ -203,14 +268,52 @@ mod tests {
         assert_eq!(zombie, ProcessStatus { parent: Some(7), ..ProcessStatus::default() });
     }
 
-    /// The field numbers of proc(5): minflt is the 10th, cminflt the 11th, starttime the 22nd.
+    /// A name may have any bytes, and what is behind the threads is not memory.
+    #[test]
+    fn memory_is_before_the_threads() {
+        let text = b"Name:\tRssAnon: \xff 7\nPPid:\t7\nVmPTE:\t    48 kB\nThreads:\t1\nVmSwap:\t4 kB\n";
+        let found = ProcessStatus::parse(text);
+        let expected =
+            ProcessStatus { page_tables: Some(Bytes(48 << 10)), parent: Some(7), ..ProcessStatus::default() };
+        assert_eq!(found, expected);
+        assert_eq!(ProcessStatus::parse("VmPTE:\t48 kB").page_tables, Some(Bytes(48 << 10)), "without an end");
+        let without_brackets =
+            ProcessStat::parse(b"1 (\xff) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21");
+        assert_eq!(without_brackets.map(|stat| (stat.minor_faults, stat.start_ticks)), Some((7, 19)));
+    }
+
+    /// The field numbers of proc(5): minflt is the 10th, cminflt the 11th, starttime the 22nd, vsize and rss follow.
     #[test]
     fn fields_of_stat() {
         let fields: Vec<_> = (4..=52).map(|number| number.to_string()).collect();
         let text = format!("1 (a) b (c) S {}\n", fields.join(" "));
-        let expected = ProcessStat { minor_faults: 10, children_minor_faults: 11, start_ticks: 22 };
+        let expected = ProcessStat {
+            minor_faults: 10,
+            children_minor_faults: 11,
+            start_ticks: 22,
+            virtual_memory: 23,
+            resident_pages: 24,
+        };
         assert_eq!(ProcessStat::parse(&text), Some(expected));
         assert_eq!(ProcessStat::parse("1 (a) S 1 2 3\n"), None);
+    }
+
+    /// A command line can be longer than what is read at once.
+    #[test]
+    fn a_long_command_line() {
+        let long = "a".repeat(10_000);
+        let mut child = std::process::Command::new("/bin/sh")
+            .args(["-c", "read line", &long])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let root = Root::live();
+        let pid = i32::try_from(child.id()).unwrap();
+        let found = Processes::of(&root).command_line(pid, |text| text.ends_with(&format!("\0{long}\0")));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(found.unwrap(), Some(true));
+        assert_eq!(Processes::of(&root).command_line(pid, |_| ()).unwrap(), None);
     }
 
     #[test]

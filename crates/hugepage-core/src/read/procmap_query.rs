@@ -6,8 +6,8 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use crate::read::Root;
-use crate::read::maps::{self, Mapping, SELF};
-use crate::{PageSize, ReadError};
+use crate::read::maps::{self, Access, Mapping, SELF};
+use crate::{Bytes, PageSize, ReadError};
 
 /// The kernel's `struct procmap_query`, 104 bytes.
 #[repr(C)]
@@ -30,6 +30,9 @@ struct Query {
     build_id_addr: u64,
 }
 
+const READABLE: u64 = 0x01;
+const WRITABLE: u64 = 0x02;
+const EXECUTABLE: u64 = 0x04;
 const SHARED: u64 = 0x08;
 /// A name is never longer than PATH_MAX.
 const NAME_SIZE: u32 = 4096;
@@ -41,7 +44,7 @@ pub fn holding(root: &Root, address: u64) -> Option<Result<Option<Mapping>, Read
     if !root.is_live() {
         return None;
     }
-    let file = match root.open(SELF) {
+    let file = match root.open_often(SELF) {
         Ok(file) => file,
         Err(error) => return Some(Err(error)),
     };
@@ -80,13 +83,16 @@ fn merged(file: &File, address: u64) -> io::Result<Option<Mapping>> {
     while let Some(next) = query(file, mapping.end)?
         && mapping.continues_in(&next)
     {
-        mapping.end = next.end;
+        mapping.join(&next);
     }
+    // What begins at the start of its object continues nothing.
     while mapping.start > 0
-        && let Some(previous) = query(file, mapping.start - 1)?
+        && mapping.offset > 0
+        && let Some(mut previous) = query(file, mapping.start - 1)?
         && previous.continues_in(&mapping)
     {
-        (mapping.start, mapping.offset) = (previous.start, previous.offset);
+        previous.join(&mapping);
+        mapping = previous;
     }
     Ok(Some(mapping))
 }
@@ -111,10 +117,14 @@ fn query(file: &File, address: u64) -> io::Result<Option<Mapping>> {
     }
     // The length counts the closing NUL, and is zero for memory without a name.
     let length = usize::try_from(query.vma_name_size).unwrap_or(0).saturating_sub(1);
+    let may = |flag| query.vma_flags & flag != 0;
+    let access = Access { read: may(READABLE), write: may(WRITABLE), execute: may(EXECUTABLE) };
     Ok(Some(Mapping {
         start: query.vma_start,
         end: query.vma_end,
-        shared: query.vma_flags & SHARED != 0,
+        access,
+        inaccessible: Bytes(if access.is_none() { query.vma_end - query.vma_start } else { 0 }),
+        shared: may(SHARED),
         offset: query.vma_offset,
         device: (query.dev_major, query.dev_minor),
         inode: query.inode,

@@ -7,17 +7,21 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use crate::ReadError;
 use crate::read::access_log::{AccessKind, AccessLog, Recorder};
 use crate::read::beneath::{self, BeneathFile};
+use crate::read::kept_files::KeptFiles;
 use crate::read::reader::Reader;
 
 /// In a tree made by a capture: what its host refused to show, a line `ERRNO PATH` each.
@@ -28,6 +32,8 @@ pub const CHANGED: &str = "changed";
 const MAX_FILE_BYTES: usize = 16 << 20;
 /// Holds /proc/meminfo and /proc/PID/status of today's kernels twice over.
 const BUFFER_BYTES: usize = 4096;
+/// Whatever is in the place of a file, an open for reading does not wait for it.
+const PLAIN_READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// Where `/` is.
 #[derive(Clone, Debug)]
@@ -41,6 +47,8 @@ pub struct Root {
     refused: BTreeMap<String, i32>,
     /// By path, when files of servers have changed last on the host that was captured.
     changed: BTreeMap<String, SystemTime>,
+    /// Files that stay open.
+    kept: Option<Arc<KeptFiles>>,
 }
 
 impl Root {
@@ -52,12 +60,22 @@ impl Root {
             recorder: Recorder::default(),
             refused: BTreeMap::new(),
             changed: BTreeMap::new(),
+            kept: None,
         }
+    }
+
+    /// The same machine, of which files that are read often stay open.
+    pub fn keeping(files: &Arc<KeptFiles>) -> Self {
+        Self { kept: Some(Arc::clone(files)), ..Self::live() }
     }
 
     /// A tree of files that stands for a machine.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
-        let mut tree = Self { top: directory.into(), ..Self::live() };
+        let directory = directory.into();
+        if directory == Path::new("/") {
+            return Self::live();
+        }
+        let mut tree = Self { top: directory, ..Self::live() };
         let text = tree.read(&format!("/{REFUSED}")).unwrap_or_default();
         let refusal =
             |line: &str| line.split_once(' ').and_then(|(errno, path)| Some((path.to_owned(), errno.parse().ok()?)));
@@ -92,7 +110,8 @@ impl Root {
 
     /// Whether it is a tree of files that stands for a machine.
     pub fn is_tree(&self) -> bool {
-        self.top != Path::new("/")
+        // Compares bytes: every open asks this.
+        self.top.as_os_str() != "/"
     }
 
     /// Whether `path` is a file of a tree, so that reading it asks nothing of a kernel. Where looks are noted, this is
@@ -176,8 +195,8 @@ impl Root {
         if self.is_confined() {
             return self.open_confined(path);
         }
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let opened = openat(CWD, self.path(path), flags, Mode::empty());
+        // Without a tree and a prefix, the path is its own real place.
+        let opened = openat(CWD, path, PLAIN_READ, Mode::empty());
         opened.map(File::from).map_err(|errno| self.error("open", path, self.refusal(path, errno.into())))
     }
 
@@ -232,29 +251,81 @@ impl Root {
     /// Gives `take` the text of a short file that the kernel writes in one go, as meminfo, the status of a process or
     /// an attribute in /sys: one system call reads all of it, and nothing is allocated.
     pub fn read_short<T>(&self, path: &str, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
-        self.take_short(path, self.open(path)?, take)
+        self.take_text(path, &self.open(path)?, take)
+    }
+
+    /// The same of a file that is read again and again: it stays open where this root keeps files.
+    pub fn read_often<T>(&self, path: &str, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
+        let Some(kept) = self.keeper() else { return self.read_short(path, take) };
+        let file = self.open_often(path)?;
+        let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
+        match rustix::io::pread(&file, &mut buffer, 0) {
+            Ok((bytes, _)) if bytes.len() < BUFFER_BYTES => Ok(as_text(bytes, take)),
+            Ok(_) => Ok(take(&self.read(path)?)),
+            Err(_) => {
+                // The cgroup is gone, or a signal came.
+                kept.forget(path);
+                self.read_short(path, take)
+            }
+        }
+    }
+
+    /// The open file of `path`; another one each time, unless this root keeps files. What it holds has to be read from
+    /// its start.
+    pub(super) fn open_often(&self, path: &str) -> Result<Arc<File>, ReadError> {
+        let keeper = self.keeper();
+        if let Some(file) = keeper.and_then(|kept| kept.get(path)) {
+            return Ok(file);
+        }
+        let file = Arc::new(self.open(path)?);
+        if let Some(kept) = keeper {
+            kept.keep(path, &file);
+        }
+        Ok(file)
+    }
+
+    /// Whether `path` stays open, and is therefore the kernel's own.
+    pub(super) fn keeps(&self, path: &str) -> bool {
+        self.keeper().is_some_and(|kept| kept.get(path).is_some())
+    }
+
+    fn keeper(&self) -> Option<&KeptFiles> {
+        self.kept.as_deref().filter(|_| self.is_live())
     }
 
     /// The one number that `path` holds.
     pub fn read_number(&self, path: &str) -> Result<u64, ReadError> {
-        self.number(path, self.open(path)?)
+        self.number(path, &self.open(path)?)
     }
 
-    fn take_short<T>(&self, path: &str, mut file: File, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
-        let mut bytes = [0; BUFFER_BYTES];
-        let count = self.read_some(path, &mut file, &mut bytes)?;
-        if count == bytes.len() {
-            return Ok(take(&self.read(path)?));
-        }
-        // from_utf8 looks at many bytes at once, from_utf8_lossy at each.
-        match str::from_utf8(&bytes[..count]) {
-            Ok(text) => Ok(take(text)),
-            Err(_) => Ok(take(&String::from_utf8_lossy(&bytes[..count]))),
-        }
+    fn take_text<T>(&self, path: &str, file: &File, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
+        self.take_short(&|| path.to_owned(), file, |bytes| as_text(bytes, take))
     }
 
-    fn number(&self, path: &str, file: File) -> Result<u64, ReadError> {
-        self.take_short(path, file, |text| {
+    /// `path` is called for an error, and for a file that is longer.
+    fn take_short<T>(
+        &self,
+        path: &dyn Fn() -> String,
+        file: &File,
+        take: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, ReadError> {
+        // The kernel fills it; zeroes before that would take as long as a small read.
+        let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
+        let bytes = loop {
+            match rustix::io::read(file, &mut buffer) {
+                Ok((bytes, _)) => break &*bytes,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(self.error("read", &path(), errno.into())),
+            }
+        };
+        if bytes.len() == BUFFER_BYTES {
+            return Ok(take(self.read(&path())?.as_bytes()));
+        }
+        Ok(take(bytes))
+    }
+
+    fn number(&self, path: &str, file: &File) -> Result<u64, ReadError> {
+        self.take_text(path, file, |text| {
             let text = text.trim();
             text.parse().map_err(|_| self.content(path, format!("\"{text}\" is not a number")))
         })?
@@ -353,10 +424,31 @@ impl Directory<'_> {
         if self.root.is_confined() || self.root.recorder.is_on() {
             return self.root.read_number(&path());
         }
-        match openat(&self.descriptor, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
-            Ok(file) => self.root.number(&path(), file.into()),
+        let opened = openat(&self.descriptor, name, PLAIN_READ, Mode::empty());
+        match opened {
+            Ok(file) => self.root.number(&path(), &file.into()),
             Err(errno) => Err(self.root.error("open", &path(), errno.into())),
         }
+    }
+
+    /// Gives `take` the bytes of its short file `name`, as [`Root::read_short`] does: neither a path nor a buffer is
+    /// made for it, unless there is an error.
+    pub fn read_bytes<T>(&self, name: &str, take: impl FnOnce(&[u8]) -> T) -> Result<T, ReadError> {
+        let path = || format!("{}/{name}", self.path);
+        if self.root.is_confined() || self.root.recorder.is_on() {
+            return self.root.read_short(&path(), |text| take(text.as_bytes()));
+        }
+        let file = openat(&self.descriptor, name, PLAIN_READ, Mode::empty());
+        let file = file.map_err(|errno| self.root.error("open", &path(), errno.into()))?;
+        self.root.take_short(&path, &file.into(), take)
+    }
+}
+
+pub(super) fn as_text<T>(bytes: &[u8], take: impl FnOnce(&str) -> T) -> T {
+    match str::from_utf8(bytes) {
+        Ok(text) => take(text),
+        // from_utf8 looks at many bytes at once, from_utf8_lossy at each.
+        Err(_) => take(&String::from_utf8_lossy(bytes)),
     }
 }
 
@@ -371,7 +463,62 @@ pub fn if_there<T>(result: Result<T, ReadError>) -> Result<Option<T>, ReadError>
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+
+    /// A file that stays open gives the text of now, and no descriptor is lost.
+    #[test]
+    fn a_kept_file_is_read_anew() {
+        static OPEN: AtomicUsize = AtomicUsize::new(0);
+        let acquire = || OPEN.fetch_add(1, Ordering::Relaxed) < 100;
+        let files = KeptFiles::new(acquire, || {
+            OPEN.fetch_sub(1, Ordering::Relaxed);
+        });
+        let root = Root::keeping(&files);
+        let descriptor = || root.open_often("/proc/thread-self/comm").unwrap().as_raw_fd();
+        let name = || root.read_often("/proc/thread-self/comm", |text| text.trim().to_owned()).unwrap();
+        let set = |name: &str| fs::write("/proc/thread-self/comm", name).unwrap();
+        set("first");
+        assert_eq!(name(), "first");
+        let first = descriptor();
+        set("second");
+        assert_eq!((name(), descriptor()), ("second".to_owned(), first));
+        assert!(root.keeps("/proc/thread-self/comm") && !Root::live().keeps("/proc/thread-self/comm"));
+        // No file of the kernel's: another one of that name is seen.
+        let tree = tempfile::tempdir().unwrap();
+        let path = tree.path().join("file").to_str().unwrap().to_owned();
+        for text in ["old", "new"] {
+            fs::write(tree.path().join("next"), text).unwrap();
+            fs::rename(tree.path().join("next"), &path).unwrap();
+            assert_eq!(root.read_often(&path, str::to_owned).unwrap(), text);
+        }
+        assert!(!root.keeps(&path));
+        // More files than are kept.
+        for number in 0..30 {
+            root.read_often(&format!("/proc/{}/comm{}", "self", "/".repeat(number)), |_| ()).ok();
+            root.read_often(&format!("/proc{}/self/comm", "/".repeat(number)), |_| ()).unwrap();
+        }
+        assert_eq!(OPEN.load(Ordering::Relaxed), 12);
+        root.kept.as_ref().unwrap().forget("/proc/self/none");
+        assert!(root.read_often("/proc/self/none", |_| ()).unwrap_err().is_not_found());
+    }
+
+    /// What is kept of a process that has ended is opened again.
+    #[test]
+    fn a_kept_file_that_fails_is_opened_again() {
+        let files = KeptFiles::new(|| true, || ());
+        let root = Root::keeping(&files);
+        let mut child = std::process::Command::new("/bin/sleep").arg("100").spawn().unwrap();
+        let path = format!("/proc/{}/stat", child.id());
+        root.read_often(&path, |_| ()).unwrap();
+        assert!(root.keeps(&path));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(root.read_often(&path, |_| ()).unwrap_err().is_not_found());
+        assert!(!root.keeps(&path));
+    }
 
     #[test]
     fn every_look_is_noted_and_files_answer() {

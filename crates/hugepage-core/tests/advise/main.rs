@@ -14,7 +14,7 @@ use hugepage_core::model::{
 };
 use hugepage_core::read::boot::{CommandLine, NextBoot};
 use hugepage_core::read::cgroup::CgroupLimits;
-use hugepage_core::read::maps::Mapping;
+use hugepage_core::read::maps::{Access, Mapping};
 use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{Bytes, PageSize, Pages};
@@ -104,6 +104,8 @@ impl Host {
         let mapping = Mapping {
             start,
             end: start + size,
+            access: Access::READ_WRITE,
+            inaccessible: Bytes(0),
             shared: true,
             offset: 0,
             device: (0, 1),
@@ -145,6 +147,7 @@ impl Host {
             cause_at_start: None,
             loss: None,
             kept_at_crash: KeptPages::default(),
+            clusterware: None,
         };
         let of_entry =
             |pages: &u64| CommandLine { pools: vec![(Some(self.page_size), Pages(*pages))], ..CommandLine::default() };

@@ -20,7 +20,7 @@ const COST: FaultCost =
 fn process(pid: i32, start_ticks: u64, minor_faults: u64, shared: u64, anon: u64) -> ProcessSample {
     ProcessSample {
         pid,
-        stat: ProcessStat { minor_faults, children_minor_faults: 0, start_ticks },
+        stat: ProcessStat { minor_faults, start_ticks, ..ProcessStat::default() },
         status: ProcessStatus {
             page_tables: Some(Bytes(100 * KIB + shared / 512)),
             rss_shmem: Some(Bytes(shared)),

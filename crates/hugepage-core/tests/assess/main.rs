@@ -16,6 +16,7 @@ mod outlook;
 mod placement;
 mod properties;
 mod remedy;
+mod resize;
 mod verdict;
 mod words;
 
@@ -24,7 +25,7 @@ use hugepage_core::model::{
     Asked, Facts, HugePages, KeptPages, Landing, NodePools, Pending, PoolFact, Product, Segment,
 };
 use hugepage_core::read::cgroup::{CgroupLimit, CgroupLimits};
-use hugepage_core::read::maps::Mapping;
+use hugepage_core::read::maps::{Access, Mapping};
 use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{Bytes, PageSize, Pages};
@@ -88,6 +89,8 @@ impl Server {
         let mapping = Mapping {
             start,
             end: start + self.size,
+            access: Access::READ_WRITE,
+            inaccessible: Bytes(0),
             shared: true,
             offset: 0,
             device: (0, 1),
@@ -124,6 +127,7 @@ impl Server {
             cause_at_start: None,
             loss: None,
             kept_at_crash: KeptPages::default(),
+            clusterware: None,
         }
     }
 

@@ -31,6 +31,7 @@ fn host(instances: Vec<InstanceMetrics>) -> String {
     let meminfo = instances.first().and_then(|instance| instance.status.facts.meminfo.clone());
     text(&MetricsSnapshot {
         instances,
+        stopped: Vec::new(),
         pools: vec![row(None, pool(512, 12, 2)), row(Some(0), pool(512, 12, 0))],
         meminfo,
     })
@@ -124,7 +125,7 @@ fn unknown_has_no_sample() {
     }
     assert_eq!(of(&samples, "hugepage_landed_in", ",landed_in=\"unknown\""), Some("1"));
 
-    let nothing = MetricsSnapshot { instances: Vec::new(), pools: Vec::new(), meminfo: None };
+    let nothing = MetricsSnapshot { instances: Vec::new(), stopped: Vec::new(), pools: Vec::new(), meminfo: None };
     assert_eq!(hugepage_core::metrics::text(&nothing), "# EOF\n");
 }
 

@@ -3,6 +3,7 @@
 #![cfg(feature = "oracle")]
 
 mod builder;
+mod clusterware;
 mod equal_sids;
 mod findings;
 mod history;
@@ -10,3 +11,4 @@ mod limits;
 mod matrix;
 mod pending;
 mod stopped;
+mod switchover;

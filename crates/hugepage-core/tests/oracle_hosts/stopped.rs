@@ -5,6 +5,7 @@ use hugepage_core::advise::message::stopped::{hint, message};
 use hugepage_core::assess::stopped_oracle::StoppedState;
 use hugepage_core::assess::{Outlook, Severity};
 use hugepage_core::collect::stopped_databases::Wants;
+use hugepage_core::metrics::{MetricsSnapshot, text};
 use hugepage_core::{Pages, advise};
 
 use crate::builder::*;
@@ -61,6 +62,36 @@ fn no_waste_beside_an_unknown_need() {
     );
     let advice = host::recommendations(&survey, &[sizing(&survey)]);
     assert!(advice.iter().all(|one| one.recommendation.setting != "vm.nr_hugepages"), "{advice:?}");
+}
+
+/// What does not run has series of its own: a number that is unknown has no sample, and no other series has one more.
+#[test]
+fn metrics_of_stopped_instances() {
+    let host = OracleHost::new(KERNELS[0], 16, (100, 100));
+    host.home(DB_HOME);
+    let lines: String =
+        ["boot:Y", "off:N", "dark:N"].iter().map(|entry| entry.replace(':', &format!(":{DB_HOME}:")) + "\n").collect();
+    host.write("/etc/oratab", &lines);
+    host.write(&format!("{DB_HOME}/dbs/initboot.ora"), "sga_max_size=2G\nuse_large_pages=ONLY\n");
+    host.write(&format!("{DB_HOME}/dbs/initoff.ora"), "sga_max_size=2G\nuse_large_pages=FALSE\n");
+    let text = text(&MetricsSnapshot::from(&host.survey()));
+    let of = |name: &str| -> Vec<_> {
+        let samples =
+            text.lines().filter_map(|line| line.strip_prefix(&format!("hugepage_stopped_{name}{{kind=\"oracle\",")));
+        samples.filter(|sample| !sample.ends_with("} 0")).map(|sample| sample.replace('"', "")).collect()
+    };
+    assert_eq!(of("state"), ["name=boot,state=stopped} 1", "name=off,state=stopped} 1", "name=dark,state=stopped} 1"]);
+    assert_eq!(of("verdict"), ["name=boot} 2", "name=off} 1", "name=dark} 1"]);
+    let outlooks = ["name=boot,lands_in=fails} 1", "name=off,lands_in=base} 1", "name=dark,lands_in=unknown} 1"];
+    assert_eq!(of("restart_outlook"), outlooks);
+    assert_eq!(
+        (of("pages_needed"), of("pages_missing")),
+        (vec!["name=boot} 1028".into()], vec!["name=boot} 928".to_owned()])
+    );
+    assert!(
+        !text.contains("hugepage_verdict")
+            && text.contains("hugepage_stopped_pages_needed{kind=\"oracle\",name=\"off\"} 0")
+    );
 }
 
 /// A pool that is too small for what starts at boot is a warning, and the command that `size` has.

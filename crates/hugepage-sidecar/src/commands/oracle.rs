@@ -11,7 +11,7 @@ use crate::commands::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
 use crate::oracle::files::WriterOptions;
 use crate::oracle::log_starts::LogStarts;
-use crate::oracle::scripts::{self, ClusterSettings, Script, ScriptSettings};
+use crate::oracle::scripts::{self, ClusterSettings, Script, ScriptSettings, TrendSettings};
 use crate::oracle::snapshot::OracleSnapshot;
 use crate::oracle::{self, json_snapshot, survey_snapshot};
 use crate::output::stream::stdout;
@@ -60,6 +60,12 @@ pub enum OracleCommand {
     CrossCheckSql(ScriptSettings),
     /// Print the query for a metric extension of Enterprise Manager
     MetricSql(ScriptSettings),
+    /// Print that metric extension as XML, with its thresholds
+    MetricXml(ScriptSettings),
+    /// Print the script for a table of the past, and a job of the scheduler that adds to it
+    TrendSql(TrendSettings),
+    /// Print the script that removes that table and its job
+    TrendUninstallSql(ScriptSettings),
     /// Print the columns of all views as Markdown
     Columns(ScriptSettings),
 }
@@ -101,6 +107,9 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
         }
         OracleCommand::CrossCheckSql(names) => print(Script::CrossCheck, names)?,
         OracleCommand::MetricSql(names) => print(Script::Metric, names)?,
+        OracleCommand::MetricXml(names) => print(Script::MetricXml, names)?,
+        OracleCommand::TrendSql(settings) => stdout().write_all(scripts::render_trend(settings)?.as_bytes())?,
+        OracleCommand::TrendUninstallSql(names) => print(Script::TrendUninstall, names)?,
         OracleCommand::Columns(names) => print(Script::Columns, names)?,
     }
     Ok(exit::OK)

@@ -260,6 +260,8 @@ record! {
         landed_in: Text(11),
         /// How many times it is attached now; NULL for files, and if it is not in this namespace.
         attached: Count,
+        /// Name of the host as the instance sees it, as in hp_instance.dat.
+        instance_host: Command(64),
     }
 }
 
@@ -314,6 +316,8 @@ record! {
         memlock: Bytes,
         /// ERROR(s) of the table and errors of that start, separated by semicolons; NULL if there are none.
         errors: Prose(200),
+        /// Name of the host as the instance sees it, as in hp_instance.dat.
+        instance_host: Command(64),
     }
 }
 

@@ -45,6 +45,7 @@ impl LogStarts {
                 kind: Some(instance.kind.to_string()),
                 sid: Some(instance.name.clone()),
                 home: instance.home.clone(),
+                instance_host: instance.place.host_name.clone(),
                 ..StartRecord::default()
             };
             add(key_of(instance), record, &|notes| alert_log::of_running(root, instance, notes));

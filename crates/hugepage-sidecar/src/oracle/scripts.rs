@@ -7,9 +7,9 @@ use askama::Template;
 use clap::Args;
 
 use crate::oracle::columns::{FILES, LATER_FILES, columns};
-use crate::oracle::names::{NodeName, OracleName, OraclePath};
+use crate::oracle::names::{MailAddress, NodeName, OracleName, OraclePath};
 use crate::oracle::schema::DataFile;
-use crate::oracle::views::{self, View, sentence};
+use crate::oracle::views::{self, View, ViewColumn, sentence};
 
 /// Names of objects in the database, and the path of the files.
 #[derive(Debug, Args)]
@@ -47,6 +47,83 @@ pub struct ClusterSettings {
     nodes: Vec<NodeName>,
 }
 
+/// The table of the past and its job.
+#[derive(Debug, Args)]
+pub struct TrendSettings {
+    #[command(flatten)]
+    script: ScriptSettings,
+    #[command(flatten)]
+    trend: TrendOptions,
+}
+
+/// What is kept, how often, and who gets mail.
+#[derive(Debug, Args)]
+struct TrendOptions {
+    /// Record every so many minutes
+    #[arg(long, value_name = "MINUTES", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1440))]
+    interval: u32,
+    /// Keep so many days
+    #[arg(long, value_name = "DAYS", default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=3650))]
+    keep_days: u32,
+    /// Tablespace of the table; the schema's default tablespace without it
+    #[arg(long, value_name = "NAME")]
+    tablespace: Option<OracleName>,
+    /// Have the scheduler send mail about each change for the worse
+    #[arg(long, value_name = "ADDRESS")]
+    mail_to: Option<MailAddress>,
+}
+
+impl Default for TrendOptions {
+    fn default() -> Self {
+        Self { interval: 5, keep_days: 90, tablespace: None, mail_to: None }
+    }
+}
+
+/// The columns of the view hugepage_status that are kept.
+const TREND_COLUMNS: [&str; 24] = [
+    "snapshot_utc",
+    "host_name",
+    "kind",
+    "sid",
+    "home",
+    "state",
+    "verdict",
+    "landed_in",
+    "cause",
+    "shared_memory",
+    "huge_page_bytes",
+    "base_page_bytes",
+    "pages_needed",
+    "pages_missing",
+    "nr_hugepages",
+    "free_hugepages",
+    "resv_hugepages",
+    "available_hugepages",
+    "restart_outlook",
+    "page_tables",
+    "processes",
+    "instance_page_tables",
+    "regression",
+    "message",
+];
+
+/// The columns of the metric: name, type in Enterprise Manager, label.
+const METRIC_COLUMNS: [(&str, &str, &str); 13] = [
+    ("sid", "STRING", "SID"),
+    ("severity", "NUMBER", "Severity (0 ok, 1 warning, 2 critical, 3 unknown)"),
+    ("landed_in", "STRING", "Landed in"),
+    ("shared_memory", "NUMBER", "SGA, bytes"),
+    ("huge_page_bytes", "NUMBER", "SGA in huge pages, bytes"),
+    ("base_page_bytes", "NUMBER", "SGA in base pages, bytes"),
+    ("pages_missing", "NUMBER", "Missing huge pages"),
+    ("available_hugepages", "NUMBER", "Available huge pages"),
+    ("page_tables", "NUMBER", "Page tables of the host, bytes"),
+    ("regression", "NUMBER", "Lost huge pages at the last start"),
+    ("age_seconds", "NUMBER", "Age of the snapshot, seconds"),
+    ("message", "STRING", "Message"),
+    ("hint", "STRING", "Hint"),
+];
+
 /// A script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
@@ -64,6 +141,12 @@ pub enum Script {
     CrossCheck,
     /// The query of a metric extension of Enterprise Manager.
     Metric,
+    /// The same as XML, with thresholds.
+    MetricXml,
+    /// A table of the past, and the job that adds to it.
+    Trend,
+    /// Removes both.
+    TrendUninstall,
     /// The columns of the views, as tables for docs/oracle.md.
     Columns,
 }
@@ -86,6 +169,9 @@ struct ScriptTemplate<'a> {
     route: &'static str,
     synonyms: bool,
     version: &'static str,
+    trend: &'a TrendOptions,
+    trend_columns: Vec<ViewColumn>,
+    metric_columns: &'static [(&'static str, &'static str, &'static str)],
     nodes: &'a [ClusterNode],
     tables: &'a [ExternalTable],
     views: &'a [View],
@@ -130,18 +216,32 @@ pub fn render_cluster(settings: &ClusterSettings) -> Result<String> {
         Ok(ClusterNode { name: name.clone(), directory, path: shared_dir.join(name)? })
     };
     let nodes: Vec<_> = (1..).zip(nodes).map(node).collect::<Result<_>>()?;
-    Ok(render_with(Script::Cluster, script, &nodes)?)
+    Ok(render_with(Script::Cluster, script, &nodes, &TrendOptions::default())?)
 }
 
 /// The text of a script for one host.
 pub fn render(script: Script, settings: &ScriptSettings) -> askama::Result<String> {
-    render_with(script, settings, &[])
+    render_with(script, settings, &[], &TrendOptions::default())
 }
 
-fn render_with(script: Script, settings: &ScriptSettings, nodes: &[ClusterNode]) -> askama::Result<String> {
+/// The text of [`Script::Trend`].
+pub fn render_trend(settings: &TrendSettings) -> askama::Result<String> {
+    render_with(Script::Trend, &settings.script, &[], &settings.trend)
+}
+
+fn render_with(
+    script: Script,
+    settings: &ScriptSettings,
+    nodes: &[ClusterNode],
+    trend: &TrendOptions,
+) -> askama::Result<String> {
     let ScriptSettings { schema, role, directory, dir: path, no_synonyms, external_tables } = settings;
     let tables: Vec<_> = FILES.iter().map(|file| external_table(file)).collect();
+    let views = views::all();
     let template = ScriptTemplate {
+        trend,
+        trend_columns: views[0].named(&TREND_COLUMNS),
+        metric_columns: &METRIC_COLUMNS,
         script,
         schema,
         role,
@@ -155,7 +255,7 @@ fn render_with(script: Script, settings: &ScriptSettings, nodes: &[ClusterNode])
         version: env!("CARGO_PKG_VERSION"),
         nodes,
         tables: &tables,
-        views: &views::all(),
+        views: &views,
     };
     template.render().map(|text| text + "\n")
 }

@@ -244,6 +244,7 @@ fn segment_records(root: &Root, instance: &Instance) -> Vec<SegmentRecord> {
         segment_size: Some(mapping.size()),
         page_size: mapping.page_size.map(|size| size.bytes()),
         landed_in: Some(landed_in(mapping.page_size).to_string()),
+        instance_host: instance.place.host_name.clone(),
         ..SegmentRecord::default()
     };
     if instance.landed() == InstanceLanding::Amm

@@ -20,8 +20,16 @@ pub struct View {
     pub columns: Vec<ViewColumn>,
 }
 
+impl View {
+    /// Its columns with these names, in their order.
+    pub fn named(&self, names: &[&str]) -> Vec<ViewColumn> {
+        let column = |name: &&str| self.columns.iter().find(|column| column.name == *name).cloned();
+        names.iter().filter_map(column).collect()
+    }
+}
+
 /// A column of a view.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ViewColumn {
     /// Its name.
     pub name: &'static str,

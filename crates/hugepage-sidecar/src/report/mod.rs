@@ -4,6 +4,7 @@
 //! the charts; the templates render text and charts. Templates escape all values (askama, by the extension .html), because
 //! directories and process titles are not trusted.
 
+mod capacity;
 mod memory_chart;
 mod page_tables;
 mod scale;
@@ -17,6 +18,7 @@ use hugepage_core::collect::instances::{InstanceLanding, Survey};
 use hugepage_core::read::Root;
 
 use crate::output::rows::HostOutput;
+use capacity::CapacityTable;
 use memory_chart::MemoryChart;
 use page_tables::PageTableChart;
 use timeline::InstanceHistory;
@@ -39,6 +41,7 @@ struct Page<'a> {
     in_huge_pages: usize,
     memory: Option<MemoryChart>,
     page_tables: Vec<PageTableChart>,
+    capacities: Vec<CapacityTable>,
     histories: Vec<InstanceHistory>,
 }
 
@@ -54,6 +57,10 @@ pub fn render(root: &Root, survey: &Survey, output: &HostOutput, scope: &ReportS
         memory: MemoryChart::new(survey, output),
         page_tables: instances()
             .map(|(instance, row)| PageTableChart::new(instance, row, base, scope.connections))
+            .collect(),
+        capacities: survey
+            .counted()
+            .filter_map(|instance| CapacityTable::new(survey, instance, base, scope.connections))
             .collect(),
         histories: instances()
             .map(|(instance, row)| InstanceHistory::new(root, survey, instance, row, scope.state_directory))

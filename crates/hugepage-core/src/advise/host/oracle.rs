@@ -1,7 +1,7 @@
 //! Settings of Oracle and limits of its owner that prevent huge pages for the SGA, or make base pages slow.
 
 use crate::Bytes;
-use crate::advise::command::quoted;
+use crate::advise::command::{self, quoted};
 use crate::advise::message::product::ProductTerms;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
 use crate::advise::{hint, message, pool};
@@ -226,7 +226,10 @@ fn memlock(instance: &Instance) -> Option<Recommendation> {
             None,
             format!(
                 "{service} started it, to which limits.conf does not apply: set CRS_LIMIT_MEMLOCK in \
-                 crs/install/s_crsconfig_HOST_env.txt of the Grid Infrastructure home and restart the stack"
+                 crs/install/s_crsconfig_HOST_env.txt of the Grid Infrastructure home and restart the stack{}",
+                instance.status.facts.clusterware.as_ref().map_or(String::new(), |grid| {
+                    format!(" ({} && {}, as root)", command::stack("stop", grid), command::stack("start", grid))
+                })
             ),
         ),
         Some(service) => (

@@ -1,5 +1,6 @@
 //! One sentence on an Oracle instance that does not run, and one on what to do.
 
+use crate::advise::command;
 use crate::advise::host::pool;
 use crate::advise::message::product::ProductTerms;
 use crate::advise::message::reason::Shortfall;
@@ -66,22 +67,31 @@ pub fn hint(stopped: &StoppedOracle, survey: &Survey, sizings: &[Sizing]) -> Opt
                 }
                 None => {
                     let command = pool::change(survey, sizing)?;
-                    Some(format!("Run \"{command}\" and start the instance."))
+                    Some(format!("Run \"{command}\" and start the instance{}.", with(stopped)))
                 }
             }
         }
         Some(Cause::MemlockLimit) => {
             let kb = size.times(forecast.needed?).0.div_ceil(1024);
-            Some(format!("Raise the memlock limit of the owner of the instance to at least {kb} kB, and start it."))
+            Some(format!(
+                "Raise the memlock limit of the owner of the instance to at least {kb} kB, and start it{}.",
+                with(stopped)
+            ))
         }
         None if stopped.state == StoppedState::Failed && is_about_pages(stopped) => {
-            Some("Start the instance: the pool has enough pages now.".to_owned())
+            Some(format!("Start the instance{}: the pool has enough pages now.", with(stopped)))
         }
         None if stopped.state == StoppedState::Failed => {
             Some("The pool has enough pages: see the error in the alert log.".to_owned())
         }
         _ => None,
     }
+}
+
+/// The command of Grid Infrastructure that starts it, where there is one.
+fn with(stopped: &StoppedOracle) -> String {
+    let command = stopped.clusterware.as_ref().and_then(|clusterware| command::control("start", clusterware));
+    command.map_or(String::new(), |command| format!(" with \"{command}\""))
 }
 
 const ORACLE: Product = Product::Oracle { memory_target: false, may_mix: true, use_large_pages: None, is_asm: false };

@@ -24,6 +24,7 @@ impl Step {
             Self::Reduce(to) => {
                 if let Some(segment) = &mut facts.segment {
                     segment.size = segment.size.min(*to);
+                    segment.reserved = segment.size;
                     segment.to_reserve = segment.to_reserve.min(*to);
                 }
             }
@@ -218,6 +219,7 @@ fn restart(facts: &mut Facts) {
     let (Some(page), Some(needed), true) = (facts.huge_page_size, forecast.needed, lands) else {
         *segment = Segment {
             size,
+            reserved: size,
             to_reserve: size,
             in_huge_pages: Bytes(0),
             page_size: Some(PageSize::base()),
@@ -230,6 +232,7 @@ fn restart(facts: &mut Facts) {
     let name = std::mem::take(&mut segment.name);
     *segment = Segment {
         size: bytes,
+        reserved: bytes,
         to_reserve: bytes,
         in_huge_pages: bytes,
         page_size: Some(page),

@@ -220,13 +220,22 @@ impl Remedy {
         let terms = ProductTerms::of(status.facts.asked.product);
         let server = terms.server;
         let waits = self.steps.iter().any(Step::waits) && self.steps.contains(&Step::Restart);
+        let with = |verb| {
+            let clusterware = status.facts.clusterware.as_ref();
+            let command = clusterware.and_then(|clusterware| match verb {
+                "restart" => command::restart(clusterware),
+                verb => command::control(verb, clusterware),
+            });
+            command.map_or(String::new(), |command| format!(" with \"{command}\""))
+        };
         let mut texts = Vec::new();
         for step in &self.steps {
             if waits && step.waits() {
-                texts.push(format!("stop the {server}"));
+                texts.push(format!("stop the {server}{}", with("stop")));
             }
             texts.push(match step {
-                Step::Restart if waits => format!("start the {server}"),
+                Step::Restart if waits => format!("start the {server}{}", with("start")),
+                Step::Restart => format!("{}{}", step.text(terms), with("restart")),
                 step if step.is_setting() && status.of_pending && status.facts.landing() == Landing::Hugetlb => {
                     format!("{} in the configuration", step.text(terms))
                 }

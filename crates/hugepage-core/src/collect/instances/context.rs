@@ -7,7 +7,7 @@ use super::pending::Settings;
 use super::service_accounts::ServiceAccounts;
 use crate::PageSize;
 use crate::collect::pools::PoolRow;
-use crate::model::Asked;
+use crate::model::{Asked, Clusterware};
 use crate::read::Root;
 use crate::read::cgroup::Hierarchy;
 use crate::read::meminfo::Meminfo;
@@ -52,4 +52,6 @@ pub(super) struct Identity {
     pub(super) ring_entries: Option<u64>,
     /// The file of PostgreSQL's configuration that has changed last, and when.
     pub(super) last_change: Option<(SystemTime, PathBuf)>,
+    /// Grid Infrastructure of an Oracle instance.
+    pub(super) clusterware: Option<Clusterware>,
 }

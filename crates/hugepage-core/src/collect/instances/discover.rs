@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::equal_sids::{Pmons, Whose};
 use crate::notes::Notes;
 use crate::read::oracle::{self, OracleRole};
-use crate::read::process::{self, ProcessStatus};
+use crate::read::process::{self, ProcessStatus, Processes};
 use crate::read::{Root, postmaster_opts};
 
 /// Servers that do not count are looked at up to this number: any user can start as many as it may have processes.
@@ -52,10 +52,11 @@ pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut
         passed_over += usize::from(passes);
         passes
     };
+    let all = Processes::of(root);
     for pid in pids {
         // A process that ends meanwhile, or is hidden, belongs to no server.
-        let Ok(Some(seen)) = root.read_short(&format!("/proc/{pid}/cmdline"), Seen::parse) else { continue };
-        let Ok(Some(status)) = process::status(root, pid) else { continue };
+        let Ok(Some(Some(seen))) = all.command_line(pid, Seen::parse) else { continue };
+        let Ok(Some(status)) = all.status(pid) else { continue };
         match seen {
             Seen::Oracle(oracle::OracleProcess { instance, role: OracleRole::Pmon }) => {
                 let not_counted = why_not(pid);

@@ -22,7 +22,7 @@ use crate::model::{
 use crate::notes::Notes;
 use crate::read::cgroup::CgroupLimits;
 use crate::read::credentials::Credentials;
-use crate::read::maps::Mapping;
+use crate::read::maps::{self, Mapping};
 use crate::read::memory_policy::MemoryPolicy;
 use crate::read::rlimit::{self, LockedMemory};
 use crate::read::{InstanceFiles, identity, namespace, process, service};
@@ -100,6 +100,7 @@ impl InspectContext<'_> {
         if let Some((entries, size)) = identity.ring_entries.zip(facts.huge_page_size) {
             facts.kept_at_crash = self.kept_at_crash(pid, entries, size);
         }
+        facts.clusterware.clone_from(&identity.clusterware);
         if !identity.has_configuration {
             facts.pending = Pending::Unknown;
         } else if let Some(max_connections) = identity.max_connections {
@@ -144,6 +145,7 @@ impl InspectContext<'_> {
             } else {
                 PageTables::default()
             },
+            private_memory: median(found.processes.iter().filter_map(|process| process.rss_anon)),
             memlock,
             has_hugetlb_pages,
             alert_log: identity.settings.and_then(|settings| settings.log),
@@ -195,7 +197,7 @@ impl InspectContext<'_> {
                 if is_postgresql
                     && let Some(main) = memory.mappings.iter().max_by_key(|mapping| mapping.size()).cloned()
                 {
-                    memory.mappings = vec![main];
+                    memory.mappings = vec![self.as_sessions_see(main, found.pid, notes)];
                 }
                 Some(memory)
             }
@@ -206,6 +208,33 @@ impl InspectContext<'_> {
             Err(error) => {
                 notes.add(error.to_string());
                 None
+            }
+        }
+    }
+
+    /// The main mapping of the postmaster `pid`, with what its newest child may access of it: no server tells its postmaster of
+    /// a resize.
+    fn as_sessions_see(&self, main: Mapping, pid: i32, notes: &mut Notes) -> Mapping {
+        if main.inaccessible == Bytes(0) {
+            return main;
+        }
+        let children = process::children(self.root, pid).unwrap_or_default().into_iter();
+        let started = |child: i32| process::stat(self.root, child).ok().flatten().map(|stat| (stat.start_ticks, child));
+        let mut children: Vec<_> = children.filter_map(started).collect();
+        children.sort_unstable();
+        let same = |mapping: &Mapping| (mapping.start, mapping.inode) == (main.start, main.inode);
+        // The logger has no shared memory.
+        let seen = children.into_iter().rev().find_map(|(_, child)| {
+            let mappings = maps::read(self.root, &maps::path(child), same).ok()?;
+            mappings.into_iter().next().filter(|mapping| mapping.end == main.end)
+        });
+        match seen {
+            Some(seen) => Mapping { page_size: main.page_size, ..seen },
+            None => {
+                notes.add(format!(
+                    "whether shared memory was resized since the start is unknown: no process of postmaster {pid} shows its mappings"
+                ));
+                main
             }
         }
     }
@@ -226,6 +255,7 @@ impl InspectContext<'_> {
             has_configuration: files.has_configuration,
             last_change: files.last_change,
             ring_entries: Some(files.ring_entries),
+            clusterware: None,
         }
     }
 
@@ -291,8 +321,15 @@ impl InspectContext<'_> {
             cause_at_start: None,
             loss: None,
             kept_at_crash: KeptPages::default(),
+            clusterware: None,
         }
     }
+}
+
+fn median(sizes: impl Iterator<Item = Bytes>) -> Option<Bytes> {
+    let mut sizes: Vec<_> = sizes.collect();
+    sizes.sort_unstable();
+    sizes.get(sizes.len() / 2).copied()
 }
 
 /// A server in huge pages was not started with the `huge_pages = off` that its files have: those are for the next start,

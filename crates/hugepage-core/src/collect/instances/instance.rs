@@ -112,6 +112,8 @@ pub struct Instance {
     pub managed_global_area: Option<Bytes>,
     /// The page tables of all its processes.
     pub page_tables: PageTables,
+    /// The private memory (`RssAnon`) of the median of its processes; `None` if unknown, as before Linux 4.5.
+    pub private_memory: Option<Bytes>,
     /// The memory that it may lock.
     pub memlock: Option<LockedMemory>,
     /// Whether one of its processes certainly has huge pages (`HugetlbPages` in its status).

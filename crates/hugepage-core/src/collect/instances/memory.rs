@@ -104,8 +104,8 @@ impl InstanceMemory {
         let mut sums: Vec<(Option<PageSize>, Bytes)> = Vec::new();
         for mapping in &self.mappings {
             match sums.iter_mut().find(|(size, _)| *size == mapping.page_size) {
-                Some((_, sum)) => *sum = sum.saturating_add(mapping.size()),
-                None => sums.push((mapping.page_size, mapping.size())),
+                Some((_, sum)) => *sum = sum.saturating_add(mapping.memory()),
+                None => sums.push((mapping.page_size, mapping.memory())),
             }
         }
         sums.sort_by_key(|(size, _)| (size.is_none(), *size));
@@ -128,7 +128,7 @@ impl InstanceMemory {
         let sum = |sizes: &mut dyn Iterator<Item = Bytes>| sizes.fold(Bytes(0), Bytes::saturating_add);
         let huge = page_size.or(huge);
         let rounded =
-            |mapping: &Mapping| huge.map_or(mapping.size(), |huge| huge.times(huge.pages_to_hold(mapping.size())));
+            |mapping: &Mapping| huge.map_or(mapping.memory(), |huge| huge.times(huge.pages_to_hold(mapping.memory())));
         let landing = match (page_size, self.mappings.iter().any(|mapping| in_base(&mapping))) {
             _ if self.mappings.iter().any(|mapping| mapping.page_size.is_none()) => Landing::Unknown,
             (Some(_), false) => Landing::Hugetlb,
@@ -138,9 +138,10 @@ impl InstanceMemory {
         let counted = |mapping: &&Mapping| is_huge(mapping) || in_base(mapping) || mapping.page_size.is_none();
         Some(Segment {
             name: largest.name().to_owned(),
-            size: sum(&mut self.mappings.iter().map(Mapping::size)),
+            size: sum(&mut self.mappings.iter().map(Mapping::memory)),
+            reserved: sum(&mut self.mappings.iter().map(Mapping::size)),
             to_reserve: sum(&mut self.mappings.iter().filter(counted).map(rounded)),
-            in_huge_pages: sum(&mut in_huge.map(Mapping::size)),
+            in_huge_pages: sum(&mut in_huge.map(Mapping::memory)),
             page_size: page_size.or((landing == Landing::Base).then_some(base)),
             landing,
         })

@@ -5,6 +5,7 @@
 //! what depends on it is unknown.
 
 mod asked;
+mod clusterware;
 mod context;
 pub mod discover;
 mod equal_sids;
@@ -17,6 +18,7 @@ mod pool_needs;
 mod postgresql;
 mod service_accounts;
 mod stopped;
+mod switchover;
 
 use std::time::SystemTime;
 
@@ -40,6 +42,7 @@ pub use postgresql::memory as size_setting;
 use service_accounts::ServiceAccounts;
 pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
 pub use stopped::StoppedOracle;
+pub use switchover::PrimaryNeed;
 
 /// A host with its servers.
 #[derive(Clone, Debug)]

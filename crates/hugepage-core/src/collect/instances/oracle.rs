@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::asked::asked_by;
+use super::clusterware::{Registered, names};
 use super::context::{Identity, InspectContext};
 use super::memory::InstanceMemory;
 use super::pending::Settings;
@@ -11,12 +12,12 @@ use crate::model::{Asked, Landing, LockLimit, Product, Segment};
 use crate::notes::Notes;
 use crate::read::kernel_release::KernelRelease;
 use crate::read::maps::Mapping;
-use crate::read::oracle::locate::{Search, database_of};
+use crate::read::oracle::locate::Search;
 use crate::read::oracle::process::home_of;
 use crate::read::oracle::{self, LastStart, OracleKind, Parameters, oratab};
 use crate::read::rlimit::{LockedMemory, Rlimit};
 use crate::read::shm_devices::Devices;
-use crate::read::{InstanceFiles, Root, process, sysctl};
+use crate::read::{InstanceFiles, Root, process, service, sysctl};
 use crate::{Bytes, PageSize};
 
 /// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
@@ -77,8 +78,18 @@ impl InspectContext<'_> {
         let settings = Settings::on_disk(&search, files, is_of, notes);
         let known = [settings.start.as_ref().map(|start| &start.parameters), settings.parameters.as_ref()];
         let known: Vec<_> = known.into_iter().flatten().collect();
-        let names = known.iter().flat_map(|parameters| ["db_unique_name", "db_name"].map(|name| parameters.get(name)));
-        let names = names.chain([settings.log.as_deref().and_then(database_of)]).flatten().map(str::to_owned).collect();
+        let names = names(&known, settings.log.as_deref());
+        let registered = Registered {
+            instance,
+            parameters: &known,
+            log: settings.log.as_deref(),
+            version: settings.start.as_ref().and_then(|start| start.version.as_deref()),
+            by_agent: service::of(self.root, pid).is_some_and(|service| service.contains("ohasd"))
+                || oratab::read(files.root(), &mut Notes::default())
+                    .iter()
+                    .any(|entry| entry.by_agent && entry.sid == instance.sid),
+        };
+        let clusterware = registered.clusterware(files, notes);
         let last_start = settings.start.clone();
         let asked = asked(last_start.as_ref(), settings.parameters.as_ref(), automatic, instance.kind);
         if matches!(asked.product, Product::Oracle { use_large_pages: None, .. }) {
@@ -89,7 +100,7 @@ impl InspectContext<'_> {
         }
         Identity {
             name: instance.sid.clone(),
-            database: Some(names).filter(|names: &Vec<String>| !names.is_empty()),
+            database: Some(names).filter(|names| !names.is_empty()),
             directory: None,
             version: last_start.as_ref().and_then(|start| start.version.clone()),
             system_identifier: None,
@@ -99,6 +110,7 @@ impl InspectContext<'_> {
             settings: Some(settings),
             last_change: None,
             ring_entries: None,
+            clusterware,
             home,
             last_start,
         }
@@ -143,6 +155,7 @@ pub fn logged_segment(start: &LastStart) -> Option<Segment> {
         return (in_base > Bytes(0)).then(|| Segment {
             name: String::new(),
             size: in_base,
+            reserved: in_base,
             to_reserve: in_base,
             in_huge_pages: Bytes(0),
             page_size: base,
@@ -160,6 +173,7 @@ pub fn logged_segment(start: &LastStart) -> Option<Segment> {
     Some(Segment {
         name: String::new(),
         size,
+        reserved: size,
         to_reserve,
         in_huge_pages,
         page_size: (landing != Landing::Base).then_some(page_size),

@@ -1,6 +1,6 @@
 //! The pools that a host needs, for all servers that run and those that are only configured.
 
-use super::{Instance, Survey};
+use super::{Instance, PrimaryNeed, Survey};
 use crate::assess::Capacity;
 use crate::assess::capacity::HostMemory;
 use crate::assess::host::{PoolNeed, Room, Sizing};
@@ -13,7 +13,23 @@ impl Survey {
     /// A sizing for each page size that a server needs or that has pages. `down`: servers that do not run; `None` for a
     /// page size means the host's default.
     pub fn sizings(&self, down: &[(Option<PageSize>, PoolNeed)], reserve_percent: u32) -> Vec<Sizing> {
+        self.sizings_for_switchover(down, &[], reserve_percent)
+    }
+
+    /// The same where standby databases need as much as their primaries, if that is more. One that is yet to be made counts
+    /// in addition.
+    pub fn sizings_for_switchover(
+        &self,
+        down: &[(Option<PageSize>, PoolNeed)],
+        primaries: &[PrimaryNeed],
+        reserve_percent: u32,
+    ) -> Vec<Sizing> {
         let default = self.default_page_size();
+        let as_primary = |mut need: PoolNeed, size: PageSize| {
+            let of_it = primaries.iter().filter(|one| default == Some(size) && one.instances.contains(&need.name));
+            need.pages = of_it.map(|primary| primary.pages).fold(need.pages, Ord::max);
+            need
+        };
         let sizing = |pool: &Pool| {
             let size = pool.page_size;
             let of_size = |instance: &&Instance| instance.status.facts.huge_page_size == Some(size);
@@ -21,7 +37,19 @@ impl Survey {
             let down = down.iter().filter(|(wanted, _)| wanted.or(default) == Some(size)).map(|(_, need)| need.clone());
             let used = pool.in_use().unwrap_or(pool.nr.saturating_sub(pool.free));
             let room = self.room(pool, reserve_percent);
-            let mut sizing = Sizing::of(size, running.chain(down).collect(), used, room);
+            let mut needs: Vec<_> = running.chain(down).map(|need| as_primary(need, size)).collect();
+            for primary in primaries.iter().filter(|_| default == Some(size)) {
+                // Its own need is unknown, or there is none yet.
+                let missing: Vec<_> =
+                    primary.names().into_iter().filter(|name| needs.iter().all(|need| need.name != *name)).collect();
+                needs.extend(missing.into_iter().map(|name| PoolNeed {
+                    name,
+                    pages: primary.pages,
+                    held: Pages(0),
+                    is_running: false,
+                }));
+            }
+            let mut sizing = Sizing::of(size, needs, used, room);
             if self.counted().filter(of_size).any(|instance| instance.status.needed.is_none()) {
                 // It has, or wants, pages that are not visible.
                 sizing.recommended = None;

@@ -1,6 +1,7 @@
 //! The Oracle instances that oratab has and that do not run: what their next start will ask for, and what it would get.
 
 use super::asked::asked_by;
+use super::clusterware::{Registered, names};
 use super::context::InspectContext;
 use super::instance::{Instance, InstanceKind};
 use super::pending::Settings;
@@ -9,7 +10,7 @@ use crate::assess::oracle_size::{self, when_down};
 use crate::assess::stopped_oracle::{StoppedState, severity};
 use crate::assess::{Outlook, Severity};
 use crate::collect::stopped_databases::{StoppedDatabase, Wants};
-use crate::model::{HugePages, LockLimit, PoolFact, PoolState};
+use crate::model::{Clusterware, HugePages, LockLimit, PoolFact, PoolState};
 use crate::notes::Notes;
 use crate::read::cgroup::CgroupLimits;
 use crate::read::oracle::locate::{Search, is_numbered};
@@ -49,6 +50,10 @@ pub struct StoppedOracle {
     pub alert_log: Option<String>,
     /// The last start in its alert log.
     pub last_start: Option<LastStart>,
+    /// The names of its database; empty if none is known.
+    pub database: Vec<String>,
+    /// Grid Infrastructure of its host.
+    pub clusterware: Option<Clusterware>,
     /// What could not be read of it.
     pub notes: Vec<String>,
 }
@@ -189,6 +194,12 @@ fn inspect(
             }
         }
     };
+    let shown: Vec<_> =
+        [start.as_ref().map(|start| &start.parameters), parameters.as_ref()].into_iter().flatten().collect();
+    let database = names(&shown, log.as_deref());
+    let registered =
+        Registered { instance: &instance, parameters: &shown, log: log.as_deref(), version, by_agent: entry.by_agent };
+    let clusterware = registered.clusterware(files, &mut notes);
     let forecast = match (&wants, host.default) {
         (Wants::Pages(pages, _), Some(size)) => Some(Forecast::of(&asked, Some(size.times(*pages)), &ground, Pages(0))),
         // On a kernel without huge pages ONLY fails, whatever the size is.
@@ -215,6 +226,8 @@ fn inspect(
         huge_pages: asked.huge_pages,
         alert_log: log,
         last_start: start,
+        database,
+        clusterware,
         notes: notes.into_vec(),
     }
 }

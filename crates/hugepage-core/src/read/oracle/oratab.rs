@@ -19,6 +19,8 @@ pub struct OratabEntry {
     pub home: String,
     /// The third field, `Y` or `W`: whether dbstart starts it at boot.
     pub starts_at_boot: bool,
+    /// Whether an agent of Grid Infrastructure wrote the line, which manages the database then.
+    pub by_agent: bool,
 }
 
 /// Parses the text. Comments, `*` (which names no instance) and invalid lines are skipped. Of several lines with one
@@ -34,8 +36,8 @@ pub fn parse(text: &str) -> Vec<OratabEntry> {
 }
 
 fn parse_line(line: &str) -> Option<OratabEntry> {
-    let line = line.split('#').next().unwrap_or_default().trim();
-    let mut fields = line.split(':').map(str::trim);
+    let (entry, comment) = line.split_once('#').unwrap_or((line, ""));
+    let mut fields = entry.trim().split(':').map(str::trim);
     let (sid, home) = (fields.next()?, fields.next()?);
     let boot = fields.next().unwrap_or_default();
     (!sid.is_empty() && sid != "*" && !sid.contains(char::is_whitespace) && home.starts_with('/')).then(|| {
@@ -43,6 +45,7 @@ fn parse_line(line: &str) -> Option<OratabEntry> {
             sid: sid.to_owned(),
             home: home.trim_end_matches('/').to_owned(),
             starts_at_boot: matches!(boot, "Y" | "y" | "W" | "w"),
+            by_agent: comment.contains("added by Agent"),
         }
     })
 }
@@ -81,6 +84,7 @@ mod tests {
             sid: sid.to_owned(),
             home: home.to_owned(),
             starts_at_boot,
+            by_agent: sid == "+ASM1",
         };
         let expected = [
             entry("orcl", "/u01/app/oracle/product/19.0.0/dbhome_1", true),

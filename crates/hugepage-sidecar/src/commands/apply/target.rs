@@ -12,7 +12,7 @@ use crate::state::DIRECTORY;
 /// The need of all servers of this host, running or stopped, for pages of `size`; `None` if there is none.
 pub fn sizing(root: &Root, size: PageSize, reserve_percent: u32, accounts: &AccountOptions) -> Option<Sizing> {
     let options = SurveyOptions { reserve_percent, state_dir: DIRECTORY.into(), accounts: accounts.clone() };
-    host_sizing(root, &options, &[], false).sizings.into_iter().find(|sizing| sizing.page_size == size)
+    host_sizing(root, &options, Some(&[]), &[]).sizings.into_iter().find(|sizing| sizing.page_size == size)
 }
 
 /// The recommended number for a pool that keeps `now`. It never reduces the pool: a server that is stopped for an hour

@@ -95,8 +95,8 @@ fn read_everything(root: &Root) {
     host_sizing(
         root,
         &SurveyOptions { reserve_percent: 20, state_dir: DIRECTORY.into(), accounts: AccountOptions::default() },
+        Some(&[]),
         &[],
-        false,
     );
     kernel_facts::facts(root, &mut notes);
     notes.keep(NextBoot::read(root));

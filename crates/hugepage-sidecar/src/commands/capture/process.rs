@@ -90,8 +90,8 @@ pub fn shared_mappings(text: &str) -> String {
 pub fn smaps_of(mappings: &[(Mapping, Option<PageSize>)]) -> String {
     let mut text = String::new();
     for (mapping, size) in mappings {
-        let Mapping { start, end, offset, device: (major, minor), inode, path, .. } = mapping;
-        text += &format!("{start:x}-{end:x} rw-s {offset:08x} {major:02x}:{minor:02x} {inode} {path}\n");
+        let Mapping { start, end, access, offset, device: (major, minor), inode, path, .. } = mapping;
+        text += &format!("{start:x}-{end:x} {access}s {offset:08x} {major:02x}:{minor:02x} {inode} {path}\n");
         if let Some(size) = size {
             text += &format!("KernelPageSize: {} kB\n", size.bytes().0 >> 10);
         }

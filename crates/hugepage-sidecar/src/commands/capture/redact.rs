@@ -98,7 +98,7 @@ fn process_rule(file: &str) -> Option<RedactionRule> {
 
 fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
     match name {
-        "oratab" | "os-release" | "active_profile" | "PG_VERSION" => return Some(unchanged),
+        "ocr.loc" | "olr.loc" | "oratab" | "os-release" | "active_profile" | "PG_VERSION" => return Some(unchanged),
         "postmaster.pid" => return Some(unchanged),
         "postmaster.opts" => return Some(postgresql::options),
         "tuned-main.conf" | "tuned.conf" => return Some(tuned),
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn redact_containers_like_the_host() {
-        assert!(rule("/proc/7/root/etc/oratab").is_some());
+        assert!(rule("/proc/7/root/etc/oratab").is_some() && rule("/etc/oracle/ocr.loc").is_some());
         assert!(rule("/proc/7/root/etc/shadow").is_none() && rule("/proc/7/rooted").is_none());
         assert_eq!(bytes_shown("/proc/7/root/data/global/pg_control"), Some(8));
     }

@@ -2,6 +2,7 @@
 
 mod output;
 mod print;
+mod sessions;
 pub mod sizing;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use hugepage_core::read::Root;
 
 use self::output::SizeOutput;
 use self::print::{csv, print};
+use self::sessions::SessionsOutput;
 use self::sizing::host_sizing;
 use super::survey::SurveyOptions;
 use crate::exit::{self, Exit};
@@ -28,6 +30,13 @@ pub struct SizeOptions {
     /// Count running servers only
     #[arg(long)]
     running_only: bool,
+    /// Foretell the page tables of N sessions of each server, in base pages and in huge pages
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    sessions: Option<u64>,
+    /// Size a standby of this host for a switchover, by the parameter file of its primary: a PFILE or a copy of the spfile; may
+    /// be repeated
+    #[arg(long, value_name = "FILE")]
+    primary_parameters: Vec<PathBuf>,
     /// Compare with the result of hugepages_settings.sh (MOS 401749.1)
     #[arg(long)]
     explain: bool,
@@ -44,8 +53,10 @@ impl SizeOptions {
 }
 
 pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {
-    let sizing = host_sizing(root, &options.survey, &options.postgresql_data, options.running_only);
-    let output = SizeOutput::new(root, &sizing, options.explain);
+    let stopped = (!options.running_only).then_some(&options.postgresql_data[..]);
+    let sizing = host_sizing(root, &options.survey, stopped, &options.primary_parameters);
+    let mut output = SizeOutput::new(root, &sizing, options.explain);
+    output.sessions = options.sessions.and_then(|sessions| SessionsOutput::new(root, &sizing, sessions));
     match options.format {
         Format::Json => json(&output)?,
         Format::Csv => csv(&output)?,

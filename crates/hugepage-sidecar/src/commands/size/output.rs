@@ -6,13 +6,14 @@ use hugepage_core::assess::advisory::Advisories;
 use hugepage_core::assess::oracle_size::{
     SCRIPT_REVISIONS, ScriptAnswer, ScriptRevision, SgaSegment, hugepages_settings,
 };
-use hugepage_core::collect::instances::{Instance, InstanceKind, Survey};
+use hugepage_core::collect::instances::{Instance, InstanceKind, PrimaryNeed, Survey};
 use hugepage_core::collect::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_core::read::pool::Pool;
 use hugepage_core::read::{Root, sysctl, sysvipc};
 use hugepage_core::{Bytes, PageSize, Pages};
 use serde::Serialize;
 
+use super::sessions::SessionsOutput;
 use super::sizing::HostSizing;
 
 /// The output.
@@ -29,6 +30,10 @@ pub struct SizeOutput {
     /// Whether memlock alone lets Oracle use huge pages on this kernel, without that group; null if unknown.
     pub memlock_is_enough: Option<bool>,
     pub hugepages_settings_sh: Option<ScriptComparison>,
+    /// What standbys need as primaries; empty without --primary-parameters.
+    pub switchover: Vec<SwitchoverOutput>,
+    /// Null without --sessions.
+    pub sessions: Option<SessionsOutput>,
     pub notes: Vec<String>,
 }
 
@@ -51,6 +56,16 @@ pub struct PoolSizing {
     pub needs: Vec<NeedOutput>,
     pub does_not_fit: Vec<MisfitOutput>,
     pub command: Option<String>,
+}
+
+/// The need of one standby in the role of the primary; `pages` of its need is at least as much.
+#[derive(Debug, Serialize)]
+pub struct SwitchoverOutput {
+    pub instance: String,
+    pub db_name: String,
+    /// The parameter file of the primary.
+    pub file: String,
+    pub pages: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -113,13 +128,15 @@ impl SizeOutput {
         notes.extend(of_stopped.filter(|note| !is_said(note)).cloned());
         Self {
             pools: sizings.iter().map(|sizing| pool(survey, sizing, default)).collect(),
-            not_counted: not_counted(survey, down),
-            memlock_kb: memlock_of_owner(survey, counts_memlock).map(|size| size.0.div_ceil(1024)),
+            not_counted: not_counted(survey, down).into_iter().chain(unknown_primaries(host)).collect(),
+            memlock_kb: memlock_of_owner(host, counts_memlock).map(|size| size.0.div_ceil(1024)),
             memlock_is_enough: counts_memlock,
             hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
             hugepages_settings_sh: explain
                 .then(|| compare_script(root, survey, default, &release.unwrap_or_default()))
                 .flatten(),
+            switchover: switchover(host),
+            sessions: None,
             notes,
         }
     }
@@ -200,11 +217,10 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
     running.chain(down).collect()
 }
 
-/// The memory that an Oracle instance must be allowed to lock; `None` for other instances.
 /// The memlock that an owner of Oracle instances needs. Kernels before 5.18 count all segments of a user together; where
 /// that is unknown it is assumed.
-fn memlock_of_owner(survey: &Survey, counts_memlock: Option<bool>) -> Option<Bytes> {
-    let needs = || survey.counted().filter_map(|instance| Some((instance.uid, memlock_needed(instance)?)));
+fn memlock_of_owner(host: &HostSizing, counts_memlock: Option<bool>) -> Option<Bytes> {
+    let needs = || host.survey.counted().filter_map(|instance| Some((instance.uid, memlock_needed(host, instance)?)));
     if counts_memlock == Some(false) {
         return needs().map(|(_, size)| size).max();
     }
@@ -212,10 +228,35 @@ fn memlock_of_owner(survey: &Survey, counts_memlock: Option<bool>) -> Option<Byt
     needs().map(|(uid, _)| of_user(uid)).max()
 }
 
-fn memlock_needed(instance: &Instance) -> Option<Bytes> {
-    (instance.kind != InstanceKind::PostgreSql)
-        .then(|| Some(instance.status.facts.segment.as_ref()?.to_reserve))
-        .flatten()
+/// The memory that an Oracle instance must be allowed to lock, also as a primary; `None` for other instances.
+fn memlock_needed(host: &HostSizing, instance: &Instance) -> Option<Bytes> {
+    let size = instance.status.facts.segment.as_ref()?.to_reserve;
+    let of_it = primaries(host).filter(|(_, primary)| primary.instances.contains(&instance.name));
+    let as_primary = of_it.filter_map(|(_, primary)| Some(host.survey.default_page_size()?.times(primary.pages)));
+    (instance.kind != InstanceKind::PostgreSql).then(|| as_primary.fold(size, Ord::max))
+}
+
+fn primaries(host: &HostSizing) -> impl Iterator<Item = (&String, &PrimaryNeed)> {
+    host.primaries.iter().filter_map(|(file, need)| Some((file, need.as_ref().ok()?)))
+}
+
+fn switchover(host: &HostSizing) -> Vec<SwitchoverOutput> {
+    let rows = primaries(host).flat_map(|(file, primary)| {
+        primary.names().into_iter().map(|instance| SwitchoverOutput {
+            instance,
+            db_name: primary.db_name.clone(),
+            file: file.clone(),
+            pages: primary.pages.0,
+        })
+    });
+    rows.collect()
+}
+
+fn unknown_primaries(host: &HostSizing) -> impl Iterator<Item = UncountedServer> {
+    host.primaries.iter().filter_map(|(file, need)| {
+        let (instance, kind) = (file.clone(), "primary by".to_owned());
+        Some(UncountedServer { instance, kind, why: need.as_ref().err()?.clone(), is_known: false })
+    })
 }
 
 fn compare_script(root: &Root, survey: &Survey, default: Option<PageSize>, release: &str) -> Option<ScriptComparison> {

@@ -1,12 +1,16 @@
 //! The pages that the servers of a host need, running or stopped.
 
-use std::path::PathBuf;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 use hugepage_core::Notes;
 use hugepage_core::assess::Sizing;
-use hugepage_core::collect::instances::{StoppedOracle, Survey};
+use hugepage_core::collect::instances::{PrimaryNeed, StoppedOracle, Survey};
 use hugepage_core::collect::stopped_databases::StoppedDatabase;
 use hugepage_core::read::Root;
+use hugepage_core::read::instance_files::limit;
+use hugepage_core::read::oracle::Parameters;
 
 use crate::commands::survey::{SurveyOptions, survey_with_history};
 use crate::stopped_clusters;
@@ -16,24 +20,46 @@ pub struct HostSizing {
     pub survey: Survey,
     pub down: Vec<StoppedDatabase>,
     pub sizings: Vec<Sizing>,
+    /// Per parameter file of a primary: what it needs, or why that is unknown.
+    pub primaries: Vec<(String, Result<PrimaryNeed, String>)>,
     pub notes: Vec<String>,
 }
 
-/// Surveys the host, with stopped servers unless `running_only`, and sizes its pools.
+/// Surveys the host and sizes its pools. `stopped`: data directories of stopped PostgreSQL servers in addition to those in the
+/// directories of packages; `None` for running servers only. `primaries`: parameter files of primaries whose standbys are here.
 pub fn host_sizing(
     root: &Root,
     options: &SurveyOptions,
-    postgresql_data: &[PathBuf],
-    running_only: bool,
+    stopped: Option<&[PathBuf]>,
+    primaries: &[PathBuf],
 ) -> HostSizing {
     let survey = survey_with_history(root, options);
     let mut notes = Notes::default();
     let mut down = Vec::new();
-    if !running_only {
+    if let Some(postgresql_data) = stopped {
         down = survey.stopped.iter().map(StoppedOracle::database).collect();
         down.extend(stopped_clusters::clusters(root, &survey, postgresql_data, &mut notes));
     }
     let needs: Vec<_> = down.iter().filter_map(StoppedDatabase::need).collect();
-    let sizings = survey.sizings(&needs, options.reserve_percent);
-    HostSizing { survey, down, sizings, notes: notes.into_vec() }
+    let of_file = |path: &PathBuf| (path.to_string_lossy().into_owned(), need_of_primary(&survey, path));
+    let primaries: Vec<_> = primaries.iter().map(of_file).collect();
+    let known: Vec<_> = primaries.iter().filter_map(|(_, need)| need.as_ref().ok().cloned()).collect();
+    let sizings = survey.sizings_for_switchover(&needs, &known, options.reserve_percent);
+    HostSizing { survey, down, sizings, primaries, notes: notes.into_vec() }
+}
+
+/// The file is an argument, so it is read as it is, also beside `--root`.
+fn need_of_primary(survey: &Survey, path: &Path) -> Result<PrimaryNeed, String> {
+    let size = survey.default_page_size().ok_or("this kernel has no huge pages")?;
+    let read = || {
+        let mut bytes = Vec::new();
+        // A pipe would be waited for.
+        if !fs::metadata(path)?.is_file() {
+            return Err(io::Error::other("it is no regular file"));
+        }
+        fs::File::open(path)?.take(limit::CONFIGURATION).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().map_err(|error| error.to_string())?;
+    survey.need_of_primary(&Parameters::of_each_instance(&bytes), size)
 }

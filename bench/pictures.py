@@ -1,0 +1,177 @@
+"""The pictures of headlines.py, each with its sentences, in a part of docs/benefit.md that is filled from a run's numbers."""
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headlines import READERS, Point, differ, values
+from plots import matplotlib, save
+from report import size as bytes_of
+
+BEGIN, END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
+COLORS = {"base": "#b03030", "2 MB": "#336791", "1 GB": "#6aa84f"}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One figure: `unit` is of its values, which `scale` divides and `show` writes for people."""
+
+    name: str
+    title: str
+    figures: tuple[str, ...]
+    unit: str
+    show: Callable[[float], str]
+    means: str
+    source: str
+    scale: float = 1.0
+    by: str | None = None
+    """What the horizontal axis is: `sessions` or `size`; None for bars."""
+
+
+def time_of(value: float) -> str:
+    """Seconds for people."""
+    return f"{value:.2f} s" if value >= 1 else f"{value * 1e3:.3g} ms"
+
+
+PICTURES = (
+    Picture("page-tables", "Page tables", ("page tables",), "MB", bytes_of, by="sessions", scale=1 << 20, means=
+            "In base pages each session that has touched all of shared_buffers has page tables of 1/512 of it, and huge "
+            "pages need nearly none.", source=
+            "Pythian (2008, Oracle): 5 GB of page tables on a server of 20 GB with an SGA of 10 GB; a few hundred MB in huge "
+            "pages. A comment on Bobby's blog (Oracle): 701 MB, and 11.5 MB in huge pages."),
+    Picture("login", "A new session touches all of shared_buffers", ("login",), "ms", time_of, by="size", scale=1e-3, means=
+            "A session pays a page fault for each page, or for each few pages, that it is the first time at.", source=
+            "Bobby (Oracle 11.2, SGA of 5 GB, pre_page_sga): a login took 2.5 s, and 0.15 s in huge pages."),
+    Picture("hits", f"Random reads that hit shared_buffers, {READERS} sessions", ("hits",), "thousand hits/s",
+            lambda value: f"{value / 1e3:,.0f} thousand/s", scale=1e3, means=
+            "Reads at random addresses miss the TLB; huge pages need fewer entries and shorter walks.", source=
+            "dbi services (pgio, shared_buffers of 500 MB, 4 threads): 2.72 million a second in base pages, 3.02 in 2 MB."),
+    Picture("fork", "A connection that does nothing: fork, start and exit", ("fork and exit",), "ms", time_of, by="size", scale=1e-3, means=
+            "fork(2) does not copy the page tables of shared memory, so what the postmaster has of them matters little.", source=
+            "Sources tell of slow logins as a whole (above), and not of fork."),
+    Picture("restart", "The first touch after a start, pg_prewarm, a checkpoint and a crash restart", ("first touch", "prewarm", "checkpoint", "crash restart"),
+            "s", time_of, means="The first touch zeroes the memory, by pages of 4 kB or of 2 MB and 1 GB. A checkpoint writes "
+            "pages wherever they are (half of the table here; fsync is off). A crash restart maps the segment anew.",
+            source="No source gives times for these."),
+    Picture("memory-left", "Memory that is available to the page cache", ("memory left",), "MB", bytes_of, scale=1 << 20, means=
+            "What page tables take is not there for the page cache. Each session has touched all of shared_buffers.",
+            source="Pythian (2008): free memory went from 78 MB to 4.7 GB within minutes while page tables were paged out."),
+)
+
+
+def measured_part(points: list[Point], machine: str, command: str, loaded: str, pictures: str) -> str:
+    """The text between the marks."""
+    lines = [f"Written by `{command}` from one run on: {machine}. {loaded} Base pages, 2 MB and 1 GB were measured in turns;",
+             "values are medians of the turns.", ""]
+    for size in dict.fromkeys(point["size"] for point in points):
+        for pages in COLORS:
+            why = {point["skipped"] for point in points
+                   if "skipped" in point and "figure" not in point and (point["pages"], point["size"]) == (pages, size)}
+            lines += [f"Not measured with {bytes_of(size)} of shared_buffers in {pages} pages: {reason}.\n" for reason in sorted(why)]
+    for picture in PICTURES:
+        if any(values(points, figure) for figure in picture.figures):
+            lines += [f"### {picture.title}", "", f"![{picture.title}]({pictures}/{picture.name}.svg)", "",
+                      f"{picture.means} {picture.source}", "", *(f"- {line}" for line in said(picture, points)), ""]
+    return "\n".join(lines)
+
+
+def said(picture: Picture, points: list[Point]) -> list[str]:
+    """What was measured, a sentence for each case."""
+    sentences = []
+    for figure in picture.figures:
+        for case in cases(figure, points):
+            found = values(points, figure, **case)
+            if "base" not in found:
+                continue
+            where = [f"{bytes_of(case['size'])} of shared_buffers", *([f"{case['sessions']} sessions"] if "sessions" in case else [])]
+            medians = ", ".join(f"{picture.show(statistics.median(took))} in {pages} pages" for pages, took in found.items())
+            same = [pages for pages, took in found.items() if pages != "base" and not differ(found["base"], took)]
+            verdict = f" No difference from base pages in {' and '.join(same)} pages, beyond what the turns differ." if same else ""
+            name = f"{figure}, " if len(picture.figures) > 1 else ""
+            sentences.append(f"{name}{', '.join(where)}: {medians}.{verdict}")
+    return sentences
+
+
+def cases(figure: str, points: list[Point]) -> list[dict[str, Any]]:
+    """The sizes, and numbers of sessions, at which a figure was measured; of many sessions the most."""
+    found: dict[int, dict[str, Any]] = {}
+    for point in points:
+        if point.get("figure") == figure and "value" in point and point["pages"] == "base":
+            case = {name: point[name] for name in ("size", "sessions") if name in point}
+            known = found.setdefault(point["size"], case)
+            if case.get("sessions", 0) > known.get("sessions", 0):
+                found[point["size"]] = case
+    return list(found.values())
+
+
+def draw(directory: Path, points: list[Point]) -> list[Path]:
+    """An SVG for each picture; none without matplotlib."""
+    pyplot = matplotlib()
+    if pyplot is None:
+        return []
+    directory.mkdir(parents=True, exist_ok=True)
+    written = []
+    for picture in PICTURES:
+        if any(values(points, figure) for figure in picture.figures):
+            figure = lines(pyplot, picture, points) if picture.by else bars(pyplot, picture, points)
+            written.append(save(pyplot, figure, directory / f"{picture.name}.svg"))
+    return written
+
+
+def lines(pyplot, picture: Picture, points: list[Point]):
+    """A line for each kind of pages, over sessions (a panel for each size) or over sizes."""
+    [figure_name] = picture.figures
+    sizes = list(dict.fromkeys(point["size"] for point in points))
+    panels = sizes if picture.by == "sessions" else [None]
+    figure, all_axes = pyplot.subplots(1, len(panels), figsize=(3.2 * max(2, len(panels)), 3.6), squeeze=False, layout="constrained",
+                                       sharey=True)
+    for axes, size in zip(all_axes[0], panels):
+        for pages, color in COLORS.items():
+            of_pages = [point for point in points if point.get("figure") == figure_name and "value" in point
+                        and point["pages"] == pages and size in (None, point["size"])]
+            places = sorted({point[picture.by] for point in of_pages})
+            medians = [statistics.median(point["value"] for point in of_pages if point[picture.by] == place) for place in places]
+            shown = [str(place) if size is not None else bytes_of(place) for place in places]
+            axes.plot(places, [median / picture.scale for median in medians], color=color, marker="o", label=f"{pages} pages")
+            if pages == "base":
+                axes.set_xticks(places, shown)
+        axes.set(title=f"{bytes_of(size)} of shared_buffers" if size is not None else "",
+                 xlabel="sessions" if size is not None else "shared_buffers", ylim=(0, None))
+        axes.grid(axis="y", color="#e0e0e0")
+        axes.spines[["top", "right"]].set_visible(False)
+    all_axes[0][0].set_ylabel(picture.unit)
+    all_axes[0][0].legend(frameon=False)
+    figure.suptitle(picture.title)
+    return figure
+
+
+def bars(pyplot, picture: Picture, points: list[Point]):
+    """A bar for each kind of pages and figure, with the span of the turns."""
+    figure, axes = pyplot.subplots(figsize=(6.4, 0.5 + 0.9 * len(picture.figures) + 1), layout="constrained")
+    height = 0.8 / len(COLORS)
+    for row, name in enumerate(picture.figures):
+        found = values(points, name)
+        for at, (pages, color) in enumerate(COLORS.items()):
+            took = [value / picture.scale for value in found.get(pages, [])]
+            if took:
+                middle = statistics.median(took)
+                axes.barh(row + (at - 1) * height, middle, height * 0.9, color=color, label=f"{pages} pages" if row == 0 else None,
+                          xerr=[[middle - min(took)], [max(took) - middle]], ecolor="#404040")
+                axes.annotate(f"  {picture.show(middle * picture.scale)}", (max(took), row + (at - 1) * height), va="center", fontsize=8)
+    axes.set_yticks(range(len(picture.figures)), picture.figures)
+    axes.invert_yaxis()
+    axes.margins(x=0.2)
+    axes.set(xlabel=picture.unit, title=picture.title)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def fill(page: Path, part: str) -> None:
+    """Replaces what is between the marks of a page."""
+    before, _, rest = page.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    assert end, f"{page} has no lines {BEGIN.strip()} and {END.strip()}"
+    page.write_text(before + BEGIN + part + END + after)

@@ -1,0 +1,70 @@
+//! How many sessions of an Oracle database fit into memory, by the size of its SGA, in base pages and in huge pages.
+
+use hugepage_core::advise::sessions::{Choice, worth};
+use hugepage_core::assess::sessions::{SessionForecast, sessions_that_fit};
+use hugepage_core::collect::instances::{Instance, InstanceKind, Survey};
+use hugepage_core::read::oracle::OracleKind;
+use hugepage_core::{Bytes, PageSize};
+
+/// The sizes of SGAs beside that of the instance, in percent of memory. Oracle's own limit for huge pages is 70.
+const SHARES: [u32; 7] = [10, 20, 30, 40, 50, 60, 70];
+
+/// The table of one instance.
+#[derive(Debug)]
+pub struct CapacityTable {
+    pub name: String,
+    pub memory: u64,
+    pub base_page_size: u64,
+    pub huge_page_size: u64,
+    /// What a session takes beside page tables for the SGA; `None` if it is unknown, and there are no rows then.
+    pub private: Option<u64>,
+    pub rows: Vec<CapacityRow>,
+    /// Whether huge pages are worth it at the number of connections of the charts.
+    pub worth: Option<String>,
+}
+
+/// One size of the SGA.
+#[derive(Debug)]
+pub struct CapacityRow {
+    pub sga: u64,
+    pub is_current: bool,
+    pub on_base: u64,
+    pub on_huge: u64,
+}
+
+impl CapacityTable {
+    /// `None` for what is no Oracle database, and where the host's memory or its page sizes are unknown.
+    pub fn new(survey: &Survey, instance: &Instance, base: Option<PageSize>, connections: u64) -> Option<Self> {
+        if instance.kind != InstanceKind::Oracle(OracleKind::Database) {
+            return None;
+        }
+        let facts = &instance.status.facts;
+        let (base, huge) = (base?, facts.huge_page_size?);
+        let memory = survey.meminfo.as_ref()?.mem_total?;
+        let current = facts.segment_size();
+        let private =
+            instance.private_memory.zip(instance.page_tables.min).map(|(one, other)| one.saturating_add(other));
+        let mut sizes: Vec<_> = SHARES.iter().map(|share| memory.percent(*share)).chain(current).collect();
+        sizes.sort_unstable();
+        let row = |private: Bytes, sga: Bytes| CapacityRow {
+            sga: sga.0,
+            is_current: Some(sga) == current,
+            on_base: sessions_that_fit(memory, sga, private, base),
+            on_huge: sessions_that_fit(memory, sga, private, huge),
+        };
+        let forecast = |shared_memory| {
+            let sessions = connections.max(instance.page_tables.processes);
+            let of = SessionForecast::of(sessions, shared_memory, &instance.page_tables, base, &[huge], Some(memory));
+            worth(&of, Choice::of(&facts.asked), Some(memory))
+        };
+        Some(Self {
+            name: instance.name.clone(),
+            memory: memory.0,
+            base_page_size: base.bytes().0,
+            huge_page_size: huge.bytes().0,
+            private: private.map(|size| size.0),
+            rows: private.into_iter().flat_map(|private| sizes.iter().map(move |sga| row(private, *sga))).collect(),
+            worth: current.map(forecast),
+        })
+    }
+}

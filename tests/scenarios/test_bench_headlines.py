@@ -1,0 +1,85 @@
+"""`./dev bench --only headlines`: pictures and sentences from numbers that need no server, and one point of each from a server."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from harness.cluster import Install
+from harness.units import GB, MB
+
+REPOSITORY = Path(__file__).parents[2]
+sys.path.insert(0, str(REPOSITORY / "bench"))
+
+import build
+import headlines
+import pictures
+
+pytestmark = pytest.mark.any_major
+
+
+def turns(figure: str, size: int, base: list[float], huge: list[float], **case: int) -> list[headlines.Point]:
+    return [{"figure": figure, "size": size, "pages": pages, "value": value, **case}
+            for pages, values in (("base", base), ("2 MB", huge)) for value in values]
+
+
+POINTS = [*turns("page tables", GB, [20 * MB], [4 * MB], sessions=10), *turns("page tables", GB, [2100 * MB], [90 * MB], sessions=1000),
+          *turns("login", GB, [0.25, 0.27, 0.26], [0.11, 0.10, 0.12]),
+          *turns("fork and exit", GB, [0.0030, 0.0034, 0.0031], [0.0031, 0.0033, 0.0030]),
+          {"pages": "1 GB", "size": GB, "skipped": "the memory has no free gigabyte"}]
+
+
+def test_sentences():
+    """Of many sessions the most, and where nothing differs that is said."""
+    by_name = {picture.name: picture for picture in pictures.PICTURES}
+    assert pictures.said(by_name["page-tables"], POINTS) == \
+        ["1 GB of shared_buffers, 1000 sessions: 2.05 GB in base pages, 90 MB in 2 MB pages."]
+    assert pictures.said(by_name["login"], POINTS) == ["1 GB of shared_buffers: 260 ms in base pages, 110 ms in 2 MB pages."]
+    [fork] = pictures.said(by_name["fork"], POINTS)
+    assert fork.startswith("1 GB of shared_buffers: 3.1 ms in base pages, 3.1 ms in 2 MB pages. No difference from base pages in 2 MB pages")
+    part = pictures.measured_part(POINTS, "a machine", "./dev bench", "It was idle.", "benefit")
+    assert "Not measured with 1 GB of shared_buffers in 1 GB pages: the memory has no free gigabyte." in part
+    assert part.count("![") == 3 and "Random reads" not in part
+
+
+@pytest.mark.parametrize(("huge", "expected"), [([2.0, 2.1], True), ([0.9, 2.0], False), ([1.02, 1.03], False)])
+def test_a_difference_is_beyond_the_turns(huge, expected):
+    assert headlines.differ([1.0, 1.01], huge) == expected
+
+
+def test_a_page_is_filled_between_its_marks(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{pictures.BEGIN}old\n{pictures.END}after\n")
+    for _ in range(2):
+        pictures.fill(page, "new\n")
+    assert page.read_text() == f"before\n{pictures.BEGIN}new\n{pictures.END}after\n"
+    page.write_text("no marks")
+    with pytest.raises(AssertionError):
+        pictures.fill(page, "new\n")
+    assert pictures.BEGIN in (REPOSITORY / "docs" / "benefit.md").read_text()
+
+
+def test_pictures(tmp_path):
+    pytest.importorskip("matplotlib")
+    written = pictures.draw(tmp_path, POINTS)
+    assert sorted(path.name for path in written) == ["fork.svg", "login.svg", "page-tables.svg"]
+    assert "2 MB pages" in (tmp_path / "login.svg").read_text()
+
+
+def test_a_server(monkeypatch):
+    """Each figure has a point on a small server in base pages."""
+    class Small(headlines.Plan):
+        def __init__(self, quick: bool) -> None:
+            super().__init__(quick)
+            self.sizes, self.sessions, self.cache_sessions = [16 * MB], [2], 2
+            self.turns, self.logins, self.forks, self.seconds = 1, 1, 2, 0.2
+
+    monkeypatch.setattr(headlines, "Plan", Small)
+    monkeypatch.setattr(headlines, "KINDS", {"base": None})
+    with tempfile.TemporaryDirectory(prefix="pg_hugepages-bench-") as work:
+        build.build(Install.find(), Path(work))
+        points = list(headlines.rows_of(Path(work), quick=True))
+    assert not [point for point in points if "skipped" in point]
+    figures = {figure for picture in pictures.PICTURES for figure in picture.figures}
+    assert {point["figure"] for point in points} == figures and all(point["value"] > 0 for point in points)
