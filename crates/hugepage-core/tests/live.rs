@@ -199,7 +199,7 @@ fn ten_resizes_to_the_page() {
                 continue;
             }
         };
-        let first = memory.address() as usize;
+        let first = usize::try_from(memory.address()).unwrap();
         let protect = |from: usize, to: usize, access| {
             // SAFETY: pages of our own mapping; the other thread touches the first one only, which stays accessible.
             assert_eq!(unsafe { libc::mprotect((first + from * page) as *mut _, (to - from) * page, access) }, 0);
