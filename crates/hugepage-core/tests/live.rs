@@ -217,7 +217,7 @@ fn ten_resizes_to_the_page() {
                 protect(0, pages, libc::PROT_READ | libc::PROT_WRITE);
                 protect(pages, 62, libc::PROT_NONE);
                 let mapping = asked_both_ways(&memory, &format!("{pages} pages of {size}"));
-                let in_use = size.times(Pages((pages + 2) as u64));
+                let in_use = size.times(Pages(u64::try_from(pages + 2).unwrap()));
                 assert_eq!((mapping.memory(), mapping.size()), (in_use, size.times(Pages(64))), "{pages}");
                 assert_eq!(mapping.access, Access::READ_WRITE);
                 let usage = smaps::of(&root, &mapping).unwrap().unwrap();
