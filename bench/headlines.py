@@ -195,11 +195,19 @@ def with_sessions(cluster: Cluster, size: int, pages: str, plan: Plan) -> Iterat
                 yield {"figure": "page tables", "sessions": sessions, "skipped": "the memory of this machine does not hold them"}
                 continue
             crowd.grow(sessions)
-            yield {"figure": "page tables", "sessions": sessions, "value": page_tables(process_ids(cluster))}
+            yield {"figure": "page tables", "sessions": sessions, "value": until("all processes to stay", lambda: tables(cluster))}
             if sessions == plan.cache_sessions:
                 yield {"figure": "memory left", "sessions": sessions, "value": meminfo()["MemAvailable"], "before": before}
     finally:
         crowd.close()
+
+
+def tables(cluster: Cluster) -> int:
+    """The page tables of all processes; 0 if one ended meanwhile."""
+    try:
+        return page_tables(process_ids(cluster))
+    except (FileNotFoundError, KeyError, ProcessLookupError):
+        return 0
 
 
 def checkpoint(cluster: Cluster) -> float:

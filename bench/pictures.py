@@ -138,9 +138,10 @@ def lines(pyplot, picture: Picture, points: list[Point]):
             if pages == "base":
                 axes.set_xticks(places, shown)
         axes.set(title=f"{bytes_of(size)} of shared_buffers" if size is not None else "",
-                 xlabel="sessions" if size is not None else "shared_buffers", ylim=(0, None))
+                 xlabel="sessions" if size is not None else "shared_buffers")
         axes.grid(axis="y", color="#e0e0e0")
         axes.spines[["top", "right"]].set_visible(False)
+    all_axes[0][0].set_ylim(bottom=0)    # of all panels, now that all is drawn
     all_axes[0][0].set_ylabel(picture.unit)
     all_axes[0][0].legend(frameon=False)
     figure.suptitle(picture.title)
@@ -148,11 +149,12 @@ def lines(pyplot, picture: Picture, points: list[Point]):
 
 
 def bars(pyplot, picture: Picture, points: list[Point]):
-    """A bar for each kind of pages and figure, with the span of the turns."""
+    """A bar for each kind of pages and figure, with the span of the turns, at the largest size."""
     figure, axes = pyplot.subplots(figsize=(6.4, 0.5 + 0.9 * len(picture.figures) + 1), layout="constrained")
     height = 0.8 / len(COLORS)
     for row, name in enumerate(picture.figures):
-        found = values(points, name)
+        largest = max((point["size"] for point in points if point.get("figure") == name and "value" in point), default=0)
+        found = values(points, name, size=largest)
         for at, (pages, color) in enumerate(COLORS.items()):
             took = [value / picture.scale for value in found.get(pages, [])]
             if took:
@@ -163,7 +165,7 @@ def bars(pyplot, picture: Picture, points: list[Point]):
     axes.set_yticks(range(len(picture.figures)), picture.figures)
     axes.invert_yaxis()
     axes.margins(x=0.2)
-    axes.set(xlabel=picture.unit, title=picture.title)
+    axes.set(xlabel=picture.unit, title=f"{picture.title}, {bytes_of(max(point['size'] for point in points))} of shared_buffers")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     return figure

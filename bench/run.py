@@ -94,6 +94,7 @@ def write_docs(directory: Path, description: str, typed: str, found: dict[str, r
 
 def write_pictures(directory: Path, description: str, points: report.Results) -> None:
     """The pictures of huge pages, and the part of benefit.md that shows them."""
+    directory.mkdir(parents=True, exist_ok=True)
     page = directory / "benefit.md"
     if not page.exists():
         shutil.copyfile(ROOT / "docs" / "benefit.md", page)

@@ -99,8 +99,9 @@ def test_grows_and_shrinks(small):
 
 
 def test_other_sizes(pool):
-    gigantic = pool(GB, 0)
+    gigantic = pool(GB, 1)    # NoGigabyte where none is to be had
     held = gigantic.numbers().held
+    gigantic.resize(held)
     answer = sidecar.run("apply", "--page-size", "1GB", "--pages", held + 1)
     assert (answer.status, answer.stderr) == (OK, "") and gigantic.persistent() == held + 1
     assert sidecar.run("apply", "--page-size", "1048576kB", "--pages", held).status == OK

@@ -65,6 +65,10 @@ def test_pictures(tmp_path):
     written = pictures.draw(tmp_path, POINTS)
     assert sorted(path.name for path in written) == ["fork.svg", "login.svg", "page-tables.svg"]
     assert "2 MB pages" in (tmp_path / "login.svg").read_text()
+    # No line leaves its panel.
+    two = [*turns("page tables", GB, [20 * MB], [4 * MB], sessions=10), *turns("page tables", 4 * GB, [80 * MB], [4 * MB], sessions=10)]
+    figure = pictures.lines(pictures.matplotlib(), pictures.PICTURES[0], two)
+    assert all(axes.get_ylim()[0] == 0 and axes.get_ylim()[1] > 80 for axes in figure.axes)
 
 
 def test_a_server(monkeypatch):

@@ -65,7 +65,11 @@ fn as_measured() {
 /// Each new page of 2 MB takes 28 kB less, which is there for base pages.
 #[test]
 fn with_optimized_vmemmap() {
-    assert_eq!(saved_per_page(page_size(2 * MIB), page_size(4 << 10)), Bytes(28 << 10));
+    for (size, base, saved) in
+        [(2 * MIB, 4, 28 << 10), (GIB, 4, (16 * MIB) - 4096), (512 * MIB, 64, 448 << 10), (64 << 10, 64, 0)]
+    {
+        assert_eq!(saved_per_page(page_size(size), page_size(base << 10)), Bytes(saved), "{size} {base}");
+    }
     let saved = Bytes(28 << 10);
     let is_on =
         Meminfo { mem_total: Some(Bytes(64 * GIB)), vmemmap_base: Some(page_size(4 << 10)), ..Meminfo::default() };

@@ -267,10 +267,10 @@ fn a_resized_server_is_as_its_newest_process_sees_it() {
     // The logger, the newest, has no shared memory.
     for (pid, started, maps) in [(71, 500, resizable(64)), (72, 400, resizable(96)), (73, 900, String::new())] {
         host.write(&format!("proc/{pid}/maps"), &maps);
-        host.write(&format!("proc/{pid}/stat"), &format!("{pid} (postgres) S 70 {} {started} 0", "0 ".repeat(17)));
+        host.write(&format!("proc/{pid}/stat"), &format!("{pid} (postgres) S 70 {} {started} 0 0", "0 ".repeat(17)));
     }
     assert_eq!(size(&host.server()), (128, 1024, Some(64)), "the newest with shared memory");
-    host.write("proc/72/stat", &format!("72 (postgres) S 70 {} 700 0", "0 ".repeat(17)));
+    host.write("proc/72/stat", &format!("72 (postgres) S 70 {} 700 0 0", "0 ".repeat(17)));
     let resized = host.server();
     assert_eq!(size(&resized), (192, 1024, Some(96)));
     assert_eq!(resized.status.facts.landing(), Landing::Hugetlb, "{:?}", resized.notes);

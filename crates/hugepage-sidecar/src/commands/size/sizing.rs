@@ -1,16 +1,14 @@
 //! The pages that the servers of a host need, running or stopped.
 
-use std::fs;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use hugepage_core::Notes;
 use hugepage_core::assess::Sizing;
 use hugepage_core::collect::instances::{PrimaryNeed, StoppedOracle, Survey};
 use hugepage_core::collect::stopped_databases::StoppedDatabase;
-use hugepage_core::read::Root;
 use hugepage_core::read::instance_files::limit;
 use hugepage_core::read::oracle::Parameters;
+use hugepage_core::read::{InstanceFiles, Root};
 
 use crate::commands::survey::{SurveyOptions, survey_with_history};
 use crate::stopped_clusters;
@@ -51,15 +49,8 @@ pub fn host_sizing(
 /// The file is an argument, so it is read as it is, also beside `--root`.
 fn need_of_primary(survey: &Survey, path: &Path) -> Result<PrimaryNeed, String> {
     let size = survey.default_page_size().ok_or("this kernel has no huge pages")?;
-    let read = || {
-        let mut bytes = Vec::new();
-        // A pipe would be waited for.
-        if !fs::metadata(path)?.is_file() {
-            return Err(io::Error::other("it is no regular file"));
-        }
-        fs::File::open(path)?.take(limit::CONFIGURATION).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = read().map_err(|error| error.to_string())?;
+    let path = path::absolute(path).map_err(|error| error.to_string())?;
+    let read = InstanceFiles::own(&Root::live()).read(&path.to_string_lossy(), limit::CONFIGURATION);
+    let bytes = read.map_err(|error| error.to_string())?;
     survey.need_of_primary(&Parameters::of_each_instance(&bytes), size)
 }
