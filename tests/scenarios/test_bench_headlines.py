@@ -61,7 +61,6 @@ def test_a_page_is_filled_between_its_marks(tmp_path):
 
 
 def test_pictures(tmp_path):
-    pytest.importorskip("matplotlib")
     written = pictures.draw(tmp_path, POINTS)
     assert sorted(path.name for path in written) == ["fork.svg", "login.svg", "page-tables.svg"]
     assert "2 MB pages" in (tmp_path / "login.svg").read_text()
