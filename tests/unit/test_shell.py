@@ -26,3 +26,8 @@ def test_no_pipe_ends_in_what_stops_reading_early(name):
 
 def test_nothing_that_tests_leave_is_in_the_repository():
     assert [name for name in TRACKED if ".hypothesis/" in name or "__pycache__" in name] == []
+
+
+def test_the_help_fits_a_terminal():
+    text = subprocess.run([REPOSITORY / "dev", "help"], text=True, capture_output=True, check=True).stdout
+    assert "\n  demo " in text and [line for line in text.splitlines() if len(line) > 80] == []
