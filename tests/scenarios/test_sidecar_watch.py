@@ -278,9 +278,9 @@ def test_an_output_file_that_cannot_be_written_stays_as_it_was(oracle, tmp_path)
     try:
         with watching(tmp_path, "--textfile", disk / "hugepages.prom") as watch:
             watch.looks(1)
+            watch.end()
             before = (disk / "hugepages.prom").read_text()
             assert before.endswith("# EOF\n")
-            watch.end()
         with pytest.raises(OSError, match="No space left"), open(disk / "ballast", "wb", buffering=0) as ballast:
             while ballast.write(b"\0" * KB):
                 pass

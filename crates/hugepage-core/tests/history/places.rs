@@ -108,6 +108,8 @@ fn no_file_is_an_empty_history_and_no_directory_is_an_error() {
 
 #[test]
 fn its_mode_is_that_of_the_directory() {
+    // The server sets it by its data directory; here it is whatever the shell has.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o027));
     for (of_directory, of_file) in [(0o700, 0o600), (0o750, 0o640)] {
         let (directory, file) = new_file();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(of_directory)).unwrap();
