@@ -6,7 +6,8 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
-    for parameters in [Parameters::parse(&text, "TEST1"), Parameters::parse_bytes(bytes, "TEST1")] {
+    let of_one = [Parameters::parse(&text, "TEST1"), Parameters::parse_bytes(bytes, "TEST1")];
+    for parameters in of_one.into_iter().chain(Parameters::of_each_instance(bytes)) {
         let _ = (parameters.sga_max_size(), parameters.is_automatic_memory(), parameters.flag("pre_page_sga"));
     }
 });
