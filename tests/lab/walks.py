@@ -39,7 +39,8 @@ def run_walks(lab: Path, kernels: list[str], steps: int, seed: int, part: str, d
             taken += int(score["steps"])
             sections.append(f"### Linux {kernel.release}, {boot.name.removeprefix('walk-')}\n\n{said}")
             if document:
-                text = f"Walks in guests of `./dev lab --steps`, {taken} steps.\n\n" + "\n\n".join(sections)
+                about = f"The walks of `./dev foretell` in guests of `./dev lab --steps {steps}`: {taken} steps."
+                text = "\n\n".join(["## Restarts foretold on other kernels", about, *sections])
                 document.write_text(between_markers(document.read_text(), MARKER, text))
     print(f"\n{taken} steps, {len(sections)} passed, {len(failed)} failed" + "".join(f"\n    {one}" for one in failed))
     return 1 if failed or not sections else 0
