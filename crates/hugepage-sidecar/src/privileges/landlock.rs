@@ -4,17 +4,27 @@ use std::io;
 use std::path::PathBuf;
 
 use landlock::{
-    ABI, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError,
-    path_beneath_rules,
+    ABI, AccessFs, CompatLevel, Compatible, PathFd, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
+    RulesetError, path_beneath_rules,
 };
 
 /// The newest interface whose rights are asked for; an older kernel confines less.
 const NEWEST: ABI = ABI::V5;
 
+/// Rules, and the places that they are of.
+#[derive(Debug)]
+pub struct Rules {
+    ruleset: RulesetCreated,
+    /// A rule belongs to an inode. Those of /proc and /sys are made anew once the kernel has dropped them from its caches,
+    /// and that it does not while they are open.
+    _pinned: Vec<PathFd>,
+}
+
 /// The rules that allow writing below `places`; a place that does not exist gets none. The note says why there are none.
-pub fn ruleset(places: &[PathBuf]) -> (Option<RulesetCreated>, Option<String>) {
+pub fn rules(places: &[PathBuf]) -> (Option<Rules>, Option<String>) {
+    let pinned = places.iter().filter_map(|place| PathFd::new(place).ok()).collect();
     match create(places) {
-        Ok(ruleset) => (Some(ruleset), None),
+        Ok(ruleset) => (Some(Rules { ruleset, _pinned: pinned }), None),
         Err(_) => {
             let note =
                 "Landlock is unavailable (Linux 5.13): writing is not confined to the directories of the command line";
@@ -35,6 +45,6 @@ fn create(places: &[PathBuf]) -> Result<RulesetCreated, RulesetError> {
 }
 
 /// Confines this thread for the rest of its life.
-pub fn restrict_this_thread(ruleset: &RulesetCreated) -> io::Result<()> {
-    ruleset.try_clone()?.restrict_self().map(|_| ()).map_err(io::Error::other)
+pub fn restrict_this_thread(rules: &Rules) -> io::Result<()> {
+    rules.ruleset.try_clone()?.restrict_self().map(|_| ()).map_err(io::Error::other)
 }

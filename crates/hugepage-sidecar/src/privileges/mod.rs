@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::thread;
 
-use ::landlock::RulesetCreated;
 use rustix::process::{getegid, geteuid};
 use rustix::thread::CapabilitySet;
 
@@ -99,7 +98,7 @@ struct Confinement {
     writing: CapabilitySet,
     running: CapabilitySet,
     /// `None` where the kernel has no Landlock.
-    ruleset: Option<RulesetCreated>,
+    rules: Option<landlock::Rules>,
     notes: Vec<String>,
 }
 
@@ -108,14 +107,14 @@ static CONFINEMENT: OnceLock<Confinement> = OnceLock::new();
 /// Gives up what is not needed. To be called once, before anything of a server is read and before there are other threads.
 pub fn confine(needs: &Needs) {
     let mut notes = Vec::new();
-    let (ruleset, note) = landlock::ruleset(&needs.places);
+    let (rules, note) = landlock::rules(&needs.places);
     notes.extend(note);
     let running = if needs.runs_programs { RUNNING } else { CapabilitySet::empty() };
     let writing = needs.writing();
     if let Err(error) = capabilities::limit(LOOKING, LOOKING | writing | running) {
         notes.push(format!("could not give up capabilities: {error}"));
     }
-    let _ = CONFINEMENT.set(Confinement { writing, running, ruleset, notes });
+    let _ = CONFINEMENT.set(Confinement { writing, running, rules, notes });
 }
 
 /// What could not be given up, and why.
@@ -128,8 +127,8 @@ pub fn write<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T
     // Unit tests are not confined.
     let Some(confinement) = CONFINEMENT.get() else { return work() };
     in_thread(|| {
-        if let Some(ruleset) = &confinement.ruleset {
-            landlock::restrict_this_thread(ruleset)?;
+        if let Some(rules) = &confinement.rules {
+            landlock::restrict_this_thread(rules)?;
         }
         capabilities::limit(confinement.writing, confinement.writing)?;
         work()
@@ -166,13 +165,13 @@ mod tests {
         }
         fs::write(other.join("old"), "old").unwrap();
         std::os::unix::fs::symlink(&other, named.join("link")).unwrap();
-        let (ruleset, note) = landlock::ruleset(std::slice::from_ref(&named));
-        let Some(ruleset) = ruleset else {
+        let (rules, note) = landlock::rules(std::slice::from_ref(&named));
+        let Some(rules) = rules else {
             assert!(note.unwrap().contains("Landlock"));
             return;
         };
         in_thread(|| {
-            landlock::restrict_this_thread(&ruleset)?;
+            landlock::restrict_this_thread(&rules)?;
             fs::write(named.join("new"), "new")?;
             fs::rename(named.join("new"), named.join("renamed"))?;
             let denied = [
