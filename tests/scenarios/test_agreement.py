@@ -5,7 +5,6 @@ import time
 import pytest
 
 from harness.cluster import Cluster, Unsupported, rows
-from harness.processes import shared_memory_of
 from harness.smaps import main_mapping
 from harness.status import create_extension
 from harness.units import MB
@@ -86,11 +85,11 @@ def test_nodes(new_cluster, pool):
         return min(took), {row["node"]: row["segment_pages"] for row in found[0]}
 
     rows(asker, "SELECT * FROM hugepage_nodes")    # loads the library
-    before = shared_memory_of(asker.info.backend_pid)
+    before = main_mapping(asker.info.backend_pid).resident
     with_little_touched, _ = ours()
     by_them, _ = timed(toucher, "SELECT count(*) FROM pg_shmem_allocations_numa")
     with_all_touched, found = ours()
-    assert shared_memory_of(asker.info.backend_pid) == before
+    assert main_mapping(asker.info.backend_pid).resident == before
     assert max(with_little_touched, with_all_touched) < by_them / 100, (with_little_touched, with_all_touched, by_them)
     # An allocation counts each page that it lies on, so one that ends within a page counts it as the next one does.
     theirs = rows(toucher, "SELECT numa_node, sum(size) AS size, count(*) AS entries FROM pg_shmem_allocations_numa "

@@ -147,17 +147,18 @@ mod tests {
 
     #[test]
     fn run_programs_that_only_root_can_replace() {
+        let me = ProgramAccount { uid: rustix::process::geteuid(), gid: rustix::process::getegid() };
         let sh = fs::canonicalize("/bin/sh").unwrap();
-        assert!(check_program(&sh, nobody()).unwrap_err().contains("name"));
+        assert!(check_program(&sh, me).unwrap_err().contains("name"));
         // Below /tmp, which every user can write to.
         let directory = tempfile::tempdir().unwrap();
         let program = directory.path().join("postgres");
         fs::copy(&sh, &program).unwrap();
-        assert!(check_program(&program, nobody()).unwrap_err().contains("can write"));
+        assert!(check_program(&program, me).unwrap_err().contains("can write"));
         // A link does not help, and neither does a name of another kind of file.
         symlink("/usr/bin", directory.path().join("postmaster")).unwrap();
-        assert!(check_program(&directory.path().join("postmaster"), nobody()).unwrap_err().contains("regular"));
-        assert!(check_program(&directory.path().join("none/postgres"), nobody()).is_err());
+        assert!(check_program(&directory.path().join("postmaster"), me).unwrap_err().contains("regular"));
+        assert!(check_program(&directory.path().join("none/postgres"), me).is_err());
     }
 
     #[test]
