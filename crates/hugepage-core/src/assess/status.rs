@@ -276,6 +276,20 @@ impl Facts {
         })
     }
 
+    /// Of two possible next starts the one that needs more, if both come to the same; `None` if it depends on which of them
+    /// it will be.
+    pub fn start_of_both(&self, starts: [Pending; 2]) -> Option<Pending> {
+        let mut facts = self.clone();
+        let [one, other] = starts.map(|start| {
+            facts.pending = start.clone();
+            Some((facts.forecast_of_pending(facts.own())?, start))
+        });
+        let (one, other) = (one?, other?);
+        let is_same = one.0.outlook == other.0.outlook && one.0.huge_page_size == other.0.huge_page_size;
+        let more = if other.0.needed > one.0.needed { other } else { one };
+        is_same.then_some(more.1)
+    }
+
     /// The pages of `self.pool` that the configuration on disk needs.
     fn needed_pending(&self) -> Option<Pages> {
         match &self.pending {

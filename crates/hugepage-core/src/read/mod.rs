@@ -28,6 +28,7 @@ pub mod numa_maps;
 pub mod oracle;
 pub mod own_mapping;
 pub mod page_nodes;
+pub mod pg_control;
 pub mod pool;
 pub mod postgresql_conf;
 pub mod postmaster_opts;

@@ -7,6 +7,7 @@ use super::context::{Identity, InspectContext};
 use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::instance::{Instance, InstanceKind, InstancePlace};
 use super::memory::{self, InstanceMemory};
+use super::next_start::ChangedServer;
 use super::pending::pending;
 use super::stopped::StoppedOracle;
 use super::{oracle, postgresql};
@@ -110,17 +111,20 @@ impl InspectContext<'_> {
             let lock_limit = oracle::lock_limit(root, pid, &facts.asked, None, memlock);
             facts.pending = pending(settings, &facts, lock_limit, |next| asked_next(next, &facts.asked, version));
         }
-        if let Some((at, path)) = identity.last_change
-            && started.is_some_and(|started| at > started + START_PRECISION)
+        if let Some((at, path)) = &identity.last_change
+            && started.is_some_and(|started| *at > started + START_PRECISION)
             && facts.pending == Pending::Unchanged
             && facts.asked.huge_pages != HugePages::Off
         {
-            facts.pending = Pending::Unknown;
-            notes.add(format!(
-                "\"{}\" has changed since the server with process {pid} started, so what a restart needs is unknown from \
-                 outside; hugepage_preflight() in the server shows it",
-                path.display()
-            ));
+            of_running(&mut facts);
+            facts.pending = self.pending_of_changed(&found, files, &identity, &facts, &mut notes).unwrap_or_else(|why| {
+                notes.add(format!(
+                    "\"{}\" has changed since the server with process {pid} started, so what a restart needs is unknown \
+                     from outside{why}; hugepage_preflight() in the server shows it",
+                    path.display()
+                ));
+                Pending::Unknown
+            });
         }
         let status = Status::of(facts);
         status.notes_on_outlook().for_each(|note| notes.add(note));
@@ -158,6 +162,23 @@ impl InspectContext<'_> {
             service: service::of(root, pid),
             notes: notes.into_vec(),
         })
+    }
+
+    /// What the changed files of a server come to; the error is why that is unknown, for the middle of a sentence.
+    fn pending_of_changed(
+        &self,
+        found: &DiscoveredServer,
+        files: &InstanceFiles,
+        identity: &Identity,
+        facts: &Facts,
+        notes: &mut Notes,
+    ) -> Result<Pending, String> {
+        let (Some(ask), None) = (self.ask, &found.not_counted) else { return Err(String::new()) };
+        let parts = identity.configured.as_ref().zip(identity.directory.as_deref()).zip(identity.version.as_deref());
+        let Some(((configured, directory), version)) = parts else { return Err(String::new()) };
+        let server = ChangedServer { pid: found.pid, version, directory, files, configured };
+        let ground = |size: Option<PageSize>| self.ground(found.pid, size.or(self.default), notes);
+        server.pending(ask, facts, self.default, ground).map_err(|why| format!(": {why}"))
     }
 
     /// The container of [`InstancePlace`]. `directory`: the data directory, or the home. What a service sees in a mount
@@ -254,6 +275,7 @@ impl InspectContext<'_> {
             max_connections: Some(files.max_connections),
             has_configuration: files.has_configuration,
             last_change: files.last_change,
+            configured: Some(files.configured),
             ring_entries: Some(files.ring_entries),
             clusterware: None,
         }
@@ -293,19 +315,7 @@ impl InspectContext<'_> {
     ) -> Facts {
         let in_use = segment.as_ref().filter(|segment| segment.in_huge_pages > Bytes(0));
         let huge_page_size = in_use.and_then(|segment| segment.page_size).or(asked.huge_page_size).or(self.default);
-        let pool = match huge_page_size.and_then(|size| pools::of_size(&self.pools, size)) {
-            Some(row) => PoolFact::Known(row.pool.clone()),
-            None => pool_of_size(self.root, huge_page_size, self.meminfo.as_ref(), notes),
-        };
-        let limits = huge_page_size.and_then(|size| match &self.hierarchy {
-            None => {
-                notes.add("cgroup limits could not be determined; see the notes on the host");
-                None
-            }
-            Some(None) => Some(CgroupLimits::default()),
-            Some(Some(hierarchy)) => Some(hierarchy.limits_of(self.root, pid, size, notes)),
-        });
-        let nodes = nodes::of(self.root, &pool, &pid.to_string(), |_| MemoryPolicy::Unknown, notes);
+        let PoolState { pool, limits, nodes, .. } = self.ground(pid, huge_page_size, notes);
         Facts {
             lock_limit: oracle::lock_limit(self.root, pid, asked, segment.as_ref(), memlock),
             asked: *asked,
@@ -324,12 +334,37 @@ impl InspectContext<'_> {
             clusterware: None,
         }
     }
+
+    /// What a start of the server `pid` with pages of `huge_page_size` finds.
+    fn ground(&self, pid: i32, huge_page_size: Option<PageSize>, notes: &mut Notes) -> PoolState {
+        let pool = match huge_page_size.and_then(|size| pools::of_size(&self.pools, size)) {
+            Some(row) => PoolFact::Known(row.pool.clone()),
+            None => pool_of_size(self.root, huge_page_size, self.meminfo.as_ref(), notes),
+        };
+        let limits = huge_page_size.and_then(|size| match &self.hierarchy {
+            None => {
+                notes.add("cgroup limits could not be determined; see the notes on the host");
+                None
+            }
+            Some(None) => Some(CgroupLimits::default()),
+            Some(Some(hierarchy)) => Some(hierarchy.limits_of(self.root, pid, size, notes)),
+        });
+        let nodes = nodes::of(self.root, &pool, &pid.to_string(), |_| MemoryPolicy::Unknown, notes);
+        PoolState { huge_page_size, pool, limits, nodes, lock_limit: None }
+    }
 }
 
 fn median(sizes: impl Iterator<Item = Bytes>) -> Option<Bytes> {
     let mut sizes: Vec<_> = sizes.collect();
     sizes.sort_unstable();
     sizes.get(sizes.len() / 2).copied()
+}
+
+/// A server in huge pages was started with settings that ask for them, whatever its files have now.
+fn of_running(facts: &mut Facts) {
+    if facts.landing() == Landing::Hugetlb {
+        facts.asked.sysv = false;
+    }
 }
 
 /// A server in huge pages was not started with the `huge_pages = off` that its files have: those are for the next start,
