@@ -102,6 +102,11 @@ impl InspectContext<'_> {
             facts.kept_at_crash = self.kept_at_crash(pid, entries, size);
         }
         facts.clusterware.clone_from(&identity.clusterware);
+        let change = identity.last_change.as_ref();
+        let change = change.filter(|(at, _)| started.is_some_and(|started| *at > started + START_PRECISION));
+        if change.is_some() {
+            of_running(&mut facts);
+        }
         if !identity.has_configuration {
             facts.pending = Pending::Unknown;
         } else if let Some(max_connections) = identity.max_connections {
@@ -111,12 +116,10 @@ impl InspectContext<'_> {
             let lock_limit = oracle::lock_limit(root, pid, &facts.asked, None, memlock);
             facts.pending = pending(settings, &facts, lock_limit, |next| asked_next(next, &facts.asked, version));
         }
-        if let Some((at, path)) = &identity.last_change
-            && started.is_some_and(|started| *at > started + START_PRECISION)
+        if let Some((_, path)) = change
             && facts.pending == Pending::Unchanged
             && facts.asked.huge_pages != HugePages::Off
         {
-            of_running(&mut facts);
             facts.pending = self.pending_of_changed(&found, files, &identity, &facts, &mut notes).unwrap_or_else(|why| {
                 notes.add(format!(
                     "\"{}\" has changed since the server with process {pid} started, so what a restart needs is unknown \
@@ -332,6 +335,7 @@ impl InspectContext<'_> {
             loss: None,
             kept_at_crash: KeptPages::default(),
             clusterware: None,
+            asked_may_differ: false,
         }
     }
 
@@ -360,10 +364,14 @@ fn median(sizes: impl Iterator<Item = Bytes>) -> Option<Bytes> {
     sizes.get(sizes.len() / 2).copied()
 }
 
-/// A server in huge pages was started with settings that ask for them, whatever its files have now.
+/// Of a server whose files have changed since its start: what it certainly was started with, whatever they have now.
 fn of_running(facts: &mut Facts) {
-    if facts.landing() == Landing::Hugetlb {
-        facts.asked.sysv = false;
+    facts.asked_may_differ = true;
+    match facts.landing() {
+        Landing::Hugetlb => facts.asked.sysv = false,
+        // With "on" it would not have started.
+        Landing::Base if facts.asked.huge_pages == HugePages::On => facts.asked.huge_pages = HugePages::Try,
+        _ => {}
     }
 }
 
