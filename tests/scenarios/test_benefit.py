@@ -55,10 +55,11 @@ def counted(found: dict[str, dict]) -> None:
         assert row["base"] is None or 0 <= row["base"] < 1000
 
 
+@pytest.mark.any_major
 def test_the_end_of_a_session_takes_what_was_foretold(new_cluster):
     server = create_extension(new_cluster(**BASE).start())
     fill_shared_buffers(server, SIZE)
-    touching = [server.connect() for _ in range(7)]
+    touching = [server.connect() for _ in range(5)]
     for session in touching:
         touch_all(session)
     found = by_figure(server.sql("SELECT * FROM hugepage_benefit('100 ms')"))
