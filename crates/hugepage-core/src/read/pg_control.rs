@@ -47,8 +47,11 @@ impl PgControl {
         // maxAlign is 8 there, with four bytes of padding behind it or none.
         let align = [constant.checked_sub(4)?, constant.checked_sub(8)?].into_iter().find(|at| word(*at) == Some(8))?;
         let before = |distance: usize| word(align.checked_sub(distance)?);
-        let wal_segment = u64::try_from(word(constant + 20)?).ok()?;
-        let is_size = wal_segment.is_power_of_two() && (1 << 20..=1 << 30).contains(&wal_segment);
+        // 19 has slru_pages_per_segment before xlog_blcksz, which is below the range.
+        let is_size = |size: &u64| size.is_power_of_two() && (1 << 20..=1 << 30).contains(size);
+        let wal_segment = [20, 24]
+            .into_iter()
+            .find_map(|distance| u64::try_from(word(constant.checked_add(distance)?)?).ok().filter(is_size))?;
         let parameters = RecoveryParameters {
             hot_standby: true,
             max_connections: before(24)?,
@@ -58,10 +61,8 @@ impl PgControl {
             max_locks_per_transaction: before(8)?,
         };
         let wal_level = before(32)?;
-        let is_plausible = is_size
-            && (0..=2).contains(&wal_level)
-            && parameters.max_connections > 0
-            && parameters.max_locks_per_transaction > 0;
+        let is_plausible =
+            (0..=2).contains(&wal_level) && parameters.max_connections > 0 && parameters.max_locks_per_transaction > 0;
         is_plausible.then_some(Self { wal_segment: Bytes(wal_segment), wal_level, parameters })
     }
 }
@@ -114,6 +115,29 @@ mod tests {
         assert_eq!((parameters.max_worker_processes, parameters.max_wal_senders), (8, 10));
         for bytes in [control(17), control(0), vec![0; 512], control(1 << 20)[..200].to_vec(), Vec::new()] {
             assert_eq!(PgControl::parse(&bytes), None);
+        }
+    }
+
+    /// Of clusters made with `--wal-segsize=32` and max_connections = 123; pg_controldata says the same of each.
+    #[test]
+    fn files_of_each_major() {
+        let files = [
+            (64, &include_bytes!("../../tests/fixtures/pg_control/15")[..]),
+            (64, &include_bytes!("../../tests/fixtures/pg_control/17")[..]),
+            (64, &include_bytes!("../../tests/fixtures/pg_control/18")[..]),
+            (128, &include_bytes!("../../tests/fixtures/pg_control/19")[..]),
+        ];
+        for (max_locks_per_transaction, bytes) in files {
+            let parameters = RecoveryParameters {
+                hot_standby: true,
+                max_connections: 123,
+                max_worker_processes: 8,
+                max_wal_senders: 10,
+                max_prepared_transactions: 0,
+                max_locks_per_transaction,
+            };
+            let expected = PgControl { wal_segment: Bytes(32 << 20), wal_level: 1, parameters };
+            assert_eq!(PgControl::parse(bytes), Some(expected));
         }
     }
 
