@@ -55,21 +55,23 @@ pub fn holding(root: &Root, address: u64) -> Option<Result<Option<Mapping>, Read
     }
 }
 
-/// The page sizes of the mappings of `pid` that begin at these addresses, in their order; `None` as for [`holding`].
-pub fn page_sizes(root: &Root, pid: i32, starts: &[u64]) -> Option<Result<Vec<Option<PageSize>>, ReadError>> {
-    if !root.is_live() {
-        return None;
-    }
+/// The mappings of `pid` for which `wanted` holds, with the sizes of their pages; `None` for the sizes as for [`holding`].
+pub fn with_page_sizes(
+    root: &Root,
+    pid: i32,
+    wanted: impl Fn(&Mapping) -> bool,
+) -> Result<(Vec<Mapping>, Option<Vec<Option<PageSize>>>), ReadError> {
     let path = maps::path(pid);
-    let file = match root.open(&path) {
-        Ok(file) => file,
-        Err(error) => return Some(Err(error)),
-    };
-    let page_size = |&start| query(&file, start).map(|mapping| mapping?.page_size);
-    match starts.iter().map(page_size).collect() {
-        Ok(sizes) => Some(Ok(sizes)),
-        Err(error) if is_unknown(&error) => None,
-        Err(source) => Some(Err(root.error("query", &path, source))),
+    let file = root.open(&path)?;
+    let mappings = maps::read_from(root, &path, &file, wanted)?;
+    if !root.is_live() {
+        return Ok((mappings, None));
+    }
+    let page_size = |mapping: &Mapping| query(&file, mapping.start).map(|mapping| mapping?.page_size);
+    match mappings.iter().map(page_size).collect() {
+        Ok(sizes) => Ok((mappings, Some(sizes))),
+        Err(error) if is_unknown(&error) => Ok((mappings, None)),
+        Err(source) => Err(root.error("query", &path, source)),
     }
 }
 

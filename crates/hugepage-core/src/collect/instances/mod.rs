@@ -20,6 +20,7 @@ mod service_accounts;
 mod stopped;
 mod switchover;
 
+use std::cell::OnceCell;
 use std::time::SystemTime;
 
 use crate::collect::CgroupView;
@@ -103,6 +104,7 @@ pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
 /// The same where the accounts with these names or uids are service accounts too, whose servers count.
 pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]) -> Survey {
     let mut notes = Notes::default();
+    let root = &root.for_survey();
     let meminfo = notes.keep(Meminfo::read(root));
     let hierarchy = notes.keep(Hierarchy::find(root));
     let view = CgroupView::of(hierarchy.as_ref());
@@ -113,6 +115,7 @@ pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]
         default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
         base: notes.keep(root.base_page_size()),
         accounts: ServiceAccounts::read(root, service_accounts, &mut notes),
+        oratab: OnceCell::new(),
         devices: notes.keep(Devices::find(root)).unwrap_or_default(),
         hierarchy,
         meminfo: with_hugetlb(meminfo, &pools),
