@@ -55,24 +55,26 @@ pub fn holding(root: &Root, address: u64) -> Option<Result<Option<Mapping>, Read
     }
 }
 
-/// The mappings of `pid` for which `wanted` holds, with the sizes of their pages; `None` for the sizes as for [`holding`].
+/// The mappings of `pid` for which `wanted` holds, and whether they have the sizes of their pages; if not, as for [`holding`].
 pub fn with_page_sizes(
     root: &Root,
     pid: i32,
     wanted: impl Fn(&Mapping) -> bool,
-) -> Result<(Vec<Mapping>, Option<Vec<Option<PageSize>>>), ReadError> {
+) -> Result<(Vec<Mapping>, bool), ReadError> {
     let path = maps::path(pid);
     let file = root.open(&path)?;
-    let mappings = maps::read_from(root, &path, &file, wanted)?;
+    let mut mappings = maps::read_from(root, &path, &file, wanted)?;
     if !root.is_live() {
-        return Ok((mappings, None));
+        return Ok((mappings, false));
     }
-    let page_size = |mapping: &Mapping| query(&file, mapping.start).map(|mapping| mapping?.page_size);
-    match mappings.iter().map(page_size).collect() {
-        Ok(sizes) => Ok((mappings, Some(sizes))),
-        Err(error) if is_unknown(&error) => Ok((mappings, None)),
-        Err(source) => Err(root.error("query", &path, source)),
+    for mapping in &mut mappings {
+        match query(&file, mapping.start) {
+            Ok(found) => mapping.page_size = found.and_then(|found| found.page_size),
+            Err(error) if is_unknown(&error) => return Ok((mappings, false)),
+            Err(source) => return Err(root.error("query", &path, source)),
+        }
     }
+    Ok((mappings, true))
 }
 
 /// ENOTTY before 6.11; the others from seccomp filters and sandboxed kernels without this ioctl.

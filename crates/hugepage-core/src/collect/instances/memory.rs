@@ -52,9 +52,8 @@ pub fn of(
     numbered: bool,
     wanted: impl Fn(&Mapping) -> bool,
 ) -> Result<InstanceMemory, ReadError> {
-    let (mut mappings, of_kernel) = procmap_query::with_page_sizes(root, pid, wanted)?;
-    if let Some(sizes) = of_kernel {
-        set(&mut mappings, sizes);
+    let (mut mappings, is_sized) = procmap_query::with_page_sizes(root, pid, wanted)?;
+    if is_sized {
         return Ok(InstanceMemory { mappings, source: PageSizeSource::Kernel });
     }
     let starts: Vec<u64> = mappings.iter().map(|mapping| mapping.start).collect();
