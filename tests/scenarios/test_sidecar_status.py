@@ -3,6 +3,7 @@
 import ctypes
 import os
 import platform
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -94,6 +95,25 @@ def test_one_sid_in_two_containers(oracle, pool, tmp_path):
     for instance in oracle.instances:
         agree(rows[instance.pmon], instance, "none", cause=rows[instance.pmon]["cause"],
               pages_missing=rows[instance.pmon]["pages_missing"])
+
+
+def test_what_instances_share_is_looked_up_once(oracle, tmp_path):
+    """By strace: the files of the home are opened for the first instance, and those of the kernel once for each."""
+    def opens() -> tuple[int, int]:
+        """What is opened of the home, and of the instances' processes."""
+        trace = tmp_path / "trace"
+        sidecar.run("status", "--state-dir", tmp_path, through=["strace", "-f", "-qq", "-e", "trace=openat", "-o", trace])
+        calls = trace.read_text()
+        pmons = "|".join(str(instance.pmon) for instance in oracle.instances)
+        return calls.count('"dbhome_1"'), len(re.findall(rf'"(?:/proc/)?(?:{pmons})/', calls))
+
+    oracle.instance("ONE", SysV(64 * KB))
+    (oracle.home / "dbs").mkdir()
+    of_home, of_process = opens()
+    for sid in ("TWO", "THREE", "FOUR"):
+        oracle.instance(sid, SysV(64 * KB))
+    assert (of_home, of_process) == (1, 9)
+    assert opens() == (1, 4 * 9)
 
 
 @pytest.mark.parametrize("available,cause,missing", [(0, "pool_empty", 24), (5, "pool_too_small", 19)])

@@ -7,12 +7,17 @@
 
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, Dir, Mode, OFlags, StatFs, fstatfs, openat, readlinkat};
 use rustix::io::Errno;
+
+use crate::read::survey_cache::SurveyCache;
 
 /// As many symbolic links as the kernel follows (path_resolution(7)).
 const MAX_LINKS: usize = 40;
@@ -21,17 +26,25 @@ const MAX_STEPS: usize = 512;
 /// As deep as the way may lead: each level keeps a descriptor until the end.
 const MAX_DEPTH: usize = 100;
 
+/// A directory, or something in one, that a path leads to.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Opened with O_PATH.
+    descriptor: File,
+    /// What fstat(2) says of it.
+    metadata: Metadata,
+}
+
 /// What a path names.
 #[derive(Debug)]
 pub(super) struct BeneathFile {
-    /// Opened with O_PATH.
-    descriptor: File,
-    /// Its directory, opened alike, and its name there; `None` for the top.
-    parent: Option<(File, Vec<u8>)>,
+    place: Arc<Place>,
+    /// Its directory, and its name there; `None` for the top.
+    parent: Option<(Arc<Place>, Vec<u8>)>,
     /// What fstat(2) says of it.
     pub metadata: Metadata,
     /// Every directory that something was looked up in.
-    pub searched: Vec<Metadata>,
+    searched: Vec<Arc<Place>>,
     /// The owner of every symbolic link on the way.
     pub link_owners: Vec<u32>,
     /// When the newest of those links was made or renamed; `None` if there are none.
@@ -41,23 +54,30 @@ pub(super) struct BeneathFile {
 }
 
 /// The directory `path` of this host, to look below.
-pub(super) fn directory(path: &std::path::Path) -> io::Result<File> {
-    Ok(openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?.into())
+pub(super) fn directory(path: &Path) -> io::Result<Arc<Place>> {
+    Place::open(CWD, path.as_os_str().as_bytes(), OFlags::DIRECTORY)
+}
+
+/// What a survey has found below the top `top` before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'a> {
+    pub cache: &'a SurveyCache<Place>,
+    /// A name of the top that no other one has.
+    pub top: &'a str,
 }
 
 /// What `path` names below `top`, where absolute links begin as well; with `follow` what a link at its end points to.
-pub(super) fn find(top: File, path: &str, follow: bool) -> io::Result<BeneathFile> {
-    let metadata = top.metadata()?;
-    let mut way = Way { levels: vec![Level { name: Vec::new(), descriptor: top, metadata }], steps: 0 };
+pub(super) fn find(top: Arc<Place>, path: &str, follow: bool, known: Option<Known<'_>>) -> io::Result<BeneathFile> {
+    let mut way = Way { levels: vec![Level { name: Vec::new(), place: top }], steps: 0 };
     let (mut searched, mut link_owners, mut link_changed) = (Vec::new(), Vec::new(), None);
     let mut rest: Vec<Vec<u8>> = Vec::new();
     push_parts(&mut rest, path.as_bytes());
     while let Some(name) = rest.pop() {
-        let here = way.here()?;
+        let here = Arc::clone(way.here()?);
         if !here.metadata.is_dir() {
             return Err(Errno::NOTDIR.into());
         }
-        searched.push(here.metadata.clone());
+        searched.push(Arc::clone(&here));
         match name.as_slice() {
             b"" | b"." => continue,
             b".." => {
@@ -66,28 +86,31 @@ pub(super) fn find(top: File, path: &str, follow: bool) -> io::Result<BeneathFil
             }
             _ => {}
         }
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let descriptor = File::from(openat(&here.descriptor, name.as_slice(), flags, Mode::empty())?);
-        let metadata = descriptor.metadata()?;
-        if metadata.is_symlink() && (follow || !rest.is_empty()) {
-            link_owners.push(metadata.uid());
-            link_changed = link_changed.max(Some(changed(&metadata)));
+        let open = || Place::open(&here.descriptor, &name, OFlags::NOFOLLOW);
+        let place = match known {
+            Some(Known { cache, top }) => cache.place(way.key(top, &name), Place::is_directory, open),
+            None => open(),
+        }?;
+        if place.metadata.is_symlink() && (follow || !rest.is_empty()) {
+            link_owners.push(place.metadata.uid());
+            link_changed = link_changed.max(Some(changed(&place.metadata)));
             if link_owners.len() > MAX_LINKS {
                 return Err(Errno::LOOP.into());
             }
-            let target = target(&descriptor)?;
+            let target = target(&place.descriptor)?;
             if target.starts_with(b"/") {
                 way.levels.truncate(1);
             }
             push_parts(&mut rest, &target);
         } else {
-            way.down(Level { name, descriptor, metadata })?;
+            way.down(Level { name, place })?;
         }
     }
     let path = way.path();
-    let Level { name, descriptor, metadata } = way.levels.pop().ok_or(Errno::NOENT)?;
-    let parent = way.levels.pop().map(|level| (level.descriptor, name));
-    Ok(BeneathFile { descriptor, parent, metadata, searched, link_owners, link_changed, path })
+    let Level { name, place } = way.levels.pop().ok_or(Errno::NOENT)?;
+    let parent = way.levels.pop().map(|level| (level.place, name));
+    let metadata = place.metadata.clone();
+    Ok(BeneathFile { place, parent, metadata, searched, link_owners, link_changed, path })
 }
 
 /// The time of the last change of what `metadata` is of, its name included: no program can set it (inode(7), ctime).
@@ -111,16 +134,41 @@ fn push_parts(rest: &mut Vec<Vec<u8>>, path: &[u8]) {
     }
 }
 
+impl Place {
+    /// `name` in the directory `at`.
+    fn open(at: impl AsFd, name: &[u8], flags: OFlags) -> io::Result<Arc<Self>> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC | flags;
+        let descriptor = File::from(openat(at, name, flags, Mode::empty())?);
+        let metadata = descriptor.metadata()?;
+        Ok(Arc::new(Self { descriptor, metadata }))
+    }
+
+    /// Whether it is a directory.
+    pub fn is_directory(&self) -> bool {
+        self.metadata.is_dir()
+    }
+
+    /// What fstat(2) said of it when it was opened.
+    pub const fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+}
+
 impl BeneathFile {
+    /// Every directory that something was looked up in.
+    pub fn searched(&self) -> impl Iterator<Item = &Metadata> {
+        self.searched.iter().map(|place| &place.metadata)
+    }
+
     /// Opens it for reading. It is what was looked at: the descriptor leads there whatever has been renamed since.
     /// Nothing waits: neither for the other end of a pipe nor for the end of a lease (fcntl(2)).
     pub fn open(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let place = format!("/proc/self/fd/{}", self.descriptor.as_raw_fd());
+        let place = format!("/proc/self/fd/{}", self.place.descriptor.as_raw_fd());
         let file: File = match (openat(CWD, place, flags, Mode::empty()), &self.parent) {
             // Without /proc, as in an empty root directory: by its name, where it may have been replaced.
             (Err(Errno::NOENT), Some((parent, name))) => {
-                openat(parent, name.as_slice(), flags | OFlags::NOFOLLOW, Mode::empty())?.into()
+                openat(&parent.descriptor, name.as_slice(), flags | OFlags::NOFOLLOW, Mode::empty())?.into()
             }
             (opened, _) => opened?.into(),
         };
@@ -134,7 +182,7 @@ impl BeneathFile {
 
     /// The text of a symbolic link that was not followed.
     pub fn target(&self) -> io::Result<Vec<u8>> {
-        if self.metadata.is_symlink() { target(&self.descriptor) } else { Err(Errno::INVAL.into()) }
+        if self.metadata.is_symlink() { target(&self.place.descriptor) } else { Err(Errno::INVAL.into()) }
     }
 
     /// Whether the kernel makes the file up when it is read, as those of /proc: some are a user's own, and reading some of
@@ -144,7 +192,7 @@ impl BeneathFile {
         const KERNEL: [u64; 6] = [0x9fa0, 0x6265_6572, 0x0027_e0eb, 0x6367_7270, 0x6462_6720, 0x7472_6163];
         let kind = |system: StatFs| u64::try_from(system.f_type).unwrap_or(0);
         // What can't be told is not opened.
-        fstatfs(&self.descriptor).map_or(true, |system| KERNEL.contains(&kind(system)))
+        fstatfs(&self.place.descriptor).map_or(true, |system| KERNEL.contains(&kind(system)))
     }
 
     /// The names in it, if it is a directory, without `.` and `..`; bytes that are not UTF-8 are replaced.
@@ -155,13 +203,13 @@ impl BeneathFile {
             Err(error) => Some(Err(error.into())),
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = openat(&self.descriptor, c".", flags, Mode::empty())?;
+        let directory = openat(&self.place.descriptor, c".", flags, Mode::empty())?;
         Ok(Dir::new(directory)?.filter_map(name))
     }
 
     /// Itself, for something to be found below it.
-    pub fn into_descriptor(self) -> File {
-        self.descriptor
+    pub fn into_place(self) -> Arc<Place> {
+        self.place
     }
 }
 
@@ -173,17 +221,28 @@ struct Way {
 
 struct Level {
     name: Vec<u8>,
-    descriptor: File,
-    metadata: Metadata,
+    place: Arc<Place>,
 }
 
 impl Way {
-    fn here(&mut self) -> io::Result<&Level> {
+    fn here(&mut self) -> io::Result<&Arc<Place>> {
         self.steps += 1;
         if self.steps > MAX_STEPS {
             return Err(Errno::NAMETOOLONG.into());
         }
-        self.levels.last().ok_or_else(|| Errno::NOENT.into())
+        self.levels.last().map(|level| &level.place).ok_or_else(|| Errno::NOENT.into())
+    }
+
+    /// What `name` here is called among all places of the top `top`: no name has a zero byte.
+    fn key(&self, top: &str, name: &[u8]) -> Vec<u8> {
+        let names = self.levels.iter().skip(1).map(|level| level.name.as_slice()).chain([name]);
+        let mut key = top.as_bytes().to_vec();
+        key.push(0);
+        names.for_each(|name| {
+            key.push(b'/');
+            key.extend_from_slice(name);
+        });
+        key
     }
 
     fn down(&mut self, level: Level) -> io::Result<()> {
@@ -217,7 +276,7 @@ mod tests {
     use super::*;
 
     fn found(top: &Path, path: &str) -> io::Result<BeneathFile> {
-        find(directory(top).unwrap(), path, true)
+        find(directory(top).unwrap(), path, true, None)
     }
 
     /// A tree `in` beside a secret, with a link of each kind.
@@ -280,7 +339,7 @@ mod tests {
             assert_eq!(error.raw_os_error(), Some(errno.raw_os_error()), "{path}: {error}");
         }
         assert_eq!(found(&top, "/").unwrap().path, "/");
-        let link = find(directory(&top).unwrap(), "/up", false).unwrap();
+        let link = find(directory(&top).unwrap(), "/up", false, None).unwrap();
         assert_eq!(link.target().unwrap(), b"../../../../../../../secret");
         assert_eq!(found(&top, "/a").unwrap().target().unwrap_err().raw_os_error(), Some(libc::EINVAL));
     }
@@ -290,7 +349,7 @@ mod tests {
         let tree = tree();
         let found = found(&tree.path().join("in"), "/a/above/directory_again/file").unwrap();
         assert_eq!(found.link_owners.len(), 3);
-        assert!(found.searched.len() >= 4 && found.searched.iter().all(Metadata::is_dir));
+        assert!(found.searched().count() >= 4 && found.searched().all(Metadata::is_dir));
     }
 
     #[test]

@@ -213,7 +213,7 @@ impl Hierarchy {
     /// memory cgroups do not count huge pages.
     fn memory_path(&self, root: &Root, file: &str) -> Result<Option<String>, ReadError> {
         let Some(mounted) = &self.memory else { return Ok(None) };
-        let path = root.read_short(file, |text| {
+        let path = root.read_once(file, |text| {
             let path = text.lines().find_map(|line| line.strip_prefix("0::"));
             path.unwrap_or("/").to_owned()
         })?;
@@ -234,7 +234,7 @@ impl Hierarchy {
 
     /// The cgroup that `file`, the cgroup file of a process, names, as a path below the mount point.
     fn path_of(&self, root: &Root, file: &str) -> Result<String, ReadError> {
-        let path = root.read_short(file, |text| membership(text).map_or("/", |(_, path)| path).to_owned())?;
+        let path = root.read_once(file, |text| membership(text).map_or("/", |(_, path)| path).to_owned())?;
         below(&self.mount_root, &path).ok_or_else(|| outside(root, file, &path))
     }
 

@@ -1,6 +1,7 @@
 //! /proc/PID/maps: the mappings of a process. Reading it does not walk page tables (proc(5)).
 
 use std::fmt::{self, Write as _};
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 use crate::read::Root;
@@ -156,8 +157,18 @@ pub fn parse(line: &str) -> Option<Mapping> {
 
 /// All mappings for which `wanted` holds, in the order of addresses. Adjacent mappings of one object are merged.
 pub fn read(root: &Root, path: &str, wanted: impl Fn(&Mapping) -> bool) -> Result<Vec<Mapping>, ReadError> {
+    read_from(root, path, &root.open(path)?, wanted)
+}
+
+/// The same of the open `file` at `path`.
+pub(super) fn read_from(
+    root: &Root,
+    path: &str,
+    file: &File,
+    wanted: impl Fn(&Mapping) -> bool,
+) -> Result<Vec<Mapping>, ReadError> {
     let mut mappings: Vec<Mapping> = Vec::new();
-    for line in BufReader::with_capacity(1 << 16, root.open(path)?).split(b'\n') {
+    for line in BufReader::with_capacity(1 << 16, file).split(b'\n') {
         let line = line.map_err(|source| root.error("read", path, source))?;
         let line = String::from_utf8_lossy(&line);
         let mapping = parse(&line).ok_or_else(|| root.content(path, format!("the line \"{line}\"")))?;

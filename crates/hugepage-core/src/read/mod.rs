@@ -43,6 +43,7 @@ pub mod root;
 pub mod service;
 pub mod shm_devices;
 pub mod smaps;
+mod survey_cache;
 pub mod sysctl;
 pub mod sysvipc;
 pub mod thp;

@@ -52,10 +52,10 @@ impl ProcessStatus {
                 break;
             }
             let Some(colon) = memchr(b':', line) else { continue };
-            let value = || str::from_utf8(&line[colon + 1..]).ok()?.split_ascii_whitespace().next();
+            let value = first_number(&line[colon + 1..]);
             let into = match &line[..colon] {
                 b"PPid" => {
-                    status.parent = value().and_then(|word| word.parse().ok());
+                    status.parent = value.and_then(|pid| pid.try_into().ok());
                     continue;
                 }
                 b"VmPTE" => &mut status.page_tables,
@@ -66,10 +66,22 @@ impl ProcessStatus {
                 b"HugetlbPages" => &mut status.hugetlb_pages,
                 _ => continue,
             };
-            *into = value().and_then(|word| word.parse().ok()).map(Bytes::from_kib);
+            *into = value.map(Bytes::from_kib);
         }
         status
     }
+}
+
+/// The number that the first word of `text` is; `None` if it is none, or too large.
+fn first_number(text: &[u8]) -> Option<u64> {
+    let text = text.trim_ascii_start();
+    let length = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
+    let (word, mut number) = (&text[..length], 0_u64);
+    for byte in word {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        number = number.checked_mul(10)?.checked_add(digit)?;
+    }
+    (!word.is_empty()).then_some(number)
 }
 
 /// What /proc/PID/stat counts of one process (proc(5)).
@@ -109,19 +121,24 @@ impl ProcessStat {
 
 /// The counters of `pid`; `Ok(None)` if the process does not exist (any more).
 pub fn stat(root: &Root, pid: i32) -> Result<Option<ProcessStat>, ReadError> {
-    Processes::of(root).stat(pid)
+    Processes { root, directory: None }.stat(pid)
 }
 
 /// The status of `pid`; `Ok(None)` if the process does not exist (any more).
 pub fn status(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
-    Processes::of(root).status(pid)
+    Processes { root, directory: None }.status(pid)
+}
+
+/// The same of a server, of which a survey needs more of that file.
+pub fn status_of_server(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
+    unless_gone(root.read_once(&format!("/proc/{pid}/status"), |text| ProcessStatus::parse(text)))
 }
 
 /// /proc, open for a pass over many processes: the files of each are looked up from here, and nothing is allocated.
 #[derive(Debug)]
 pub struct Processes<'a> {
     root: &'a Root,
-    /// `None` where it can't be opened.
+    /// `None` where it can't be opened, or is not worth it for one file.
     directory: Option<Directory<'a>>,
 }
 
@@ -171,7 +188,8 @@ pub fn title(root: &Root, pid: i32) -> Result<Option<String>, ReadError> {
 
 /// All visible processes, ascending.
 pub fn pids(root: &Root) -> Result<Vec<i32>, ReadError> {
-    let mut pids: Vec<i32> = root.list("/proc")?.iter().filter_map(|name| name.parse().ok()).collect();
+    let mut pids = Vec::new();
+    root.each_name("/proc", |name| pids.extend(name.parse::<i32>()))?;
     pids.sort_unstable();
     Ok(pids)
 }
@@ -206,8 +224,8 @@ pub fn owner_of_program(root: &Root, pid: i32) -> Option<u32> {
 pub fn age(root: &Root, pid: i32) -> Result<Option<Duration>, ReadError> {
     const UPTIME: &str = "/proc/uptime";
     let Some(ProcessStat { start_ticks: start, .. }) = stat(root, pid)? else { return Ok(None) };
-    let text = root.read(UPTIME)?;
-    let uptime = text.split_ascii_whitespace().next().and_then(|seconds| seconds.parse::<f64>().ok());
+    let seconds = |text: &str| text.split_ascii_whitespace().next().and_then(|seconds| seconds.parse::<f64>().ok());
+    let uptime = root.read_once(UPTIME, seconds)?;
     let uptime = uptime.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let uptime = uptime.ok_or_else(|| root.content(UPTIME, "it does not begin with a number"))?;
     Ok(Some(uptime.saturating_sub(Duration::from_millis(start.saturating_mul(1000 / TICKS_PER_SECOND)))))
@@ -280,6 +298,9 @@ mod tests {
             ProcessStatus { page_tables: Some(Bytes(48 << 10)), parent: Some(7), ..ProcessStatus::default() };
         assert_eq!(found, expected);
         assert_eq!(ProcessStatus::parse("VmPTE:\t48 kB").page_tables, Some(Bytes(48 << 10)), "without an end");
+        for nothing in ["", " ", " kB", "4x kB", "-4 kB", "18446744073709551616 kB"] {
+            assert_eq!(ProcessStatus::parse(format!("VmPTE:{nothing}\n")).page_tables, None, "{nothing}");
+        }
         let without_brackets =
             ProcessStat::parse(b"1 (\xff) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21");
         assert_eq!(without_brackets.map(|stat| (stat.minor_faults, stat.start_ticks)), Some((7, 19)));

@@ -55,22 +55,26 @@ pub fn holding(root: &Root, address: u64) -> Option<Result<Option<Mapping>, Read
     }
 }
 
-/// The page sizes of the mappings of `pid` that begin at these addresses, in their order; `None` as for [`holding`].
-pub fn page_sizes(root: &Root, pid: i32, starts: &[u64]) -> Option<Result<Vec<Option<PageSize>>, ReadError>> {
-    if !root.is_live() {
-        return None;
-    }
+/// The mappings of `pid` for which `wanted` holds, and whether they have the sizes of their pages; if not, as for [`holding`].
+pub fn with_page_sizes(
+    root: &Root,
+    pid: i32,
+    wanted: impl Fn(&Mapping) -> bool,
+) -> Result<(Vec<Mapping>, bool), ReadError> {
     let path = maps::path(pid);
-    let file = match root.open(&path) {
-        Ok(file) => file,
-        Err(error) => return Some(Err(error)),
-    };
-    let page_size = |&start| query(&file, start).map(|mapping| mapping?.page_size);
-    match starts.iter().map(page_size).collect() {
-        Ok(sizes) => Some(Ok(sizes)),
-        Err(error) if is_unknown(&error) => None,
-        Err(source) => Some(Err(root.error("query", &path, source))),
+    let file = root.open(&path)?;
+    let mut mappings = maps::read_from(root, &path, &file, wanted)?;
+    if !root.is_live() {
+        return Ok((mappings, false));
     }
+    for mapping in &mut mappings {
+        match query(&file, mapping.start) {
+            Ok(found) => mapping.page_size = found.and_then(|found| found.page_size),
+            Err(error) if is_unknown(&error) => return Ok((mappings, false)),
+            Err(source) => return Err(root.error("query", &path, source)),
+        }
+    }
+    Ok((mappings, true))
 }
 
 /// ENOTTY before 6.11; the others from seccomp filters and sandboxed kernels without this ioctl.

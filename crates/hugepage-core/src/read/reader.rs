@@ -50,7 +50,7 @@ impl ServerUser {
     pub fn may_read(&self, found: &BeneathFile) -> bool {
         const READ: u32 = 4;
         const SEARCH: u32 = 1;
-        self.may(&found.metadata, READ) && found.searched.iter().all(|directory| self.may(directory, SEARCH))
+        self.may(&found.metadata, READ) && found.searched().all(|directory| self.may(directory, SEARCH))
     }
 
     fn may(&self, of: &Metadata, what: u32) -> bool {

@@ -14,15 +14,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, Mode, OFlags, RawDir, openat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use crate::ReadError;
 use crate::read::access_log::{AccessKind, AccessLog, Recorder};
-use crate::read::beneath::{self, BeneathFile};
+use crate::read::beneath::{self, BeneathFile, Known, Place};
 use crate::read::kept_files::KeptFiles;
 use crate::read::reader::Reader;
+use crate::read::survey_cache::SurveyCache;
 
 /// In a tree made by a capture: what its host refused to show, a line `ERRNO PATH` each.
 pub const REFUSED: &str = "refused";
@@ -32,6 +33,8 @@ pub const CHANGED: &str = "changed";
 const MAX_FILE_BYTES: usize = 16 << 20;
 /// Holds /proc/meminfo and /proc/PID/status of today's kernels twice over.
 const BUFFER_BYTES: usize = 4096;
+/// What is read of a directory at once, as the C library does it.
+const NAMES_BYTES: usize = 32 << 10;
 /// Whatever is in the place of a file, an open for reading does not wait for it.
 const PLAIN_READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
@@ -49,6 +52,8 @@ pub struct Root {
     changed: BTreeMap<String, SystemTime>,
     /// Files that stay open.
     kept: Option<Arc<KeptFiles>>,
+    /// What this survey has found before.
+    survey: Option<Arc<SurveyCache<Place>>>,
 }
 
 impl Root {
@@ -61,12 +66,25 @@ impl Root {
             refused: BTreeMap::new(),
             changed: BTreeMap::new(),
             kept: None,
+            survey: None,
         }
     }
 
     /// The same machine, of which files that are read often stay open.
     pub fn keeping(files: &Arc<KeptFiles>) -> Self {
         Self { kept: Some(Arc::clone(files)), ..Self::live() }
+    }
+
+    /// The same for one survey: what it has found once below this root it does not look for again.
+    pub fn for_survey(&self) -> Self {
+        Self { survey: Some(Arc::default()), ..self.clone() }
+    }
+
+    /// Before a survey looks at another server: what it has read of processes is not that of a new one with the same number.
+    pub fn forget_processes(&self) {
+        if let Some(survey) = &self.survey {
+            survey.forget_processes();
+        }
     }
 
     /// A tree of files that stands for a machine.
@@ -108,6 +126,11 @@ impl Root {
         !self.is_tree() && self.prefix.is_empty() && !self.recorder.is_on()
     }
 
+    /// Whether it is another place than `root`, which it was made from: that of a container.
+    pub fn is_below(&self, root: &Self) -> bool {
+        self.prefix != root.prefix
+    }
+
     /// Whether it is a tree of files that stands for a machine.
     pub fn is_tree(&self) -> bool {
         // Compares bytes: every open asks this.
@@ -143,16 +166,26 @@ impl Root {
 
     /// What `path` names, which nothing leads out of.
     pub(super) fn find(&self, path: &str, follow: bool) -> io::Result<BeneathFile> {
-        let found = match (self.is_tree(), self.prefix.is_empty()) {
+        let known = |top| Some(Known { cache: self.survey.as_deref()?, top });
+        let found = beneath::find(self.place()?, path, follow, known(&self.prefix));
+        found.map_err(|source| self.refusal(path, source))
+    }
+
+    /// Where this root is.
+    fn place(&self) -> io::Result<Arc<Place>> {
+        let open = || match (self.is_tree(), self.prefix.is_empty()) {
             (true, false) => {
-                let top = beneath::find(beneath::directory(&self.top)?, &self.prefix, true)?;
-                beneath::find(top.into_descriptor(), path, follow)
+                let top = beneath::find(beneath::directory(&self.top)?, &self.prefix, true, None)?;
+                Ok(top.into_place())
             }
             // The kernel's own link, to where a process has its root.
-            (false, false) => beneath::find(beneath::directory(Path::new(&self.prefix))?, path, follow),
-            (_, true) => beneath::find(beneath::directory(&self.top)?, path, follow),
+            (false, false) => beneath::directory(Path::new(&self.prefix)),
+            (_, true) => beneath::directory(&self.top),
         };
-        found.map_err(|source| self.refusal(path, source))
+        match &self.survey {
+            Some(survey) => survey.place(self.prefix.clone().into_bytes(), Place::is_directory, open),
+            None => open(),
+        }
     }
 
     /// Why a file of a tree may not be read; `None` if it may. Whoever gives root a tree must not have it read what only
@@ -161,7 +194,8 @@ impl Root {
         if !geteuid().is_root() {
             return Ok(None);
         }
-        let (file, tree) = (&found.metadata, beneath::directory(&self.top)?.metadata()?);
+        let top = beneath::directory(&self.top)?;
+        let (file, tree) = (&found.metadata, top.metadata());
         let is_foreign =
             file.uid() != tree.uid() && (file.mode() & 0o004 == 0 || (file.uid() != 0 && file.nlink() > 1));
         Ok(is_foreign.then_some("it is another user's than the tree"))
@@ -254,9 +288,17 @@ impl Root {
         self.take_text(path, &self.open(path)?, take)
     }
 
+    /// The same of a file that a survey reads once, although several answers need it.
+    pub fn read_once<T>(&self, path: &str, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
+        let Some(survey) = &self.survey else { return self.read_short(path, take) };
+        self.note(path, AccessKind::Content);
+        let text = survey.text(self.full(path), || self.read_short(path, |text| Arc::from(text)))?;
+        Ok(take(&text))
+    }
+
     /// The same of a file that is read again and again: it stays open where this root keeps files.
     pub fn read_often<T>(&self, path: &str, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
-        let Some(kept) = self.keeper() else { return self.read_short(path, take) };
+        let Some(kept) = self.keeper() else { return self.read_once(path, take) };
         let file = self.open_often(path)?;
         let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
         match rustix::io::pread(&file, &mut buffer, 0) {
@@ -354,6 +396,32 @@ impl Root {
         };
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// Calls `each` with every name in the directory `path`, in the kernel's order.
+    pub fn each_name(&self, path: &str, mut each: impl FnMut(&str)) -> Result<(), ReadError> {
+        if self.is_confined() {
+            self.list(path)?.iter().for_each(|name| each(name));
+            return Ok(());
+        }
+        self.note(path, AccessKind::Names);
+        let failed = |errno: Errno| self.error("list", path, errno.into());
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = openat(CWD, path, flags, Mode::empty()).map_err(failed)?;
+        let mut buffer = Vec::with_capacity(NAMES_BYTES);
+        let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            each(&entry.map_err(failed)?.file_name().to_string_lossy());
+        }
+        Ok(())
+    }
+
+    /// Where the symbolic link `path` points to, which a survey reads once.
+    pub fn read_link_once(&self, path: &str) -> Result<Arc<str>, ReadError> {
+        let read = || self.read_link(path).map(Arc::from);
+        let Some(survey) = &self.survey else { return read() };
+        self.note(path, AccessKind::Link);
+        survey.text(self.full(path), read)
     }
 
     /// Where the symbolic link `path` points to.

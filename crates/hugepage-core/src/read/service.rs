@@ -4,8 +4,8 @@ use crate::read::Root;
 
 /// The service that started `pid`, as `oracle-ohasd.service`; `None` for what a user's session started, or if unknown.
 pub fn of(root: &Root, pid: i32) -> Option<String> {
-    let text = root.read(&format!("/proc/{pid}/cgroup")).ok()?;
-    text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).find_map(in_path)
+    let paths = |text: &str| text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).find_map(in_path);
+    root.read_once(&format!("/proc/{pid}/cgroup"), paths).ok()?
 }
 
 fn in_path(path: &str) -> Option<String> {

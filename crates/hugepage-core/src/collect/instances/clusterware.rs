@@ -16,7 +16,7 @@ pub(super) struct Registered<'a> {
     pub(super) log: Option<&'a str>,
     pub(super) version: Option<&'a str>,
     /// Whether Grid Infrastructure started it, or wrote its line of oratab.
-    pub(super) by_agent: bool,
+    pub(super) by_agent: &'a dyn Fn() -> bool,
 }
 
 impl Registered<'_> {
@@ -46,7 +46,7 @@ impl Registered<'_> {
         if is_cluster && (self.has_cluster_database() || is_numbered(&of_sid, &of_name)) {
             return Some(GridResource::Instance { database: name, sid: sid.clone() });
         }
-        self.by_agent.then_some(GridResource::Database { name })
+        (self.by_agent)().then_some(GridResource::Database { name })
     }
 
     fn has_cluster_database(&self) -> bool {

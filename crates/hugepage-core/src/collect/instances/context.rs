@@ -1,5 +1,6 @@
 //! What the inspection of every server of a host shares, and what the files of one server tell.
 
+use std::cell::OnceCell;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -14,6 +15,7 @@ use crate::read::Root;
 use crate::read::cgroup::Hierarchy;
 use crate::read::meminfo::Meminfo;
 use crate::read::oracle::LastStart;
+use crate::read::oracle::oratab::OratabEntry;
 use crate::read::shm_devices::Devices;
 
 /// What is the same for all servers of a host.
@@ -24,6 +26,8 @@ pub(super) struct InspectContext<'a> {
     pub(super) base: Option<PageSize>,
     pub(super) devices: Devices,
     pub(super) accounts: ServiceAccounts,
+    /// The host's oratab, with the notes on what could not be read of it.
+    pub(super) oratab: OnceCell<(Vec<OratabEntry>, Vec<String>)>,
     /// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it; `None` if that failed.
     pub(super) hierarchy: Option<Option<Hierarchy>>,
     pub(super) meminfo: Option<Meminfo>,

@@ -56,7 +56,8 @@ pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut
     for pid in pids {
         // A process that ends meanwhile, or is hidden, belongs to no server.
         let Ok(Some(Some(seen))) = all.command_line(pid, Seen::parse) else { continue };
-        let Ok(Some(status)) = all.status(pid) else { continue };
+        let status = if seen.is_server() { process::status_of_server(root, pid) } else { all.status(pid) };
+        let Ok(Some(status)) = status else { continue };
         match seen {
             Seen::Oracle(oracle::OracleProcess { instance, role: OracleRole::Pmon }) => {
                 let not_counted = why_not(pid);
@@ -121,6 +122,11 @@ enum Seen {
 }
 
 impl Seen {
+    /// Whether it is what a server is told by: its PMON or postmaster.
+    const fn is_server(&self) -> bool {
+        matches!(self, Self::Postmaster(_) | Self::Oracle(oracle::OracleProcess { role: OracleRole::Pmon, .. }))
+    }
+
     fn parse(cmdline: &str) -> Option<Self> {
         if let Some(process) = oracle::OracleProcess::parse(cmdline) {
             return Some(Self::Oracle(process));
@@ -130,6 +136,9 @@ impl Seen {
         }
         let mut words = cmdline.trim_end_matches('\0').split('\0');
         let program = words.next()?.rsplit('/').next()?;
+        if !matches!(program, "postgres" | "postmaster" | "edb-postgres" | "edb-postmaster") {
+            return None;
+        }
         let mut left = MAX_ARGUMENT_BYTES;
         let is_kept = |word: &&str| {
             let fits = word.len() < left;
@@ -137,9 +146,7 @@ impl Seen {
             fits
         };
         let arguments: Vec<String> = words.take_while(is_kept).map(str::to_owned).collect();
-        let serves = matches!(program, "postgres" | "postmaster" | "edb-postgres" | "edb-postmaster")
-            && postmaster_opts::serves(&arguments);
-        serves.then_some(Self::Postmaster(arguments))
+        postmaster_opts::serves(&arguments).then_some(Self::Postmaster(arguments))
     }
 }
 

@@ -2,7 +2,7 @@
 //! A SID is unique only within one ORACLE_HOME.
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::oracle::SHM_FILES;
 use crate::read::oracle::OracleInstance;
@@ -22,13 +22,12 @@ pub(super) enum Whose {
 /// The PMONs of a host.
 pub(super) struct Pmons<'a> {
     root: &'a Root,
-    all: Vec<Pmon>,
+    by_instance: BTreeMap<OracleInstance, Vec<Pmon>>,
 }
 
 struct Pmon {
     server: usize,
     pid: i32,
-    instance: OracleInstance,
     traits: OnceCell<Traits>,
 }
 
@@ -41,21 +40,23 @@ impl Pmon {
 impl<'a> Pmons<'a> {
     /// Of each the number of its server, its process id and its instance.
     pub(super) fn new(root: &'a Root, pmons: impl Iterator<Item = (usize, i32, OracleInstance)>) -> Self {
-        let pmon = |(server, pid, instance)| Pmon { server, pid, instance, traits: OnceCell::new() };
-        Self { root, all: pmons.map(pmon).collect() }
+        let mut by_instance: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (server, pid, instance) in pmons {
+            by_instance.entry(instance).or_default().push(Pmon { server, pid, traits: OnceCell::new() });
+        }
+        Self { root, by_instance }
     }
 
     /// Whose the process `pid` of `instance` is: that of the instance with its SID. Where several have it, that of the only
     /// one that shares its namespaces (namespaces(7)) and its program, or else memory of the SGA.
     pub(super) fn owner(&self, instance: &OracleInstance, pid: i32) -> Whose {
-        let with_sid: Vec<_> = self.all.iter().filter(|pmon| pmon.instance == *instance).collect();
-        match with_sid[..] {
-            [] => return Whose::Nobody,
-            [only] => return Whose::Server(only.server),
-            _ => {}
-        }
+        let with_sid = match self.by_instance.get(instance).map(Vec::as_slice) {
+            None | Some([]) => return Whose::Nobody,
+            Some([only]) => return Whose::Server(only.server),
+            Some(several) => several,
+        };
         let its = Traits::of(self.root, pid);
-        let mut left = with_sid.clone();
+        let mut left: Vec<_> = with_sid.iter().collect();
         left.retain(|pmon| pmon.traits(self.root).may_be_of_one_instance(&its));
         if left.len() > 1 {
             let attached = attached(self.root, pid);

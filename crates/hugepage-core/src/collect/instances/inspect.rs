@@ -37,6 +37,7 @@ impl InspectContext<'_> {
     pub(super) fn inspect(&self, found: DiscoveredServer) -> Option<Instance> {
         let mut notes = Notes::default();
         let (root, pid) = (self.root, found.pid);
+        root.forget_processes();
         let started = notes.keep(process::age(root, pid)).flatten().and_then(|age| self.taken_at.checked_sub(age));
         let memlock = notes.keep(rlimit::locked_memory(root, pid)).flatten();
         if found.undecided > 0 {
@@ -193,10 +194,12 @@ impl InspectContext<'_> {
         files: &InstanceFiles,
         directory: Option<&str>,
     ) -> Option<String> {
+        if !is_contained || self.root.is_tree() {
+            return None;
+        }
         let its = directory.and_then(|directory| files.inode(directory));
         let ours = directory.and_then(|directory| InstanceFiles::own(self.root).inode(directory));
-        let elsewhere = is_contained && !self.root.is_tree() && (its.is_none() || its != ours);
-        elsewhere.then(|| match its {
+        (its.is_none() || its != ours).then(|| match its {
             Some((device, inode)) => {
                 let device = (rustix::fs::major(device), rustix::fs::minor(device));
                 format!("{}.{}-{inode}", device.0, device.1)

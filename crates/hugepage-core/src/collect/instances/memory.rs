@@ -2,7 +2,7 @@
 
 use crate::model::{Landing, Segment};
 use crate::read::kernel_release::KernelRelease;
-use crate::read::maps::{self, Mapping};
+use crate::read::maps::Mapping;
 use crate::read::shm_devices::Devices;
 use crate::read::{Root, procmap_query, smaps};
 use crate::{Bytes, PageSize, ReadError};
@@ -52,12 +52,11 @@ pub fn of(
     numbered: bool,
     wanted: impl Fn(&Mapping) -> bool,
 ) -> Result<InstanceMemory, ReadError> {
-    let mut mappings = maps::read(root, &maps::path(pid), wanted)?;
-    let starts: Vec<u64> = mappings.iter().map(|mapping| mapping.start).collect();
-    if let Some(sizes) = procmap_query::page_sizes(root, pid, &starts) {
-        set(&mut mappings, sizes?);
+    let (mut mappings, is_sized) = procmap_query::with_page_sizes(root, pid, wanted)?;
+    if is_sized {
         return Ok(InstanceMemory { mappings, source: PageSizeSource::Kernel });
     }
+    let starts: Vec<u64> = mappings.iter().map(|mapping| mapping.start).collect();
     // On a live host the kernel would walk all page tables of the process for this file.
     if let Some(sizes) = smaps::page_sizes(root, pid, &starts)? {
         set(&mut mappings, sizes);

@@ -21,6 +21,7 @@ mod service_accounts;
 mod stopped;
 mod switchover;
 
+use std::cell::OnceCell;
 use std::time::SystemTime;
 
 use crate::collect::CgroupView;
@@ -111,6 +112,7 @@ pub fn survey_for(
     ask: Option<&AskStart<'_>>,
 ) -> Survey {
     let mut notes = Notes::default();
+    let root = &root.for_survey();
     let meminfo = notes.keep(Meminfo::read(root));
     let hierarchy = notes.keep(Hierarchy::find(root));
     let view = CgroupView::of(hierarchy.as_ref());
@@ -121,6 +123,7 @@ pub fn survey_for(
         default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
         base: notes.keep(root.base_page_size()),
         accounts: ServiceAccounts::read(root, service_accounts, &mut notes),
+        oratab: OnceCell::new(),
         devices: notes.keep(Devices::find(root)).unwrap_or_default(),
         hierarchy,
         meminfo: with_hugetlb(meminfo, &pools),

@@ -1,5 +1,6 @@
 //! What an Oracle instance was asked for, and which memory of its processes is the SGA.
 
+use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::asked::asked_by;
@@ -13,6 +14,7 @@ use crate::notes::Notes;
 use crate::read::kernel_release::KernelRelease;
 use crate::read::maps::Mapping;
 use crate::read::oracle::locate::Search;
+use crate::read::oracle::oratab::OratabEntry;
 use crate::read::oracle::process::home_of;
 use crate::read::oracle::{self, LastStart, OracleKind, Parameters, oratab};
 use crate::read::rlimit::{LockedMemory, Rlimit};
@@ -54,6 +56,19 @@ pub fn keep_sga(memory: &mut InstanceMemory) -> (bool, Bytes) {
 }
 
 impl InspectContext<'_> {
+    /// The oratab of the host or container that `files` are of; the host's is read once.
+    pub(super) fn oratab(&self, files: &InstanceFiles, notes: &mut Notes) -> Cow<'_, [OratabEntry]> {
+        if files.root().is_below(self.root) {
+            return Cow::Owned(oratab::read(files.root(), notes));
+        }
+        let (entries, noted) = self.oratab.get_or_init(|| {
+            let mut notes = Notes::default();
+            (oratab::read(self.root, &mut notes), notes.into_vec())
+        });
+        noted.iter().for_each(|note| notes.add(note));
+        Cow::Borrowed(entries)
+    }
+
     pub(super) fn oracle(
         &self,
         pid: i32,
@@ -65,8 +80,8 @@ impl InspectContext<'_> {
     ) -> Identity {
         let exe = process::link(self.root, pid, "exe").ok().flatten();
         let of_oratab = || {
-            let entries = oratab::read(files.root(), notes);
-            entries.into_iter().find(|entry| entry.sid == instance.sid).map(|entry| entry.home)
+            let entries = self.oratab(files, notes);
+            entries.iter().find(|entry| entry.sid == instance.sid).map(|entry| entry.home.clone())
         };
         let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);
         let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some((self.root, pid)) };
@@ -79,15 +94,19 @@ impl InspectContext<'_> {
         let known = [settings.start.as_ref().map(|start| &start.parameters), settings.parameters.as_ref()];
         let known: Vec<_> = known.into_iter().flatten().collect();
         let names = names(&known, settings.log.as_deref());
+        let by_agent = || {
+            service::of(self.root, pid).is_some_and(|service| service.contains("ohasd"))
+                || self
+                    .oratab(files, &mut Notes::default())
+                    .iter()
+                    .any(|entry| entry.by_agent && entry.sid == instance.sid)
+        };
         let registered = Registered {
             instance,
             parameters: &known,
             log: settings.log.as_deref(),
             version: settings.start.as_ref().and_then(|start| start.version.as_deref()),
-            by_agent: service::of(self.root, pid).is_some_and(|service| service.contains("ohasd"))
-                || oratab::read(files.root(), &mut Notes::default())
-                    .iter()
-                    .any(|entry| entry.by_agent && entry.sid == instance.sid),
+            by_agent: &by_agent,
         };
         let clusterware = registered.clusterware(files, notes);
         let last_start = settings.start.clone();
@@ -197,7 +216,7 @@ pub fn lock_limit(
     if is_let || asked.product == Product::PostgreSql {
         return None;
     }
-    let text = root.read(&format!("/proc/{pid}/status")).ok()?;
+    let text = root.read_once(&format!("/proc/{pid}/status"), str::to_owned).ok()?;
     let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     let capabilities = line("CapEff").and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())?;
     let group = sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten()?;

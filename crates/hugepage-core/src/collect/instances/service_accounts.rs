@@ -132,8 +132,8 @@ enum Container {
 
 /// The container of `pid`; `None` for the host, and for what users run by themselves.
 fn container(root: &Root, pid: i32) -> Option<Container> {
-    let text = root.read(&format!("/proc/{pid}/cgroup")).ok()?;
-    text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).find_map(container_of)
+    let paths = |text: &str| text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).find_map(container_of);
+    root.read_once(&format!("/proc/{pid}/cgroup"), paths).ok()?
 }
 
 /// From a path in /proc/PID/cgroup (cgroups(7)). Users may be let make groups of any name below their own, so the name

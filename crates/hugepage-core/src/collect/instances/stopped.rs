@@ -12,12 +12,12 @@ use crate::assess::{Outlook, Severity};
 use crate::collect::stopped_databases::{StoppedDatabase, Wants};
 use crate::model::{Clusterware, HugePages, LockLimit, PoolFact, PoolState};
 use crate::notes::Notes;
+use crate::read::InstanceFiles;
 use crate::read::cgroup::CgroupLimits;
 use crate::read::oracle::locate::{Search, is_numbered};
-use crate::read::oracle::oratab::{self, OratabEntry};
+use crate::read::oracle::oratab::OratabEntry;
 use crate::read::oracle::{LastStart, OracleInstance, OracleKind};
 use crate::read::rlimit::Rlimit;
-use crate::read::{InstanceFiles, Root};
 use crate::{Bytes, PageSize, Pages};
 
 /// An instance that does not run.
@@ -84,10 +84,10 @@ impl StoppedOracle {
 /// cluster stands for that instance.
 pub(super) fn stopped(host: &InspectContext<'_>, running: &[Instance], notes: &mut Notes) -> Vec<StoppedOracle> {
     let mut found: Vec<StoppedOracle> = Vec::new();
-    for entry in oratab::read(host.root, notes) {
+    for entry in host.oratab(&InstanceFiles::own(host.root), notes).into_owned() {
         let mut of_entry = Notes::default();
         let files = &InstanceFiles::of_owner(host.root, &format!("{}/bin/oracle", entry.home));
-        if running.iter().any(|instance| stands_for(host.root, files, instance, &entry)) {
+        if running.iter().any(|instance| stands_for(host, files, instance, &entry)) {
             continue;
         }
         let kind = OracleKind::of_sid(&entry.sid);
@@ -105,7 +105,7 @@ pub(super) fn stopped(host: &InspectContext<'_>, running: &[Instance], notes: &m
 }
 
 /// Whether a running instance is the one that an entry names, by its SID or by its database.
-fn stands_for(root: &Root, files: &InstanceFiles, instance: &Instance, entry: &OratabEntry) -> bool {
+fn stands_for(host: &InspectContext<'_>, files: &InstanceFiles, instance: &Instance, entry: &OratabEntry) -> bool {
     // A process that only bears the name does not stand for it.
     if !instance.counts() || !matches!(instance.kind, InstanceKind::Oracle(_)) {
         return false;
@@ -126,7 +126,7 @@ fn stands_for(root: &Root, files: &InstanceFiles, instance: &Instance, entry: &O
         Some(names) => names.iter().any(|name| name.eq_ignore_ascii_case(&entry.sid)),
         // Its log is not visible, so only the name tells; one that has an entry of its own is another database.
         None => {
-            let entries = oratab::read(root, &mut Notes::default());
+            let entries = host.oratab(files, &mut Notes::default());
             is_numbered(&instance.name, &entry.sid) && entries.iter().all(|other| other.sid != instance.name)
         }
     }
@@ -197,8 +197,13 @@ fn inspect(
     let shown: Vec<_> =
         [start.as_ref().map(|start| &start.parameters), parameters.as_ref()].into_iter().flatten().collect();
     let database = names(&shown, log.as_deref());
-    let registered =
-        Registered { instance: &instance, parameters: &shown, log: log.as_deref(), version, by_agent: entry.by_agent };
+    let registered = Registered {
+        instance: &instance,
+        parameters: &shown,
+        log: log.as_deref(),
+        version,
+        by_agent: &|| entry.by_agent,
+    };
     let clusterware = registered.clusterware(files, &mut notes);
     let forecast = match (&wants, host.default) {
         (Wants::Pages(pages, _), Some(size)) => Some(Forecast::of(&asked, Some(size.times(*pages)), &ground, Pages(0))),

@@ -12,7 +12,7 @@ use hugepage_core::read::access_again::AccessAgain;
 use hugepage_core::read::access_log::{AccessKind, AccessLog, FileAccess};
 use hugepage_core::read::oracle::alert_log;
 use hugepage_core::read::root::{CHANGED, REFUSED};
-use hugepage_core::read::{Root, maps, procmap_query};
+use hugepage_core::read::{Root, procmap_query};
 
 use super::copy::{Copy, README};
 use super::{process, redact};
@@ -210,10 +210,9 @@ fn could_not(what: &str, place: &Path) -> String {
 /// walk all page tables. `None` for other files, and on other kernels.
 fn smaps(root: &Root, path: &str) -> Option<String> {
     let pid = path.strip_prefix("/proc/")?.strip_suffix("/smaps")?.parse().ok()?;
-    let mappings = maps::read(root, &maps::path(pid), |mapping| mapping.shared).ok()?;
-    let starts: Vec<_> = mappings.iter().map(|mapping| mapping.start).collect();
-    let sizes = procmap_query::page_sizes(root, pid, &starts)?.ok()?;
-    Some(process::smaps_of(&mappings.into_iter().zip(sizes).collect::<Vec<_>>()))
+    let (mappings, is_sized) = procmap_query::with_page_sizes(root, pid, |mapping| mapping.shared).ok()?;
+    let sized = mappings.into_iter().map(|mapping| (mapping.page_size, mapping)).map(|(size, mapping)| (mapping, size));
+    is_sized.then(|| process::smaps_of(&sized.collect::<Vec<_>>()))
 }
 
 fn is_alert_log(path: &str) -> bool {
