@@ -51,9 +51,22 @@ run_lint() {
     step "clippy on the crates that need no PostgreSQL" clippy --workspace --exclude pg_hugepages --all-targets
     step "clippy on the extension for PostgreSQL $PG_MAJOR" \
         clippy --package pg_hugepages --no-default-features --features "pg$PG_MAJOR"
+    check_targets
     step "shellcheck" shellcheck -x dev .ci/run .github/install-rust scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/try-rpms scripts/try-role scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck \
         crates/hugepage-core/fuzz/run
     step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally
+}
+
+# The sidecar compiles for the other architectures of servers, too. Their standard libraries are optional.
+check_targets() {
+    local target
+    for target in aarch64-unknown-linux-gnu powerpc64le-unknown-linux-gnu; do
+        if has_target "$target"; then
+            step "cargo check of the sidecar for $target" cargo check --locked "${RUST_FLAGS[@]}" --package hugepage-sidecar --target "$target"
+        else
+            say "-- cargo check of the sidecar for $target: skipped, its standard library is not here and rustup could not fetch it"
+        fi
+    done
 }
 
 clippy() {

@@ -1,6 +1,6 @@
 //! The assessment of this server: the state of it and of its host, and what the configuration on disk asks for.
 
-use hugepage_core::Notes;
+use hugepage_core::{Notes, PageSize};
 use hugepage_core::assess::Status;
 use hugepage_core::collect::server::{facts, ground};
 use hugepage_core::model::{Demand, Facts, Pending};
@@ -34,7 +34,7 @@ pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, note
             Pending::Changed(demand, ground(root, size, facts.meminfo.as_ref(), view, notes))
         };
         facts.kept_at_crash =
-            facts.huge_page_size.zip(server::rings(root)).map(|(size, rings)| rings.pages(size)).unwrap_or_default();
+            facts.huge_page_size.zip(server::rings(root)).map(|(size, rings)| rings.pages(size, PageSize::base())).unwrap_or_default();
         facts.pending = match answer {
             None => Pending::Unchanged,
             Some(Answer::Starts(demand)) if or_unchanged && facts.is_met_by(&demand) => Pending::Unchanged,

@@ -31,7 +31,21 @@ def write_table(column: Column, kept: Path, document: Path) -> None:
     text = document.read_text()
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    document.write_text(before + BEGIN + table(sorted(known.values(), key=_version)) + END + after)
+    document.write_text(before + BEGIN + table(sorted(known.values(), key=_order)) + END + after)
+
+
+def _order(column: Column) -> tuple[str, list[int]]:
+    """By what follows the number in a kernel's name, such as arm64, and by the number."""
+    return _kind(column), _version(column)
+
+
+def _kind(column: Column) -> str:
+    return column.name.partition("-")[2].replace("-", " ")
+
+
+def _title(column: Column) -> str:
+    number = ".".join(column.release.split(".")[:2]) if column.release else column.name.partition("-")[0]
+    return f"{number} {_kind(column)}".strip()
 
 
 def _version(column: Column) -> list[int]:
@@ -41,7 +55,7 @@ def _version(column: Column) -> list[int]:
 
 def table(columns: list[Column]) -> str:
     """Markdown; its lines fit 80 columns if the scenarios' names have at most 52 letters."""
-    titles = [".".join(column.release.split(".")[:2]) if column.release else column.name for column in columns]
+    titles = [_title(column) for column in columns]
     lines = ["", "| kernel | release | last tried on | to repeat |", "| --- | --- | --- | --- |"]
     for title, column in zip(titles, columns):
         what = column.release if not column.missing else f"could not be had: {column.missing}"
