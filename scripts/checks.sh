@@ -59,14 +59,16 @@ run_lint() {
 
 # The sidecar compiles for the other architectures of servers, too. Their standard libraries are optional.
 check_targets() {
-    local target
+    local target targets=()
     for target in aarch64-unknown-linux-gnu powerpc64le-unknown-linux-gnu; do
         if has_target "$target"; then
-            step "cargo check of the sidecar for $target" cargo check --locked "${RUST_FLAGS[@]}" --package hugepage-sidecar --target "$target"
+            targets+=("$target")
         else
-            say "-- cargo check of the sidecar for $target: skipped, its standard library is not here and rustup could not fetch it"
+            say "-- The sidecar is not checked for $target: skipped, Rust's standard library for it is not here, and rustup could not fetch it."
         fi
     done
+    [ ${#targets[@]} -eq 0 ] || step "cargo check of the sidecar for ${targets[*]}" \
+        cargo check --locked "${RUST_FLAGS[@]}" --package hugepage-sidecar "${targets[@]/#/--target=}"
 }
 
 clippy() {
