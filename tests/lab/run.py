@@ -161,7 +161,7 @@ def main() -> int:
 
     def write(column: Column) -> None:
         if asked.docs:
-            write_table(column, asked.lab / "results.json", Path("docs/tested-on.md"))
+            write_table(column, Path("docs/tested-on.md"))
 
     columns = [run_kernel(name, wanted, asked.lab, write, asked.captures) for name in asked.kernels.split()]
     counts = {outcome: sum(cell[0] == outcome for column in columns for cell in column.cells.values())

@@ -1,6 +1,7 @@
 """The arguments of ./dev lab, the scenarios that it finds, and the table that it writes. No guest is booted."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -74,7 +75,6 @@ def test_kernel_that_can_not_be_had_fails_the_run_and_is_named(tmp_path, monkeyp
     monkeypatch.setattr("sys.argv", ["run.py", "--lab", str(lab), "--kernels", "5.10", "--short"])
     assert run.main() == 1
     assert "0 passed, 0 failed, 0 not possible on that kernel, kernels not had: 5.10" in capsys.readouterr().out
-    assert not (lab / "results.json").exists(), "only --docs keeps what was seen"
 
 
 def test_guest_that_does_not_boot_fails_its_scenarios(tmp_path, monkeypatch):
@@ -155,10 +155,17 @@ def test_table_names_the_architecture_after_the_numbers(tmp_path):
     document.write_text(f"{table.BEGIN}{table.END}")
     for name, release in (("6.12-arm64-16k", "6.12.9+deb13-arm64-16k"), ("6.1-arm64", "6.1.0-50-cloud-arm64"),
                           ("newest", "7.2.1-cloud-amd64"), ("6.1", "6.1.0-50-cloud-amd64")):
-        table.write_table(table.Column(name, "2026-01-01", release), tmp_path / "results.json", document)
+        table.write_table(table.Column(name, "2026-01-01", release), document)
     written = document.read_text()
     assert "| scenario | 6.1 | 7.2 | 6.1 arm64 | 6.12 arm64 16k |" in written
     assert "| 6.12 arm64 16k | 6.12.9+deb13-arm64-16k | 2026-01-01 | `./dev lab 6.12-arm64-16k` |" in written
+
+
+def test_table_of_the_repository_is_read_as_it_was_written():
+    text = (REPOSITORY / "docs/tested-on.md").read_text().partition(table.BEGIN)[2].partition(table.END)[0]
+    columns = table.columns_of(text)
+    assert len(columns) >= 4 and table.columns_of(table.table(columns)) == columns
+    assert sum(len(column.cells) for column in columns) == len(re.findall(r"\| (ok|FAILS|- \(\d+\))(?= \|)", text))
 
 
 def test_table_keeps_what_other_runs_have_shown(tmp_path):
@@ -168,9 +175,9 @@ def test_table_keeps_what_other_runs_have_shown(tmp_path):
     for column in (table.Column("6.12", "2026-01-01", "6.12.9-cloud-amd64", cells={cell: ["passed", ""]}),
                    table.Column("6.1", "2026-01-02", "6.1.0-50-cloud-amd64", cells={cell: ["skipped", "it lacks that"]}),
                    table.Column("5.10", "2026-01-03", missing="no such suite")):
-        table.write_table(column, tmp_path / "results.json", document)
+        table.write_table(column, document)
     other = {"cpuset: preflight knows the nodes": ["failed", ""]}
-    table.write_table(table.Column("6.12", "2026-01-04", "6.12.9-cloud-amd64", cells=other), tmp_path / "results.json", document)
+    table.write_table(table.Column("6.12", "2026-01-04", "6.12.9-cloud-amd64", cells=other), document)
     written = document.read_text()
     assert "| preflight knows the nodes |  |  | FAILS |" in written
     assert written.startswith("# Title\n") and written.endswith("\n## Next\n")
