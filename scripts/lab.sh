@@ -65,14 +65,16 @@ lab_architecture() { if [[ $1 == *-arm64* ]]; then echo arm64; else echo amd64; 
 lab_kernel() {
     local directory=$LAB/kernels/$1 suite=${LAB_SUITES[$1]} architecture flavour=${LAB_FLAVOURS[$1]-cloud-amd64}
     architecture=$(lab_architecture "$1")
+    if [ "$architecture" = arm64 ] && ! has_target "$LAB_ARM64_TARGET"; then
+        rm -rf "$directory"
+        mkdir -p "$directory"
+        echo "Rust has no standard library for $LAB_ARM64_TARGET here, and rustup could not fetch it" >"$directory/missing"
+        return 0
+    fi
     # A week: what sid has changes.
     [ ! -s "$directory/release" ] || [ -n "$(find "$directory/release" -mtime +7)" ] || return 0
     rm -rf "$directory"
     mkdir -p "$directory"
-    if [ "$architecture" = arm64 ] && ! has_target "$LAB_ARM64_TARGET"; then
-        echo "Rust has no standard library for $LAB_ARM64_TARGET here, and rustup could not fetch it" >"$directory/missing"
-        return 0
-    fi
     say "The kernel $1, of Debian $suite"
     if ! (step "Downloading it" scripts/tree/kernel "$suite" "$architecture" "$flavour" "$directory"); then
         echo "Debian $suite could not be read, or has no linux-image-$flavour" >"$directory/missing"
