@@ -29,7 +29,7 @@ class Architecture:
     """What boots an architecture, by Debian's name of it.
 
     `qemu`: the program and its options. `console` and `agent`: what the kernel calls its two serial ports, the second of which
-    `agent_port` makes. `patience`: how often a time limit of amd64 has to be waited for.
+    `agent_port` makes. `patience`: how many times the time limits of amd64 it is given, of the guest and in the guest.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Guest:
                    "-m", str(sum(nodes)), "-smp", f"{len(nodes)},sockets={len(nodes)}",
                    "-display", "none", "-nodefaults", "-no-reboot", "-serial", f"file:{console}", *architecture.agent_port,
                    "-kernel", str(kernel.image), "-initrd", str(kernel.initramfs),
-                   "-append", f"console={architecture.console} lab.agent={architecture.agent} panic=-1 oops=panic loglevel=5 {words}"]
+                   "-append", f"console={architecture.console} lab.agent={architecture.agent} lab.slower={architecture.patience} panic=-1 oops=panic loglevel=5 {words}"]
         if len(nodes) > 1:
             for number, size in enumerate(nodes):
                 command += ["-object", f"memory-backend-ram,id=node{number},size={size}M",
