@@ -15,10 +15,9 @@ from typing import Any
 
 from harness.cluster import SUPERUSER, Cluster, rows
 from harness.poll import until
-from harness.processes import page_tables
+from harness.processes import cpu_of_ends, cpu_seconds, page_tables
 from harness.units import GB, KB, MB
 from servers import Skipped, process_ids, server
-from worker import cpu_seconds
 
 KINDS = {"base": None, "2 MB": 2 * MB, "1 GB": GB}
 """The page sizes in turn; the first is foretold from."""
@@ -26,6 +25,8 @@ KINDS = {"base": None, "2 MB": 2 * MB, "1 GB": GB}
 COLUMNS = {"2 MB": "huge_2mb", "1 GB": "huge_1gb"}
 TOUCH = "SELECT touch_shared_buffers()"
 TICKS = 100
+LATE = 2.0
+"""The seconds that work goes on after the observation should be over."""
 
 
 class Load:
@@ -50,17 +51,17 @@ def touching(cluster: Cluster, load: Load, seconds: float) -> dict[str, float]:
     if seconds and time.monotonic() > end:
         raise Skipped(f"{load.name}: the work takes longer than the {seconds:g} s of the observation")
     tables = page_tables(process_ids(cluster))
-    time.sleep(max(0.0, end - time.monotonic()))
-    for session in sessions:
-        session.close()
+    # The second pass of the observation may be late on a busy machine.
+    time.sleep(max(0.0, end + LATE - time.monotonic()) if seconds else 0)
+    ends = cpu_of_ends(cluster.postmaster, sessions)
     warm_up = statistics.median(begun - again for begun, again in zip(first, second))
-    return {"work": sum(first) + sum(second), "units": 1, "warm_up": warm_up, "page_tables": tables}
+    return {"work": sum(first) + sum(second), "units": 1, "warm_up": warm_up, "exit": statistics.median(ends), "page_tables": tables}
 
 
 def pgbench(cluster: Cluster, load: Load, seconds: float) -> dict[str, float]:
     """pgbench for longer than the observation; a unit of work is a transaction."""
     before = cpu_of_ended(cluster.postmaster)
-    output = cluster.command("pgbench", "-n", "-S", "-c", str(load.sessions), "-T", str(int(seconds) + 2), *load.options,
+    output = cluster.command("pgbench", "-n", "-S", "-c", str(load.sessions), "-T", str(int(seconds + LATE)), *load.options,
                              "-h", cluster.root, "-U", SUPERUSER, "postgres")
     transactions = int(re.search(r"transactions actually processed: (\d+)", output)[1])
     until("the sessions of pgbench to be gone", lambda: cluster.sql(
@@ -132,14 +133,15 @@ def compared(load: Load, pages: str, seconds: float, foretold: dict[str, dict[st
     def saving(figure: str) -> float:
         return foretold[figure]["base"] - foretold[figure][column]
 
-    # The transactions of pgbench go on for two seconds after the observation.
-    units = base["units"] * seconds / (int(seconds) + 2) if load.run is pgbench else 1
+    # The transactions of pgbench go on after the observation.
+    units = base["units"] * seconds / int(seconds + LATE) if load.run is pgbench else 1
     result = {"load": load.name, "pages": pages, "confidence": foretold["fault_cpu"]["confidence"],
               "summary": foretold["summary"]["detail"],
               "cpu": {"work": base["work"] / base["units"], "predicted": saving("fault_cpu") * seconds / units,
                       "real": base["work"] / base["units"] - huge["work"] / huge["units"]}}
     if "warm_up" in base:
         result["warm_up"] = {"predicted": saving("warm_up"), "real": base["warm_up"] - huge["warm_up"]}
+        result["exit"] = {"predicted": saving("exit"), "real": base["exit"] - huge["exit"]}
         result["page_tables"] = {"predicted": foretold["page_tables"][column], "real": huge["page_tables"]}
         result["page_tables_freed"] = {"predicted": foretold["page_tables_freed"][column],
                                        "real": base["page_tables"] - huge["page_tables"]}
@@ -165,5 +167,5 @@ def table(results: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-FIGURES = [("cpu", 1e-3, "CPU, ms of {:.3g}"), ("warm_up", 1e-3, "warm-up, ms"),
+FIGURES = [("cpu", 1e-3, "CPU, ms of {:.3g}"), ("warm_up", 1e-3, "warm-up, ms"), ("exit", 1e-3, "end of session, ms"),
            ("page_tables", KB, "page tables then, kB"), ("page_tables_freed", KB, "page tables freed, kB")]

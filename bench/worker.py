@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from harness.cluster import Cluster
 from harness.preloaded import await_worker
+from harness.processes import cpu_seconds
 from harness.reserved_host import ReservedHost
 from harness.signals import unwind_on_signals
 from harness.status import EXTENSION
@@ -89,11 +90,6 @@ def running(cluster: Cluster, minutes: float) -> dict[str, float]:
     ours, theirs = private(pid), private(empty)
     return {"minutes": seconds / 60, "cpu_seconds": used, "cpu_percent": 100 * used / seconds,
             "memory_of_worker": ours, "memory_of_empty_worker": theirs, "memory": ours - theirs}
-
-
-def cpu_seconds(pid: int) -> float:
-    """Seconds on a CPU so far, in user and kernel mode, to the nanosecond."""
-    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
 def private(pid: int) -> int:

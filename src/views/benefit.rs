@@ -12,6 +12,7 @@ use hugepage_core::Bytes;
 use hugepage_core::advise::benefit::{BenefitRow, rows};
 use hugepage_core::collect::benefit::{Observation, ObservedServer, cost};
 use hugepage_core::collect::server::{landing, thp_in_use};
+use hugepage_core::collect::translation::MAX_DESCRIPTORS;
 use hugepage_core::model::{FaultSample, Landing};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
@@ -21,6 +22,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
 use super::convert::text;
+use crate::kept_files::ExternalDescriptors;
 use crate::latch::{self, LatchGuard};
 use crate::{memory, processes, server, session_notes, sessions};
 
@@ -82,7 +84,10 @@ fn observe(root: &Root, interval: Duration, notes: &mut Notes) -> Vec<BenefitRow
     };
     // Before the first pass: the faults of this measurement are this process's own.
     let cost = cost(check_for_cancel, notes);
-    let observation = Observation::begin(root, server, cost, check_for_cancel, notes);
+    // Released after the observation has closed them.
+    let descriptors = ExternalDescriptors::acquire(MAX_DESCRIPTORS);
+    let mut observation = Observation::begin(root, server, cost, check_for_cancel, notes);
+    observation.count(root, descriptors.count());
     let latch = LatchGuard;
     while postmaster.is_some() && observation.left(interval) > Duration::ZERO {
         latch::wait(&latch, None, observation.left(interval));

@@ -21,12 +21,13 @@ def foretold(**figures: tuple[float, float]) -> dict:
 
 def test_savings_of_sessions():
     load = benefit.Load("all", 8, benefit.touching)
-    said = foretold(fault_cpu=(0.05, 0.01), warm_up=(0.020, 0.001), page_tables=(900, 200), page_tables_freed=(0, 700))
-    measured = {"base": {"work": 1.0, "units": 1, "warm_up": 0.021, "page_tables": 900},
-                "2 MB": {"work": 0.7, "units": 1, "warm_up": 0.001, "page_tables": 250}}
+    said = foretold(fault_cpu=(0.05, 0.01), warm_up=(0.020, 0.001), exit=(0.005, 0), page_tables=(900, 200), page_tables_freed=(0, 700))
+    measured = {"base": {"work": 1.0, "units": 1, "warm_up": 0.021, "exit": 0.007, "page_tables": 900},
+                "2 MB": {"work": 0.7, "units": 1, "warm_up": 0.001, "exit": 0.001, "page_tables": 250}}
     result = benefit.compared(load, "2 MB", 10.0, said, measured)
     assert result["cpu"] == {"work": 1.0, "predicted": pytest.approx(0.4), "real": pytest.approx(0.3)}
     assert result["warm_up"] == {"predicted": pytest.approx(0.019), "real": pytest.approx(0.020)}
+    assert result["exit"] == {"predicted": pytest.approx(0.005), "real": pytest.approx(0.006)}
     assert result["page_tables"] == {"predicted": 200, "real": 250}
     assert result["page_tables_freed"] == {"predicted": 700, "real": 650}
     table = benefit.table([result, {"pages": "1 GB", "skipped": "no huge pages"}])

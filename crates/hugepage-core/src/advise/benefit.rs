@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::assess::Benefit;
-use crate::assess::benefit::{Confidence, Figure, HUGE_SIZES};
-use crate::model::Landing;
+use crate::assess::figure::{Confidence, Figure, HUGE_SIZES};
+use crate::model::{Landing, NotCounted};
 use crate::{Bytes, PageSize};
 
 /// A row, the same for SQL and for the sidecar.
@@ -29,7 +29,6 @@ pub struct BenefitRow {
 const CPU: &str = "CPU seconds per second";
 const PER_SESSION: &str = "CPU seconds per session";
 const BYTES: &str = "bytes";
-const NO_COUNTERS: &str = "Time for address translation is not measured: it needs hardware counters of the CPU.";
 
 /// All rows, the summary first.
 pub fn rows(benefit: &Benefit) -> Vec<BenefitRow> {
@@ -68,6 +67,12 @@ pub fn rows(benefit: &Benefit) -> Vec<BenefitRow> {
             &benefit.warm_up,
             "Page faults until a new session has mapped the shared memory that the median session has.",
         ),
+        row(
+            "fork",
+            PER_SESSION,
+            &benefit.fork,
+            "Copying page tables of shared memory when a session begins: the kernel copies none, whatever the page size.",
+        ),
         row("exit", PER_SESSION, &benefit.exit, "Removal of that memory from the page tables when the session ends."),
         row("page_tables", BYTES, &benefit.page_tables, "Page tables of all processes of the server."),
         row(
@@ -88,8 +93,53 @@ pub fn rows(benefit: &Benefit) -> Vec<BenefitRow> {
             &benefit.page_tables_at_max_connections,
             "Page tables if max_connections sessions have touched all of shared memory.",
         ),
-        row("address_translation", "percent of cycles", &Figure::UNKNOWN, NO_COUNTERS),
+        row(
+            "dtlb_misses",
+            "misses per 1000 cycles",
+            &benefit.dtlb_misses,
+            &unless("Misses of the TLB of data in user mode.", benefit.not_counted[1].as_ref()),
+        ),
+        row(
+            "address_translation",
+            "percent of cycles",
+            &benefit.address_translation,
+            &unless(
+                "Cycles of page walks in user mode: what huge pages can save there at most.",
+                benefit.not_counted[0].as_ref(),
+            ),
+        ),
     ]
+}
+
+/// The meaning of a figure, and why it is unknown.
+fn unless(meaning: &str, reason: Option<&NotCounted>) -> String {
+    reason.map_or_else(|| meaning.to_owned(), |reason| format!("{meaning} It is unknown: {}.", why(reason)))
+}
+
+fn why(reason: &NotCounted) -> String {
+    match reason {
+        NotCounted::NoCounter => "this machine has no such hardware counter, as most virtual machines".to_owned(),
+        NotCounted::UnknownEvent => "no event of this CPU is known that counts cycles of page walks".to_owned(),
+        NotCounted::Refused(paranoid) => {
+            let paranoid = paranoid.as_ref().map(|value| format!(" (kernel.perf_event_paranoid is {value})"));
+            let paranoid = paranoid.unwrap_or_default();
+            format!("the kernel refuses hardware counters{paranoid}; root can use hugepage-sidecar benefit")
+        }
+        NotCounted::NoSystemCall => "this kernel has no performance events".to_owned(),
+        NotCounted::NoDescriptors => "there are not enough file descriptors for hardware counters".to_owned(),
+        NotCounted::Failed(error) => format!("hardware counters could not be used: {error}"),
+        NotCounted::NotRun => "no process ran with a hardware counter within the interval".to_owned(),
+        NotCounted::NotTried => {
+            "it is counted only where processes are visible, and shared memory is in base pages, 2 MB or 1 GB"
+                .to_owned()
+        }
+    }
+}
+
+/// The most that huge pages can save of it.
+fn translation(benefit: &Benefit) -> Option<String> {
+    let share = benefit.address_translation.base? / 100.0;
+    Some(format!("Page walks take {} of the cycles in user mode: huge pages save at most that.", percent(share)))
 }
 
 /// What huge pages would save, or that a restart is not worth it.
@@ -116,9 +166,15 @@ pub fn summary(benefit: &Benefit) -> String {
     let there = in_huge_pages(benefit, size, at);
     match benefit.is_worth_it {
         Some(false) => {
-            format!("Not worth a restart for page faults and page tables: {} {there} {NO_COUNTERS}", lower(&now))
+            let unknown = benefit.not_counted[0].as_ref();
+            let unknown = unknown.map(|reason| format!("Time for address translation is unknown: {}.", why(reason)));
+            let walks = translation(benefit).or(unknown).unwrap_or_default();
+            format!("Not worth a restart for page faults and page tables: {} {there} {walks}", lower(&now))
         }
-        _ => format!("{now} {there}"),
+        _ => match translation(benefit) {
+            Some(walks) => format!("{now} {there} {walks}"),
+            None => format!("{now} {there}"),
+        },
     }
 }
 

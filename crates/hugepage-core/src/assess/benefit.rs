@@ -5,67 +5,19 @@
 //! counts the faults of a process, but not by memory: those on private memory and files are subtracted by the growth of
 //! `RssAnon` and `RssFile`. What remains lies between one fault for each page, and one for as many as a read fault maps.
 
-use std::fmt;
 use std::time::Duration;
 
-use serde::Serialize;
-
+use crate::assess::figure::{Confidence, Figure, HUGE_SIZES};
 use crate::assess::page_tables::{PageTables, table, tables};
-use crate::model::{FaultCost, FaultSample, Landing, ProcessSample};
+use crate::assess::translation::CycleShare;
+use crate::model::{Counted, FaultCost, FaultSample, Landing, NotCounted, ProcessSample, TranslationCounts};
 use crate::read::process::ProcessStatus;
 use crate::{Bytes, PageSize};
-
-/// The page sizes that a server can be moved to, as columns: 2 MB and 1 GB.
-pub const HUGE_SIZES: [u64; 2] = [2 << 20, 1 << 30];
 
 /// From here on a restart is worth it: of one CPU, of the memory of the host, and for a session, in CPU seconds.
 const MIN_CPU: f64 = 0.01;
 pub(super) const MIN_SHARE_OF_MEMORY: f64 = 0.01;
 const MIN_WARM_UP: f64 = 0.010;
-
-/// How a figure was found. It is said of the figure for base pages; figures for huge pages are modelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Confidence {
-    /// From counters of the kernel and from times measured on this machine.
-    Measured,
-    /// A part of it is computed by a model.
-    Modelled,
-    /// It could not be determined.
-    Unknown,
-}
-
-impl fmt::Display for Confidence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
-
-/// One quantity, in the pages that the server has now and in others; `None` if it is unknown.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
-    /// In base pages.
-    pub base: Option<f64>,
-    /// In pages of [`HUGE_SIZES`].
-    pub huge: [Option<f64>; 2],
-    /// How `base` was found.
-    pub confidence: Confidence,
-}
-
-impl Figure {
-    /// Nothing is known of it.
-    pub const UNKNOWN: Self = Self { base: None, huge: [None; 2], confidence: Confidence::Unknown };
-
-    fn new(confidence: Confidence, base: f64, huge: impl Fn(PageSize) -> f64) -> Self {
-        let huge = HUGE_SIZES.map(|size| PageSize::new(size).map(&huge));
-        Self { base: Some(base), huge, confidence }
-    }
-
-    /// What the first huge page size saves that this kernel has.
-    pub fn saving(&self) -> Option<f64> {
-        Some(self.base? - self.huge.iter().flatten().next()?)
-    }
-}
 
 /// What the assessment needs to know.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +30,8 @@ pub struct BenefitFacts<'a> {
     pub sessions: &'a [i32],
     /// `None` if it could not be measured.
     pub cost: Option<FaultCost>,
+    /// What hardware counters counted between the samples.
+    pub translation: &'a TranslationCounts,
     /// The size of the main segment.
     pub segment: Bytes,
     /// Where it is.
@@ -107,6 +61,8 @@ pub struct Benefit {
     pub fault_cpu: Figure,
     /// Page faults until a session has mapped what the typical (median) session has, in CPU seconds.
     pub warm_up: Figure,
+    /// Copying page tables of shared memory when a session begins, in CPU seconds.
+    pub fork: Figure,
     /// Removing these pages from the page tables when that session ends, in CPU seconds.
     pub exit: Figure,
     /// The page tables of all processes, in bytes.
@@ -117,6 +73,12 @@ pub struct Benefit {
     pub page_tables_at_max_connections: Figure,
     /// The page tables that would be freed, in bytes; nothing for base pages.
     pub page_tables_freed: Figure,
+    /// Cycles of page walks in user mode, in percent of the cycles there: what huge pages can save at most.
+    pub address_translation: Figure,
+    /// Misses of the TLB of data in 1000 of these cycles.
+    pub dtlb_misses: Figure,
+    /// Why either is unknown: address translation, misses.
+    pub not_counted: [Option<NotCounted>; 2],
     /// Sessions that ended within the interval had faults, but no session was seen from which to learn how many of these
     /// were on shared memory.
     pub misses_short_sessions: bool,
@@ -148,18 +110,25 @@ impl Benefit {
             page_size: facts.page_size,
             fault_cpu: Figure::UNKNOWN,
             warm_up: Figure::UNKNOWN,
+            fork: Figure::UNKNOWN,
             exit: Figure::UNKNOWN,
             page_tables: Figure::UNKNOWN,
             page_tables_per_session: Figure::UNKNOWN,
             page_tables_at_max_connections: Figure::UNKNOWN,
             page_tables_freed: Figure::UNKNOWN,
+            address_translation: Figure::UNKNOWN,
+            dtlb_misses: Figure::UNKNOWN,
+            not_counted: [None, None],
             misses_short_sessions: false,
             is_worth_it: None,
         };
+        benefit.add_translation(facts.translation);
         if facts.landing != Landing::Base {
             benefit.keep_what_is_so(&sum);
             return benefit;
         }
+        // The kernel copies none at a fork: the child finds these pages by faults (mm/memory.c, copy_page_range).
+        benefit.fork = Figure::new(Confidence::Modelled, 0.0, |_| 0.0);
         benefit.add_page_tables(facts, &sum);
         benefit.add_faults(facts);
         benefit.drop_missing_sizes(facts.sizes);
@@ -169,11 +138,38 @@ impl Benefit {
 
     /// In huge pages there is nothing to compare with.
     fn keep_what_is_so(&mut self, sum: &PageTables) {
-        let now = sum.total.map(as_f64);
-        for (of_size, size) in self.page_tables.huge.iter_mut().zip(HUGE_SIZES) {
-            if self.landing == Landing::Hugetlb && self.page_size.is_some_and(|page| page.bytes().0 == size) {
-                (*of_size, self.page_tables.confidence) = (now, Confidence::Measured);
+        if let (Landing::Hugetlb, Some(total)) = (self.landing, sum.total) {
+            self.page_tables = self.now(Confidence::Measured, as_f64(total));
+        }
+    }
+
+    /// What was counted is of the pages that shared memory has now. What it would be in others is not known.
+    fn add_translation(&mut self, counts: &TranslationCounts) {
+        let figure = |counted: &Counted, factor: f64| {
+            let share = counted.as_ref().map_err(Clone::clone).and_then(|groups| CycleShare::of(groups));
+            let share = match share {
+                Ok(share) => share,
+                Err(reason) => return (Figure::UNKNOWN, Some(reason)),
+            };
+            let is_measured = share.is_exact && !counts.leaves_out;
+            let confidence = if is_measured { Confidence::Measured } else { Confidence::Modelled };
+            let now = self.now(confidence, share.events * factor);
+            (now, (now == Figure::UNKNOWN).then_some(NotCounted::NotTried))
+        };
+        let (walks, no_walks) = figure(&counts.walks, 100.0);
+        let (misses, no_misses) = figure(&counts.misses, 1000.0);
+        (self.address_translation, self.dtlb_misses, self.not_counted) = (walks, misses, [no_walks, no_misses]);
+    }
+
+    /// A figure in the pages that shared memory has, if there is a column for their size.
+    fn now(&self, confidence: Confidence, value: f64) -> Figure {
+        let is_size = |size: u64| self.page_size.is_some_and(|page| page.bytes().0 == size);
+        match self.landing {
+            Landing::Base => Figure { base: Some(value), huge: [None; 2], confidence },
+            Landing::Hugetlb if HUGE_SIZES.iter().any(|&size| is_size(size)) => {
+                Figure { base: None, huge: HUGE_SIZES.map(|size| is_size(size).then_some(value)), confidence }
             }
+            _ => Figure::UNKNOWN,
         }
     }
 
@@ -234,10 +230,11 @@ impl Benefit {
         }
     }
 
-    fn figures(&mut self) -> [&mut Figure; 7] {
+    fn figures(&mut self) -> [&mut Figure; 8] {
         [
             &mut self.fault_cpu,
             &mut self.warm_up,
+            &mut self.fork,
             &mut self.exit,
             &mut self.page_tables,
             &mut self.page_tables_per_session,

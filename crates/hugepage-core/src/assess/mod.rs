@@ -5,6 +5,7 @@ pub mod benefit;
 pub mod capacity;
 mod cause;
 mod exceeded;
+pub mod figure;
 pub mod finding;
 pub mod forecast;
 pub mod host;
@@ -21,6 +22,7 @@ pub mod pool_share;
 pub mod sessions;
 pub mod status;
 pub mod stopped_oracle;
+pub mod translation;
 
 pub use benefit::Benefit;
 pub use capacity::Capacity;

@@ -1,7 +1,8 @@
 //! What a number of sessions takes, foretold by the model of [`page_tables`](super::page_tables): each session has touched
 //! all of shared memory. And how many sessions fit into memory.
 
-use crate::assess::benefit::{HUGE_SIZES, MIN_SHARE_OF_MEMORY};
+use crate::assess::benefit::MIN_SHARE_OF_MEMORY;
+use crate::assess::figure::HUGE_SIZES;
 use crate::assess::page_tables::{PageTables, tables};
 use crate::{Bytes, PageSize};
 

@@ -3,10 +3,11 @@
 
 use std::time::{Duration, Instant};
 
+use super::translation::TranslationCounters;
 use super::{fault_cost, fault_sample};
 use crate::assess::Benefit;
 use crate::assess::benefit::BenefitFacts;
-use crate::model::{FaultCost, FaultSample, Landing};
+use crate::model::{FaultCost, FaultSample, Landing, TranslationCounts};
 use crate::notes::Notes;
 use crate::read::meminfo::Meminfo;
 use crate::read::{Root, pool};
@@ -33,6 +34,7 @@ pub struct Observation {
     server: ObservedServer,
     cost: Option<FaultCost>,
     before: FaultSample,
+    counters: Option<TranslationCounters>,
     begun: Instant,
 }
 
@@ -52,7 +54,16 @@ impl Observation {
         notes: &mut Notes,
     ) -> Self {
         let before = sample(root, &server, None, check, notes);
-        Self { server, cost, before, begun: Instant::now() }
+        Self { server, cost, before, counters: None, begun: Instant::now() }
+    }
+
+    /// Begins to count address translation, with at most `descriptors` open files, where there is something to say of
+    /// it: in pages of one size.
+    pub fn count(&mut self, root: &Root, descriptors: usize) {
+        let is_of_one_size = matches!(self.server.landing, Landing::Base | Landing::Hugetlb);
+        if is_of_one_size && !self.before.processes.is_empty() {
+            self.counters = Some(TranslationCounters::begin(root, &self.before, descriptors));
+        }
     }
 
     /// How much of `interval` is left.
@@ -69,6 +80,7 @@ impl Observation {
         notes: &mut Notes,
     ) -> Benefit {
         let elapsed = self.begun.elapsed();
+        let translation = self.counters.map_or(TranslationCounts::NOT_TRIED, TranslationCounters::end);
         let after = sample(root, &self.server, Some(&self.before), check, notes);
         let sessions = sessions(&after);
         let sizes = notes.keep(pool::sizes(root));
@@ -78,6 +90,7 @@ impl Observation {
             elapsed,
             sessions: &sessions,
             cost: self.cost,
+            translation: &translation,
             segment: self.server.segment,
             landing: self.server.landing,
             page_size: self.server.page_size,

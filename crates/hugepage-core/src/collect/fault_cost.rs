@@ -152,6 +152,37 @@ mod tests {
         assert!((1.0..=512.0).contains(&cost.pages_per_read_fault), "{cost:?}");
     }
 
+    /// As at the start of a session: whatever the postmaster has touched, its child begins without these page tables.
+    #[test]
+    fn a_fork_copies_no_page_tables_of_shared_memory() {
+        let memory = SharedMapping::new(64 << 20).unwrap();
+        memory.write_each(4096);
+        // SAFETY: the child only waits until it is killed, a minute if this test fails.
+        #[allow(unsafe_code)]
+        let child = unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::alarm(60);
+                loop {
+                    libc::pause();
+                }
+            }
+            child
+        };
+        assert!(child > 0);
+        let tables = |pid: i32| {
+            crate::read::process::status(&crate::read::Root::live(), pid).unwrap().unwrap().page_tables.unwrap()
+        };
+        let (own, its) = (tables(std::process::id().cast_signed()), tables(child));
+        // SAFETY: the child has not been waited for, so it is still this one.
+        #[allow(unsafe_code)]
+        let ended =
+            unsafe { libc::kill(child, libc::SIGKILL) == 0 && libc::waitpid(child, ptr::null_mut(), 0) == child };
+        assert!(ended);
+        // 8 bytes for each page of 4 kB; other tests may grow this process meanwhile.
+        assert!(own.0 >= its.0 + (64 << 20) / 512 * 9 / 10, "{own} and {its}");
+    }
+
     /// A session finds the pages that another one has filled.
     #[test]
     fn the_second_mapping_shows_the_same_memory() {

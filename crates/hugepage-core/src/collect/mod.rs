@@ -13,6 +13,7 @@ pub mod segments;
 pub mod server;
 #[cfg(feature = "oracle")]
 pub mod stopped_databases;
+pub mod translation;
 
 use crate::PageSize;
 use crate::notes::Notes;

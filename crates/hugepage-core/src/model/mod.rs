@@ -12,6 +12,7 @@ mod nodes;
 mod pool_state;
 mod segment;
 mod server;
+mod translation;
 
 pub use cause::Cause;
 pub use clusterware::{Clusterware, GridResource};
@@ -25,3 +26,4 @@ pub use nodes::NodePools;
 pub use pool_state::{LockLimit, PoolFact, PoolState};
 pub use segment::Segment;
 pub use server::{Asked, HugePages, Product, UseLargePages};
+pub use translation::{Counted, NotCounted, TranslationCounts};

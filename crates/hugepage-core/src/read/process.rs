@@ -79,6 +79,8 @@ pub struct ProcessStat {
     pub minor_faults: u64,
     /// `cminflt`: the same of all children that have ended and were waited for, and of theirs.
     pub children_minor_faults: u64,
+    /// `utime` and `stime`: its CPU time so far, in hundredths of a second.
+    pub cpu_ticks: u64,
     /// `starttime`: when it started after boot, in hundredths of a second. With the pid it identifies a process.
     pub start_ticks: u64,
     /// `vsize`: the size of its address space, in bytes.
@@ -97,7 +99,8 @@ impl ProcessStat {
         Some(Self {
             minor_faults: number(7)?,
             children_minor_faults: number(0)?,
-            start_ticks: number(10)?,
+            cpu_ticks: number(2)?.saturating_add(number(0)?),
+            start_ticks: number(6)?,
             virtual_memory: number(0)?,
             resident_pages: number(0)?,
         })
@@ -282,7 +285,7 @@ mod tests {
         assert_eq!(without_brackets.map(|stat| (stat.minor_faults, stat.start_ticks)), Some((7, 19)));
     }
 
-    /// The field numbers of proc(5): minflt is the 10th, cminflt the 11th, starttime the 22nd, vsize and rss follow.
+    /// The field numbers of proc(5): minflt is the 10th, cminflt the 11th, utime and stime the 14th and 15th, starttime the 22nd, vsize and rss follow.
     #[test]
     fn fields_of_stat() {
         let fields: Vec<_> = (4..=52).map(|number| number.to_string()).collect();
@@ -290,6 +293,7 @@ mod tests {
         let expected = ProcessStat {
             minor_faults: 10,
             children_minor_faults: 11,
+            cpu_ticks: 14 + 15,
             start_ticks: 22,
             virtual_memory: 23,
             resident_pages: 24,

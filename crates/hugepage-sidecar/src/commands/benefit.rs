@@ -9,6 +9,7 @@ use hugepage_core::advise::benefit::{BenefitRow, rows};
 use hugepage_core::collect::benefit::{Observation, ObservedServer, cost};
 use hugepage_core::collect::fault_sample::sessions;
 use hugepage_core::collect::instances::{Instance, InstanceKind, survey_for};
+use hugepage_core::collect::translation::MAX_DESCRIPTORS;
 use hugepage_core::model::Landing;
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
@@ -20,6 +21,7 @@ use crate::exit::{self, Exit};
 use crate::output::stream::{complain, say};
 use crate::output::table::{or_unknown, table, wrapped};
 use crate::output::{Format, escape, json};
+use crate::privileges;
 use crate::signals::SignalTimer;
 
 /// How often the progress bar moves.
@@ -82,7 +84,14 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
     }
     let cost = cost(|| {}, &mut notes);
     let begin = |instance: &Instance, notes: &mut Notes| Observation::begin(root, server(instance), cost, || {}, notes);
-    let begun: Vec<_> = observed.iter().map(|instance| begin(instance, &mut notes)).collect();
+    let mut begun: Vec<_> = observed.iter().map(|instance| begin(instance, &mut notes)).collect();
+    // Two servers are counted in full; more share the descriptors.
+    let descriptors = MAX_DESCRIPTORS.min(2 * MAX_DESCRIPTORS / begun.len());
+    privileges::open_counters(|| {
+        begun.iter_mut().for_each(|observation| observation.count(root, descriptors));
+        std::io::Result::Ok(())
+    })
+    .context("could not give up capabilities")?;
     if wait(&mut timer, options.interval)? {
         complain!("hugepage-sidecar: interrupted");
         return Ok(exit::UNKNOWN);
