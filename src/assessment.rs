@@ -44,7 +44,7 @@ pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, note
             Some(Answer::Starts(demand)) => changed(&facts, demand),
             Some(Answer::Either(either)) => {
                 let starts = [either.with_options, either.files_alone].map(|demand| changed(&facts, demand));
-                of_both(&mut facts, starts).unwrap_or_else(|| {
+                facts.start_of_both(starts).unwrap_or_else(|| {
                     notes.add(either.note);
                     Pending::Unknown
                 })
@@ -59,18 +59,4 @@ pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, note
         facts
     });
     Status::of(facts)
-}
-
-/// The start that needs more, if both come to the same; `None` if it depends on which of them it will be.
-fn of_both(facts: &mut Facts, starts: [Pending; 2]) -> Option<Pending> {
-    let own = facts.own();
-    let [with_options, files_alone] = starts.map(|start| {
-        facts.pending = start.clone();
-        Some((facts.forecast_of_pending(own)?, start))
-    });
-    let (with_options, files_alone) = (with_options?, files_alone?);
-    let is_same = with_options.0.outlook == files_alone.0.outlook
-        && with_options.0.huge_page_size == files_alone.0.huge_page_size;
-    let more = if files_alone.0.needed > with_options.0.needed { files_alone } else { with_options };
-    is_same.then_some(more.1)
 }

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hugepage_core::Notes;
+use hugepage_core::read::pg_control::RecoveryParameters;
 use hugepage_core::read::{Root, process};
 
 use crate::preflight::on_disk::OnDisk;
-use crate::preflight::standby::RecoveryParameters;
-use crate::preflight::{self, Answer, Overrides};
+use crate::preflight::{self, Answer, Overrides, standby};
 use crate::server;
 
 /// Nanoseconds since 1970.
@@ -70,7 +70,7 @@ pub fn answer(root: &Root, notes: &mut Notes) -> Option<Answer> {
     });
     match answer {
         refused @ Some(Answer::Refuses(_)) => refused,
-        answer => recovery.refusal().map(Answer::Refuses).or(answer),
+        answer => standby::refusal(&recovery).map(Answer::Refuses).or(answer),
     }
 }
 

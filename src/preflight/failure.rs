@@ -2,19 +2,10 @@
 
 use std::path::Path;
 
+use hugepage_core::collect::start_errors;
+
 use super::Answer;
 
-/// Errors of a moment, or of this session alone: a full disk, limits of this process (strerror(3), dlopen(3)).
-const OF_THE_MOMENT: [&str; 8] = [
-    "No space left on device",
-    "Disk quota exceeded",
-    "Input/output error",
-    "Cannot allocate memory",
-    "out of memory",
-    "Too many open files",
-    "Resource temporarily unavailable",
-    "failed to map segment from shared object",
-];
 /// Errors about the files of the stub, which a start does not have.
 const OF_THE_STUB: [&str; 2] = ["lock file \"postmaster.pid\"", "file \"global/pg_control\""];
 /// Settings that only this program asks for; another major may not have them.
@@ -24,7 +15,8 @@ const OF_THE_CHECK: [&str; 3] = ["shared_memory_size_in_huge_pages", "log_error_
 pub fn meaning(errors: &str, stub: &Path, data: &Path) -> Answer {
     let unrecognized = |name: &&str| errors.contains(&format!("unrecognized configuration parameter \"{name}\""));
     let stub = stub.to_string_lossy();
-    let says_nothing = OF_THE_MOMENT.iter().chain(&OF_THE_STUB).any(|text| errors.contains(text))
+    let says_nothing = start_errors::are_of_the_moment(errors)
+        || OF_THE_STUB.iter().any(|text| errors.contains(text))
         || OF_THE_CHECK.iter().any(unrecognized)
         || errors.contains(&*stub);
     if says_nothing {

@@ -19,6 +19,7 @@ use std::ffi::OsString;
 use std::io;
 use std::time::{Duration, Instant};
 
+use hugepage_core::collect::start_options;
 use hugepage_core::model::{Asked, Demand, Product};
 use hugepage_core::read::Root;
 use hugepage_core::read::meminfo::Meminfo;
@@ -86,8 +87,7 @@ pub fn ask(on_disk: &OnDisk, overrides: Overrides) -> Answer {
         other => return other,
     };
     let Some(without) = on_disk.files_alone() else { return Answer::Starts(with_options) };
-    let names = without.options.join(", ");
-    let note = format!("the command line of the server sets {names}, which only pg_ctl restart repeats");
+    let note = start_options::note(&without.options);
     match ask_once(&without.on_disk, overrides) {
         Answer::Starts(files_alone) if files_alone == with_options => Answer::Starts(with_options),
         Answer::Starts(files_alone) => Answer::Either(Either { with_options, files_alone, note }),
@@ -97,7 +97,7 @@ pub fn ask(on_disk: &OnDisk, overrides: Overrides) -> Answer {
 }
 
 fn ask_once(on_disk: &OnDisk, overrides: Overrides) -> Answer {
-    if let Some(errors) = on_disk.recovery_parameters(overrides.max_connections).refusal() {
+    if let Some(errors) = standby::refusal(&on_disk.recovery_parameters(overrides.max_connections)) {
         return Answer::Refuses(errors);
     }
     match ask_program(on_disk, overrides) {

@@ -4,14 +4,15 @@
 use std::ffi::CString;
 use std::path::PathBuf;
 
+use hugepage_core::collect::start_options;
 use hugepage_core::model::HugePages;
 use hugepage_core::read::instance_files::limit;
+use hugepage_core::read::pg_control::RecoveryParameters;
 use hugepage_core::read::postgresql_conf::Configuration;
 use hugepage_core::read::{InstanceFiles, Root, postmaster_opts};
 use hugepage_core::{Bytes, Notes, PageSize};
 use pgrx::pg_sys;
 
-use super::standby::RecoveryParameters;
 use crate::{majors, server};
 
 /// The configuration on disk now.
@@ -33,22 +34,6 @@ pub struct WithoutOptions {
     pub options: Vec<String>,
 }
 
-/// Options that have no part in the size of shared memory, or that only say where the server is.
-const WITHOUT_EFFECT: [&str; 12] = [
-    "cluster_name",
-    "config_file",
-    "data_directory",
-    "external_pid_file",
-    "hba_file",
-    "hot_standby",
-    "ident_file",
-    "listen_addresses",
-    "logging_collector",
-    "port",
-    "unix_socket_directories",
-    "unix_socket_permissions",
-];
-
 impl OnDisk {
     /// Reads it in the server's order: the main file, the file of ALTER SYSTEM, the command line.
     pub fn read(root: &Root, notes: &mut Notes) -> Self {
@@ -68,8 +53,7 @@ impl OnDisk {
     /// The same without the options that set something else than the files do; `None` if there are none.
     pub fn files_alone(&self) -> Option<WithoutOptions> {
         let differs = |name: &str| {
-            let has_effect = !WITHOUT_EFFECT.contains(&name) && !name.starts_with("log_") && !name.starts_with("ssl");
-            has_effect
+            start_options::has_effect(name)
                 && self.get(name).map(str::to_ascii_lowercase) != self.files.get(name).map(str::to_ascii_lowercase)
         };
         let (left_out, options): (Vec<_>, Vec<_>) = self.options.iter().cloned().partition(|(name, _)| differs(name));

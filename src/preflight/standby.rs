@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 
+use hugepage_core::read::pg_control::RecoveryParameters;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -11,43 +12,12 @@ use crate::server;
 /// A checkpoint may write pg_control while it is read.
 const MAX_ATTEMPTS: usize = 3;
 
-/// The settings that a standby must have at least as high as its primary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecoveryParameters {
-    /// `hot_standby`: without it nothing is compared.
-    pub hot_standby: bool,
-    /// Each has its setting's name.
-    pub max_connections: i32,
-    /// As above.
-    pub max_worker_processes: i32,
-    /// As above.
-    pub max_wal_senders: i32,
-    /// As above.
-    pub max_prepared_transactions: i32,
-    /// As above.
-    pub max_locks_per_transaction: i32,
-}
-
-impl RecoveryParameters {
-    /// The server's error text, if a start with these would abort recovery; `None` on a primary.
-    pub fn refusal(&self) -> Option<String> {
-        if !self.hot_standby || !starts_as_standby() {
-            return None;
-        }
-        let primary = of_primary()?;
-        let pairs = [
-            ("max_connections", self.max_connections, primary.max_connections),
-            ("max_worker_processes", self.max_worker_processes, primary.max_worker_processes),
-            ("max_wal_senders", self.max_wal_senders, primary.max_wal_senders),
-            ("max_prepared_transactions", self.max_prepared_transactions, primary.max_prepared_transactions),
-            ("max_locks_per_transaction", self.max_locks_per_transaction, primary.max_locks_per_transaction),
-        ];
-        let (name, own, least) = pairs.into_iter().find(|(_, own, least)| own < least)?;
-        Some(format!(
-            "FATAL:  recovery aborted because of insufficient parameter settings\n\
-             DETAIL:  {name} = {own} is a lower setting than on the primary server, where its value was {least}."
-        ))
+/// The server's error text, if a start with these settings would abort recovery; `None` on a primary.
+pub fn refusal(own: &RecoveryParameters) -> Option<String> {
+    if !own.hot_standby || !starts_as_standby() {
+        return None;
     }
+    own.refusal(&of_primary()?)
 }
 
 /// Whether the next start replays a primary's log (xlogrecovery.c, `readRecoverySignalFile`).

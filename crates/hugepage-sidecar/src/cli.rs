@@ -53,7 +53,7 @@ impl Cli {
     /// What the command does besides looking.
     fn needs(&self) -> Needs {
         match &self.command {
-            Command::Status(_) | Command::Check(_) => Needs::default(),
+            Command::Status(_) | Command::Check(_) => Needs::default().servers(),
             Command::Benefit(_) => Needs::default().counters(),
             Command::Size(options) => options.needs(),
             Command::Watch(options) => options.needs(),

@@ -4,6 +4,7 @@
 //! statuses are those of monitoring plugins, see [`exit`].
 
 mod atomic_file;
+mod changed_servers;
 mod cli;
 mod commands;
 mod exit;

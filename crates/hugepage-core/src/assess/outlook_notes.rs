@@ -7,6 +7,10 @@ use crate::assess::Status;
 const OF_GROWTH: &str = "whether a restart, also after a crash, gets huge pages depends on whose the pages in use are: shared \
                          memory that may grow takes pages when they are touched, so they may be its own or those of others";
 
+/// What only the running server knows.
+const OF_START: &str = "what a restart after a crash gets depends on the settings that the server was started with, and its \
+                        files have changed since";
+
 impl Status {
     /// Why an outlook is unknown, as far as no other note says it; for the notes of a row.
     pub fn notes_on_outlook(&self) -> impl Iterator<Item = String> {
@@ -25,6 +29,7 @@ impl Status {
             }),
         };
         let crash = self.crash_outlook().and_then(|_| match kept.at_most {
+            _ if self.crash_by_start => Some(OF_START.to_owned()),
             Pages(0) => self.crash.note_on_surplus("a restart after a crash"),
             at_most => self.crash.note_on_surplus("a restart after a crash").map(|_| {
                 format!(

@@ -28,6 +28,8 @@ pub struct Status {
     pub of_pending: bool,
     /// The restart of a server after a crash of one of its processes: with the running settings.
     pub crash: Forecast,
+    /// Whether that is unknown because files have changed since the start, whose settings decide.
+    pub crash_by_start: bool,
     /// The pool that the host should have, limited to what it can hold, and never less than is in use or promised. Where
     /// other servers can't be seen, their needs are not in it.
     pub recommended: Option<Pages>,
@@ -58,6 +60,11 @@ impl Status {
             worst if worst.outlook != crash.outlook => Forecast { outlook: Outlook::Unknown, ..worst },
             _ => crash,
         };
+        let crash_by_start = facts.hides_settings_of(crash.outlook);
+        let crash = match crash_by_start {
+            true => Forecast { outlook: Outlook::Unknown, ..crash },
+            false => crash,
+        };
         let needed = unchanged.needed;
         let pending = facts.forecast_of_pending(at_least).zip(facts.forecast_of_pending(with_kept));
         let pending = pending.map(|(without, with)| either(without, with));
@@ -84,6 +91,7 @@ impl Status {
             forecast,
             of_pending,
             crash,
+            crash_by_start,
             recommended: needed_by_all.zip(capacity).map(|(needed, capacity)| needed.min(capacity.most).max(in_use)),
             capacity,
             to_land,
@@ -253,6 +261,19 @@ impl Facts {
         !self.asked.is_automatic_asm() && (self.asked.huge_pages != HugePages::Off || self.may_ask_next())
     }
 
+    /// Whether this outcome of a crash depends on settings of the running server that are not known.
+    fn hides_settings_of(&self, crash: Outlook) -> bool {
+        if !self.asked_may_differ || self.cause_at_start == Some(Cause::Disabled) {
+            return false;
+        }
+        match self.landing() {
+            // Without huge pages it goes on with "try", and ends with "on".
+            Landing::Hugetlb => matches!(crash, Outlook::Base | Outlook::Fails),
+            // It may have been started with "off", or with another page size.
+            _ => (crash == Outlook::Hugetlb && self.cause_at_start.is_none()) || self.asked.huge_page_size.is_some(),
+        }
+    }
+
     /// Whether the running server already has what a start with `demand` would ask for.
     pub fn is_met_by(&self, demand: &Demand) -> bool {
         let Some(segment) = &self.segment else { return false };
@@ -274,6 +295,20 @@ impl Facts {
             Pending::Refused(_) => Forecast::refused(),
             Pending::Unknown => Forecast::unknown(),
         })
+    }
+
+    /// Of two possible next starts the one that needs more, if both come to the same; `None` if it depends on which of them
+    /// it will be.
+    pub fn start_of_both(&self, starts: [Pending; 2]) -> Option<Pending> {
+        let mut facts = self.clone();
+        let [one, other] = starts.map(|start| {
+            facts.pending = start.clone();
+            Some((facts.forecast_of_pending(facts.own())?, start))
+        });
+        let (one, other) = (one?, other?);
+        let is_same = one.0.outlook == other.0.outlook && one.0.huge_page_size == other.0.huge_page_size;
+        let more = if other.0.needed > one.0.needed { other } else { one };
+        is_same.then_some(more.1)
     }
 
     /// The pages of `self.pool` that the configuration on disk needs.

@@ -11,6 +11,8 @@ pub mod placement;
 pub mod pools;
 pub mod segments;
 pub mod server;
+pub mod start_errors;
+pub mod start_options;
 #[cfg(feature = "oracle")]
 pub mod stopped_databases;
 pub mod translation;

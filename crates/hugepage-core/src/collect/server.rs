@@ -55,6 +55,7 @@ pub fn facts(
         loss: None,
         kept_at_crash: KeptPages::default(),
         clusterware: None,
+        asked_may_differ: false,
     }
 }
 

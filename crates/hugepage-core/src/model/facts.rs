@@ -43,6 +43,8 @@ pub struct Facts {
     pub kept_at_crash: KeptPages,
     /// Grid Infrastructure of an Oracle instance; `None` where there is none, and for PostgreSQL.
     pub clusterware: Option<Clusterware>,
+    /// Whether `asked` is from files that have changed since the start, so that the server may have been started with others.
+    pub asked_may_differ: bool,
 }
 
 impl Facts {

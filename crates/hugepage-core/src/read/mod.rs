@@ -30,6 +30,7 @@ pub mod oracle;
 pub mod own_mapping;
 pub mod page_nodes;
 pub mod perf_counters;
+pub mod pg_control;
 pub mod pool;
 pub mod postgresql_conf;
 pub mod postmaster_opts;

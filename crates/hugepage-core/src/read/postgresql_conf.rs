@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::Notes;
 use crate::read::InstanceFiles;
 use crate::read::instance_files::limit;
 use crate::read::root::if_there;
+use crate::{Notes, ReadError};
 
 /// The depth to which the server follows includes (`CONF_FILE_MAX_DEPTH`).
 const MAX_INCLUDE_DEPTH: usize = 10;
@@ -22,6 +22,10 @@ pub struct Configuration {
     pub sources: Vec<PathBuf>,
     /// Names in lower case with their values; of several with one name the last counts.
     pub settings: Vec<(String, String)>,
+    /// The server's error for an included file or directory that does not exist: it does not start with it.
+    pub missing: Option<String>,
+    /// What of it could not be read, or may be no valid syntax: the server may see other settings, or refuse it.
+    pub unclear: Option<String>,
     /// Whether nothing more is read.
     is_over: bool,
     /// How many bytes were read so far.
@@ -36,10 +40,10 @@ impl Configuration {
 
     /// Adds `file`, an absolute path, with its includes. What cannot be read is a note.
     pub fn add(&mut self, files: &InstanceFiles, file: &Path, notes: &mut Notes) {
-        self.add_file(files, file, 0, notes);
+        self.add_file(files, file, false, 0, notes);
     }
 
-    fn add_file(&mut self, files: &InstanceFiles, file: &Path, depth: usize, notes: &mut Notes) {
+    fn add_file(&mut self, files: &InstanceFiles, file: &Path, is_needed: bool, depth: usize, notes: &mut Notes) {
         // The server stops at the first file that is too deep, and so does this. Files that include each other twice
         // would else be read 2^10 times.
         if self.is_over {
@@ -48,21 +52,30 @@ impl Configuration {
         self.sources.push(file.to_owned());
         if depth > MAX_INCLUDE_DEPTH || self.sources.len() > MAX_FILES {
             self.is_over = true;
+            self.is_unclear(format!("\"{}\" is included too deep, or among too many files", file.display()));
             return;
         }
         let text = files.read_text(&file.to_string_lossy(), limit::CONFIGURATION);
-        let Some(text) = notes.keep(if_there(text)).flatten() else { return };
+        let what = format!("configuration file \"{}\"", file.display());
+        let Some(text) = self.kept(text, &what, is_needed, notes) else { return };
         self.length = self.length.saturating_add(u64::try_from(text.len()).unwrap_or(u64::MAX));
         if self.length > limit::CONFIGURATION_IN_ALL {
             self.end(format!("more than {} bytes", limit::CONFIGURATION_IN_ALL), file, notes);
             return;
         }
         let below = file.parent().unwrap_or(Path::new("/"));
-        for (name, value) in text.lines().filter_map(parse) {
+        for (number, line) in text.lines().enumerate() {
+            if !is_valid(line) {
+                self.is_unclear(format!("line {} of \"{}\" may be a syntax error", number + 1, file.display()));
+            }
+            let Some((name, value)) = parse(line) else { continue };
             match name.as_str() {
                 // The server refuses these.
-                "include" | "include_if_exists" | "include_dir" if value.is_empty() => {}
-                "include" | "include_if_exists" => self.add_file(files, &below.join(value), depth + 1, notes),
+                "include" | "include_if_exists" | "include_dir" if value.is_empty() => {
+                    self.is_unclear(format!("{name} in \"{}\" names nothing", file.display()));
+                }
+                "include" => self.add_file(files, &below.join(value), true, depth + 1, notes),
+                "include_if_exists" => self.add_file(files, &below.join(value), false, depth + 1, notes),
                 "include_dir" => self.add_directory(files, &below.join(value), depth + 1, notes),
                 _ if self.settings.len() >= MAX_SETTINGS => {
                     self.end(format!("more than {MAX_SETTINGS} settings"), file, notes);
@@ -75,15 +88,41 @@ impl Configuration {
 
     /// Reads no further, for this is more than any configuration has.
     fn end(&mut self, what: String, file: &Path, notes: &mut Notes) {
-        notes.add(format!("the configuration with \"{}\" has {what}; the rest of it was not read", file.display()));
+        let what = format!("the configuration with \"{}\" has {what}; the rest of it was not read", file.display());
+        notes.add(what.clone());
+        self.is_unclear(what);
         self.is_over = true;
+    }
+
+    fn is_unclear(&mut self, what: String) {
+        self.unclear.get_or_insert(what);
+    }
+
+    /// What was read of a file or directory; an error becomes a note, and one that `is_needed` may not be missing.
+    fn kept<T>(&mut self, read: Result<T, ReadError>, what: &str, is_needed: bool, notes: &mut Notes) -> Option<T> {
+        match if_there(read) {
+            Ok(found) => {
+                if found.is_none() && is_needed {
+                    // conffiles.c, with the text of ENOENT.
+                    self.missing.get_or_insert_with(|| format!("could not open {what}: No such file or directory"));
+                }
+                found
+            }
+            Err(error) => {
+                self.is_unclear(error.to_string());
+                notes.add(error.to_string());
+                None
+            }
+        }
     }
 
     fn add_directory(&mut self, files: &InstanceFiles, directory: &Path, depth: usize, notes: &mut Notes) {
         self.sources.push(directory.to_owned());
-        let names = notes.keep(if_there(files.list(&directory.to_string_lossy()))).flatten().unwrap_or_default();
+        let names = files.list(&directory.to_string_lossy());
+        let what = format!("configuration directory \"{}\"", directory.display());
+        let names = self.kept(names, &what, true, notes).unwrap_or_default();
         for name in names.iter().filter(|name| name.ends_with(".conf") && !name.starts_with('.')) {
-            self.add_file(files, &directory.join(name), depth, notes);
+            self.add_file(files, &directory.join(name), true, depth, notes);
         }
     }
 }
@@ -107,6 +146,60 @@ pub fn parse(line: &str) -> Option<(String, String)> {
 
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.') || !c.is_ascii()
+}
+
+/// Whether the line is certainly one of the server's grammar: empty, a comment, or a name with one value (guc-file.l). Values
+/// that are seldom written, such as hexadecimal numbers, are not certain.
+fn is_valid(line: &str) -> bool {
+    let is_blank = |c: char| matches!(c, ' ' | '\t' | '\r');
+    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
+    let is_end = |rest: &str| rest.is_empty() || rest.starts_with('#');
+    let end_of_name = |text: &str| {
+        let end = text.find(|c: char| !is_letter(c) && !c.is_ascii_digit()).unwrap_or(text.len());
+        text.starts_with(is_letter).then_some(end)
+    };
+    let line = line.trim_start_matches(is_blank);
+    if is_end(line) {
+        return true;
+    }
+    let Some(end) = end_of_name(line) else { return false };
+    let mut rest = &line[end..];
+    if let Some(second) = rest.strip_prefix('.') {
+        let Some(end) = end_of_name(second) else { return false };
+        rest = &second[end..];
+    }
+    let rest = rest.trim_start_matches(is_blank);
+    let value = rest.strip_prefix('=').unwrap_or(rest).trim_start_matches(is_blank);
+    let after = match value.chars().next() {
+        Some('\'') => after_quoted(&value[1..]),
+        Some(first) if is_letter(first) => {
+            let is_part = |c: char| is_letter(c) || c.is_ascii_digit() || matches!(c, '-' | '.' | ':' | '/');
+            Some(value.trim_start_matches(is_part))
+        }
+        _ => {
+            let number = value.strip_prefix(['-', '+']).unwrap_or(value);
+            let rest = number.trim_start_matches(|c: char| c.is_ascii_digit());
+            let after = match rest.strip_prefix('.') {
+                Some(fraction) => fraction.trim_start_matches(|c: char| c.is_ascii_digit()),
+                None => rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()),
+            };
+            number.starts_with(|c: char| c.is_ascii_digit()).then_some(after)
+        }
+    };
+    after.is_some_and(|after| is_end(after.trim_start_matches(is_blank)))
+}
+
+/// What follows the closing quote.
+fn after_quoted(text: &str) -> Option<&str> {
+    let mut rest = text.char_indices().peekable();
+    loop {
+        match rest.next()? {
+            (_, '\\') => drop(rest.next()?),
+            (_, '\'') if rest.peek().is_some_and(|(_, c)| *c == '\'') => drop(rest.next()),
+            (at, '\'') => return text.get(at + 1..),
+            _ => {}
+        }
+    }
 }
 
 /// The text up to the closing quote: a doubled quote is one, and a backslash escapes (`GUC_scanstr`).
@@ -196,8 +289,62 @@ mod tests {
         assert_eq!(sources[..5], expected);
         assert_eq!(sources[5], "/else/where.conf");
         // A file that includes itself ends where the server's patience does.
-        assert!(found.sources.len() < 20);
+        assert!(found.sources.len() < 20 && found.unclear.unwrap().contains("too deep"));
         assert!(notes.into_vec().is_empty());
+    }
+
+    #[test]
+    fn what_the_server_refuses_or_may_refuse() {
+        let tree = tempfile::tempdir().unwrap();
+        let read = |text: &str| {
+            fs::write(tree.path().join("main.conf"), text).unwrap();
+            let mut found = Configuration::default();
+            found.add(&InstanceFiles::own(&Root::at(tree.path())), Path::new("/main.conf"), &mut Notes::default());
+            (found.missing, found.unclear)
+        };
+        assert_eq!(read("a = 1\ninclude_if_exists 'none.conf'\n"), (None, None));
+        for (text, what) in [("include 'none.conf'", "file \"/none.conf\""), ("include_dir no", "directory \"/no\"")] {
+            let missing = format!("could not open configuration {what}: No such file or directory");
+            assert_eq!(read(text), (Some(missing), None));
+        }
+        assert!(read("a = 1\nb = 'open\n").1.unwrap().starts_with("line 2 of \"/main.conf\""));
+        assert!(read("include ''").1.is_some());
+    }
+
+    #[test]
+    fn lines_of_the_grammar() {
+        for line in [
+            "",
+            "  # why",
+            "a = 1",
+            "a 1",
+            "A=-8MB#x",
+            "a.b = on",
+            "a='it''s \\' so' # c",
+            "a = 0.5",
+            "a = C.UTF-8",
+            "\ta\t=\tx:/y\r",
+        ] {
+            assert!(is_valid(line), "{line}");
+        }
+        for line in [
+            "a",
+            "a =",
+            "a = 'open",
+            "a = 1 2",
+            "a = x y",
+            "a = a, b",
+            "a-b = 1",
+            "1a = 1",
+            "a = 'x' 'y'",
+            "a.b.c = 1",
+            "= 1",
+            "a = $x",
+            "a == 1",
+            "<<<<<<< HEAD",
+        ] {
+            assert!(!is_valid(line), "{line}");
+        }
     }
     /// Four files of a megabyte, each included a hundred times, and settings without end.
     #[test]

@@ -148,6 +148,7 @@ impl Host {
             loss: None,
             kept_at_crash: KeptPages::default(),
             clusterware: None,
+            asked_may_differ: false,
         };
         let of_entry =
             |pages: &u64| CommandLine { pools: vec![(Some(self.page_size), Pages(*pages))], ..CommandLine::default() };

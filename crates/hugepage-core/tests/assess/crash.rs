@@ -43,6 +43,21 @@ fn refused_configuration_beside_a_pool_that_is_gone() {
     }
 }
 
+/// A server whose files have changed may have been started with "try" or with "on", in base pages also with "off".
+#[test]
+fn crash_of_a_server_whose_settings_at_its_start_are_unknown() {
+    let of = |server: Server| {
+        let status = Status::of(Facts { asked_may_differ: true, ..server.facts() });
+        (status.crash_outlook(), status.notes_on_outlook().any(|note| note.contains("files have changed since")))
+    };
+    let gone = Pool { surplus: Some(Pages(412)), ..pool(512, 0, 0) };
+    for huge_pages in [HugePages::Try, HugePages::On] {
+        let server = Server { huge_pages, pool: known(gone.clone()), ..Server::default() };
+        assert_eq!(of(server), (Some(Outlook::Unknown), true));
+    }
+    assert_eq!(of(Server::default()), (Some(Outlook::Hugetlb), false));
+}
+
 #[test]
 fn crash_of_a_server_whose_configuration_on_disk_would_land() {
     // The pool is gone but for 100 pages, and on disk less is asked for.

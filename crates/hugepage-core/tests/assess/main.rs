@@ -128,6 +128,7 @@ impl Server {
             loss: None,
             kept_at_crash: KeptPages::default(),
             clusterware: None,
+            asked_may_differ: false,
         }
     }
 

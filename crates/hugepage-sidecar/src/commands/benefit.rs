@@ -73,7 +73,7 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
     }
     let mut timer = SignalTimer::new().context("could not catch signals")?;
     // How much memory base pages keep makes no difference here.
-    let survey = survey_for(root, 0, &options.accounts.service_account);
+    let survey = survey_for(root, 0, &options.accounts.service_account, None);
     let mut notes = Notes::default();
     survey.notes.iter().for_each(|note| notes.add(note.clone()));
     let observed: Vec<&Instance> =

@@ -28,7 +28,7 @@ pub struct MetricsOptions {
 impl MetricsOptions {
     /// What it does besides looking.
     pub fn needs(&self) -> Needs {
-        self.textfile.iter().fold(Needs::default(), |needs, file| needs.file(file))
+        self.textfile.iter().fold(Needs::default().servers(), |needs, file| needs.file(file))
     }
 }
 

@@ -74,7 +74,11 @@ impl OracleCommand {
     /// What it does besides looking.
     pub fn needs(&self) -> Needs {
         match self {
-            Self::Prepare { dir, .. } | Self::Write { dir, .. } => Needs::default().directory(dir).owners(),
+            Self::Prepare { dir, .. } | Self::Write { dir, records: true, .. } => {
+                Needs::default().directory(dir).owners()
+            }
+            Self::Write { dir, .. } => Needs::default().directory(dir).servers(),
+            Self::Print { .. } => Needs::default().servers(),
             _ => Needs::default(),
         }
     }

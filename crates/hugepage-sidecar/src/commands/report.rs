@@ -36,8 +36,8 @@ impl ReportOptions {
     /// What it does besides looking.
     pub fn needs(&self) -> Needs {
         match self.html == Path::new("-") {
-            true => Needs::default(),
-            false => Needs::default().file(&self.html),
+            true => Needs::default().servers(),
+            false => Needs::default().servers().file(&self.html),
         }
     }
 }

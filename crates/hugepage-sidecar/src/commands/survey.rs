@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hugepage_core::assess::Sizing;
-use hugepage_core::collect::instances::{Survey, survey_for};
+use hugepage_core::collect::instances::{AskStart, StartQuestion, Survey, survey_for};
 use hugepage_core::read::Root;
 
+use crate::changed_servers::ChangedServers;
 use crate::history::HostHistory;
 
 /// Options of every survey.
@@ -32,7 +33,10 @@ pub struct AccountOptions {
 
 /// Surveys the host, and adds regressions from the histories of its instances.
 pub fn survey_with_history(root: &Root, options: &SurveyOptions) -> Survey {
-    let mut survey = survey_for(root, options.reserve_percent, &options.accounts.service_account);
+    let servers = ChangedServers::default();
+    let ask = |start: &StartQuestion<'_>| servers.answer(start);
+    let ask: Option<&AskStart<'_>> = if root.is_live() { Some(&ask) } else { None };
+    let mut survey = survey_for(root, options.reserve_percent, &options.accounts.service_account, ask);
     HostHistory::open(root, &options.state_dir).add_regressions_to(&mut survey);
     survey
 }

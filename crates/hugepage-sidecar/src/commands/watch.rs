@@ -10,11 +10,12 @@ use clap::Args;
 use hugepage_core::advise::events::LogLevel;
 use hugepage_core::advise::log::LogMessage;
 use hugepage_core::assess::Sizing;
-use hugepage_core::collect::instances::{Instance, Survey, survey_for};
+use hugepage_core::collect::instances::{AskStart, Instance, StartQuestion, Survey, survey_for};
 use hugepage_core::metrics::{MetricsSnapshot, text};
 use hugepage_core::read::Root;
 
 use crate::atomic_file;
+use crate::changed_servers::ChangedServers;
 use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
 use crate::history::HostHistory;
@@ -66,6 +67,9 @@ pub struct WatchOptions {
     oracle_dir: Vec<PathBuf>,
     #[command(flatten)]
     access: WriterOptions,
+    /// Ask a server's own program, as nobody, what a restart needs after its configuration has changed
+    #[arg(long)]
+    ask_programs: bool,
     /// Survey once and exit with the status of `status`
     #[arg(long)]
     once: bool,
@@ -75,7 +79,8 @@ impl WatchOptions {
     /// What it does besides looking.
     pub fn needs(&self) -> Needs {
         let files = [&self.json, &self.textfile].into_iter().flatten();
-        let needs = files.fold(Needs::default(), |needs, file| needs.file(file));
+        let asking = if self.ask_programs { Needs::default().servers() } else { Needs::default() };
+        let needs = files.fold(asking, |needs, file| needs.file(file));
         let needs = self.oracle_dir.iter().fold(needs, |needs, directory| needs.directory(directory).owners());
         if self.history_size > 0 { needs.new_directory(&self.state_dir) } else { needs }
     }
@@ -101,9 +106,12 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
     let mut reported = ReportedErrors::default();
     let mut pruned: Option<Instant> = None;
     let mut logs = LogStarts::default();
+    let servers = ChangedServers::default();
+    let ask = |start: &StartQuestion<'_>| servers.answer(start);
+    let ask: Option<&AskStart<'_>> = if root.is_live() && options.ask_programs { Some(&ask) } else { None };
     loop {
         let begun = Instant::now();
-        let mut survey = survey_for(root, options.reserve_percent, &options.accounts.service_account);
+        let mut survey = survey_for(root, options.reserve_percent, &options.accounts.service_account, ask);
         for events in history.record(&mut survey, options.history_size) {
             for (level, message) in events.messages {
                 log_message(&events.instance, level, &message);

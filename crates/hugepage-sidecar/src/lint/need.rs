@@ -11,6 +11,7 @@ use super::estimate::{self, Terms};
 use super::postgres::Postgres;
 use crate::server_program::child;
 use crate::server_program::empty_cluster::EmptyCluster;
+use crate::server_program::libraries::LIBRARIES;
 use crate::server_program::trust::{self, ProgramAccount};
 use crate::server_program::{ANSWER_TIMEOUT, packaged};
 
@@ -53,25 +54,6 @@ const ASKED_WITH: [&str; 32] = [
 /// The longest value of one of them.
 const MAX_VALUE: usize = 40;
 
-/// Libraries whose own shared memory is known, and at most how much it is: none, or some entries. `pg_stat_statements` is
-/// calculated.
-const LIBRARIES: [(&str, u64); 15] = [
-    ("auth_delay", 0),
-    ("auto_explain", 0),
-    ("basic_archive", 0),
-    ("passwordcheck", 0),
-    ("pgaudit", 0),
-    ("pgextwlist", 0),
-    ("set_user", 0),
-    ("test_decoding", 0),
-    ("pg_failover_slots", 1 << 20),
-    ("pg_hugepages", 1 << 20),
-    ("pg_prewarm", 1 << 20),
-    ("pg_cron", 1 << 20),
-    ("bg_mon", 4 << 20),
-    ("pg_auth_mon", 4 << 20),
-    ("pg_stat_statements", 0),
-];
 /// Bytes of one entry of pg_stat_statements, at most; of 15 it is 390.
 const STATEMENT: u64 = 700;
 
@@ -219,7 +201,7 @@ impl Servers {
         }
         match cluster.shared_memory(settings.into_iter()) {
             Ok(size) => Ok((size, size, major)),
-            Err(why) => Err((format!("postgres -C of version {major} failed"), Some(why))),
+            Err(why) => Err((format!("postgres -C of version {major} failed"), Some(why.into_text()))),
         }
     }
 }

@@ -73,6 +73,11 @@ impl Needs {
         Self { uses_counters: true, ..self }
     }
 
+    /// Asks servers' programs, as nobody, on an empty data directory.
+    pub fn servers(self) -> Self {
+        self.directory(&std::env::temp_dir()).owners().programs()
+    }
+
     /// The capabilities for its files.
     fn writing(&self) -> CapabilitySet {
         // An Oracle file that is another user's is read again.

@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use hugepage_core::Bytes;
+use hugepage_core::collect::start_errors;
 use rustix::fs::{Gid, Uid, fchown};
 use tempfile::TempDir;
 
@@ -16,6 +17,24 @@ use crate::privileges;
 
 /// Majors that report one page more than they need where the size is a multiple of the page size (`InitializeShmemGUCs`).
 const LAST_MAJOR_WITH_ONE_TOO_MANY: u32 = 18;
+
+/// Why a server tells no size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoSize {
+    /// It refuses the settings: its own error.
+    Refused(String),
+    /// It was not asked, or its end says nothing about the settings.
+    Unanswered(String),
+}
+
+impl NoSize {
+    /// The error, or the reason.
+    pub fn into_text(self) -> String {
+        match self {
+            Self::Refused(text) | Self::Unanswered(text) => text,
+        }
+    }
+}
 
 /// The directory, and the server that answers for it.
 #[derive(Debug)]
@@ -47,7 +66,10 @@ impl EmptyCluster {
         // It goes on to clear pg_wal, where there is nothing; the control file is what counts.
         match cluster.given.last().and_then(|control| control.metadata().ok()).is_some_and(|found| found.len() > 0) {
             // What it refuses without a setting is not the fault of settings.
-            true => cluster.shared_memory(std::iter::empty()).map(|_| cluster),
+            true => match cluster.shared_memory(std::iter::empty()) {
+                Ok(_) => Ok(cluster),
+                Err(why) => Err(why.into_text()),
+            },
             false => Err(format!("pg_resetwal failed: {}", output.stderr.lines().last().unwrap_or("no message"))),
         }
     }
@@ -57,21 +79,37 @@ impl EmptyCluster {
         path.map(str::to_owned).ok_or_else(|| "the directory for temporary files has no plain name".to_owned())
     }
 
-    /// The size of shared memory with these settings. The error is the server's own, or why it did not answer.
-    pub fn shared_memory<'a>(&self, settings: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Bytes, String> {
-        let mut arguments = vec!["-D".to_owned(), self.path()?];
+    /// The size of shared memory with these settings, of which the last one of a name is effective.
+    pub fn shared_memory<'a>(&self, settings: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Bytes, NoSize> {
+        let path = self.path().map_err(NoSize::Unanswered)?;
+        let mut arguments = vec!["-D".to_owned(), path.clone()];
         // Pages of 1 kB: the answer is the size itself.
         let own = [("config_file", "/dev/null"), ("ssl", "off"), ("huge_page_size", "1kB")];
         let settings = settings.chain(own).map(|(name, value)| format!("{name}={value}"));
         arguments.extend(settings.flat_map(|setting| ["-c".to_owned(), setting]));
         arguments.extend(["-C", "shared_memory_size_in_huge_pages"].map(str::to_owned));
-        let output = child::run(&self.program, &arguments, self.account, ANSWER_TIMEOUT)?;
+        let output = child::run(&self.program, &arguments, self.account, ANSWER_TIMEOUT).map_err(NoSize::Unanswered)?;
         let too_many = u64::from(self.major <= LAST_MAJOR_WITH_ONE_TOO_MANY);
         match (output.is_success, output.stdout.trim().parse::<u64>()) {
             (true, Ok(counted)) => Ok(Bytes::from_kib(counted.saturating_sub(too_many))),
-            _ => Err(error_of(&output.stderr)),
+            (false, Err(_)) if is_refusal(&output.stderr, &path) => Err(NoSize::Refused(error_of(&output.stderr))),
+            _ => Err(NoSize::Unanswered(error_of(&output.stderr))),
         }
     }
+}
+
+/// Whether the server ended because of its settings: not because of a moment, of this program's limits, or of the data
+/// directory `own`.
+fn is_refusal(stderr: &str, own: &str) -> bool {
+    const OF_THE_ACCOUNT: [&str; 2] = ["Permission denied", "Operation not permitted"];
+    // write_stderr begins with the name of the program where elog has a level.
+    let has_error = ["FATAL:  ", "ERROR:  "].iter().any(|level| stderr.contains(level))
+        || stderr.lines().last().is_some_and(|line| line.starts_with("postgres: "));
+    let error = error_of(stderr);
+    let is_of_check = |text: &&str| error.contains(text);
+    has_error
+        && !start_errors::are_of_the_moment(&error)
+        && !OF_THE_ACCOUNT.iter().chain(&[own, "shared_memory_size_in_huge_pages"]).any(is_of_check)
 }
 
 /// The server's message: the line of the error, with its detail.
@@ -141,6 +179,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_is_no_refusal() {
+        for (stderr, is_one) in [
+            ("2026-01-01 GMT [1] FATAL:  unrecognized configuration parameter \"a\"\n", true),
+            ("LOG:  x\npostgres: a must be less than b\n", true),
+            ("FATAL:  could not open file \"/tmp/own/global/pg_control\": Is a directory\n", false),
+            ("FATAL:  could not access file \"a\": Permission denied\n", false),
+            ("FATAL:  could not load library \"a\": failed to map segment from shared object\n", false),
+            ("FATAL:  unrecognized configuration parameter \"shared_memory_size_in_huge_pages\"\n", false),
+            ("Killed\n", false),
+            ("", false),
+        ] {
+            assert_eq!(is_refusal(stderr, "/tmp/own"), is_one, "{stderr}");
+        }
+    }
+
     /// Where a server is installed.
     #[test]
     fn ask_an_installed_server() {
@@ -152,7 +206,12 @@ mod tests {
         let size = |settings: &[(&'static str, &'static str)]| cluster.shared_memory(settings.iter().copied());
         let (small, large) = (size(&[("shared_buffers", "1GB")]).unwrap(), size(&[("shared_buffers", "2GB")]).unwrap());
         assert!(small > Bytes(1 << 30) && large.0 - small.0 > 1 << 30, "{small} {large}");
-        assert!(size(&[("max_connections", "x")]).unwrap_err().contains("max_connections"));
+        for (name, value) in
+            [("max_connections", "x"), ("max_connections", "2"), ("nonesuch", "1"), ("wal_level", "minimal")]
+        {
+            let refused = size(&[(name, value)]).unwrap_err();
+            assert!(matches!(&refused, NoSize::Refused(error) if error.contains(name)), "{refused:?}");
+        }
         drop(cluster);
         assert!(!place.exists());
     }

@@ -4,7 +4,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use hugepage_core::read::{Root, accounts};
+use hugepage_core::read::{Root, accounts, namespace, process};
 use rustix::fs::{Gid, Uid};
 
 /// Write permission of the group and of others (inode(7)).
@@ -102,6 +102,35 @@ pub fn check_program(program: &Path, account: ProgramAccount) -> Result<PathBuf,
     check_file(program, account)
 }
 
+/// The program of the running server `pid`, if root may run it as `account`, and if a start of it by anybody would come to
+/// the same as that of the server: with the same files, and without what its environment puts in their place.
+pub fn check_running(pid: i32, account: ProgramAccount) -> Result<PathBuf, String> {
+    const OTHER_FILES: [&str; 4] = ["LOCPATH", "TZDIR", "NLSPATH", "GCONV_PATH"];
+    let root = Root::live();
+    if namespace::container(&root, pid).is_some() {
+        return Err("it runs in a mount namespace of its own".to_owned());
+    }
+    let link = |name: &str| match process::link(&root, pid, name) {
+        Ok(Some(path)) => Ok(path),
+        Ok(None) => Err("it is ending".to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    if link("root")? != "/" {
+        return Err("it has a root directory of its own".to_owned());
+    }
+    let environment = root.read(&format!("/proc/{pid}/environ")).map_err(|error| error.to_string())?;
+    let names = environment.split('\0').filter_map(|variable| Some(variable.split_once('=')?.0));
+    if let Some(name) = names.into_iter().find(|name| name.starts_with("LD_") || OTHER_FILES.contains(name)) {
+        return Err(format!("its environment has {name}"));
+    }
+    let program = check_program(Path::new(&link("exe")?), account)?;
+    let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    match identity(&program) {
+        Some(found) if identity(&PathBuf::from(format!("/proc/{pid}/exe"))) == Some(found) => Ok(program),
+        _ => Err(format!("{} is not the program that it runs", program.display())),
+    }
+}
+
 /// The same for any name: that of a program beside a server's.
 pub fn check_file(program: &Path, account: ProgramAccount) -> Result<PathBuf, String> {
     let refused = |why: String| format!("{} is not run: {why}", program.display());
@@ -122,6 +151,12 @@ pub fn check_file(program: &Path, account: ProgramAccount) -> Result<PathBuf, St
         }
     }
     Ok(real)
+}
+
+/// What changes with the content of a file that only root can change.
+pub fn stamp(path: &Path) -> String {
+    let found = fs::metadata(path).map(|found| (found.dev(), found.ino(), found.mtime(), found.mtime_nsec())).ok();
+    format!("{} {found:?}", path.display())
 }
 
 #[cfg(test)]

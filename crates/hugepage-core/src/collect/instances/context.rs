@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use super::next_start::AskStart;
 use super::pending::Settings;
+use super::postgresql::Configured;
 use super::service_accounts::ServiceAccounts;
 use crate::PageSize;
 use crate::collect::pools::PoolRow;
@@ -29,6 +31,8 @@ pub(super) struct InspectContext<'a> {
     pub(super) reserve_percent: u32,
     /// Whether the names of mappings show huge pages.
     pub(super) numbered: bool,
+    /// Who is asked what changed files come to; `None` where nobody is.
+    pub(super) ask: Option<&'a AskStart<'a>>,
 }
 
 /// What the files of a server tell.
@@ -52,6 +56,8 @@ pub(super) struct Identity {
     pub(super) ring_entries: Option<u64>,
     /// The file of PostgreSQL's configuration that has changed last, and when.
     pub(super) last_change: Option<(SystemTime, PathBuf)>,
+    /// All settings of a PostgreSQL server.
+    pub(super) configured: Option<Configured>,
     /// Grid Infrastructure of an Oracle instance.
     pub(super) clusterware: Option<Clusterware>,
 }

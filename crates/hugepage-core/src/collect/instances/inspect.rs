@@ -7,6 +7,7 @@ use super::context::{Identity, InspectContext};
 use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::instance::{Instance, InstanceKind, InstancePlace};
 use super::memory::{self, InstanceMemory};
+use super::next_start::ChangedServer;
 use super::pending::pending;
 use super::stopped::StoppedOracle;
 use super::{oracle, postgresql};
@@ -101,6 +102,11 @@ impl InspectContext<'_> {
             facts.kept_at_crash = self.kept_at_crash(pid, entries, size);
         }
         facts.clusterware.clone_from(&identity.clusterware);
+        let change = identity.last_change.as_ref();
+        let change = change.filter(|(at, _)| started.is_some_and(|started| *at > started + START_PRECISION));
+        if change.is_some() {
+            of_running(&mut facts);
+        }
         if !identity.has_configuration {
             facts.pending = Pending::Unknown;
         } else if let Some(max_connections) = identity.max_connections {
@@ -110,17 +116,18 @@ impl InspectContext<'_> {
             let lock_limit = oracle::lock_limit(root, pid, &facts.asked, None, memlock);
             facts.pending = pending(settings, &facts, lock_limit, |next| asked_next(next, &facts.asked, version));
         }
-        if let Some((at, path)) = identity.last_change
-            && started.is_some_and(|started| at > started + START_PRECISION)
+        if let Some((_, path)) = change
             && facts.pending == Pending::Unchanged
             && facts.asked.huge_pages != HugePages::Off
         {
-            facts.pending = Pending::Unknown;
-            notes.add(format!(
-                "\"{}\" has changed since the server with process {pid} started, so what a restart needs is unknown from \
-                 outside; hugepage_preflight() in the server shows it",
-                path.display()
-            ));
+            facts.pending = self.pending_of_changed(&found, files, &identity, &facts, &mut notes).unwrap_or_else(|why| {
+                notes.add(format!(
+                    "\"{}\" has changed since the server with process {pid} started, so what a restart needs is unknown \
+                     from outside{why}; hugepage_preflight() in the server shows it",
+                    path.display()
+                ));
+                Pending::Unknown
+            });
         }
         let status = Status::of(facts);
         status.notes_on_outlook().for_each(|note| notes.add(note));
@@ -158,6 +165,23 @@ impl InspectContext<'_> {
             service: service::of(root, pid),
             notes: notes.into_vec(),
         })
+    }
+
+    /// What the changed files of a server come to; the error is why that is unknown, for the middle of a sentence.
+    fn pending_of_changed(
+        &self,
+        found: &DiscoveredServer,
+        files: &InstanceFiles,
+        identity: &Identity,
+        facts: &Facts,
+        notes: &mut Notes,
+    ) -> Result<Pending, String> {
+        let (Some(ask), None) = (self.ask, &found.not_counted) else { return Err(String::new()) };
+        let parts = identity.configured.as_ref().zip(identity.directory.as_deref()).zip(identity.version.as_deref());
+        let Some(((configured, directory), version)) = parts else { return Err(String::new()) };
+        let server = ChangedServer { pid: found.pid, version, directory, files, configured };
+        let ground = |size: Option<PageSize>| self.ground(found.pid, size.or(self.default), notes);
+        server.pending(ask, facts, self.default, ground).map_err(|why| format!(": {why}"))
     }
 
     /// The container of [`InstancePlace`]. `directory`: the data directory, or the home. What a service sees in a mount
@@ -254,6 +278,7 @@ impl InspectContext<'_> {
             max_connections: Some(files.max_connections),
             has_configuration: files.has_configuration,
             last_change: files.last_change,
+            configured: Some(files.configured),
             ring_entries: Some(files.ring_entries),
             clusterware: None,
         }
@@ -294,19 +319,7 @@ impl InspectContext<'_> {
     ) -> Facts {
         let in_use = segment.as_ref().filter(|segment| segment.in_huge_pages > Bytes(0));
         let huge_page_size = in_use.and_then(|segment| segment.page_size).or(asked.huge_page_size).or(self.default);
-        let pool = match huge_page_size.and_then(|size| pools::of_size(&self.pools, size)) {
-            Some(row) => PoolFact::Known(row.pool.clone()),
-            None => pool_of_size(self.root, huge_page_size, self.meminfo.as_ref(), notes),
-        };
-        let limits = huge_page_size.and_then(|size| match &self.hierarchy {
-            None => {
-                notes.add("cgroup limits could not be determined; see the notes on the host");
-                None
-            }
-            Some(None) => Some(CgroupLimits::default()),
-            Some(Some(hierarchy)) => Some(hierarchy.limits_of(self.root, pid, size, notes)),
-        });
-        let nodes = nodes::of(self.root, &pool, &pid.to_string(), |_| MemoryPolicy::Unknown, notes);
+        let PoolState { pool, limits, nodes, .. } = self.ground(pid, huge_page_size, notes);
         Facts {
             lock_limit: oracle::lock_limit(self.root, pid, asked, segment.as_ref(), memlock),
             asked: *asked,
@@ -323,7 +336,26 @@ impl InspectContext<'_> {
             loss: None,
             kept_at_crash: KeptPages::default(),
             clusterware: None,
+            asked_may_differ: false,
         }
+    }
+
+    /// What a start of the server `pid` with pages of `huge_page_size` finds.
+    fn ground(&self, pid: i32, huge_page_size: Option<PageSize>, notes: &mut Notes) -> PoolState {
+        let pool = match huge_page_size.and_then(|size| pools::of_size(&self.pools, size)) {
+            Some(row) => PoolFact::Known(row.pool.clone()),
+            None => pool_of_size(self.root, huge_page_size, self.meminfo.as_ref(), notes),
+        };
+        let limits = huge_page_size.and_then(|size| match &self.hierarchy {
+            None => {
+                notes.add("cgroup limits could not be determined; see the notes on the host");
+                None
+            }
+            Some(None) => Some(CgroupLimits::default()),
+            Some(Some(hierarchy)) => Some(hierarchy.limits_of(self.root, pid, size, notes)),
+        });
+        let nodes = nodes::of(self.root, &pool, &pid.to_string(), |_| MemoryPolicy::Unknown, notes);
+        PoolState { huge_page_size, pool, limits, nodes, lock_limit: None }
     }
 }
 
@@ -331,6 +363,17 @@ fn median(sizes: impl Iterator<Item = Bytes>) -> Option<Bytes> {
     let mut sizes: Vec<_> = sizes.collect();
     sizes.sort_unstable();
     sizes.get(sizes.len() / 2).copied()
+}
+
+/// Of a server whose files have changed since its start: what it certainly was started with, whatever they have now.
+fn of_running(facts: &mut Facts) {
+    facts.asked_may_differ = true;
+    match facts.landing() {
+        Landing::Hugetlb => facts.asked.sysv = false,
+        // With "on" it would not have started.
+        Landing::Base if facts.asked.huge_pages == HugePages::On => facts.asked.huge_pages = HugePages::Try,
+        _ => {}
+    }
 }
 
 /// A server in huge pages was not started with the `huge_pages = off` that its files have: those are for the next start,

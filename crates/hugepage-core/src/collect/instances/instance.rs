@@ -160,8 +160,8 @@ impl Instance {
             if let Some(segment) = facts.segment.as_ref().filter(|_| is_off) {
                 // An assessment does not use the number of connections.
                 let demand = Demand { asked: facts.asked, max_connections: 0, shared_memory: segment.to_reserve };
-                // Files that have changed may ask for another size as well.
-                if facts.pending != Pending::Unknown {
+                // Files that have changed may ask for another size as well, or for nothing that the server accepts.
+                if facts.pending == Pending::Unchanged {
                     facts.pending = Pending::Changed(demand, facts.ground());
                 }
                 facts.asked.huge_pages = HugePages::Off;

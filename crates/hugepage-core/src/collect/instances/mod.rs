@@ -12,6 +12,7 @@ mod equal_sids;
 mod inspect;
 pub mod instance;
 pub mod memory;
+mod next_start;
 mod oracle;
 mod pending;
 mod pool_needs;
@@ -38,6 +39,7 @@ use crate::{PageSize, ReadError};
 use context::InspectContext;
 use inspect::{beside_each_other, share_memlock};
 pub use instance::{Instance, InstanceKind, InstanceLanding, InstancePlace};
+pub use next_start::{AskStart, StartAnswer, StartQuestion};
 pub use postgresql::memory as size_setting;
 use service_accounts::ServiceAccounts;
 pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
@@ -97,11 +99,17 @@ pub fn asked_of(configuration: &Configuration, notes: &mut Notes) -> Asked {
 
 /// Surveys the host. `reserve_percent`: the percentage of memory that it keeps for base pages.
 pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
-    survey_for(root, reserve_percent, &[])
+    survey_for(root, reserve_percent, &[], None)
 }
 
-/// The same where the accounts with these names or uids are service accounts too, whose servers count.
-pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]) -> Survey {
+/// The same where the accounts with these names or uids are service accounts too, whose servers count, and where `ask`
+/// answers what files of PostgreSQL servers come to that have changed since the start.
+pub fn survey_for(
+    root: &Root,
+    reserve_percent: u32,
+    service_accounts: &[String],
+    ask: Option<&AskStart<'_>>,
+) -> Survey {
     let mut notes = Notes::default();
     let meminfo = notes.keep(Meminfo::read(root));
     let hierarchy = notes.keep(Hierarchy::find(root));
@@ -119,6 +127,7 @@ pub fn survey_for(root: &Root, reserve_percent: u32, service_accounts: &[String]
         pools,
         reserve_percent,
         numbered: memory::names_by_number(root),
+        ask,
     };
     let processes_are_hidden = process::hides_others(root);
     if processes_are_hidden {

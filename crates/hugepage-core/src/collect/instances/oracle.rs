@@ -109,6 +109,7 @@ impl InspectContext<'_> {
             asked,
             settings: Some(settings),
             last_change: None,
+            configured: None,
             ring_entries: None,
             clusterware,
             home,

@@ -1,6 +1,7 @@
 //! What a PostgreSQL server was asked for, from its command line and its files. If the files may not be read, the
 //! defaults are assumed, and a note says so.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -30,6 +31,24 @@ pub struct Files {
     pub has_configuration: bool,
     /// The file or directory of the configuration that has changed last; `None` if no time of a change can be seen.
     pub last_change: Option<(SystemTime, PathBuf)>,
+    /// All settings.
+    pub configured: Configured,
+}
+
+/// Everything that a server is configured with.
+#[derive(Clone, Debug)]
+pub struct Configured {
+    /// Its files.
+    pub files: Configuration,
+    /// The settings of its command line, which count before those of files; of several with one name the last.
+    pub options: Vec<(String, String)>,
+}
+
+impl Configured {
+    /// The effective settings with these of its options.
+    pub fn with<'a>(&'a self, options: impl Iterator<Item = &'a (String, String)>) -> BTreeMap<&'a str, &'a str> {
+        self.files.settings.iter().chain(options).map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    }
 }
 
 /// Reads the files of the postmaster `pid`, which are `its_files`.
@@ -97,6 +116,7 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
         has_configuration,
         last_change,
         directory,
+        configured: Configured { files: configuration, options: set },
     }
 }
 

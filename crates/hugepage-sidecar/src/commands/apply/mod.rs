@@ -73,7 +73,7 @@ pub struct ApplyOptions {
 impl ApplyOptions {
     /// The files of the kernel that it writes belong to root, and ask for no capability.
     pub fn needs(&self) -> Needs {
-        let needs = Needs::default().programs();
+        let needs = Needs::default().servers();
         if self.dry_run {
             return needs;
         }

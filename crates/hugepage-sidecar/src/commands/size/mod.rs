@@ -48,7 +48,7 @@ pub struct SizeOptions {
 impl SizeOptions {
     /// What it does besides looking.
     pub fn needs(&self) -> Needs {
-        if self.running_only { Needs::default() } else { Needs::default().programs() }
+        Needs::default().servers()
     }
 }
 

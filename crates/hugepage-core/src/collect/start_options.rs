@@ -1,0 +1,27 @@
+//! Options of a postmaster's command line, which `pg_ctl restart` repeats and other starts do not.
+
+/// Options that have no part in the size of shared memory, or that only say where the server is.
+const WITHOUT_EFFECT: [&str; 12] = [
+    "cluster_name",
+    "config_file",
+    "data_directory",
+    "external_pid_file",
+    "hba_file",
+    "hot_standby",
+    "ident_file",
+    "listen_addresses",
+    "logging_collector",
+    "port",
+    "unix_socket_directories",
+    "unix_socket_permissions",
+];
+
+/// Whether a start may need another size of shared memory without this option.
+pub fn has_effect(name: &str) -> bool {
+    !WITHOUT_EFFECT.contains(&name) && !name.starts_with("log_") && !name.starts_with("ssl")
+}
+
+/// The note on two possible starts. `options`: those that differ, as `shared_buffers=64MB`.
+pub fn note(options: &[String]) -> String {
+    format!("the command line of the server sets {}, which only pg_ctl restart repeats", options.join(", "))
+}

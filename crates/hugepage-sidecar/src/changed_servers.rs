@@ -1,0 +1,272 @@
+//! Running PostgreSQL servers whose configuration has changed since their start: their own program is asked what the next
+//! start needs. It refuses the data directory of a running server, so it gets an empty one and the settings, as nobody.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use hugepage_core::collect::instances::{StartAnswer, StartQuestion};
+
+use crate::server_program::empty_cluster::{EmptyCluster, NoSize};
+use crate::server_program::libraries;
+use crate::server_program::trust::{self, ProgramAccount};
+
+/// Questions for the servers of one user within a minute: the files are that user's, who can change them all the time.
+const MAX_QUESTIONS: usize = 20;
+const MINUTE: Duration = Duration::from_secs(60);
+/// Answers that are kept, and for how long: a start can depend on more than is compared, and the reason of an error may lie
+/// elsewhere.
+const MAX_ANSWERS: usize = 64;
+const LIFETIME: Duration = Duration::from_secs(600);
+const ERROR_LIFETIME: Duration = MINUTE;
+/// Settings of one server, and bytes of a value.
+const MAX_SETTINGS: usize = 500;
+const MAX_VALUE: usize = 100;
+
+/// Settings that have no part in the size of shared memory, and that name files, addresses and commands, which are nothing to
+/// the empty data directory, or have secrets, which no command line may show.
+const LEFT_OUT: [&str; 37] = [
+    "application_name",
+    "archive_cleanup_command",
+    "archive_command",
+    "archive_library",
+    "backtrace_functions",
+    "bonjour_name",
+    "cluster_name",
+    "config_file",
+    "data_directory",
+    "event_source",
+    "extension_control_path",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "jit_provider",
+    "krb_server_keyfile",
+    "listen_addresses",
+    "local_preload_libraries",
+    "log_directory",
+    "log_filename",
+    "log_line_prefix",
+    "oauth_validator_libraries",
+    "primary_conninfo",
+    "promote_trigger_file",
+    "recovery_end_command",
+    "recovery_target_name",
+    "recovery_target_time",
+    "restore_command",
+    "search_path",
+    "session_preload_libraries",
+    "synchronized_standby_slots",
+    "synchronous_standby_names",
+    "syslog_ident",
+    "temp_tablespaces",
+    "timezone_abbreviations",
+    "unix_socket_directories",
+    "unix_socket_group",
+];
+/// Settings that decide on the start by what only the server's own process has: its stack limit, and libraries elsewhere.
+const OF_ITS_PROCESS: [&str; 2] = ["max_stack_depth", "dynamic_library_path"];
+/// So that errors are on stderr, in English. They are the last of their names, after those of the server.
+const OWN: [(&str, &str); 6] = [
+    ("log_destination", "stderr"),
+    ("logging_collector", "off"),
+    ("log_min_messages", "warning"),
+    ("log_min_error_statement", "error"),
+    ("log_error_verbosity", "default"),
+    ("lc_messages", "C"),
+];
+
+/// Asks, and remembers the answers.
+#[derive(Debug, Default)]
+pub struct ChangedServers {
+    state: RefCell<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// By all that a question consists of.
+    answers: BTreeMap<Vec<String>, (Instant, StartAnswer)>,
+    /// When the servers of each user were asked within the last minute.
+    asked: BTreeMap<Option<u32>, Vec<Instant>>,
+}
+
+impl ChangedServers {
+    /// The answer for one start.
+    pub fn answer(&self, start: &StartQuestion<'_>) -> StartAnswer {
+        self.try_answer(start).unwrap_or_else(StartAnswer::Unknown)
+    }
+
+    fn try_answer(&self, start: &StartQuestion<'_>) -> Result<StartAnswer, String> {
+        let account = ProgramAccount::without_privileges()?;
+        let program = trust::check_running(start.pid, account)?;
+        let mut question = vec![start.major.to_string(), start.wal_segment.0.to_string(), trust::stamp(&program)];
+        let text = start.settings.get("shared_preload_libraries").copied().unwrap_or_default();
+        let libraries = libraries::names(text)?;
+        for name in &libraries {
+            match libraries::find(&program, name, account)? {
+                Some(_) if !libraries::is_known(name) => {
+                    return Err(format!("the shared memory of the library {name} may depend on more than settings"));
+                }
+                Some(path) => question.push(trust::stamp(&path)),
+                // The server says so.
+                None => {}
+            }
+        }
+        let settings = passed(&start.settings, &libraries)?;
+        question.extend(settings.iter().map(|(name, value)| format!("{name}={value}")));
+        self.state.borrow_mut().ask(question, start.uid, || {
+            let megabytes = u32::try_from(start.wal_segment.0 >> 20).map_err(|_| "its WAL segments are too large")?;
+            let cluster = EmptyCluster::new(&program, start.major, Some(megabytes))?;
+            Ok(match cluster.shared_memory(settings.into_iter().chain(OWN)) {
+                Ok(size) => StartAnswer::Starts(size),
+                Err(NoSize::Refused(error)) => StartAnswer::Refuses(error),
+                Err(NoSize::Unanswered(why)) => StartAnswer::Unknown(why),
+            })
+        })
+    }
+}
+
+impl State {
+    /// The answer that is kept, or that of `ask`, which is called a few times in a minute for each user.
+    fn ask(
+        &mut self,
+        question: Vec<String>,
+        uid: Option<u32>,
+        ask: impl FnOnce() -> Result<StartAnswer, String>,
+    ) -> Result<StartAnswer, String> {
+        if let Some((expires, answer)) = self.answers.get(&question)
+            && *expires > Instant::now()
+        {
+            return Ok(answer.clone());
+        }
+        let asked = self.asked.entry(uid).or_default();
+        asked.retain(|at| at.elapsed() < MINUTE);
+        if asked.len() >= MAX_QUESTIONS {
+            return Err(format!("the servers of its user were asked {MAX_QUESTIONS} times within a minute"));
+        }
+        asked.push(Instant::now());
+        let answer = ask().unwrap_or_else(StartAnswer::Unknown);
+        self.answers.retain(|_, (expires, _)| *expires > Instant::now());
+        if self.answers.len() >= MAX_ANSWERS {
+            self.answers.clear();
+        }
+        let lifetime = if matches!(answer, StartAnswer::Starts(_)) { LIFETIME } else { ERROR_LIFETIME };
+        self.answers.insert(question, (Instant::now() + lifetime, answer.clone()));
+        Ok(answer)
+    }
+}
+
+/// The settings that the program gets. The error names one without which its answer says nothing.
+fn passed<'a>(settings: &BTreeMap<&'a str, &'a str>, libraries: &[&str]) -> Result<Vec<(&'a str, &'a str)>, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ' ' | '-' | '_' | '/' | ',' | '+' | ':');
+    let mut passed = Vec::new();
+    for (&name, &value) in settings {
+        if let Some((prefix, _)) = name.split_once('.') {
+            let is_of_library =
+                || libraries.iter().any(|library| library.strip_suffix(".so").unwrap_or(library) == prefix);
+            // The server warns of invalid values and takes the default; it never refuses a start for them.
+            if is_scalar(value) && is_of_library() {
+                passed.push((name, value));
+            }
+            continue;
+        }
+        if LEFT_OUT.contains(&name) || name.starts_with("ssl") {
+            continue;
+        }
+        if OF_ITS_PROCESS.contains(&name) {
+            return Err(format!("{name} is set, which depends on the process of the server"));
+        }
+        // Its names were checked.
+        let is_given = name == "shared_preload_libraries" || value.len() <= MAX_VALUE && value.chars().all(is_plain);
+        if !is_given {
+            return Err(format!("the value of {name} is not given to another program"));
+        }
+        passed.push((name, value));
+    }
+    match passed.len() {
+        ..=MAX_SETTINGS => Ok(passed),
+        count => Err(format!("it has {count} settings")),
+    }
+}
+
+/// Whether the value is a number, with a unit or not, or a truth value: no text that a library could run.
+fn is_scalar(value: &str) -> bool {
+    let number = value.trim().trim_start_matches(['-', '+']);
+    let unit = number.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let is_number = number.starts_with(|c: char| c.is_ascii_digit()) && unit.trim_start().len() <= 3;
+    is_number && unit.trim_start().chars().all(|c| c.is_ascii_alphabetic())
+        || ["on", "off", "true", "false", "yes", "no"].contains(&value.to_ascii_lowercase().as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of<'a>(settings: &[(&'a str, &'a str)]) -> BTreeMap<&'a str, &'a str> {
+        settings.iter().copied().collect()
+    }
+
+    #[test]
+    fn settings_of_the_program() {
+        let settings = of(&[
+            ("archive_command", "curl -u me:secret"),
+            ("datestyle", "iso, mdy"),
+            ("log_line_prefix", "%m [%p] "),
+            ("other.max", "7"),
+            ("pg_stat_statements.max", "9000"),
+            ("pg_stat_statements.track", "all"),
+            ("primary_conninfo", "password"),
+            ("shared_buffers", "1GB"),
+            ("ssl_cert_file", "x"),
+            ("timezone", "Europe/Berlin"),
+        ]);
+        let expected = [
+            ("datestyle", "iso, mdy"),
+            ("pg_stat_statements.max", "9000"),
+            ("shared_buffers", "1GB"),
+            ("timezone", "Europe/Berlin"),
+        ];
+        assert_eq!(passed(&settings, &["pg_stat_statements"]).unwrap(), expected);
+        for (name, value) in [
+            ("dynamic_library_path", "/tmp"),
+            ("max_stack_depth", "2MB"),
+            ("some_text", "a=b"),
+            ("shared_buffers", "1GB\n"),
+        ] {
+            assert!(passed(&of(&[(name, value)]), &[]).unwrap_err().contains(name));
+        }
+        let long = "x".repeat(MAX_VALUE + 1);
+        assert!(passed(&of(&[("wal_level", &long)]), &[]).is_err());
+    }
+
+    #[test]
+    fn numbers_and_truth_values() {
+        for value in ["5000", "1.5 GB", "-1", "on", "False", "64kB"] {
+            assert!(is_scalar(value), "{value}");
+        }
+        for value in ["", "exec", "1; rm", "1GBofX", "system", "-"] {
+            assert!(!is_scalar(value), "{value}");
+        }
+    }
+
+    #[test]
+    fn ask_once_for_each_change_and_seldom_for_each_user() {
+        let mut state = State::default();
+        let mut runs = 0;
+        let mut ask = |question: usize, uid: u32| {
+            state.ask(vec![question.to_string()], Some(uid), || {
+                runs += 1;
+                Ok(StartAnswer::Unknown(question.to_string()))
+            })
+        };
+        for _ in 0..2 * MAX_QUESTIONS {
+            assert_eq!(ask(0, 1), Ok(StartAnswer::Unknown("0".to_owned())));
+        }
+        let answered = (1..10 * MAX_QUESTIONS).filter(|question| ask(*question, 1).is_ok()).count();
+        assert_eq!(answered, MAX_QUESTIONS - 1);
+        // Another user's are answered, and so is what was asked before.
+        assert!(ask(1000, 2).is_ok() && ask(0, 1).is_ok());
+        assert_eq!(runs, MAX_QUESTIONS + 1);
+        assert!(state.answers.len() <= MAX_ANSWERS);
+    }
+}

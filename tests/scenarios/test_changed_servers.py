@@ -1,0 +1,145 @@
+"""After a change on disk root asks the sidecar what a restart gets, and the restart is compared with the kernel."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import sidecar, smaps
+from harness.cluster import Cluster, StartFailed
+from harness.units import MB
+
+pytestmark = pytest.mark.any_major
+
+HUGE = 2 * MB
+Told = Callable[[Cluster], dict[str, Any]]
+
+
+@pytest.fixture
+def told(tmp_path, root) -> Told:
+    """The row of a running server."""
+    def row(server: Cluster) -> dict[str, Any]:
+        answer = sidecar.run("status", "--format", "json", "--state-dir", tmp_path)
+        assert answer.stderr == "", answer
+        [row] = [row for row in answer.json()["instances"] if row["name"] == str(server.data)]
+        return row
+    return row
+
+
+@pytest.fixture
+def server(new_cluster, pool) -> Cluster:
+    """It has all pages of the pool that nobody else holds."""
+    server = new_cluster(shared_buffers="32MB", huge_pages="try")
+    borrowed = pool(HUGE, 0)
+    needed = server.pages_needed(HUGE)
+    borrowed.resize(borrowed.numbers().held + needed)
+    server.start()
+    borrowed.resize(borrowed.numbers().held)
+    assert smaps.main_mapping(server.postmaster).page_size == HUGE
+    return server
+
+
+@pytest.mark.parametrize(("setting", "lands"), [
+    ("shared_buffers = '64MB'", "base"), ("shared_buffers = '16MB'", "hugetlb"), ("shared_buffers = '32MB'", "hugetlb"),
+    ("max_connections = 900", "base"), ("shared_preload_libraries = 'pg_stat_statements'", None),
+    ("huge_page_size = '1GB'", "base"),
+])
+def test_the_restart_is_as_foretold(server, told, setting, lands):
+    if setting.startswith("huge_page_size"):
+        server.needs_page_sizes()
+    server.sql(f"ALTER SYSTEM SET {setting}")
+    row = told(server)
+    # Whether a library needs one page more is for the server to say.
+    assert row["restart_outlook"] == lands or lands is None and row["restart_outlook"] in ("hugetlb", "base"), row
+    server.restart()
+    landed = smaps.main_mapping(server.postmaster)
+    assert row["restart_outlook"] == ("hugetlb" if landed.page_size == HUGE else "base"), landed
+
+
+def test_exact_to_the_page(server, told, pool):
+    """One page less than the next start needs, and then that many."""
+    server.sql("ALTER SYSTEM SET shared_buffers = '80MB'")
+    assert told(server)["restart_outlook"] == "base"
+    own = smaps.main_mapping(server.postmaster).length // HUGE
+    borrowed = pool(HUGE, 0)
+    others = borrowed.numbers().held - own
+    server.stop()
+    # As far as the server's own count is one too many, both are hugetlb in the end.
+    needed = server.pages_needed(HUGE)
+    server.start()
+    said = []
+    for spare in (needed - 2, needed):
+        borrowed.resize(others + spare)
+        said.append(told(server)["restart_outlook"])
+    assert said == ["base", "hugetlb"]
+    server.restart()
+    assert smaps.main_mapping(server.postmaster).page_size == HUGE
+
+
+REFUSED = {
+    "max_connections = many": 'invalid value for parameter "max_connections": "many"',
+    "no_such_setting = 1": 'unrecognized configuration parameter "no_such_setting"',
+    "shared_preload_libraries = 'nonesuch'": 'could not access file "nonesuch": No such file or directory',
+    "max_connections = 2": "must be less than max_connections",
+    "include 'none.conf'": 'none.conf": No such file or directory',
+    "wal_level = minimal": 'requires wal_level "replica" or "logical"',
+}
+UNCLEAR = {
+    "shared_buffers = '64MB": "line 1 of",
+    "max_stack_depth = 100kB": "max_stack_depth is set",
+    "shared_buffers = '64MB # MB'": "the value of shared_buffers is not given",
+}
+
+
+def test_starts_that_fail_and_what_stays_unknown(server, told):
+    with open(server.data / "postgresql.conf", "a") as conf:
+        conf.write("include 'more.conf'\n")
+    more = server.data / "more.conf"
+    for change, why in UNCLEAR.items():
+        more.write_text(change + "\n")
+        row = told(server)
+        assert row["restart_outlook"] == "unknown"
+        assert any("has changed since" in note and why in note for note in row["notes"]), row["notes"]
+    for change, error in REFUSED.items():
+        more.write_text(change + "\n")
+        row = told(server)
+        assert row["restart_outlook"] == "fails" and error in row["message"], row
+        assert (row["verdict"], row["crash_outlook"]) == ("critical", "hugetlb")
+    server.stop()
+    for change in REFUSED:
+        more.write_text(change + "\n")
+        with pytest.raises(StartFailed):
+            server.start()
+
+
+def test_options_of_the_command_line(server, told):
+    """What only pg_ctl restart repeats may decide."""
+    server.stop()
+    server.command("pg_ctl", "start", "-w", "-s", "-D", server.data, "-l", server.log_file, "-o", "-c shared_buffers=16MB")
+    server.sql("ALTER SYSTEM SET shared_buffers = '64MB'")
+    row = told(server)
+    assert row["restart_outlook"] == "unknown"
+    assert any("only pg_ctl restart repeats" in note for note in row["notes"]), row["notes"]
+
+
+def test_a_standby_below_its_primary(server, new_cluster, told, pool):
+    standby = server.standby()
+    standby.conf(primary_conninfo=f"host={server.root} port=5432 user=postgres")
+    standby.start()
+    standby.conf(max_connections=10)
+    row = told(standby)
+    assert row["restart_outlook"] == "fails" and "recovery aborted" in row["message"], row
+    standby.conf(hot_standby=False)
+    assert told(standby)["restart_outlook"] == "base"
+    standby.remove()
+
+
+def test_watch_asks_only_on_request(server, tmp_path: Path):
+    server.sql("ALTER SYSTEM SET shared_buffers = '64MB'")
+    said = {}
+    for options in ((), ("--ask-programs",)):
+        sidecar.run("watch", "--once", "--state-dir", tmp_path / "state", "--json", tmp_path / "status.json", *options)
+        said[options] = [row for row in sidecar.json.loads((tmp_path / "status.json").read_text())["instances"]
+                         if row["name"] == str(server.data)][0]["restart_outlook"]
+    assert list(said.values()) == ["unknown", "base"]
