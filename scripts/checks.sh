@@ -51,9 +51,24 @@ run_lint() {
     step "clippy on the crates that need no PostgreSQL" clippy --workspace --exclude pg_hugepages --all-targets
     step "clippy on the extension for PostgreSQL $PG_MAJOR" \
         clippy --package pg_hugepages --no-default-features --features "pg$PG_MAJOR"
+    check_targets
     step "shellcheck" shellcheck -x dev .ci/run .github/install-rust scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/try-rpms scripts/try-role scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck \
         crates/hugepage-core/fuzz/run
     step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally
+}
+
+# The sidecar compiles for the other architectures of servers, too. Their standard libraries are optional.
+check_targets() {
+    local target targets=()
+    for target in aarch64-unknown-linux-gnu powerpc64le-unknown-linux-gnu; do
+        if has_target "$target"; then
+            targets+=("$target")
+        else
+            say "-- The sidecar is not checked for $target: skipped, Rust's standard library for it is not here, and rustup could not fetch it."
+        fi
+    done
+    [ ${#targets[@]} -eq 0 ] || step "cargo check of the sidecar for ${targets[*]}" \
+        cargo check --locked "${RUST_FLAGS[@]}" --package hugepage-sidecar "${targets[@]/#/--target=}"
 }
 
 clippy() {

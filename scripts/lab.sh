@@ -4,15 +4,23 @@
 # A guest is a kernel of Debian, an initramfs with busybox, and two disks: a Debian tree with PostgreSQL and Python, and
 # the project: its tests, library and sidecar. tests/lab/run.py boots them, runs the scenarios, and makes the table.
 # Kernels and disks are kept below the cache; ./dev lab remove deletes them.
+#
+# Guests of arm64 have what those of amd64 have: their tree is unpacked from Debian's packages, and the library and the
+# sidecar are cross-compiled against it.
 
 LAB=$CACHE/lab
 # The series of kernels, and the suites of Debian that have them. What sid has is the newest.
 LAB_KERNELS='5.10 6.1 6.12 newest'
-declare -A LAB_SUITES=([5.10]=bullseye [6.1]=bookworm [6.12]=trixie [newest]=sid)
+declare -A LAB_SUITES=([5.10]=bullseye [6.1]=bookworm [6.12]=trixie [newest]=sid
+    [6.1-arm64]=bookworm [6.12-arm64-16k]=trixie)
 LAB_SHORT='5.10 newest'
+# Only run if they are named: a guest of theirs takes several times as long. With base pages of 4 kB and of 16 kB.
+LAB_ARM64='6.1-arm64 6.12-arm64-16k'
+declare -A LAB_FLAVOURS=([6.1-arm64]=cloud-arm64 [6.12-arm64-16k]=arm64-16k)
+LAB_ARM64_TARGET=aarch64-unknown-linux-gnu
 
 run_lab() {    # [KERNEL..] [-k NAME] [--short] [--docs] [--captures DIRECTORY] [--steps N [--seed S]], or: remove
-    local series wanted=() arguments=() short=''
+    local series architecture architectures wanted=() arguments=() short=''
     while [ $# -gt 0 ]; do
         case $1 in
             -k) [ $# -gt 1 ] || fail "-k takes a part of a scenario's or a machine's name"
@@ -24,7 +32,7 @@ run_lab() {    # [KERNEL..] [-k NAME] [--short] [--docs] [--captures DIRECTORY] 
             --captures) [ $# -gt 1 ] || fail "--captures takes a directory"
                 arguments+=(--captures "$2") && shift ;;
             remove) rm -rf --one-file-system "$LAB" && return ;;
-            *) [[ " $LAB_KERNELS " == *" $1 "* ]] || fail "no kernel is called '$1'; there are: $LAB_KERNELS"
+            *) [[ " $LAB_KERNELS $LAB_ARM64 " == *" $1 "* ]] || fail "no kernel is called '$1'; there are: $LAB_KERNELS $LAB_ARM64"
                 wanted+=("$1") ;;
         esac
         shift
@@ -35,31 +43,72 @@ run_lab() {    # [KERNEL..] [-k NAME] [--short] [--docs] [--captures DIRECTORY] 
     [ ${#wanted[@]} -gt 0 ] || wanted=(${short:+$LAB_SHORT})
     # shellcheck disable=SC2206
     [ ${#wanted[@]} -gt 0 ] || wanted=($LAB_KERNELS)
-    setup build lab trees
+    mapfile -t architectures < <(for series in "${wanted[@]}"; do lab_architecture "$series"; done | sort -u)
+    setup build trees "${architectures[@]/#/lab-}"
     build_extension
     take_trees
     mkdir -p "$LAB/kernels"
     for series in "${wanted[@]}"; do lab_kernel "$series"; done
-    lab_disks
+    for architecture in "${architectures[@]}"; do
+        # Without a kernel there is nothing to be made ready.
+        for series in "${wanted[@]}"; do
+            [ "$(lab_architecture "$series")" != "$architecture" ] || [ ! -s "$LAB/kernels/$series/vmlinuz" ] ||
+                { lab_disks "$architecture" && break; }
+        done
+    done
     PYTHONPATH=tests "$PYTHON" tests/lab/run.py --lab "$LAB" --kernels "${wanted[*]}" "${arguments[@]}"
 }
 
-# lab_kernel SERIES: fills $LAB/kernels/SERIES, with release, vmlinuz and initramfs, or with the reason why not.
+lab_architecture() { if [[ $1 == *-arm64* ]]; then echo arm64; else echo amd64; fi; }    # SERIES
+
+# lab_kernel SERIES: fills $LAB/kernels/SERIES, with release, vmlinuz and modules, or with the reason why not.
 lab_kernel() {
-    local directory=$LAB/kernels/$1 suite=${LAB_SUITES[$1]}
+    local directory=$LAB/kernels/$1 suite=${LAB_SUITES[$1]} architecture flavour=${LAB_FLAVOURS[$1]-cloud-amd64}
+    architecture=$(lab_architecture "$1")
+    if [ "$architecture" = arm64 ] && ! has_target "$LAB_ARM64_TARGET"; then
+        rm -rf "$directory"
+        mkdir -p "$directory"
+        echo "Rust has no standard library for $LAB_ARM64_TARGET here, and rustup could not fetch it" >"$directory/missing"
+        return 0
+    fi
     # A week: what sid has changes.
     [ ! -s "$directory/release" ] || [ -n "$(find "$directory/release" -mtime +7)" ] || return 0
     rm -rf "$directory"
     mkdir -p "$directory"
     say "The kernel $1, of Debian $suite"
-    if ! (step "Downloading it" scripts/tree/kernel "$suite" "$directory"); then
-        echo "Debian $suite could not be read, or has no linux-image-cloud-amd64" >"$directory/missing"
+    if ! (step "Downloading it" scripts/tree/kernel "$suite" "$architecture" "$flavour" "$directory"); then
+        echo "Debian $suite could not be read, or has no linux-image-$flavour" >"$directory/missing"
     fi
 }
 
-# The two disks, and each kernel's initramfs.
+# lab_disks ARCHITECTURE: the two disks in $LAB/ARCHITECTURE, and the initramfs of each of its kernels.
 lab_disks() {
-    local tree=$TREES/lab$PG_MAJOR project=$LAB/project lacking kernel
+    local architecture=$1 disks=$LAB/$1 project=$LAB/$1/project tree kernel
+    mkdir -p "$disks"
+    "lab_tree_$architecture"
+    [ "$disks/root$PG_MAJOR.img" -nt "$tree/pg_hugepages.packages" ] ||
+        step "Making the guests' disk" make_disk "$tree" "$disks/root$PG_MAJOR.img" 1024
+
+    rm -rf "$project"
+    mkdir -p "$project/installed" "$project/staged"
+    cp -r "$TREES/source/tests" "$project/tests"
+    step "Collecting the project's programs" make_extension install env DESTDIR="$project/staged"
+    find "$project/staged" -name pg_hugepages.so -exec mv {} "$project/installed/" \;
+    find "$project/staged" -name hugepage-sidecar -exec mv {} "$project/installed/" \;
+    find "$project/staged" -type d -name extension -exec mv {} "$project/installed/extension" \; -prune
+    rm -rf "$project/staged"
+    "lab_programs_$architecture" "$project/installed" "$tree"
+    step "Making the project's disk" make_disk "$project" "$disks/project.img" 32
+
+    for kernel in "$LAB"/kernels/*/vmlinuz; do
+        [ ! -s "$kernel" ] || [ "$(lab_architecture "$(basename "${kernel%/*}")")" != "$architecture" ] ||
+            step "Packing an initramfs for $(basename "${kernel%/*}")" make_initramfs "${kernel%/*}" "$tree"
+    done
+}
+
+# Each sets `tree`, of the function that calls it, to a Debian tree with what the guests need, and makes it first if need be.
+lab_tree_amd64() {
+    tree=$TREES/lab$PG_MAJOR
     if [ ! -d "$tree" ]; then
         bare_tree "$(suite_of "$PG_MAJOR")"
         step "A copy of it for the lab" as_root copy_tree "$TREES/$(suite_of "$PG_MAJOR")" "$tree.unfinished"
@@ -70,23 +119,48 @@ lab_disks() {
         as_root mv "$tree.unfinished" "$tree"
     fi
     add_to_tree "$tree" run test guest walks
-    [ "$LAB/root$PG_MAJOR.img" -nt "$tree/pg_hugepages.packages" ] || step "Making the guests' disk" make_disk "$tree" "$LAB/root$PG_MAJOR.img" 1024
+}
 
-    rm -rf "$project"
-    mkdir -p "$project/installed" "$project/staged"
-    cp -r "$TREES/source/tests" "$project/tests"
-    step "Collecting the project's programs" make_extension install env DESTDIR="$project/staged"
-    find "$project/staged" -name pg_hugepages.so -exec mv {} "$project/installed/" \;
-    find "$project/staged" -name hugepage-sidecar -exec mv {} "$project/installed/" \;
-    find "$project/staged" -type d -name extension -exec mv {} "$project/installed/extension" \; -prune
-    rm -rf "$project/staged"
-    lacking=$(in_tree --ro "$project=/mnt" "$tree" sh -c 'ldd /mnt/installed/pg_hugepages.so 2>&1' | grep 'not found') || true
+lab_tree_arm64() {
+    local packages headers
+    tree=$TREES/lab$PG_MAJOR-arm64
+    mapfile -t packages < <(echo "postgresql-$PG_MAJOR" && packages_for run test guest walks | sort -u)
+    headers=("postgresql-server-dev-$PG_MAJOR" libc6-dev linux-libc-dev libicu-dev)
+    [ "$(cat "$tree/pg_hugepages.packages" 2>/dev/null)" != "${packages[*]} ${headers[*]}" ] || return 0
+    as_root rm -rf --one-file-system "$tree"
+    step "Unpacking a tree of Debian $(suite_of "$PG_MAJOR") for arm64" as_root scripts/tree/foreign \
+        "$(suite_of "$PG_MAJOR")" arm64 "$tree" "${packages[@]}" -- "${headers[@]}"
+    as_root tee "$tree/pg_hugepages.packages" <<<"${packages[*]} ${headers[*]}" >/dev/null
+}
+
+# Each leaves in INSTALLED a library and a sidecar that run in the tree: lab_programs_ARCHITECTURE INSTALLED TREE
+lab_programs_amd64() {
+    local lacking
+    lacking=$(in_tree --ro "$1=/mnt" "$2" sh -c 'ldd /mnt/pg_hugepages.so 2>&1' | grep 'not found') || true
     [ -z "$lacking" ] || fail "the library compiled here does not load in Debian $(suite_of "$PG_MAJOR"): $lacking"
-    step "Making the project's disk" make_disk "$project" "$LAB/project.img" 32
+}
 
-    for kernel in "$LAB"/kernels/*/vmlinuz; do
-        [ ! -s "$kernel" ] || step "Packing an initramfs for $(basename "${kernel%/*}")" make_initramfs "${kernel%/*}" "$tree"
-    done
+lab_programs_arm64() {
+    local built=$CARGO_TARGET_DIR/$LAB_ARM64_TARGET/$PROFILE
+    step "Compiling sidecar and library for arm64" cross_compile "$2"
+    cp "$CARGO_TARGET_DIR/static/$LAB_ARM64_TARGET/$PROFILE/hugepage-sidecar" "$1/"
+    cp "$built/libpg_hugepages.so" "$1/pg_hugepages.so"
+}
+
+cross_compile() {    # TREE
+    local build=(cargo build --locked "${RUST_FLAGS[@]}" --profile "$PROFILE" --target "$LAB_ARM64_TARGET") bin=$LAB/arm64/bin
+    # The compiler with the tree's headers and libraries, under its own name, so that whoever calls it needs no flags.
+    mkdir -p "$bin"
+    printf '#!/bin/sh\nexec "%s" "--sysroot=%s" "$@"\n' "$(command -v aarch64-linux-gnu-gcc)" "$1" >"$bin/aarch64-linux-gnu-gcc"
+    chmod +x "$bin/aarch64-linux-gnu-gcc"
+    export PATH=$bin:$PATH CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+    export BINDGEN_EXTRA_CLANG_ARGS_aarch64_unknown_linux_gnu="--sysroot=$1" PGRX_PG_CONFIG_PATH=$PG_CONFIG
+    export "PGRX_INCLUDEDIR_SERVER_PG$PG_MAJOR=$1/usr/include/postgresql/$PG_MAJOR/server"
+    RUSTFLAGS="${RUSTFLAGS:-} $(scripts/compile-flags)" "${build[@]}" --package pg_hugepages --lib \
+        --no-default-features --features "pg$PG_MAJOR"
+    # Compiled apart: with other flags in one place, each would undo the other's work.
+    RUSTFLAGS="${RUSTFLAGS:-} $(scripts/compile-flags static)" "${build[@]}" --package hugepage-sidecar \
+        --target-dir "$CARGO_TARGET_DIR/static"
 }
 
 # make_disk TREE IMAGE MB: an ext4 that Linux 5.10 can read, with that much free space.

@@ -29,7 +29,9 @@ packages_for() {
             package-*) echo postgresql-common-dev ;;
             rpm) printf '%s\n' rpm rpm2cpio rpmlint cpio busybox-static ansible-core ansible-lint ;;
             trees) printf '%s\n' debootstrap python3-pip ;;
-            lab) printf '%s\n' qemu-system-x86 cpio e2fsprogs xz-utils ;;
+            lab-amd64) printf '%s\n' qemu-system-x86 cpio e2fsprogs xz-utils ;;
+            # The compiler links; the libraries are those of the guests' tree.
+            lab-arm64) printf '%s\n' qemu-system-arm gcc-aarch64-linux-gnu cpio e2fsprogs xz-utils ;;
             # What the guests of the lab have besides what `run test` needs.
             guest) printf '%s\n' numactl busybox-static ;;
             lint) printf '%s\n' shellcheck python3-pyflakes ;;

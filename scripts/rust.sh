@@ -36,3 +36,9 @@ find_cargo_pgrx() {
         --root "$CACHE/cargo-pgrx-$wanted" --target-dir "$CACHE/cargo-pgrx-build"
     rm -rf "$CACHE/cargo-pgrx-build"
 }
+
+# has_target TARGET: whether Rust's standard library for it is there. rustup fetches it where it can; nothing depends on that.
+has_target() {
+    compgen -G "$(rustc --print target-libdir --target "$1")/libstd-*.rlib" >/dev/null && return
+    command -v rustup >/dev/null && timeout 60 rustup target add "$1" >>"$LOG" 2>&1 </dev/null
+}

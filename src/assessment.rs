@@ -1,10 +1,10 @@
 //! The assessment of this server: the state of it and of its host, and what the configuration on disk asks for.
 
-use hugepage_core::Notes;
 use hugepage_core::assess::Status;
 use hugepage_core::collect::server::{facts, ground};
 use hugepage_core::model::{Demand, Facts, Pending};
 use hugepage_core::read::Root;
+use hugepage_core::{Notes, PageSize};
 
 use crate::preflight::Answer;
 use crate::{preflight::cache, server, settings, shmem};
@@ -33,8 +33,11 @@ pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, note
             let size = demand.asked.huge_page_size.or(default);
             Pending::Changed(demand, ground(root, size, facts.meminfo.as_ref(), view, notes))
         };
-        facts.kept_at_crash =
-            facts.huge_page_size.zip(server::rings(root)).map(|(size, rings)| rings.pages(size)).unwrap_or_default();
+        facts.kept_at_crash = facts
+            .huge_page_size
+            .zip(server::rings(root))
+            .map(|(size, rings)| rings.pages(size, PageSize::base()))
+            .unwrap_or_default();
         facts.pending = match answer {
             None => Pending::Unchanged,
             Some(Answer::Starts(demand)) if or_unchanged && facts.is_met_by(&demand) => Pending::Unchanged,

@@ -15,9 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-QEMU = "qemu-system-x86_64"
 CPU = "qemu64,-cx16,+pdpe1gb,+rdrand"
-"""Plain: with `max` of QEMU 7.2, kernels crashed with false flags, in cmpxchg16b among others. With pages of 1 GB."""
+"""Of amd64. Plain: with `max` of QEMU 7.2, kernels crashed with false flags, in cmpxchg16b among others. With pages of 1 GB."""
 _ANSWER = b"\x1e"
 
 
@@ -26,13 +25,36 @@ class GuestFailed(Exception):
 
 
 @dataclass(frozen=True)
+class Architecture:
+    """What boots an architecture, by Debian's name of it.
+
+    `qemu`: the program and its options. `console` and `agent`: what the kernel calls its two serial ports, the second of which
+    `agent_port` makes. `patience`: how many times the time limits of amd64 it is given, of the guest and in the guest.
+    """
+
+    name: str
+    qemu: tuple[str, ...]
+    console: str
+    agent: str
+    agent_port: tuple[str, ...]
+    patience: int = 1
+
+
+AMD64 = Architecture("amd64", ("qemu-system-x86_64",), "ttyS0", "ttyS1", ("-serial", "stdio"))
+ARM64 = Architecture("arm64", ("qemu-system-aarch64", "-machine", "virt"), "ttyAMA0", "ttyS0",
+                     ("-chardev", "stdio,id=agent,signal=off", "-device", "pci-serial,chardev=agent"), patience=4)
+ARCHITECTURES = {one.name: one for one in (AMD64, ARM64)}
+
+
+@dataclass(frozen=True)
 class Kernel:
-    """A kernel to boot: the name that ./dev lab knows it by, its release, and the files that boot it."""
+    """A kernel to boot: the name that ./dev lab knows it by, its release, its architecture, and the files that boot it."""
 
     name: str
     release: str
     image: Path
     initramfs: Path
+    architecture: Architecture = AMD64
 
 
 @dataclass(frozen=True)
@@ -46,17 +68,21 @@ class Answer:
 class Guest:
     """A booted guest. A context manager: powered off at the end of the block.
 
-    `nodes`: the memory of each NUMA node in MB, each with one CPU. `words` are added to the kernel's command line.
+    `nodes`: the memory of each NUMA node in MB, each with one CPU. `cpu`: the model on amd64; elsewhere it is QEMU's `max`. `words`
+    are added to the kernel's command line.
     """
 
     def __init__(self, kernel: Kernel, disks: list[Path], *, console: Path, nodes: tuple[int, ...] = (1536,),
                  cpu: str = CPU, words: str = "", seconds: float = 120) -> None:
         self.console = console
         console.unlink(missing_ok=True)
-        command = [QEMU, "-accel", "tcg,thread=multi", "-cpu", cpu, "-m", str(sum(nodes)), "-smp", f"{len(nodes)},sockets={len(nodes)}",
-                   "-display", "none", "-nodefaults", "-no-reboot", "-serial", f"file:{console}", "-serial", "stdio",
+        architecture = kernel.architecture
+        self._patience = architecture.patience
+        command = [*architecture.qemu, "-accel", "tcg,thread=multi", "-cpu", cpu if architecture == AMD64 else "max",
+                   "-m", str(sum(nodes)), "-smp", f"{len(nodes)},sockets={len(nodes)}",
+                   "-display", "none", "-nodefaults", "-no-reboot", "-serial", f"file:{console}", *architecture.agent_port,
                    "-kernel", str(kernel.image), "-initrd", str(kernel.initramfs),
-                   "-append", f"console=ttyS0 panic=-1 oops=panic loglevel=5 {words}"]
+                   "-append", f"console={architecture.console} lab.agent={architecture.agent} lab.slower={architecture.patience} panic=-1 oops=panic loglevel=5 {words}"]
         if len(nodes) > 1:
             for number, size in enumerate(nodes):
                 command += ["-object", f"memory-backend-ram,id=node{number},size={size}M",
@@ -97,7 +123,7 @@ class Guest:
     def run(self, command: str, seconds: float, each_line: Callable[[str], None] | None = None) -> Answer:
         """Run a shell command as root and wait for its end; GuestFailed after `seconds` without another line of output.
 
-        `each_line` gets the lines as they come.
+        An architecture that is slower has so many times the seconds. `each_line` gets the lines as they come.
         """
         self._process.stdin.write(base64.b64encode(command.encode()) + b"\n")
         self._process.stdin.flush()
@@ -108,7 +134,7 @@ class Guest:
         """The lines until the one that begins with RS, and the rest of that one."""
         lines: list[str] = []
         while True:
-            line = self._read_line(time.monotonic() + seconds, lines)
+            line = self._read_line(time.monotonic() + seconds * self._patience, lines)
             if _ANSWER in line:
                 return "\n".join(lines).rstrip("\n"), line.split(_ANSWER, 1)[1].decode().strip()
             lines.append(line.decode(errors="replace").rstrip("\r"))

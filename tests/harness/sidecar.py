@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from harness.poll import SLOWER
+
 PROGRAM = "hugepage-sidecar"
 OK, WARNING, CRITICAL, UNKNOWN, USAGE = 0, 1, 2, 3, 64
 
@@ -82,7 +84,7 @@ def run(*arguments: str | Path, user: str | None = None, through: Sequence[str |
         **options: Any) -> Answer:
     """Run it and wait for its end; the options are those of subprocess.run."""
     done = subprocess.run(command(*arguments, user=user, through=through), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=seconds, **options)
+                          timeout=seconds * SLOWER, **options)
     return Answer(done.returncode, done.stdout, done.stderr)
 
 

@@ -8,7 +8,7 @@ import ast
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.guest import CPU
+from harness.guest import AMD64, CPU, Architecture
 
 HERE = Path(__file__).parent
 
@@ -22,6 +22,13 @@ class Boot:
     cpu: str = CPU
     cgroups: str = "unified"
     words: str = ""
+    own_default: bool = False
+    """The kernel's own default size of huge pages. Else it is 2 MB on every architecture, as most scenarios take for granted."""
+
+    def words_for(self, architecture: Architecture) -> str:
+        """The words on that architecture, whose kernel may have another default with another base page."""
+        plain = architecture == AMD64 or self.own_default or "default_hugepagesz" in self.words
+        return self.words if plain else f"default_hugepagesz=2M {self.words}".strip()
 
 
 ONE_NODE = Boot("one-node", cgroups="accounting")
@@ -29,6 +36,7 @@ TWO_NODES = Boot("two-nodes", nodes=(1024, 1024))
 HYBRID = Boot("hybrid", cgroups="hybrid")
 GIGANTIC = Boot("gigantic", nodes=(3072,), words="default_hugepagesz=1G hugepagesz=1G hugepages=1")
 NO_PSE = Boot("no-pse", cpu=f"{CPU},-pse")
+OWN_SIZES = Boot("own-sizes", own_default=True)
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,8 @@ class Machine:
     boot: Boot
     about: str
     shared: tuple[str, ...] = field(default=())
+    impossible: dict[str, str] = field(default_factory=dict, hash=False)
+    """Why there is no such machine, by architecture."""
 
     def scenarios(self) -> dict[str, str]:
         """Pytest's node ids, below tests, by the scenarios' names."""
@@ -76,6 +86,7 @@ MACHINES = [
         "test_outlook.py::test_surplus_only",
         "test_outlook.py::test_overcommit_only",
     )),
+    Machine("page-sizes", OWN_SIZES, "Every size of huge page that the kernel has, beside its own default and base page"),
     Machine("docker-like", ONE_NODE, "Namespaces of cgroups, processes and mounts; /sys is read-only"),
     Machine("thp-shmem", ONE_NODE, "Transparent huge pages for shared memory", (
         "test_thp.py::test_whole",
@@ -84,7 +95,8 @@ MACHINES = [
     Machine("v1", HYBRID, "Controllers hugetlb and memory in hierarchies v1, beside an empty v2 (hybrid)"),
     Machine("hugepagesz-1g", GIGANTIC, "The kernel runs with default_hugepagesz=1G, and one page was reserved at boot"),
     Machine("fragmented", GIGANTIC, "Memory is in pieces smaller than a huge page, beside an unused page of 1 GB"),
-    Machine("no-hugetlb", NO_PSE, "A CPU without huge pages, so a kernel without pools"),
+    Machine("no-hugetlb", NO_PSE, "A CPU without huge pages, so a kernel without pools",
+            impossible={"arm64": "there is no arm64 CPU without huge pages"}),
 ]
 
 SHORT = ("two-nodes-uneven", "cpuset", "unified")

@@ -123,8 +123,11 @@ def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], N
         return column
     print(f"== {name}: {kernel.release}", flush=True)
     for boot, machines in wanted.items():
-        nodes = [node for _machine, scenarios in machines for node in scenarios.values()]
+        impossible = {node: Outcome("skipped", machine.impossible[kernel.architecture.name]) for machine, scenarios in machines
+                      if kernel.architecture.name in machine.impossible for node in scenarios.values()}
+        nodes = [node for _machine, scenarios in machines for node in scenarios.values() if node not in impossible]
         outcomes, release = run_in_guest(kernel, boot, nodes, lab, captures)
+        outcomes |= impossible
         column.release = release or column.release or kernel.release
         for machine, scenarios in machines:
             for scenario, node in scenarios.items():
@@ -158,7 +161,7 @@ def main() -> int:
 
     def write(column: Column) -> None:
         if asked.docs:
-            write_table(column, asked.lab / "results.json", Path("docs/tested-on.md"))
+            write_table(column, Path("docs/tested-on.md"))
 
     columns = [run_kernel(name, wanted, asked.lab, write, asked.captures) for name in asked.kernels.split()]
     counts = {outcome: sum(cell[0] == outcome for column in columns for cell in column.cells.values())

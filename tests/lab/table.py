@@ -1,12 +1,13 @@
-"""The table of docs/tested-on.md: scenarios by kernels. What runs have shown is kept in a file of the cache."""
+"""The table of docs/tested-on.md: scenarios by kernels. What earlier runs have shown is read from the table itself."""
 
-import json
-from dataclasses import asdict, dataclass, field, replace
+import re
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from machines import MACHINES
 
 BEGIN, END = "<!-- lab: written by ./dev lab -->\n", "<!-- end of lab -->\n"
+NOT_HAD = "could not be had: "
 SIGNS = {"passed": "ok", "failed": "FAILS", "skipped": "-"}
 
 
@@ -21,17 +22,48 @@ class Column:
     cells: dict[str, list[str]] = field(default_factory=dict)
 
 
-def write_table(column: Column, kept: Path, document: Path) -> None:
-    """Add what a run has shown to what earlier ones on the same kernel have, and write the table of all kernels."""
-    known = {name: Column(**kept_one) for name, kept_one in (json.loads(kept.read_text()) if kept.exists() else {}).items()}
+def write_table(column: Column, document: Path) -> None:
+    """Add what a run has shown to what the table has of the same kernel, and write the table of all kernels."""
+    before, _, rest = document.read_text().partition(BEGIN)
+    written, _, after = rest.partition(END)
+    known = {one.name: one for one in columns_of(written)}
     earlier = known.get(column.name)
     cells = earlier.cells if earlier and earlier.release == column.release else {}
     known[column.name] = replace(column, cells=cells | column.cells)
-    kept.write_text(json.dumps({name: asdict(one) for name, one in known.items()}))
-    text = document.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    document.write_text(before + BEGIN + table(sorted(known.values(), key=_version)) + END + after)
+    document.write_text(before + BEGIN + table(sorted(known.values(), key=_order)) + END + after)
+
+
+def columns_of(text: str) -> list[Column]:
+    """The columns of a table that `table` has made."""
+    reasons = dict(re.findall(r"^(\d+)\. (.*)$", text, re.MULTILINE))
+    outcomes = {sign: outcome for outcome, sign in SIGNS.items()}
+    columns = []
+    for _title, what, date, name in re.findall(r"^\| (.*?) \| (.*) \| (.*?) \| `\./dev lab (\S+)` \|$", text, re.MULTILINE):
+        missing = what.removeprefix(NOT_HAD) if what.startswith(NOT_HAD) else ""
+        columns.append(Column(name, date, "" if missing else what, missing))
+    for section in text.split("\n### ")[1:]:
+        machine, *lines = section.splitlines()
+        for line in lines:
+            scenario, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+            for column, cell in zip(columns, cells):
+                sign, _, number = cell.partition(" ")
+                if sign in outcomes and not scenario.startswith("---"):
+                    column.cells[f"{machine}: {scenario}"] = [outcomes[sign], reasons.get(number.strip("()"), "")]
+    return columns
+
+
+def _order(column: Column) -> tuple[str, list[int]]:
+    """By what follows the number in a kernel's name, such as arm64, and by the number."""
+    return _kind(column), _version(column)
+
+
+def _kind(column: Column) -> str:
+    return column.name.partition("-")[2].replace("-", " ")
+
+
+def _title(column: Column) -> str:
+    number = ".".join(column.release.split(".")[:2]) if column.release else column.name.partition("-")[0]
+    return f"{number} {_kind(column)}".strip()
 
 
 def _version(column: Column) -> list[int]:
@@ -41,10 +73,10 @@ def _version(column: Column) -> list[int]:
 
 def table(columns: list[Column]) -> str:
     """Markdown; its lines fit 80 columns if the scenarios' names have at most 52 letters."""
-    titles = [".".join(column.release.split(".")[:2]) if column.release else column.name for column in columns]
+    titles = [_title(column) for column in columns]
     lines = ["", "| kernel | release | last tried on | to repeat |", "| --- | --- | --- | --- |"]
     for title, column in zip(titles, columns):
-        what = column.release if not column.missing else f"could not be had: {column.missing}"
+        what = column.release if not column.missing else f"{NOT_HAD}{column.missing}"
         lines.append(f"| {title} | {what} | {column.date} | `./dev lab {column.name}` |")
     reasons: dict[str, int] = {}
     for machine in MACHINES:

@@ -1,8 +1,10 @@
 """The arguments of ./dev lab, the scenarios that it finds, and the table that it writes. No guest is booted."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,12 +15,13 @@ sys.path[:0] = [str(REPOSITORY / "tests"), str(REPOSITORY / "tests/lab")]
 import reporter
 import run
 import table
-from harness.guest import Answer, GuestFailed
-from machines import HERE, MACHINES, SHORT
+from booted import booted, kernel_of
+from harness.guest import AMD64, ARM64, Answer, Architecture, GuestFailed
+from machines import HERE, MACHINES, ONE_NODE, SHORT, Boot
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    (["4.4"], "no kernel is called '4.4'; there are: 5.10 6.1 6.12 newest"),
+    (["4.4"], "no kernel is called '4.4'; there are: 5.10 6.1 6.12 newest 6.1-arm64 6.12-arm64-16k"),
     (["6.1", "bookworm"], "no kernel is called 'bookworm'"),
     (["-k"], "-k takes a part of a scenario's or a machine's name"),
     (["--steps", "many"], "--steps takes a number"),
@@ -62,18 +65,22 @@ def lab_with(tmp_path: Path, kernel: str, **files: str) -> Path:
     return tmp_path
 
 
+def with_disk(lab: Path, architecture: Architecture) -> None:
+    (lab / architecture.name).mkdir()
+    (lab / architecture.name / "root15.img").touch()
+
+
 def test_kernel_that_can_not_be_had_fails_the_run_and_is_named(tmp_path, monkeypatch, capsys):
     lab = lab_with(tmp_path, "5.10", missing="Debian bullseye could not be read\n")
     monkeypatch.setattr("sys.argv", ["run.py", "--lab", str(lab), "--kernels", "5.10", "--short"])
     assert run.main() == 1
     assert "0 passed, 0 failed, 0 not possible on that kernel, kernels not had: 5.10" in capsys.readouterr().out
-    assert not (lab / "results.json").exists(), "only --docs keeps what was seen"
 
 
 def test_guest_that_does_not_boot_fails_its_scenarios(tmp_path, monkeypatch):
     lab = lab_with(tmp_path, "6.1", release="6.1.0-0-cloud-amd64\n")
-    (lab / "root15.img").touch()
-    monkeypatch.setattr("harness.guest.QEMU", "false")
+    with_disk(lab, AMD64)
+    monkeypatch.setattr("booted.AMD64", replace(AMD64, qemu=("false",)))
     column = run.run_kernel("6.1", run.wanted_scenarios("preferred", short=False), lab, lambda _column: None)
     assert column.cells == {"mempolicy: preferred node is no limit": ["failed", "the guest has ended"]}
 
@@ -81,7 +88,7 @@ def test_guest_that_does_not_boot_fails_its_scenarios(tmp_path, monkeypatch):
 def test_guest_that_ends_is_booted_again_for_what_is_left(tmp_path, monkeypatch):
     """The kernel of the first one panics in the second scenario."""
     lab = lab_with(tmp_path, "6.1", release="6.1.0-0-cloud-amd64\n")
-    (lab / "root15.img").touch()
+    with_disk(lab, AMD64)
     ran = []
 
     class Panicking:
@@ -108,6 +115,59 @@ def test_guest_that_ends_is_booted_again_for_what_is_left(tmp_path, monkeypatch)
     assert [len(nodes) for nodes in ran] == [1, 3]
 
 
+def test_guest_of_arm64_has_its_own_program_disks_and_default_page(tmp_path, monkeypatch):
+    """QEMU is a program that notes its arguments and answers as the agent does."""
+    qemu = tmp_path / "qemu"
+    qemu.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" >{tmp_path}/arguments\nprintf '\\036ready\\n'\n")
+    qemu.chmod(0o755)
+    lab = lab_with(tmp_path, "6.12-arm64-16k", release="6.12.9-arm64-16k\n")
+    with_disk(lab, AMD64)
+    with_disk(lab, ARM64)
+    monkeypatch.setattr("booted.ARM64", replace(ARM64, qemu=(str(qemu),)))
+    with booted(lab, kernel_of(lab, "6.12-arm64-16k"), ONE_NODE):
+        arguments = (tmp_path / "arguments").read_text().splitlines()
+    assert arguments[arguments.index("-cpu") + 1] == "max" and "pci-serial,chardev=agent" in arguments
+    assert [word for word in arguments if ".img" in word] == [
+        f"file={lab}/arm64/{disk}.img,format=raw,if=virtio,snapshot=on" for disk in ("root15", "project")]
+    words = arguments[arguments.index("-append") + 1].split()
+    assert {"console=ttyAMA0", "lab.agent=ttyS0", "default_hugepagesz=2M", "lab.cgroups=accounting"} <= set(words)
+
+
+@pytest.mark.parametrize(("boot", "amd64", "arm64"), [
+    (Boot("plain", words="panic=5"), "panic=5", "default_hugepagesz=2M panic=5"),
+    (Boot("own", own_default=True), "", ""),
+    (Boot("large", words="default_hugepagesz=1G"), "default_hugepagesz=1G", "default_hugepagesz=1G"),
+])
+def test_default_page_is_2_mb_unless_a_machine_says_otherwise(boot, amd64, arm64):
+    assert (boot.words_for(AMD64), boot.words_for(ARM64)) == (amd64, arm64)
+
+
+def test_machine_that_an_architecture_has_not_is_named_with_the_reason(tmp_path, monkeypatch):
+    """Nothing is booted for it."""
+    monkeypatch.setattr("run.booted", lambda *_arguments: pytest.fail("a guest was booted"))
+    lab = lab_with(tmp_path, "6.1-arm64", release="6.1.0-0-cloud-arm64\n")
+    column = run.run_kernel("6.1-arm64", run.wanted_scenarios("no-hugetlb", short=False), lab, lambda _column: None)
+    assert list(column.cells.values()) == [["skipped", "there is no arm64 CPU without huge pages"]] * 2
+
+
+def test_table_names_the_architecture_after_the_numbers(tmp_path):
+    document = tmp_path / "tested-on.md"
+    document.write_text(f"{table.BEGIN}{table.END}")
+    for name, release in (("6.12-arm64-16k", "6.12.9+deb13-arm64-16k"), ("6.1-arm64", "6.1.0-50-cloud-arm64"),
+                          ("newest", "7.2.1-cloud-amd64"), ("6.1", "6.1.0-50-cloud-amd64")):
+        table.write_table(table.Column(name, "2026-01-01", release), document)
+    written = document.read_text()
+    assert "| scenario | 6.1 | 7.2 | 6.1 arm64 | 6.12 arm64 16k |" in written
+    assert "| 6.12 arm64 16k | 6.12.9+deb13-arm64-16k | 2026-01-01 | `./dev lab 6.12-arm64-16k` |" in written
+
+
+def test_table_of_the_repository_is_read_as_it_was_written():
+    text = (REPOSITORY / "docs/tested-on.md").read_text().partition(table.BEGIN)[2].partition(table.END)[0]
+    columns = table.columns_of(text)
+    assert len(columns) >= 4 and table.columns_of(table.table(columns)) == columns
+    assert sum(len(column.cells) for column in columns) == len(re.findall(r"\| (ok|FAILS|- \(\d+\))(?= \|)", text))
+
+
 def test_table_keeps_what_other_runs_have_shown(tmp_path):
     document = tmp_path / "tested-on.md"
     document.write_text(f"# Title\n\n{table.BEGIN}{table.END}\n## Next\n")
@@ -115,9 +175,9 @@ def test_table_keeps_what_other_runs_have_shown(tmp_path):
     for column in (table.Column("6.12", "2026-01-01", "6.12.9-cloud-amd64", cells={cell: ["passed", ""]}),
                    table.Column("6.1", "2026-01-02", "6.1.0-50-cloud-amd64", cells={cell: ["skipped", "it lacks that"]}),
                    table.Column("5.10", "2026-01-03", missing="no such suite")):
-        table.write_table(column, tmp_path / "results.json", document)
+        table.write_table(column, document)
     other = {"cpuset: preflight knows the nodes": ["failed", ""]}
-    table.write_table(table.Column("6.12", "2026-01-04", "6.12.9-cloud-amd64", cells=other), tmp_path / "results.json", document)
+    table.write_table(table.Column("6.12", "2026-01-04", "6.12.9-cloud-amd64", cells=other), document)
     written = document.read_text()
     assert "| preflight knows the nodes |  |  | FAILS |" in written
     assert written.startswith("# Title\n") and written.endswith("\n## Next\n")

@@ -295,7 +295,8 @@ impl InspectContext<'_> {
         if open == 0 || are_mapped() {
             return KeptPages::default();
         }
-        KeptPages { at_least: Pages(0), ..Rings { count: open, open, entries }.pages(size) }
+        let base = self.base.unwrap_or_else(PageSize::base);
+        KeptPages { at_least: Pages(0), ..Rings { count: open, open, entries }.pages(size, base) }
     }
 
     /// Only a walk of the server's page tables could show whether base pages were collapsed into transparent huge
