@@ -118,14 +118,15 @@ mod tests {
         }
     }
 
-    /// Of clusters made with `--wal-segsize=32` and max_connections = 123; pg_controldata says the same of each.
+    /// The first 512 bytes of global/pg_control of clusters made with `--wal-segsize=32` and max_connections = 123, by major;
+    /// pg_controldata says the same of each.
     #[test]
     fn files_of_each_major() {
         let files = [
-            (64, &include_bytes!("../../tests/fixtures/pg_control/15")[..]),
-            (64, &include_bytes!("../../tests/fixtures/pg_control/17")[..]),
-            (64, &include_bytes!("../../tests/fixtures/pg_control/18")[..]),
-            (128, &include_bytes!("../../tests/fixtures/pg_control/19")[..]),
+            (64, &include_bytes!("../../tests/pg_control/15")[..]),
+            (64, &include_bytes!("../../tests/pg_control/17")[..]),
+            (64, &include_bytes!("../../tests/pg_control/18")[..]),
+            (128, &include_bytes!("../../tests/pg_control/19")[..]),
         ];
         for (max_locks_per_transaction, bytes) in files {
             let parameters = RecoveryParameters {
