@@ -65,6 +65,8 @@ def servers(new_cluster, pool) -> list[Cluster]:
     second.command("pg_ctl", "start", "-w", "-s", "-D", second.data, "-l", second.log_file,
                    "-o", f"-c restore_command={SECRET} -c work_mem=5MB")
     first.sql(f"ALTER SYSTEM SET archive_cleanup_command = 'true {SECRET}'")
+    # A tree has no program that could be asked what files come to that have changed since the start.
+    first.restart()
     return [first, second]
 
 
@@ -80,6 +82,16 @@ def test_the_tree_answers_as_the_host(servers, tmp_path):
     assert sidecar.run("--root", tree, "capture", again).status == OK
     assert answer(tree=again) == before
     assert files(again) == files(tree)
+
+
+def test_the_tree_asks_no_program(servers, tmp_path):
+    """What files come to that have changed since the start is unknown there."""
+    servers[0].conf(shared_buffers="64MB")
+    assert sidecar.run("capture", tmp_path / "host").status == OK
+    here, there = (next(row for row in said["instances"] if row["pid"] == servers[0].postmaster)
+                   for _, said in (answer(), answer(tree=tmp_path / "host")))
+    assert (here["restart_outlook"], there["restart_outlook"]) == ("hugetlb", "unknown")
+    assert any("has changed since the server" in note for note in there["notes"])
 
 
 def test_no_secret_leaves(servers, tmp_path):
