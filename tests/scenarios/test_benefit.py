@@ -55,13 +55,19 @@ def counted(found: dict[str, dict]) -> None:
         assert row["base"] is None or 0 <= row["base"] < 1000
 
 
-@pytest.mark.any_major
-def test_the_end_of_a_session_takes_what_was_foretold(new_cluster):
+def with_touching_sessions(new_cluster):
+    """A server in base pages, and five sessions that have touched all of shared buffers."""
     server = create_extension(new_cluster(**BASE).start())
     fill_shared_buffers(server, SIZE)
-    touching = [server.connect() for _ in range(5)]
-    for session in touching:
+    sessions = [server.connect() for _ in range(5)]
+    for session in sessions:
         touch_all(session)
+    return server, sessions
+
+
+@pytest.mark.any_major
+def test_the_end_of_a_session_takes_what_was_foretold(new_cluster):
+    server, touching = with_touching_sessions(new_cluster)
     found = by_figure(server.sql("SELECT * FROM hugepage_benefit('100 ms')"))
     plain = [server.connect() for _ in touching]
     # A session begins without the page tables that the postmaster, or any other process, has for shared memory.
@@ -91,11 +97,7 @@ def test_the_wait_can_be_cancelled_and_is_bounded(new_cluster):
 
 @pytest.mark.any_major
 def test_the_sidecar_says_the_same_from_outside(new_cluster):
-    server = create_extension(new_cluster(**BASE).start())
-    fill_shared_buffers(server, SIZE)
-    sessions = [server.connect() for _ in range(5)]
-    for session in sessions:
-        touch_all(session)
+    server, _sessions = with_touching_sessions(new_cluster)
     asking = server.connect()
     inside = by_figure(rows(asking, "SELECT * FROM hugepage_benefit('100 ms')"))
     answer = sidecar.run("benefit", "--interval", "100ms", "--format", "json")
