@@ -1,6 +1,5 @@
 //! Redacts processes: keeps database servers, their titles without users and queries, and their shared mappings.
 
-use hugepage_core::PageSize;
 use hugepage_core::read::maps::{self, Mapping};
 use hugepage_core::read::oracle;
 
@@ -86,13 +85,13 @@ pub fn shared_mappings(text: &str) -> String {
     left
 }
 
-/// The text of smaps for mappings with these page sizes. Reading smaps itself would walk all page tables.
-pub fn smaps_of(mappings: &[(Mapping, Option<PageSize>)]) -> String {
+/// The text of smaps for mappings with their page sizes. Reading smaps itself would walk all page tables.
+pub fn smaps_of(mappings: &[Mapping]) -> String {
     let mut text = String::new();
-    for (mapping, size) in mappings {
-        let Mapping { start, end, access, offset, device: (major, minor), inode, path, .. } = mapping;
+    for mapping in mappings {
+        let Mapping { start, end, access, offset, device: (major, minor), inode, path, page_size, .. } = mapping;
         text += &format!("{start:x}-{end:x} {access}s {offset:08x} {major:02x}:{minor:02x} {inode} {path}\n");
-        if let Some(size) = size {
+        if let Some(size) = page_size {
             text += &format!("KernelPageSize: {} kB\n", size.bytes().0 >> 10);
         }
     }
@@ -101,13 +100,15 @@ pub fn smaps_of(mappings: &[(Mapping, Option<PageSize>)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hugepage_core::PageSize;
+
     use super::*;
 
     #[test]
     fn format_smaps_as_the_kernel() {
         let line = "2000-4000 rw-s 00001000 00:0f 5 /anon_hugepage (deleted)";
-        let mapping = maps::parse(line).unwrap();
-        let text = smaps_of(&[(mapping, PageSize::from_kib(2048))]);
+        let mapping = Mapping { page_size: PageSize::from_kib(2048), ..maps::parse(line).unwrap() };
+        let text = smaps_of(&[mapping]);
         assert_eq!(text, format!("{line}\nKernelPageSize: 2048 kB\n"));
     }
 

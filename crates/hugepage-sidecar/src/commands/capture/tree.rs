@@ -211,8 +211,7 @@ fn could_not(what: &str, place: &Path) -> String {
 fn smaps(root: &Root, path: &str) -> Option<String> {
     let pid = path.strip_prefix("/proc/")?.strip_suffix("/smaps")?.parse().ok()?;
     let (mappings, is_sized) = procmap_query::with_page_sizes(root, pid, |mapping| mapping.shared).ok()?;
-    let sized = mappings.into_iter().map(|mapping| (mapping.page_size, mapping)).map(|(size, mapping)| (mapping, size));
-    is_sized.then(|| process::smaps_of(&sized.collect::<Vec<_>>()))
+    is_sized.then(|| process::smaps_of(&mappings))
 }
 
 fn is_alert_log(path: &str) -> bool {
