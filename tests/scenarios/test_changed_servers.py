@@ -135,6 +135,22 @@ def test_a_standby_below_its_primary(server, new_cluster, told, pool):
     standby.remove()
 
 
+def test_a_crash_in_base_pages_keeps_the_page_size_of_the_start(new_cluster, told, pool):
+    """Asked for pages of 1 GB, of which there are none, it landed in base pages. Its files ask for 2 MB again, of which there
+    are enough; a crash asks for 1 GB, and only a restart reads the files."""
+    server = new_cluster(shared_buffers="32MB", huge_page_size="1GB", shared_preload_libraries="pg_hugepages")
+    server.needs_page_sizes()
+    pool(HUGE, server.pages_needed(HUGE))
+    server.start()
+    server.conf(huge_page_size=None)
+    row = told(server)
+    assert (row["restart_outlook"], row["crash_outlook"]) == ("hugetlb", "unknown"), row
+    assert server.crash()
+    assert smaps.main_mapping(server.postmaster).page_size != HUGE
+    server.restart()
+    assert smaps.main_mapping(server.postmaster).page_size == HUGE
+
+
 def test_watch_asks_only_on_request(server, tmp_path: Path):
     server.sql("ALTER SYSTEM SET shared_buffers = '64MB'")
     said = {}

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hugepage_core::Notes;
+use hugepage_core::{Notes, Pages};
 use hugepage_core::advise::events::{self as worker_events, LogLevel};
 use hugepage_core::advise::log::LogMessage;
 use hugepage_core::assess::Threat;
@@ -188,15 +188,17 @@ impl HostHistory {
     /// Adds the recorded regression and cause of the current start to the assessment. The record of the server itself
     /// comes first: the extension shows the same.
     fn add_regression(&self, instance: &mut Instance, boot_id: Option<&str>) {
-        let start = self.start_by_server(instance, boot_id).or_else(|| self.start_by_watch(instance, boot_id));
-        if let Some(start) = start {
-            instance.remember(start.cause, start.loss());
+        if let Some(start) = self.start_by_server(instance, boot_id) {
+            instance.remember(start.cause, start.pages_needed.map(Pages), start.loss());
+        } else if let Some(start) = self.start_by_watch(instance, boot_id) {
+            // The files that `watch` read may have changed since the start.
+            instance.remember(start.cause, None, start.loss());
         }
         // The start before it may be older than any record.
         if instance.status.facts.loss.is_none()
             && let Some(loss) = self.loss_in_logs(instance)
         {
-            instance.remember(instance.status.facts.cause_at_start, Some(loss));
+            instance.remember_loss(loss);
         }
     }
 

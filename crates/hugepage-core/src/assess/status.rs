@@ -60,7 +60,7 @@ impl Status {
             worst if worst.outlook != crash.outlook => Forecast { outlook: Outlook::Unknown, ..worst },
             _ => crash,
         };
-        let crash_by_start = facts.hides_settings_of(crash.outlook);
+        let crash_by_start = facts.hides_settings_of(&crash);
         let crash = match crash_by_start {
             true => Forecast { outlook: Outlook::Unknown, ..crash },
             false => crash,
@@ -262,16 +262,25 @@ impl Facts {
     }
 
     /// Whether this outcome of a crash depends on settings of the running server that are not known.
-    fn hides_settings_of(&self, crash: Outlook) -> bool {
+    fn hides_settings_of(&self, crash: &Forecast) -> bool {
         if !self.asked_may_differ || self.cause_at_start == Some(Cause::Disabled) {
             return false;
         }
-        match self.landing() {
+        match (self.landing(), crash.outlook) {
             // Without huge pages it goes on with "try", and ends with "on".
-            Landing::Hugetlb => matches!(crash, Outlook::Base | Outlook::Fails),
+            (Landing::Hugetlb, outlook) => matches!(outlook, Outlook::Base | Outlook::Fails),
             // It may have been started with "off", or with another page size.
-            _ => (crash == Outlook::Hugetlb && self.cause_at_start.is_none()) || self.asked.huge_page_size.is_some(),
+            (_, Outlook::Hugetlb) => self.cause_at_start.is_none() || !self.is_recorded_to_need(crash.needed),
+            (_, Outlook::Mixed | Outlook::Base | Outlook::Fails) => {
+                self.others_may_serve && !self.is_recorded_to_need(crash.needed)
+            }
+            (_, Outlook::Unknown) => false,
         }
+    }
+
+    /// Whether the start needed as many pages, and so asked for pages of the same size. One page may be of any larger size.
+    fn is_recorded_to_need(&self, needed: Option<Pages>) -> bool {
+        needed > Some(Pages(1)) && self.needed_at_start == needed
     }
 
     /// Whether the running server already has what a start with `demand` would ask for.

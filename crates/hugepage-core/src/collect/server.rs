@@ -52,10 +52,12 @@ pub fn facts(
         lock_limit: None,
         others_lack: None,
         cause_at_start: None,
+        needed_at_start: None,
         loss: None,
         kept_at_crash: KeptPages::default(),
         clusterware: None,
         asked_may_differ: false,
+        others_may_serve: false,
     }
 }
 

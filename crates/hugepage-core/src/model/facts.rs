@@ -37,6 +37,8 @@ pub struct Facts {
     pub others_lack: Option<Pages>,
     /// Why the segment did not land where it was asked for, as seen at that moment; `None` if it was not recorded.
     pub cause_at_start: Option<Cause>,
+    /// The pages that the server itself recorded as needed when it started, whatever size they have; `None` if unknown.
+    pub needed_at_start: Option<Pages>,
     /// What the last start lost; `None` if nothing, or if it was not recorded.
     pub loss: Option<Loss>,
     /// The pages of `pool` that the server would keep of this segment beside a new one after a crash.
@@ -45,6 +47,8 @@ pub struct Facts {
     pub clusterware: Option<Clusterware>,
     /// Whether `asked` is from files that have changed since the start, so that the server may have been started with others.
     pub asked_may_differ: bool,
+    /// Whether a pool of another page size has pages for a server that asks for them, or may get some.
+    pub others_may_serve: bool,
 }
 
 impl Facts {

@@ -42,6 +42,11 @@ impl Pool {
         Some(self.nr.saturating_sub(self.free).saturating_add(self.promised()?))
     }
 
+    /// Whether it has pages, used or not, or may add some.
+    pub fn may_serve(&self) -> bool {
+        self.nr > Pages(0) || self.overcommit.is_none_or(|overcommit| overcommit > Pages(0))
+    }
+
     /// `resv`, or zero where the pool has no page that could be reserved.
     pub fn promised(&self) -> Option<Pages> {
         self.resv.or((self.nr == Pages(0)).then_some(Pages(0)))

@@ -145,10 +145,12 @@ impl Host {
             lock_limit: None,
             others_lack: self.sees_others.then_some(Pages(0)),
             cause_at_start: None,
+            needed_at_start: None,
             loss: None,
             kept_at_crash: KeptPages::default(),
             clusterware: None,
             asked_may_differ: false,
+            others_may_serve: false,
         };
         let of_entry =
             |pages: &u64| CommandLine { pools: vec![(Some(self.page_size), Pages(*pages))], ..CommandLine::default() };

@@ -4,7 +4,7 @@ use hugepage_core::advise::{events, hint, message};
 use hugepage_core::assess::{Finding, Outlook, Severity, Status, Threat};
 use hugepage_core::history::record::{InstanceIdentity, Origin};
 use hugepage_core::history::{Event, Record};
-use hugepage_core::model::{Demand, Facts, HugePages, KeptPages, Pending, PoolState, Product};
+use hugepage_core::model::{Cause, Demand, Facts, HugePages, KeptPages, Pending, PoolState, Product};
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{Bytes, Pages};
 
@@ -56,6 +56,26 @@ fn crash_of_a_server_whose_settings_at_its_start_are_unknown() {
         assert_eq!(of(server), (Some(Outlook::Unknown), true));
     }
     assert_eq!(of(Server::default()), (Some(Outlook::Hugetlb), false));
+}
+
+/// A server in base pages whose files have changed may have been started with another page size. Its record has the pages that
+/// it needed, by which the size is the same, or may not be.
+#[test]
+fn crash_in_base_pages_with_the_page_size_of_the_start() {
+    let of = |enough, needed_at_start, others_may_serve| {
+        let free = if enough { 512 } else { 0 };
+        let server = Server { pool: known(pool(free, free, 0)), ..Server::in_base_pages() };
+        let cause_at_start = Some(Cause::PoolEmpty);
+        let changed = Facts { asked_may_differ: true, cause_at_start, ..server.facts() };
+        Status::of(Facts { needed_at_start, others_may_serve, ..changed }).crash_outlook().unwrap()
+    };
+    for needed in [None, Some(Pages(1)), Some(Pages(64))] {
+        assert_eq!(of(true, needed, false), Outlook::Unknown, "{needed:?}");
+        assert_eq!(of(false, needed, true), Outlook::Unknown, "{needed:?}");
+        assert_eq!(of(false, needed, false), Outlook::Base, "{needed:?}");
+    }
+    assert_eq!(of(true, Some(Pages(512)), true), Outlook::Hugetlb);
+    assert_eq!(of(false, Some(Pages(512)), true), Outlook::Base);
 }
 
 #[test]
@@ -165,7 +185,7 @@ fn the_log_is_never_wrong_about_a_crash() {
     const LOST: &str = "the restart after a crash of one process would lose huge pages";
     const KEPT: &str = "the restart after a crash would no longer lose huge pages";
     const BOTH: &str = "the next start would lose huge pages (also after a crash)";
-    const AGAIN: &str = "the next start would get its huge pages again";
+    const AGAIN: &str = "the next start would get its huge pages again (also after a crash)";
     let well = || Server::default().status();
     let short = || on_surplus().status();
     let larger_on_disk = || with_on_disk(Server::default(), 4096);
@@ -183,12 +203,14 @@ fn the_log_is_never_wrong_about_a_crash() {
         said(&[well(), larger_on_disk(), both(), short(), well()]),
         [vec![of_disk], vec![LOST], vec![], vec![AGAIN]]
     );
+    // Both are as before again, in one line.
+    assert_eq!(said(&[well(), larger_on_disk(), both(), well()]), [vec![of_disk], vec![LOST], vec![AGAIN]]);
     // The pool is as before again, but the files are not.
     assert_eq!(said(&[well(), short(), larger_on_disk(), well()]), [vec![BOTH], vec![KEPT], vec![AGAIN]]);
     // Less is asked for on disk.
-    let not_all = format!("{AGAIN}, but not the restart after a crash");
+    let not_all = "the next start would get its huge pages again, but not the restart after a crash";
     assert_eq!(
         said(&[well(), short(), smaller_on_disk(), well()]),
-        [vec![BOTH.to_owned()], vec![not_all], vec![KEPT.to_owned()]]
+        [vec![BOTH], vec![not_all], vec![KEPT]]
     );
 }

@@ -336,10 +336,14 @@ impl InspectContext<'_> {
             reserve_percent: self.reserve_percent,
             others_lack: Some(Pages(0)),
             cause_at_start: None,
+            needed_at_start: None,
             loss: None,
             kept_at_crash: KeptPages::default(),
             clusterware: None,
             asked_may_differ: false,
+            others_may_serve: self.pools.iter().any(|row| {
+                Some(row.pool.page_size) != huge_page_size && row.pool.may_serve()
+            }),
         }
     }
 

@@ -4,12 +4,12 @@ use std::fmt;
 use std::time::SystemTime;
 
 use super::memory::InstanceMemory;
-use crate::Bytes;
 use crate::assess::Status;
 use crate::assess::page_tables::PageTables;
 use crate::model::{Cause, Demand, Facts, HugePages, Landing, Loss, Pending};
 use crate::read::oracle::{LastStart, OracleKind};
 use crate::read::rlimit::LockedMemory;
+use crate::{Bytes, Pages};
 
 /// The kind of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -145,8 +145,9 @@ impl Instance {
     }
 
     /// Adds to the assessment what was recorded when the server started. If the files have turned huge pages on since,
-    /// the assessment is of a restart with them and the running size, with a note.
-    pub fn remember(&mut self, cause_at_start: Option<Cause>, loss: Option<Loss>) {
+    /// the assessment is of a restart with them and the running size, with a note. `needed`: the pages that the server
+    /// itself recorded as needed.
+    pub fn remember(&mut self, cause_at_start: Option<Cause>, needed: Option<Pages>, loss: Option<Loss>) {
         let on_disk = self.status.facts.asked.huge_pages;
         let is_off = cause_at_start == Some(Cause::Disabled) && on_disk != HugePages::Off;
         if is_off {
@@ -156,7 +157,7 @@ impl Instance {
             ));
         }
         self.assess_with(|facts| {
-            (facts.cause_at_start, facts.loss) = (cause_at_start, loss);
+            (facts.cause_at_start, facts.needed_at_start, facts.loss) = (cause_at_start, needed, loss);
             if let Some(segment) = facts.segment.as_ref().filter(|_| is_off) {
                 // An assessment does not use the number of connections.
                 let demand = Demand { asked: facts.asked, max_connections: 0, shared_memory: segment.to_reserve };
@@ -167,6 +168,11 @@ impl Instance {
                 facts.asked.huge_pages = HugePages::Off;
             }
         });
+    }
+
+    /// Adds what the start lost, by another source than its record.
+    pub fn remember_loss(&mut self, loss: Loss) {
+        self.assess_with(|facts| facts.loss = Some(loss));
     }
 
     /// Assesses it again with other facts.
