@@ -75,6 +75,9 @@ def _warns_of_crash(server: Cluster, log_from: int) -> bool:
     """Whether the last word of the log on a crash is a warning: of the restart that a crash is as well, or of a crash alone."""
     warned = {"restart": False, "crash": False}
     for message in messages(server.log()[log_from:]):
+        if message.level == "LOG" and message.text.endswith("(also after a crash)"):
+            warned = dict.fromkeys(warned, False)
+            continue
         about = "crash" if message.text.startswith(("a crash ", "the restart after a crash ")) else "restart"
         if message.level == "WARNING" and "next start would" in message.text:
             warned[about] = "with the configuration on disk" not in message.text

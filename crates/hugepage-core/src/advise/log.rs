@@ -104,7 +104,9 @@ fn at_next_start(status: &Status) -> String {
 
 /// For the end of a threat.
 pub fn threat_is_over(status: &Status, threat: Threat) -> LogMessage {
-    let memory = ProductTerms::of(status.facts.asked.product).the_memory;
+    let terms = ProductTerms::of(status.facts.asked.product);
+    let memory = terms.the_memory;
+    let also = if status.crash.outlook == status.outlook { terms.next_start } else { "" };
     let message = match (threat, status.outlook) {
         (Threat::CgroupLimit, _) => format!("the cgroup allows all huge pages of {memory} again"),
         (Threat::SharedLimit, _) => {
@@ -118,10 +120,10 @@ pub fn threat_is_over(status: &Status, threat: Threat) -> LogMessage {
         (_, Outlook::Hugetlb) if status.warnings().contains(&Threat::CrashLoses) => {
             "the next start would get its huge pages again, but not the restart after a crash".to_owned()
         }
-        (_, Outlook::Hugetlb) => "the next start would get its huge pages again".to_owned(),
-        (Threat::RestartFails, _) => "the next start would no longer fail".to_owned(),
+        (_, Outlook::Hugetlb) => format!("the next start would get its huge pages again{also}"),
+        (Threat::RestartFails, _) => format!("the next start would no longer fail{also}"),
         (Threat::RestartLoses, _) => {
-            "the next start may get its huge pages again, but this is not guaranteed".to_owned()
+            format!("the next start may get its huge pages again, but this is not guaranteed{also}")
         }
     };
     LogMessage { is_bad: false, message, detail: Some(numbers(status)), hint: None }

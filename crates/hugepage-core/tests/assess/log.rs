@@ -106,9 +106,9 @@ fn threats() {
 #[test]
 fn what_is_uncertain_is_not_called_well() {
     let uncertain = Server { limits: hidden(), ..Server::default() }.status();
-    assert!(threat_is_over(&uncertain, Threat::RestartLoses).message.ends_with("but this is not guaranteed"));
+    assert!(threat_is_over(&uncertain, Threat::RestartLoses).message.ends_with("not guaranteed (also after a crash)"));
     let well = Server::default().status();
-    assert!(threat_is_over(&well, Threat::RestartLoses).message.ends_with("would get its huge pages again"));
+    assert!(threat_is_over(&well, Threat::RestartLoses).message.ends_with("its huge pages again (also after a crash)"));
 }
 
 /// A loss is a warning whatever the size; one of the outlook alone as long as it is so.
