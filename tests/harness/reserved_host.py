@@ -1,4 +1,5 @@
-"""The host for one test at a time. At the end the servers stop first, then the host's settings are restored.
+"""The host for one test at a time, without the pages of its pools that nobody uses. At the end the servers stop first, then
+the host's settings are restored.
 
     with ReservedHost() as reserved_host:
         server = reserved_host.cluster(shared_buffers="128MB")
@@ -6,13 +7,14 @@
         server.start()
 """
 
+import os
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, TypeVar
 
 from harness.cgroup import Cgroup, hugetlb_cgroup
 from harness.cluster import Cluster
 from harness.lock import host_lock
-from harness.pool import Pool, borrowed_pool
+from harness.pool import Pool, borrowed_pool, pools
 from harness.shmem_thp import ShmemThp, borrowed_shmem_thp
 from harness.signals import undisturbed
 from harness.small_disk import SmallDisk, small_disk
@@ -26,7 +28,21 @@ class ReservedHost:
     def __enter__(self) -> "ReservedHost":
         self._host, self._clusters = ExitStack(), ExitStack()
         self._host.enter_context(host_lock())
+        try:
+            self._take_free_pages()
+        except BaseException:
+            self._host.close()
+            raise
         return self
+
+    def _take_free_pages(self) -> None:
+        """Until the end no test finds pages that it did not ask for."""
+        if os.geteuid() != 0:
+            return
+        for pool in pools():
+            numbers = pool.numbers()
+            if numbers.available > 0 or numbers.overcommit > 0:
+                self._host.enter_context(borrowed_pool(pool.page_size, 0))
 
     def __exit__(self, *exception: Any) -> None:
         with undisturbed():
