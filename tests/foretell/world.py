@@ -114,9 +114,7 @@ class World:
             (member.cluster.data / "pg_hugepages.history").unlink(missing_ok=True)
             member.cluster.log_file.write_text("")
             member.happened, member.log_of_start = [], 0
-        for kind in ("max", "rsvd.max"):
-            for size in ("2MB", "1GB"):
-                (self.group.directory / f"hugetlb.{size}.{kind}").write_text("max")
+        self._lift_limits()
         for size, pool in self.pools.items():
             pool.overcommit(0)
             if size == GB:
@@ -125,6 +123,11 @@ class World:
         self._set_nr(2 * MB, self.pools[2 * MB].numbers().held + needed)
         for member in self.members.values():
             self._start(member, self.group)
+
+    def _lift_limits(self) -> None:
+        for kind in ("max", "rsvd.max"):
+            for size in ("2MB", "1GB"):
+                (self.group.directory / f"hugetlb.{size}.{kind}").write_text("max")
 
     def _restore(self, member: Member) -> None:
         cluster = member.cluster
@@ -181,8 +184,9 @@ class World:
         """Start a member that failed to start, with the settings of the beginning."""
         self._restore(member)
         if member.name == "standby":
-            # It must not have less than its primary.
+            # It must not have less than its primary, and more pages than a limit on faults allows would kill it.
             member.cluster.conf(max_connections=500)
+            self._lift_limits()
         assert self._start(member, self.group) != "fails", member.cluster.log()[-2000:]
 
     def stop(self, name: str) -> None:
