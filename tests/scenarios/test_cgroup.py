@@ -1,7 +1,11 @@
 """Hugetlb limits of a control group: rsvd.max makes the server fall back, max kills its processes later."""
 
+import pytest
+
 from harness.status import checked_status, create_extension
 from harness.units import MB
+
+pytestmark = pytest.mark.any_major
 
 LIMIT = 64 * MB
 

@@ -100,6 +100,7 @@ def test_pool_of_a_size_that_nobody_uses(new_cluster, pool):
     assert (row["recommended"], row["command"]) == (None, None)
 
 
+@pytest.mark.any_major
 def test_what_does_not_fit_is_never_recommended(new_cluster, pool):
     """By how much it does not, and the largest shared_buffers that leaves the reserve to base pages, to the megabyte."""
     reserve, memory = 90, meminfo()
@@ -123,6 +124,7 @@ def test_what_does_not_fit_is_never_recommended(new_cluster, pool):
     assert main_mapping(server.postmaster).landed_in == "hugetlb"
 
 
+@pytest.mark.any_major
 def test_last_gigantic_page_filled(new_cluster, pool):
     server = new_cluster(huge_page_size="1GB", shared_buffers="128MB")
     pool(GB, 1)
@@ -173,6 +175,7 @@ def test_settings_of_the_server(new_cluster, pool):
     do(server, recommended(server, "huge_pages"))
 
 
+@pytest.mark.any_major
 def test_cgroup_limits(new_cluster, pool, cgroup):
     server = new_cluster()
     needed = server.pages_needed(2 * MB)
@@ -207,6 +210,7 @@ KNOWN = {1: 537, 2: 1060, 8: 4200, 16: 8386, 32: 16_758, 64: 33_502, 128: 66_913
 """What the server of major 15 said of so many GB of shared_buffers at 100 connections, one page too many if full."""
 
 
+@pytest.mark.any_major
 @pytest.mark.parametrize("gigabytes", KNOWN)
 def test_beside_the_rules_of_thumb(new_cluster, gigabytes):
     """Where they fall short and where they waste: ours is what the server itself says, for any size."""
@@ -223,6 +227,7 @@ def test_beside_the_rules_of_thumb(new_cluster, gigabytes):
     assert theirs["shared_buffers and 1 GB"] != exact and theirs["ten percent more"] != exact
 
 
+@pytest.mark.any_major
 def test_limit_equal_to_shared_buffers_is_short(new_cluster, pool, cgroup):
     """An admission check that compares the limit with shared_buffers lets this one through."""
     server = new_cluster()
