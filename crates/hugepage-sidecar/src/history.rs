@@ -8,7 +8,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hugepage_core::{Notes, Pages};
 use hugepage_core::advise::events::{self as worker_events, LogLevel};
 use hugepage_core::advise::log::LogMessage;
 use hugepage_core::assess::Threat;
@@ -18,6 +17,7 @@ use hugepage_core::history::record::Origin;
 use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
 use hugepage_core::model::Loss;
 use hugepage_core::read::{InstanceFiles, Root, identity};
+use hugepage_core::{Notes, Pages};
 use humantime::format_rfc3339_micros;
 
 use crate::{atomic_file, privileges, state, stored_history};

@@ -209,8 +209,5 @@ fn the_log_is_never_wrong_about_a_crash() {
     assert_eq!(said(&[well(), short(), larger_on_disk(), well()]), [vec![BOTH], vec![KEPT], vec![AGAIN]]);
     // Less is asked for on disk.
     let not_all = "the next start would get its huge pages again, but not the restart after a crash";
-    assert_eq!(
-        said(&[well(), short(), smaller_on_disk(), well()]),
-        [vec![BOTH], vec![not_all], vec![KEPT]]
-    );
+    assert_eq!(said(&[well(), short(), smaller_on_disk(), well()]), [vec![BOTH], vec![not_all], vec![KEPT]]);
 }

@@ -341,9 +341,10 @@ impl InspectContext<'_> {
             kept_at_crash: KeptPages::default(),
             clusterware: None,
             asked_may_differ: false,
-            others_may_serve: self.pools.iter().any(|row| {
-                Some(row.pool.page_size) != huge_page_size && row.pool.may_serve()
-            }),
+            others_may_serve: self
+                .pools
+                .iter()
+                .any(|row| Some(row.pool.page_size) != huge_page_size && row.pool.may_serve()),
         }
     }
 
