@@ -33,3 +33,10 @@ def test_no_step_at_all(world: World) -> None:
     before = world.events
     finish(world)
     assert world.events == before + 4 and {word.landed for word in world.words[-4:]} == {"hugetlb"}
+
+
+def test_files_that_turn_huge_pages_off_and_are_refused(world: World) -> None:
+    """Nothing is needed of the pool, and the server does not start."""
+    world.configure("server", huge_pages="off")
+    world.include("server", "more.conf", "include 'nonesuch.conf'\n")
+    finish(world)

@@ -117,9 +117,9 @@ impl InspectContext<'_> {
             let lock_limit = oracle::lock_limit(root, pid, &facts.asked, None, memlock);
             facts.pending = pending(settings, &facts, lock_limit, |next| asked_next(next, &facts.asked, version));
         }
+        // Also with "off" on disk: the server may refuse its files.
         if let Some((_, path)) = change
-            && facts.pending == Pending::Unchanged
-            && facts.asked.huge_pages != HugePages::Off
+            && facts.pending != Pending::Unknown
         {
             facts.pending = self.pending_of_changed(&found, files, &identity, &facts, &mut notes).unwrap_or_else(|why| {
                 notes.add(format!(
