@@ -2,17 +2,17 @@
 
 use hugepage_core::assess::Status;
 use hugepage_core::collect::server::{facts, ground};
-use hugepage_core::model::{Demand, Facts, Pending};
+use hugepage_core::model::{CrashRecovery, Demand, Facts, Pending};
 use hugepage_core::read::Root;
 use hugepage_core::{Notes, PageSize};
 
-use crate::preflight::Answer;
-use crate::{preflight::cache, server, settings, shmem};
+use crate::preflight::{Answer, cache, standby};
+use crate::{server, settings, shmem};
 
 /// The status now. Its cost depends neither on the number of processes nor on the size of memory.
 pub fn now(root: &Root, notes: &mut Notes) -> Status {
     let answer = cache::answer(root, notes);
-    let status = with_answer(root, answer, true, notes);
+    let status = assess(root, answer, true, standby::crash_recovery(), notes);
     status.notes_on_outlook().for_each(|note| notes.add(note));
     status
 }
@@ -25,6 +25,16 @@ pub fn at_allocation(root: &Root, notes: &mut Notes) -> Status {
 /// The status with the answer of the server's program about the configuration on disk. With `or_unchanged`, an answer
 /// that the running server meets counts as no change.
 pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, notes: &mut Notes) -> Status {
+    assess(root, answer, or_unchanged, CrashRecovery::default(), notes)
+}
+
+fn assess(
+    root: &Root,
+    answer: Option<Answer>,
+    or_unchanged: bool,
+    recovery: CrashRecovery,
+    notes: &mut Notes,
+) -> Status {
     let mapping = server::main_mapping(root, notes);
     let facts = server::with_hierarchy(root, notes, |view, notes| {
         let mut facts = facts(root, server::asked(), mapping, view, settings::reserve_percent(), notes);
@@ -56,6 +66,7 @@ pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, note
             }
         };
         (facts.cause_at_start, facts.loss) = shmem::cause_and_loss();
+        facts.crash_recovery = recovery;
         facts
     });
     Status::of(facts)

@@ -11,6 +11,7 @@ use hugepage_core::model::{Asked, HugePages, Product};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::cgroup::Hierarchy;
 use hugepage_core::read::maps::Mapping;
+use hugepage_core::read::pg_control::RecoveryParameters;
 use hugepage_core::read::{Root, own_mapping, process, procmap_query};
 use hugepage_core::{Bytes, PageSize};
 use pgrx::pg_sys;
@@ -54,6 +55,22 @@ pub fn asked() -> Asked {
 pub fn max_connections() -> u64 {
     // SAFETY: set before the first backend exists and never after.
     u64::from(unsafe { pg_sys::MaxConnections }.unsigned_abs())
+}
+
+/// What a standby compares with its primary.
+#[allow(unsafe_code)]
+pub fn recovery_parameters() -> RecoveryParameters {
+    // SAFETY: these are set before the first backend exists and never after.
+    unsafe {
+        RecoveryParameters {
+            hot_standby: pg_sys::EnableHotStandby,
+            max_connections: pg_sys::MaxConnections,
+            max_worker_processes: pg_sys::max_worker_processes,
+            max_wal_senders: pg_sys::max_wal_senders,
+            max_prepared_transactions: pg_sys::max_prepared_xacts,
+            max_locks_per_transaction: pg_sys::max_locks_per_xact,
+        }
+    }
 }
 
 /// `min_dynamic_shared_memory`.

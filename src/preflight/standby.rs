@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 
+use hugepage_core::model::CrashRecovery;
 use hugepage_core::read::pg_control::RecoveryParameters;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -18,6 +19,17 @@ pub fn refusal(own: &RecoveryParameters) -> Option<String> {
         return None;
     }
     own.refusal(&of_primary()?)
+}
+
+/// Whether this server, if it is a standby, would recover after a crash, which keeps the running settings. A standby that runs
+/// may have less than its primary has got since: its recovery is paused then.
+#[allow(unsafe_code)]
+pub fn crash_recovery() -> CrashRecovery {
+    // SAFETY: reads a flag in shared memory, which this process has.
+    if !unsafe { pg_sys::RecoveryInProgress() } {
+        return CrashRecovery::Possible;
+    }
+    refusal(&server::recovery_parameters()).map_or(CrashRecovery::Possible, CrashRecovery::Refused)
 }
 
 /// Whether the next start replays a primary's log (xlogrecovery.c, `readRecoverySignalFile`).

@@ -60,7 +60,8 @@ def of_worker(server: Cluster, event: str, view: Word, log_from: int) -> Word | 
         return Word(last()["restart_outlook"], view.notes)
     if status["landed_in"] != "hugetlb":
         return None
-    loss = "fails" if status["huge_pages"] == "on" else "base"
+    # A loss that becomes a failure is not warned of again.
+    loss = "fails" if status["huge_pages"] == "on" or status["crash_outlook"] == "fails" else "base"
     if status["crash_outlook"] == loss:
         try:
             until("the worker to warn", lambda: _warns_of_crash(server, log_from), PATIENCE)

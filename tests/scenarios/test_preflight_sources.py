@@ -2,11 +2,14 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from harness import sidecar
 from harness.cluster import StartFailed
+from harness.poll import until
 from harness.smaps import main_mapping
 from harness.status import checked_status, create_extension
 from harness.units import MB
@@ -126,3 +129,36 @@ def test_standby_with_less_than_its_primary(new_cluster, name, value, least):
     # Without queries nothing is compared.
     standby.conf(hot_standby=False)
     standby.start()
+
+
+def test_standby_whose_primary_has_raised_a_setting(new_cluster, root, tmp_path):
+    """It goes on with its recovery paused, until a crash ends it; a restart with as much does not."""
+    primary = create_extension(new_cluster(max_connections=20).start())
+    standby = new_cluster(upstream=primary)
+    standby.conf(primary_conninfo=f"host={primary.root} port=5432 user=postgres")
+    standby.start()
+    primary.conf(max_connections=60)
+    primary.restart()
+
+    def outlooks(of: Callable[[str], dict]) -> tuple[str, str]:
+        row = of(str(standby.data))
+        return row["restart_outlook"], row["crash_outlook"]
+
+    def by_view(_: str) -> dict:
+        return standby.sql("SELECT * FROM hugepage_status")[0]
+
+    def by_sidecar(name: str) -> dict:
+        answer = sidecar.run("status", "--format", "json", "--state-dir", tmp_path)
+        return next(row for row in answer.json()["instances"] if row["name"] == name)
+
+    until("the record of the setting", lambda: by_view("")["crash_outlook"] == "fails")
+    assert outlooks(by_view) == outlooks(by_sidecar) == ("fails", "fails")
+    [status] = standby.sql("SELECT * FROM hugepage_status")
+    assert any("max_connections = 20 is a lower setting" in note for note in status["notes"]), status
+    # The file is only for the next start.
+    standby.conf(max_connections=60)
+    until("the file to be read", lambda: outlooks(by_view) == ("base", "fails"))
+    assert outlooks(by_sidecar) == ("base", "unknown")
+    assert not standby.crash()
+    standby.start()
+    assert outlooks(by_view) == outlooks(by_sidecar) == ("base", "base")

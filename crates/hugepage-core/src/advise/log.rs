@@ -68,7 +68,10 @@ pub fn threatened(status: &Status, threat: Threat) -> LogMessage {
             exceeds(&text, &Finding::MemoryLimit),
         ),
         Threat::CrashLoses => (
-            "the restart after a crash of one process would lose huge pages".to_owned(),
+            match status.crash.outlook {
+                Outlook::Fails => "the restart after a crash of one process would fail".to_owned(),
+                _ => "the restart after a crash of one process would lose huge pages".to_owned(),
+            },
             format!("Restart after a crash: {}.", text.crash_shortfall()),
         ),
         // A restart after a crash keeps the running configuration.

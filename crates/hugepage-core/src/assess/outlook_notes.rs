@@ -2,6 +2,7 @@
 
 use crate::Pages;
 use crate::assess::Status;
+use crate::model::CrashRecovery;
 
 /// For a segment that may grow.
 const OF_GROWTH: &str = "whether a restart, also after a crash, gets huge pages depends on whose the pages in use are: shared \
@@ -28,10 +29,15 @@ impl Status {
                 )
             }),
         };
-        let crash = self.crash_outlook().and_then(|_| match kept.at_most {
+        let recovery = &self.facts.crash_recovery;
+        let crash = self.crash_outlook().and_then(|_| match (recovery, kept.at_most) {
+            (CrashRecovery::Unknown(why), _) => Some(why.clone()),
+            (CrashRecovery::Refused(_), _) => {
+                recovery.error().map(|error| format!("a restart after a crash would fail: {error}"))
+            }
             _ if self.crash_by_start => Some(OF_START.to_owned()),
-            Pages(0) => self.crash.note_on_surplus("a restart after a crash"),
-            at_most => self.crash.note_on_surplus("a restart after a crash").map(|_| {
+            (_, Pages(0)) => self.crash.note_on_surplus("a restart after a crash"),
+            (_, at_most) => self.crash.note_on_surplus("a restart after a crash").map(|_| {
                 format!(
                     "whether a restart after a crash gets huge pages may depend on the pages that io_uring rings keep at \
                      each crash: at most {at_most}"

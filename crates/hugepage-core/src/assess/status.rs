@@ -1,7 +1,7 @@
 //! The assessment of one server: all that `SELECT * FROM hugepage_status` shows, before messages are made of it.
 
 use crate::assess::{Capacity, Finding, Forecast, NodeRoom, Outlook, Severity, Share, Threat, io_uring};
-use crate::model::{Cause, Demand, Facts, HugePages, Landing, NodePools, Pending, Product};
+use crate::model::{Cause, CrashRecovery, Demand, Facts, HugePages, Landing, NodePools, Pending, Product};
 use crate::{Bytes, Pages};
 
 /// Below this much shared memory, base pages are only a notice.
@@ -64,6 +64,11 @@ impl Status {
         let crash = match crash_by_start {
             true => Forecast { outlook: Outlook::Unknown, ..crash },
             false => crash,
+        };
+        let crash = match facts.crash_recovery {
+            CrashRecovery::Possible => crash,
+            CrashRecovery::Refused(_) => Forecast::refused(),
+            CrashRecovery::Unknown(_) => Forecast { outlook: Outlook::Unknown, ..crash },
         };
         let needed = unchanged.needed;
         let pending = facts.forecast_of_pending(at_least).zip(facts.forecast_of_pending(with_kept));

@@ -1,7 +1,7 @@
 //! The facts on one PostgreSQL server, seen from one of its own processes.
 
 use crate::collect::{CgroupView, limits, nodes};
-use crate::model::{Asked, Facts, KeptPages, Landing, Pending, PoolFact, PoolState, Segment};
+use crate::model::{Asked, CrashRecovery, Facts, KeptPages, Landing, Pending, PoolFact, PoolState, Segment};
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
 use crate::read::meminfo::{LXCFS, Meminfo};
@@ -55,6 +55,7 @@ pub fn facts(
         needed_at_start: None,
         loss: None,
         kept_at_crash: KeptPages::default(),
+        crash_recovery: CrashRecovery::default(),
         clusterware: None,
         asked_may_differ: false,
         others_may_serve: false,

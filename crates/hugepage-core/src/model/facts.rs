@@ -1,8 +1,8 @@
 //! What is known of one server and its host: the input of every assessment.
 
 use crate::model::{
-    Asked, Cause, Clusterware, HugePages, Landing, LockLimit, Loss, NodePools, Pending, PoolFact, PoolState, Product,
-    Segment,
+    Asked, Cause, Clusterware, CrashRecovery, HugePages, Landing, LockLimit, Loss, NodePools, Pending, PoolFact,
+    PoolState, Product, Segment,
 };
 use crate::read::cgroup::CgroupLimits;
 use crate::read::meminfo::Meminfo;
@@ -43,6 +43,8 @@ pub struct Facts {
     pub loss: Option<Loss>,
     /// The pages of `pool` that the server would keep of this segment beside a new one after a crash.
     pub kept_at_crash: KeptPages,
+    /// Whether the server would recover after a crash.
+    pub crash_recovery: CrashRecovery,
     /// Grid Infrastructure of an Oracle instance; `None` where there is none, and for PostgreSQL.
     pub clusterware: Option<Clusterware>,
     /// Whether `asked` is from files that have changed since the start, so that the server may have been started with others.

@@ -2,6 +2,7 @@
 
 mod cause;
 mod clusterware;
+mod crash_recovery;
 mod demand;
 mod facts;
 mod fault_cost;
@@ -16,6 +17,7 @@ mod translation;
 
 pub use cause::Cause;
 pub use clusterware::{Clusterware, GridResource};
+pub use crash_recovery::CrashRecovery;
 pub use demand::{Demand, Pending};
 pub use facts::{Facts, KeptPages};
 pub use fault_cost::FaultCost;

@@ -10,7 +10,7 @@ use hugepage_core::assess::Status;
 use hugepage_core::assess::page_tables::PageTables;
 use hugepage_core::collect::pools::PoolRow;
 use hugepage_core::model::{
-    Asked, Facts, HugePages, KeptPages, Landing, NodePools, Pending, PoolFact, Product, Segment,
+    Asked, CrashRecovery, Facts, HugePages, KeptPages, Landing, NodePools, Pending, PoolFact, Product, Segment,
 };
 use hugepage_core::read::boot::{CommandLine, NextBoot};
 use hugepage_core::read::cgroup::CgroupLimits;
@@ -148,6 +148,7 @@ impl Host {
             needed_at_start: None,
             loss: None,
             kept_at_crash: KeptPages::default(),
+            crash_recovery: CrashRecovery::default(),
             clusterware: None,
             asked_may_differ: false,
             others_may_serve: false,

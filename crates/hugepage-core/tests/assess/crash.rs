@@ -4,7 +4,7 @@ use hugepage_core::advise::{events, hint, message};
 use hugepage_core::assess::{Finding, Outlook, Severity, Status, Threat};
 use hugepage_core::history::record::{InstanceIdentity, Origin};
 use hugepage_core::history::{Event, Record};
-use hugepage_core::model::{Cause, Demand, Facts, HugePages, KeptPages, Pending, PoolState, Product};
+use hugepage_core::model::{Cause, CrashRecovery, Demand, Facts, HugePages, KeptPages, Pending, PoolState, Product};
 use hugepage_core::read::pool::Pool;
 use hugepage_core::{Bytes, Pages};
 
@@ -76,6 +76,28 @@ fn crash_in_base_pages_with_the_page_size_of_the_start() {
     }
     assert_eq!(of(true, Some(Pages(512)), true), Outlook::Hugetlb);
     assert_eq!(of(false, Some(Pages(512)), true), Outlook::Base);
+}
+
+/// A standby whose primary has raised its settings ends at a crash, whatever the pool has.
+#[test]
+fn crash_of_a_standby_that_has_less_than_its_primary() {
+    let error = "FATAL:  recovery aborted because of insufficient parameter settings\nDETAIL:  max_connections = 20 is a \
+                 lower setting than on the primary server, where its value was 100.";
+    let of = |crash_recovery| Status::of(Facts { crash_recovery, ..Server::default().facts() });
+    let status = of(CrashRecovery::Refused(error.to_owned()));
+    assert_eq!(outlooks(&status), (Outlook::Hugetlb, Some(Outlook::Fails)));
+    assert_eq!(status.verdict(), (Severity::Critical, &Finding::CrashLoses));
+    assert_eq!(
+        message(&status),
+        "Shared memory (1 GB) is in huge pages, but the restart after a crash of one process would fail: recovery aborted \
+         because of insufficient parameter settings: max_connections = 20 is a lower setting than on the primary server, \
+         where its value was 100."
+    );
+    assert!(hint(&status).unwrap().contains("as on the primary server"), "{:?}", hint(&status));
+    assert!(status.notes_on_outlook().any(|note| note.starts_with("a restart after a crash would fail: recovery")));
+    let status = of(CrashRecovery::Unknown("why".to_owned()));
+    assert_eq!(outlooks(&status), (Outlook::Hugetlb, Some(Outlook::Unknown)));
+    assert_eq!(status.notes_on_outlook().collect::<Vec<_>>(), ["why"]);
 }
 
 #[test]

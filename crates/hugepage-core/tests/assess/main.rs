@@ -22,7 +22,7 @@ mod words;
 
 use hugepage_core::assess::Status;
 use hugepage_core::model::{
-    Asked, Facts, HugePages, KeptPages, Landing, NodePools, Pending, PoolFact, Product, Segment,
+    Asked, CrashRecovery, Facts, HugePages, KeptPages, Landing, NodePools, Pending, PoolFact, Product, Segment,
 };
 use hugepage_core::read::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_core::read::maps::{Access, Mapping};
@@ -128,6 +128,7 @@ impl Server {
             needed_at_start: None,
             loss: None,
             kept_at_crash: KeptPages::default(),
+            crash_recovery: CrashRecovery::default(),
             clusterware: None,
             asked_may_differ: false,
             others_may_serve: false,

@@ -4,7 +4,7 @@ use crate::Pages;
 use crate::advise::message::status_text::{StatusText, is_of_pool};
 use crate::advise::remedy::Remedy;
 use crate::assess::{Outlook, io_uring};
-use crate::model::{Cause, HugePages, NodePools, Pending, PoolFact, Product};
+use crate::model::{Cause, CrashRecovery, HugePages, NodePools, Pending, PoolFact, Product};
 
 impl StatusText<'_> {
     /// How to get huge pages or keep them: a remedy that is proved to help, else what else can be done.
@@ -67,6 +67,9 @@ impl StatusText<'_> {
 
     /// So that a restart after a crash keeps huge pages.
     pub(in crate::advise) fn hint_on_crash(&self) -> Option<String> {
+        if let CrashRecovery::Refused(_) = self.0.facts.crash_recovery {
+            return Some("Set at least the same values as on the primary server, and restart the server.".to_owned());
+        }
         if self.0.facts.kept_at_crash.at_most == Pages(0) {
             return self.instruction();
         }

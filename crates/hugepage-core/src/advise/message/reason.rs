@@ -7,7 +7,7 @@ use crate::advise::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::advise::pool;
 use crate::assess::limits::{Excess, ExcessKind};
 use crate::assess::{Forecast, NodeRoom, Outlook, Status};
-use crate::model::{Cause, HugePages, LockLimit, Loss, NodePools, Pending, PoolFact};
+use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, NodePools, Pending, PoolFact};
 use crate::read::cgroup::CgroupLimit;
 use crate::read::memory_cgroup::MemoryLimitKind;
 use crate::{Bytes, PageSize, Pages};
@@ -118,6 +118,12 @@ impl StatusText<'_> {
     /// What the restart after a crash lacks.
     pub(in crate::advise) fn crash_shortfall(&self) -> String {
         let Status { facts, crash, .. } = self.0;
+        if let CrashRecovery::Unknown(why) = &facts.crash_recovery {
+            return why.clone();
+        }
+        if let Some(error) = facts.crash_recovery.error() {
+            return error;
+        }
         let shortfall = Shortfall {
             cause: crash.cause.or(Some(Cause::Unknown)),
             page_size: crash.huge_page_size,

@@ -8,7 +8,7 @@ mod obstacle;
 use crate::advise::command;
 use crate::advise::message::product::ProductTerms;
 use crate::assess::{Finding, Outlook, Status};
-use crate::model::{Cause, Facts, HugePages, Landing, NodePools};
+use crate::model::{Cause, CrashRecovery, Facts, HugePages, Landing, NodePools};
 use crate::{Bytes, PageSize, Pages};
 
 /// One step. The order of this list is the order in which steps are to be taken.
@@ -111,6 +111,7 @@ impl Remedy {
             // Whoever can't be seen may need these pages.
             Finding::PoolWasted { .. } if status.facts.others_lack.is_none() => None,
             Finding::PoolWasted { needed } => Self::of_waste(status, *needed),
+            Finding::CrashLoses if status.facts.crash_recovery != CrashRecovery::Possible => None,
             finding if Self::is_of_crash(status, finding) => {
                 let [pool, worker] = Self::of_rings(status);
                 pool.or(worker)

@@ -7,7 +7,7 @@ use super::context::{Identity, InspectContext};
 use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::instance::{Instance, InstanceKind, InstancePlace};
 use super::memory::{self, InstanceMemory};
-use super::next_start::ChangedServer;
+use super::next_start::RunningServer;
 use super::pending::pending;
 use super::stopped::StoppedOracle;
 use super::{oracle, postgresql};
@@ -18,7 +18,8 @@ use crate::collect::server::{pool_of_size, thp_in_use};
 use crate::collect::stopped_databases::Wants;
 use crate::collect::{nodes, pools};
 use crate::model::{
-    Asked, Demand, Facts, HugePages, KeptPages, Landing, LockLimit, Pending, PoolFact, PoolState, Segment,
+    Asked, CrashRecovery, Demand, Facts, HugePages, KeptPages, Landing, LockLimit, Pending, PoolFact, PoolState,
+    Segment,
 };
 use crate::notes::Notes;
 use crate::read::cgroup::CgroupLimits;
@@ -130,6 +131,12 @@ impl InspectContext<'_> {
                 Pending::Unknown
             });
         }
+        if let Some(server) = running_server(&found, files, &identity) {
+            facts.crash_recovery = crash_recovery(&server, change.is_some());
+            if let (CrashRecovery::Refused(error), Pending::Unchanged) = (&facts.crash_recovery, &facts.pending) {
+                facts.pending = Pending::Refused(error.clone());
+            }
+        }
         let status = Status::of(facts);
         status.notes_on_outlook().for_each(|note| notes.add(note));
         Some(Instance {
@@ -178,9 +185,7 @@ impl InspectContext<'_> {
         notes: &mut Notes,
     ) -> Result<Pending, String> {
         let (Some(ask), None) = (self.ask, &found.not_counted) else { return Err(String::new()) };
-        let parts = identity.configured.as_ref().zip(identity.directory.as_deref()).zip(identity.version.as_deref());
-        let Some(((configured, directory), version)) = parts else { return Err(String::new()) };
-        let server = ChangedServer { pid: found.pid, version, directory, files, configured };
+        let Some(server) = running_server(found, files, identity) else { return Err(String::new()) };
         let ground = |size: Option<PageSize>| self.ground(found.pid, size.or(self.default), notes);
         server.pending(ask, facts, self.default, ground).map_err(|why| format!(": {why}"))
     }
@@ -339,6 +344,7 @@ impl InspectContext<'_> {
             needed_at_start: None,
             loss: None,
             kept_at_crash: KeptPages::default(),
+            crash_recovery: CrashRecovery::default(),
             clusterware: None,
             asked_may_differ: false,
             others_may_serve: self
@@ -371,6 +377,36 @@ fn median(sizes: impl Iterator<Item = Bytes>) -> Option<Bytes> {
     let mut sizes: Vec<_> = sizes.collect();
     sizes.sort_unstable();
     sizes.get(sizes.len() / 2).copied()
+}
+
+/// What its next start depends on; `None` for Oracle, and where its files may not be read.
+fn running_server<'a>(
+    found: &DiscoveredServer,
+    files: &'a InstanceFiles,
+    identity: &'a Identity,
+) -> Option<RunningServer<'a>> {
+    Some(RunningServer {
+        pid: found.pid,
+        version: identity.version.as_deref()?,
+        directory: identity.directory.as_deref()?,
+        files,
+        configured: identity.configured.as_ref()?,
+    })
+}
+
+/// Whether a standby would recover after a crash with the settings that it was started with.
+fn crash_recovery(server: &RunningServer<'_>, has_changed: bool) -> CrashRecovery {
+    if !server.is_standby() {
+        return CrashRecovery::Possible;
+    }
+    if has_changed {
+        let why = "whether the standby recovers after a crash depends on the settings that it was started with, and its files have \
+                   changed since: they must be as high as those of its primary";
+        return CrashRecovery::Unknown(why.to_owned());
+    }
+    server.crash_recovery().unwrap_or_else(|why| {
+        CrashRecovery::Unknown(format!("whether the standby recovers after a crash is unknown: {why}"))
+    })
 }
 
 /// Of a server whose files have changed since its start: what it certainly was started with, whatever they have now.

@@ -1,11 +1,11 @@
-//! What a PostgreSQL server whose files have changed since its start would ask for at its next one. Only a program of its
+//! What a PostgreSQL server would ask for at its next start if its files have changed since the last one. Only a program of its
 //! version can tell; whoever surveys the host asks one, and this says what the answer comes to.
 
 use std::collections::BTreeMap;
 
 use super::postgresql::{self, Configured};
 use crate::collect::start_options;
-use crate::model::{Demand, Facts, Landing, Pending, PoolState};
+use crate::model::{CrashRecovery, Demand, Facts, Landing, Pending, PoolState};
 use crate::notes::Notes;
 use crate::read::InstanceFiles;
 use crate::read::pg_control::{self, PgControl, RecoveryParameters};
@@ -43,8 +43,8 @@ pub enum StartAnswer {
 /// Who is asked. Bounds how often a program runs, because the files are the server's user's.
 pub type AskStart<'a> = dyn Fn(&StartQuestion<'_>) -> StartAnswer + 'a;
 
-/// A running server with files that have changed since its start.
-pub(super) struct ChangedServer<'a> {
+/// A running server and its files.
+pub(super) struct RunningServer<'a> {
     pub(super) pid: i32,
     pub(super) version: &'a str,
     pub(super) directory: &'a str,
@@ -52,7 +52,7 @@ pub(super) struct ChangedServer<'a> {
     pub(super) configured: &'a Configured,
 }
 
-impl ChangedServer<'_> {
+impl RunningServer<'_> {
     /// What the next start asks for, compared with the running server. `default`: the size of huge pages without
     /// `huge_page_size`. `ground`: what a start with pages of that size finds. The error is why it is unknown.
     pub(super) fn pending(
@@ -131,6 +131,19 @@ impl ChangedServer<'_> {
         Ok(Ok(Demand { asked, max_connections, shared_memory }))
     }
 
+    /// Whether it would recover after a crash with the settings that its files have.
+    pub(super) fn crash_recovery(&self) -> Result<CrashRecovery, String> {
+        let settings = self.configured.with(self.configured.options.iter());
+        let major = self.version.parse().map_err(|_| format!("its version is {}", self.version))?;
+        let refusal = recovery_parameters(major, &settings)?.refusal(&self.control()?.parameters);
+        Ok(refusal.map_or(CrashRecovery::Possible, CrashRecovery::Refused))
+    }
+
+    /// Whether it replays the log of another server (`readRecoverySignalFile`).
+    pub(super) fn is_standby(&self) -> bool {
+        ["standby.signal", "recovery.signal"].iter().any(|name| self.files.exists(&self.inside(name)))
+    }
+
     fn inside(&self, name: &str) -> String {
         format!("{}/{name}", self.directory)
     }
@@ -149,19 +162,7 @@ impl ChangedServer<'_> {
         settings: &BTreeMap<&str, &str>,
         control: &PgControl,
     ) -> Result<Option<String>, String> {
-        let number = |name: &str, default: i32| match settings.get(name) {
-            None => Ok(default),
-            Some(value) => value.trim().parse().map_err(|_| format!("{name} = '{value}' is not a plain number")),
-        };
-        let hot_standby = settings.get("hot_standby").map_or("on", |value| value.trim());
-        let own = RecoveryParameters {
-            hot_standby: !["off", "false", "no", "0"].contains(&&*hot_standby.to_ascii_lowercase()),
-            max_connections: number("max_connections", 100)?,
-            max_worker_processes: number("max_worker_processes", 8)?,
-            max_wal_senders: number("max_wal_senders", 10)?,
-            max_prepared_transactions: number("max_prepared_transactions", 0)?,
-            max_locks_per_transaction: number("max_locks_per_transaction", if major < 19 { 64 } else { 128 })?,
-        };
+        let own = recovery_parameters(major, settings)?;
         let has = |name: &str| self.files.exists(&self.inside(name));
         if has("recovery.signal") {
             return Err("recovery.signal is in its data directory".to_owned());
@@ -179,10 +180,30 @@ impl ChangedServer<'_> {
             Some("logical") => 2,
             _ => 1,
         };
-        let room = number("max_replication_slots", 10)?;
+        let room = number(settings, "max_replication_slots", 10)?;
         if slots > 0 && (wal_level < control.wal_level || i32::try_from(slots).is_ok_and(|slots| slots > room)) {
             return Err(format!("it has {slots} replication slots, and wal_level or max_replication_slots is lower"));
         }
         Ok(None)
+    }
+}
+
+/// What a standby with these settings has.
+fn recovery_parameters(major: u32, settings: &BTreeMap<&str, &str>) -> Result<RecoveryParameters, String> {
+    let hot_standby = settings.get("hot_standby").map_or("on", |value| value.trim());
+    Ok(RecoveryParameters {
+        hot_standby: !["off", "false", "no", "0"].contains(&&*hot_standby.to_ascii_lowercase()),
+        max_connections: number(settings, "max_connections", 100)?,
+        max_worker_processes: number(settings, "max_worker_processes", 8)?,
+        max_wal_senders: number(settings, "max_wal_senders", 10)?,
+        max_prepared_transactions: number(settings, "max_prepared_transactions", 0)?,
+        max_locks_per_transaction: number(settings, "max_locks_per_transaction", if major < 19 { 64 } else { 128 })?,
+    })
+}
+
+fn number(settings: &BTreeMap<&str, &str>, name: &str, default: i32) -> Result<i32, String> {
+    match settings.get(name) {
+        None => Ok(default),
+        Some(value) => value.trim().parse().map_err(|_| format!("{name} = '{value}' is not a plain number")),
     }
 }
