@@ -62,11 +62,11 @@ def of_worker(server: Cluster, event: str, view: Word, log_from: int) -> Word | 
         return None
     # A loss that becomes a failure is not warned of again.
     loss = "fails" if status["huge_pages"] == "on" or status["crash_outlook"] == "fails" else "base"
-    if status["crash_outlook"] == loss:
-        try:
-            until("the worker to warn", lambda: _warns_of_crash(server, log_from), PATIENCE)
-        except TimeoutError:
-            pass
+    try:
+        until("the worker to warn or to end its warning",
+              lambda: _warns_of_crash(server, log_from) == (status["crash_outlook"] == loss), PATIENCE)
+    except TimeoutError:
+        pass
     if _warns_of_crash(server, log_from):
         return Word(loss)
     return Word("unknown", view.notes) if view.said == "unknown" else Word("hugetlb")
