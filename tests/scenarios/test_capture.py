@@ -84,6 +84,26 @@ def test_the_tree_answers_as_the_host(servers, tmp_path):
     assert files(again) == files(tree)
 
 
+def test_a_standby_answers_as_on_its_host(new_cluster, tmp_path):
+    """What it compares with its primary is captured."""
+    primary = new_cluster(max_connections=20, max_worker_processes=20).start()
+    standby = new_cluster(upstream=primary)
+    standby.conf(primary_conninfo=f"host={primary.root} port=5432 user=postgres")
+    standby.start()
+
+    def outlooks(said: Any) -> tuple[str, str]:
+        row = next(row for row in said["instances"] if row["pid"] == standby.postmaster)
+        return row["restart_outlook"], row["crash_outlook"]
+
+    tree, here = captured_at_rest(tmp_path)
+    assert answer(tree=tree) == here and outlooks(here[1]) == ("base", "base")
+    primary.conf(max_connections=60)
+    primary.restart()
+    until("the record of the setting", lambda: outlooks(answer()[1]) == ("fails", "fails"))
+    tree, here = captured_at_rest(tmp_path)
+    assert answer(tree=tree) == here and outlooks(here[1]) == ("fails", "fails")
+
+
 def test_the_tree_asks_no_program(servers, tmp_path):
     """What files come to that have changed since the start is unknown there."""
     servers[0].conf(shared_buffers="64MB")

@@ -13,6 +13,7 @@ const SETTINGS: &[&str] = &[
     "data_directory",
     "dynamic_shared_memory_type",
     "hash_mem_multiplier",
+    "hot_standby",
     "huge_page_size",
     "huge_pages",
     "include",
