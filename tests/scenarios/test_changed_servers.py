@@ -8,6 +8,7 @@ import pytest
 
 from harness import sidecar, smaps
 from harness.cluster import Cluster, StartFailed
+from harness.poll import until
 from harness.units import MB
 
 pytestmark = pytest.mark.any_major
@@ -132,6 +133,28 @@ def test_a_standby_below_its_primary(server, new_cluster, told, pool):
     assert row["restart_outlook"] == "fails" and "recovery aborted" in row["message"], row
     standby.conf(hot_standby=False)
     assert told(standby)["restart_outlook"] == "base"
+    standby.remove()
+
+
+def test_a_standby_whose_primary_has_raised_a_setting(server, told):
+    """A crash ends it. Once its file has changed, it can't be seen from outside what it runs with."""
+    standby = server.standby()
+    standby.conf(primary_conninfo=f"host={server.root} port=5432 user=postgres")
+    standby.start()
+
+    def outlooks() -> tuple[str, str]:
+        row = told(standby)
+        return row["restart_outlook"], row["crash_outlook"]
+
+    assert outlooks() == ("base", "base")
+    server.conf(max_connections=300)
+    server.restart()
+    until("the record of the setting", lambda: outlooks() == ("fails", "fails"))
+    standby.conf(max_connections=300)
+    assert outlooks() == ("base", "unknown")
+    assert not standby.crash()
+    standby.start()
+    assert outlooks() == ("base", "base")
     standby.remove()
 
 
