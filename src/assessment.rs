@@ -11,8 +11,9 @@ use crate::{server, settings, shmem};
 
 /// The status now. Its cost depends neither on the number of processes nor on the size of memory.
 pub fn now(root: &Root, notes: &mut Notes) -> Status {
-    let answer = cache::answer(root, notes);
-    let status = assess(root, answer, true, standby::crash_recovery(), notes);
+    let primary = standby::primary();
+    let answer = cache::answer(root, primary.as_ref(), notes);
+    let status = assess(root, answer, true, standby::crash_recovery(primary.as_ref()), notes);
     status.notes_on_outlook().for_each(|note| notes.add(note));
     status
 }

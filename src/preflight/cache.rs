@@ -15,7 +15,7 @@ use hugepage_core::read::pg_control::RecoveryParameters;
 use hugepage_core::read::{Root, process};
 
 use crate::preflight::on_disk::OnDisk;
-use crate::preflight::{self, Answer, Overrides, standby};
+use crate::preflight::{self, Answer, Overrides};
 use crate::server;
 
 /// Nanoseconds since 1970.
@@ -57,8 +57,9 @@ thread_local! {
     static CACHE: RefCell<Option<CachedAnswer>> = const { RefCell::new(None) };
 }
 
-/// The demand of a start with the configuration on disk; `None` if no file has changed since the postmaster read it.
-pub fn answer(root: &Root, notes: &mut Notes) -> Option<Answer> {
+/// The demand of a start with the configuration on disk; `None` if no file has changed since the postmaster read it. `primary`:
+/// what a standby compares its settings with.
+pub fn answer(root: &Root, primary: Option<&RecoveryParameters>, notes: &mut Notes) -> Option<Answer> {
     let kept = CACHE.with_borrow(|cached| {
         let cached = cached.as_ref()?;
         let is_fresh = Instant::now() < cached.expires && stamps(&cached.sources) == cached.stamps;
@@ -70,7 +71,7 @@ pub fn answer(root: &Root, notes: &mut Notes) -> Option<Answer> {
     });
     match answer {
         refused @ Some(Answer::Refuses(_)) => refused,
-        answer => standby::refusal(&recovery).map(Answer::Refuses).or(answer),
+        answer => primary.and_then(|primary| recovery.refusal(primary)).map(Answer::Refuses).or(answer),
     }
 }
 

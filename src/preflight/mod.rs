@@ -97,7 +97,8 @@ pub fn ask(on_disk: &OnDisk, overrides: Overrides) -> Answer {
 }
 
 fn ask_once(on_disk: &OnDisk, overrides: Overrides) -> Answer {
-    if let Some(errors) = standby::refusal(&on_disk.recovery_parameters(overrides.max_connections)) {
+    let own = on_disk.recovery_parameters(overrides.max_connections);
+    if let Some(errors) = standby::primary().and_then(|primary| own.refusal(&primary)) {
         return Answer::Refuses(errors);
     }
     match ask_program(on_disk, overrides) {

@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 
 use hugepage_core::model::CrashRecovery;
-use hugepage_core::read::pg_control::RecoveryParameters;
+use hugepage_core::read::pg_control::{RecoveryParameters, SIGNAL_FILES};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -13,34 +13,26 @@ use crate::server;
 /// A checkpoint may write pg_control while it is read.
 const MAX_ATTEMPTS: usize = 3;
 
-/// The server's error text, if a start with these settings would abort recovery; `None` on a primary.
-pub fn refusal(own: &RecoveryParameters) -> Option<String> {
-    if !own.hot_standby || !starts_as_standby() {
-        return None;
-    }
-    own.refusal(&of_primary()?)
-}
-
-/// Whether this server, if it is a standby, would recover after a crash, which keeps the running settings. A standby that runs
-/// may have less than its primary has got since: its recovery is paused then.
-#[allow(unsafe_code)]
-pub fn crash_recovery() -> CrashRecovery {
-    // SAFETY: reads a flag in shared memory, which this process has.
-    if !unsafe { pg_sys::RecoveryInProgress() } {
-        return CrashRecovery::Possible;
-    }
-    refusal(&server::recovery_parameters()).map_or(CrashRecovery::Possible, CrashRecovery::Refused)
-}
-
-/// Whether the next start replays a primary's log (xlogrecovery.c, `readRecoverySignalFile`).
-fn starts_as_standby() -> bool {
+/// The primary's settings with which a start of this server as a standby compares its own; `None` if it does not start as one.
+pub fn primary() -> Option<RecoveryParameters> {
     let data = server::data_directory();
-    ["standby.signal", "recovery.signal"].iter().any(|name| data.join(name).exists())
+    let is_standby = SIGNAL_FILES.iter().any(|name| data.join(name).exists());
+    if is_standby { of_control_file() } else { None }
+}
+
+/// Whether this server, if it is a standby of `primary`, would recover after a crash, which keeps the running settings. A
+/// standby that runs may have less than its primary has got since: its recovery is paused then.
+#[allow(unsafe_code)]
+pub fn crash_recovery(primary: Option<&RecoveryParameters>) -> CrashRecovery {
+    // SAFETY: reads a flag in shared memory, which this process has.
+    let primary = primary.filter(|_| unsafe { pg_sys::RecoveryInProgress() });
+    let refusal = primary.and_then(|primary| server::recovery_parameters().refusal(primary));
+    refusal.map_or(CrashRecovery::Possible, CrashRecovery::Refused)
 }
 
 /// The primary's settings as the log told them last, from pg_control; `None` if that can't be read.
 #[allow(unsafe_code)]
-fn of_primary() -> Option<RecoveryParameters> {
+fn of_control_file() -> Option<RecoveryParameters> {
     let data = CString::new(server::data_directory().as_os_str().as_bytes()).ok()?;
     (0..MAX_ATTEMPTS).find_map(|_| {
         let (control, is_intact) = PgTryBuilder::new(|| {

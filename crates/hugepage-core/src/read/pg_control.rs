@@ -6,6 +6,8 @@ use crate::Bytes;
 
 /// What is written at once, and all that has fields (`PG_CONTROL_MAX_SAFE_SIZE`).
 pub const LENGTH: u64 = 512;
+/// The files of a data directory with which a start replays the log of another server (xlog.h, `STANDBY_SIGNAL_FILE`).
+pub const SIGNAL_FILES: [&str; 2] = ["standby.signal", "recovery.signal"];
 /// `FLOATFORMAT_VALUE`.
 const FLOAT_FORMAT: f64 = 1_234_567.0;
 

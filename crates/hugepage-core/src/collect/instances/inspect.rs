@@ -118,11 +118,12 @@ impl InspectContext<'_> {
             let lock_limit = oracle::lock_limit(root, pid, &facts.asked, None, memlock);
             facts.pending = pending(settings, &facts, lock_limit, |next| asked_next(next, &facts.asked, version));
         }
+        let server = running_server(&found, files, &identity);
         // Also with "off" on disk: the server may refuse its files.
         if let Some((_, path)) = change
             && facts.pending != Pending::Unknown
         {
-            facts.pending = self.pending_of_changed(&found, files, &identity, &facts, &mut notes).unwrap_or_else(|why| {
+            facts.pending = self.pending_of_changed(&found, server.as_ref(), &facts, &mut notes).unwrap_or_else(|why| {
                 notes.add(format!(
                     "\"{}\" has changed since the server with process {pid} started, so what a restart needs is unknown \
                      from outside{why}; hugepage_preflight() in the server shows it",
@@ -131,8 +132,8 @@ impl InspectContext<'_> {
                 Pending::Unknown
             });
         }
-        if let Some(server) = running_server(&found, files, &identity) {
-            facts.crash_recovery = crash_recovery(&server, change.is_some());
+        if let Some(server) = &server {
+            facts.crash_recovery = crash_recovery(server, change.is_some());
             if let (CrashRecovery::Refused(error), Pending::Unchanged) = (&facts.crash_recovery, &facts.pending) {
                 facts.pending = Pending::Refused(error.clone());
             }
@@ -179,13 +180,11 @@ impl InspectContext<'_> {
     fn pending_of_changed(
         &self,
         found: &DiscoveredServer,
-        files: &InstanceFiles,
-        identity: &Identity,
+        server: Option<&RunningServer<'_>>,
         facts: &Facts,
         notes: &mut Notes,
     ) -> Result<Pending, String> {
-        let (Some(ask), None) = (self.ask, &found.not_counted) else { return Err(String::new()) };
-        let Some(server) = running_server(found, files, identity) else { return Err(String::new()) };
+        let (Some(ask), Some(server), None) = (self.ask, server, &found.not_counted) else { return Err(String::new()) };
         let ground = |size: Option<PageSize>| self.ground(found.pid, size.or(self.default), notes);
         server.pending(ask, facts, self.default, ground).map_err(|why| format!(": {why}"))
     }

@@ -139,9 +139,9 @@ impl RunningServer<'_> {
         Ok(refusal.map_or(CrashRecovery::Possible, CrashRecovery::Refused))
     }
 
-    /// Whether it replays the log of another server (`readRecoverySignalFile`).
+    /// Whether it replays the log of another server.
     pub(super) fn is_standby(&self) -> bool {
-        ["standby.signal", "recovery.signal"].iter().any(|name| self.files.exists(&self.inside(name)))
+        pg_control::SIGNAL_FILES.iter().any(|name| self.files.exists(&self.inside(name)))
     }
 
     fn inside(&self, name: &str) -> String {
