@@ -1,5 +1,6 @@
 """After a change on disk root asks the sidecar what a restart gets, and the restart is compared with the kernel."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -155,6 +156,34 @@ def test_a_standby_whose_primary_has_raised_a_setting(server, told):
     assert not standby.crash()
     standby.start()
     assert outlooks() == ("base", "base")
+    standby.remove()
+
+
+def test_a_standby_of_which_too_little_is_known(server, told):
+    """What its owner has put in the place of pg_control, or wrote for a setting, is never taken for enough."""
+    standby = server.standby(max_connections="0x64")
+    standby.conf(primary_conninfo=f"host={server.root} port=5432 user=postgres")
+    standby.start()
+
+    def assert_unknown(why: str) -> None:
+        row = told(standby)
+        assert (row["restart_outlook"], row["crash_outlook"]) == ("unknown", "unknown"), row
+        assert any("whether the standby recovers" in note and why in note for note in row["notes"]), row["notes"]
+
+    assert_unknown("max_connections = '0x64' is not a plain number")
+    standby.conf(max_connections=100)
+    standby.restart()
+    assert told(standby)["crash_outlook"] == "base"
+    control, aside = standby.data / "global/pg_control", standby.data / "global/aside"
+    for put in (lambda: os.mkfifo(control), lambda: control.symlink_to("/etc/shadow"), lambda: control.write_bytes(b"")):
+        control.rename(aside)
+        try:
+            put()
+            assert_unknown("")
+        finally:
+            control.unlink()
+            aside.rename(control)
+    assert told(standby)["crash_outlook"] == "base"
     standby.remove()
 
 

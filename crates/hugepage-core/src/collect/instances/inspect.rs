@@ -134,8 +134,11 @@ impl InspectContext<'_> {
         }
         if let Some(server) = &server {
             facts.crash_recovery = crash_recovery(server, change.is_some());
-            if let (CrashRecovery::Refused(error), Pending::Unchanged) = (&facts.crash_recovery, &facts.pending) {
-                facts.pending = Pending::Refused(error.clone());
+            // With unchanged files a restart compares the same settings.
+            match &facts.crash_recovery {
+                CrashRecovery::Refused(error) => facts.pending = Pending::Refused(error.clone()),
+                CrashRecovery::Unknown(_) if change.is_none() => facts.pending = Pending::Unknown,
+                CrashRecovery::Unknown(_) | CrashRecovery::Possible => {}
             }
         }
         let status = Status::of(facts);
@@ -404,7 +407,7 @@ fn crash_recovery(server: &RunningServer<'_>, has_changed: bool) -> CrashRecover
         return CrashRecovery::Unknown(why.to_owned());
     }
     server.crash_recovery().unwrap_or_else(|why| {
-        CrashRecovery::Unknown(format!("whether the standby recovers after a crash is unknown: {why}"))
+        CrashRecovery::Unknown(format!("whether the standby recovers after a restart or a crash is unknown: {why}"))
     })
 }
 
