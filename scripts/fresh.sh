@@ -131,6 +131,7 @@ try_state() {
 make_state_tree() {    # STATE
     [ ! -d "$STATE_TREE" ] || return 0
     bare_tree "$SUITE" "$LABEL"
+    [ "$STATE_TREE" != "$TREES/$SUITE" ] || return 0
     step "A copy of it for the state $1" as_root copy_tree "$TREES/$SUITE" "$STATE_TREE.unfinished"
     step "Preparing the state $1 there" in_tree --keep "$STATE_TREE.unfinished" scripts/tree/state "$1"
     as_root mv "$STATE_TREE.unfinished" "$STATE_TREE"
