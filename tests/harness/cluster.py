@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ from harness.poll import until
 from harness.processes import CommandFailed, alive, run
 
 SUPERUSER = "postgres"
+
+REFUSED_RECOVERY = "FATAL:  recovery aborted"
+"""What the startup process of a standby logs that has less than its primary (xlogrecovery.c)."""
 
 
 class Install:
@@ -161,11 +165,22 @@ class Cluster:
         return self.start(within)
 
     def crash(self) -> bool:
-        """Kill one backend with SIGKILL and wait: True if the server has restarted itself, False if it has ended."""
+        """Kill one backend with SIGKILL and wait: True if the server has restarted itself, False if it has ended.
+
+        A postmaster whose startup process refuses the recovery is ended: PostgreSQL 18 can be left without that process,
+        and then neither answers nor ends (postmaster.c, HandleChildCrash).
+        """
         victim, bystander = self.connect(), self.connect()
+        logged = len(self.log())
         os.kill(victim.info.backend_pid, signal.SIGKILL)
         until("the crash to end the other sessions", lambda: not _answers(bystander))
-        return until("the server to recover or to end", lambda: (self.ready() and "up") or (not self.running() and "down")) == "up"
+        state = until("the server to recover or to end", lambda: (self.ready() and "up") or (not self.running() and "down") or (
+            REFUSED_RECOVERY in self.log()[logged:] and "refused"))
+        if state == "refused":
+            with suppress(FileNotFoundError, ProcessLookupError):
+                os.kill(self.postmaster, signal.SIGQUIT)
+            until("the server to end", lambda: not self.running())
+        return state == "up"
 
     def standby(self, **settings: Any) -> "Cluster":
         """A hot standby of this running server, not started."""
