@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from foretell.scores import Word
+from foretell.scores import Word, warns_of_crash
 from harness import sidecar
 from harness.cluster import Cluster, rows
 from harness.poll import until
@@ -64,26 +64,13 @@ def of_worker(server: Cluster, event: str, view: Word, log_from: int) -> Word | 
     loss = "fails" if status["huge_pages"] == "on" or status["crash_outlook"] == "fails" else "base"
     try:
         until("the worker to warn or to end its warning",
-              lambda: _warns_of_crash(server, log_from) == (status["crash_outlook"] == loss), PATIENCE)
+              lambda: _warned(server, log_from) == (status["crash_outlook"] == loss), PATIENCE)
     except TimeoutError:
         pass
-    if _warns_of_crash(server, log_from):
+    if _warned(server, log_from):
         return Word(loss)
     return Word("unknown", view.notes) if view.said == "unknown" else Word("hugetlb")
 
 
-def _warns_of_crash(server: Cluster, log_from: int) -> bool:
-    """Whether the last word of the log on a crash is a warning: of the restart that a crash is as well, or of a crash alone."""
-    warned = {"restart": False, "crash": False}
-    for message in messages(server.log()[log_from:]):
-        if message.level == "LOG" and message.text.endswith("(also after a crash)"):
-            warned = dict.fromkeys(warned, False)
-            continue
-        about = "crash" if message.text.startswith(("a crash ", "the restart after a crash ")) else "restart"
-        if message.level == "WARNING" and "next start would" in message.text:
-            warned[about] = "with the configuration on disk" not in message.text
-        elif message.level == "WARNING" and about == "crash":
-            warned[about] = True
-        elif message.level == "LOG" and ("next start" in message.text or about == "crash"):
-            warned[about] = False
-    return any(warned.values())
+def _warned(server: Cluster, log_from: int) -> bool:
+    return warns_of_crash((message.level, message.text) for message in messages(server.log()[log_from:]))

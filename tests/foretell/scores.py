@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -56,6 +57,16 @@ def reason(word: Word) -> str:
     """The notes without their numbers and without the directories of files, so that equal reasons count as one."""
     notes = re.sub(r'"/[^"]*/([^/"]+)"', r'"\1"', "; ".join(word.notes))
     return re.sub(r"(?<![\w.])\d+", "N", notes) or NO_NOTE
+
+
+def warns_of_crash(entries: Iterable[tuple[str, str]]) -> bool:
+    """Whether the last of the worker's log entries (level and text) that speaks of a crash is a warning. Others, on the next
+    start alone, leave that as it is."""
+    warned = False
+    for level, text in entries:
+        if text.startswith("the restart after a crash ") or text.endswith("(also after a crash)"):
+            warned = level == "WARNING"
+    return warned
 
 
 @dataclass

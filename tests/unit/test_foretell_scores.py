@@ -6,7 +6,7 @@ import pytest
 from machine import REPOSITORY
 
 sys.path.insert(0, str(REPOSITORY / "tests"))
-from foretell.scores import NO_NOTE, Foretold, Score, Tally, Word, between_markers, reason, score, table
+from foretell.scores import NO_NOTE, Foretold, Score, Tally, Word, between_markers, reason, score, table, warns_of_crash
 
 
 @pytest.mark.parametrize("said,landed,worth", [
@@ -18,6 +18,21 @@ from foretell.scores import NO_NOTE, Foretold, Score, Tally, Word, between_marke
 ])
 def test_a_landing_worse_than_said_is_a_false_promise_and_a_better_one_a_false_alarm(said, landed, worth):
     assert score(said, landed) is worth
+
+
+@pytest.mark.parametrize("entries,warns", [
+    ([], False),
+    ([("WARNING", "the next start would lose huge pages (also after a crash)")], True),
+    ([("WARNING", "the next start would lose huge pages (also after a crash)"),
+      ("LOG", "the restart after a crash would no longer lose huge pages")], False),
+    ([("WARNING", "the next start would lose huge pages (also after a crash)"),
+      ("LOG", "the next start would get its huge pages again, but not the restart after a crash")], True),
+    ([("WARNING", "the restart after a crash of one process would fail"),
+      ("LOG", "the next start would no longer fail (also after a crash)")], False),
+    ([("WARNING", "the next start would lose huge pages with the configuration on disk")], False),
+])
+def test_the_last_word_on_a_crash_counts(entries, warns):
+    assert warns_of_crash(entries) is warns
 
 
 def test_reasons_that_differ_in_numbers_are_one():
