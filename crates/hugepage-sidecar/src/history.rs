@@ -24,6 +24,8 @@ use crate::{atomic_file, privileges, state, stored_history};
 
 /// Records of an instance that are kept in memory while they cannot be written.
 const MAX_UNWRITTEN_RECORDS: usize = 100;
+/// Instances that do not run any more whose unwritten records are kept.
+const MAX_GONE_INSTANCES: usize = 100;
 
 /// The histories of all instances of a host.
 #[derive(Debug)]
@@ -82,6 +84,7 @@ impl HostHistory {
         let now = format_rfc3339_micros(*taken_at).to_string();
         let host = host_name.clone().unwrap_or_default();
         let taken: BTreeSet<_> = instances.iter().map(|instance| self.path(instance)).collect();
+        self.forget_all_but(&taken);
         // Nothing is kept of instances that do not count: with them, any user could fill the disk.
         instances
             .iter_mut()
@@ -93,6 +96,17 @@ impl HostHistory {
                 events
             })
             .collect()
+    }
+
+    /// Forgets what is of use only for instances that run: containers come and go for years.
+    fn forget_all_but(&mut self, running: &BTreeSet<PathBuf>) {
+        self.processes.retain(|path, _| running.contains(path));
+        self.losses_in_logs.get_mut().retain(|path, _| running.contains(path));
+        let mut gone = 0;
+        self.unwritten.retain(|path, pending| {
+            gone += usize::from(!running.contains(path) && !pending.is_empty());
+            !pending.is_empty() && (running.contains(path) || gone <= MAX_GONE_INSTANCES)
+        });
     }
 
     /// Gives an instance without a history that of an older version, or of the home from which it was moved. `taken`: the files of
@@ -312,5 +326,34 @@ fn is_of_same_start(record: &Record, instance: &Instance, boot_id: Option<&str>)
     match (record.segment, segment(instance)) {
         (Some(recorded), Some(now)) => recorded == now && record.boot_id.as_deref() == boot_id,
         _ => is_of_same_process(record, instance),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forget_instances_that_are_gone() {
+        let record: Record = serde_json::from_value(serde_json::json!({
+            "v": 1, "recorded_at": "", "event": "start", "generation": 1, "postmaster_start": "", "server_version": "",
+            "host": "", "landed_in": "base", "restart_outlook": "base", "threats": [],
+            "instance": {"machine": "", "directory": "", "system_identifier": "", "server_version_num": 0},
+        }))
+        .unwrap();
+        let mut history = HostHistory::open(&Root::live(), Path::new("/nonexistent"));
+        let paths: Vec<_> = (0..MAX_GONE_INSTANCES + 20).map(|number| PathBuf::from(format!("/{number:04}"))).collect();
+        for path in &paths {
+            history.processes.insert(path.clone(), 1);
+            history.losses_in_logs.get_mut().insert(path.clone(), (1, None));
+            history.unwritten.insert(path.clone(), vec![record.clone()]);
+        }
+        history.unwritten.insert(PathBuf::from("/written"), Vec::new());
+        let running = BTreeSet::from([paths[0].clone(), paths[paths.len() - 1].clone()]);
+        history.forget_all_but(&running);
+        assert_eq!(history.processes.keys().cloned().collect::<BTreeSet<_>>(), running);
+        assert_eq!(history.losses_in_logs.get_mut().len(), 2);
+        assert_eq!(history.unwritten.len(), MAX_GONE_INSTANCES + 2);
+        assert!(running.iter().all(|path| history.unwritten.contains_key(path)));
     }
 }

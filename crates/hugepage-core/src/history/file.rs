@@ -5,7 +5,7 @@
 //! shared memory and has no children, later its one worker.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -149,18 +149,20 @@ impl HistoryFile {
         }
     }
 
-    /// Drops damaged lines and all others except the last `keep`. Returns the number of damaged lines.
+    /// Drops damaged lines and all others except the last `keep`. Returns the number of damaged lines. Never holds more than
+    /// one line: the caller may run for years.
     pub fn trim(&self, keep: usize) -> Result<usize, HistoryError> {
         let Some(mut file) = self.open(OpenOptions::new().read(true))? else { return Ok(0) };
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(|source| self.error("read", source))?;
-        let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-        let (whole, damaged): (Vec<_>, Vec<_>) = lines.partition(|line| Record::json_of(line).is_some());
-        if whole.len() <= keep && damaged.is_empty() {
+        let (mut whole, mut damaged) = (0_usize, 0);
+        let counted = each_line(&file, |line| {
+            *(if Record::json_of(line).is_some() { &mut whole } else { &mut damaged }) += 1;
+            Ok(())
+        });
+        counted.and_then(|()| file.rewind()).map_err(|source| self.error("read", source))?;
+        if whole <= keep && damaged == 0 {
             return Ok(0);
         }
-        let kept: Vec<u8> =
-            whole[whole.len().saturating_sub(keep)..].iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect();
+        let mut excess = whole.saturating_sub(keep);
         let new = self.path.with_extension("history.new");
         let written = (|| {
             // A crash may have left the file of an earlier attempt.
@@ -168,12 +170,20 @@ impl HistoryFile {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(self.mode()).open(&new)?;
-            file.write_all(&kept)?;
-            file.sync_data()?;
+            let file_of_kept = OpenOptions::new().write(true).create_new(true).mode(self.mode()).open(&new)?;
+            let mut kept = BufWriter::new(file_of_kept);
+            each_line(&file, |line| match Record::json_of(line) {
+                None => Ok(()),
+                Some(_) if excess > 0 => {
+                    excess -= 1;
+                    Ok(())
+                }
+                Some(_) => kept.write_all(line).and_then(|()| kept.write_all(b"\n")),
+            })?;
+            kept.into_inner()?.sync_data()?;
             std::fs::rename(&new, &self.path)
         })();
-        written.map(|()| damaged.len()).map_err(|source| {
+        written.map(|()| damaged).map_err(|source| {
             let _ = std::fs::remove_file(&new);
             self.error("rewrite", source)
         })
@@ -221,6 +231,19 @@ impl HistoryFile {
     fn refused(&self, found: &'static str) -> HistoryError {
         HistoryError::Refused { path: self.path.clone(), found }
     }
+}
+
+/// Calls `take` with each line that is not empty, without its line feed.
+fn each_line(file: &File, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let (mut reader, mut line) = (BufReader::new(file), Vec::new());
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        match line.strip_suffix(b"\n").unwrap_or(&line) {
+            [] => {}
+            whole => take(whole)?,
+        }
+        line.clear();
+    }
+    Ok(())
 }
 
 fn ends_with_line_feed(file: &mut File) -> io::Result<bool> {
