@@ -343,7 +343,7 @@ class World:
         pid = worker(cluster) if victim == "worker" else None
         os.kill(pid or session.info.backend_pid, signal.SIGKILL)
         until("the crash to end the other sessions", lambda: not _answers(bystander))
-        until("the server to recover or to end", lambda: cluster.ready() or not cluster.running(), 60)
+        cluster.recovers(member.log_of_start, 60)
         self._judge(member, "crash", said, member.arrived("crash restart"))
 
     def clock_back(self, name: str, days: int) -> None:

@@ -165,22 +165,28 @@ class Cluster:
         return self.start(within)
 
     def crash(self) -> bool:
-        """Kill one backend with SIGKILL and wait: True if the server has restarted itself, False if it has ended.
-
-        A postmaster whose startup process refuses the recovery is ended: PostgreSQL 18 can be left without that process,
-        and then neither answers nor ends (postmaster.c, HandleChildCrash).
-        """
+        """Kill one backend with SIGKILL and wait: True if the server has restarted itself, False if it has ended."""
         victim, bystander = self.connect(), self.connect()
         logged = len(self.log())
         os.kill(victim.info.backend_pid, signal.SIGKILL)
         until("the crash to end the other sessions", lambda: not _answers(bystander))
-        state = until("the server to recover or to end", lambda: (self.ready() and "up") or (not self.running() and "down") or (
-            REFUSED_RECOVERY in self.log()[logged:] and "refused"))
-        if state == "refused":
+        return self.recovers(logged)
+
+    def recovers(self, logged: int, seconds: float = 30.0) -> bool:
+        """Wait after a crash, before which the log had `logged` characters: True if the server answers, False if it ends.
+
+        A postmaster whose startup process refuses the recovery is ended: PostgreSQL 18 can be left without that process,
+        and then neither answers nor ends (postmaster.c, HandleChildCrash).
+        """
+        def is_refused() -> bool:
+            return REFUSED_RECOVERY in self.log()[logged:]
+
+        until("the server to recover or to end", lambda: self.ready() or not self.running() or is_refused(), seconds)
+        if is_refused():
             with suppress(FileNotFoundError, ProcessLookupError):
                 os.kill(self.postmaster, signal.SIGQUIT)
             until("the server to end", lambda: not self.running())
-        return state == "up"
+        return self.running()
 
     def standby(self, **settings: Any) -> "Cluster":
         """A hot standby of this running server, not started."""
