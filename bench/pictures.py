@@ -10,7 +10,6 @@ from headlines import READERS, Point, differ, values
 from plots import matplotlib, save
 from report import size as bytes_of
 
-BEGIN, END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
 COLORS = {"base": "#b03030", "2 MB": "#336791", "1 GB": "#6aa84f"}
 
 
@@ -61,10 +60,9 @@ PICTURES = (
 )
 
 
-def measured_part(points: list[Point], machine: str, command: str, loaded: str, pictures: str) -> str:
-    """The text between the marks."""
-    lines = [f"Written by `{command}` from one run on: {machine}. {loaded} Base pages, 2 MB and 1 GB were measured in turns;",
-             "values are medians of the turns.", ""]
+def measured_part(points: list[Point]) -> str:
+    """The text with its pictures, for docs/benefit.md."""
+    lines = ["Base pages, 2 MB and 1 GB were measured in turns; values are medians of the turns.", ""]
     for size in dict.fromkeys(point["size"] for point in points):
         for pages in COLORS:
             why = {point["skipped"] for point in points
@@ -72,7 +70,7 @@ def measured_part(points: list[Point], machine: str, command: str, loaded: str, 
             lines += [f"Not measured with {bytes_of(size)} of shared_buffers in {pages} pages: {reason}.\n" for reason in sorted(why)]
     for picture in PICTURES:
         if any(values(points, figure) for figure in picture.figures):
-            lines += [f"### {picture.title}", "", f"![{picture.title}]({pictures}/{picture.name}.svg)", "",
+            lines += [f"### {picture.title}", "", f"![{picture.title}](benefit/{picture.name}.svg)", "",
                       f"{picture.means} {picture.source}", "", *(f"- {line}" for line in said(picture, points)), ""]
     return "\n".join(lines)
 
@@ -169,11 +167,3 @@ def bars(pyplot, picture: Picture, points: list[Point]):
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     return figure
-
-
-def fill(page: Path, part: str) -> None:
-    """Replaces what is between the marks of a page."""
-    before, _, rest = page.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    assert end, f"{page} has no lines {BEGIN.strip()} and {END.strip()}"
-    page.write_text(before + BEGIN + part + END + after)

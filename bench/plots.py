@@ -1,27 +1,33 @@
 """The same numbers as pictures, for docs/bench."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import peers
+from harness.units import GB
 from report import LABELS, Results, measured, queries, size
 
 OURS = ("hugepage_backends", "hugepage_page_tables", "hugepage_status")
 
 
-def draw(directory: Path, status: Results, backends: Results) -> list[Path]:
-    """Write an SVG for each of the two that was measured; none if matplotlib can't be had."""
+def draw_status(directory: Path, status: Results) -> list[Path]:
+    """Of hugepage_status: beside its floor, and against the size of memory."""
+    return draw(directory, measured(status), {"status": plot_status, "memory": plot_memory})
+
+
+def draw_backends(directory: Path, backends: Results) -> list[Path]:
+    """Of hugepage_backends beside other ways, against the number of sessions."""
+    return draw(directory, measured(backends), {"backends": plot_backends})
+
+
+def draw(directory: Path, results: Results, plots: dict[str, Callable[[Any, Results], Any]]) -> list[Path]:
+    """An SVG by each name; none if nothing was measured, or matplotlib can't be had."""
     pyplot = matplotlib()
-    if pyplot is None:
-        print("bench: no plots without matplotlib (Debian: python3-matplotlib)")
+    if pyplot is None or not results:
         return []
     directory.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name, results, plot in (("status", status, plot_status), ("backends", backends, plot_backends)):
-        if measured(results):
-            written.append(save(pyplot, plot(pyplot, measured(results)), directory / f"{name}.svg"))
-    if measured(status) and measured(backends):
-        written.append(save(pyplot, plot_curves(pyplot, measured(status), measured(backends)), directory / "curves.svg"))
-    return written
+    return [save(pyplot, plot(pyplot, results), directory / f"{name}.svg") for name, plot in plots.items()]
 
 
 def save(pyplot, figure, path: Path) -> Path:
@@ -44,6 +50,7 @@ def matplotlib():
         except ImportError:
             if attempt == 1:
                 peers.install_packages("python3-matplotlib")
+    print("bench: no plots without matplotlib (Debian: python3-matplotlib)")
     return None
 
 
@@ -94,23 +101,17 @@ def plot_backends(pyplot, results: Results):
     return figure
 
 
-def plot_curves(pyplot, status: Results, backends: Results):
-    """A view's time against the number of sessions, and against the size of shared memory."""
-    figure, (of_sessions, of_memory) = pyplot.subplots(1, 2, figsize=(9, 4), layout="constrained")
+def plot_memory(pyplot, results: Results):
+    """The time of hugepage_status against the size of shared memory: a line for each kind of pages and number of sessions."""
+    figure, axes = pyplot.subplots(figsize=(6.4, 4), layout="constrained")
     for kind, style in (("base", "-"), ("huge", "--")):
-        results = [result for result in backends if result["pages"] == kind]
-        for view in ("hugepage_status", "hugepage_backends"):
-            of_sessions.plot([result["sessions"] for result in results], [result["microseconds"][view] / 1000 for result in results],
-                             linestyle=style, marker="o", label=f"{view}, {kind} pages")
-        alone = [result for result in status if result["pages"] == kind]
-        for sessions in dict.fromkeys(result["sessions"] for result in alone):
-            of_kind = [result for result in alone if result["sessions"] == sessions]
-            of_memory.plot([result["shared_buffers"] / 2**30 for result in of_kind], [result["microseconds"]["ours"] for result in of_kind],
-                           linestyle=style, marker="o", label=f"{kind} pages, {sessions} connected")
-    of_sessions.set(xscale="log", yscale="log", xlabel="sessions", ylabel="milliseconds a query")
-    of_memory.set(xlabel="shared_buffers, GB", ylabel="microseconds of hugepage_status", ylim=(0, None))
-    for axes in (of_sessions, of_memory):
-        axes.grid(axis="y", color="#e0e0e0")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize=8)
+        of_kind = [result for result in results if result["pages"] == kind]
+        for sessions in dict.fromkeys(result["sessions"] for result in of_kind):
+            line = [result for result in of_kind if result["sessions"] == sessions]
+            axes.plot([result["shared_buffers"] / GB for result in line], [result["microseconds"]["ours"] for result in line],
+                      linestyle=style, marker="o", label=f"{kind} pages, {sessions} connected")
+    axes.set(xlabel="shared_buffers, GB", ylabel="microseconds of hugepage_status", ylim=(0, None))
+    axes.grid(axis="y", color="#e0e0e0")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=8)
     return figure

@@ -1,7 +1,7 @@
 """Tables for a terminal of 80 columns, from what status.py and backends.py measured."""
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from harness.units import GB, KB, MB
@@ -77,23 +77,32 @@ def backends_block(columns: Results) -> list[str]:
     return lines
 
 
-def curve_sentence(status: Results, backends: Results) -> str:
-    """How hugepage_status depends on sessions and memory, and what a process more costs hugepage_backends."""
-    def ends(results: Results, by: str, value: Callable[[dict[str, Any]], float]) -> str:
-        first, last = (chosen(results, key=lambda result: result[by]) for chosen in (min, max))
-        shown = [size(result[by]) if by == "shared_buffers" else str(result[by]) for result in (first, last)]
-        return f"{value(last) / value(first):.2f} times as long with {shown[1]} as with {shown[0]}"
-
-    base = [result for result in measured(backends) if result["pages"] == "base"]
+def memory_sentence(status: Results) -> str:
+    """How hugepage_status depends on the size of memory."""
     alone = [result for result in measured(status) if result["pages"] == "base" and result["sessions"] == 1]
-    if not base or not alone:
-        return "Not measured."
-    sessions = ends(base, "sessions", lambda result: result["microseconds"]["hugepage_status"])
-    memory = ends(alone, "shared_buffers", lambda result: result["microseconds"]["ours"])
-    most = max(base, key=lambda result: result["sessions"])
-    each = most["microseconds"]["hugepage_backends"] / most["processes"]
-    return (f"hugepage_status takes {sessions} sessions, and {memory} of shared_buffers, in base pages. hugepage_backends takes "
-            f"{each:.1f} microseconds a process with {most['sessions']} sessions.")
+    first, last = ends(alone, "shared_buffers")
+    if first is last:
+        return ""
+    times = last["microseconds"]["ours"] / first["microseconds"]["ours"]
+    return f"With {size(last['shared_buffers'])} it takes {times:.2f} times as long as with {size(first['shared_buffers'])}, in base pages."
+
+
+def sessions_sentence(backends: Results) -> str:
+    """How hugepage_status depends on the number of sessions, and what each process costs hugepage_backends."""
+    first, last = ends([result for result in measured(backends) if result["pages"] == "base"], "sessions")
+    if first is last:
+        return ""
+    times = last["microseconds"]["hugepage_status"] / first["microseconds"]["hugepage_status"]
+    each = last["microseconds"]["hugepage_backends"] / last["processes"]
+    return (f"With {last['sessions']} sessions hugepage_status takes {times:.2f} times as long as with {first['sessions']}, and "
+            f"hugepage_backends {each:.1f} microseconds for each process, in base pages.")
+
+
+def ends(results: Results, by: str) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """The results with the least and the most of something; the same one twice, or None, if there are not two."""
+    if not results:
+        return None, None
+    return min(results, key=lambda result: result[by]), max(results, key=lambda result: result[by])
 
 
 def queries(columns: Results) -> list[str]:

@@ -17,10 +17,11 @@ sys.path.insert(0, str(ROOT / "tests"))
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from foretell.scores import Foretold, Tally, between_markers, table
+from foretell.scores import Foretold, Tally, table
 from foretell.walk import LENGTH, Walk
 from foretell.world import World
 from harness.cluster import Install
+from harness.markers import between_markers
 from harness.reserved_host import ReservedHost
 from harness.signals import unwind_on_signals
 

@@ -107,13 +107,3 @@ def table(tally: Tally, event: str) -> str:
 
     rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
     return "\n".join(map(line, [rows[0], rule, *rows[1:]]))
-
-
-def between_markers(page: str, name: str, text: str) -> str:
-    """The page with what is between the markers `<!-- NAME -->` and `<!-- /NAME -->` replaced, or added at its end."""
-    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
-    block = f"{begin}\n{text.strip()}\n{end}"
-    if begin in page:
-        before, rest = page.split(begin, 1)
-        return before + block + rest.split(end, 1)[1]
-    return page.rstrip("\n") + "\n" * 2 * bool(page.strip()) + block + "\n"

@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 from booted import ENVIRONMENT, GUESTS, booted, kernel_of, log_of
-from foretell.scores import between_markers
 from harness.guest import GuestFailed, Kernel
+from harness.markers import between_markers
 from machines import Boot
 
 WALKED = (Boot("walk-one-node", nodes=(4096,)), Boot("walk-two-nodes", nodes=(2048, 2048)))

@@ -38,7 +38,7 @@ def test_sentences():
     assert pictures.said(by_name["login"], POINTS) == ["1 GB of shared_buffers: 260 ms in base pages, 110 ms in 2 MB pages."]
     [fork] = pictures.said(by_name["fork"], POINTS)
     assert fork.startswith("1 GB of shared_buffers: 3.1 ms in base pages, 3.1 ms in 2 MB pages. No difference from base pages in 2 MB pages")
-    part = pictures.measured_part(POINTS, "a machine", "./dev bench", "It was idle.", "benefit")
+    part = pictures.measured_part(POINTS)
     assert "Not measured with 1 GB of shared_buffers in 1 GB pages: the memory has no free gigabyte." in part
     assert part.count("![") == 3 and "Random reads" not in part
 
@@ -46,18 +46,6 @@ def test_sentences():
 @pytest.mark.parametrize(("huge", "expected"), [([2.0, 2.1], True), ([0.9, 2.0], False), ([1.02, 1.03], False)])
 def test_a_difference_is_beyond_the_turns(huge, expected):
     assert headlines.differ([1.0, 1.01], huge) == expected
-
-
-def test_a_page_is_filled_between_its_marks(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{pictures.BEGIN}old\n{pictures.END}after\n")
-    for _ in range(2):
-        pictures.fill(page, "new\n")
-    assert page.read_text() == f"before\n{pictures.BEGIN}new\n{pictures.END}after\n"
-    page.write_text("no marks")
-    with pytest.raises(AssertionError):
-        pictures.fill(page, "new\n")
-    assert pictures.BEGIN in (REPOSITORY / "docs" / "benefit.md").read_text()
 
 
 def test_pictures(tmp_path):

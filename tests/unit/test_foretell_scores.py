@@ -6,7 +6,7 @@ import pytest
 from machine import REPOSITORY
 
 sys.path.insert(0, str(REPOSITORY / "tests"))
-from foretell.scores import NO_NOTE, Foretold, Score, Tally, Word, between_markers, reason, score, table, warns_of_crash
+from foretell.scores import NO_NOTE, Foretold, Score, Tally, Word, reason, score, table, warns_of_crash
 
 
 @pytest.mark.parametrize("said,landed,worth", [
@@ -61,9 +61,3 @@ def test_false_are_promises_and_alarms_and_not_what_is_unknown():
     words = [Foretold("sidecar", "restart", Word("hugetlb"), "base"), Foretold("metric", "restart", Word("base"), "hugetlb"),
              Foretold("worker", "crash", Word("unknown"), "base"), Foretold("preflight", "restart", Word("base"), "base")]
     assert [word.face for word in Tally(words).false()] == ["sidecar", "metric"]
-
-
-def test_only_the_text_between_the_markers_is_rewritten():
-    page = between_markers("# Tested on\n\nThe lab's table.\n", "foretell", "first")
-    assert page == "# Tested on\n\nThe lab's table.\n\n<!-- foretell -->\nfirst\n<!-- /foretell -->\n"
-    assert between_markers(page + "More.\n", "foretell", "second") == page.replace("first", "second") + "More.\n"
