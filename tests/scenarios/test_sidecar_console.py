@@ -112,7 +112,8 @@ def on_console(*arguments: str | Path, columns: int, **environment: str) -> str:
 def test_a_console_without_a_width(tree, tmp_path, command, environment):
     """A serial console reports a width of 0: what it shows is what a pipe gets, 80 columns wide."""
     call = ["--root", tree, command, *([] if command == "--help" else ["--state-dir", tmp_path])]
-    piped = sidecar.run(*call).stdout
+    # Of this environment too: Python's readline, which some versions of pytest load, sets COLUMNS where os.environ has none.
+    piped = sidecar.run(*call, env=os.environ).stdout
     shown = on_console(*call, columns=0, **environment)
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
     assert (plain == shown) == ("NO_COLOR" in environment or command == "size")
