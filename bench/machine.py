@@ -3,12 +3,15 @@
 import os
 import platform
 import re
+import time
 from functools import cache
 from pathlib import Path
 
 from harness.cluster import Install
 from harness.kernel import meminfo
 from harness.units import GB
+
+SECONDS = 3
 
 
 def describe(install: Install) -> str:
@@ -23,7 +26,17 @@ def describe(install: Install) -> str:
 
 @cache
 def load() -> str:
-    """How busy the machine was before the first measurement: the first call counts."""
-    average, cpus = os.getloadavg()[0], os.cpu_count() or 1
-    busy = " Other programs kept it busy, so times are above those of an idle machine." if average > cpus / 2 else ""
-    return f"Its load average was {average:.1f} on {cpus} CPUs before the run.{busy}"
+    """How busy the CPUs were in the seconds before the first measurement: the first call counts. The load average would still
+    speak of whatever ended a minute ago."""
+    before = _busy_and_all()
+    time.sleep(SECONDS)
+    busy, whole = (after - earlier for after, earlier in zip(_busy_and_all(), before))
+    share = busy / max(whole, 1)
+    warning = " Other programs kept it busy, so times are above those of an idle machine." if share > 0.1 else ""
+    return f"Its CPUs were {share:.0%} busy in the {SECONDS} s before the run.{warning}"
+
+
+def _busy_and_all() -> tuple[int, int]:
+    """Ticks of all CPUs since the boot (proc_stat(5)); guests are counted in user and nice."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)

@@ -55,12 +55,13 @@ class Part:
 
 PARTS = {
     "status": Part(lambda directory, chosen: status.rows_of(directory, chosen.quick), report.status_table,
-                   sentence=report.memory_sentence, draw=plots.draw_status,
+                   sentence=report.status_sentence, draw=plots.draw_status,
                    titles=("hugepage_status beside its floor", "hugepage_status and the size of memory")),
     "backends": Part(lambda directory, chosen: backends.rows_of(directory, chosen.quick, chosen.backends), report.backends_table,
-                     sentence=report.sessions_sentence, draw=plots.draw_backends, titles=("hugepage_backends beside other ways",)),
+                     sentence=report.backends_sentence, draw=plots.draw_backends, titles=("hugepage_backends beside other ways",)),
     "scrape": Part(lambda directory, chosen: scrape.rows_of(directory, chosen.quick), scrape.table),
-    "sidecar": Part(lambda directory, chosen: sidecar.rows_of(directory, chosen.quick), sidecar.table, exceeds=sidecar.exceeds),
+    "sidecar": Part(lambda directory, chosen: sidecar.rows_of(directory, chosen.quick), sidecar.table, exceeds=sidecar.exceeds,
+                    sentence=lambda results: report.of_goal(sidecar.MOST_RATIO, [result["ratio"] for result in results])),
     "worker": Part(lambda _directory, chosen: worker.rows_of(worker.QUICK_STARTS if chosen.quick else worker.STARTS, chosen.minutes),
                    worker.table, on_one_cpu=False, exceeds=worker.exceeds),
     "headlines": Part(lambda directory, chosen: headlines.rows_of(directory, chosen.quick), pictures.measured_part, "benefit.md",

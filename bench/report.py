@@ -7,6 +7,7 @@ from typing import Any
 from harness.units import GB, KB, MB
 
 MAX_COLUMNS = 6
+STATUS_GOAL, BACKENDS_GOAL = 1.15, 1.1
 
 Results = list[dict[str, Any]]
 
@@ -77,25 +78,37 @@ def backends_block(columns: Results) -> list[str]:
     return lines
 
 
-def memory_sentence(status: Results) -> str:
-    """How hugepage_status depends on the size of memory."""
+def status_sentence(status: Results) -> str:
+    """Whether the goal is met, and how hugepage_status depends on the size of memory."""
+    goal = of_goal(STATUS_GOAL, [result["ratio"] for result in measured(status)])
     alone = [result for result in measured(status) if result["pages"] == "base" and result["sessions"] == 1]
     first, last = ends(alone, "shared_buffers")
     if first is last:
-        return ""
+        return goal
     times = last["microseconds"]["ours"] / first["microseconds"]["ours"]
-    return f"With {size(last['shared_buffers'])} it takes {times:.2f} times as long as with {size(first['shared_buffers'])}, in base pages."
+    return f"{goal} With {size(last['shared_buffers'])} it takes {times:.2f} times as long as with {size(first['shared_buffers'])}, in base pages."
 
 
-def sessions_sentence(backends: Results) -> str:
-    """How hugepage_status depends on the number of sessions, and what each process costs hugepage_backends."""
+def backends_sentence(backends: Results) -> str:
+    """Whether the goal is met, how hugepage_status depends on the number of sessions, and what each process costs hugepage_backends."""
+    goal = of_goal(BACKENDS_GOAL, [ratio for result in measured(backends) for ratio in result["ratio"].values()])
     first, last = ends([result for result in measured(backends) if result["pages"] == "base"], "sessions")
     if first is last:
-        return ""
+        return goal
     times = last["microseconds"]["hugepage_status"] / first["microseconds"]["hugepage_status"]
     each = last["microseconds"]["hugepage_backends"] / last["processes"]
-    return (f"With {last['sessions']} sessions hugepage_status takes {times:.2f} times as long as with {first['sessions']}, and "
+    return (f"{goal} With {last['sessions']} sessions hugepage_status takes {times:.2f} times as long as with {first['sessions']}, and "
             f"hugepage_backends {each:.1f} microseconds for each process, in base pages.")
+
+
+def of_goal(most: float, ratios: list[float]) -> str:
+    """Whether all are within a goal, as they are printed."""
+    if not ratios:
+        return ""
+    span = f"ratios of {min(ratios):.2f} to {max(ratios):.2f}" if len(ratios) > 1 else f"a ratio of {ratios[0]:.2f}"
+    over = sum(round(ratio, 2) > most for ratio in ratios)
+    return f"The goal is met: {span}." if not over else \
+        f"The goal is missed in {over} of {len(ratios)} cases: {span}."
 
 
 def ends(results: Results, by: str) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
