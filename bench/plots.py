@@ -71,6 +71,7 @@ def plot_status(pyplot, results: Results):
     cases = [f"{size(result['shared_buffers'])}, {result['pages']} pages, {result['sessions']} connected"
              for result in results]
     axes.set_yticks(places, cases)
+    axes.margins(y=0.01)
     axes.invert_yaxis()
     axes.set_xlabel("microseconds a call, and the ratio of ours to the floor")
     axes.spines[["top", "right"]].set_visible(False)
@@ -110,7 +111,8 @@ def plot_memory(pyplot, results: Results):
             line = [result for result in of_kind if result["sessions"] == sessions]
             axes.plot([result["shared_buffers"] / GB for result in line], [result["microseconds"]["ours"] for result in line],
                       linestyle=style, marker="o", label=f"{kind} pages, {sessions} connected")
-    axes.set(xlabel="shared_buffers, GB", ylabel="microseconds of hugepage_status", ylim=(0, None))
+    most = max(result["microseconds"]["ours"] for result in results)
+    axes.set(xlabel="shared_buffers, GB", ylabel="microseconds of hugepage_status", ylim=(0, 1.15 * most))
     axes.grid(axis="y", color="#e0e0e0")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=8)
