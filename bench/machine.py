@@ -4,7 +4,6 @@ import os
 import platform
 import re
 import time
-from functools import cache
 from pathlib import Path
 
 from harness.cluster import Install
@@ -24,10 +23,9 @@ def describe(install: Install) -> str:
             f"{install.ask('version').split(' (')[0]}")
 
 
-@cache
 def load() -> str:
-    """How busy the CPUs were in the seconds before the first measurement: the first call counts. The load average would still
-    speak of whatever ended a minute ago."""
+    """How busy the CPUs are, for the seconds before the first measurement. The load average would still speak of whatever ended a
+    minute ago."""
     before = _busy_and_all()
     time.sleep(SECONDS)
     busy, whole = (after - earlier for after, earlier in zip(_busy_and_all(), before))

@@ -84,19 +84,18 @@ def bench_against(directory: Path, chosen: argparse.Namespace, description: str)
 def main() -> int:
     """Exit status 0 when all was measured, 1 when this host could not hold a part of it or something costs too much."""
     chosen = options(sys.argv[1:])
-    machine.load()
     if chosen.parsers:
         return bench_parsers()
     unwind_on_signals()
     install = Install.find()
     found: dict[str, Results] = {}
     description = machine.describe(install)
-    by_line = f"Measured by `{command()}`, {datetime.now(UTC):%Y-%m-%d}: {description}. {machine.load()}"
     with tempfile.TemporaryDirectory(prefix="pg_hugepages-bench-") as work:
         directory = Path(work)
         build.build(install, directory)
         if chosen.against:
             return bench_against(directory, chosen, description)
+        by_line = f"Measured by `{command()}`, {datetime.now(UTC):%Y-%m-%d}: {description}. {machine.load()}"
         for name in [chosen.only] if chosen.only else [name for name, part in PARTS.items() if part.in_full]:
             part = PARTS[name]
             with measure.one_cpu() if part.on_one_cpu else nullcontext():

@@ -155,7 +155,10 @@ impl HistoryFile {
         let Some(mut file) = self.open(OpenOptions::new().read(true))? else { return Ok(0) };
         let (mut whole, mut damaged) = (0_usize, 0);
         let counted = each_line(&file, |line| {
-            *(if Record::json_of(line).is_some() { &mut whole } else { &mut damaged }) += 1;
+            match Record::json_of(line) {
+                Some(_) => whole += 1,
+                None => damaged += 1,
+            }
             Ok(())
         });
         counted.and_then(|()| file.rewind()).map_err(|source| self.error("read", source))?;
@@ -239,7 +242,7 @@ fn each_line(file: &File, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::
     while reader.read_until(b'\n', &mut line)? > 0 {
         match line.strip_suffix(b"\n").unwrap_or(&line) {
             [] => {}
-            whole => take(whole)?,
+            text => take(text)?,
         }
         line.clear();
     }
