@@ -39,6 +39,25 @@ pub struct HostHistory {
     processes: BTreeMap<PathBuf, i32>,
     /// By file: the process ID of PMON, and what its alert logs show that its start lost.
     losses_in_logs: RefCell<BTreeMap<PathBuf, (i32, Option<Loss>)>>,
+    /// By file: the record of the current start, so that a history, which may be long, is not read at every survey.
+    starts: RefCell<BTreeMap<PathBuf, Start>>,
+}
+
+/// The record of a start.
+#[derive(Clone, Debug)]
+enum Start {
+    /// Of the preloaded extension.
+    ByServer(Record),
+    /// Of `watch`.
+    ByWatch(Record),
+}
+
+impl Start {
+    const fn record(&self) -> &Record {
+        match self {
+            Self::ByServer(record) | Self::ByWatch(record) => record,
+        }
+    }
 }
 
 /// The messages of one survey about an instance.
@@ -66,6 +85,7 @@ impl HostHistory {
             unwritten: BTreeMap::new(),
             processes: BTreeMap::new(),
             losses_in_logs: RefCell::default(),
+            starts: RefCell::default(),
         }
     }
 
@@ -102,6 +122,7 @@ impl HostHistory {
     fn forget_all_but(&mut self, running: &BTreeSet<PathBuf>) {
         self.processes.retain(|path, _| running.contains(path));
         self.losses_in_logs.get_mut().retain(|path, _| running.contains(path));
+        self.starts.get_mut().retain(|path, _| running.contains(path));
         let mut gone = 0;
         self.unwritten.retain(|path, pending| {
             gone += usize::from(!running.contains(path) && !pending.is_empty());
@@ -202,11 +223,11 @@ impl HostHistory {
     /// Adds the recorded regression and cause of the current start to the assessment. The record of the server itself
     /// comes first: the extension shows the same.
     fn add_regression(&self, instance: &mut Instance, boot_id: Option<&str>) {
-        if let Some(start) = self.start_by_server(instance, boot_id) {
-            instance.remember(start.cause, start.pages_needed.map(Pages), start.loss());
-        } else if let Some(start) = self.start_by_watch(instance, boot_id) {
+        match self.start(instance, boot_id) {
+            Some(Start::ByServer(start)) => instance.remember(start.cause, start.pages_needed.map(Pages), start.loss()),
             // The files that `watch` read may have changed since the start.
-            instance.remember(start.cause, None, start.loss());
+            Some(Start::ByWatch(start)) => instance.remember(start.cause, None, start.loss()),
+            None => {}
         }
         // The start before it may be older than any record.
         if instance.status.facts.loss.is_none()
@@ -214,6 +235,25 @@ impl HostHistory {
         {
             instance.remember_loss(loss);
         }
+    }
+
+    /// The record of the current start, that of the server itself if there is one.
+    fn start(&self, instance: &mut Instance, boot_id: Option<&str>) -> Option<Start> {
+        let path = self.path(instance);
+        // Only the segment tells a crash from its process.
+        let is_known = |start: &&Start| {
+            let (record, segment) = (start.record(), segment(instance));
+            segment.is_some() && record.segment == segment && record.boot_id.as_deref() == boot_id
+        };
+        let known = self.starts.borrow().get(&path).filter(is_known).cloned();
+        if let Some(Start::ByServer(_)) = known {
+            return known;
+        }
+        let by_server = self.start_by_server(instance, boot_id).map(Start::ByServer);
+        let by_watch = || self.start_by_watch(instance, boot_id).map(Start::ByWatch);
+        let start = by_server.or(known).or_else(by_watch)?;
+        self.starts.borrow_mut().insert(path, start.clone());
+        Some(start)
     }
 
     /// What the alert logs of an Oracle instance show that its start lost.
@@ -346,6 +386,7 @@ mod tests {
         for path in &paths {
             history.processes.insert(path.clone(), 1);
             history.losses_in_logs.get_mut().insert(path.clone(), (1, None));
+            history.starts.get_mut().insert(path.clone(), Start::ByWatch(record.clone()));
             history.unwritten.insert(path.clone(), vec![record.clone()]);
         }
         history.unwritten.insert(PathBuf::from("/written"), Vec::new());
@@ -353,6 +394,7 @@ mod tests {
         history.forget_all_but(&running);
         assert_eq!(history.processes.keys().cloned().collect::<BTreeSet<_>>(), running);
         assert_eq!(history.losses_in_logs.get_mut().len(), 2);
+        assert_eq!(history.starts.get_mut().len(), 2);
         assert_eq!(history.unwritten.len(), MAX_GONE_INSTANCES + 2);
         assert!(running.iter().all(|path| history.unwritten.contains_key(path)));
     }
