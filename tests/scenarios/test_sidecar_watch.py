@@ -67,6 +67,11 @@ class Watch:
         lines = file.read_text().splitlines()
         return [json.loads(line.partition(" ")[2]) for line in lines]
 
+    def bytes_read(self) -> int:
+        """Of all files, by it and the children it has waited for (rchar in proc(5))."""
+        lines = Path(f"/proc/{self._process.pid}/io").read_text().splitlines()
+        return int(dict(line.split(": ") for line in lines)["rchar"])
+
     def end(self, number: int = signal.SIGTERM) -> float:
         """Tell it to end; how long that took, in seconds."""
         begun = time.monotonic()
@@ -242,6 +247,17 @@ def test_the_extension_keeps_the_same(new_cluster, pool, tmp_path):
         shutil.copyfile(theirs, kept)
         assert (kept.stat().st_uid, kept.stat().st_ino) == (owner.st_uid, owner.st_ino)
         assert server.sql(query) == ours
+
+
+def test_a_long_history_of_the_server_is_not_read_at_every_look(new_cluster, tmp_path):
+    server = new_cluster(shared_buffers="64MB", **PRELOADED).start()
+    kept = server.data / "pg_hugepages.history"
+    kept.write_bytes(kept.read_bytes() * 10_000)
+    with watching(tmp_path) as watch:
+        watch.looks(1)
+        before = watch.bytes_read()
+        watch.looks(3)
+        assert watch.bytes_read() - before < kept.stat().st_size
 
 
 def test_a_full_disk(server, tmp_path):
