@@ -28,6 +28,9 @@ BASE = {**WATCHED, "shared_buffers": "32MB", "max_connections": 20, "huge_pages"
 
 MEMBERS = ("server", "neighbour", "standby")
 
+REPLAY_PATIENCE = 10
+"""Seconds that a standby has to replay; without its primary it tries again after 5 (wal_retrieve_retry_interval)."""
+
 
 class Lied(AssertionError):
     """A false promise or a false alarm."""
@@ -303,6 +306,8 @@ class World:
 
     def foretell(self, member: Member, event: str) -> dict[str, Word]:
         """What every face says before it."""
+        if member.name == "standby":
+            self._await_replay(member)
         cluster, old = member.cluster, member.session
         said = {}
         new = cluster.connect()
@@ -320,6 +325,18 @@ class World:
             said["worker"] = worker_said
         said["sidecar"] = faces.of_sidecar(cluster, event, "--state-dir", str(self.state))
         return said
+
+    def _await_replay(self, standby: Member) -> None:
+        """Until it has replayed all of its primary, whose settings may be more than it has: a part of the faces would speak of
+        the time before. It may never: its primary may have dropped what it lacks."""
+        upstream = self.member("server")
+        if not upstream:
+            return
+        [written] = upstream.cluster.sql("SELECT pg_current_wal_flush_lsn()::text AS lsn")
+        is_done = """SELECT current_setting('primary_conninfo') = '' OR pg_is_wal_replay_paused()
+                         OR pg_last_wal_replay_lsn() >= %s::pg_lsn AS is_done"""
+        with suppress(TimeoutError):
+            until("the standby to replay", lambda: standby.cluster.sql(is_done, written["lsn"])[0]["is_done"], REPLAY_PATIENCE)
 
     def restart(self, name: str) -> None:
         """Foretell, stop, start, and compare."""
