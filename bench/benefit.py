@@ -30,10 +30,11 @@ LATE = 2.0
 
 
 class Load:
-    """Work of new sessions; `run` does it once and returns what was measured."""
+    """Work of new sessions, observed for some `seconds`; `run` does it once and returns what was measured."""
 
-    def __init__(self, name: str, sessions: int, run: Callable[[Cluster, "Load", float], dict[str, float]], *options: str) -> None:
-        self.name, self.sessions, self.run, self.options = name, sessions, run, options
+    def __init__(self, name: str, sessions: int, seconds: float, run: Callable[[Cluster, "Load", float], dict[str, float]],
+                 *options: str) -> None:
+        self.name, self.sessions, self.seconds, self.run, self.options = name, sessions, seconds, run, options
 
 
 def touching(cluster: Cluster, load: Load, seconds: float) -> dict[str, float]:
@@ -77,14 +78,14 @@ def cpu_of_ended(postmaster: int) -> float:
 
 def loads(quick: bool) -> list[Load]:
     """The four of them."""
-    return [Load("pgbench -S", 4, pgbench), Load("pgbench -C -S", 4, pgbench, "-C"),
-            Load("8 sessions scan all", 8, touching),
-            Load(f"{20 if quick else 500} sessions touch all", 20 if quick else 500, touching)]
+    seconds, sessions, of_all = (6.0, 20, 6.0) if quick else (120.0, 500, 480.0)
+    return [Load("pgbench -S", 4, seconds, pgbench), Load("pgbench -C -S", 4, seconds, pgbench, "-C"),
+            Load("8 sessions scan all", 8, seconds, touching), Load(f"{sessions} sessions touch all", sessions, of_all, touching)]
 
 
 def rows_of(directory: Path, quick: bool) -> Iterator[dict[str, Any]]:
     """One result for each load and each kind of huge pages."""
-    size, seconds = (256 * MB, 6.0) if quick else (4 * GB, 120.0)
+    size = 256 * MB if quick else 4 * GB
     scale = size // (20 * MB)    # 16 MB each
     works = loads(quick)
     measured: dict[str, dict[str, dict[str, float]]] = {}
@@ -98,34 +99,40 @@ def rows_of(directory: Path, quick: bool) -> Iterator[dict[str, Any]]:
                 for load in works:
                     print(f"hugepage_benefit: {pages} pages, {load.name}", file=sys.stderr)
                     if page_size:
-                        measured.setdefault(load.name, {})[pages] = load.run(cluster, load, seconds if load.run is pgbench else 0)
+                        seconds = load.seconds if load.run is pgbench else 0
+                        measured[load.name][pages] = load.run(cluster, load, seconds)
                         continue
-                    measured.setdefault(load.name, {})[pages], foretold[load.name] = observed(cluster, load, seconds)
+                    try:
+                        work, foretold[load.name] = observed(cluster, load)
+                        measured[load.name] = {pages: work}
+                    except Skipped as why:
+                        yield {"pages": pages, "skipped": str(why)}
         except Skipped as why:
             yield {"pages": pages, "skipped": str(why)}
-            if not page_size:
-                return
+        works = [load for load in works if load.name in measured]
+        if not works:
+            return
     for load in works:
         for pages in COLUMNS:
             if pages in measured[load.name]:
-                yield compared(load, pages, seconds, foretold[load.name], measured[load.name])
+                yield compared(load, pages, foretold[load.name], measured[load.name])
 
 
-def observed(cluster: Cluster, load: Load, seconds: float) -> tuple[dict[str, float], dict[str, dict[str, Any]]]:
+def observed(cluster: Cluster, load: Load) -> tuple[dict[str, float], dict[str, dict[str, Any]]]:
     """The work, and what hugepage_benefit says of it."""
     asking = cluster.connect()
     pid = asking.info.backend_pid
     with ThreadPoolExecutor(1) as thread:
-        answer = thread.submit(rows, asking, f"SELECT * FROM hugepage_benefit('{seconds} s')")
+        answer = thread.submit(rows, asking, f"SELECT * FROM hugepage_benefit('{load.seconds} s')")
         until("the observation to begin", lambda: answer.done() or cluster.sql(
             "SELECT wait_event_type FROM pg_stat_activity WHERE pid = %s", pid)[0]["wait_event_type"] == "Extension")
-        work = load.run(cluster, load, seconds)
+        work = load.run(cluster, load, load.seconds)
         found = {row["figure"]: row for row in answer.result()}
     asking.close()
     return work, found
 
 
-def compared(load: Load, pages: str, seconds: float, foretold: dict[str, dict[str, Any]],
+def compared(load: Load, pages: str, foretold: dict[str, dict[str, Any]],
              measured: dict[str, dict[str, float]]) -> dict[str, Any]:
     """Predicted and real savings."""
     base, huge, column = measured["base"], measured[pages], COLUMNS[pages]
@@ -134,10 +141,10 @@ def compared(load: Load, pages: str, seconds: float, foretold: dict[str, dict[st
         return foretold[figure]["base"] - foretold[figure][column]
 
     # The transactions of pgbench go on after the observation.
-    units = base["units"] * seconds / int(seconds + LATE) if load.run is pgbench else 1
+    units = base["units"] * load.seconds / int(load.seconds + LATE) if load.run is pgbench else 1
     result = {"load": load.name, "pages": pages, "confidence": foretold["fault_cpu"]["confidence"],
               "summary": foretold["summary"]["detail"],
-              "cpu": {"work": base["work"] / base["units"], "predicted": saving("fault_cpu") * seconds / units,
+              "cpu": {"work": base["work"] / base["units"], "predicted": saving("fault_cpu") * load.seconds / units,
                       "real": base["work"] / base["units"] - huge["work"] / huge["units"]}}
     if "warm_up" in base:
         result["warm_up"] = {"predicted": saving("warm_up"), "real": base["warm_up"] - huge["warm_up"]}
@@ -150,18 +157,19 @@ def compared(load: Load, pages: str, seconds: float, foretold: dict[str, dict[st
 
 def table(results: list[dict[str, Any]]) -> str:
     """Predicted and real side by side, for a terminal of 80 columns."""
-    lines = ["what huge pages save: predicted on base pages, and real; the goal is 0.80 to 1.20",
+    lines = ["what huge pages save: predicted on base pages, and real",
+             "ratio: real / predicted, the goal is 0.80 to 1.20",
              "the work of pgbench is one transaction",
-             f"{'load':<24}{'pages':>5}  {'figure':<22}{'predicted':>10}{'real':>10}{'real/pred.':>9}"]
+             f"{'load':<23}{'pages':>5}  {'figure':<21}{'predicted':>10}{'real':>10}{'ratio':>8}"]
     for result in results:
         if "skipped" in result:
             lines.append(f"{result['pages']} pages skipped: {result['skipped']}")
         for name, unit, label in FIGURES:
             if name in result:
                 predicted, real = (result[name][which] / unit for which in ("predicted", "real"))
-                ratio = f"{real / predicted:9.2f}" if predicted else f"{'-':>9}"
+                ratio = f"{real / predicted:8.2f}" if predicted else f"{'-':>8}"
                 label = label.format(1000 * result["cpu"]["work"])
-                lines.append(f"{result['load']:<24}{result['pages']:>5}  {label:<22}{predicted:>10.3g}{real:>10.3g}{ratio}")
+                lines.append(f"{result['load']:<23}{result['pages']:>5}  {label:<21}{predicted:>10.3g}{real:>10.3g}{ratio}")
     for load, summary in {result["load"]: result["summary"] for result in results if "load" in result}.items():
         lines.append(f"{load}: {summary}")
     return "\n".join(lines)

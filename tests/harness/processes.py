@@ -105,7 +105,7 @@ def cpu_of_ends(postmaster: int, sessions: Sequence[Any]) -> list[float]:
     try:
         for session in sessions:
             session.close()
-        until("the sessions to end", lambda: not any(map(alive, pids)))
+        until("the sessions to end", lambda: not any(map(alive, pids)), 30 + len(pids))
         return [cpu_seconds(pid) - begun for pid, begun in zip(pids, before)]
     finally:
         os.kill(postmaster, signal.SIGCONT)
