@@ -40,19 +40,19 @@ pub struct HostHistory {
     /// By file: the process ID of PMON, and what its alert logs show that its start lost.
     losses_in_logs: RefCell<BTreeMap<PathBuf, (i32, Option<Loss>)>>,
     /// By file: the record of the current start, so that a history, which may be long, is not read at every survey.
-    starts: RefCell<BTreeMap<PathBuf, Start>>,
+    starts: RefCell<BTreeMap<PathBuf, StartRecord>>,
 }
 
 /// The record of a start.
 #[derive(Clone, Debug)]
-enum Start {
+enum StartRecord {
     /// Of the preloaded extension.
     ByServer(Record),
     /// Of `watch`.
     ByWatch(Record),
 }
 
-impl Start {
+impl StartRecord {
     const fn record(&self) -> &Record {
         match self {
             Self::ByServer(record) | Self::ByWatch(record) => record,
@@ -224,9 +224,11 @@ impl HostHistory {
     /// comes first: the extension shows the same.
     fn add_regression(&self, instance: &mut Instance, boot_id: Option<&str>) {
         match self.start(instance, boot_id) {
-            Some(Start::ByServer(start)) => instance.remember(start.cause, start.pages_needed.map(Pages), start.loss()),
+            Some(StartRecord::ByServer(start)) => {
+                instance.remember(start.cause, start.pages_needed.map(Pages), start.loss())
+            }
             // The files that `watch` read may have changed since the start.
-            Some(Start::ByWatch(start)) => instance.remember(start.cause, None, start.loss()),
+            Some(StartRecord::ByWatch(start)) => instance.remember(start.cause, None, start.loss()),
             None => {}
         }
         // The start before it may be older than any record.
@@ -238,19 +240,19 @@ impl HostHistory {
     }
 
     /// The record of the current start, that of the server itself if there is one.
-    fn start(&self, instance: &mut Instance, boot_id: Option<&str>) -> Option<Start> {
+    fn start(&self, instance: &mut Instance, boot_id: Option<&str>) -> Option<StartRecord> {
         let path = self.path(instance);
         // Only the segment tells a crash from its process.
-        let is_known = |start: &&Start| {
+        let is_known = |start: &&StartRecord| {
             let (record, segment) = (start.record(), segment(instance));
             segment.is_some() && record.segment == segment && record.boot_id.as_deref() == boot_id
         };
         let known = self.starts.borrow().get(&path).filter(is_known).cloned();
-        if let Some(Start::ByServer(_)) = known {
+        if let Some(StartRecord::ByServer(_)) = known {
             return known;
         }
-        let by_server = self.start_by_server(instance, boot_id).map(Start::ByServer);
-        let by_watch = || self.start_by_watch(instance, boot_id).map(Start::ByWatch);
+        let by_server = self.start_by_server(instance, boot_id).map(StartRecord::ByServer);
+        let by_watch = || self.start_by_watch(instance, boot_id).map(StartRecord::ByWatch);
         let start = by_server.or(known).or_else(by_watch)?;
         self.starts.borrow_mut().insert(path, start.clone());
         Some(start)
@@ -386,7 +388,7 @@ mod tests {
         for path in &paths {
             history.processes.insert(path.clone(), 1);
             history.losses_in_logs.get_mut().insert(path.clone(), (1, None));
-            history.starts.get_mut().insert(path.clone(), Start::ByWatch(record.clone()));
+            history.starts.get_mut().insert(path.clone(), StartRecord::ByWatch(record.clone()));
             history.unwritten.insert(path.clone(), vec![record.clone()]);
         }
         history.unwritten.insert(PathBuf::from("/written"), Vec::new());
