@@ -17,7 +17,7 @@ from harness.cluster import Cluster
 from harness.oracle import SysV
 from harness.poll import until
 from harness.preloaded import PRELOADED, await_worker
-from harness.processes import run
+from harness.processes import run, status_bytes
 from harness.sidecar import CRITICAL, OK, UNKNOWN, USAGE, WARNING
 from harness.status import create_extension
 from harness.units import GB, KB, MB
@@ -71,6 +71,15 @@ class Watch:
         """Of all files, by it and the children it has waited for (rchar in proc(5))."""
         lines = Path(f"/proc/{self._process.pid}/io").read_text().splitlines()
         return int(dict(line.split(": ") for line in lines)["rchar"])
+
+    def memory(self) -> int:
+        """In bytes; its peak begins anew (proc(5), clear_refs)."""
+        Path(f"/proc/{self._process.pid}/clear_refs").write_text("5")
+        return status_bytes(self._process.pid, "VmHWM")
+
+    def peak_memory(self) -> int:
+        """The most that it had at once since `memory`."""
+        return status_bytes(self._process.pid, "VmHWM")
 
     def end(self, number: int = signal.SIGTERM) -> float:
         """Tell it to end; how long that took, in seconds."""
@@ -250,7 +259,8 @@ def test_the_extension_keeps_the_same(new_cluster, pool, tmp_path):
 
 
 def test_a_long_history_of_the_server_is_not_read_at_every_look(new_cluster, tmp_path):
-    server = new_cluster(shared_buffers="64MB", **PRELOADED).start()
+    """And where it is read, after a crash, it is not held in memory."""
+    server = new_cluster(shared_buffers="64MB", **PRELOADED, **{"pg_hugepages.history_size": 100_000}).start()
     kept = server.data / "pg_hugepages.history"
     kept.write_bytes(kept.read_bytes() * 10_000)
     with watching(tmp_path) as watch:
@@ -258,6 +268,10 @@ def test_a_long_history_of_the_server_is_not_read_at_every_look(new_cluster, tmp
         before = watch.bytes_read()
         watch.looks(3)
         assert watch.bytes_read() - before < kept.stat().st_size
+        size = watch.memory()
+        assert server.crash()
+        watch.looks(3)
+        assert watch.peak_memory() - size < kept.stat().st_size / 4
 
 
 def test_a_full_disk(server, tmp_path):

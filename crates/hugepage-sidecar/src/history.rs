@@ -275,12 +275,9 @@ impl HostHistory {
 
     /// The record that the preloaded extension made of the current start; `None` if there is none.
     fn start_by_server(&self, instance: &mut Instance, boot_id: Option<&str>) -> Option<Record> {
-        match stored_history::of_server(&self.root, instance)? {
+        match stored_history::last_start_of_server(&self.root, instance) {
             // The newest record is that of the current shared memory, or there is none.
-            Ok(history) => {
-                let start = history.records.into_iter().rfind(|record| record.event.is_start());
-                start.filter(|start| is_of_same_start(start, instance, boot_id))
-            }
+            Ok(start) => start.filter(|start| is_of_same_start(start, instance, boot_id)),
             Err(note) => {
                 instance.notes.push(note);
                 None

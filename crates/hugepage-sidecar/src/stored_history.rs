@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hugepage_core::ReadError;
 use hugepage_core::collect::instances::{Instance, InstanceKind};
+use hugepage_core::history::file::last_record;
 use hugepage_core::history::record::{InstanceIdentity, Record};
 use hugepage_core::history::{History, HistoryError, HistoryFile};
 use hugepage_core::read::instance_files::limit;
@@ -44,12 +45,26 @@ pub fn read(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<St
 }
 
 /// The history that the server itself writes; `None` for a product that has none. The error says why it was not read.
-pub fn of_server(root: &Root, instance: &Instance) -> Option<Result<StoredHistory, String>> {
-    let directory = instance.directory.as_ref().filter(|_| instance.kind == InstanceKind::PostgreSql)?;
-    let path = Path::new(directory).join(SERVER_FILE).to_string_lossy().into_owned();
+fn of_server(root: &Root, instance: &Instance) -> Option<Result<StoredHistory, String>> {
+    let path = path_of_server(instance)?;
     // The server's own file is read as the server's user, also in its container.
     let history = of_files(&InstanceFiles::of_process(root, instance.pid), &path);
     Some(history.map(|history| StoredHistory::of_instance(root, instance, "the server", path, history)))
+}
+
+/// The record that the server itself made of its last start; `None` if there is none. The error says why it was not read.
+pub fn last_start_of_server(root: &Root, instance: &Instance) -> Result<Option<Record>, String> {
+    let Some(path) = path_of_server(instance) else { return Ok(None) };
+    let files = InstanceFiles::of_process(root, instance.pid);
+    let Some(file) = there(&files, &path, || files.open(&path))? else { return Ok(None) };
+    let identities = identities(root, instance);
+    last_record(&file, limit::HISTORY, |record| record.event.is_start() && is_of_instance(record, &identities))
+        .map_err(|source| files.error("read", &path, source).to_string())
+}
+
+fn path_of_server(instance: &Instance) -> Option<String> {
+    let directory = instance.directory.as_ref().filter(|_| instance.kind == InstanceKind::PostgreSql)?;
+    Some(Path::new(directory).join(SERVER_FILE).to_string_lossy().into_owned())
 }
 
 fn of_watch(root: &Root, instance: &Instance, state_directory: &Path) -> Result<StoredHistory, String> {
@@ -73,24 +88,32 @@ impl StoredHistory {
     /// Keeps the records of the instance, and counts the others.
     fn of_instance(root: &Root, instance: &Instance, by: &'static str, path: String, history: History) -> Self {
         let identities = identities(root, instance);
-        let is_of_instance =
-            |record: &Record| identities.is_empty() || identities.iter().any(|now| record.instance.is_past_of(now));
-        let (records, foreign): (Vec<_>, Vec<_>) = history.records.into_iter().partition(is_of_instance);
+        let (records, foreign): (Vec<_>, Vec<_>) =
+            history.records.into_iter().partition(|record| is_of_instance(record, &identities));
         Self { by, path, records, damaged: history.damaged, foreign: foreign.len() }
     }
 }
 
 /// The history in a server's file; the error is a note.
 fn of_files(files: &InstanceFiles, path: &str) -> Result<History, String> {
+    let bytes = there(files, path, || files.read_last(path, limit::HISTORY))?;
+    Ok(History::parse(&bytes.unwrap_or_default()))
+}
+
+/// What was read of a history that a server wrote; `None` if there is no such file. The error is a note.
+fn there<T>(
+    files: &InstanceFiles,
+    path: &str,
+    read: impl FnOnce() -> Result<T, ReadError>,
+) -> Result<Option<T>, String> {
     // The server never makes one, and its target may not exist in a tree.
     if files.read_link(path).is_ok() {
         return Err(format!("\"{path}\" is a symbolic link, not a history file"));
     }
-    match if_there(files.read_last(path, limit::HISTORY)) {
-        Ok(bytes) => Ok(History::parse(&bytes.unwrap_or_default())),
-        Err(ReadError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => Err(not_readable(path)),
-        Err(error) => Err(error.to_string()),
-    }
+    if_there(read()).map_err(|error| match error {
+        ReadError::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied => not_readable(path),
+        error => error.to_string(),
+    })
 }
 
 fn note(path: &str, error: HistoryError) -> String {
@@ -103,6 +126,11 @@ fn note(path: &str, error: HistoryError) -> String {
 /// Without access to a data directory it is unknown whether a history exists.
 fn not_readable(path: &str) -> String {
     format!("\"{path}\" is not readable: run this as root")
+}
+
+/// Whether a record is of the instance, and not of another such as the original of a copy.
+fn is_of_instance(record: &Record, identities: &[InstanceIdentity]) -> bool {
+    identities.is_empty() || identities.iter().any(|now| record.instance.is_past_of(now))
 }
 
 /// The identities that records of the instance may have: on this machine, or in the container of the server. Empty if

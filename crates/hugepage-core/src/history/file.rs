@@ -13,8 +13,8 @@ use crate::history::record::{HistoryLine, Record};
 
 /// A longer file is neither read nor written: this program did not write it.
 const MAX_FILE_BYTES: u64 = 256 << 20;
-/// How much of the end is read first to find the last records.
-const FIRST_TAIL_BYTES: u64 = 64 << 10;
+/// How much is read at once to find the last records.
+const BLOCK_BYTES: u64 = 64 << 10;
 
 /// Why the history could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -100,25 +100,8 @@ impl HistoryFile {
 
     /// The last record for which `wanted` holds. Reads from the end, so that the cost does not grow with the file.
     pub fn last(&self, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
-        let Some(mut file) = self.open(OpenOptions::new().read(true))? else { return Ok(None) };
-        let length = file.metadata().map_err(|source| self.error("read", source))?.len();
-        let mut tail = FIRST_TAIL_BYTES;
-        loop {
-            let start = length.saturating_sub(tail);
-            let mut bytes = Vec::new();
-            file.seek(SeekFrom::Start(start)).map_err(|source| self.error("read", source))?;
-            (&mut file).take(length - start).read_to_end(&mut bytes).map_err(|source| self.error("read", source))?;
-            // The first line of a tail may be cut; a larger tail has all of it.
-            let skip = if start == 0 { 0 } else { bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len()) };
-            let found = bytes[skip..].rsplit(|&byte| byte == b'\n').find_map(|line| match Record::from_line(line)? {
-                HistoryLine::Record(record) => Some(*record).filter(|record| wanted(record)),
-                HistoryLine::OtherVersion => None,
-            });
-            if found.is_some() || start == 0 {
-                return Ok(found);
-            }
-            tail *= 8;
-        }
+        let Some(file) = self.open(OpenOptions::new().read(true))? else { return Ok(None) };
+        last_record(&file, MAX_FILE_BYTES, wanted).map_err(|source| self.error("read", source))
     }
 
     /// Appends one record in one write. If it does not fit completely, the file is cut back.
@@ -234,6 +217,39 @@ impl HistoryFile {
     fn refused(&self, found: &'static str) -> HistoryError {
         HistoryError::Refused { path: self.path.clone(), found }
     }
+}
+
+/// The last record for which `wanted` holds, among the last `most` bytes of a history. Reads blocks from the end, and never
+/// holds more than a block and a line: the caller may run for years.
+pub fn last_record(mut file: &File, most: u64, wanted: impl Fn(&Record) -> bool) -> io::Result<Option<Record>> {
+    let length = file.metadata()?.len();
+    let first = length.saturating_sub(most);
+    let (mut end, mut size, mut cut_line) = (length, BLOCK_BYTES, Vec::new());
+    while end > first {
+        let start = end.saturating_sub(size).max(first);
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(start))?;
+        file.take(end - start).read_to_end(&mut bytes)?;
+        bytes.append(&mut cut_line);
+        // The block before this one may have the beginning of its first line.
+        let whole = match bytes.iter().position(|&byte| byte == b'\n') {
+            _ if start == 0 => 0,
+            Some(line_feed) => line_feed,
+            None => bytes.len(),
+        };
+        let found = bytes[whole..].rsplit(|&byte| byte == b'\n').find_map(|line| match Record::from_line(line)? {
+            HistoryLine::Record(record) => Some(*record).filter(|record| wanted(record)),
+            HistoryLine::OtherVersion => None,
+        });
+        if found.is_some() {
+            return Ok(found);
+        }
+        // A line that is longer than a block is not read again with each of its blocks.
+        size = if whole == bytes.len() { size * 2 } else { BLOCK_BYTES };
+        bytes.truncate(whole);
+        (end, cut_line) = (start, bytes);
+    }
+    Ok(None)
 }
 
 /// Calls `take` with each line that is not empty, without its line feed.

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use hugepage_core::history::{HistoryFile, Record};
+use hugepage_core::history::file::last_record;
+use hugepage_core::history::{History, HistoryFile, Record};
 use proptest::prelude::*;
 
 use super::{new_file, numbers, record};
@@ -147,5 +148,39 @@ proptest! {
         let is_wanted = |record: &Record| record.generation == wanted;
         let last = file.last(is_wanted).unwrap();
         prop_assert_eq!(last.as_ref(), all.iter().rfind(|record| is_wanted(record)));
+    }
+}
+
+#[test]
+fn the_last_is_found_in_blocks_from_the_end() {
+    let (_directory, file) = new_file();
+    let line_of = |number, bytes: usize| {
+        let line = Record { detail: Some(String::new()), ..record(number) }.to_line().len();
+        Record { detail: Some("x".repeat(bytes.saturating_sub(line))), ..record(number) }.to_line().into_bytes()
+    };
+    // Lines that end before, at and after the border of a block of 64 kB, or are longer than several.
+    for bytes in [1 << 10, (64 << 10) - 1, 64 << 10, (64 << 10) + 1, 200_000] {
+        for garbage in [0, 1, 64 << 10, 300_000] {
+            let mut all = line_of(0, 1000);
+            all.extend(vec![b'x'; garbage]);
+            all.extend([b"\n".to_vec(), line_of(1, bytes), line_of(2, bytes), line_of(3, 1000)].concat());
+            fs::write(file.path(), &all).unwrap();
+            let found =
+                |number| file.last(|record| record.generation == number).unwrap().map(|record| record.generation);
+            let at = format!("{bytes} bytes, {garbage} of garbage");
+            assert_eq!([0, 1, 2, 3, 4].map(found), [Some(0), Some(1), Some(2), Some(3), None], "{at}");
+            let opened = fs::File::open(file.path()).unwrap();
+            for most in [0, 999, 1000, 1001, 1000 + bytes as u64, all.len() as u64 - 1, all.len() as u64] {
+                let end = &all[all.len() - usize::try_from(most).unwrap()..];
+                let cut = if end.len() == all.len() {
+                    0
+                } else {
+                    end.iter().position(|&byte| byte == b'\n').unwrap_or(end.len())
+                };
+                let read = History::parse(&end[cut..]).records;
+                let found = last_record(&opened, most, |record| record.generation != 3).unwrap();
+                assert_eq!(found, read.into_iter().rfind(|record| record.generation != 3), "the last {most}, {at}");
+            }
+        }
     }
 }
