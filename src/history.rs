@@ -23,8 +23,8 @@ pub fn record(event: Event, status: &Status, notes: &mut Notes) -> Record {
     Record::new(event, format_rfc3339_micros(SystemTime::now()).to_string(), origin(notes), status)
 }
 
-/// The memory that a call needs at most if it reads all of the history, in bytes. A record needs several times the size
-/// of its line.
+/// The memory that a call needs at most if it reads the history, in bytes. A damaged file may be one line, and a record needs
+/// several times the size of its line.
 pub fn memory() -> usize {
     let bytes = std::fs::metadata(file().path()).map_or(0, |file| file.len());
     memory::USUAL.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX).saturating_mul(10))

@@ -1,8 +1,10 @@
 //! `hugepage_history` and `hugepage_regressions`: the records of the history file.
 
+use std::iter;
 use std::time::SystemTime;
 
-use hugepage_core::history::Record;
+use hugepage_core::history::file::StoredRecords;
+use hugepage_core::history::{HistoryError, Record};
 use hugepage_core::notes::Notes;
 use humantime::parse_rfc3339;
 use pgrx::datum::TimestampWithTimeZone;
@@ -45,7 +47,7 @@ fn hugepage_history() -> TableIterator<
     ),
 > {
     memory::with_reserve(history::memory(), || {
-        TableIterator::new(records().into_iter().map(|record| {
+        TableIterator::new(records().map(|record| {
             let before = record.lost.as_ref();
             (
                 time(&record.recorded_at),
@@ -77,27 +79,43 @@ fn hugepage_history() -> TableIterator<
     })
 }
 
-/// The records of this cluster on this machine, the oldest first.
-fn records() -> Vec<Record> {
+/// The records of this cluster on this machine, the oldest first. The file is read once to count them and once for the rows,
+/// so that no session ever holds all of it.
+fn records() -> impl Iterator<Item = Record> {
     let mut notes = Notes::default();
     let instance = history::instance(&mut notes);
-    let mut records = match history::file().read() {
-        Ok(history) => {
-            if history.damaged > 0 {
-                notes.add(format!("damaged lines in the history file: {}", history.damaged));
-            }
-            history.records.into_iter().filter(|record| record.instance.is_past_of(&instance)).collect()
-        }
+    let is_ours = move |record: &Record| record.instance.is_past_of(&instance);
+    let (found, count) = match counted(&is_ours, &mut notes) {
+        Ok(found) => found,
         Err(error) => {
             notes.add(error.to_string());
-            Vec::<Record>::new()
+            (None, 0)
         }
     };
     session_notes::replace("hugepage_history", notes);
-    // The file may have more records than the setting until the worker trims it.
-    let surplus = records.len().saturating_sub(settings::history_size());
-    records.drain(..surplus);
-    records
+    // The file may have more records than the setting until the worker trims it, and it grows meanwhile.
+    let surplus = count.saturating_sub(settings::history_size());
+    let readable = |record: Result<Record, HistoryError>| record.map_err(|error| warning!("{error}")).ok();
+    let mut records =
+        found.into_iter().flatten().map_while(readable).filter(is_ours).skip(surplus).take(count - surplus);
+    iter::from_fn(move || memory::with_reserve(history::memory(), || records.next()))
+}
+
+/// The history, at its beginning, and how many of its records are `wanted`.
+fn counted(
+    wanted: impl Fn(&Record) -> bool,
+    notes: &mut Notes,
+) -> Result<(Option<StoredRecords>, usize), HistoryError> {
+    let Some(mut records) = history::file().records()? else { return Ok((None, 0)) };
+    let mut count = 0;
+    for record in &mut records {
+        count += usize::from(wanted(&record?));
+    }
+    if records.damaged > 0 {
+        notes.add(format!("damaged lines in the history file: {}", records.damaged));
+    }
+    records.rewind()?;
+    Ok((Some(records), count))
 }
 
 fn number(value: Option<u64>) -> Option<i64> {

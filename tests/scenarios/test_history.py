@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster import SUPERUSER, Cluster
+from harness.cluster import SUPERUSER, Cluster, rows
 from harness.poll import until
 from harness.preloaded import PRELOADED, WATCHED, await_samples, await_worker, events, history, worker
+from harness.processes import status_bytes
 from harness.server_log import logged, messages
 from harness.small_disk import small_disk
 from harness.status import checked_status, create_extension
@@ -213,3 +214,22 @@ def test_many_restarts(new_cluster):
     first, last = statistics.median(took[:20]), statistics.median(took[-20:])
     assert last < 1.5 * first, (first, last)
     assert len(messages(server.log())) == restarts + 1
+
+
+@pytest.mark.any_major
+def test_a_session_does_not_hold_a_long_history(new_cluster):
+    records = 4000
+    server = create_extension(new_cluster(**PRELOADED, huge_pages=False, **{"pg_hugepages.history_size": records}).start())
+    await_worker(server)
+    short = kept(server).read_bytes()
+    with server.connect() as session:
+        def memory() -> int:
+            for view in ("hugepage_history", "hugepage_regressions"):
+                rows(session, f"SELECT * FROM {view}")
+            return status_bytes(session.info.backend_pid, "RssAnon")
+
+        before = memory()
+        kept(server).write_bytes(short * records)
+        assert memory() - before < len(short) * records / 4
+        found, = rows(session, "SELECT count(*) FROM hugepage_history")
+        assert found["count"] == records

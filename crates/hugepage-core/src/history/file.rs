@@ -54,6 +54,45 @@ pub struct History {
     pub damaged: usize,
 }
 
+/// The records of a history file, the oldest first. Holds one line at a time.
+#[derive(Debug)]
+pub struct StoredRecords {
+    file: HistoryFile,
+    reader: BufReader<File>,
+    line: Vec<u8>,
+    /// How many lines were damaged so far.
+    pub damaged: usize,
+}
+
+impl StoredRecords {
+    /// Begins again.
+    pub fn rewind(&mut self) -> Result<(), HistoryError> {
+        self.damaged = 0;
+        self.reader.rewind().map_err(|source| self.file.error("read", source))
+    }
+}
+
+impl Iterator for StoredRecords {
+    type Item = Result<Record, HistoryError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            self.line.clear();
+            match self.reader.read_until(b'\n', &mut self.line) {
+                Ok(0) => return None,
+                Ok(_) => {}
+                Err(source) => return Some(Err(self.file.error("read", source))),
+            }
+            let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+            match Record::from_line(line) {
+                Some(HistoryLine::Record(record)) => return Some(Ok(*record)),
+                None if !line.is_empty() => self.damaged += 1,
+                Some(HistoryLine::OtherVersion) | None => {}
+            }
+        }
+    }
+}
+
 impl History {
     /// Takes the content of a history file.
     pub fn parse(bytes: &[u8]) -> Self {
@@ -85,8 +124,19 @@ impl HistoryFile {
         self.read_all(self.open(OpenOptions::new().read(true))?)
     }
 
-    /// The same for a reader of other users' histories, such as root on a host with several servers. Every other
-    /// condition of [`HistoryFile::read`] holds.
+    /// Its records, one at a time; `None` if there is no file.
+    pub fn records(&self) -> Result<Option<StoredRecords>, HistoryError> {
+        let file = self.open(OpenOptions::new().read(true))?;
+        Ok(file.map(|file| StoredRecords {
+            file: self.clone(),
+            reader: BufReader::new(file),
+            line: Vec::new(),
+            damaged: 0,
+        }))
+    }
+
+    /// The same as [`HistoryFile::read`] for a reader of other users' histories, such as root on a host with several servers. Every other
+    /// condition holds.
     pub fn read_of_any_owner(&self) -> Result<History, HistoryError> {
         self.read_all(self.open_of_any_owner(OpenOptions::new().read(true))?)
     }

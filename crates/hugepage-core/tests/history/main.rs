@@ -60,5 +60,13 @@ fn new_file() -> (tempfile::TempDir, HistoryFile) {
 
 /// The numbers of the records that can be read.
 fn numbers(file: &HistoryFile) -> Vec<i64> {
-    file.read().unwrap().records.iter().map(|record| record.generation).collect()
+    let read = file.read().unwrap();
+    if let Some(mut one_by_one) = file.records().unwrap() {
+        for _again in 0..2 {
+            let found: Vec<_> = one_by_one.by_ref().map(Result::unwrap).collect();
+            assert_eq!((&found, one_by_one.damaged), (&read.records, read.damaged));
+            one_by_one.rewind().unwrap();
+        }
+    }
+    read.records.iter().map(|record| record.generation).collect()
 }
