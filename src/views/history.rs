@@ -109,6 +109,7 @@ fn counted(
     let Some(mut records) = history::file().records()? else { return Ok((None, 0)) };
     let mut count = 0;
     for record in &mut records {
+        pgrx::check_for_interrupts!();
         count += usize::from(wanted(&record?));
     }
     if records.damaged > 0 {
