@@ -135,8 +135,8 @@ impl HistoryFile {
         }))
     }
 
-    /// The same as [`HistoryFile::read`] for a reader of other users' histories, such as root on a host with several servers. Every other
-    /// condition holds.
+    /// The same as [`HistoryFile::read`] for a reader of other users' histories, such as root on a host with several servers.
+    /// Every other condition holds.
     pub fn read_of_any_owner(&self) -> Result<History, HistoryError> {
         self.read_all(self.open_of_any_owner(OpenOptions::new().read(true))?)
     }
