@@ -3,6 +3,7 @@
 import mmap
 import os
 import signal
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,9 @@ MEMBERS = ("server", "neighbour", "standby")
 
 REPLAY_PATIENCE = 10
 """Seconds that a standby has to replay; without its primary it tries again after 5 (wal_retrieve_retry_interval)."""
+
+CGROUP_AGE = 1
+"""Seconds for which the extension may know an earlier cgroup of the postmaster (docs/reference.md)."""
 
 
 class Lied(AssertionError):
@@ -205,6 +209,7 @@ class World:
             for pid in [member.cluster.postmaster, *children(member.cluster.postmaster)]:
                 with suppress(ProcessLookupError):
                     (self.group if into else root).join(pid)
+            time.sleep(CGROUP_AGE)
 
     # The pool
 
