@@ -97,6 +97,8 @@ class World:
         for member in self.members.values():
             create_extension(member.cluster.start())
             member.cluster.stop()
+            # Asked once, by the server's program: later the configuration on disk may be broken.
+            member.cluster.needs_page_sizes()
             for text in ("include_dir 'conf.d'\n", "include_if_exists 'more.conf'\n"):
                 with open(member.cluster.data / "postgresql.conf", "a") as conf:
                     conf.write(text)
