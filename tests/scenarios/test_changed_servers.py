@@ -115,6 +115,37 @@ def test_starts_that_fail_and_what_stays_unknown(server, told):
             server.start()
 
 
+@pytest.mark.parametrize(("include", "lands"), [("include_if_exists", "base"), ("include", "fails")])
+def test_an_included_file_that_was_removed(server, told, include, lands):
+    """Only its directory shows it. The same with a link whose target was removed."""
+    for is_link in (False, True):
+        server.stop()
+        server.conf(shared_buffers="64MB")
+        extra, elsewhere = server.data / "extra", server.data / "elsewhere"
+        for directory in (extra, elsewhere):
+            directory.mkdir(exist_ok=True)
+            os.chown(directory, server.data.stat().st_uid, -1)
+        more, target = extra / "more.conf", elsewhere / "more.conf"
+        target.write_text("shared_buffers = 32MB\n")
+        if is_link:
+            more.symlink_to(target)
+        else:
+            target.rename(more)
+        with open(server.data / "postgresql.conf", "a") as conf:
+            conf.write(f"{include} 'extra/more.conf'\n")
+        server.start()
+        assert smaps.main_mapping(server.postmaster).page_size == HUGE
+        assert told(server)["restart_outlook"] == "hugetlb"
+        (target if is_link else more).unlink()
+        row = told(server)
+        assert row["restart_outlook"] == lands, (is_link, row)
+        assert lands == "base" or "more.conf" in row["message"]
+        more.unlink(missing_ok=True)
+        if lands == "base":
+            server.restart()
+            assert smaps.main_mapping(server.postmaster).page_size != HUGE
+
+
 def test_options_of_the_command_line(server, told):
     """What only pg_ctl restart repeats may decide."""
     server.stop()

@@ -9,6 +9,7 @@
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::process::geteuid;
@@ -44,6 +45,9 @@ pub mod limit {
 
 /// More names than any directory has that is listed here.
 const MAX_NAMES: usize = 10_000;
+
+/// More directories and links than lead to any file of a server.
+const MAX_STEPS_UP: usize = 100;
 
 /// The files of one server, or of one that could be started.
 #[derive(Clone, Debug)]
@@ -234,6 +238,29 @@ impl InstanceFiles {
         }
         let found = self.root.find(path, true).ok()?;
         Some(beneath::changed(&found.metadata)).max(found.link_changed)
+    }
+
+    /// The last change of what `path` names, and what has changed: it, or if nothing is there the nearest directory that is, from
+    /// which it may have been removed. `None` if no time of a change can be seen.
+    pub fn last_change(&self, path: &Path) -> Option<(SystemTime, PathBuf)> {
+        let mut place = path.to_owned();
+        for _ in 0..MAX_STEPS_UP {
+            let name = place.to_string_lossy().into_owned();
+            if let Some(at) = self.changed(&name) {
+                return Some((at, place));
+            }
+            // A tree does not tell; there the capture has taken the same steps.
+            let is_missing = || self.root.find(&name, true).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+            if !self.root.is_tree() && !is_missing() {
+                return None;
+            }
+            let parent = place.parent()?;
+            place = match self.read_link(&name) {
+                Ok(target) => parent.join(target),
+                Err(_) => parent.to_owned(),
+            };
+        }
+        None
     }
 
     /// Whether something is at `path` that can be seen.

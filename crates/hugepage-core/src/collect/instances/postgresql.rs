@@ -29,7 +29,8 @@ pub struct Files {
     pub ring_entries: u64,
     /// Whether the configuration file was found; a server does not start without one.
     pub has_configuration: bool,
-    /// The file or directory of the configuration that has changed last; `None` if no time of a change can be seen.
+    /// The file or directory of the configuration that has changed last, where a file is missing the directory that it would be
+    /// in; `None` if no time of a change can be seen.
     pub last_change: Option<(SystemTime, PathBuf)>,
     /// All settings.
     pub configured: Configured,
@@ -93,9 +94,7 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
     // By itself the server takes at most 64 (AioChooseMaxConcurrency).
     let concurrency = value("io_max_concurrency").and_then(|text| text.trim().parse().ok());
     let ring_entries = concurrency.filter(|entries| *entries > 0).unwrap_or(64);
-    let sources = configuration.sources.iter();
-    let changes = sources.filter_map(|path| Some((its_files.changed(&path.to_string_lossy())?, path.clone())));
-    let last_change = changes.max();
+    let last_change = configuration.sources.iter().filter_map(|path| its_files.last_change(path)).max();
     let max_connections = value("max_connections").and_then(|text| text.trim().parse().ok()).unwrap_or(100);
     let mut told = |file: &str, take: &dyn Fn(&str) -> Result<String, ReadError>| {
         match take(&in_directory(file)?.to_string_lossy()) {

@@ -359,6 +359,34 @@ fn changes_that_the_time_of_writing_hides() {
     assert_eq!((files.changed(&old), files.changed(&path("none.conf"))), (Some(written), None));
 }
 
+/// A file that is not there may have been removed: from its directory, from where a link leads to, or with its directory.
+#[test]
+fn changes_that_leave_nothing_behind() {
+    let tree = tempfile::tempdir().unwrap();
+    let path = |name: &str| tree.path().join(name);
+    let files = InstanceFiles::own(&Root::live());
+    let of = |name: &str| files.last_change(&path(name)).unwrap();
+    fs::create_dir_all(path("conf/d")).unwrap();
+    fs::create_dir(path("elsewhere")).unwrap();
+    fs::write(path("conf/a.conf"), "").unwrap();
+    symlink("../elsewhere/gone.conf", path("conf/link.conf")).unwrap();
+    symlink("nonesuch", path("conf/link.d")).unwrap();
+    symlink("loop.conf", path("conf/loop.conf")).unwrap();
+    assert_eq!(of("conf/a.conf").1, path("conf/a.conf"));
+    let (written, at) = of("conf/b.conf");
+    assert_eq!((at, of("conf/link.d/b.conf").1), (path("conf"), path("conf")));
+    assert_eq!(of("conf/link.conf").1, path("conf/../elsewhere"));
+    assert_eq!(of("conf/none/d/b.conf").1, path("conf"));
+    assert_eq!(files.last_change(&path("conf/loop.conf")), None);
+    assert_eq!(files.last_change(&path("conf/a.conf/b.conf")), None);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while of("conf/b.conf").0 <= written {
+        fs::write(path("conf/b.conf"), "").unwrap();
+        fs::remove_file(path("conf/b.conf")).unwrap();
+        assert!(Instant::now() < deadline);
+    }
+}
+
 /// The times of a tree are those of its copying, and a capture says when its host's files had changed.
 #[test]
 fn changes_that_a_capture_tells() {
