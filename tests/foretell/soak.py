@@ -152,8 +152,9 @@ def main() -> int:
     unwind_on_signals()
     seconds = chosen.hours * 3600
     with ReservedHost() as host, tempfile.TemporaryDirectory(prefix="pg_hugepages-state-") as directory:
+        # The executor keeps the rows of a function up to work_mem, so a session would grow as the history does.
         server = host.cluster(**WATCHED, shared_buffers="64MB", max_connections=chosen.sessions + 200, cluster_name="soak",
-                              log_min_messages="warning", **{"pg_hugepages.history_size": 100_000})
+                              work_mem="64kB", log_min_messages="warning", **{"pg_hugepages.history_size": 100_000})
         host.pool(2 * MB, server.pages_needed(2 * MB))
         create_extension(server.start())
         await_worker(server)
