@@ -3,40 +3,99 @@
 #
 # Each state is a pristine Debian tree (scripts/tree/state) below a layer of changes on disk, which is deleted afterwards.
 # Of this machine it gets the Rust toolchain, the downloaded crates and Debian packages, and the way to the network.
+# With --jobs 2, one state installs and compiles while the scenarios of another one run: those take turns by the lock of
+# the huge page pool.
 
-FRESH=$TREES/fresh    # the layer, the clone, crates, Debian packages, and certificates
+FRESH=$TREES/fresh    # of each state the layer, the clone and Debian packages; crates and certificates
 FRESH_LOGS=$CACHE/fresh
 STARTING_STATES='bare server-only two-majors user root-home trixie ubuntu'
 
 # shellcheck source=scripts/fresh-checks.sh
 . scripts/fresh-checks.sh
 
-run_fresh() {    # [STATE...] [--only demo|test]
-    local only='' state states=() rows='' failed=0 passed=0 not_run=0
+run_fresh() {    # [STATE...] [--only demo|test] [--jobs N]
+    local only='' jobs=1 state states=()
     while [ $# -gt 0 ]; do
         case $1 in
-            --only=*) only=${1#*=} ;;
+            --only=* | --jobs=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
             --only) only=${2:-nothing} && shift $(($# > 1)) ;;
+            --jobs) jobs=${2:-nothing} && shift $(($# > 1)) ;;
             *) [[ " $STARTING_STATES " == *" $1 "* ]] || fail "no starting state is called '$1'; there are: $STARTING_STATES"
                 states+=("$1") ;;
         esac
         shift
     done
     [[ $only =~ ^(demo|test|)$ ]] || fail "--only takes demo or test, not '$only'"
+    [[ $jobs =~ ^[1-9]$ ]] || fail "--jobs takes a number of states from 1 to 9, not '$jobs'"
     [ ${#states[@]} -gt 0 ] || read -ra states <<<"$STARTING_STATES"
 
     prepare_fresh
     for state in "${states[@]}"; do
-        say "$state"
-        try_state "$state" "$only"
-        case $OUTCOME in
+        rm -f "$FRESH_LOGS/$state.result"
+    done
+    if [ "$jobs" -eq 1 ]; then
+        for state in "${states[@]}"; do
+            say "$state"
+            try_state "$state" "$only"
+        done
+    else
+        try_states "$jobs" "$only" "${states[@]}"
+    fi
+    summary "${states[@]}"
+}
+
+# Tries so many states at a time, each in a process of its own, whose lines begin with the state.
+try_states() {    # JOBS ONLY STATE...
+    local jobs=$1 only=$2 state
+    shift 2
+    # One after the other: two states may be copies of the same tree. What fails here is told when the state is tried.
+    for state in "$@"; do
+        state_facts "$state"
+        ! is_available || (make_state_tree "$state") || true
+    done
+    LAYER=''
+    trap 'end_states; stop_painter' EXIT
+    for state in "$@"; do
+        while [ "$(jobs -pr | wc -l)" -ge "$jobs" ]; do wait -n || true; done
+        try_apart "$state" "$only" 2>&1 | sed -u "s/^/$state: /" &
+    done
+    wait
+}
+
+# Each ends in order what runs in its tree.
+end_states() {
+    local running
+    running=$(jobs -pr)
+    # shellcheck disable=SC2086
+    [ -z "$running" ] || kill -TERM $running 2>/dev/null || true
+    wait
+}
+
+try_apart() {    # STATE ONLY
+    local LOG=$FRESH_LOGS/$1.log
+    : >"$LOG"
+    trap end_state EXIT
+    trap 'exit 143' TERM
+    try_state "$1" "$2"
+}
+
+# Prints a row for each state, and how many passed. Fails unless all did that were run.
+summary() {    # STATE...
+    local state row outcome passed=0 failed=0 not_run=0
+    printf '\n%-12s %-16s %s\n' state demo 'test (minutes:seconds)'
+    for state in "$@"; do
+        if [ -f "$FRESH_LOGS/$state.result" ]; then
+            { read -r outcome && IFS='' read -r row; } <"$FRESH_LOGS/$state.result"
+        else
+            outcome=failed row=$(printf '%-12s failed: ended before its result' "$state")
+        fi
+        case $outcome in
             passed) passed=$((passed + 1)) ;;
             failed) failed=$((failed + 1)) ;;
             *) not_run=$((not_run + 1)) ;;
         esac
-        rows+=$(printf '%-12s %-16s %s' "$state" "$DEMO" "$TEST" | sed 's/ *$//')$'\n'
+        printf '%s\n' "$row"
     done
-    printf '\n%-12s %-16s %s\n%s' state demo 'test (minutes:seconds)' "$rows"
     printf '\n%d passed, %d failed%s\n' "$passed" "$failed" "$([ "$not_run" -eq 0 ] || echo ", $not_run not run")"
     [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
 }
@@ -78,12 +137,12 @@ prepare_fresh() {
     fi
 }
 
-# state_facts STATE: sets LABEL, SUITE, STATE_TREE; NEWCOMER and NEWCOMER_HOME; CLONE, where the clone lies; CLONE_UMASK;
-# and LOGIN, the environment of the login shell.
+# state_facts STATE: sets LABEL, SUITE, STATE_TREE; LAYER, for its changes; NEWCOMER and NEWCOMER_HOME; CLONE, where the clone
+# lies; CLONE_UMASK; and LOGIN, the environment of the login shell.
 state_facts() {
     local path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
     LABEL=Debian SUITE=$(suite_of 15) NEWCOMER=root NEWCOMER_HOME=/root CLONE=/usr/local/src/pg_hugepages CLONE_UMASK=022
-    LOGIN=()
+    LOGIN=() LAYER=$FRESH/layers/$1
     case $1 in
         two-majors | trixie) SUITE=$(suite_of 17) ;;
         ubuntu) LABEL=Ubuntu SUITE=$(apt_archive Ubuntu RELEASE) SUITE=${SUITE%%-*} ;;
@@ -104,29 +163,29 @@ state_facts() {
         PATH="$NEWCOMER_HOME/.cargo/bin:$path" "${NETWORK[@]}")
 }
 
-# try_state STATE ONLY: sets OUTCOME, DEMO and TEST.
+# try_state STATE ONLY: leaves its result in a file: passed, failed or not run, and its row of the summary.
 try_state() {
-    local state=$1 only=$2 command name
-    OUTCOME=passed DEMO=- TEST=-
+    local state=$1 only=$2 outcome=passed demo=- test=- command name
     state_facts "$state"
-    if [ -z "$(apt_archive "$LABEL" SITE)" ]; then
-        OUTCOME='not run' DEMO="not run: apt here knows no archive of $LABEL" TEST=''
-        return 0
+    if ! is_available; then
+        outcome='not run' demo="not run: apt here knows no archive of $LABEL" test=''
+    elif ! (make_state_tree "$state") || ! (begin_state "$state"); then
+        outcome=failed demo='failed: no tree' test=''
+    else
+        for command in "${README_COMMANDS[@]}"; do
+            name=${command##* }
+            [[ ${only:-$name} == "$name" && $outcome == passed ]] || continue
+            try_command "$state" "$name" "$command"
+            if [ "$name" = demo ]; then demo=$RESULT; else test=$RESULT; fi
+            [[ $RESULT == passed* ]] || outcome=failed
+        done
+        alone keep_crates "$LAYER/changes$NEWCOMER_HOME/.cargo/registry"
+        end_state
     fi
-    if ! (make_state_tree "$state") || ! (begin_state "$state"); then
-        OUTCOME=failed DEMO='failed: no tree' TEST=''
-        return 0
-    fi
-    for command in "${README_COMMANDS[@]}"; do
-        name=${command##* }
-        [[ ${only:-$name} == "$name" && $OUTCOME == passed ]] || continue
-        try_command "$state" "$name" "$command"
-        if [ "$name" = demo ]; then DEMO=$RESULT; else TEST=$RESULT; fi
-        [[ $RESULT == passed* ]] || OUTCOME=failed
-    done
-    keep_crates "$FRESH/layer/changes$NEWCOMER_HOME/.cargo/registry"
-    end_state
+    printf '%s\n%-12s %-16s %s\n' "$outcome" "$state" "$demo" "$test" | sed 's/ *$//' >"$FRESH_LOGS/$state.result"
 }
+
+is_available() { [ -n "$(apt_archive "$LABEL" SITE)" ]; }
 
 make_state_tree() {    # STATE
     [ ! -d "$STATE_TREE" ] || return 0
@@ -140,33 +199,35 @@ make_state_tree() {    # STATE
 # A new layer, with a new clone, Rust and the downloaded crates in it.
 begin_state() {    # STATE
     end_state
-    as_root mkdir -p "$FRESH/debs/$SUITE"
-    step "Cloning for the state $1" clone_sources
-    step "Moving in" in_state --ro "$TREES/source=/source" --ro "$FRESH=/given" "$STATE_TREE" \
-        scripts/tree/settle "$NEWCOMER" "$NEWCOMER_HOME" "$CLONE"
-    as_root scripts/tree/leave "$FRESH/layer" >>"$LOG"
+    mkdir -p "$FRESH/clones"
+    as_root mkdir -p "$FRESH/debs/$1"
+    step "Cloning for the state $1" clone_sources "$FRESH/clones/$1"
+    step "Moving in" alone in_state "$1" --ro "$TREES/source=/source" --ro "$FRESH=/given" "$STATE_TREE" \
+        scripts/tree/settle "$NEWCOMER" "$NEWCOMER_HOME" "/given/clones/$1" "$CLONE"
+    as_root scripts/tree/leave "$LAYER" >>"$LOG"
 }
 
-clone_sources() {
-    rm -rf "$FRESH/clone"
-    (umask "$CLONE_UMASK" && git clone --quiet --no-hardlinks "$PWD" "$FRESH/clone")
+clone_sources() {    # DIRECTORY
+    rm -rf "$1"
+    (umask "$CLONE_UMASK" && git clone --quiet --no-hardlinks "$PWD" "$1")
 }
 
 # Kills what still runs in the tree, and deletes the layer. Nothing is mounted once no process is in there.
 end_state() {
+    [ -n "${LAYER:-}" ] || return 0
     trap '' INT TERM HUP
-    as_root scripts/tree/leave "$FRESH/layer" >>"$LOG"
-    as_root rm -rf --one-file-system "$FRESH/layer"
+    as_root scripts/tree/leave "$LAYER" >>"$LOG"
+    as_root rm -rf --one-file-system "$LAYER"
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
 }
 
-# in_state [OPTION..] TREE COMMAND...: as scripts/tree/enter, with the layer. No terminal reaches it, and the signals that
-# a shell blocks for its background processes have their usual meaning.
+# in_state STATE [OPTION..] TREE COMMAND...: as scripts/tree/enter, with the layer. No terminal reaches it, and the signals
+# that a shell blocks for its background processes have their usual meaning.
 in_state() {
-    as_root env --default-signal=INT --default-signal=QUIT setsid --wait scripts/tree/enter --changes "$FRESH/layer" \
+    as_root env --default-signal=INT --default-signal=QUIT setsid --wait scripts/tree/enter --changes "$LAYER" \
         --ro "$TOOLCHAIN_OF_HOST=$NEWCOMER_HOME/.rustup/toolchains/stable" --ro "$FRESH/certificates=/etc/ssl/machine" \
-        --rw "$FRESH/debs/$SUITE=/var/cache/apt/archives" "$@"
+        --rw "$FRESH/debs/$1=/var/cache/apt/archives" "${@:2}"
 }
 
 # try_command STATE NAME COMMAND: runs it as the newcomer's login shell does. Sets RESULT.
@@ -185,13 +246,13 @@ try_command() {
     # It does not hold the lock of the trees: if we are killed, the next ./dev fresh ends it.
     {
         exec {TREES_LOCK}>&-
-        in_state "$STATE_TREE" runuser -u "$NEWCOMER" -- env -i "${LOGIN[@]}" \
+        in_state "$state" "$STATE_TREE" runuser -u "$NEWCOMER" -- env -i "${LOGIN[@]}" \
             /bin/bash -c "umask $CLONE_UMASK && cd '$CLONE' && $command"
     } >"$LOG" 2>&1 </dev/null &
     wait $! || status=$?
     time=$(((SECONDS - began) / 60)):$(printf '%02d' $(((SECONDS - began) % 60)))
     stop_painter
-    left=$(as_root scripts/tree/leave "$FRESH/layer")
+    left=$(as_root scripts/tree/leave "$LAYER")
 
     if [ "$status" -ne 0 ]; then
         why="exit status $status"
@@ -203,7 +264,7 @@ try_command() {
         # What ./dev does not print is in its logs.
         why=$({
             cat "$LOG"
-            as_root find "$FRESH/layer/changes$NEWCOMER_HOME/.cache/pg_hugepages" -maxdepth 1 -name '*.log' -exec cat {} + || true
+            as_root find "$LAYER/changes$NEWCOMER_HOME/.cache/pg_hugepages" -maxdepth 1 -name '*.log' -exec cat {} + || true
         } 2>/dev/null | test_misses "$state")
     fi
     if [ -z "$why" ]; then
@@ -217,6 +278,9 @@ try_command() {
         printf '\nAll of it is in %s\n' "$LOG"
     fi
 }
+
+# Runs a command while no other state copies crates.
+alone() { (flock 9 && "$@") 9<"$FRESH_LOGS"; }
 
 # keep_crates REGISTRY: adds what cargo has downloaded there to what every state is given.
 keep_crates() {
