@@ -9,6 +9,7 @@ from harness import sidecar
 from harness.cluster import rows
 from harness.processes import children, cpu_of_ends, page_tables, status_bytes
 from harness.shared_buffers import fill_shared_buffers, touch_all
+from harness.smaps import main_mapping, page_tables_of
 from harness.status import create_extension
 from harness.units import MB
 
@@ -107,6 +108,9 @@ def test_the_sidecar_says_the_same_from_outside(new_cluster):
     assert outside.keys() == inside.keys()
     for figure in ("page_tables", "page_tables_freed", "page_tables_per_session"):
         assert outside[figure]["huge_2mb"] == pytest.approx(inside[figure]["huge_2mb"], rel=0.1), figure
+    pids, segment = [server.postmaster, *children(server.postmaster)], main_mapping(server.postmaster)
+    remaining = page_tables(pids) - sum(page_tables_of(pid, segment) for pid in pids)
+    assert inside["page_tables"]["huge_2mb"] == pytest.approx(remaining, rel=0.2), "two of them stand for all"
     # max_connections is not visible from outside.
     assert outside["page_tables_at_max_connections"]["base"] is None
     counted(outside)

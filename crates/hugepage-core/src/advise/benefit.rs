@@ -49,6 +49,12 @@ pub fn rows(benefit: &Benefit) -> Vec<BenefitRow> {
         true => "Page faults on shared memory, without those of sessions that began and ended within the interval.",
         false => "Page faults on shared memory within the interval.",
     };
+    let freed = match benefit.frees_at_least {
+        true => {
+            "Memory that the page tables would give back; a lower bound, because those for other memory could not be counted."
+        }
+        false => "Memory that the page tables would give back.",
+    };
     let row = |figure, unit, values: &Figure, detail: &str| BenefitRow {
         figure,
         unit: Some(unit),
@@ -75,12 +81,7 @@ pub fn rows(benefit: &Benefit) -> Vec<BenefitRow> {
         ),
         row("exit", PER_SESSION, &benefit.exit, "Removal of that memory from the page tables when the session ends."),
         row("page_tables", BYTES, &benefit.page_tables, "Page tables of all processes of the server."),
-        row(
-            "page_tables_freed",
-            BYTES,
-            &benefit.page_tables_freed,
-            "Memory that the page tables would give back; a lower bound.",
-        ),
+        row("page_tables_freed", BYTES, &benefit.page_tables_freed, freed),
         row(
             "page_tables_per_session",
             BYTES,

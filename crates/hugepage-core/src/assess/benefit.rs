@@ -8,9 +8,12 @@
 use std::time::Duration;
 
 use crate::assess::figure::{Confidence, Figure, HUGE_SIZES};
-use crate::assess::page_tables::{PageTables, table, tables};
+use crate::assess::page_tables::{PageTables, tables};
+use crate::assess::shared_tables::SharedTables;
 use crate::assess::translation::CycleShare;
-use crate::model::{Counted, FaultCost, FaultSample, Landing, NotCounted, ProcessSample, TranslationCounts};
+use crate::model::{
+    Counted, FaultCost, FaultSample, Landing, NotCounted, PrivateTables, ProcessSample, TranslationCounts,
+};
 use crate::read::process::ProcessStatus;
 use crate::{Bytes, PageSize};
 
@@ -28,6 +31,8 @@ pub struct BenefitFacts<'a> {
     pub elapsed: Duration,
     /// The processes of the second sample that serve clients.
     pub sessions: &'a [i32],
+    /// The page tables of processes of the second sample for other memory than the main segment.
+    pub private_tables: &'a PrivateTables,
     /// `None` if it could not be measured.
     pub cost: Option<FaultCost>,
     /// What hardware counters counted between the samples.
@@ -73,6 +78,8 @@ pub struct Benefit {
     pub page_tables_at_max_connections: Figure,
     /// The page tables that would be freed, in bytes; nothing for base pages.
     pub page_tables_freed: Figure,
+    /// Page tables for other memory could not be counted, so that what is freed is a lower bound.
+    pub frees_at_least: bool,
     /// Cycles of page walks in user mode, in percent of the cycles there: what huge pages can save at most.
     pub address_translation: Figure,
     /// Misses of the TLB of data in 1000 of these cycles.
@@ -116,6 +123,7 @@ impl Benefit {
             page_tables_per_session: Figure::UNKNOWN,
             page_tables_at_max_connections: Figure::UNKNOWN,
             page_tables_freed: Figure::UNKNOWN,
+            frees_at_least: false,
             address_translation: Figure::UNKNOWN,
             dtlb_misses: Figure::UNKNOWN,
             not_counted: [None, None],
@@ -174,19 +182,21 @@ impl Benefit {
     }
 
     fn add_page_tables(&mut self, facts: &BenefitFacts<'_>, sum: &PageTables) {
-        let touching = facts.samples[1].processes.iter();
-        let touching = touching.filter(|process| process.status.rss_shmem.is_some_and(|size| size.0 > 0));
-        let touching = u64::try_from(touching.count()).unwrap_or(u64::MAX);
-        if let Some((total, shared)) = sum.total.zip(sum.of_shared_memory) {
-            let on =
-                |size| as_f64(total.saturating_sub(shared)) + as_f64(tables(touching, facts.segment, size).min(shared));
+        let shared = sum.min.and_then(|min| {
+            let (sample, private) = (facts.samples[1], facts.private_tables);
+            SharedTables::of(sample, facts.sessions, private, min, facts.segment, facts.base)
+        });
+        if let Some((total, shared)) = sum.total.zip(shared) {
+            let huge = |size| tables(shared.processes, facts.segment, size).min(shared.total);
+            let on = |size| as_f64(total.saturating_sub(shared.total)) + as_f64(huge(size));
+            self.frees_at_least = shared.is_lower_bound;
             self.page_tables = Figure::new(Confidence::Measured, as_f64(total), on);
             let freed = Figure::new(Confidence::Modelled, 0.0, |size| as_f64(total) - on(size));
             self.page_tables_freed = Figure { base: None, ..freed };
         }
-        if let Some(warm) = typical_session(facts) {
+        if let Some(base) = shared.and_then(|shared| shared.of_session) {
             let more = |size| as_f64(tables(2, facts.segment, size).saturating_sub(tables(1, facts.segment, size)));
-            let base = as_f64(table(warm, facts.base));
+            let base = as_f64(base);
             self.page_tables_per_session = Figure::new(Confidence::Modelled, base, |size| more(size).min(base));
         }
         if let Some(max) = facts.max_connections

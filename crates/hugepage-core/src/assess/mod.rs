@@ -20,6 +20,7 @@ pub mod page_tables;
 pub mod placement;
 pub mod pool_share;
 pub mod sessions;
+mod shared_tables;
 pub mod status;
 pub mod stopped_oracle;
 pub mod translation;

@@ -8,8 +8,10 @@
 //! covers (`huge_pmd_share` in mm/hugetlb.c; x86-64, arm64 and riscv). `VmPTE` counts a shared table in every process, so
 //! sums over processes are an upper bound there.
 
+use std::collections::BTreeSet;
+
 use crate::read::process::ProcessStatus;
-use crate::{Bytes, PageSize};
+use crate::{Bytes, PageSize, Pages};
 
 const ENTRY: u64 = 8;
 /// A table of the level whose entries map 2 MB, and the range that it maps.
@@ -17,6 +19,11 @@ const PMD_TABLE: u64 = 4 << 10;
 const PMD_RANGE: u64 = 1 << 30;
 /// Whether kernels of this machine share them (`CONFIG_ARCH_WANT_HUGE_PMD_SHARE`).
 const SHARES_PMD_TABLES: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
+
+/// Whether the tables of this machine are pages at each level, and which of them `VmPTE` counts is known.
+pub const KNOWS_LEVELS: bool = SHARES_PMD_TABLES;
+/// What a program may address on x86-64. `VmPTE` does not count the table that maps all of it.
+const ADDRESS_SPACE: u64 = 1 << 47;
 
 /// The sum over a server's processes. `None`: no process could be read, or this kernel does not show the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,9 +52,7 @@ impl PageTables {
             let Some(own) = status.page_tables else { continue };
             sum.processes += 1;
             total = total.saturating_add(own);
-            // At most what exceeds the smallest process: the page tables of private memory stay.
-            let part = status.rss_shmem.map(|rss| table(rss, base).min(own.saturating_sub(min)));
-            shared = shared.zip(part).map(|(sum, part)| sum.saturating_add(part));
+            shared = shared.zip(at_least(status, min, base)).map(|(sum, part)| sum.saturating_add(part));
         }
         (sum.total, sum.of_shared_memory) = (Some(total), shared);
         sum
@@ -63,6 +68,43 @@ impl PageTables {
         let own = Bytes(self.min?.0.saturating_mul(connections));
         Some(own.saturating_add(tables(connections, segment, page_size)))
     }
+}
+
+/// What huge pages free of a process at least, if the smallest process of its server has page tables of `min`: as many as
+/// its shared pages fill, but the page tables of private memory stay. `None` if unknown.
+pub fn at_least(status: &ProcessStatus, min: Bytes, base: PageSize) -> Option<Bytes> {
+    let own = status.page_tables?;
+    status.rss_shmem.map(|rss| table(rss, base).min(own.saturating_sub(min)))
+}
+
+/// The largest page tables that a process can have for `pages` base pages that it has mapped of a segment.
+pub fn at_most(pages: Pages, segment: Bytes, base: PageSize) -> Bytes {
+    let lowest = range_of_lowest(base);
+    // A segment need not begin where a table does.
+    let tables = |range: u64| Pages(segment.0.div_ceil(range).saturating_add(1)).min(pages);
+    base.times(tables(lowest).saturating_add(tables(lowest.saturating_mul(entries(base)))))
+}
+
+/// The addresses that a table of the lowest level maps: 2 MB with base pages of 4 kB.
+pub fn range_of_lowest(base: PageSize) -> u64 {
+    base.bytes().0.saturating_mul(entries(base))
+}
+
+/// The page tables of a process that has these of the lowest level: all that begin at their number times
+/// [`range_of_lowest`]. Those of the levels above follow from them.
+pub fn of_lowest(lowest: &BTreeSet<u64>, base: PageSize) -> Bytes {
+    let (mut level, mut range, mut count) = (lowest.clone(), range_of_lowest(base), 0);
+    while range < ADDRESS_SPACE {
+        count += level.len();
+        level = level.into_iter().map(|number| number / entries(base)).collect();
+        range = range.saturating_mul(entries(base));
+    }
+    base.times(Pages(count as u64))
+}
+
+/// How many entries a table has.
+fn entries(base: PageSize) -> u64 {
+    (base.bytes().0 / ENTRY).max(2)
 }
 
 /// The page tables of `processes` that have each touched all of a segment. An upper bound: how many aligned ranges of 1 GB
@@ -134,6 +176,36 @@ mod tests {
         // 8608 kB less the 8600 kB of 4300 MB would leave 8 kB, which no process has: 100 kB stay. The third keeps 100.
         assert_eq!(sum.on_huge_pages(), Some(Bytes(300 * KB)));
         assert_eq!(sum.at(500, Bytes(10 * GB), base()), Some(Bytes(500 * (100 * KB + (20 << 20)))));
+    }
+
+    /// As the kernel counted them: a checkpointer with 23 tables of the lowest level had 28 in all.
+    #[test]
+    fn tables_of_all_levels() {
+        const TABLE: u64 = 2 << 20;
+        let of = |addresses: &[u64], kb| {
+            of_lowest(&addresses.iter().map(|at| at / TABLE).collect(), PageSize::from_kib(kb).unwrap())
+        };
+        assert_eq!(of(&[], 4), Bytes(0));
+        assert_eq!(of(&[0x40_0000], 4), Bytes(3 * 4 * KB));
+        assert_eq!(of(&[0x40_0000, 0x60_0000, 0x4000_0000], 4), Bytes((3 + 2 + 1) * 4 * KB));
+        assert_eq!(of(&[0x40_0000, 0x7fff_ffe0_0000], 4), Bytes((2 + 2 + 2) * 4 * KB));
+        assert_eq!((range_of_lowest(base()), range_of_lowest(PageSize::from_kib(64).unwrap())), (TABLE, 512 << 20));
+        // With base pages of 64 kB on arm64, the third level maps all addresses.
+        assert_eq!(of(&[0x40_0000], 64), Bytes(2 * 64 * KB));
+    }
+
+    #[test]
+    fn the_most_tables_that_pages_have() {
+        for (pages, segment, tables) in [
+            (0, 4 * GB, 0),
+            (1, 4 * GB, 2),
+            (7, 4 * GB, 7 + 5),
+            (1 << 20, 4 * GB, 2049 + 5),
+            (1000, 1 << 20, 2 + 2),
+            (u64::MAX, u64::MAX, (1 << 43) + 1 + (1 << 34) + 1),
+        ] {
+            assert_eq!(at_most(Pages(pages), Bytes(segment), base()), Bytes(tables * 4 * KB), "{pages} of {segment}");
+        }
     }
 
     #[test]

@@ -4,10 +4,10 @@
 use std::time::{Duration, Instant};
 
 use super::translation::TranslationCounters;
-use super::{fault_cost, fault_sample};
+use super::{fault_cost, fault_sample, private_tables};
 use crate::assess::Benefit;
 use crate::assess::benefit::BenefitFacts;
-use crate::model::{FaultCost, FaultSample, Landing, TranslationCounts};
+use crate::model::{FaultCost, FaultSample, Landing, PrivateTables, TranslationCounts};
 use crate::notes::Notes;
 use crate::read::meminfo::Meminfo;
 use crate::read::{Root, pool};
@@ -76,19 +76,24 @@ impl Observation {
         self,
         root: &Root,
         sessions: impl FnOnce(&FaultSample) -> Vec<i32>,
-        check: impl FnMut(),
+        mut check: impl FnMut(),
         notes: &mut Notes,
     ) -> Benefit {
         let elapsed = self.begun.elapsed();
         let translation = self.counters.map_or(TranslationCounts::NOT_TRIED, TranslationCounters::end);
-        let after = sample(root, &self.server, Some(&self.before), check, notes);
+        let after = sample(root, &self.server, Some(&self.before), &mut check, notes);
         let sessions = sessions(&after);
+        let private_tables = match self.server.landing {
+            Landing::Base => private_tables::take(root, &after, &sessions, PageSize::base(), check, notes),
+            _ => PrivateTables::default(),
+        };
         let sizes = notes.keep(pool::sizes(root));
         let meminfo = notes.keep(Meminfo::read(root));
         Benefit::of(&BenefitFacts {
             samples: [&self.before, &after],
             elapsed,
             sessions: &sessions,
+            private_tables: &private_tables,
             cost: self.cost,
             translation: &translation,
             segment: self.server.segment,

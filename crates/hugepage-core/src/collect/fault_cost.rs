@@ -71,14 +71,14 @@ impl ThreadUsage {
 }
 
 /// A shared mapping of this process, removed on drop.
-struct SharedMapping {
+pub(super) struct SharedMapping {
     start: NonNull<libc::c_void>,
     length: usize,
 }
 
 impl SharedMapping {
     /// New memory in base pages, of the kind of a server's main segment (sysv_shmem.c).
-    fn new(length: usize) -> io::Result<Self> {
+    pub(super) fn new(length: usize) -> io::Result<Self> {
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
         // SAFETY: a new mapping, at an address that the kernel chooses.
         #[allow(unsafe_code)]
@@ -118,7 +118,7 @@ impl SharedMapping {
         }
     }
 
-    fn write_each(&self, page: usize) {
+    pub(super) fn write_each(&self, page: usize) {
         for offset in (0..self.length).step_by(page) {
             // SAFETY: a byte within the mapping, of which no reference exists.
             #[allow(unsafe_code)]

@@ -9,6 +9,7 @@ pub mod kernel_facts;
 pub mod nodes;
 pub mod placement;
 pub mod pools;
+mod private_tables;
 pub mod segments;
 pub mod server;
 pub mod start_errors;

@@ -70,6 +70,13 @@ pub fn usage(
     usage.unwrap_or_else(|| vec![None; rows.len()])
 }
 
+/// Whether a mapping of a PostgreSQL process may be the main segment. If there are several, the largest one is
+/// (sysv_shmem.c).
+pub fn may_be_main(mapping: &Mapping) -> bool {
+    const NAMES: [&str; 3] = ["/anon_hugepage", "/dev/zero", "/SYSV"];
+    mapping.shared && NAMES.iter().any(|name| mapping.path.starts_with(name))
+}
+
 /// Shared mappings of ordinary files, such as a library's cache, are not shared memory.
 fn is_shared_memory(mapping: &Mapping) -> bool {
     const PLACES: [&str; 5] = ["/dev/zero", "/anon_hugepage", "/SYSV", "/dev/shm/", "/memfd:"];

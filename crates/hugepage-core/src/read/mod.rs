@@ -29,6 +29,7 @@ pub mod numa_maps;
 pub mod oracle;
 pub mod own_mapping;
 pub mod page_nodes;
+pub mod pagemap;
 pub mod perf_counters;
 pub mod pg_control;
 pub mod pool;

@@ -266,7 +266,7 @@ pub fn own_pid(root: &Root) -> Result<i32, ReadError> {
 }
 
 /// A process can end between open and read, which then fails with ESRCH.
-pub(super) fn unless_gone<T>(result: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
+pub fn unless_gone<T>(result: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.is_not_found() => Ok(None),

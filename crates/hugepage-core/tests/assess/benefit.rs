@@ -6,7 +6,9 @@ use hugepage_core::advise::benefit::{rows, summary};
 use hugepage_core::assess::Benefit;
 use hugepage_core::assess::benefit::BenefitFacts;
 use hugepage_core::assess::figure::Confidence;
-use hugepage_core::model::{FaultCost, FaultSample, Landing, NotCounted, ProcessSample, TranslationCounts};
+use hugepage_core::model::{
+    CountedProcess, FaultCost, FaultSample, Landing, NotCounted, PrivateTables, ProcessSample, TranslationCounts,
+};
 use hugepage_core::read::perf_counters::GroupCounts;
 use hugepage_core::read::process::{ProcessStat, ProcessStatus};
 use hugepage_core::{Bytes, PageSize};
@@ -57,6 +59,7 @@ fn assess_counted(
         samples: [before, after],
         elapsed: Duration::from_secs(10),
         sessions: &sessions,
+        private_tables: &PrivateTables::default(),
         cost: Some(COST),
         translation,
         segment: Bytes(8 * GIB),
@@ -111,6 +114,29 @@ fn a_scan_by_sessions() {
         "In the last 10 s page faults on shared memory took 14% of one CPU; a new session needs 170 ms to become warm. \
          In pages of 2 MB: at most 0.36% and 4.5 ms; 64.8 MB of page tables would be 992 kB."
     );
+}
+
+/// Eight sessions have 40 kB of page tables for pages of shared memory that they have touched alone, beside 8 MB.
+#[test]
+fn page_tables_of_sparse_memory_are_freed_too() {
+    let idle = process(1, 5, 10, 0, 0);
+    let sessions = (2..10).map(|pid| process(pid, 9, 10, 4 * GIB, 0));
+    let sample = sample(&std::iter::once(idle).chain(sessions).collect::<Vec<_>>(), 0);
+    let counted = |process: &ProcessSample, private| CountedProcess { status: process.status, private: Bytes(private) };
+    let private = Box::leak(Box::new(PrivateTables {
+        of_session: Some(counted(&sample.processes[1], 60 * KIB)),
+        of_other: Some(counted(&idle, 100 * KIB)),
+    }));
+    let benefit = assess(&sample, &sample, |facts| facts.private_tables = private);
+    close(benefit.page_tables.huge[0], (100 * KIB + 8 * 60 * KIB + 8 * 8 * KIB + 7 * 4 * KIB) as f64);
+    close(benefit.page_tables_per_session.base, (8 * MIB + 40 * KIB) as f64);
+    let detail =
+        |benefit: &Benefit| rows(benefit).into_iter().find(|row| row.figure == "page_tables_freed").unwrap().detail;
+    assert_eq!(detail(&benefit), "Memory that the page tables would give back.");
+    // The kernel did not show it.
+    let benefit = assess(&sample, &sample, |_| {});
+    close(benefit.page_tables.huge[0], (100 * KIB + 8 * 100 * KIB + 8 * 8 * KIB + 7 * 4 * KIB) as f64);
+    assert!(detail(&benefit).contains("; a lower bound, because"), "{}", detail(&benefit));
 }
 
 #[test]

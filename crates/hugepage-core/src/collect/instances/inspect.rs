@@ -14,6 +14,7 @@ use super::{oracle, postgresql};
 use crate::assess::Status;
 use crate::assess::io_uring::Rings;
 use crate::assess::page_tables::PageTables;
+use crate::collect::segments::may_be_main;
 use crate::collect::server::{pool_of_size, thp_in_use};
 use crate::collect::stopped_databases::Wants;
 use crate::collect::{nodes, pools};
@@ -223,7 +224,7 @@ impl InspectContext<'_> {
             .flatten();
         let devices = of_container.as_ref().unwrap_or(&self.devices);
         let wanted = |mapping: &Mapping| match is_postgresql {
-            true => postgresql::is_shared_memory(mapping),
+            true => may_be_main(mapping),
             false => oracle::may_be_sga(mapping, devices, self.base),
         };
         match memory::of(self.root, found.pid, devices, self.default, self.numbered, wanted) {

@@ -7,7 +7,6 @@ use std::time::SystemTime;
 
 use crate::model::{Asked, HugePages, Product};
 use crate::notes::Notes;
-use crate::read::maps::Mapping;
 use crate::read::postgresql_conf::Configuration;
 use crate::read::{InstanceFiles, Root, postmaster_opts, process};
 use crate::{Bytes, PageSize, ReadError};
@@ -166,12 +165,6 @@ pub fn memory(text: &str, unit: u64) -> Option<Bytes> {
             whole.parse::<u64>().ok()?.checked_mul(unit)?.checked_add(u64::try_from(part).ok()?).map(Bytes)
         }
     }
-}
-
-/// Whether a mapping may be the main segment. If there are several, the largest one is (sysv_shmem.c).
-pub fn is_shared_memory(mapping: &Mapping) -> bool {
-    const NAMES: [&str; 3] = ["/anon_hugepage", "/dev/zero", "/SYSV"];
-    mapping.shared && NAMES.iter().any(|name| mapping.path.starts_with(name))
 }
 
 /// The first eight bytes of pg_control, in the byte order of the machine (pg_control.h).
