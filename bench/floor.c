@@ -65,12 +65,11 @@ static int must_open(const char *path)
     return file;
 }
 
-/* The name goes into a buffer, as whoever shows it must have it. */
-static struct query mapping(int file, unsigned long address)
+/* The name goes into a buffer, where there is one. */
+static struct query mapping(int file, unsigned long address, char *name, __u32 name_size)
 {
-    char name[4096];
     struct query query = {.size = sizeof query, .address = address,
-                          .name = (__u64) (unsigned long) name, .name_size = sizeof name};
+                          .name = (__u64) (unsigned long) name, .name_size = name_size};
 
     if (ioctl(file, ASK_FOR_MAPPING, &query) != 0 && errno != ENOENT)
     {
@@ -80,12 +79,13 @@ static struct query mapping(int file, unsigned long address)
     return query;
 }
 
-/* The kernel may have split a segment, so that the next mapping counts too. */
+/* Whoever shows the segment must have its name. The kernel may have split it, so that the next mapping counts too. */
 static unsigned long whole_mapping(int file, unsigned long address)
 {
-    struct query found = mapping(file, address);
+    char name[4096];
+    struct query found = mapping(file, address, name, sizeof name);
 
-    return found.page_size + mapping(file, found.vma_end).page_size;
+    return found.page_size + mapping(file, found.vma_end, NULL, 0).page_size;
 }
 
 /* The numbers of /proc/meminfo, or the one number, or word, of another file. */
