@@ -50,7 +50,10 @@ impl Status {
         let own = facts.own();
         let at_least = facts.own_at_least();
         let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
-        let restart_of = |own| Forecast::of(&facts.asked, to_reserve, &ground, own);
+        let forecast_of = |own| Forecast::of(&facts.asked, to_reserve, &ground, own);
+        // A server that has the same pages in all of the cases below, as most have, has one forecast.
+        let with_at_least = forecast_of(at_least);
+        let restart_of = |own| if own == at_least { with_at_least.clone() } else { forecast_of(own) };
         // Pages that the rings of earlier crashes keep come back when the server stops, if they are of this pool.
         let with_kept = own.saturating_add(facts.kept_at_crash.before());
         let unchanged = either(restart_of(at_least), restart_of(with_kept));
