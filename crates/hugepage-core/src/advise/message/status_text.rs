@@ -1,5 +1,7 @@
 //! The quantities and noun phrases of one status, from which its sentences are made.
 
+use std::fmt::{self, Display};
+
 use crate::advise::message::product::ProductTerms;
 use crate::assess::Status;
 use crate::model::{Cause, HugePages, Landing, LockLimit};
@@ -23,8 +25,8 @@ impl StatusText<'_> {
         ProductTerms::current(&self.0.facts.asked)
     }
 
-    pub(in crate::advise) fn memory(&self) -> String {
-        format!("{} ({})", self.terms().memory, self.size())
+    pub(in crate::advise) fn memory(&self) -> impl Display {
+        fmt::from_fn(|f| write!(f, "{} ({})", self.terms().memory, self.size()))
     }
 
     pub(in crate::advise) fn needed(&self) -> Pages {
@@ -39,32 +41,33 @@ impl StatusText<'_> {
         self.0.facts.huge_page_size.map_or(Bytes(0), |size| size.times(self.0.own))
     }
 
-    pub(in crate::advise) fn huge_pages(&self) -> String {
-        format!("{} huge pages of {}", self.needed(), page_size(self.0.facts.huge_page_size))
+    pub(in crate::advise) fn huge_pages(&self) -> impl Display {
+        fmt::from_fn(|f| write!(f, "{} huge pages of {}", self.needed(), page_size(self.0.facts.huge_page_size)))
     }
 
     /// The pages of a segment that is not, or not completely, in huge pages.
-    pub(in crate::advise) fn base_pages(&self) -> String {
-        let size = self.0.facts.page_size().map_or("base".to_owned(), |size| size.to_string());
+    pub(in crate::advise) fn base_pages(&self) -> impl Display {
         let asked = match self.0.facts.asked.huge_pages {
             HugePages::Off => "",
             _ => " although huge pages were asked for",
         };
-        match &self.0.facts.segment {
-            Some(segment) if segment.landing == Landing::Mixed => format!(
+        fmt::from_fn(move |f| match (&self.0.facts.segment, self.0.facts.page_size()) {
+            (Some(segment), _) if segment.landing == Landing::Mixed => write!(
+                f,
                 "huge pages for {}, in base pages for the other {}{asked}",
                 segment.in_huge_pages,
                 segment.in_base_pages()
             ),
-            _ => format!("{size} pages{asked}"),
-        }
+            (_, Some(size)) => write!(f, "{size} pages{asked}"),
+            (_, None) => write!(f, "base pages{asked}"),
+        })
     }
 
-    pub(in crate::advise) fn current_pages(&self) -> String {
-        match self.0.cause {
-            None => self.huge_pages(),
-            Some(_) => self.base_pages(),
-        }
+    pub(in crate::advise) fn current_pages(&self) -> impl Display {
+        fmt::from_fn(|f| match self.0.cause {
+            None => self.huge_pages().fmt(f),
+            Some(_) => self.base_pages().fmt(f),
+        })
     }
 
     /// The tightest cgroup limit that is checked when memory is mapped.
@@ -100,6 +103,9 @@ pub(super) const fn is_of_pool(cause: Cause) -> bool {
     matches!(cause, Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken)
 }
 
-pub(super) fn page_size(size: Option<PageSize>) -> String {
-    size.map_or("unknown size".to_owned(), |size| size.to_string())
+pub(super) fn page_size(size: Option<PageSize>) -> impl Display {
+    fmt::from_fn(move |f| match size {
+        Some(size) => size.fmt(f),
+        None => f.write_str("unknown size"),
+    })
 }
