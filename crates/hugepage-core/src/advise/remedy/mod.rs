@@ -236,9 +236,9 @@ impl Remedy {
             }
             texts.push(match step {
                 Step::Restart if waits => format!("start the {server}{}", with("start")),
-                Step::Restart => format!("{}{}", step.text(terms), with("restart")),
+                Step::Restart => step.text(terms) + &with("restart"),
                 step if step.is_setting() && status.of_pending && status.facts.landing() == Landing::Hugetlb => {
-                    format!("{} in the configuration", step.text(terms))
+                    step.text(terms) + " in the configuration"
                 }
                 step => step.text(terms),
             });
@@ -261,8 +261,11 @@ impl Remedy {
         if let Some((left, percent)) = self.steps.iter().find_map(Step::leaves) {
             text += &format!("; this leaves {left} of memory to base pages, less than {percent}%");
         }
-        let mut characters = text.chars();
-        characters.next().map(|first| format!("{}{}.", first.to_uppercase(), characters.as_str())).unwrap_or_default()
+        if let Some(first) = text.get_mut(..1) {
+            first.make_ascii_uppercase();
+            text.push('.');
+        }
+        text
     }
 }
 
