@@ -3,7 +3,7 @@
 use memchr::{memchr, memchr_iter};
 
 use crate::read::Root;
-use crate::read::{mounts, sysctl};
+use crate::read::mounts;
 use crate::{Bytes, PageSize, Pages, ReadError};
 
 /// The lines of /proc/meminfo that are used; `None` where this kernel has no such line.
@@ -52,6 +52,8 @@ pub struct Meminfo {
 pub const LXCFS: &str = "lxcfs is mounted on /proc/meminfo: the memory and the page tables of the host are unknown";
 /// The sysctl that lets the kernel give back most of the memory that describes new huge pages (mm/vmemmap_dedup, Linux 5.19).
 pub const OPTIMIZE_VMEMMAP: &str = "vm.hugetlb_optimize_vmemmap";
+/// Its file.
+const OPTIMIZE_VMEMMAP_PATH: &str = "/proc/sys/vm/hugetlb_optimize_vmemmap";
 const PATH: &str = "/proc/meminfo";
 
 impl Meminfo {
@@ -61,7 +63,7 @@ impl Meminfo {
         if meminfo.mem_total.is_none() {
             return Err(root.content(PATH, "it has no line MemTotal"));
         }
-        let optimizes = root.read_often(&sysctl::path(OPTIMIZE_VMEMMAP), |text| text.trim() == "1").unwrap_or(false);
+        let optimizes = root.read_often(OPTIMIZE_VMEMMAP_PATH, |text| text.trim() == "1").unwrap_or(false);
         meminfo.vmemmap_base = root.base_page_size().ok().filter(|_| optimizes);
         if !root.keeps(PATH) && is_of_lxcfs(root) {
             meminfo = Self {
@@ -138,6 +140,11 @@ pub fn is_of_lxcfs(root: &Root) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_file_is_that_of_the_sysctl() {
+        assert_eq!(OPTIMIZE_VMEMMAP_PATH, crate::read::sysctl::path(OPTIMIZE_VMEMMAP));
+    }
 
     #[test]
     fn a_line_with_nonsense_costs_only_itself() {

@@ -8,6 +8,7 @@ use crate::{Bytes, PageSize, Pages, ReadError};
 
 const SIZES: &str = "/sys/kernel/mm/hugepages";
 const NODES: &str = "/sys/devices/system/node";
+const NODES_ONLINE: &str = "/sys/devices/system/node/online";
 
 /// One pool, in pages of `page_size`. `None` for a counter that is not available here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +117,7 @@ pub fn nodes(root: &Root) -> Result<Vec<u32>, ReadError> {
 /// Whether this running kernel has a single node, by one short file; false for a tree of files, and if it is unknown.
 pub fn has_single_node(root: &Root) -> bool {
     let is_number = |text: &str| text.trim().parse::<u32>().is_ok();
-    root.is_live() && root.read_often(&format!("{NODES}/online"), is_number).unwrap_or(false)
+    root.is_live() && root.read_often(NODES_ONLINE, is_number).unwrap_or(false)
 }
 
 /// The memory of one node (`Node 0 MemTotal:` of its meminfo); `Ok(None)` if it has no such file.
