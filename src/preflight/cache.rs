@@ -62,7 +62,7 @@ thread_local! {
 pub fn answer(root: &Root, primary: Option<&RecoveryParameters>, notes: &mut Notes) -> Option<Answer> {
     let kept = CACHE.with_borrow(|cached| {
         let cached = cached.as_ref()?;
-        let is_fresh = Instant::now() < cached.expires && stamps(&cached.sources) == cached.stamps;
+        let is_fresh = Instant::now() < cached.expires && stamps(&cached.sources).eq(cached.stamps.iter().copied());
         is_fresh.then(|| (cached.recovery, cached.answer.clone()))
     });
     let (recovery, answer) = kept.unwrap_or_else(|| {
@@ -105,7 +105,7 @@ fn read_unchanged(root: &Root, notes: &mut Notes) -> (OnDisk, Vec<PathBuf>, Vec<
         sources.extend(sources.iter().flat_map(|file| links(file)).collect::<Vec<_>>());
         // A new minor release changes the answer too, and so do libraries to preload.
         sources.extend([server::executable(), server::library_directory()]);
-        let stamps = stamps(&sources);
+        let stamps = stamps(&sources).collect();
         let again = OnDisk::read(root, notes);
         if again.sources() == on_disk.sources() {
             return (again, sources, stamps);
@@ -116,7 +116,7 @@ fn read_unchanged(root: &Root, notes: &mut Notes) -> (OnDisk, Vec<PathBuf>, Vec<
 }
 
 /// Of a symbolic link both what it leads to and the link itself, which may have been switched to an older file.
-fn stamps(sources: &[PathBuf]) -> Vec<Option<Stamp>> {
+fn stamps(sources: &[PathBuf]) -> impl Iterator<Item = Option<Stamp>> {
     let stamp = |file: Metadata| {
         let nanos = |seconds: i64, nanos: i64| Nanos::from(seconds) * SECOND + Nanos::from(nanos);
         Stamp {
@@ -132,7 +132,7 @@ fn stamps(sources: &[PathBuf]) -> Vec<Option<Stamp>> {
         let target = itself.as_ref().filter(|file| file.is_symlink()).map(|_| fs::metadata(path).ok());
         std::iter::once(itself).chain(target)
     };
-    sources.iter().flat_map(both).map(|file| file.map(stamp)).collect()
+    sources.iter().flat_map(both).map(move |file| file.map(stamp))
 }
 
 /// The symbolic links on the way to `file`, in the order in which the kernel follows them.
