@@ -2,6 +2,8 @@
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use hugepage_core::model::CrashRecovery;
 use hugepage_core::read::pg_control::{RecoveryParameters, SIGNAL_FILES};
@@ -15,8 +17,10 @@ const MAX_ATTEMPTS: usize = 3;
 
 /// The primary's settings with which a start of this server as a standby compares its own; `None` if it does not start as one.
 pub fn primary() -> Option<RecoveryParameters> {
-    let data = server::data_directory();
-    let is_standby = SIGNAL_FILES.iter().any(|name| data.join(name).exists());
+    // Their paths never change, and each call asks for them.
+    static PATHS: LazyLock<[PathBuf; 2]> =
+        LazyLock::new(|| SIGNAL_FILES.map(|name| server::data_directory().join(name)));
+    let is_standby = PATHS.iter().any(|path| path.exists());
     if is_standby { of_control_file() } else { None }
 }
 
