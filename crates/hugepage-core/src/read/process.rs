@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
-use memchr::{memchr, memchr_iter, memrchr};
+use memchr::{memchr_iter, memrchr};
 
 use crate::read::Root;
 use crate::read::mounts::{self, Mount};
@@ -51,11 +51,12 @@ impl ProcessStatus {
             if line.starts_with(b"Threads:") {
                 break;
             }
-            let Some(colon) = memchr(b':', line) else { continue };
-            let value = first_number(&line[colon + 1..]);
+            // Names are short, and of most lines the number is not needed.
+            let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
+            let value = || first_number(&line[colon + 1..]);
             let into = match &line[..colon] {
                 b"PPid" => {
-                    status.parent = value.and_then(|pid| pid.try_into().ok());
+                    status.parent = value().and_then(|pid| pid.try_into().ok());
                     continue;
                 }
                 b"VmPTE" => &mut status.page_tables,
@@ -66,7 +67,7 @@ impl ProcessStatus {
                 b"HugetlbPages" => &mut status.hugetlb_pages,
                 _ => continue,
             };
-            *into = value.map(Bytes::from_kib);
+            *into = value().map(Bytes::from_kib);
         }
         status
     }
