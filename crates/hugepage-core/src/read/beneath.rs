@@ -68,7 +68,7 @@ pub(super) struct Known<'a> {
 
 /// What `path` names below `top`, where absolute links begin as well; with `follow` what a link at its end points to.
 pub(super) fn find(top: Arc<Place>, path: &str, follow: bool, known: Option<Known<'_>>) -> io::Result<BeneathFile> {
-    let mut way = Way { levels: vec![Level { name: Vec::new(), place: top }], steps: 0 };
+    let mut way = Way { levels: vec![Level { place: top, end: 0 }], path: Vec::new(), steps: 0 };
     let (mut searched, mut link_owners, mut link_changed) = (Vec::new(), Vec::new(), None);
     let mut rest: Vec<Vec<u8>> = Vec::new();
     push_parts(&mut rest, path.as_bytes());
@@ -99,16 +99,16 @@ pub(super) fn find(top: Arc<Place>, path: &str, follow: bool, known: Option<Know
             }
             let target = target(&place.descriptor)?;
             if target.starts_with(b"/") {
-                way.levels.truncate(1);
+                way.to_top();
             }
             push_parts(&mut rest, &target);
         } else {
-            way.down(Level { name, place })?;
+            way.down(&name, place)?;
         }
     }
     let path = way.path();
-    let Level { name, place } = way.levels.pop().ok_or(Errno::NOENT)?;
-    let parent = way.levels.pop().map(|level| (level.place, name));
+    let place = way.levels.pop().ok_or(Errno::NOENT)?.place;
+    let parent = way.levels.pop().map(|parent| (parent.place, way.path[parent.end + 1..].to_vec()));
     let metadata = place.metadata.clone();
     Ok(BeneathFile { place, parent, metadata, searched, link_owners, link_changed, path })
 }
@@ -216,12 +216,15 @@ impl BeneathFile {
 /// The directories from the top to where the search is.
 struct Way {
     levels: Vec<Level>,
+    /// Their names, each behind a slash: without links, the path below the top.
+    path: Vec<u8>,
     steps: usize,
 }
 
 struct Level {
-    name: Vec<u8>,
     place: Arc<Place>,
+    /// How much of the path leads to it.
+    end: usize,
 }
 
 impl Way {
@@ -235,35 +238,35 @@ impl Way {
 
     /// What `name` here is called among all places of the top `top`: no name has a zero byte.
     fn key(&self, top: &str, name: &[u8]) -> Vec<u8> {
-        let names = self.levels.iter().skip(1).map(|level| level.name.as_slice()).chain([name]);
-        let mut key = top.as_bytes().to_vec();
-        key.push(0);
-        names.for_each(|name| {
-            key.push(b'/');
-            key.extend_from_slice(name);
-        });
-        key
+        [top.as_bytes(), b"\0", &self.path, b"/", name].concat()
     }
 
-    fn down(&mut self, level: Level) -> io::Result<()> {
+    fn down(&mut self, name: &[u8], place: Arc<Place>) -> io::Result<()> {
         if self.levels.len() > MAX_DEPTH {
             return Err(Errno::NAMETOOLONG.into());
         }
-        self.levels.push(level);
+        self.path.push(b'/');
+        self.path.extend_from_slice(name);
+        self.levels.push(Level { place, end: self.path.len() });
         Ok(())
     }
 
     /// As in `/`, nothing is above the top.
     fn up(&mut self) {
-        if self.levels.len() > 1 {
-            self.levels.pop();
-        }
+        self.keep(self.levels.len().saturating_sub(1).max(1));
+    }
+
+    fn to_top(&mut self) {
+        self.keep(1);
+    }
+
+    fn keep(&mut self, levels: usize) {
+        self.levels.truncate(levels);
+        self.path.truncate(self.levels.last().map_or(0, |level| level.end));
     }
 
     fn path(&self) -> String {
-        let names = self.levels.iter().skip(1);
-        let path: String = names.map(|level| format!("/{}", String::from_utf8_lossy(&level.name))).collect();
-        if path.is_empty() { "/".to_owned() } else { path }
+        if self.path.is_empty() { "/".to_owned() } else { String::from_utf8_lossy(&self.path).into_owned() }
     }
 }
 
