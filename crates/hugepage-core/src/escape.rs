@@ -39,7 +39,7 @@ pub fn lines(text: &str) -> String {
 /// A JSON document in which such characters are escaped as JSON does it, `\u009b`. They can only be in its strings, and JSON
 /// itself asks for the escape of those below U+0020 alone.
 pub fn json(document: &str) -> Cow<'_, str> {
-    let is_left = |c: char| is_hidden(c) && u32::from(c) >= 0x7f;
+    let is_left = |c: char| u32::from(c) >= 0x7f && is_hidden(c);
     if !document.contains(is_left) {
         return document.into();
     }
