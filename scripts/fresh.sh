@@ -236,11 +236,11 @@ try_command() {
     local LOG=$FRESH_LOGS/$state-$name.log
     : >"$LOG"
     if [ -t 1 ]; then
-        paint "$state: $command" 1 &
+        paint "$command" 1 &
         # shellcheck disable=SC2034
         PAINTER=$!
     else
-        printf '.. %s: %s\n' "$state" "$command"
+        printf '.. %s\n' "$command"
     fi
     # In the background: wait ends at a signal, and what runs there is ended in order, before the layer is deleted.
     # It does not hold the lock of the trees: if we are killed, the next ./dev fresh ends it.
@@ -270,7 +270,7 @@ try_command() {
     if [ -z "$why" ]; then
         RESULT="passed $time"
         [ "$name" != test ] || RESULT="passed $time, $(test_numbers <"$LOG")"
-        printf '%sok%s %s: %s %s(%s)%s\n' "$GREEN" "$PLAIN" "$state" "$command" "$DIM" "$time" "$PLAIN"
+        printf '%sok%s %s %s(%s)%s\n' "$GREEN" "$PLAIN" "$command" "$DIM" "$time" "$PLAIN"
     else
         RESULT="failed $time"
         printf '%s!! %s: %s%s failed after %s: %s\nIts last lines:\n\n' "$RED" "$state" "$command" "$PLAIN" "$time" "$why"
