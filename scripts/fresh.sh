@@ -3,8 +3,8 @@
 #
 # Each state is a pristine Debian tree (scripts/tree/state) below a layer of changes on disk, which is deleted afterwards.
 # Of this machine it gets the Rust toolchain, the downloaded crates and Debian packages, and the way to the network.
-# With --jobs 2, one state installs and compiles while the scenarios of another one run: those take turns by the lock of
-# the huge page pool.
+# With --jobs 2, one state installs and compiles while the scenarios of another one run: of those, a lock lets one run at a
+# time.
 
 FRESH=$TREES/fresh    # of each state the layer, the clone and Debian packages; crates and certificates
 FRESH_LOGS=$CACHE/fresh

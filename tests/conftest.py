@@ -12,7 +12,7 @@ pytest.register_assert_rewrite("harness.status")
 from harness.cgroup import Cgroup, cgroup2_mount
 from harness.cluster import Cluster, Install, Unsupported
 from harness.kernel import sysv_segments
-from harness.lock import host_lock
+from harness.lock import host_lock, run_lock
 from harness.oracle import Oracle
 from harness.pool import NoGigabyte, Pool, pools
 from harness.processes import working_below
@@ -43,11 +43,13 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nothing_left_behind() -> Iterator[None]:
-    """Check at the end of the session that the host is unchanged."""
-    found = _host()
-    yield
-    assert _host() == found
+def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Check at the end of the session that the host is unchanged; no other run of tests goes on meanwhile."""
+    terminal = request.config.pluginmanager.getplugin("terminalreporter")
+    with run_lock(lambda: terminal.write_line("Waiting for another run of tests on this host.")):
+        found = _host()
+        yield
+        assert _host() == found
 
 
 def _host() -> dict[str, Any]:

@@ -1,14 +1,16 @@
-"""The exclusive lock of this host's huge pages. Every test that changes or measures them holds it.
+"""The exclusive locks of this host: of its huge pages, held by every test that changes or measures them, and of a whole run of
+tests.
 
-Reentrant within a process: a pool within a cgroup within a test takes the lock once.
+The lock of huge pages is reentrant within a process: a pool within a cgroup within a test takes it once.
 """
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 LOCK_FILE = "/run/lock/pg_hugepages.lock"
+RUN_LOCK_FILE = "/run/lock/pg_hugepages.run.lock"
 
 _depth = 0
 
@@ -18,7 +20,7 @@ def host_lock() -> Iterator[None]:
     """Hold the lock; waits without a deadline while another process holds it."""
     global _depth
     if _depth == 0:
-        fd = _open()
+        fd = _open(LOCK_FILE)
         fcntl.flock(fd, fcntl.LOCK_EX)
     else:
         fd = -1
@@ -31,9 +33,25 @@ def host_lock() -> Iterator[None]:
             os.close(fd)
 
 
-def _open() -> int:
+@contextmanager
+def run_lock(waits: Callable[[], object]) -> Iterator[None]:
+    """Hold the lock of a run of tests; `waits` is called if another run holds it. Two runs that took turns test by test would
+    both be slow, and see each other."""
+    fd = _open(RUN_LOCK_FILE)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waits()
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _open(path: str) -> int:
     try:
         # In a sticky directory the kernel refuses O_CREAT for a file of another user (fs.protected_regular).
-        return os.open(LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return os.open(LOCK_FILE, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
