@@ -4,11 +4,12 @@
 //! [`InstanceFiles`](crate::read::InstanceFiles) is the one door to them. A tree of files comes from elsewhere, so it is
 //! not trusted either: no link in it leads out of it, and nothing but plain files is opened.
 
+mod directory;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::read::beneath::{self, BeneathFile, Known, Place};
 use crate::read::kept_files::KeptFiles;
 use crate::read::reader::Reader;
 use crate::read::survey_cache::SurveyCache;
+pub use directory::Directory;
 
 /// In a tree made by a capture: what its host refused to show, a line `ERRNO PATH` each.
 pub const REFUSED: &str = "refused";
@@ -252,15 +254,6 @@ impl Root {
         found.open().map_err(failed)
     }
 
-    /// Opens the directory `path` for several of its files, so that the kernel looks for their place only once.
-    pub fn directory(&self, path: &str) -> Result<Directory<'_>, ReadError> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match openat(CWD, self.path(path), flags, Mode::empty()) {
-            Ok(descriptor) => Ok(Directory { root: self, path: path.to_owned(), descriptor }),
-            Err(errno) => Err(self.error("open", path, errno.into())),
-        }
-    }
-
     /// The whole text of `path`; bytes that are not UTF-8 are replaced.
     pub fn read(&self, path: &str) -> Result<String, ReadError> {
         let mut file = self.open(path)?;
@@ -477,41 +470,6 @@ impl Root {
     }
 }
 
-/// A directory that is open, so that its files are near.
-#[derive(Debug)]
-pub struct Directory<'a> {
-    root: &'a Root,
-    path: String,
-    descriptor: OwnedFd,
-}
-
-impl Directory<'_> {
-    /// The one number that its file `name` holds.
-    pub fn read_number(&self, name: &str) -> Result<u64, ReadError> {
-        let path = || format!("{}/{name}", self.path);
-        if self.root.is_confined() || self.root.recorder.is_on() {
-            return self.root.read_number(&path());
-        }
-        let opened = openat(&self.descriptor, name, PLAIN_READ, Mode::empty());
-        match opened {
-            Ok(file) => self.root.number(&path(), &file.into()),
-            Err(errno) => Err(self.root.error("open", &path(), errno.into())),
-        }
-    }
-
-    /// Gives `take` the bytes of its short file `name`, as [`Root::read_short`] does: neither a path nor a buffer is
-    /// made for it, unless there is an error.
-    pub fn read_bytes<T>(&self, name: &str, take: impl FnOnce(&[u8]) -> T) -> Result<T, ReadError> {
-        let path = || format!("{}/{name}", self.path);
-        if self.root.is_confined() || self.root.recorder.is_on() {
-            return self.root.read_short(&path(), |text| take(text.as_bytes()));
-        }
-        let file = openat(&self.descriptor, name, PLAIN_READ, Mode::empty());
-        let file = file.map_err(|errno| self.root.error("open", &path(), errno.into()))?;
-        self.root.take_short(&path, &file.into(), take)
-    }
-}
-
 pub(super) fn as_text<T>(bytes: &[u8], take: impl FnOnce(&str) -> T) -> T {
     match str::from_utf8(bytes) {
         Ok(text) => take(text),
@@ -530,119 +488,4 @@ pub fn if_there<T>(result: Result<T, ReadError>) -> Result<Option<T>, ReadError>
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::fd::AsRawFd;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use super::*;
-
-    /// A file that stays open gives the text of now, and no descriptor is lost.
-    #[test]
-    fn a_kept_file_is_read_anew() {
-        static OPEN: AtomicUsize = AtomicUsize::new(0);
-        let acquire = || OPEN.fetch_add(1, Ordering::Relaxed) < 100;
-        let files = KeptFiles::new(acquire, || {
-            OPEN.fetch_sub(1, Ordering::Relaxed);
-        });
-        let root = Root::keeping(&files);
-        let descriptor = || root.open_often("/proc/thread-self/comm").unwrap().as_raw_fd();
-        let name = || root.read_often("/proc/thread-self/comm", |text| text.trim().to_owned()).unwrap();
-        let set = |name: &str| fs::write("/proc/thread-self/comm", name).unwrap();
-        set("first");
-        assert_eq!(name(), "first");
-        let first = descriptor();
-        set("second");
-        assert_eq!((name(), descriptor()), ("second".to_owned(), first));
-        assert!(root.keeps("/proc/thread-self/comm") && !Root::live().keeps("/proc/thread-self/comm"));
-        // No file of the kernel's: another one of that name is seen.
-        let tree = tempfile::tempdir().unwrap();
-        let path = tree.path().join("file").to_str().unwrap().to_owned();
-        for text in ["old", "new"] {
-            fs::write(tree.path().join("next"), text).unwrap();
-            fs::rename(tree.path().join("next"), &path).unwrap();
-            assert_eq!(root.read_often(&path, str::to_owned).unwrap(), text);
-        }
-        assert!(!root.keeps(&path));
-        // More files than are kept.
-        for number in 0..30 {
-            root.read_often(&format!("/proc/{}/comm{}", "self", "/".repeat(number)), |_| ()).ok();
-            root.read_often(&format!("/proc{}/self/comm", "/".repeat(number)), |_| ()).unwrap();
-        }
-        assert_eq!(OPEN.load(Ordering::Relaxed), 12);
-        root.kept.as_ref().unwrap().forget("/proc/self/none");
-        assert!(root.read_often("/proc/self/none", |_| ()).unwrap_err().is_not_found());
-    }
-
-    /// What is kept of a process that has ended is opened again.
-    #[test]
-    fn a_kept_file_that_fails_is_opened_again() {
-        let files = KeptFiles::new(|| true, || ());
-        let root = Root::keeping(&files);
-        let mut child = std::process::Command::new("/bin/sleep").arg("100").spawn().unwrap();
-        let path = format!("/proc/{}/stat", child.id());
-        root.read_often(&path, |_| ()).unwrap();
-        assert!(root.keeps(&path));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(root.read_often(&path, |_| ()).unwrap_err().is_not_found());
-        assert!(!root.keeps(&path));
-    }
-
-    #[test]
-    fn every_look_is_noted_and_files_answer() {
-        let (root, record) = Root::live().recording();
-        assert!(!root.is_live());
-        assert_eq!(root.base_page_size().unwrap(), crate::PageSize::base());
-        let _ = root.clone().read("/proc/none");
-        let _ = root.list("/proc/self/ns");
-        let _ = root.read_link("/proc/self/exe");
-        let _ = root.directory("/proc/sys/vm").unwrap().read_number("swappiness");
-        root.exists("/sys/kernel/mm");
-        let looks: Vec<_> = record.accesses().into_iter().map(|access| (access.path, access.kind)).collect();
-        let expected = [
-            ("/proc/none", AccessKind::Content),
-            ("/proc/self/auxv", AccessKind::Content),
-            ("/proc/self/exe", AccessKind::Link),
-            ("/proc/self/ns", AccessKind::Names),
-            ("/proc/sys/vm/swappiness", AccessKind::Content),
-            ("/sys/kernel/mm", AccessKind::Existence),
-        ];
-        assert_eq!(looks, expected.map(|(path, how)| (path.to_owned(), how)));
-    }
-
-    #[test]
-    fn what_the_captured_host_refused_is_refused_again() {
-        let tree = tempfile::tempdir().unwrap();
-        fs::write(tree.path().join(REFUSED), format!("{} /proc/7/maps\nnonsense\n", libc::EACCES)).unwrap();
-        let root = Root::at(tree.path());
-        let error = root.read("/proc/7/maps").unwrap_err().to_string();
-        assert!(error.contains("Permission denied"), "{error}");
-        assert!(root.read("/proc/8/maps").unwrap_err().is_not_found());
-    }
-
-    /// A container can lay a link, and must not have this program read for it what is the host's.
-    #[test]
-    fn links_do_not_lead_out_of_a_container() {
-        let tree = tempfile::tempdir().unwrap();
-        let of = |path: &str| tree.path().join(path);
-        fs::create_dir_all(of("proc/7/root/etc/conf.d")).unwrap();
-        fs::create_dir(of("etc")).unwrap();
-        fs::write(of("etc/secret"), "the host's").unwrap();
-        fs::write(of("proc/7/root/etc/plain"), "its own").unwrap();
-        for (link, target) in
-            [("inside", "/etc/plain"), ("outside", "/etc/secret"), ("above", "../../../../etc/secret")]
-        {
-            std::os::unix::fs::symlink(target, of("proc/7/root/etc").join(link)).unwrap();
-        }
-        let root = Root::at(tree.path()).below("/proc/7/root");
-        assert_eq!(root.read("/etc/plain").unwrap(), "its own");
-        assert_eq!(root.read("/etc/inside").unwrap(), "its own");
-        for link in ["/etc/outside", "/etc/above"] {
-            assert!(root.read(link).unwrap_err().is_not_found(), "{link}");
-            assert!(!root.exists(link) && root.modified(link).is_none(), "{link}");
-        }
-        assert_eq!(root.list("/etc").unwrap(), ["above", "conf.d", "inside", "outside", "plain"]);
-        std::os::unix::fs::symlink("/etc", of("proc/7/root/etc/all")).unwrap();
-        assert_eq!(root.list("/etc/all").unwrap().len(), 6);
-    }
-}
+mod tests;

@@ -1,35 +1,27 @@
-//! Inspects one server after the other, and assesses each beside the others.
+//! Inspects one server after the other.
 
 use std::time::Duration;
 
 use super::asked::asked_next;
+use super::changed_files::{crash_recovery, of_running, running_server, split_off_pending};
 use super::context::{Identity, InspectContext};
 use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::instance::{Instance, InstanceKind, InstancePlace};
-use super::memory::{self, InstanceMemory};
-use super::next_start::RunningServer;
 use super::pending::pending;
-use super::stopped::StoppedOracle;
 use super::{oracle, postgresql};
 use crate::assess::Status;
 use crate::assess::io_uring::Rings;
 use crate::assess::page_tables::PageTables;
-use crate::collect::segments::may_be_main;
-use crate::collect::server::{pool_of_size, thp_in_use};
-use crate::collect::stopped_databases::Wants;
+use crate::collect::server::pool_of_size;
 use crate::collect::{nodes, pools};
-use crate::model::{
-    Asked, CrashRecovery, Demand, Facts, HugePages, KeptPages, Landing, LockLimit, Pending, PoolFact, PoolState,
-    Segment,
-};
+use crate::model::{Asked, CrashRecovery, Facts, KeptPages, Landing, LockLimit, Pending, PoolFact, PoolState, Segment};
 use crate::notes::Notes;
 use crate::read::cgroup::CgroupLimits;
 use crate::read::credentials::Credentials;
-use crate::read::maps::{self, Mapping};
 use crate::read::memory_policy::MemoryPolicy;
 use crate::read::rlimit::{self, LockedMemory};
 use crate::read::{InstanceFiles, identity, namespace, process, service};
-use crate::{Bytes, PageSize, Pages, ReadError};
+use crate::{Bytes, PageSize, Pages};
 
 /// The kernel tells the start of a process, and how long it is up, in hundredths of a second (proc(5)).
 const START_PRECISION: Duration = Duration::from_millis(20);
@@ -180,19 +172,6 @@ impl InspectContext<'_> {
         })
     }
 
-    /// What the changed files of a server come to; the error is why that is unknown, for the middle of a sentence.
-    fn pending_of_changed(
-        &self,
-        found: &DiscoveredServer,
-        server: Option<&RunningServer<'_>>,
-        facts: &Facts,
-        notes: &mut Notes,
-    ) -> Result<Pending, String> {
-        let (Some(ask), Some(server), None) = (self.ask, server, &found.not_counted) else { return Err(String::new()) };
-        let ground = |size: Option<PageSize>| self.ground(found.pid, size.or(self.default), notes);
-        server.pending(ask, facts, self.default, ground).map_err(|why| format!(": {why}"))
-    }
-
     /// The container of [`InstancePlace`]. `directory`: the data directory, or the home. What a service sees in a mount
     /// namespace of its own, as systemd makes them, may still be the directory of that name of the host.
     fn container(
@@ -214,64 +193,6 @@ impl InspectContext<'_> {
             }
             None => namespace::number(self.root, pid).unwrap_or_default(),
         })
-    }
-
-    /// The mappings of one process stand for the whole server, because each of its processes attaches all of it.
-    fn memory(&self, found: &DiscoveredServer, is_contained: bool, notes: &mut Notes) -> Option<InstanceMemory> {
-        let is_postgresql = matches!(found.who, DiscoveredKind::PostgreSql(_));
-        let of_container = (is_contained && !is_postgresql)
-            .then(|| notes.keep(self.devices.with_mounts_of(self.root, found.pid)))
-            .flatten();
-        let devices = of_container.as_ref().unwrap_or(&self.devices);
-        let wanted = |mapping: &Mapping| match is_postgresql {
-            true => may_be_main(mapping),
-            false => oracle::may_be_sga(mapping, devices, self.base),
-        };
-        match memory::of(self.root, found.pid, devices, self.default, self.numbered, wanted) {
-            Ok(mut memory) => {
-                if is_postgresql
-                    && let Some(main) = memory.mappings.iter().max_by_key(|mapping| mapping.size()).cloned()
-                {
-                    memory.mappings = vec![self.as_sessions_see(main, found.pid, notes)];
-                }
-                Some(memory)
-            }
-            Err(ReadError::Io { source, path, .. }) if source.kind() == std::io::ErrorKind::PermissionDenied => {
-                notes.add(format!("\"{}\" may not be read: run this as root, or with CAP_SYS_PTRACE", path.display()));
-                None
-            }
-            Err(error) => {
-                notes.add(error.to_string());
-                None
-            }
-        }
-    }
-
-    /// The main mapping of the postmaster `pid`, with what its newest child may access of it: no server tells its postmaster of
-    /// a resize.
-    fn as_sessions_see(&self, main: Mapping, pid: i32, notes: &mut Notes) -> Mapping {
-        if main.inaccessible == Bytes(0) {
-            return main;
-        }
-        let children = process::children(self.root, pid).unwrap_or_default().into_iter();
-        let started = |child: i32| process::stat(self.root, child).ok().flatten().map(|stat| (stat.start_ticks, child));
-        let mut children: Vec<_> = children.filter_map(started).collect();
-        children.sort_unstable();
-        let same = |mapping: &Mapping| (mapping.start, mapping.inode) == (main.start, main.inode);
-        // The logger has no shared memory.
-        let seen = children.into_iter().rev().find_map(|(_, child)| {
-            let mappings = maps::read(self.root, &maps::path(child), same).ok()?;
-            mappings.into_iter().next().filter(|mapping| mapping.end == main.end)
-        });
-        match seen {
-            Some(seen) => Mapping { page_size: main.page_size, ..seen },
-            None => {
-                notes.add(format!(
-                    "whether shared memory was resized since the start is unknown: no process of postmaster {pid} shows its mappings"
-                ));
-                main
-            }
-        }
     }
 
     fn postgresql(&self, pid: i32, files: &InstanceFiles, arguments: &[String], notes: &mut Notes) -> Identity {
@@ -305,19 +226,6 @@ impl InspectContext<'_> {
         }
         let base = self.base.unwrap_or_else(PageSize::base);
         KeptPages { at_least: Pages(0), ..Rings { count: open, open, entries }.pages(size, base) }
-    }
-
-    /// Only a walk of the server's page tables could show whether base pages were collapsed into transparent huge
-    /// pages. The server itself may do that; no other process should.
-    fn unless_transparent(&self, mut segment: Segment, pid: i32, notes: &mut Notes) -> Segment {
-        if segment.landing == Landing::Base && thp_in_use(self.meminfo.as_ref()) {
-            segment.landing = Landing::Unknown;
-            notes.add(format!(
-                "some shared memory of this host is in transparent huge pages; only a walk of its page tables could tell \
-                 whether that of process {pid} is"
-            ));
-        }
-        segment
     }
 
     fn facts(
@@ -358,7 +266,7 @@ impl InspectContext<'_> {
     }
 
     /// What a start of the server `pid` with pages of `huge_page_size` finds.
-    fn ground(&self, pid: i32, huge_page_size: Option<PageSize>, notes: &mut Notes) -> PoolState {
+    pub(super) fn ground(&self, pid: i32, huge_page_size: Option<PageSize>, notes: &mut Notes) -> PoolState {
         let pool = match huge_page_size.and_then(|size| pools::of_size(&self.pools, size)) {
             Some(row) => PoolFact::Known(row.pool.clone()),
             None => pool_of_size(self.root, huge_page_size, self.meminfo.as_ref(), notes),
@@ -380,113 +288,4 @@ fn median(sizes: impl Iterator<Item = Bytes>) -> Option<Bytes> {
     let mut sizes: Vec<_> = sizes.collect();
     sizes.sort_unstable();
     sizes.get(sizes.len() / 2).copied()
-}
-
-/// What its next start depends on; `None` for Oracle, and where its files may not be read.
-fn running_server<'a>(
-    found: &DiscoveredServer,
-    files: &'a InstanceFiles,
-    identity: &'a Identity,
-) -> Option<RunningServer<'a>> {
-    Some(RunningServer {
-        pid: found.pid,
-        version: identity.version.as_deref()?,
-        directory: identity.directory.as_deref()?,
-        files,
-        configured: identity.configured.as_ref()?,
-    })
-}
-
-/// Whether a standby would recover after a crash with the settings that it was started with.
-fn crash_recovery(server: &RunningServer<'_>, has_changed: bool) -> CrashRecovery {
-    if !server.is_standby() {
-        return CrashRecovery::Possible;
-    }
-    if has_changed {
-        let why = "whether the standby recovers after a crash depends on the settings that it was started with, and its files have \
-                   changed since: they must be as high as those of its primary";
-        return CrashRecovery::Unknown(why.to_owned());
-    }
-    server.crash_recovery().unwrap_or_else(|why| {
-        CrashRecovery::Unknown(format!("whether the standby recovers after a restart or a crash is unknown: {why}"))
-    })
-}
-
-/// Of a server whose files have changed since its start: what it certainly was started with, whatever they have now.
-fn of_running(facts: &mut Facts) {
-    facts.asked_may_differ = true;
-    match facts.landing() {
-        Landing::Hugetlb => facts.asked.sysv = false,
-        // With "on" it would not have started.
-        Landing::Base if facts.asked.huge_pages == HugePages::On => facts.asked.huge_pages = HugePages::Try,
-        _ => {}
-    }
-}
-
-/// A server in huge pages was not started with the `huge_pages = off` that its files have: those are for the next start,
-/// and a restart after a crash keeps what it has.
-fn split_off_pending(facts: &mut Facts, max_connections: u64) {
-    let Some(segment) = facts.segment.as_ref().filter(|segment| segment.landing == Landing::Hugetlb) else { return };
-    if facts.asked.huge_pages != HugePages::Off {
-        return;
-    }
-    let demand = Demand { asked: facts.asked, max_connections, shared_memory: segment.size };
-    let ground = PoolState {
-        huge_page_size: facts.huge_page_size,
-        pool: facts.pool.clone(),
-        limits: facts.limits.clone(),
-        nodes: facts.nodes.clone(),
-        lock_limit: None,
-    };
-    facts.pending = Pending::Changed(demand, ground);
-    facts.asked.huge_pages = HugePages::Try;
-}
-
-/// Kernels that count memlock count all System V segments in huge pages of one user (`user_shm_lock` in mm/mlock.c).
-pub(super) fn share_memlock(instances: &mut [Instance]) {
-    let held: Vec<_> = instances
-        .iter()
-        .filter(|instance| instance.kind != InstanceKind::PostgreSql)
-        .filter_map(|instance| {
-            Some((instance.pid, instance.uid?, instance.status.facts.segment.as_ref()?.in_huge_pages))
-        })
-        .collect();
-    for instance in instances {
-        let of_user = held.iter().filter(|(pid, uid, _)| *pid != instance.pid && Some(*uid) == instance.uid);
-        let sum = of_user.fold(Bytes(0), |sum, (_, _, size)| sum.saturating_add(*size));
-        let is_counted = |lock: &mut Option<LockLimit>| matches!(lock, Some(LockLimit::Memlock { .. }));
-        if sum > Bytes(0) && instance.status.facts.lock_limits().any(is_counted) {
-            instance.assess_with(|facts| {
-                for lock in facts.lock_limits() {
-                    if let Some(LockLimit::Memlock { others, .. }) = lock {
-                        *others = sum;
-                    }
-                }
-            });
-        }
-    }
-}
-
-/// Assesses each server again with what the others lack, so that one size of the pool serves all that count, running or
-/// stopped. `default`: the page size that the stopped ones ask for. Where the need of one is unknown, what the others lack
-/// is unknown.
-pub(super) fn beside_each_other(instances: &mut [Instance], stopped: &[StoppedOracle], default: Option<PageSize>) {
-    let of_stopped = stopped.iter().try_fold(Pages(0), |sum, stopped| match stopped.wants {
-        Wants::Pages(pages, _) => Some(sum.saturating_add(pages)),
-        Wants::None(_) => Some(sum),
-        Wants::Unknown(_) => None,
-    });
-    let lack = |instance: &Instance| if instance.counts() { instance.status.facts.lack() } else { Pages(0) };
-    let lacks: Vec<_> =
-        instances.iter().map(|instance| (instance.status.facts.huge_page_size, lack(instance))).collect();
-    for (index, instance) in instances.iter_mut().enumerate() {
-        let size = instance.status.facts.huge_page_size;
-        let others = lacks.iter().enumerate().filter(|(other, (of, _))| *other != index && *of == size);
-        let others_lack = others.fold(Pages(0), |sum, (_, (_, lack))| sum.saturating_add(*lack));
-        let of_stopped = if size == default { of_stopped } else { Some(Pages(0)) };
-        let others_lack = of_stopped.map(|of_stopped| of_stopped.saturating_add(others_lack));
-        if others_lack != Some(Pages(0)) {
-            instance.assess_with(|facts| facts.others_lack = others_lack);
-        }
-    }
 }

@@ -5,6 +5,7 @@
 //! what depends on it is unknown.
 
 mod asked;
+mod changed_files;
 mod clusterware;
 mod context;
 pub mod discover;
@@ -12,11 +13,13 @@ mod equal_sids;
 mod inspect;
 pub mod instance;
 pub mod memory;
+mod neighbours;
 mod next_start;
 mod oracle;
 mod pending;
 mod pool_needs;
 mod postgresql;
+mod server_memory;
 mod service_accounts;
 mod stopped;
 mod switchover;
@@ -38,8 +41,8 @@ use crate::read::shm_devices::Devices;
 use crate::read::{Root, identity, process, thp};
 use crate::{PageSize, ReadError};
 use context::InspectContext;
-use inspect::{beside_each_other, share_memlock};
 pub use instance::{Instance, InstanceKind, InstanceLanding, InstancePlace};
+use neighbours::{beside_each_other, share_memlock};
 pub use next_start::{AskStart, StartAnswer, StartQuestion};
 pub use postgresql::memory as size_setting;
 use service_accounts::ServiceAccounts;
