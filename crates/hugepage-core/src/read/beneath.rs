@@ -99,7 +99,7 @@ pub(super) fn find(top: Arc<Place>, path: &str, follow: bool, known: Option<Know
             }
             let target = target(&place.descriptor)?;
             if target.starts_with(b"/") {
-                way.to_top();
+                way.back_to_top();
             }
             push_parts(&mut rest, &target);
         } else {
@@ -256,7 +256,7 @@ impl Way {
         self.keep(self.levels.len().saturating_sub(1).max(1));
     }
 
-    fn to_top(&mut self) {
+    fn back_to_top(&mut self) {
         self.keep(1);
     }
 
