@@ -45,8 +45,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     """Check at the end of the session that the host is unchanged; no other run of tests goes on meanwhile."""
-    terminal = request.config.pluginmanager.getplugin("terminalreporter")
-    with run_lock(lambda: terminal.write_line("Waiting for another run of tests on this host.")):
+    def waits() -> None:
+        # What a fixture prints is else kept until its test fails.
+        with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+            print("\nWaiting for another run of tests on this host.", flush=True)
+
+    with run_lock(waits):
         found = _host()
         yield
         assert _host() == found
