@@ -56,7 +56,8 @@ class Plan:
 def rows_of(directory: Path, quick: bool) -> Iterator[Point]:
     """A point for each measurement; one that has `skipped` says why there is none."""
     plan = Plan(quick)
-    for size in plan.sizes:
+    # The largest first: pages of 1 GB get fewer while memory is used and given back.
+    for size in reversed(plan.sizes):
         with ReservedHost() as reserved_host:
             cluster = reserved_host.cluster(shared_buffers=f"{size // MB}MB", max_connections=max(plan.sessions) + 20,
                                             autovacuum=False, superuser_reserved_connections=3, wal_level="minimal",
@@ -84,7 +85,7 @@ def fill(cluster: Cluster, size: int, directory: Path) -> None:
     cluster.sql("CREATE TABLE pgio (key bigint, scratch bigint DEFAULT 0, filler text)")
     cluster.sql("ALTER TABLE pgio ALTER filler SET STORAGE PLAIN")
     # 7919 is prime, so this is a permutation of the keys.
-    cluster.sql("INSERT INTO pgio SELECT i * 7919 %% %s, 0, repeat('x', 5000) FROM generate_series(1, %s) i", count, count)
+    cluster.sql("INSERT INTO pgio SELECT i::bigint * 7919 %% %s, 0, repeat('x', 5000) FROM generate_series(1, %s) i", count, count)
     cluster.sql("CREATE INDEX ON pgio (key)")
     cluster.sql("VACUUM (FREEZE, ANALYZE) pgio")
     cluster.stop()

@@ -3,8 +3,9 @@
 import argparse
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from report import Results
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
-Rows = Iterator[dict[str, Any]]
+Rows = Iterable[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ PARTS = {
                     sentence=lambda results: report.of_goal(sidecar.MOST_RATIO, [result["ratio"] for result in results])),
     "worker": Part(lambda _directory, chosen: worker.rows_of(worker.QUICK_STARTS if chosen.quick else worker.STARTS, chosen.minutes),
                    worker.table, on_one_cpu=False, exceeds=worker.exceeds),
-    "headlines": Part(lambda directory, chosen: headlines.rows_of(directory, chosen.quick), pictures.measured_part, "benefit.md",
+    "headlines": Part(lambda directory, chosen: sorted(headlines.rows_of(directory, chosen.quick), key=itemgetter("size")),
+                      pictures.measured_part, "benefit.md",
                       is_markdown=True, on_one_cpu=False, draw=pictures.draw),
     "benefit": Part(lambda directory, chosen: benefit.rows_of(directory, chosen.quick), benefit.table, "benefit.md",
                     on_one_cpu=False, in_full=False),

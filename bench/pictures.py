@@ -51,8 +51,9 @@ PICTURES = (
             "fork(2) does not copy the page tables of shared memory, so what the postmaster has of them matters little.", source=
             "Sources tell of slow logins as a whole (above), and not of fork."),
     Picture("restart", "The first touch after a start, pg_prewarm, a checkpoint and a crash restart", ("first touch", "prewarm", "checkpoint", "crash restart"),
-            "s", time_of, means="The first touch zeroes the memory, by pages of 4 kB or of 2 MB and 1 GB. A checkpoint writes "
-            "pages wherever they are (half of the table here; fsync is off). A crash restart maps the segment anew.",
+            "s", time_of, means="The first touch zeroes the memory, by pages of 4 kB or of 2 MB and 1 GB; on a "
+            "virtual machine it may also wait for the hypervisor. A checkpoint writes pages wherever they are (half of the "
+            "table here; fsync is off). A crash restart maps the segment anew.",
             source="No source gives times for these."),
     Picture("memory-left", "Memory that is available to the page cache", ("memory left",), "MB", bytes_of, scale=1 << 20, means=
             "What page tables take is not there for the page cache. Each session has touched all of shared_buffers.",
@@ -65,9 +66,10 @@ def measured_part(points: list[Point]) -> str:
     lines = ["Base pages, 2 MB and 1 GB were measured in turns; values are medians of the turns.", ""]
     for size in dict.fromkeys(point["size"] for point in points):
         for pages in COLORS:
-            why = {point["skipped"] for point in points
-                   if "skipped" in point and "figure" not in point and (point["pages"], point["size"]) == (pages, size)}
-            lines += [f"Not measured with {bytes_of(size)} of shared_buffers in {pages} pages: {reason}.\n" for reason in sorted(why)]
+            why = [point["skipped"] for point in points
+                   if "skipped" in point and "figure" not in point and (point["pages"], point["size"]) == (pages, size)]
+            if why:
+                lines += [f"Not measured with {bytes_of(size)} of shared_buffers in {pages} pages: {why[0]}.", ""]
     for picture in PICTURES:
         if any(values(points, figure) for figure in picture.figures):
             lines += [f"### {picture.title}", "", f"![{picture.title}](benefit/{picture.name}.svg)", "",
@@ -126,15 +128,15 @@ def lines(pyplot, picture: Picture, points: list[Point]):
     figure, all_axes = pyplot.subplots(1, len(panels), figsize=(3.2 * max(2, len(panels)), 3.6), squeeze=False, layout="constrained",
                                        sharey=True)
     for axes, size in zip(all_axes[0], panels):
+        of_panel = [point for point in points
+                    if point.get("figure") == figure_name and "value" in point and size in (None, point["size"])]
         for pages, color in COLORS.items():
-            of_pages = [point for point in points if point.get("figure") == figure_name and "value" in point
-                        and point["pages"] == pages and size in (None, point["size"])]
+            of_pages = [point for point in of_panel if point["pages"] == pages]
             places = sorted({point[picture.by] for point in of_pages})
             medians = [statistics.median(point["value"] for point in of_pages if point[picture.by] == place) for place in places]
-            shown = [str(place) if size is not None else bytes_of(place) for place in places]
             axes.plot(places, [median / picture.scale for median in medians], color=color, marker="o", label=f"{pages} pages")
-            if pages == "base":
-                axes.set_xticks(places, shown)
+        places = sorted({point[picture.by] for point in of_panel})
+        axes.set_xticks(places, [bytes_of(place) if size is None else str(place) for place in places], fontsize=8)
         axes.set(title=f"{bytes_of(size)} of shared_buffers" if size is not None else "",
                  xlabel="sessions" if size is not None else "shared_buffers")
         axes.grid(axis="y", color="#e0e0e0")

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use hugepage_core::Bytes;
 use hugepage_core::advise::benefit::{BenefitRow, rows};
-use hugepage_core::collect::benefit::{Observation, ObservedServer, cost};
+use hugepage_core::collect::benefit::{Observation, ObservedServer, measure_cost};
+use hugepage_core::collect::fault_cost::FaultCostRuns;
 use hugepage_core::collect::server::{landing, thp_in_use};
 use hugepage_core::collect::translation::MAX_DESCRIPTORS;
 use hugepage_core::model::{FaultSample, Landing};
@@ -30,6 +31,8 @@ pgrx::extension_sql_file!("benefit.sql", name = "benefit", requires = [hugepage_
 
 const MIN_MICROSECONDS: i128 = 100_000;
 const MAX_MICROSECONDS: i128 = 3_600_000_000;
+/// How often it is asked whether the cost of a fault is to be measured again.
+const STEP: Duration = Duration::from_secs(1);
 
 #[pg_extern(volatile, parallel_restricted)]
 #[allow(clippy::type_complexity)]
@@ -82,17 +85,24 @@ fn observe(root: &Root, interval: Duration, notes: &mut Notes) -> Vec<BenefitRow
         page_size: mapping.and_then(|mapping| mapping.page_size),
         max_connections: Some(server::max_connections()),
     };
-    // Before the first pass: the faults of this measurement are this process's own.
-    let cost = cost(check_for_cancel, notes);
+    let mut cost = FaultCostRuns::default();
+    measure_cost(&mut cost, check_for_cancel, notes);
     // Released after the observation has closed them.
     let descriptors = ExternalDescriptors::acquire(MAX_DESCRIPTORS);
-    let mut observation = Observation::begin(root, server, cost, check_for_cancel, notes);
+    let mut observation = Observation::begin(root, server, check_for_cancel, notes);
     observation.count(root, descriptors.count());
     let latch = LatchGuard;
     while postmaster.is_some() && observation.left(interval) > Duration::ZERO {
-        latch::wait(&latch, None, observation.left(interval));
+        latch::wait(&latch, None, observation.left(interval).min(STEP));
+        if cost.is_due(interval) {
+            measure_cost(&mut cost, check_for_cancel, notes);
+        }
     }
-    rows(&observation.end(root, client_backends, check_for_cancel, notes))
+    let cost = |notes: &mut Notes| {
+        measure_cost(&mut cost, check_for_cancel, notes);
+        cost.cost()
+    };
+    rows(&observation.end(root, client_backends, check_for_cancel, cost, notes))
 }
 
 fn client_backends(_: &FaultSample) -> Vec<i32> {

@@ -61,7 +61,8 @@ class Pool:
         """Set nr_hugepages, as `sysctl vm.nr_hugepages=N` does; PoolError if the kernel allocates fewer."""
         for preparations in ((), ("compact_memory",), ("drop_caches", "compact_memory")):
             for preparation in preparations:
-                Path("/proc/sys/vm", preparation).write_text("1")
+                # 3 also frees dentries and inodes, which keep gigabytes from being in one piece.
+                Path("/proc/sys/vm", preparation).write_text("3" if preparation == "drop_caches" else "1")
             self._write("nr_hugepages", nr)
             persistent = self.persistent()
             if persistent == nr:

@@ -29,6 +29,8 @@ pub struct BenefitFacts<'a> {
     pub samples: [&'a FaultSample; 2],
     /// The time between both.
     pub elapsed: Duration,
+    /// The process that measures the cost of a fault in between: its own faults do not count.
+    pub observer: i32,
     /// The processes of the second sample that serve clients.
     pub sessions: &'a [i32],
     /// The page tables of processes of the second sample for other memory than the main segment.
@@ -320,7 +322,7 @@ fn growth(facts: &BenefitFacts<'_>, cost: &FaultCost) -> (SharedFaults, bool) {
     let mut sum = SharedFaults::default();
     // Short sessions as far as they were seen: begun within the interval, or ended within it.
     let mut short = SharedFaults::default();
-    for process in &after.processes {
+    for process in after.processes.iter().filter(|process| process.pid != facts.observer) {
         let then = before.same(process);
         let faults = faults_between(then, process, facts, cost);
         sum.add(faults);

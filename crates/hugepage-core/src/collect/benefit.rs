@@ -3,8 +3,9 @@
 
 use std::time::{Duration, Instant};
 
+use super::fault_cost::FaultCostRuns;
 use super::translation::TranslationCounters;
-use super::{fault_cost, fault_sample, private_tables};
+use super::{fault_sample, private_tables};
 use crate::assess::Benefit;
 use crate::assess::benefit::BenefitFacts;
 use crate::model::{FaultCost, FaultSample, Landing, PrivateTables, TranslationCounts};
@@ -32,29 +33,23 @@ pub struct ObservedServer {
 #[derive(Debug)]
 pub struct Observation {
     server: ObservedServer,
-    cost: Option<FaultCost>,
     before: FaultSample,
     counters: Option<TranslationCounters>,
     begun: Instant,
 }
 
-/// The cost of a page fault here; `None` and a note if it could not be measured.
-pub fn cost(check: impl FnMut(), notes: &mut Notes) -> Option<FaultCost> {
-    let measured = fault_cost::measure(check);
-    measured.map_err(|error| notes.add(format!("could not measure the cost of a page fault: {error}"))).ok()
+/// Adds runs to the cost of a page fault here; a note if they fail.
+pub fn measure_cost(runs: &mut FaultCostRuns, check: impl FnMut(), notes: &mut Notes) {
+    if let Err(error) = runs.measure(check) {
+        notes.add(format!("could not measure the cost of a page fault: {error}"));
+    }
 }
 
 impl Observation {
     /// The first pass. `check` is called before each process.
-    pub fn begin(
-        root: &Root,
-        server: ObservedServer,
-        cost: Option<FaultCost>,
-        check: impl FnMut(),
-        notes: &mut Notes,
-    ) -> Self {
+    pub fn begin(root: &Root, server: ObservedServer, check: impl FnMut(), notes: &mut Notes) -> Self {
         let before = sample(root, &server, None, check, notes);
-        Self { server, cost, before, counters: None, begun: Instant::now() }
+        Self { server, before, counters: None, begun: Instant::now() }
     }
 
     /// Begins to count address translation, with at most `descriptors` open files, where there is something to say of
@@ -71,12 +66,14 @@ impl Observation {
         interval.saturating_sub(self.begun.elapsed())
     }
 
-    /// The second pass. `sessions` finds the processes that serve clients.
+    /// The second pass. `sessions` finds the processes that serve clients; `cost` is asked for when the processes have been
+    /// read.
     pub fn end(
         self,
         root: &Root,
         sessions: impl FnOnce(&FaultSample) -> Vec<i32>,
         mut check: impl FnMut(),
+        cost: impl FnOnce(&mut Notes) -> Option<FaultCost>,
         notes: &mut Notes,
     ) -> Benefit {
         let elapsed = self.begun.elapsed();
@@ -92,9 +89,10 @@ impl Observation {
         Benefit::of(&BenefitFacts {
             samples: [&self.before, &after],
             elapsed,
+            observer: std::process::id().cast_signed(),
             sessions: &sessions,
             private_tables: &private_tables,
-            cost: self.cost,
+            cost: cost(notes),
             translation: &translation,
             segment: self.server.segment,
             landing: self.server.landing,

@@ -5,44 +5,102 @@
 
 use std::io;
 use std::ptr::{self, NonNull};
+use std::time::{Duration, Instant};
 
 use crate::model::FaultCost;
 use crate::{Bytes, PageSize};
 
-/// Large enough that the kernel's own data about these pages does not stay in the fastest caches.
+/// What is mapped again.
 const SIZE: Bytes = Bytes(16 << 20);
-/// Each run is repeated, and the fastest counts: other processes only make it slower.
-const RUNS: usize = 5;
+/// What is read before that, so that the kernel's data about these pages is no more in the caches than in a session that maps
+/// much shared memory. Without it a page took a fifth less time than with 4 GB.
+const OTHER: Bytes = Bytes(16 << 20);
+/// In bytes; reading one of each is enough.
+const CACHE_LINE: usize = 64;
+/// How many runs count each time. One before them does not: the first after a pause takes longer.
+const RUNS: usize = 3;
+/// The shortest time from one measurement to the next within an observation.
+const PAUSE: Duration = Duration::from_secs(10);
+/// The most measurements within an observation.
+const MEASUREMENTS: u32 = 10;
 
-/// Measures for some 40 ms of CPU time, with 16 MB of memory. `check` is called between the runs.
-pub fn measure(mut check: impl FnMut()) -> io::Result<FaultCost> {
-    let base = PageSize::base();
-    let pages = usize::try_from(base.pages_to_hold(SIZE).0).unwrap_or(usize::MAX);
-    let page = usize::try_from(base.bytes().0).unwrap_or(usize::MAX);
-    let memory = SharedMapping::new(pages * page)?;
-    memory.write_each(page);
-    let (mut read, mut write, mut unmap, mut faults) = ([0.0; RUNS], [0.0; RUNS], [0.0; RUNS], [0.0; RUNS]);
-    for run in 0..RUNS {
-        check();
-        let begun = ThreadUsage::now()?;
-        let again = memory.again()?;
-        again.read_each(page);
-        let mapped = ThreadUsage::now()?;
-        drop(again);
-        let unmapped = ThreadUsage::now()?;
-        let again = memory.again()?;
-        again.write_each(page);
-        let written = ThreadUsage::now()?;
-        (read[run], faults[run]) = (mapped.seconds - begun.seconds, mapped.faults - begun.faults);
-        (unmap[run], write[run]) = (unmapped.seconds - mapped.seconds, written.seconds - unmapped.seconds);
-    }
-    #[allow(clippy::cast_precision_loss)]
-    let pages = pages as f64;
-    Ok(FaultCost::of_runs(pages, least(faults), least(read), least(write), least(unmap)))
+/// What touching that memory took, in each run so far.
+///
+/// The cost of a page differs from one second to the next, by what else the CPU and its caches have to do; the server's
+/// faults meet the same. So the runs should be taken at more than one moment, and the median of them counts.
+#[derive(Debug, Default)]
+pub struct FaultCostRuns {
+    pages: f64,
+    read_faults: Vec<f64>,
+    read: Vec<f64>,
+    write: Vec<f64>,
+    unmap: Vec<f64>,
+    measured: Option<Instant>,
 }
 
-fn least(values: [f64; RUNS]) -> f64 {
-    values.into_iter().fold(f64::INFINITY, f64::min)
+impl FaultCostRuns {
+    /// Whether to measure again, within an observation that takes `interval`.
+    #[must_use]
+    pub fn is_due(&self, interval: Duration) -> bool {
+        self.measured.is_none_or(|time| time.elapsed() >= PAUSE.max(interval / MEASUREMENTS))
+    }
+
+    /// Measures for some 40 ms of CPU time, with 32 MB of memory. `check` is called before each run.
+    pub fn measure(&mut self, mut check: impl FnMut()) -> io::Result<()> {
+        self.measured = Some(Instant::now());
+        let page = usize::try_from(PageSize::base().bytes().0).unwrap_or(usize::MAX);
+        let [memory, other] =
+            [SIZE, OTHER].map(|size| SharedMapping::new(usize::try_from(size.0).unwrap_or(usize::MAX)));
+        let (memory, other) = (memory?, other?);
+        memory.write_each(page);
+        other.write_each(page);
+        for run in 0..=RUNS {
+            check();
+            let again = memory.again()?;
+            other.read_each(CACHE_LINE);
+            let begun = ThreadUsage::now()?;
+            again.read_each(page);
+            let mapped = ThreadUsage::now()?;
+            drop(again);
+            let unmapped = ThreadUsage::now()?;
+            let again = memory.again()?;
+            other.read_each(CACHE_LINE);
+            let before_writes = ThreadUsage::now()?;
+            again.write_each(page);
+            let written = ThreadUsage::now()?;
+            if run > 0 {
+                self.read_faults.push(mapped.faults - begun.faults);
+                self.read.push(mapped.seconds - begun.seconds);
+                self.unmap.push(unmapped.seconds - mapped.seconds);
+                self.write.push(written.seconds - before_writes.seconds);
+            }
+        }
+        #[allow(clippy::cast_precision_loss)]
+        {
+            self.pages = (memory.length / page) as f64;
+        }
+        Ok(())
+    }
+
+    /// The medians of all runs; `None` if there was none.
+    #[must_use]
+    pub fn cost(&self) -> Option<FaultCost> {
+        let median = |runs: &[f64]| median(runs.to_vec());
+        Some(FaultCost::of_runs(
+            self.pages,
+            median(&self.read_faults)?,
+            median(&self.read)?,
+            median(&self.write)?,
+            median(&self.unmap)?,
+        ))
+    }
+}
+
+fn median(mut runs: Vec<f64>) -> Option<f64> {
+    runs.sort_by(f64::total_cmp);
+    let upper = runs.get(runs.len() / 2)?;
+    let lower = runs.get((runs.len() - 1) / 2)?;
+    Some(f64::midpoint(*lower, *upper))
 }
 
 /// What this thread has used so far.
@@ -146,10 +204,32 @@ mod tests {
     #[test]
     fn this_machine_takes_time_for_faults() {
         let mut checks = 0;
-        let cost = measure(|| checks += 1).unwrap();
-        assert_eq!(checks, RUNS);
+        let mut runs = FaultCostRuns::default();
+        assert_eq!(runs.cost(), None);
+        runs.measure(|| checks += 1).unwrap();
+        runs.measure(|| checks += 1).unwrap();
+        assert_eq!((checks, runs.read.len()), (2 * (RUNS + 1), 2 * RUNS));
+        let cost = runs.cost().unwrap();
         assert!(cost.of_base(1.0, 1.0) > 0.0 && cost.per_unmapped_page > 0.0, "{cost:?}");
         assert!((1.0..=512.0).contains(&cost.pages_per_read_fault), "{cost:?}");
+    }
+
+    #[test]
+    fn a_long_observation_measures_ten_times() {
+        let ago = |seconds| FaultCostRuns {
+            measured: Instant::now().checked_sub(Duration::from_secs(seconds)),
+            ..FaultCostRuns::default()
+        };
+        assert!(FaultCostRuns::default().is_due(Duration::ZERO));
+        assert!(!ago(5).is_due(Duration::from_secs(1)) && ago(11).is_due(Duration::from_secs(1)));
+        assert!(!ago(50).is_due(Duration::from_secs(600)) && ago(61).is_due(Duration::from_secs(600)));
+    }
+
+    #[test]
+    fn half_of_the_runs_take_at_least_the_median() {
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![3.0, 1.0, 90.0]), Some(3.0));
+        assert_eq!(median(vec![4.0, 1.0, 90.0, 2.0]), Some(3.0));
     }
 
     /// As at the start of a session: whatever the postmaster has touched, its child begins without these page tables.

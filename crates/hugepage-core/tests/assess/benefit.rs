@@ -58,6 +58,7 @@ fn assess_counted(
     let mut facts = BenefitFacts {
         samples: [before, after],
         elapsed: Duration::from_secs(10),
+        observer: 0,
         sessions: &sessions,
         private_tables: &PrivateTables::default(),
         cost: Some(COST),
@@ -165,6 +166,17 @@ fn faults_on_private_memory_do_not_count() {
     let benefit = assess(&of(0, 0, 0), &of(100_000, MIB, 0), |_| {});
     close(benefit.fault_cpu.base, 256.0 * 1.1e-6 / 10.0);
     assert_eq!(benefit.fault_cpu.confidence, Confidence::Modelled);
+}
+
+/// It maps memory of its own to measure what a fault costs.
+#[test]
+fn the_faults_of_the_observer_do_not_count() {
+    let of = |faults, shared| sample(&[process(1, 5, 10, 0, 0), process(2, 9, faults, shared, 0)], 0);
+    let (before, after) = (of(0, 0), of(100_000, MIB));
+    assert!(assess(&before, &after, |_| {}).fault_cpu.base.unwrap() > 0.0);
+    let benefit = assess(&before, &after, |facts| facts.observer = 2);
+    assert_eq!((benefit.fault_cpu.base, benefit.fault_cpu.confidence), (Some(0.0), Confidence::Measured));
+    close(benefit.page_tables.base, (2 * 100 * KIB + 2 * KIB) as f64);
 }
 
 /// 1000 sessions came and went between the samples; one of each moment shows what share of faults was on shared memory.

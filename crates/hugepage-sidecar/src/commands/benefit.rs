@@ -6,7 +6,8 @@ use anyhow::Context;
 use clap::Args;
 use hugepage_core::Bytes;
 use hugepage_core::advise::benefit::{BenefitRow, rows};
-use hugepage_core::collect::benefit::{Observation, ObservedServer, cost};
+use hugepage_core::collect::benefit::{Observation, ObservedServer, measure_cost};
+use hugepage_core::collect::fault_cost::FaultCostRuns;
 use hugepage_core::collect::fault_sample::sessions;
 use hugepage_core::collect::instances::{Instance, InstanceKind, survey_for};
 use hugepage_core::collect::translation::MAX_DESCRIPTORS;
@@ -82,8 +83,9 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
         complain!("hugepage-sidecar: there is no PostgreSQL server to observe");
         return Ok(exit::UNKNOWN);
     }
-    let cost = cost(|| {}, &mut notes);
-    let begin = |instance: &Instance, notes: &mut Notes| Observation::begin(root, server(instance), cost, || {}, notes);
+    let mut cost = FaultCostRuns::default();
+    measure_cost(&mut cost, || {}, &mut notes);
+    let begin = |instance: &Instance, notes: &mut Notes| Observation::begin(root, server(instance), || {}, notes);
     let mut begun: Vec<_> = observed.iter().map(|instance| begin(instance, &mut notes)).collect();
     // Two servers are counted in full; more share the descriptors.
     let descriptors = MAX_DESCRIPTORS.min(2 * MAX_DESCRIPTORS / begun.len());
@@ -92,12 +94,19 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
         std::io::Result::Ok(())
     })
     .context("could not give up capabilities")?;
-    if wait(&mut timer, options.interval)? {
+    let between = || {
+        if cost.is_due(options.interval) {
+            measure_cost(&mut cost, || {}, &mut notes);
+        }
+    };
+    if wait(&mut timer, options.interval, between)? {
         complain!("hugepage-sidecar: interrupted");
         return Ok(exit::UNKNOWN);
     }
+    measure_cost(&mut cost, || {}, &mut notes);
+    let cost = cost.cost();
     let instances = observed.iter().zip(begun).map(|(instance, observation)| {
-        let benefit = observation.end(root, |sample| sessions(root, sample), || {}, &mut notes);
+        let benefit = observation.end(root, |sample| sessions(root, sample), || {}, |_| cost, &mut notes);
         InstanceBenefit { name: instance.name.clone(), pid: instance.pid, figures: rows(&benefit) }
     });
     let instances = instances.collect();
@@ -123,7 +132,7 @@ fn server(instance: &Instance) -> ObservedServer {
 }
 
 /// Waits with a progress bar, which is hidden unless standard error is a terminal; returns whether a signal was received.
-fn wait(timer: &mut SignalTimer, interval: Duration) -> anyhow::Result<bool> {
+fn wait(timer: &mut SignalTimer, interval: Duration, mut between: impl FnMut()) -> anyhow::Result<bool> {
     let style = ProgressStyle::with_template("{bar:40} {pos} of {len} ms");
     let length = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
     let bar = ProgressBar::new(length).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -139,6 +148,7 @@ fn wait(timer: &mut SignalTimer, interval: Duration) -> anyhow::Result<bool> {
             bar.finish_and_clear();
             return Ok(true);
         }
+        between();
     }
 }
 
