@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hugepage_core::Bytes;
 use hugepage_core::advise::benefit::{BenefitRow, rows};
-use hugepage_core::collect::benefit::{Observation, ObservedServer, measure_cost};
+use hugepage_core::collect::benefit::{LOOK, Observation, ObservedServer, measure_cost};
 use hugepage_core::collect::fault_cost::FaultCostRuns;
 use hugepage_core::collect::server::{landing, thp_in_use};
 use hugepage_core::collect::translation::MAX_DESCRIPTORS;
@@ -31,8 +31,6 @@ pgrx::extension_sql_file!("benefit.sql", name = "benefit", requires = [hugepage_
 
 const MIN_MICROSECONDS: i128 = 100_000;
 const MAX_MICROSECONDS: i128 = 3_600_000_000;
-/// How often it is asked whether the cost of a fault is to be measured again.
-const STEP: Duration = Duration::from_secs(1);
 
 #[pg_extern(volatile, parallel_restricted)]
 #[allow(clippy::type_complexity)]
@@ -93,7 +91,8 @@ fn observe(root: &Root, interval: Duration, notes: &mut Notes) -> Vec<BenefitRow
     observation.count(root, descriptors.count());
     let latch = LatchGuard;
     while postmaster.is_some() && observation.left(interval) > Duration::ZERO {
-        latch::wait(&latch, None, observation.left(interval).min(STEP));
+        latch::wait(&latch, None, observation.left(interval).min(LOOK));
+        observation.look(root, check_for_cancel, notes);
         if cost.is_due(interval) {
             measure_cost(&mut cost, check_for_cancel, notes);
         }

@@ -27,6 +27,8 @@ const MIN_WARM_UP: f64 = 0.010;
 pub struct BenefitFacts<'a> {
     /// The processes at the start and at the end of the interval.
     pub samples: [&'a FaultSample; 2],
+    /// Processes that were seen between them, and perhaps ended.
+    pub newcomers: &'a [ProcessSample],
     /// The time between both.
     pub elapsed: Duration,
     /// The process that measures the cost of a fault in between: its own faults do not count.
@@ -329,6 +331,9 @@ fn growth(facts: &BenefitFacts<'_>, cost: &FaultCost) -> (SharedFaults, bool) {
         if then.is_none() {
             short.add(faults);
         }
+    }
+    for process in facts.newcomers.iter().filter(|process| after.same(process).is_none()) {
+        short.add(faults_between(None, process, facts, cost));
     }
     let mut before_interval = 0;
     for process in before.processes.iter().filter(|process| after.same(process).is_none()) {

@@ -8,11 +8,14 @@ use super::translation::TranslationCounters;
 use super::{fault_sample, private_tables};
 use crate::assess::Benefit;
 use crate::assess::benefit::BenefitFacts;
-use crate::model::{FaultCost, FaultSample, Landing, PrivateTables, TranslationCounts};
+use crate::model::{FaultCost, FaultSample, Landing, PrivateTables, ProcessSample, TranslationCounts};
 use crate::notes::Notes;
 use crate::read::meminfo::Meminfo;
 use crate::read::{Root, pool};
 use crate::{Bytes, PageSize};
+
+/// How long [`Observation::look`] waits until it looks again.
+pub const LOOK: Duration = Duration::from_millis(500);
 
 /// The server that is observed.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +37,8 @@ pub struct ObservedServer {
 pub struct Observation {
     server: ObservedServer,
     before: FaultSample,
+    newcomers: Vec<ProcessSample>,
+    looked: Instant,
     counters: Option<TranslationCounters>,
     begun: Instant,
 }
@@ -49,7 +54,7 @@ impl Observation {
     /// The first pass. `check` is called before each process.
     pub fn begin(root: &Root, server: ObservedServer, check: impl FnMut(), notes: &mut Notes) -> Self {
         let before = sample(root, &server, None, check, notes);
-        Self { server, before, counters: None, begun: Instant::now() }
+        Self { server, before, newcomers: Vec::new(), looked: Instant::now(), counters: None, begun: Instant::now() }
     }
 
     /// Begins to count address translation, with at most `descriptors` open files, where there is something to say of
@@ -58,6 +63,17 @@ impl Observation {
         let is_of_one_size = matches!(self.server.landing, Landing::Base | Landing::Hugetlb);
         if is_of_one_size && !self.before.processes.is_empty() {
             self.counters = Some(TranslationCounters::begin(root, &self.before, descriptors));
+        }
+    }
+
+    /// Between the passes: sees processes that may be gone at the second one. At most every half of a second it lists the
+    /// postmaster's children, and reads up to 16 new ones.
+    pub fn look(&mut self, root: &Root, check: impl FnMut(), notes: &mut Notes) {
+        if let Some(postmaster) = self.server.postmaster
+            && self.looked.elapsed() >= LOOK
+        {
+            fault_sample::see_newcomers(root, postmaster, &self.before, &mut self.newcomers, check, notes);
+            self.looked = Instant::now();
         }
     }
 
@@ -88,6 +104,7 @@ impl Observation {
         let meminfo = notes.keep(Meminfo::read(root));
         Benefit::of(&BenefitFacts {
             samples: [&self.before, &after],
+            newcomers: &self.newcomers,
             elapsed,
             observer: std::process::id().cast_signed(),
             sessions: &sessions,

@@ -3,8 +3,13 @@
 use crate::ReadError;
 use crate::model::{FaultSample, ProcessSample};
 use crate::notes::Notes;
-use crate::read::process::Processes;
+use crate::read::process::{ProcessStatus, Processes};
 use crate::read::{Root, process};
+
+/// How many new processes are read at a time.
+const MAX_NEWCOMERS: usize = 16;
+/// How many of them are kept.
+const MAX_SEEN: usize = 256;
 
 /// Reads /proc/PID/status and stat of `postmaster` and of its children. `check` is called before each process. A process
 /// that ends meanwhile is left out. The status of one that has been idle since the pass `before` is not read again. An
@@ -28,21 +33,51 @@ pub fn take(
         FaultSample { processes: Vec::with_capacity(pids.len()), faults_of_ended: own.children_minor_faults };
     for pid in pids {
         check();
-        let both = || {
-            let Some(stat) = server.stat(pid)? else { return Ok(None) };
-            let status = match before.and_then(|before| before.idle_since(pid, &stat)) {
-                Some(status) => Some(status),
-                None => server.status(pid)?,
-            };
-            Ok(status.map(|status| (status, stat)))
-        };
-        let Some((status, stat)) = notes.keep(both()).flatten() else { continue };
-        // Another process may have its pid now.
-        if pid == postmaster || status.parent == Some(postmaster) {
-            sample.processes.push(ProcessSample { pid, stat, status });
-        }
+        let read = one(&server, postmaster, pid, before);
+        sample.processes.extend(notes.keep(read).flatten());
     }
     Ok(sample)
+}
+
+/// Adds to `seen` the newest processes that were not there at the pass `before`, or what they have done since they were
+/// added. Those that come and go between two passes are seen this way.
+pub fn see_newcomers(
+    root: &Root,
+    postmaster: i32,
+    before: &FaultSample,
+    seen: &mut Vec<ProcessSample>,
+    mut check: impl FnMut(),
+    notes: &mut Notes,
+) {
+    let server = Processes::of(root);
+    let children = notes.keep(process::children(root, postmaster)).unwrap_or_default();
+    // The kernel lists them by age.
+    for &pid in children.iter().rev().filter(|pid| !before.has(**pid)).take(MAX_NEWCOMERS) {
+        check();
+        let Some(process) = notes.keep(one(&server, postmaster, pid, None)).flatten() else { continue };
+        let is_same = |known: &ProcessSample| known.pid == pid && known.stat.start_ticks == process.stat.start_ticks;
+        if let Some(index) = seen.iter().position(is_same) {
+            seen[index] = process;
+        } else if seen.len() < MAX_SEEN {
+            seen.push(process);
+        }
+    }
+}
+
+/// A process of the server; `None` if it is gone, or another process has its pid now.
+fn one(
+    server: &Processes<'_>,
+    postmaster: i32,
+    pid: i32,
+    before: Option<&FaultSample>,
+) -> Result<Option<ProcessSample>, ReadError> {
+    let Some(stat) = server.stat(pid)? else { return Ok(None) };
+    let status = match before.and_then(|before| before.idle_since(pid, &stat)) {
+        Some(status) => Some(status),
+        None => server.status(pid)?,
+    };
+    let is_of_server = |status: &ProcessStatus| pid == postmaster || status.parent == Some(postmaster);
+    Ok(status.filter(is_of_server).map(|status| ProcessSample { pid, stat, status }))
 }
 
 /// Those processes of a sample that serve a client, by their titles, as a program outside of the server sees it.
@@ -74,6 +109,42 @@ mod tests {
         for title in ["postgres: checkpointer ", "postgres: main: io worker 0", "/usr/bin/postgres -D /x(1)/data", ""] {
             assert!(!is_of_session(title), "{title}");
         }
+    }
+
+    #[test]
+    fn a_session_between_two_passes() {
+        let tree = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = tree.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let process = |pid: i32, faults: u64, start: u64| {
+            let stat = format!("{pid} (postgres) S 1 1 1 0 -1 0 {faults} 0 0 0 1 2 0 0 20 0 1 0 {start} 4096 3\n");
+            write(&format!("proc/{pid}/stat"), &stat);
+            write(&format!("proc/{pid}/status"), "PPid:\t7\nRssShmem:\t8 kB\n");
+        };
+        process(7, 1, 1);
+        process(8, 1, 1);
+        process(9, 50, 90);
+        write("proc/7/task/7/children", "8 ");
+        let root = Root::at(tree.path());
+        let mut notes = Notes::default();
+        let before = take(&root, 7, None, || {}, &mut notes).unwrap();
+        write("proc/7/task/7/children", "8 9 ");
+        let mut seen = Vec::new();
+        let mut look = || {
+            see_newcomers(&root, 7, &before, &mut seen, || {}, &mut notes);
+            seen.iter().map(|one| (one.pid, one.stat.start_ticks, one.stat.minor_faults)).collect::<Vec<_>>()
+        };
+        assert_eq!(look(), [(9, 90, 50)]);
+        // It goes on; then another process has its pid, and then that one is gone.
+        process(9, 60, 90);
+        assert_eq!(look(), [(9, 90, 60)]);
+        process(9, 5, 95);
+        assert_eq!(look(), [(9, 90, 60), (9, 95, 5)]);
+        write("proc/7/task/7/children", "8 ");
+        assert_eq!(look().len(), 2);
     }
 
     #[test]

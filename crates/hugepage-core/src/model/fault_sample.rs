@@ -23,6 +23,11 @@ pub struct FaultSample {
 }
 
 impl FaultSample {
+    /// Whether a process of that id ran then.
+    pub fn has(&self, pid: i32) -> bool {
+        self.processes.binary_search_by_key(&pid, |one| one.pid).is_ok()
+    }
+
     /// The same process in this sample; `None` if it did not run then.
     pub fn same(&self, process: &ProcessSample) -> Option<&ProcessSample> {
         let is_same = |one: &&ProcessSample| one.pid == process.pid && one.stat.start_ticks == process.stat.start_ticks;

@@ -57,6 +57,7 @@ fn assess_counted(
     let sessions: Vec<i32> = after.processes.iter().map(|process| process.pid).filter(|pid| *pid > 1).collect();
     let mut facts = BenefitFacts {
         samples: [before, after],
+        newcomers: &[],
         elapsed: Duration::from_secs(10),
         observer: 0,
         sessions: &sessions,
@@ -192,6 +193,14 @@ fn sessions_too_short_to_be_seen() {
     // Its pid is the same, but it is another process.
     let reused = sample(&[process(1, 5, 10, 0, 0), process(2, 99, 80, 64 * 4096, 76 * 4096)], 7000 + 80);
     close(assess(&before, &reused, |_| {}).fault_cpu.base, each / 10.0);
+    // One was seen in between, and another one that has just begun: it has touched nothing yet.
+    let early = sample(&[process(1, 5, 10, 0, 0), process(3, 99, 20, 0, 20 * 4096)], 7000 + 80 * 1000);
+    let newcomers = Box::leak(Box::new([process(4, 50, 80, 64 * 4096, 76 * 4096), process(3, 99, 10, 0, 10 * 4096)]));
+    let none_before = sample(&[process(1, 5, 10, 0, 0)], 7000);
+    assert_eq!(assess(&none_before, &early, |_| {}).fault_cpu.base, Some(0.0));
+    let seen = assess(&none_before, &early, |facts| facts.newcomers = newcomers);
+    // 100 faults of both, of which 4 are on shared memory, stand for 80,000.
+    close(seen.fault_cpu.base, each * 800.0 / 10.0);
     // None was seen.
     let quiet = |ended| sample(&[process(1, 5, 10, 0, 0)], ended);
     let benefit = assess(&quiet(0), &quiet(50_000), |_| {});

@@ -95,6 +95,7 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
     })
     .context("could not give up capabilities")?;
     let between = || {
+        begun.iter_mut().for_each(|observation| observation.look(root, || {}, &mut notes));
         if cost.is_due(options.interval) {
             measure_cost(&mut cost, || {}, &mut notes);
         }
