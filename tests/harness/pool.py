@@ -59,10 +59,10 @@ class Pool:
 
     def resize(self, nr: int) -> None:
         """Set nr_hugepages, as `sysctl vm.nr_hugepages=N` does; PoolError if the kernel allocates fewer."""
-        for preparations in ((), ("compact_memory",), ("drop_caches", "compact_memory")):
-            for preparation in preparations:
-                # 3 also frees dentries and inodes, which keep gigabytes from being in one piece.
-                Path("/proc/sys/vm", preparation).write_text("3" if preparation == "drop_caches" else "1")
+        # drop_caches=3 also frees dentries and inodes, which keep gigabytes from being in one piece.
+        for preparations in ({}, {"compact_memory": 1}, {"drop_caches": 3, "compact_memory": 1}):
+            for name, value in preparations.items():
+                Path("/proc/sys/vm", name).write_text(str(value))
             self._write("nr_hugepages", nr)
             persistent = self.persistent()
             if persistent == nr:

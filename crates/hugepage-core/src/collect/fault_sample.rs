@@ -52,11 +52,10 @@ pub fn see_newcomers(
     let server = Processes::of(root);
     let children = notes.keep(process::children(root, postmaster)).unwrap_or_default();
     // The kernel lists them by age.
-    for &pid in children.iter().rev().filter(|pid| !before.has(**pid)).take(MAX_NEWCOMERS) {
+    for &pid in children.iter().rev().filter(|&&pid| before.of(pid).is_none()).take(MAX_NEWCOMERS) {
         check();
         let Some(process) = notes.keep(one(&server, postmaster, pid, None)).flatten() else { continue };
-        let is_same = |known: &ProcessSample| known.pid == pid && known.stat.start_ticks == process.stat.start_ticks;
-        if let Some(index) = seen.iter().position(is_same) {
+        if let Some(index) = seen.iter().position(|known| known.is_same(&process)) {
             seen[index] = process;
         } else if seen.len() < MAX_SEEN {
             seen.push(process);
@@ -98,8 +97,15 @@ fn is_of_session(title: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
 
     use super::*;
+
+    fn write_below(tree: &Path, path: &str, text: &str) {
+        let path = tree.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
 
     #[test]
     fn sessions_by_their_titles() {
@@ -114,11 +120,7 @@ mod tests {
     #[test]
     fn a_session_between_two_passes() {
         let tree = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let path = tree.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
+        let write = |path: &str, text: &str| write_below(tree.path(), path, text);
         let process = |pid: i32, faults: u64, start: u64| {
             let stat = format!("{pid} (postgres) S 1 1 1 0 -1 0 {faults} 0 0 0 1 2 0 0 20 0 1 0 {start} 4096 3\n");
             write(&format!("proc/{pid}/stat"), &stat);
@@ -150,11 +152,7 @@ mod tests {
     #[test]
     fn a_pass_over_a_server() {
         let tree = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let path = tree.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
+        let write = |path: &str, text: &str| write_below(tree.path(), path, text);
         let stat = |pid: i32, faults: u64, of_children: u64| {
             format!("{pid} (post gres) S 1 1 1 0 -1 4194304 {faults} {of_children} 0 0 1 2 0 0 20 0 1 0 900 4096 3\n")
         };

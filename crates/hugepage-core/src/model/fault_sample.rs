@@ -22,23 +22,28 @@ pub struct FaultSample {
     pub faults_of_ended: u64,
 }
 
+impl ProcessSample {
+    /// Whether both are of one process: an id alone may be used again.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.pid == other.pid && self.stat.start_ticks == other.stat.start_ticks
+    }
+}
+
 impl FaultSample {
-    /// Whether a process of that id ran then.
-    pub fn has(&self, pid: i32) -> bool {
-        self.processes.binary_search_by_key(&pid, |one| one.pid).is_ok()
+    /// The process that had that id then; `None` if there was none.
+    pub fn of(&self, pid: i32) -> Option<&ProcessSample> {
+        let index = self.processes.binary_search_by_key(&pid, |one| one.pid).ok()?;
+        self.processes.get(index)
     }
 
     /// The same process in this sample; `None` if it did not run then.
     pub fn same(&self, process: &ProcessSample) -> Option<&ProcessSample> {
-        let is_same = |one: &&ProcessSample| one.pid == process.pid && one.stat.start_ticks == process.stat.start_ticks;
-        let index = self.processes.binary_search_by_key(&process.pid, |one| one.pid).ok()?;
-        self.processes.get(index).filter(is_same)
+        self.of(process.pid).filter(|one| one.is_same(process))
     }
 
     /// The memory of `pid` in this sample, if it is the same now: its counters `stat` are, so it had no page fault and
     /// gave nothing back.
     pub fn idle_since(&self, pid: i32, stat: &ProcessStat) -> Option<ProcessStatus> {
-        let index = self.processes.binary_search_by_key(&pid, |one| one.pid).ok()?;
-        self.processes.get(index).filter(|one| one.stat == *stat).map(|one| one.status)
+        self.of(pid).filter(|one| one.stat == *stat).map(|one| one.status)
     }
 }
