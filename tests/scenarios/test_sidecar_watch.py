@@ -147,7 +147,7 @@ def test_postgresql_before_at_and_after_a_loss(server, tmp_path):
         records = watch.history(server.data, "postgresql")
         assert [(record["event"], record["landed_in"], record["generation"]) for record in records] == [
             ("start", "hugetlb", 1), ("change", "hugetlb", 1), ("change", "hugetlb", 1), ("change", "hugetlb", 1),
-            ("start", "base", 1)]
+            ("start", "base", 1)], [record["detail"] for record in records]
         assert f"HINT:  {server.data}: Run" in watch.everything()
 
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use memchr::{memchr_iter, memrchr};
 
@@ -13,6 +13,8 @@ use crate::{Bytes, ReadError};
 
 /// The unit of times in /proc (`USER_HZ`), independent of the kernel's own clock.
 const TICKS_PER_SECOND: u64 = 100;
+/// How long the machine has been running, including suspended time (proc(5)).
+const UPTIME: &str = "/proc/uptime";
 
 /// The memory of one process; `None` where this kernel has no such line, or the process no longer has memory of its
 /// own.
@@ -117,6 +119,11 @@ impl ProcessStat {
             virtual_memory: number(0)?,
             resident_pages: number(0)?,
         })
+    }
+
+    /// From the boot of the machine to the start of the process, including suspended time.
+    pub const fn start_after_boot(&self) -> Duration {
+        Duration::from_millis(self.start_ticks.saturating_mul(1000 / TICKS_PER_SECOND))
     }
 }
 
@@ -223,13 +230,23 @@ pub fn owner_of_program(root: &Root, pid: i32) -> Option<u32> {
 /// How long `pid` has been running, including suspended time, to a hundredth of a second; `Ok(None)` if it does not
 /// exist.
 pub fn age(root: &Root, pid: i32) -> Result<Option<Duration>, ReadError> {
-    const UPTIME: &str = "/proc/uptime";
-    let Some(ProcessStat { start_ticks: start, .. }) = stat(root, pid)? else { return Ok(None) };
+    let Some(stat) = stat(root, pid)? else { return Ok(None) };
+    Ok(Some(uptime(root)?.saturating_sub(stat.start_after_boot())))
+}
+
+/// When this machine was booted, by its clock now, to a hundredth of a second; of a tree by the clock of its host. The
+/// clock and /proc/uptime are read one after the other, however long ago a survey began. If this program has to wait
+/// between the two, the result is too early, so that a file rather seems newer than a process than older.
+pub fn boot_time(root: &Root) -> Result<SystemTime, ReadError> {
+    let now = root.now();
+    now.checked_sub(uptime(root)?).ok_or_else(|| root.content(UPTIME, "it is more than the clock shows"))
+}
+
+fn uptime(root: &Root) -> Result<Duration, ReadError> {
     let seconds = |text: &str| text.split_ascii_whitespace().next().and_then(|seconds| seconds.parse::<f64>().ok());
-    let uptime = root.read_once(UPTIME, seconds)?;
+    let uptime = root.read_short(UPTIME, seconds)?;
     let uptime = uptime.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let uptime = uptime.ok_or_else(|| root.content(UPTIME, "it does not begin with a number"))?;
-    Ok(Some(uptime.saturating_sub(Duration::from_millis(start.saturating_mul(1000 / TICKS_PER_SECOND)))))
+    uptime.ok_or_else(|| root.content(UPTIME, "it does not begin with a number"))
 }
 
 /// The rings of io_uring that the process named `process` below /proc has open (proc(5), `fd`). The names of its other
@@ -342,6 +359,18 @@ mod tests {
         child.wait().unwrap();
         assert!(found.ends_with(&format!("\0{long}\0")), "{} bytes", found.len());
         assert_eq!(Processes::of(&root).command_line(pid, |_| ()).unwrap(), None);
+    }
+
+    #[test]
+    fn boot_time_late_in_a_survey() {
+        const SURVEY: Duration = Duration::from_millis(500);
+        let root = Root::live().for_survey();
+        // On a busy machine some are too early.
+        let latest = || std::iter::repeat_with(|| boot_time(&root).unwrap()).take(10).max().unwrap();
+        let first = latest();
+        std::thread::sleep(SURVEY);
+        let apart = latest().duration_since(first).unwrap_or_else(|earlier| earlier.duration());
+        assert!(apart < SURVEY / 2, "{apart:?}: the survey keeps what it has read, and the clock goes on");
     }
 
     #[test]

@@ -435,6 +435,12 @@ impl Root {
         metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
     }
 
+    /// The time now; of a tree the time at which the kernel wrote its /proc/uptime.
+    pub fn now(&self) -> SystemTime {
+        let written = || self.modified("/proc/uptime");
+        if self.is_live() { SystemTime::now() } else { written().unwrap_or_else(SystemTime::now) }
+    }
+
     /// Whether something is at `path` that can be seen.
     pub fn exists(&self, path: &str) -> bool {
         self.note(path, AccessKind::Existence);

@@ -22,6 +22,8 @@ use crate::read::shm_devices::Devices;
 pub(super) struct InspectContext<'a> {
     pub(super) root: &'a Root,
     pub(super) taken_at: SystemTime,
+    /// [`boot_time`](crate::read::process::boot_time); the error is a note.
+    pub(super) booted: OnceCell<Result<SystemTime, String>>,
     pub(super) default: Option<PageSize>,
     pub(super) base: Option<PageSize>,
     pub(super) devices: Devices,

@@ -1,6 +1,6 @@
 //! Inspects one server after the other.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::asked::asked_next;
 use super::changed_files::{crash_recovery, of_running, running_server, split_off_pending};
@@ -32,7 +32,7 @@ impl InspectContext<'_> {
         let mut notes = Notes::default();
         let (root, pid) = (self.root, found.pid);
         root.forget_processes();
-        let started = notes.keep(process::age(root, pid)).flatten().and_then(|age| self.taken_at.checked_sub(age));
+        let started = self.started(pid, &mut notes);
         let memlock = notes.keep(rlimit::locked_memory(root, pid)).flatten();
         if found.undecided > 0 {
             notes.add(format!(
@@ -170,6 +170,18 @@ impl InspectContext<'_> {
             service: service::of(root, pid),
             notes: notes.into_vec(),
         })
+    }
+
+    /// When the process started, by the clock now; `None` if it has ended, or a note says why it is unknown.
+    fn started(&self, pid: i32, notes: &mut Notes) -> Option<SystemTime> {
+        let stat = notes.keep(process::stat(self.root, pid)).flatten()?;
+        match self.booted.get_or_init(|| process::boot_time(self.root).map_err(|error| error.to_string())) {
+            Ok(booted) => booted.checked_add(stat.start_after_boot()),
+            Err(why) => {
+                notes.add(why);
+                None
+            }
+        }
     }
 
     /// The container of [`InstancePlace`]. `directory`: the data directory, or the home. What a service sees in a mount

@@ -122,7 +122,8 @@ pub fn survey_for(
     let pools = pools::rows(root, view, &mut notes);
     let host = InspectContext {
         root,
-        taken_at: taken_at(root),
+        taken_at: root.now(),
+        booted: OnceCell::new(),
         default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
         base: notes.keep(root.base_page_size()),
         accounts: ServiceAccounts::read(root, service_accounts, &mut notes),
@@ -176,9 +177,4 @@ fn shm_is_ramfs(root: &Root) -> Result<bool, ReadError> {
     let on_shm = |line: &&str| line.split(' ').nth(4) == Some("/dev/shm");
     let last = mounts.lines().rfind(on_shm);
     Ok(last.is_some_and(|line| line.split(" - ").nth(1).is_some_and(|system| system.starts_with("ramfs "))))
-}
-
-fn taken_at(root: &Root) -> SystemTime {
-    let written = || root.modified("/proc/uptime");
-    if root.is_live() { SystemTime::now() } else { written().unwrap_or_else(SystemTime::now) }
 }
