@@ -2,15 +2,15 @@
 # dist. `make sidecar` and `make install-sidecar` are the sidecar alone. `make image` lays out what is installed as an image
 # of the extension's files alone, with its Dockerfile (PostgreSQL 18 and newer).
 #
-#   PG_CONFIG    the PostgreSQL to build for (default: pg_config of the PATH)
-#   bindir       where the sidecar goes (default: where that PostgreSQL's programs are)
-#   WITH_SIDECAR empty: leave it out of make and make install
-#   DESTDIR      where a packager wants the files; for make image, where they were installed, or a package was unpacked
-#   PROFILE      cargo's: release, or quick, which is sooner compiled (default: release)
-#   BUILD_DIR    what `make` leaves for `make install` (default: build/pgN; the profile is part of the name, if not release)
-#   IMAGE_DIR    where make image puts the image's files (default: build/pgN-image)
-#   IMAGE_OS     the distribution that the library was compiled on (default: this one's code name)
-#   CARGO_PGRX   cargo-pgrx of the version in Cargo.toml (default: cargo pgrx)
+#   PG_CONFIG     the PostgreSQL to build for (default: pg_config of the PATH)
+#   bindir        where the sidecar goes (default: where that PostgreSQL's programs are)
+#   WITH_SIDECAR  empty: leave it out of make and make install
+#   DESTDIR       where a packager wants the files; for make image, where they were installed, or a package was unpacked
+#   BUILD_PROFILE cargo's: release, or quick, which is sooner compiled (default: release)
+#   BUILD_DIR     what `make` leaves for `make install` (default: build/pgN; the profile is part of the name, if not release)
+#   IMAGE_DIR     where make image puts the image's files (default: build/pgN-image)
+#   IMAGE_OS      the distribution that the library was compiled on (default: this one's code name)
+#   CARGO_PGRX    cargo-pgrx of the version in Cargo.toml (default: cargo pgrx)
 
 EXTNAME = pg_hugepages
 EXTVERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
@@ -22,8 +22,9 @@ PG_MAJOR := $(shell $(PG_CONFIG) --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 
 CARGO_PGRX ?= cargo pgrx
-PROFILE = release
-BUILD_DIR ?= build/pg$(PG_MAJOR)$(patsubst %,-%,$(filter-out release,$(PROFILE)))
+# Not PROFILE, which PGXS appends to the flags of the C compiler.
+BUILD_PROFILE = release
+BUILD_DIR ?= build/pg$(PG_MAJOR)$(patsubst %,-%,$(filter-out release,$(BUILD_PROFILE)))
 
 # cargo-pgrx lays the files out below BUILD_DIR as they will be installed below /.
 LIBRARY := $(BUILD_DIR)$(shell $(PG_CONFIG) --pkglibdir)/$(EXTNAME).so
@@ -36,7 +37,7 @@ SOURCES := $(CORE_SOURCES) $(EXTNAME).control $(shell find src)
 WITH_SIDECAR ?= yes
 SIDECAR = $(BUILD_DIR)/hugepage-sidecar
 SIDECAR_TARGET ?= $(shell scripts/static-target)
-SIDECAR_BUILT = $(or $(CARGO_TARGET_DIR),target)/$(SIDECAR_TARGET)/$(PROFILE)/hugepage-sidecar
+SIDECAR_BUILT = $(or $(CARGO_TARGET_DIR),target)/$(SIDECAR_TARGET)/$(BUILD_PROFILE)/hugepage-sidecar
 
 MODULEDIR = extension
 # A release's script stays in sql/ for good; the one of the version in the making comes from the build.
@@ -51,14 +52,14 @@ include $(PGXS)
 
 $(LIBRARY): $(SOURCES)
 	RUSTFLAGS="$(RUSTFLAGS) $$(scripts/compile-flags)" PGRX_PG_CONFIG_PATH='$(PG_CONFIG_PATH)' PGRX_BUILD_FLAGS="$$(scripts/rust-flags)" $(CARGO_PGRX) package \
-		--profile '$(PROFILE)' --pg-config '$(PG_CONFIG_PATH)' --no-default-features --features pg$(PG_MAJOR) --out-dir '$(BUILD_DIR)'
+		--profile '$(BUILD_PROFILE)' --pg-config '$(PG_CONFIG_PATH)' --no-default-features --features pg$(PG_MAJOR) --out-dir '$(BUILD_DIR)'
 	touch -c $(LIBRARY) $(DATA_built)
 
 $(DATA_built): $(LIBRARY)
 
 sidecar: $(SIDECAR)
 $(SIDECAR): $(CORE_SOURCES) $(shell find crates/hugepage-sidecar/src) crates/hugepage-sidecar/Cargo.toml
-	RUSTFLAGS="$(RUSTFLAGS) $$(scripts/compile-flags static)" cargo build --profile '$(PROFILE)' --package hugepage-sidecar \
+	RUSTFLAGS="$(RUSTFLAGS) $$(scripts/compile-flags static)" cargo build --profile '$(BUILD_PROFILE)' --package hugepage-sidecar \
 		--target '$(SIDECAR_TARGET)' $$(scripts/rust-flags)
 	$(MKDIR_P) '$(BUILD_DIR)'
 	$(INSTALL_PROGRAM) '$(SIDECAR_BUILT)' $@
