@@ -79,20 +79,24 @@ def test_exact_to_the_page(server, told, pool):
     assert smaps.main_mapping(server.postmaster).page_size == HUGE
 
 
-# PostgreSQL 17 and newer quote the names of settings.
 REFUSED = {
     "max_connections = many": 'invalid value for parameter "max_connections": "many"',
     "no_such_setting = 1": 'unrecognized configuration parameter "no_such_setting"',
     "shared_preload_libraries = 'nonesuch'": 'could not access file "nonesuch": No such file or directory',
-    "max_connections = 2": "must be less than ",
+    "max_connections = 2": "must be less than max_connections",
     "include 'none.conf'": 'none.conf": No such file or directory',
-    "wal_level = minimal": '"replica" or "logical"',
+    "wal_level = minimal": 'requires wal_level "replica" or "logical"',
 }
 UNCLEAR = {
     "shared_buffers = '64MB": "line 1 of",
     "max_stack_depth = 100kB": "max_stack_depth is set",
     "shared_buffers = '64MB # MB'": "the value of shared_buffers is not given",
 }
+
+
+def words(error: str) -> str:
+    """Without what PostgreSQL 17 and newer have more: quotes around names of settings, and `to be`."""
+    return error.replace('"', "").replace(" to be ", " ")
 
 
 def test_starts_that_fail_and_what_stays_unknown(server, told):
@@ -107,7 +111,7 @@ def test_starts_that_fail_and_what_stays_unknown(server, told):
     for change, error in REFUSED.items():
         more.write_text(change + "\n")
         row = told(server)
-        assert row["restart_outlook"] == "fails" and error in row["message"], row
+        assert row["restart_outlook"] == "fails" and words(error) in words(row["message"]), row
         assert (row["verdict"], row["crash_outlook"]) == ("critical", "hugetlb")
     server.stop()
     for change in REFUSED:

@@ -8,13 +8,11 @@ use memchr::{memchr_iter, memrchr};
 
 use crate::read::Root;
 use crate::read::mounts::{self, Mount};
-use crate::read::root::{Directory, as_text, if_there};
+use crate::read::root::{Directory, UPTIME, as_text, if_there};
 use crate::{Bytes, ReadError};
 
 /// The unit of times in /proc (`USER_HZ`), independent of the kernel's own clock.
 const TICKS_PER_SECOND: u64 = 100;
-/// How long the machine has been running, including suspended time (proc(5)).
-const UPTIME: &str = "/proc/uptime";
 
 /// The memory of one process; `None` where this kernel has no such line, or the process no longer has memory of its
 /// own.

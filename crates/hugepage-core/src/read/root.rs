@@ -31,6 +31,8 @@ pub use directory::Directory;
 pub const REFUSED: &str = "refused";
 /// In a tree made by a capture: when files of servers have changed last, a line `SECONDS.NANOSECONDS PATH` each, since 1970.
 pub const CHANGED: &str = "changed";
+/// How long the machine has been running, including suspended time (proc(5)).
+pub(super) const UPTIME: &str = "/proc/uptime";
 /// No file read here is anywhere near this long; a longer one is refused instead of filling memory.
 const MAX_FILE_BYTES: usize = 16 << 20;
 /// Holds /proc/meminfo and /proc/PID/status of today's kernels twice over.
@@ -437,7 +439,7 @@ impl Root {
 
     /// The time now; of a tree the time at which the kernel wrote its /proc/uptime.
     pub fn now(&self) -> SystemTime {
-        let written = || self.modified("/proc/uptime");
+        let written = || self.modified(UPTIME);
         if self.is_live() { SystemTime::now() } else { written().unwrap_or_else(SystemTime::now) }
     }
 

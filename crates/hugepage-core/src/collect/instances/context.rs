@@ -21,7 +21,6 @@ use crate::read::shm_devices::Devices;
 /// What is the same for all servers of a host.
 pub(super) struct InspectContext<'a> {
     pub(super) root: &'a Root,
-    pub(super) taken_at: SystemTime,
     /// [`boot_time`](crate::read::process::boot_time); the error is a note.
     pub(super) booted: OnceCell<Result<SystemTime, String>>,
     pub(super) default: Option<PageSize>,

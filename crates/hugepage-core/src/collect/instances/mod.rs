@@ -120,9 +120,9 @@ pub fn survey_for(
     let hierarchy = notes.keep(Hierarchy::find(root));
     let view = CgroupView::of(hierarchy.as_ref());
     let pools = pools::rows(root, view, &mut notes);
+    let taken_at = root.now();
     let host = InspectContext {
         root,
-        taken_at: root.now(),
         booted: OnceCell::new(),
         default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
         base: notes.keep(root.base_page_size()),
@@ -150,7 +150,7 @@ pub fn survey_for(
     beside_each_other(&mut instances, &stopped, host.default);
     Survey {
         host_name: notes.keep(identity::host_name(root)),
-        taken_at: host.taken_at,
+        taken_at,
         boot_id: notes.keep(identity::boot_id(root)).flatten(),
         kernel_release: KernelRelease::text(root),
         pools: host.pools,
