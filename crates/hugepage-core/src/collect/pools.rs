@@ -59,9 +59,11 @@ pub fn rows(root: &Root, view: CgroupView<'_>, notes: &mut Notes) -> Vec<PoolRow
         let pool = meminfo.as_ref().and_then(pool::from_meminfo);
         return pool.into_iter().map(|pool| row(None, pool, None)).collect();
     };
+    // A tree of files stays as it is while it is read.
+    let changing = meminfo.as_ref().filter(|_| root.is_live());
     let mut rows = Vec::new();
     for size in sizes {
-        if let Some(pool) = notes.keep(pool::pool(root, size)) {
+        if let Some(pool) = notes.keep(pool::of_one_moment(root, size, changing)) {
             let limit = limits(root, view, size, notes).and_then(|limits| limits.tightest().cloned());
             rows.push(row(None, pool, limit));
         }

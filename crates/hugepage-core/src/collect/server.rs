@@ -5,7 +5,6 @@ use crate::model::{Asked, CrashRecovery, Facts, KeptPages, Landing, Pending, Poo
 use crate::notes::Notes;
 use crate::read::maps::Mapping;
 use crate::read::meminfo::{LXCFS, Meminfo};
-use crate::read::pool::Pool;
 use crate::read::{Root, memory_policy, pool, smaps, thp};
 use crate::{PageSize, ReadError};
 
@@ -104,14 +103,7 @@ pub fn landing(root: &Root, mapping: &Mapping, thp_in_use: bool) -> Result<Landi
 }
 
 fn pool_of(root: &Root, size: PageSize, meminfo: Option<&Meminfo>, notes: &mut Notes) -> PoolFact {
-    // The counters of the default size are in meminfo, which was read already, and are of one moment there.
-    if let Some(pool) = meminfo.and_then(pool::from_meminfo)
-        && (pool.page_size, pool.resv.is_some(), pool.surplus.is_some()) == (size, true, true)
-        && let Ok(overcommit) = pool::overcommit(root, size)
-    {
-        return PoolFact::Known(Pool { overcommit: Some(overcommit), ..pool });
-    }
-    let error = match pool::pool(root, size) {
+    let error = match pool::of_one_moment(root, size, meminfo) {
         Ok(pool) => return PoolFact::Known(pool),
         Err(error) => error,
     };

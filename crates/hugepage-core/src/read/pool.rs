@@ -94,6 +94,18 @@ pub fn from_meminfo(meminfo: &Meminfo) -> Option<Pool> {
     })
 }
 
+/// The host's pool of one size, with the counters of one moment where `meminfo` has them all, as it has of the default size;
+/// else each counter is a file, and a server that starts between two reads is in one of them alone.
+pub fn of_one_moment(root: &Root, page_size: PageSize, meminfo: Option<&Meminfo>) -> Result<Pool, ReadError> {
+    if let Some(found) = meminfo.and_then(from_meminfo)
+        && (found.page_size, found.resv.is_some(), found.surplus.is_some()) == (page_size, true, true)
+        && let Ok(overcommit) = overcommit(root, page_size)
+    {
+        return Ok(Pool { overcommit: Some(overcommit), ..found });
+    }
+    pool(root, page_size)
+}
+
 /// `nr_overcommit_hugepages` of the host's pool of one size, the only counter that /proc/meminfo does not have.
 pub fn overcommit(root: &Root, page_size: PageSize) -> Result<Pages, ReadError> {
     let path = format!("{SIZES}/{}/nr_overcommit_hugepages", page_size.sysfs_name());
@@ -158,4 +170,38 @@ fn read(root: &Root, directory: &str, page_size: PageSize) -> Result<Pool, ReadE
         surplus: if_there(count("surplus_hugepages"))?,
         overcommit: if_there(count("nr_overcommit_hugepages"))?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A server takes 100 pages while the files are read.
+    #[test]
+    fn counters_of_one_moment() {
+        let tree = tempfile::tempdir().unwrap();
+        for (size, before) in [(2048, 800), (1_048_576, 4)] {
+            let directory = tree.path().join(format!("sys/kernel/mm/hugepages/hugepages-{size}kB"));
+            fs::create_dir_all(&directory).unwrap();
+            for (file, number) in [("nr", before), ("free", before), ("resv", 0), ("surplus", 0), ("nr_overcommit", 3)]
+            {
+                fs::write(directory.join(format!("{file}_hugepages")), format!("{number}\n")).unwrap();
+            }
+        }
+        let meminfo = Meminfo::parse(
+            "Hugepagesize: 2048 kB\nHugePages_Total: 800\nHugePages_Free: 700\nHugePages_Rsvd: 0\nHugePages_Surp: 0\n",
+        );
+        let root = Root::at(tree.path());
+        let free = |kib, meminfo: &Meminfo| {
+            let pool = of_one_moment(&root, PageSize::from_kib(kib).unwrap(), Some(meminfo)).unwrap();
+            assert_eq!(pool.overcommit, Some(Pages(3)));
+            pool.free
+        };
+        assert_eq!(free(2048, &meminfo), Pages(700));
+        assert_eq!(free(1_048_576, &meminfo), Pages(4), "meminfo has the default size alone");
+        let old = Meminfo { huge_pages_surp: None, ..meminfo };
+        assert_eq!(free(2048, &old), Pages(800), "a kernel before 2.6.24 does not show all of them there");
+    }
 }
