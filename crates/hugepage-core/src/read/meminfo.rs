@@ -1,8 +1,7 @@
 //! /proc/meminfo: the host's memory, its page tables, and the default huge page size (proc(5)).
 
-use memchr::{memchr, memchr_iter};
-
 use crate::read::Root;
+use crate::read::fields::{fields, first_number};
 use crate::read::mounts;
 use crate::{Bytes, PageSize, Pages, ReadError};
 
@@ -84,33 +83,30 @@ impl Meminfo {
     /// Parses the text of /proc/meminfo and skips unknown lines.
     pub fn parse(text: &str) -> Self {
         let mut meminfo = Self::default();
-        let mut start = 0;
-        for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
-            let line = &text[start..end];
-            start = end + 1;
-            let Some(b'M' | b'S' | b'P' | b'A' | b'H') = line.as_bytes().first() else { continue };
-            let Some(colon) = memchr(b':', line.as_bytes()) else { continue };
-            let (name, value) = (&line[..colon], &line[colon + 1..]);
-            let number = || value.split_ascii_whitespace().next()?.parse().ok();
+        let wanted = |start: &[u8; 4]| {
+            matches!(start, b"MemT" | b"MemF" | b"MemA" | b"Shme" | b"Page" | b"Anon" | b"Swap" | b"Huge")
+        };
+        for (name, value) in fields(text.as_bytes(), wanted) {
+            let number = || first_number(value);
             let bytes = || number().map(Bytes::from_kib);
             let pages = || number().map(Pages);
             match name {
-                "MemTotal" => meminfo.mem_total = bytes(),
-                "MemFree" => meminfo.mem_free = bytes(),
-                "MemAvailable" => meminfo.mem_available = bytes(),
-                "Shmem" => meminfo.shmem = bytes(),
-                "PageTables" => meminfo.page_tables = bytes(),
-                "AnonHugePages" => meminfo.anon_huge_pages = bytes(),
-                "ShmemHugePages" => meminfo.shmem_huge_pages = bytes(),
-                "ShmemPmdMapped" => meminfo.shmem_pmd_mapped = bytes(),
-                "SwapTotal" => meminfo.swap_total = bytes(),
-                "SwapFree" => meminfo.swap_free = bytes(),
-                "Hugetlb" => meminfo.hugetlb = bytes(),
-                "Hugepagesize" => meminfo.huge_page_size = number().and_then(PageSize::from_kib),
-                "HugePages_Total" => meminfo.huge_pages_total = pages(),
-                "HugePages_Free" => meminfo.huge_pages_free = pages(),
-                "HugePages_Rsvd" => meminfo.huge_pages_rsvd = pages(),
-                "HugePages_Surp" => meminfo.huge_pages_surp = pages(),
+                b"MemTotal" => meminfo.mem_total = bytes(),
+                b"MemFree" => meminfo.mem_free = bytes(),
+                b"MemAvailable" => meminfo.mem_available = bytes(),
+                b"Shmem" => meminfo.shmem = bytes(),
+                b"PageTables" => meminfo.page_tables = bytes(),
+                b"AnonHugePages" => meminfo.anon_huge_pages = bytes(),
+                b"ShmemHugePages" => meminfo.shmem_huge_pages = bytes(),
+                b"ShmemPmdMapped" => meminfo.shmem_pmd_mapped = bytes(),
+                b"SwapTotal" => meminfo.swap_total = bytes(),
+                b"SwapFree" => meminfo.swap_free = bytes(),
+                b"Hugetlb" => meminfo.hugetlb = bytes(),
+                b"Hugepagesize" => meminfo.huge_page_size = number().and_then(PageSize::from_kib),
+                b"HugePages_Total" => meminfo.huge_pages_total = pages(),
+                b"HugePages_Free" => meminfo.huge_pages_free = pages(),
+                b"HugePages_Rsvd" => meminfo.huge_pages_rsvd = pages(),
+                b"HugePages_Surp" => meminfo.huge_pages_surp = pages(),
                 _ => {}
             }
         }

@@ -4,9 +4,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
-use memchr::{memchr_iter, memrchr};
+use memchr::memrchr;
 
 use crate::read::Root;
+use crate::read::fields::{fields, first_number};
 use crate::read::mounts::{self, Mount};
 use crate::read::root::{Directory, UPTIME, as_text, if_there};
 use crate::{Bytes, ReadError};
@@ -38,25 +39,14 @@ pub struct ProcessStatus {
 impl ProcessStatus {
     /// Parses the text of /proc/PID/status.
     pub fn parse(text: impl AsRef<[u8]>) -> Self {
-        let text = text.as_ref();
         let mut status = Self::default();
-        let mut start = 0;
-        // A monitor reads thousands of these files, so the parser compares bytes and skips most lines by their first
-        // one.
-        for end in memchr_iter(b'\n', text).chain([text.len()]) {
-            let line = &text[start..end];
-            start = end + 1;
-            let Some(b'P' | b'V' | b'R' | b'H' | b'T') = line.first() else { continue };
-            // The memory is before the threads, and masks and counters are behind them.
-            if line.starts_with(b"Threads:") {
-                break;
-            }
-            // Names are short, and of most lines the number is not needed.
-            let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
-            let value = || first_number(&line[colon + 1..]);
-            let into = match &line[..colon] {
+        let wanted = |start: &[u8; 4]| {
+            matches!(start, b"PPid" | b"RssA" | b"RssF" | b"RssS" | b"VmPT" | b"VmSw" | b"Huge" | b"Thre")
+        };
+        for (name, value) in fields(text.as_ref(), wanted) {
+            let into = match name {
                 b"PPid" => {
-                    status.parent = value().and_then(|pid| pid.try_into().ok());
+                    status.parent = first_number(value).and_then(|pid| pid.try_into().ok());
                     continue;
                 }
                 b"VmPTE" => &mut status.page_tables,
@@ -65,24 +55,14 @@ impl ProcessStatus {
                 b"RssShmem" => &mut status.rss_shmem,
                 b"VmSwap" => &mut status.swap,
                 b"HugetlbPages" => &mut status.hugetlb_pages,
+                // The memory is before the threads, and masks and counters are behind them.
+                b"Threads" => break,
                 _ => continue,
             };
-            *into = value().map(Bytes::from_kib);
+            *into = first_number(value).map(Bytes::from_kib);
         }
         status
     }
-}
-
-/// The number that the first word of `text` is; `None` if it is none, or too large.
-fn first_number(text: &[u8]) -> Option<u64> {
-    let text = text.trim_ascii_start();
-    let length = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
-    let (word, mut number) = (&text[..length], 0_u64);
-    for byte in word {
-        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
-        number = number.checked_mul(10)?.checked_add(digit)?;
-    }
-    (!word.is_empty()).then_some(number)
 }
 
 /// What /proc/PID/stat counts of one process (proc(5)).

@@ -1,0 +1,64 @@
+//! Lines `NAME: NUMBER` of files that the kernel writes, such as /proc/meminfo and /proc/PID/status (proc(5)). Monitors read
+//! thousands of them, so that what nobody asked for is passed over by its first bytes.
+
+use memchr::memchr;
+
+/// Name and value of each line whose first four bytes are wanted, in the order of the file; a line without a colon is
+/// none of them.
+pub fn fields(text: &[u8], wanted: impl Fn(&[u8; 4]) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        while let Some(start) = rest.first_chunk() {
+            let (line, after) = rest.split_at(memchr(b'\n', rest).unwrap_or(rest.len()));
+            rest = after.get(1..).unwrap_or_default();
+            // Names are short.
+            if wanted(start)
+                && let Some(colon) = line.iter().position(|&byte| byte == b':')
+            {
+                return Some((&line[..colon], &line[colon + 1..]));
+            }
+        }
+        None
+    })
+}
+
+/// The number that the first word of `text` is; `None` if it is none, or too large.
+pub fn first_number(text: &[u8]) -> Option<u64> {
+    let text = text.trim_ascii_start();
+    let length = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
+    let (word, mut number) = (&text[..length], 0_u64);
+    for byte in word {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        number = number.checked_mul(10)?.checked_add(digit)?;
+    }
+    (!word.is_empty()).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_are_wanted() {
+        let found = |text: &'static [u8]| {
+            fields(text, |start| matches!(start, b"VmPT" | b"Huge")).collect::<Vec<(&[u8], &[u8])>>()
+        };
+        let text = b"Vm\nVmPTE:\t 48 kB\n\nVmPT\nVmPTX\nHugePages_Free: 1\nHuge\xff: 2\nVmSwap: 3\nHuge: 4";
+        let expected: [(&[u8], &[u8]); 4] =
+            [(b"VmPTE", b"\t 48 kB"), (b"HugePages_Free", b" 1"), (b"Huge\xff", b" 2"), (b"Huge", b" 4")];
+        assert_eq!(found(text), expected);
+        for nothing in [&b""[..], b"\n", b"Hug", b"Huge", b"Hug\ne:"] {
+            assert!(found(nothing).is_empty(), "{nothing:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_number() {
+        for (text, number) in [("\t     48 kB", 48), ("0", 0), (" 18446744073709551615\n", u64::MAX)] {
+            assert_eq!(first_number(text.as_bytes()), Some(number), "{text}");
+        }
+        for nothing in ["", " ", " kB", "4x kB", "-4 kB", "18446744073709551616 kB"] {
+            assert_eq!(first_number(nothing.as_bytes()), None, "{nothing}");
+        }
+    }
+}
