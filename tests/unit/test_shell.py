@@ -31,3 +31,10 @@ def test_nothing_that_tests_leave_is_in_the_repository():
 def test_the_help_fits_a_terminal():
     text = subprocess.run([REPOSITORY / "dev", "help"], text=True, capture_output=True, check=True).stdout
     assert "\n  demo " in text and [line for line in text.splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize("command", ["build", "fresh", "lab", "lint", "matrix", "package", "trees"])
+def test_help_does_nothing_else(command):
+    of_all, of_one = (subprocess.run([REPOSITORY / "dev", *words], text=True, capture_output=True, check=True).stdout
+                      for words in (["help"], [command, "--help"]))
+    assert of_one == of_all
