@@ -15,7 +15,7 @@ use pgrx::prelude::*;
 /// The most expensive entry point had 286 kB at once with 500 sessions; this is enough for some thousands.
 pub const USUAL: usize = 8 << 20;
 /// How much of the stack a call may use; the kernel ends a process whose stack it can't extend.
-const STACK: usize = 256 << 10;
+const STACK: usize = 128 << 10;
 
 #[global_allocator]
 static ALLOCATOR: MallocOrReserve = MallocOrReserve;
@@ -152,29 +152,33 @@ unsafe impl GlobalAlloc for MallocOrReserve {
     }
 }
 
+/// What a call does not get.
+struct Missing {
+    bytes: usize,
+    of: &'static str,
+}
+
 /// Memory that is there for a call; given back on drop, unless something of the call is still in it.
 struct Reserve(());
 
 impl Reserve {
-    /// Takes `size` bytes; `None` if there are not as many.
-    fn take(size: usize) -> Option<Self> {
-        if !is_stack_extended() {
-            // Room for the stack, which the kernel extends only if there is some.
-            let stack = map(STACK)?;
-            unmap(stack, STACK);
-            extend_stack();
+    /// Takes `size` bytes, and the stack that a call may need; the error is what there is too little of.
+    fn take(size: usize) -> Result<Self, Missing> {
+        if !is_stack_extended() && !extend_stack() {
+            return Err(Missing { bytes: STACK, of: "stack" });
         }
+        let missing = || Missing { bytes: size, of: "memory" };
         let has_room = |arena: &Arena| arena.is_mapped() && arena.left() >= size / 2;
         let current = match OF_CALLS.iter().position(has_room) {
             Some(earlier) => earlier,
             None => {
-                let free = OF_CALLS.iter().position(|arena| !arena.is_mapped())?;
-                OF_CALLS[free].give(map(size)?, size);
+                let free = OF_CALLS.iter().position(|arena| !arena.is_mapped()).ok_or_else(missing)?;
+                OF_CALLS[free].give(map(size).ok_or_else(missing)?, size);
                 free
             }
         };
         CURRENT.store(current, Relaxed);
-        Some(Self(()))
+        Ok(Self(()))
     }
 }
 
@@ -189,13 +193,16 @@ impl Drop for Reserve {
 /// Runs the `body` of an entry point with a reserve of `size` bytes. Without that much memory the body does not begin, and
 /// the error is the one that a statement gets from the server.
 pub fn with_reserve<T>(size: usize, body: impl FnOnce() -> T) -> T {
-    let Some(_reserve) = Reserve::take(size) else {
-        ereport!(
-            ERROR,
-            PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
-            "out of memory",
-            format!("pg_hugepages asks for {size} bytes before it reads anything.")
-        );
+    let _reserve = match Reserve::take(size) {
+        Ok(reserve) => reserve,
+        Err(Missing { bytes, of }) => {
+            ereport!(
+                ERROR,
+                PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+                "out of memory",
+                format!("pg_hugepages asks for {bytes} bytes of {of} before it reads anything.")
+            );
+        }
     };
     body()
 }
@@ -225,12 +232,26 @@ static LOWEST_OF_STACK: AtomicUsize = AtomicUsize::new(usize::MAX);
 fn is_stack_extended() -> bool {
     let here = 0_u8;
     let here = std::hint::black_box(&raw const here).addr();
-    LOWEST_OF_STACK.load(Relaxed) <= here.saturating_sub(STACK / 2)
+    LOWEST_OF_STACK.load(Relaxed) <= here.saturating_sub(STACK)
 }
 
-/// Touches the stack as deep as a call may need it, and half as deep again for the next call from a deeper place.
-#[inline(never)]
-fn extend_stack() {
-    let deep = std::hint::black_box([0_u8; STACK / 4 * 3]);
-    LOWEST_OF_STACK.store(std::hint::black_box(&raw const deep).addr(), Relaxed);
+/// Extends the stack as deep as a call may need it, and half as deep again for the next call from a deeper place; false if
+/// the kernel does not give that much. To touch it would end the process then, and whatever shows beforehand that there is enough
+/// may be another process's a moment later. A system call that writes there only fails.
+#[allow(unsafe_code)]
+fn extend_stack() -> bool {
+    let here = 0_u8;
+    let here = std::hint::black_box(&raw const here);
+    let deep = here.expose_provenance().saturating_sub(STACK / 2 * 3).next_multiple_of(align_of::<libc::timespec>());
+    // By number: the C library's function writes by itself.
+    // SAFETY: nothing lies below the stack's end, where the kernel writes.
+    let result = unsafe {
+        let time = ptr::with_exposed_provenance_mut::<libc::timespec>(deep);
+        libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, time)
+    };
+    if result != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT) {
+        return false;
+    }
+    LOWEST_OF_STACK.store(deep, Relaxed);
+    true
 }
