@@ -89,6 +89,13 @@ def end(process: subprocess.Popen) -> sidecar.Answer:
     return sidecar.Answer(process.returncode, stdout, stderr)
 
 
+def reserved(page_size: int, pages: int) -> mmap.mmap:
+    """A mapping of huge pages that are reserved and not touched (mmap(2))."""
+    map_hugetlb, shift = 0x40000, 26
+    size = (page_size.bit_length() - 1) << shift
+    return mmap.mmap(-1, pages * page_size, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | map_hugetlb | size)
+
+
 def test_grows_and_shrinks(small):
     held = small.numbers().held
     for wanted in (held + 500, held + 30, held + 30, held):
@@ -234,6 +241,30 @@ def test_a_signal_in_the_middle_rolls_back(small, number):
     assert small.numbers() == before
 
 
+@pytest.mark.parametrize("moment", ["before the rollback", "within it"])
+def test_pages_that_others_take_meanwhile_stay(small, moment):
+    before, highest = small.numbers(), 0
+
+    def shrinks() -> bool:
+        nonlocal highest
+        highest = max(highest, now := small.numbers().nr)
+        return now < highest
+
+    with slow(small, "--pages", before.nr + 2000) as process:
+        until("the pool to grow", lambda: small.numbers().nr > before.nr + 200)
+        taken = [reserved(2 * MB, 100)] if moment == "before the rollback" else []
+        os.kill(program(process), signal.SIGTERM)
+        if not taken:
+            until("the pool to shrink", shrinks)
+            taken.append(reserved(2 * MB, 100))
+        answer = end(process)
+    held = small.numbers().held
+    taken.pop().close()
+    assert answer.status == WARNING and "Other processes have taken pages meanwhile and keep them." in answer.stderr, answer
+    assert f"keeps {held} pages of 2 MB; before it kept {before.nr}." in answer.stderr
+    assert small.persistent() == held == before.held + 100
+
+
 def test_two_at_once(small):
     before = small.numbers()
     with slow(small, "--pages", before.nr + 300) as process:
@@ -356,12 +387,6 @@ def test_a_progress_bar_on_a_terminal_alone(small):
     assert (piped.status, piped.stderr) == (OK, "") and piped.status != CRITICAL
 
 
-def gigantic_mapping() -> mmap.mmap:
-    """One page of 1 GB that is reserved and not touched (mmap(2))."""
-    map_hugetlb, shift = 0x40000, 26
-    return mmap.mmap(-1, GB, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | map_hugetlb | 30 << shift)
-
-
 @pytest.fixture
 def gigabyte(pool) -> Pool:
     """A pool with one unused page of 1 GB."""
@@ -383,7 +408,7 @@ def test_splits_a_larger_page_where_memory_does_not_suffice(gigabyte, small):
     assert told.status == OK and "1 unused pages of 1 GB would be split first" in told.stdout, told
     assert (small.persistent(), gigabyte.numbers()) == (kept, before)
     # The only one is promised: it stays whole.
-    promised = gigantic_mapping()
+    promised = reserved(GB, 1)
     refused = sidecar.run(*call, "--demote")
     promised.close()
     assert refused.status == UNKNOWN and "no larger huge page is unused" in refused.stderr, refused

@@ -55,7 +55,7 @@ impl<'a> KernelPool<'a> {
     /// The current state of the pool and of the host's memory.
     pub fn state(&self) -> anyhow::Result<HostState> {
         let meminfo = Meminfo::read(self.root)?;
-        let pool = pool::pool(self.root, self.size)?;
+        let pool = pool::of_one_moment(self.root, self.size, Some(&meminfo))?;
         let all = pool::memory(self.root)?;
         let already = meminfo.vmemmap_base.map_or(Bytes(0), |base| saved_per_page(self.size, base));
         Ok(HostState {

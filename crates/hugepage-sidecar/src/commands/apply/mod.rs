@@ -247,31 +247,47 @@ fn change(
 
 /// Restores the pool, except for pages that other processes have taken meanwhile.
 fn roll_back(pool: &mut KernelPool<'_>, before: &HostState) -> anyhow::Result<Exit> {
-    let now = pool.state()?;
-    let target = rollback_target(before, &now);
     let size = pool.size();
-    // Ignore further signals until the pool is restored.
-    let request = Resize { from: now.pool.persistent(), to: target, size, reclaim: &[Reclaim::Compact] };
     let split = pool.larger.take();
-    let outcome = privileges::write(|| resize(pool, request, &|| false, &mut |_| {}));
-    let kept = pool.state()?.pool.persistent();
+    let outcome = privileges::write(|| restore(pool, before));
+    let now = pool.state()?;
     if let Some(mut larger) = split
         && let Err(error) = privileges::write(|| larger.restore())
     {
         complain!("hugepage-sidecar: {error:#}");
         return Ok(exit::CRITICAL);
     }
-    if kept == before.pool.persistent() {
+    let (kept, had) = (now.pool.persistent(), before.pool.persistent());
+    if kept == had {
         complain!("The pool keeps {kept} pages of {size}, as before.");
         return Ok(exit::WARNING);
     }
-    complain!("The pool keeps {kept} pages of {size}; before it kept {}.", before.pool.persistent());
-    if target != before.pool.persistent() && kept == target {
+    complain!("The pool keeps {kept} pages of {size}; before it kept {had}.");
+    if kept == rollback_target(before, &now) {
         complain!("Other processes have taken pages meanwhile and keep them.");
         return Ok(exit::WARNING);
     }
-    outcome?;
+    if let Outcome::Incomplete(got) = outcome? {
+        complain!("The kernel left it at {got} pages when fewer were requested.");
+    }
     Ok(exit::CRITICAL)
+}
+
+/// Sets the pool to what it was. Processes may take pages of it, or return some, between two steps.
+fn restore(pool: &mut KernelPool<'_>, before: &HostState) -> anyhow::Result<Outcome> {
+    const ATTEMPTS: usize = 10;
+    let mut outcome = Outcome::Reached;
+    for _ in 0..ATTEMPTS {
+        let now = pool.state()?;
+        let (from, to) = (now.pool.persistent(), rollback_target(before, &now));
+        if from == to || !matches!(outcome, Outcome::Reached | Outcome::InUse(_)) {
+            break;
+        }
+        // Further signals are ignored until the pool is restored.
+        let request = Resize { from, to, size: pool.size(), reclaim: &[Reclaim::Compact] };
+        outcome = resize(pool, request, &|| false, &mut |_| {})?;
+    }
+    Ok(outcome)
 }
 
 fn rollback_target(before: &HostState, now: &HostState) -> Pages {
