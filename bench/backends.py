@@ -59,32 +59,36 @@ def rows_of(directory: Path, quick: bool, sessions: list[int]) -> Iterator[dict[
                 yield {**case, "skipped": f"{counts} sessions: {why}"}
 
 
-def agreed_processes(cluster: Cluster, session: measure.Session) -> list[int]:
-    """The server's processes, once the kernel and hugepage_backends name the same."""
+def settled_page_tables(cluster: Cluster, session: measure.Session) -> dict[int, int]:
+    """The page tables (bytes) of each of the server's processes, once the kernel and hugepage_backends name the same ones and
+    none is about to end.
+    """
     pids = process_ids(cluster)
     said = session.query("SELECT array_agg(pid ORDER BY pid) AS pids FROM hugepage_backends")["pids"]
-    return pids if said == sorted(pids) else []
+    try:
+        return {pid: status_bytes(pid, "VmPTE") for pid in pids} if said == sorted(pids) else {}
+    except (FileNotFoundError, ProcessLookupError, KeyError):
+        return {}
 
 
 def one(cluster: Cluster, directory: Path, quick: bool, there: list[peers.Peer], missing: dict[str, str]) -> dict[str, Any]:
     """All measurements on one server as it is; times in microseconds. A peer whose query fails joins the missing ones."""
     session = measure.Session(cluster, milliseconds=20 if quick else 60)
     session.query("SELECT touch_shared_buffers()")
-    pids = until("sessions that have ended to be gone", lambda: agreed_processes(cluster, session))
-    page_tables = sum(status_bytes(pid, "VmPTE") for pid in pids)
+    page_tables = until("sessions that have ended to be gone", lambda: settled_page_tables(cluster, session))
 
     timers = {name: session.timer(name, query) for name, query in QUERIES.items() if name != SLOW}
     missing = dict(missing)
     timers |= {peer.extension: of_peer(session, peer, missing) for peer in there}
-    times = max(5, (2000 if quick else 10000) // len(pids))
-    timers["floor"] = lambda: measure.floor(directory / "floor", "backends", times, *pids)
+    times = max(5, (2000 if quick else 10000) // len(page_tables))
+    timers["floor"] = lambda: measure.floor(directory / "floor", "backends", times, *page_tables)
     turns = measure.in_turns(timers, turns=5 if quick else 15)
     turns = {name: took for name, took in turns.items() if name not in missing}
     once = {SLOW: [session.once(SLOW, QUERIES[SLOW])]}
     return {
         "missing": missing,
-        "processes": len(pids),
-        "page_tables": page_tables,
+        "processes": len(page_tables),
+        "page_tables": sum(page_tables.values()),
         "microseconds": {name: statistics.median(values) for name, values in (turns | once).items()},
         "ratio": {view: measure.ratio(turns, view, "floor", "pg_stat_activity")
                   for view in ("hugepage_backends", "hugepage_page_tables")},
