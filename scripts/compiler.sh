@@ -21,7 +21,7 @@ compiles() {
 
 # Prints "PACKAGE<tab>WHAT IS MISSING" for each piece that is not there.
 compiler_lacks() {
-    local tool headers said flags
+    local tool headers said status flags
     for tool in cc:gcc make:make clang:clang; do
         command -v "${tool%:*}" >/dev/null || printf '%s\tthe program %s\n' "${tool#*:}" "${tool%:*}"
     done
@@ -40,8 +40,10 @@ compiler_lacks() {
         return
     fi
     # What else the server's headers need shows when they are read.
-    said=$(compiles postgres.h "${flags[@]}" -include postgres.h -include utils/pg_locale.h -include postmaster/postmaster.h) ||
-        printf -- '-\tclang cannot read the server'"'"'s headers: %s\n' "$(sed -n '/error:/{p;q}' <<<"$said")"
+    said=$(compiles postgres.h "${flags[@]}" -include postgres.h -include utils/pg_locale.h -include postmaster/postmaster.h) && return
+    status=$?
+    said=$(sed -n '/error:/{p;q}' <<<"$said")
+    printf -- '-\tclang cannot read the server'"'"'s headers: %s\n' "${said:-it ended with status $status}"
 }
 
 # Stops with the packages to install where the compiler would stop with a backtrace.

@@ -4,7 +4,7 @@
 # Each state is a pristine Debian tree (scripts/tree/state) below a layer of changes on disk, which is deleted afterwards.
 # Of this machine it gets the Rust toolchain, the downloaded crates and Debian packages, and the way to the network.
 # With --jobs 2, one state installs and compiles while the scenarios of another one run: of those, a lock lets one run at a
-# time.
+# time. The state user is tried alone.
 
 FRESH=$TREES/fresh    # of each state the layer, the clone and Debian packages; crates and certificates
 FRESH_LOGS=$CACHE/fresh
@@ -46,7 +46,7 @@ run_fresh() {    # [STATE...] [--only demo|test] [--jobs N]
 
 # Tries so many states at a time, each in a process of its own, whose lines begin with the state.
 try_states() {    # JOBS ONLY STATE...
-    local jobs=$1 only=$2 state
+    local jobs=$1 only=$2 state at_once before=''
     shift 2
     # One after the other: two states may be copies of the same tree. What fails here is told when the state is tried.
     for state in "$@"; do
@@ -56,7 +56,11 @@ try_states() {    # JOBS ONLY STATE...
     LAYER=''
     trap 'end_states; stop_painter' EXIT
     for state in "$@"; do
-        while [ "$(jobs -pr | wc -l)" -ge "$jobs" ]; do wait -n || true; done
+        # A scenario lets the kernel refuse memory to whoever is not root, such as the compiler of an ordinary user.
+        at_once=$jobs
+        [[ $state != user && $before != user ]] || at_once=1
+        before=$state
+        while [ "$(jobs -pr | wc -l)" -ge "$at_once" ]; do wait -n || true; done
         try_apart "$state" "$only" 2>&1 | sed -u "s/^/$state: /" &
     done
     wait

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from machine import Machine
+from machine import CLANG, Machine
 
 BOTH = ["postgresql-15", "postgresql-server-dev-15"]
 PATHS_OWN = "../bin/pg_config"
@@ -267,6 +267,15 @@ def test_another_header_that_the_server_needs_is_named(machine):
     outcome = machine.dev("build")
     assert (outcome.status, outcome.compiled_for) == (1, None)
     assert "'gssapi.h' file not found" in outcome.said and "Installing" not in outcome.said
+
+
+def test_a_compiler_that_dies_without_a_word_is_named(machine):
+    """As the kernel ends it where there is no memory."""
+    complete(machine)
+    machine.program("clang", CLANG.replace("while [", 'case "$*" in *postgres.h*) kill -KILL $$ ;; esac\nwhile [', 1))
+    outcome = machine.dev("build")
+    assert (outcome.status, outcome.compiled_for) == (1, None)
+    assert "clang cannot read the server's headers: it ended with status 137" in outcome.said
 
 
 @pytest.mark.parametrize("package", ["gcc", "make", "clang", "libclang-dev", "libicu-dev"])

@@ -19,7 +19,7 @@ MEET = """
 try_state() {
     touch "$CACHE/$1.began"
     # Each waits for the other one, so they pass only at the same time; the third waits for none.
-    case $1 in bare) until [ -e "$CACHE/user.began" ]; do sleep 0.01; done ;; user) until [ -e "$CACHE/bare.began" ]; do sleep 0.01; done ;; esac
+    case $1 in bare) until [ -e "$CACHE/trixie.began" ]; do sleep 0.01; done ;; trixie) until [ -e "$CACHE/bare.began" ]; do sleep 0.01; done ;; esac
     echo "seen in $2"
     printf 'passed\n%s passed\n' "$1" >"$FRESH_LOGS/$1.result"
 }
@@ -43,11 +43,27 @@ def run(text: str, cache: Path) -> tuple[int, str]:
 
 
 def test_two_states_at_a_time(tmp_path: Path) -> None:
-    status, output = run(f"{MEET}run_fresh bare user trixie --jobs 2 --only demo", tmp_path)
+    status, output = run(f"{MEET}run_fresh bare trixie root-home --jobs 2 --only demo", tmp_path)
     lines = output.splitlines()
     assert status == 0
-    assert {"bare: seen in demo", "user: seen in demo", "trixie: seen in demo"} <= set(lines)
-    assert lines[-5:] == ["bare passed", "user passed", "trixie passed", "", "3 passed, 0 failed"]
+    assert {"bare: seen in demo", "trixie: seen in demo", "root-home: seen in demo"} <= set(lines)
+    assert lines[-5:] == ["bare passed", "trixie passed", "root-home passed", "", "3 passed, 0 failed"]
+
+
+def test_an_ordinary_user_is_tried_alone(tmp_path: Path) -> None:
+    states = """
+mkdir "$CACHE/running"
+try_state() {
+    touch "$CACHE/running/$1"
+    sleep 0.3
+    echo "beside" "$CACHE/running"/*
+    rm "$CACHE/running/$1"
+    printf 'passed\n%s passed\n' "$1" >"$FRESH_LOGS/$1.result"
+}
+run_fresh bare user trixie --jobs 2
+"""
+    status, output = run(states, tmp_path)
+    assert status == 0 and f"user: beside {tmp_path}/running/user" in output.splitlines(), output
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -75,7 +91,7 @@ def test_a_state_without_a_result_has_failed(tmp_path: Path) -> None:
 def test_a_signal_ends_all_states(tmp_path: Path) -> None:
     states = """
 try_state() { trap 'touch "$CACHE/$1.ended"; exit 143' TERM; touch "$CACHE/$1.began"; while :; do sleep 0.01; done; }
-run_fresh bare user --jobs 2
+run_fresh bare trixie --jobs 2
 """
     process = start(states, tmp_path)
     while len(list(tmp_path.glob("*.began"))) < 2:
@@ -83,7 +99,7 @@ run_fresh bare user --jobs 2
     os.kill(process.pid, signal.SIGTERM)
     process.communicate(timeout=60)
     assert process.returncode == 143
-    assert {path.name for path in tmp_path.glob("*.ended")} == {"bare.ended", "user.ended"}
+    assert {path.name for path in tmp_path.glob("*.ended")} == {"bare.ended", "trixie.ended"}
 
 
 @pytest.mark.parametrize("number", ["0", "many", "", "12"])
