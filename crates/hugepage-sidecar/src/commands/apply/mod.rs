@@ -267,8 +267,10 @@ fn roll_back(pool: &mut KernelPool<'_>, before: &HostState) -> anyhow::Result<Ex
         complain!("Other processes have taken pages meanwhile and keep them.");
         return Ok(exit::WARNING);
     }
-    if let Outcome::Incomplete(got) = outcome? {
-        complain!("The kernel left it at {got} pages when fewer were requested.");
+    match outcome? {
+        Outcome::InUse(in_use) => complain!("{in_use} pages were in use."),
+        Outcome::Incomplete(got) => complain!("The kernel stopped at {got} pages."),
+        _ => {}
     }
     Ok(exit::CRITICAL)
 }
@@ -277,10 +279,11 @@ fn roll_back(pool: &mut KernelPool<'_>, before: &HostState) -> anyhow::Result<Ex
 fn restore(pool: &mut KernelPool<'_>, before: &HostState) -> anyhow::Result<Outcome> {
     const ATTEMPTS: usize = 10;
     let mut outcome = Outcome::Reached;
-    for _ in 0..ATTEMPTS {
+    for attempt in 0..ATTEMPTS {
         let now = pool.state()?;
         let (from, to) = (now.pool.persistent(), rollback_target(before, &now));
-        if from == to || !matches!(outcome, Outcome::Reached | Outcome::InUse(_)) {
+        // Pages that the kernel did not give once, after compaction, it would not give again.
+        if from == to || (from < to && attempt > 0) {
             break;
         }
         // Further signals are ignored until the pool is restored.
