@@ -16,6 +16,8 @@ use pgrx::prelude::*;
 pub const USUAL: usize = 8 << 20;
 /// How much of the stack a call may use; the kernel ends a process whose stack it can't extend.
 const STACK: usize = 128 << 10;
+/// What the stack is extended by: half as much again, for the next call from a deeper place.
+const EXTENDED_STACK: usize = STACK / 2 * 3;
 
 #[global_allocator]
 static ALLOCATOR: MallocOrReserve = MallocOrReserve;
@@ -164,8 +166,8 @@ struct Reserve(());
 impl Reserve {
     /// Takes `size` bytes, and the stack that a call may need; the error is what there is too little of.
     fn take(size: usize) -> Result<Self, Missing> {
-        if !is_stack_extended() && !extend_stack() {
-            return Err(Missing { bytes: STACK, of: "stack" });
+        if !has_stack() {
+            return Err(Missing { bytes: EXTENDED_STACK, of: "stack" });
         }
         let missing = || Missing { bytes: size, of: "memory" };
         let has_room = |arena: &Arena| arena.is_mapped() && arena.left() >= size / 2;
@@ -228,21 +230,17 @@ fn unmap(start: usize, size: usize) {
 /// inherits it.
 static LOWEST_OF_STACK: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// Whether the stack below the caller is as deep as a call may need it, from an earlier call.
-fn is_stack_extended() -> bool {
-    let here = 0_u8;
-    let here = std::hint::black_box(&raw const here).addr();
-    LOWEST_OF_STACK.load(Relaxed) <= here.saturating_sub(STACK)
-}
-
-/// Extends the stack as deep as a call may need it, and half as deep again for the next call from a deeper place; false if
-/// the kernel does not give that much. To touch it would end the process then, and whatever shows beforehand that there is enough
-/// may be another process's a moment later. A system call that writes there only fails.
+/// Whether the stack is as deep as a call may need it, from an earlier call or extended now; false if the kernel does not give
+/// that much. To touch it would end the process then, and whatever shows beforehand that there is enough may be another process's
+/// a moment later. A system call that writes there only fails.
 #[allow(unsafe_code)]
-fn extend_stack() -> bool {
+fn has_stack() -> bool {
     let here = 0_u8;
-    let here = std::hint::black_box(&raw const here);
-    let deep = here.expose_provenance().saturating_sub(STACK / 2 * 3).next_multiple_of(align_of::<libc::timespec>());
+    let here = std::hint::black_box(&raw const here).expose_provenance();
+    if LOWEST_OF_STACK.load(Relaxed) <= here.saturating_sub(STACK) {
+        return true;
+    }
+    let deep = here.saturating_sub(EXTENDED_STACK).next_multiple_of(align_of::<libc::timespec>());
     // By number: the C library's function writes by itself.
     // SAFETY: nothing lies below the stack's end, where the kernel writes.
     let result = unsafe {
