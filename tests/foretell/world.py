@@ -256,11 +256,10 @@ class World:
     def hold(self, count: int) -> None:
         """Reserve pages for this process, or as many as there are."""
         self.let_go()
-        map_hugetlb = 0x40000
         count = min(count, self.pools[2 * MB].numbers().available)
         if count > 0:
             with suppress(OSError):
-                self.held = mmap.mmap(-1, count * 2 * MB, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | map_hugetlb)
+                self.held = self.pools[2 * MB].reserve(count)
 
     def let_go(self) -> None:
         """Give them back."""

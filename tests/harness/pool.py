@@ -3,6 +3,7 @@
 Pages that other processes hold stay theirs: a borrowed pool has those pages plus the ones that the test asked for.
 """
 
+import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -81,6 +82,11 @@ class Pool:
         """Set nr_overcommit_hugepages; the kernel refuses to write it for gigantic pages (1 GB), even a zero."""
         if self.numbers().overcommit != pages:
             self._write("nr_overcommit_hugepages", pages)
+
+    def reserve(self, pages: int) -> mmap.mmap:
+        """A mapping of pages that are reserved and not touched; OSError if so many are not available (mmap(2))."""
+        map_hugetlb, size = 0x40000, (self.page_size.bit_length() - 1) << 26
+        return mmap.mmap(-1, pages * self.page_size, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | map_hugetlb | size)
 
     def _write(self, name: str, value: int) -> None:
         (self.directory / name).write_text(str(value))

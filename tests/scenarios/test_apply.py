@@ -1,7 +1,6 @@
 """hugepage-sidecar apply: the pool is what was asked for, or what it was; never anything between."""
 
 import fcntl
-import mmap
 import os
 import pty
 import re
@@ -87,13 +86,6 @@ def program(strace: subprocess.Popen) -> int:
 def end(process: subprocess.Popen) -> sidecar.Answer:
     stdout, stderr = process.communicate(timeout=60)
     return sidecar.Answer(process.returncode, stdout, stderr)
-
-
-def reserved(page_size: int, pages: int) -> mmap.mmap:
-    """A mapping of huge pages that are reserved and not touched (mmap(2))."""
-    map_hugetlb, shift = 0x40000, 26
-    size = (page_size.bit_length() - 1) << shift
-    return mmap.mmap(-1, pages * page_size, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | map_hugetlb | size)
 
 
 def test_grows_and_shrinks(small):
@@ -252,11 +244,11 @@ def test_pages_that_others_take_meanwhile_stay(small, moment):
 
     with slow(small, "--pages", before.nr + 2000) as process:
         until("the pool to grow", lambda: small.numbers().nr > before.nr + 200)
-        taken = [reserved(2 * MB, 100)] if moment == "before the rollback" else []
+        taken = [small.reserve(100)] if moment == "before the rollback" else []
         os.kill(program(process), signal.SIGTERM)
         if not taken:
             until("the pool to shrink", shrinks)
-            taken.append(reserved(2 * MB, 100))
+            taken.append(small.reserve(100))
         answer = end(process)
     held = small.numbers().held
     taken.pop().close()
@@ -408,7 +400,7 @@ def test_splits_a_larger_page_where_memory_does_not_suffice(gigabyte, small):
     assert told.status == OK and "1 unused pages of 1 GB would be split first" in told.stdout, told
     assert (small.persistent(), gigabyte.numbers()) == (kept, before)
     # The only one is promised: it stays whole.
-    promised = reserved(GB, 1)
+    promised = gigabyte.reserve(1)
     refused = sidecar.run(*call, "--demote")
     promised.close()
     assert refused.status == UNKNOWN and "no larger huge page is unused" in refused.stderr, refused

@@ -4,7 +4,6 @@ The extension speaks in `hugepage_status`, `hugepage_metrics()`, its history and
 `check`, `metrics`, `report` and the file for Oracle. The alert rules evaluate the metrics.
 """
 
-import mmap
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -206,9 +205,7 @@ class World:
 
     def hold(self, pages: int) -> None:
         """Reserve pages of 2 MB for this process."""
-        map_hugetlb = 0x40000
-        memory = mmap.mmap(-1, pages * 2 * MB, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | map_hugetlb)
-        self.scope.callback(memory.close)
+        self.scope.callback(Pool(2 * MB).reserve(pages).close)
 
     def overcommit(self, pool: Pool, pages: int) -> None:
         found = pool.numbers().overcommit
