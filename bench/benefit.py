@@ -24,7 +24,7 @@ from harness.units import GB, KB, MB
 from servers import Skipped, process_ids, server
 
 KINDS = {"base": None, "2 MB": 2 * MB, "1 GB": GB}
-"""The page sizes in turn; the first is foretold from."""
+"""The page sizes; what the others save is foretold from the first."""
 
 COLUMNS = {"2 MB": "huge_2mb", "1 GB": "huge_1gb"}
 TOUCH = "SELECT touch_shared_buffers()"
@@ -89,13 +89,15 @@ def loads(quick: bool) -> list[Load]:
 
 
 def rows_of(directory: Path, quick: bool) -> Iterator[dict[str, Any]]:
-    """One result for each load and each kind of huge pages."""
+    """One result for each load and each kind of huge pages.
+
+    Base pages come last: what the kernel needs for their page tables leaves hardly a gigabyte of memory in one piece.
+    """
     size = 256 * MB if quick else 4 * GB
     scale = size // (20 * MB)    # 16 MB each
     works = loads(quick)
-    measured: dict[str, dict[str, dict[str, float]]] = {}
-    foretold: dict[str, dict[str, dict[str, Any]]] = {}
-    for pages, page_size in KINDS.items():
+    measured: dict[str, dict[str, dict[str, float]]] = {load.name: {} for load in works}
+    for pages, page_size in reversed(KINDS.items()):
         try:
             with server(size, "huge" if page_size else "base", max(load.sessions for load in works), directory,
                         page_size=page_size) as cluster:
@@ -107,23 +109,18 @@ def rows_of(directory: Path, quick: bool) -> Iterator[dict[str, Any]]:
                         rows(session, TOUCH)
                     print(f"hugepage_benefit: {pages} pages, {load.name}", file=sys.stderr)
                     if page_size:
-                        seconds = load.seconds if load.run is pgbench else 0
-                        measured[load.name][pages] = load.run(cluster, load, seconds)
+                        measured[load.name][pages] = load.run(cluster, load, load.seconds if load.run is pgbench else 0)
                         continue
                     try:
-                        work, foretold[load.name] = observed(cluster, load)
-                        measured[load.name] = {pages: work}
+                        measured[load.name][pages], foretold = observed(cluster, load)
                     except Skipped as why:
                         yield {"pages": pages, "skipped": str(why)}
+                        continue
+                    for huge in COLUMNS:
+                        if huge in measured[load.name]:
+                            yield compared(load, huge, foretold, measured[load.name])
         except Skipped as why:
             yield {"pages": pages, "skipped": str(why)}
-        works = [load for load in works if load.name in measured]
-        if not works:
-            return
-    for load in works:
-        for pages in COLUMNS:
-            if pages in measured[load.name]:
-                yield compared(load, pages, foretold[load.name], measured[load.name])
 
 
 def observed(cluster: Cluster, load: Load) -> tuple[dict[str, float], dict[str, dict[str, Any]]]:

@@ -54,25 +54,38 @@ class Plan:
 
 
 def rows_of(directory: Path, quick: bool) -> Iterator[Point]:
-    """A point for each measurement; one that has `skipped` says why there is none."""
+    """A point for each measurement; one that has `skipped` says why there is none.
+
+    Base pages with many sessions come last: their page tables, gigabytes that the kernel cannot move, leave hardly a gigabyte of
+    memory in one piece for pages of 1 GB.
+    """
     plan = Plan(quick)
-    # The largest first: pages of 1 GB get fewer while memory is used and given back.
-    for size in reversed(plan.sizes):
-        with ReservedHost() as reserved_host:
-            cluster = reserved_host.cluster(shared_buffers=f"{size // MB}MB", max_connections=max(plan.sessions) + 20,
-                                            autovacuum=False, superuser_reserved_connections=3, wal_level="minimal",
-                                            max_wal_senders=0, max_wal_size="64GB", checkpoint_timeout="1h")
-            fill(cluster, size, directory)
+    with ReservedHost() as reserved_host:
+        clusters = {}
+        for size in reversed(plan.sizes):
+            clusters[size] = reserved_host.cluster(shared_buffers=f"{size // MB}MB", max_connections=max(plan.sessions) + 20,
+                                                   autovacuum=False, superuser_reserved_connections=3, wal_level="minimal",
+                                                   max_wal_senders=0, max_wal_size="64GB", checkpoint_timeout="1h")
+            fill(clusters[size], size, directory)
             for turn in range(plan.turns):
                 for pages in KINDS:
-                    case = {"pages": pages, "size": size}
-                    print(f"headlines: {size // MB} MB, {pages} pages, turn {turn + 1} of {plan.turns}", file=sys.stderr)
-                    try:
-                        with running(cluster, pages):
-                            for point in one(cluster, size, pages, plan, turn):
-                                yield {**case, **point}
-                    except PoolError as why:
-                        yield {**case, "skipped": str(why)}
+                    yield from measured(clusters[size], {"pages": pages, "size": size}, f"turn {turn + 1} of {plan.turns}",
+                                        lambda cluster: one(cluster, size, plan))
+        for pages in reversed(KINDS):
+            for size, cluster in clusters.items():
+                yield from measured(cluster, {"pages": pages, "size": size}, "many sessions",
+                                    lambda cluster: with_sessions(cluster, size, pages, plan))
+
+
+def measured(cluster: Cluster, case: Point, what: str, measure: Callable[[Cluster], Iterator[Point]]) -> Iterator[Point]:
+    """The points of a server that runs in these pages meanwhile."""
+    print(f"headlines: {case['size'] // MB} MB, {case['pages']} pages, {what}", file=sys.stderr)
+    try:
+        with running(cluster, case["pages"]):
+            for point in measure(cluster):
+                yield {**case, **point}
+    except PoolError as why:
+        yield {**case, "what": what, "skipped": str(why)}
 
 
 def fill(cluster: Cluster, size: int, directory: Path) -> None:
@@ -108,8 +121,8 @@ def running(cluster: Cluster, pages: str) -> Iterator[None]:
         yield
 
 
-def one(cluster: Cluster, size: int, pages: str, plan: Plan, turn: int) -> Iterator[Point]:
-    """All that is measured on a server that has just started."""
+def one(cluster: Cluster, size: int, plan: Plan) -> Iterator[Point]:
+    """What is measured in each turn, on a server that has just started."""
     # Zeroes the memory, so that what follows finds it there.
     yield {"figure": "first touch", "value": seconds(lambda: cluster.sql(TOUCH))}
     if size == plan.most:
@@ -119,8 +132,6 @@ def one(cluster: Cluster, size: int, pages: str, plan: Plan, turn: int) -> Itera
            "of_postmaster": status_bytes(cluster.postmaster, "VmPTE")}
     if size == plan.most:
         yield {"figure": "hits", "value": hits_per_second(cluster, size, plan.seconds)}
-    if turn == 0:
-        yield from with_sessions(cluster, size, pages, plan)
     if size == plan.most:
         yield {"figure": "checkpoint", "value": checkpoint(cluster)}
         yield {"figure": "crash restart", "value": crash(cluster)}
@@ -193,7 +204,7 @@ def with_sessions(cluster: Cluster, size: int, pages: str, plan: Plan) -> Iterat
         for sessions in plan.sessions:
             more = (sessions - crowd.size) * (OF_SESSION + own_tables)
             if meminfo()["MemAvailable"] < more + GB // 2:
-                yield {"figure": "page tables", "sessions": sessions, "skipped": "the memory of this machine does not hold them"}
+                yield {"what": f"{sessions} sessions", "skipped": "the memory of this machine does not hold them"}
                 continue
             crowd.grow(sessions)
             yield {"figure": "page tables", "sessions": sessions, "value": until("all processes to stay", lambda: tables(cluster))}
@@ -235,11 +246,11 @@ def crash(cluster: Cluster) -> float:
 
 def values(points: list[Point], figure: str, **case: Any) -> dict[str, list[float]]:
     """By kind of pages, what the turns have measured of a figure in that case."""
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[float]] = {pages: [] for pages in KINDS}
     for point in points:
         if point.get("figure") == figure and "value" in point and all(point.get(name) == value for name, value in case.items()):
-            found.setdefault(point["pages"], []).append(point["value"])
-    return found
+            found[point["pages"]].append(point["value"])
+    return {pages: took for pages, took in found.items() if took}
 
 
 def differ(base: list[float], huge: list[float]) -> bool:

@@ -55,6 +55,10 @@ class Part:
 
 
 PARTS = {
+    # First, while a machine that has just started has free gigabytes in one piece.
+    "headlines": Part(lambda directory, chosen: sorted(headlines.rows_of(directory, chosen.quick), key=itemgetter("size")),
+                      pictures.measured_part, "benefit.md",
+                      is_markdown=True, on_one_cpu=False, draw=pictures.draw),
     "status": Part(lambda directory, chosen: status.rows_of(directory, chosen.quick), report.status_table,
                    sentence=report.status_sentence, draw=plots.draw_status,
                    titles=("hugepage_status beside its floor", "hugepage_status and the size of memory")),
@@ -65,9 +69,6 @@ PARTS = {
                     sentence=lambda results: report.of_goal(sidecar.MOST_RATIO, [result["ratio"] for result in results])),
     "worker": Part(lambda _directory, chosen: worker.rows_of(worker.QUICK_STARTS if chosen.quick else worker.STARTS, chosen.minutes),
                    worker.table, on_one_cpu=False, exceeds=worker.exceeds),
-    "headlines": Part(lambda directory, chosen: sorted(headlines.rows_of(directory, chosen.quick), key=itemgetter("size")),
-                      pictures.measured_part, "benefit.md",
-                      is_markdown=True, on_one_cpu=False, draw=pictures.draw),
     "benefit": Part(lambda directory, chosen: benefit.rows_of(directory, chosen.quick), benefit.table, "benefit.md",
                     on_one_cpu=False, in_full=False),
 }

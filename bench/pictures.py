@@ -64,17 +64,22 @@ PICTURES = (
 def measured_part(points: list[Point]) -> str:
     """The text with its pictures, for docs/benefit.md."""
     lines = ["Base pages, 2 MB and 1 GB were measured in turns; values are medians of the turns.", ""]
-    for size in dict.fromkeys(point["size"] for point in points):
-        for pages in COLORS:
-            why = [point["skipped"] for point in points
-                   if "skipped" in point and "figure" not in point and (point["pages"], point["size"]) == (pages, size)]
-            if why:
-                lines += [f"Not measured with {bytes_of(size)} of shared_buffers in {pages} pages: {why[0]}.", ""]
+    lines += [line for why in not_measured(points) for line in (why, "")]
     for picture in PICTURES:
         if any(values(points, figure) for figure in picture.figures):
             lines += [f"### {picture.title}", "", f"![{picture.title}](benefit/{picture.name}.svg)", "",
                       f"{picture.means} {picture.source}", "", *(f"- {line}" for line in said(picture, points)), ""]
     return "\n".join(lines)
+
+
+def not_measured(points: list[Point]) -> list[str]:
+    """What this machine could not hold, a sentence for each reason."""
+    cases: dict[tuple[int, str, str], list[str]] = {}
+    for point in points:
+        if "skipped" in point:
+            cases.setdefault((point["size"], point["pages"], point["skipped"]), []).append(point["what"])
+    return [f"Not measured with {bytes_of(size)} of shared_buffers in {pages} pages ({', '.join(what)}): {why}."
+            for (size, pages, why), what in cases.items()]
 
 
 def said(picture: Picture, points: list[Point]) -> list[str]:
