@@ -132,7 +132,6 @@ def one(cluster: Cluster, size: int, plan: Plan) -> Iterator[Point]:
            "of_postmaster": status_bytes(cluster.postmaster, "VmPTE")}
     if size == plan.most:
         yield {"figure": "hits", "value": hits_per_second(cluster, size, plan.seconds)}
-    if size == plan.most:
         yield {"figure": "checkpoint", "value": checkpoint(cluster)}
         yield {"figure": "crash restart", "value": crash(cluster)}
 
@@ -199,6 +198,8 @@ def with_sessions(cluster: Cluster, size: int, pages: str, plan: Plan) -> Iterat
     """Page tables, and the memory that is left, while more and more sessions have touched all of shared_buffers."""
     crowd = Crowd(cluster, touching=True)
     own_tables = 0 if KINDS[pages] else size // BASE_PER_TABLE
+    # Shared memory is there, so that what is available afterwards is for sessions.
+    cluster.sql(TOUCH)
     before = meminfo()["MemAvailable"]
     try:
         for sessions in plan.sessions:
