@@ -2,7 +2,7 @@
 CREATE EXTENSION pg_hugepages;
 SELECT set_config('bench.module', :'module', false) \g /dev/null
 
--- Functions and views with the very columns of hugepage_status that return nothing, or one row of NULLs.
+-- Functions and views with the very columns of hugepage_status that return one row of NULLs.
 DO $do$
 DECLARE
     columns text;
@@ -10,7 +10,7 @@ DECLARE
 BEGIN
     SELECT string_agg(format('%I %s', attname, format_type(atttypid, atttypmod)), ', ' ORDER BY attnum)
         INTO columns FROM pg_attribute WHERE attrelid = 'hugepage_status'::regclass AND attnum > 0;
-    FOREACH name IN ARRAY '{no_row,one_row}'::text[] LOOP
+    FOREACH name IN ARRAY '{one_row,at_once}'::text[] LOOP
         EXECUTE format('CREATE FUNCTION %I() RETURNS TABLE (%s) LANGUAGE c VOLATILE ROWS 1 AS %L, %L',
                        name, columns, current_setting('bench.module'), name);
         EXECUTE format('CREATE VIEW %1$I AS SELECT * FROM %1$I()', name);

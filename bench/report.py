@@ -24,24 +24,25 @@ LABELS = {
 def status_table(results: Results) -> str:
     """hugepage_status beside its floor, in the server and as pgbench sees it."""
     lines = ["hugepage_status, in the server: microseconds a call, medians",
-             "                                            floor: of it            opened",
-             "shared_buffers  pages  sessions    ours     all  kernel   empty     own  anew  ratio"]
+             "                         floor: of it              opened      ratio to all and",
+             "memory  pages  sessions  ours   all  kernel  empty  once   own  anew  empty   once"]
     for result in results:
-        case = f"{size(result['shared_buffers']):>14}  {result['pages']:>5}"
+        case = f"{size(result['shared_buffers']):>6}  {result['pages']:>5}"
         if "skipped" in result:
             lines.append(f"{case}  skipped: {result['skipped']}")
             continue
         times = result["microseconds"]
-        own = times["ours"] - times["floor"] - times["empty"]
-        lines.append(f"{case}  {result['sessions']:8}  {times['ours']:6.1f}  {times['floor']:6.1f}  {times['kernel']:6.1f}  "
-                     f"{times['empty']:6.1f}  {own:6.1f}  {times['opened']:4.0f}  {result['ratio']:5.2f}")
+        own = times["ours"] - times["floor"] - times["at once"]
+        lines.append(f"{case}  {result['sessions']:8}  {times['ours']:4.1f}  {times['floor']:4.1f}  {times['kernel']:6.1f}  "
+                     f"{times['empty']:5.1f}  {times['at once']:4.1f}  {own:4.1f}  {times['opened']:4.0f}  {result['ratio']:5.2f}  "
+                     f"{result['strict']:5.2f}")
     lines += ["", "the same by pgbench, one client:      -M prepared                -M simple",
-              "shared_buffers  pages  sessions  SELECT 1  empty   ours    SELECT 1  empty   ours"]
+              "memory  pages  sessions          SELECT 1  empty   ours    SELECT 1  empty   ours"]
     for result in measured(results):
         both = (result["pgbench"][protocol] for protocol in ("prepared", "simple"))
         cells = ("  ".join((f"{times['select 1']:8.1f}", f"{times['empty']:5.1f}", f"{times['ours']:5.1f}"))
                  for times in both)
-        lines.append(f"{size(result['shared_buffers']):>14}  {result['pages']:>5}  {result['sessions']:8}  "
+        lines.append(f"{size(result['shared_buffers']):>6}  {result['pages']:>5}  {result['sessions']:8}          "
                      + "    ".join(cells))
     return "\n".join(lines)
 
@@ -81,6 +82,9 @@ def backends_block(columns: Results) -> list[str]:
 def status_sentence(status: Results) -> str:
     """Whether the goal is met, and how hugepage_status depends on the size of memory."""
     goal = of_goal(STATUS_GOAL, [result["ratio"] for result in measured(status)])
+    strict = [result["strict"] for result in measured(status)]
+    if strict:
+        goal += f" With `once` in place of `empty` they are {min(strict):.2f} to {max(strict):.2f}."
     alone = [result for result in measured(status) if result["pages"] == "base" and result["sessions"] == 1]
     first, last = ends(alone, "shared_buffers")
     if first is last:

@@ -57,7 +57,7 @@ def one(cluster: Cluster, directory: Path, quick: bool) -> dict[str, Any]:
         "floor": lambda: floor("kept", every, "--", *configuration),
         "opened": lambda: floor("opened", every, "--", *configuration),
         "empty": session.timer("empty", QUERY.format("one_row")),
-        "no row": session.timer("no_row", QUERY.format("no_row")),
+        "at once": session.timer("at_once", QUERY.format("at_once")),
     }, turns=5 if quick else 15)
     clients = {
         protocol: measure.in_turns({
@@ -70,6 +70,7 @@ def one(cluster: Cluster, directory: Path, quick: bool) -> dict[str, Any]:
     return {
         "microseconds": medians(turns),
         "ratio": measure.ratio(turns, "ours", "floor", "empty"),
+        "strict": measure.ratio(turns, "ours", "floor", "at once"),
         "pgbench": {protocol: medians(turns) for protocol, turns in clients.items()},
         "page_tables": status_bytes(session.pid, "VmPTE"),
     }

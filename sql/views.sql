@@ -110,3 +110,14 @@ SELECT bool_and(line ~ '^(# (HELP|TYPE|UNIT) hugepage_\w+ .+|hugepage_\w+({.+})?
        count(*) FILTER (WHERE line LIKE 'hugepage\_shared\_buffers\_bytes{%} ' || shared_buffers) AS shared_buffers,
        count(*) FILTER (WHERE line LIKE 'hugepage\_landed\_in{%landed_in="' || landed_in || '"} 1') AS landed_in
 FROM regexp_split_to_table(hugepage_metrics(), E'\n') AS line, hugepage_status, hugepage_page_tables;
+
+-- One row, returned at once: for each row of another table, and read backwards.
+SELECT (hugepage_status()).pages_needed > 0 AS needed, (hugepage_page_tables()).processes > 1 AS processes
+FROM generate_series(1, 2);
+
+BEGIN;
+DECLARE backwards SCROLL CURSOR FOR
+    SELECT number, s.pages_needed > 0 AS needed FROM generate_series(1, 2) number, LATERAL hugepage_status() s;
+MOVE ALL FROM backwards;
+FETCH BACKWARD ALL FROM backwards;
+COMMIT;

@@ -79,3 +79,20 @@ pub fn state(state: pg_sys::BackendState::Type) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+/// Gives a set-returning function a tuplestore, with the columns that its caller expects, in the `resultinfo` of the call; an
+/// error where none is expected (funcapi.c).
+///
+/// # Safety
+/// `call` must be a call that goes on.
+#[allow(unsafe_code)]
+pub unsafe fn init_materialized(call: pg_sys::FunctionCallInfo) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        // 15.0 has it by this name alone.
+        #[cfg(feature = "pg15")]
+        pg_sys::SetSingleFuncCall(call, pg_sys::SRF_SINGLE_USE_EXPECTED);
+        #[cfg(not(feature = "pg15"))]
+        pg_sys::InitMaterializedSRF(call, pg_sys::MAT_SRF_USE_EXPECTED_DESC);
+    }
+}

@@ -9,6 +9,7 @@ mod history;
 mod host;
 mod metrics;
 mod nodes;
+mod one_row;
 mod page_tables;
 mod pools;
 mod preflight;

@@ -3,33 +3,30 @@
 use hugepage_core::PageSize;
 use hugepage_core::assess::page_tables::PageTables;
 use hugepage_core::notes::Notes;
-use hugepage_core::read::Root;
 use hugepage_core::read::meminfo::Meminfo;
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint};
-use crate::{memory, processes, server, session_notes};
+use super::one_row::TableIterator;
+use crate::{kept_files, memory, processes, server, session_notes};
 
 pgrx::extension_sql_file!("page_tables.sql", name = "page_tables", requires = [hugepage_page_tables]);
 
 #[pg_extern(volatile, parallel_restricted)]
 #[allow(clippy::type_complexity)]
-fn hugepage_page_tables() -> TableIterator<
-    'static,
-    (
-        name!(processes, i64),
-        name!(page_tables_total, Option<i64>),
-        name!(page_tables_max, Option<i64>),
-        name!(page_tables_host, Option<i64>),
-        name!(memory_total, Option<i64>),
-        name!(share_of_memory, Option<f64>),
-        name!(estimated_on_huge_pages, Option<i64>),
-        name!(saving, Option<i64>),
-        name!(estimated_at_max_connections, Option<i64>),
-    ),
-> {
+fn hugepage_page_tables() -> TableIterator<(
+    name!(processes, i64),
+    name!(page_tables_total, Option<i64>),
+    name!(page_tables_max, Option<i64>),
+    name!(page_tables_host, Option<i64>),
+    name!(memory_total, Option<i64>),
+    name!(share_of_memory, Option<f64>),
+    name!(estimated_on_huge_pages, Option<i64>),
+    name!(saving, Option<i64>),
+    name!(estimated_at_max_connections, Option<i64>),
+)> {
     memory::with_reserve(memory::USUAL, || {
-        let root = Root::live();
+        let root = kept_files::root();
         let mut notes = Notes::default();
         let processes = processes::all(&root, &mut notes);
         let meminfo = notes.keep(Meminfo::read(&root));

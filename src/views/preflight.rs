@@ -12,6 +12,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
 use super::convert::{bigint, text};
+use super::one_row::TableIterator;
 use crate::preflight::arguments::{self, InvalidArgument};
 use crate::preflight::on_disk::OnDisk;
 use crate::preflight::{self, Answer, Overrides};
@@ -21,20 +22,17 @@ pgrx::extension_sql_file!("preflight.sql", name = "preflight", requires = [hugep
 
 #[pg_extern(volatile, parallel_restricted)]
 #[allow(clippy::type_complexity)]
-fn hugepage_preflight() -> TableIterator<
-    'static,
-    (
-        name!(will_start, Option<bool>),
-        name!(lands_in, Option<String>),
-        name!(page_size, Option<i64>),
-        name!(shared_memory, Option<i64>),
-        name!(pages_needed, Option<i64>),
-        name!(pages_guaranteed, Option<i64>),
-        name!(pages_missing, Option<i64>),
-        name!(cause, Option<String>),
-        name!(detail, Option<String>),
-    ),
-> {
+fn hugepage_preflight() -> TableIterator<(
+    name!(will_start, Option<bool>),
+    name!(lands_in, Option<String>),
+    name!(page_size, Option<i64>),
+    name!(shared_memory, Option<i64>),
+    name!(pages_needed, Option<i64>),
+    name!(pages_guaranteed, Option<i64>),
+    name!(pages_missing, Option<i64>),
+    name!(cause, Option<String>),
+    name!(detail, Option<String>),
+)> {
     memory::with_reserve(memory::USUAL, || {
         let start = NextStart::with(Overrides::default(), "hugepage_preflight");
         let row = start.row();
@@ -49,22 +47,19 @@ fn hugepage_what_if(
     max_connections: default!(Option<i32>, "NULL"),
     huge_page_size: default!(Option<i64>, "NULL"),
 ) -> Result<
-    TableIterator<
-        'static,
-        (
-            name!(will_start, Option<bool>),
-            name!(lands_in, Option<String>),
-            name!(page_size, Option<i64>),
-            name!(shared_memory, Option<i64>),
-            name!(pages_needed, Option<i64>),
-            name!(pages_guaranteed, Option<i64>),
-            name!(pages_missing, Option<i64>),
-            name!(cause, Option<String>),
-            name!(detail, Option<String>),
-            name!(page_tables_base, Option<i64>),
-            name!(page_tables_huge, Option<i64>),
-        ),
-    >,
+    TableIterator<(
+        name!(will_start, Option<bool>),
+        name!(lands_in, Option<String>),
+        name!(page_size, Option<i64>),
+        name!(shared_memory, Option<i64>),
+        name!(pages_needed, Option<i64>),
+        name!(pages_guaranteed, Option<i64>),
+        name!(pages_missing, Option<i64>),
+        name!(cause, Option<String>),
+        name!(detail, Option<String>),
+        name!(page_tables_base, Option<i64>),
+        name!(page_tables_huge, Option<i64>),
+    )>,
     ErrorReport,
 > {
     memory::with_reserve(memory::USUAL, || {

@@ -6,43 +6,41 @@ use hugepage_core::read::thp;
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint, text};
+use super::one_row::TableIterator;
 use crate::{assessment, kept_files, memory, session_notes, shmem};
 
 pgrx::extension_sql_file!("status.sql", name = "status", requires = [hugepage_status]);
 
 #[pg_extern(volatile, parallel_restricted)]
 #[allow(clippy::type_complexity)]
-fn hugepage_status() -> TableIterator<
-    'static,
-    (
-        name!(verdict, String),
-        name!(message, String),
-        name!(hint, Option<String>),
-        name!(shared_buffers_in_huge_pages, Option<bool>),
-        name!(landed_in, String),
-        name!(mapping, Option<String>),
-        name!(page_size, Option<i64>),
-        name!(cause, Option<String>),
-        name!(shared_buffers, i64),
-        name!(shared_memory, Option<i64>),
-        name!(huge_pages, String),
-        name!(huge_page_size, Option<i64>),
-        name!(pages_needed, Option<i64>),
-        name!(pages_missing, Option<i64>),
-        name!(nr_hugepages, Option<i64>),
-        name!(free_hugepages, Option<i64>),
-        name!(resv_hugepages, Option<i64>),
-        name!(surplus_hugepages, Option<i64>),
-        name!(available_hugepages, Option<i64>),
-        name!(page_tables, Option<i64>),
-        name!(transparent_hugepage, Option<String>),
-        name!(restart_outlook, String),
-        name!(recommended_nr_hugepages, Option<i64>),
-        name!(generation, Option<i64>),
-        name!(notes, Vec<String>),
-        name!(crash_outlook, Option<String>),
-    ),
-> {
+fn hugepage_status() -> TableIterator<(
+    name!(verdict, String),
+    name!(message, String),
+    name!(hint, Option<String>),
+    name!(shared_buffers_in_huge_pages, Option<bool>),
+    name!(landed_in, String),
+    name!(mapping, Option<String>),
+    name!(page_size, Option<i64>),
+    name!(cause, Option<String>),
+    name!(shared_buffers, i64),
+    name!(shared_memory, Option<i64>),
+    name!(huge_pages, String),
+    name!(huge_page_size, Option<i64>),
+    name!(pages_needed, Option<i64>),
+    name!(pages_missing, Option<i64>),
+    name!(nr_hugepages, Option<i64>),
+    name!(free_hugepages, Option<i64>),
+    name!(resv_hugepages, Option<i64>),
+    name!(surplus_hugepages, Option<i64>),
+    name!(available_hugepages, Option<i64>),
+    name!(page_tables, Option<i64>),
+    name!(transparent_hugepage, Option<String>),
+    name!(restart_outlook, String),
+    name!(recommended_nr_hugepages, Option<i64>),
+    name!(generation, Option<i64>),
+    name!(notes, Vec<String>),
+    name!(crash_outlook, Option<String>),
+)> {
     memory::with_reserve(memory::USUAL, || {
         let root = kept_files::root();
         let mut notes = Notes::default();

@@ -1,37 +1,36 @@
 //! Lines `NAME: NUMBER` of files that the kernel writes, such as /proc/meminfo and /proc/PID/status (proc(5)). Monitors read
 //! thousands of them, so that what nobody asked for is passed over by its first bytes.
 
-use memchr::memchr;
+use memchr::memchr_iter;
 
 /// Name and value of each line whose first four bytes are wanted, in the order of the file; a line without a colon is
 /// none of them.
 pub fn fields(text: &[u8], wanted: impl Fn(&[u8; 4]) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        while let Some(start) = rest.first_chunk() {
-            let (line, after) = rest.split_at(memchr(b'\n', rest).unwrap_or(rest.len()));
-            rest = after.get(1..).unwrap_or_default();
-            // Names are short.
-            if wanted(start)
-                && let Some(colon) = line.iter().position(|&byte| byte == b':')
-            {
-                return Some((&line[..colon], &line[colon + 1..]));
-            }
+    let mut start = 0;
+    memchr_iter(b'\n', text).chain([text.len()]).filter_map(move |end| {
+        let line = &text[start..end];
+        start = end + 1;
+        // Names are short.
+        if !line.first_chunk().is_some_and(&wanted) {
+            return None;
         }
-        None
+        let colon = line.iter().position(|&byte| byte == b':')?;
+        Some((&line[..colon], &line[colon + 1..]))
     })
 }
 
 /// The number that the first word of `text` is; `None` if it is none, or too large.
 pub fn first_number(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii_start();
-    let length = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
-    let (word, mut number) = (&text[..length], 0_u64);
-    for byte in word {
-        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
-        number = number.checked_mul(10)?.checked_add(digit)?;
+    let mut number = 0_u64;
+    for (index, byte) in text.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => number = number.checked_mul(10)?.checked_add(u64::from(byte - b'0'))?,
+            _ if index > 0 && byte.is_ascii_whitespace() => return Some(number),
+            _ => return None,
+        }
     }
-    (!word.is_empty()).then_some(number)
+    (!text.is_empty()).then_some(number)
 }
 
 #[cfg(test)]

@@ -247,10 +247,11 @@ pub fn open_rings(root: &Root, process: &str) -> Result<u64, ReadError> {
 /// compare the list with other sources.
 pub fn children(root: &Root, pid: i32) -> Result<Vec<i32>, ReadError> {
     let path = format!("/proc/{pid}/task/{pid}/children");
-    let text = root.read(&path)?;
-    text.split_ascii_whitespace()
-        .map(|word| word.parse().map_err(|_| root.content(&path, format!("\"{word}\" is not a process"))))
-        .collect()
+    root.read_short(&path, |text| {
+        text.split_ascii_whitespace()
+            .map(|word| word.parse().map_err(|_| root.content(&path, format!("\"{word}\" is not a process"))))
+            .collect()
+    })?
 }
 
 /// The process that /proc/self shows. Another number than that of getpid(2) means that /proc shows another PID
