@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 
 use hugepage_core::notes::Notes;
-use hugepage_core::read::Root;
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::pg_sys::Oid;
 use pgrx::prelude::*;
 
 use super::convert::bigint;
-use crate::{memory, processes, session_notes};
+use crate::{kept_files, memory, processes, session_notes};
 
 pgrx::extension_sql_file!("backends.sql", name = "backends", requires = [hugepage_backends]);
 
@@ -34,7 +33,7 @@ fn hugepage_backends() -> TableIterator<
 > {
     memory::with_reserve(memory::USUAL, || {
         let mut notes = Notes::default();
-        let processes = processes::all(&Root::live(), &mut notes);
+        let processes = processes::all(&kept_files::root(), &mut notes);
         session_notes::replace("hugepage_backends", notes);
         TableIterator::new(processes.into_iter().map(|process| {
             let status = process.status.unwrap_or_default();

@@ -293,7 +293,12 @@ impl Root {
 
     /// The same of a file that is read again and again: it stays open where this root keeps files.
     pub fn read_often<T>(&self, path: &str, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
-        let Some(kept) = self.keeper() else { return self.read_once(path, take) };
+        if self.survey.is_some() { self.read_once(path, take) } else { self.read_again(path, take) }
+    }
+
+    /// The same of a file that a survey, too, reads each time.
+    pub fn read_again<T>(&self, path: &str, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
+        let Some(kept) = self.keeper() else { return self.read_short(path, take) };
         let file = self.open_often(path)?;
         let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
         match rustix::io::pread(&file, &mut buffer, 0) {
