@@ -47,12 +47,11 @@ one_row(PG_FUNCTION_ARGS)
         if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
             elog(ERROR, "must be declared to return a table of several columns");
         context->tuple_desc = BlessTupleDesc(descriptor);
-        context->max_calls = 1;
         MemoryContextSwitchTo(caller);
     }
 
     context = SRF_PERCALL_SETUP();
-    if (context->call_cntr < context->max_calls)
+    if (context->call_cntr == 0)
         SRF_RETURN_NEXT(context, HeapTupleGetDatum(row_of_nulls(context->tuple_desc)));
     SRF_RETURN_DONE(context);
 }

@@ -1,8 +1,8 @@
 //! A row that a function returns at once, in a tuplestore with the columns that its caller expects (funcapi.h, "Materialize
 //! mode").
 //!
-//! pgrx's iterator reads these columns from the catalogs at each call, and is called again for the end. For one row that takes
-//! a third as long as all that `hugepage_status` does outside of the kernel.
+//! pgrx's iterator reads these columns from the catalogs at each call, and is called again for the end. Of the instructions of
+//! `hugepage_status` that was more than a quarter.
 
 use pgrx::IntoHeapTuple;
 use pgrx::callconv::{BoxRet, FcInfo};

@@ -8,7 +8,7 @@ import psycopg2
 import pytest
 
 from harness.cluster import Install, rows
-from harness.kernel import meminfo, open_files
+from harness.kernel import kernel_files, meminfo
 from harness.poll import until
 from harness.processes import run, status, status_bytes
 from harness.shared_buffers import fill_shared_buffers, touch_all
@@ -201,12 +201,13 @@ def test_cancel_between_two_processes(new_cluster, root):
             rows(session, f"SELECT * FROM {view}")
             whole = len(trace.lines(read))
             assert whole > len(idle)
+            kept = kernel_files(session.info.backend_pid)
             rows(session, "SET statement_timeout = '200ms'")
             with pytest.raises(psycopg2.errors.QueryCanceled):
                 rows(session, f"SELECT * FROM {view}")
             assert 0 < len(trace.lines(read)) - whole < whole / 2
         rows(session, "RESET statement_timeout")
-        assert not left_open(session)
+        assert kernel_files(session.info.backend_pid) == kept
 
 
 @pytest.mark.any_major
@@ -220,20 +221,16 @@ def test_two_thousand_processes(new_cluster, root):
     crowd = [server.connect() for _ in range(count)]
     [row] = rows(session, "SELECT count(*), count(page_tables) AS read FROM hugepage_backends")
     assert row["count"] == row["read"] == len(server_processes(server.postmaster)) > count
+    kept = kernel_files(session.info.backend_pid)
     other = server.connect()
     rows(session, "SET statement_timeout = '50ms'")
     with pytest.raises(psycopg2.errors.QueryCanceled):
         rows(session, "DO $$ BEGIN LOOP PERFORM * FROM hugepage_backends; END LOOP; END $$")
-    assert not left_open(session)
+    assert kernel_files(session.info.backend_pid) == kept
     assert rows(other, "SELECT 1 AS alive") == [{"alive": 1}]
     for each in crowd:
         each.close()
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-def left_open(session: psycopg2.extensions.connection) -> list[str]:
-    """What a pass over processes opens and closes; other files stay open for the next one."""
-    return [name for name in open_files(session.info.backend_pid) if name == "/proc" or name.endswith("/status")]
 
 
 def nsenter(pid: int, *command: str) -> None:

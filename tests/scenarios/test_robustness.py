@@ -4,7 +4,7 @@ import psycopg2
 import pytest
 
 from harness.cluster import rows
-from harness.kernel import has_procmap_query, open_files
+from harness.kernel import has_procmap_query, kernel_files, open_files
 from harness.poll import until
 from harness.processes import status_bytes
 from harness.status import checked_status, create_extension, steady
@@ -36,17 +36,12 @@ def test_statement_timeout_in_a_loop_of_calls(new_cluster):
     server = create_extension(new_cluster().start())
     session = server.connect()
     rows(session, "SELECT * FROM hugepage_status")
-    kept = kernel_files(session)
+    kept = kernel_files(session.info.backend_pid)
     rows(session, "SET statement_timeout = '200ms'")
     for item in ("hugepage_status", "hugepage_segments_detail()"):
         with pytest.raises(psycopg2.errors.QueryCanceled):
             rows(session, f"DO $$ BEGIN FOR i IN 1..1000000 LOOP PERFORM * FROM {item}; END LOOP; END $$")
-        assert kernel_files(session) == kept
-
-
-def kernel_files(session) -> list[str]:
-    """The files in /proc and /sys that a backend has open."""
-    return [name for name in open_files(session.info.backend_pid) if name.startswith(("/proc/", "/sys/"))]
+        assert kernel_files(session.info.backend_pid) == kept
 
 
 def test_a_repeated_status_opens_nothing(new_cluster, pool):
@@ -63,13 +58,13 @@ def test_a_repeated_status_opens_nothing(new_cluster, pool):
 
     # The configuration is read until it has settled; the cgroup is, once a second.
     until("a call that opens nothing", lambda: not opened())
-    kept = kernel_files(session)
+    kept = kernel_files(session.info.backend_pid)
     assert len(set(kept)) == len(kept) >= 3, kept
     for more in (2, 0, 5):
         borrowed.resize(borrowed.numbers().held + more)
         [seen] = rows(session, query)
         assert seen == {"available_hugepages": more, "nr_hugepages": borrowed.numbers().nr}
-    assert kernel_files(session) == kept
+    assert kernel_files(session.info.backend_pid) == kept
     assert not [name for name in open_files(server.postmaster) if name.startswith("/proc/")]
 
 

@@ -10,10 +10,10 @@ pub fn fields(text: &[u8], wanted: impl Fn(&[u8; 4]) -> bool) -> impl Iterator<I
     memchr_iter(b'\n', text).chain([text.len()]).filter_map(move |end| {
         let line = &text[start..end];
         start = end + 1;
-        // Names are short.
         if !line.first_chunk().is_some_and(&wanted) {
             return None;
         }
+        // Names are short.
         let colon = line.iter().position(|&byte| byte == b':')?;
         Some((&line[..colon], &line[colon + 1..]))
     })

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::fstatfs;
 
-/// More than all answers read.
+/// More than one answer reads, and than all of them do on a server in the first few levels of cgroups.
 const MAX_FILES: usize = 16;
 /// linux/magic.h: proc, sysfs, cgroup and cgroup2.
 const OF_KERNEL: [u64; 4] = [0x9fa0, 0x6265_6572, 0x0027_e0eb, 0x6367_7270];

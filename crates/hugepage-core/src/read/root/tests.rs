@@ -42,6 +42,19 @@ fn a_kept_file_is_read_anew() {
     assert!(root.read_often("/proc/self/none", |_| ()).unwrap_err().is_not_found());
 }
 
+/// A survey reads most files once, but not what must be of now at each of its passes.
+#[test]
+fn a_survey_reads_again() {
+    let tree = tempfile::tempdir().unwrap();
+    let root = Root::at(tree.path()).for_survey();
+    let mut seen = Vec::new();
+    for text in ["old", "new"] {
+        fs::write(tree.path().join("file"), text).unwrap();
+        seen.push([Root::read_often, Root::read_again].map(|read| read(&root, "/file", str::to_owned).unwrap()));
+    }
+    assert_eq!(seen, [["old", "old"], ["old", "new"]]);
+}
+
 /// What is kept of a process that has ended is opened again.
 #[test]
 fn a_kept_file_that_fails_is_opened_again() {
