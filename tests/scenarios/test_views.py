@@ -52,8 +52,9 @@ def test_nodes_count_each_page_once_and_touch_none(new_cluster, pool):
     fill_shared_buffers(server, 60 * MB)
     toucher, asker = server.connect(), server.connect()
     touch_all(toucher)
-    rows(asker, "SELECT * FROM hugepage_nodes")    # loads the library
-    rows(asker, "SELECT pg_stat_force_next_flush()")    # the server's statistics are touched now, and not within the next call
+    # Load the library, and what a second call runs of it: on a tmpfs its code counts as shared memory.
+    for _ in range(2):
+        rows(asker, "SELECT * FROM hugepage_nodes")
     touched, free = shared_memory_of(asker.info.backend_pid), pool_numbers(2 * MB).free
     ours = rows(asker, "SELECT * FROM hugepage_nodes")
     assert (shared_memory_of(asker.info.backend_pid), pool_numbers(2 * MB).free) == (touched, free)
