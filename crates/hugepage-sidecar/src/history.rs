@@ -223,7 +223,8 @@ impl HostHistory {
     /// Adds the recorded regression and cause of the current start to the assessment. The record of the server itself
     /// comes first: the extension shows the same.
     fn add_regression(&self, instance: &mut Instance, boot_id: Option<&str>) {
-        match self.start(instance, boot_id) {
+        let path = self.path(instance);
+        match self.start(instance, &path, boot_id) {
             Some(StartRecord::ByServer(start)) => {
                 instance.remember(start.cause, start.pages_needed.map(Pages), start.loss())
             }
@@ -233,38 +234,37 @@ impl HostHistory {
         }
         // The start before it may be older than any record.
         if instance.status.facts.loss.is_none()
-            && let Some(loss) = self.loss_in_logs(instance)
+            && let Some(loss) = self.loss_in_logs(instance, path)
         {
             instance.remember_loss(loss);
         }
     }
 
-    /// The record of the current start, that of the server itself if there is one.
-    fn start(&self, instance: &mut Instance, boot_id: Option<&str>) -> Option<StartRecord> {
-        let path = self.path(instance);
+    /// The record of the current start, that of the server itself if there is one. `path`: the history file of the instance.
+    fn start(&self, instance: &mut Instance, path: &Path, boot_id: Option<&str>) -> Option<StartRecord> {
         // Only the segment tells a crash from its process.
         let is_known = |start: &&StartRecord| {
             let (record, segment) = (start.record(), segment(instance));
             segment.is_some() && record.segment == segment && record.boot_id.as_deref() == boot_id
         };
-        let known = self.starts.borrow().get(&path).filter(is_known).cloned();
+        let known = self.starts.borrow().get(path).filter(is_known).cloned();
         if let Some(StartRecord::ByServer(_)) = known {
             return known;
         }
         let by_server = self.start_by_server(instance, boot_id).map(StartRecord::ByServer);
-        let by_watch = || self.start_by_watch(instance, boot_id).map(StartRecord::ByWatch);
+        let by_watch = || self.start_by_watch(instance, path, boot_id).map(StartRecord::ByWatch);
         let start = by_server.or(known).or_else(by_watch)?;
-        self.starts.borrow_mut().insert(path, start.clone());
+        self.starts.borrow_mut().insert(path.to_owned(), start.clone());
         Some(start)
     }
 
     /// What the alert logs of an Oracle instance show that its start lost.
-    fn loss_in_logs(&self, instance: &mut Instance) -> Option<Loss> {
+    fn loss_in_logs(&self, instance: &mut Instance, path: PathBuf) -> Option<Loss> {
         if instance.kind == InstanceKind::PostgreSql {
             return None;
         }
         let mut known = self.losses_in_logs.borrow_mut();
-        let of_instance = known.entry(self.path(instance)).or_insert((0, None));
+        let of_instance = known.entry(path).or_insert((0, None));
         if of_instance.0 != instance.pid {
             let mut notes = Notes::default();
             *of_instance = (instance.pid, alert_log::loss(&self.root, instance, &mut notes));
@@ -286,34 +286,33 @@ impl HostHistory {
     }
 
     /// The record that `watch` made of the current start; `None` if there is none.
-    fn start_by_watch(&self, instance: &Instance, boot_id: Option<&str>) -> Option<Record> {
+    fn start_by_watch(&self, instance: &Instance, path: &Path, boot_id: Option<&str>) -> Option<Record> {
         let identity = state::instance_identity(instance, self.machine.clone());
         let is_its_start = |record: &Record| {
             record.event.is_start()
                 && record.instance.is_past_of(&identity)
                 && is_of_same_start(record, instance, boot_id)
         };
-        self.last_matching(instance, is_its_start).ok().flatten()
+        self.last_matching(instance, path, is_its_start).ok().flatten()
     }
 
     fn last(&self, instance: &Instance) -> Result<Option<Record>, HistoryError> {
         let identity = state::instance_identity(instance, self.machine.clone());
-        self.last_matching(instance, |record| record.instance.is_past_of(&identity))
+        self.last_matching(instance, &self.path(instance), |record| record.instance.is_past_of(&identity))
     }
 
     fn last_matching(
         &self,
         instance: &Instance,
+        path: &Path,
         matches: impl Fn(&Record) -> bool,
     ) -> Result<Option<Record>, HistoryError> {
-        let unwritten =
-            self.unwritten.get(&self.path(instance)).and_then(|pending| pending.iter().rfind(|one| matches(one)));
+        let unwritten = self.unwritten.get(path).and_then(|pending| pending.iter().rfind(|one| matches(one)));
         if let Some(record) = unwritten {
             return Ok(Some(record.clone()));
         }
-        let own = self.file(instance);
-        if own.path().exists() {
-            return own.last(&matches);
+        if path.exists() {
+            return HistoryFile::at(path.to_owned()).last(&matches);
         }
         // Until `watch` of this version has run.
         HistoryFile::at(state::history_file_of_all_homes(&self.directory, instance)).last(&matches)

@@ -5,6 +5,7 @@
 //! does not tell which directories and links it went through, and those decide on who may be read for whom. So every
 //! kernel takes this way. Nothing is opened here but with O_PATH, which has no effect on what is there (open(2)).
 
+use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -25,6 +26,8 @@ const MAX_LINKS: usize = 40;
 const MAX_STEPS: usize = 512;
 /// As deep as the way may lead: each level keeps a descriptor until the end.
 const MAX_DEPTH: usize = 100;
+/// As many levels as are made room for at once.
+const USUAL_DEPTH: usize = 16;
 
 /// A directory, or something in one, that a path leads to.
 #[derive(Debug)]
@@ -68,17 +71,18 @@ pub(super) struct Known<'a> {
 
 /// What `path` names below `top`, where absolute links begin as well; with `follow` what a link at its end points to.
 pub(super) fn find(top: Arc<Place>, path: &str, follow: bool, known: Option<Known<'_>>) -> io::Result<BeneathFile> {
-    let mut way = Way { levels: vec![Level { place: top, end: 0 }], path: Vec::new(), steps: 0 };
-    let (mut searched, mut link_owners, mut link_changed) = (Vec::new(), Vec::new(), None);
-    let mut rest: Vec<Vec<u8>> = Vec::new();
-    push_parts(&mut rest, path.as_bytes());
+    let mut way = Way::new(top, path.len());
+    let (mut searched, mut link_owners, mut link_changed) = (Vec::with_capacity(USUAL_DEPTH), Vec::new(), None);
+    let mut rest: Vec<Cow<'_, [u8]>> = Vec::with_capacity(USUAL_DEPTH);
+    rest.extend(parts(path.as_bytes()).map(Cow::Borrowed));
+    let mut key = Vec::new();
     while let Some(name) = rest.pop() {
         let here = Arc::clone(way.here()?);
         if !here.metadata.is_dir() {
             return Err(Errno::NOTDIR.into());
         }
         searched.push(Arc::clone(&here));
-        match name.as_slice() {
+        match &*name {
             b"" | b"." => continue,
             b".." => {
                 way.up();
@@ -88,7 +92,10 @@ pub(super) fn find(top: Arc<Place>, path: &str, follow: bool, known: Option<Know
         }
         let open = || Place::open(&here.descriptor, &name, OFlags::NOFOLLOW);
         let place = match known {
-            Some(Known { cache, top }) => cache.place(way.key(top, &name), Place::is_directory, open),
+            Some(Known { cache, top }) => {
+                way.key(top, &name, &mut key);
+                cache.place(&key, Place::is_directory, open)
+            }
             None => open(),
         }?;
         if place.metadata.is_symlink() && (follow || !rest.is_empty()) {
@@ -101,7 +108,7 @@ pub(super) fn find(top: Arc<Place>, path: &str, follow: bool, known: Option<Know
             if target.starts_with(b"/") {
                 way.back_to_top();
             }
-            push_parts(&mut rest, &target);
+            rest.extend(parts(&target).map(|name| Cow::Owned(name.to_vec())));
         } else {
             way.down(&name, place)?;
         }
@@ -126,12 +133,10 @@ fn target(link: &File) -> io::Result<Vec<u8>> {
     Ok(readlinkat(link, c"", Vec::new())?.into_bytes())
 }
 
-/// Puts the parts of `path` on top of those that are left, the first on top. A slash at the end asks for a directory.
-fn push_parts(rest: &mut Vec<Vec<u8>>, path: &[u8]) {
+/// The parts of `path`, the last one first. A slash at the end asks for a directory.
+fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let path = path.strip_prefix(b"/").unwrap_or(path);
-    if !path.is_empty() {
-        rest.extend(path.split(|&byte| byte == b'/').rev().map(<[u8]>::to_vec));
-    }
+    path.split(|&byte| byte == b'/').rev().filter(move |_| !path.is_empty())
 }
 
 impl Place {
@@ -228,6 +233,12 @@ struct Level {
 }
 
 impl Way {
+    fn new(top: Arc<Place>, length: usize) -> Self {
+        let mut levels = Vec::with_capacity(USUAL_DEPTH);
+        levels.push(Level { place: top, end: 0 });
+        Self { levels, path: Vec::with_capacity(length + 1), steps: 0 }
+    }
+
     fn here(&mut self) -> io::Result<&Arc<Place>> {
         self.steps += 1;
         if self.steps > MAX_STEPS {
@@ -236,9 +247,10 @@ impl Way {
         self.levels.last().map(|level| &level.place).ok_or_else(|| Errno::NOENT.into())
     }
 
-    /// What `name` here is called among all places of the top `top`: no name has a zero byte.
-    fn key(&self, top: &str, name: &[u8]) -> Vec<u8> {
-        [top.as_bytes(), b"\0", &self.path, b"/", name].concat()
+    /// Fills `key` with what `name` here is called among all places of the top `top`: no name has a zero byte.
+    fn key(&self, top: &str, name: &[u8], key: &mut Vec<u8>) {
+        key.clear();
+        [top.as_bytes(), b"\0", &self.path, b"/", name].into_iter().for_each(|part| key.extend_from_slice(part));
     }
 
     fn down(&mut self, name: &[u8], place: Arc<Place>) -> io::Result<()> {

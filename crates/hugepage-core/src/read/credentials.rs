@@ -3,6 +3,7 @@
 
 use crate::ReadError;
 use crate::read::Root;
+use crate::read::fields::value;
 use crate::read::process::unless_gone;
 
 /// User and groups of one process.
@@ -26,9 +27,9 @@ impl Credentials {
 
     /// Takes the text of /proc/PID/status.
     pub fn parse(text: &str) -> Option<Self> {
-        let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        let numbers =
-            |name| -> Option<Vec<u32>> { line(name)?.split_ascii_whitespace().map(|word| word.parse().ok()).collect() };
+        let numbers = |name| -> Option<Vec<u32>> {
+            value(text, name)?.split_ascii_whitespace().map(|word| word.parse().ok()).collect()
+        };
         let &[real, effective, saved, _] = numbers("Uid")?.as_slice() else { return None };
         let mut groups = vec![*numbers("Gid")?.get(1)?];
         groups.extend(numbers("Groups").unwrap_or_default());

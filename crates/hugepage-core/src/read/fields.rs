@@ -1,15 +1,12 @@
 //! Lines `NAME: NUMBER` of files that the kernel writes, such as /proc/meminfo and /proc/PID/status (proc(5)). Monitors read
 //! thousands of them, so that what nobody asked for is passed over by its first bytes.
 
-use memchr::memchr_iter;
+use memchr::memchr;
 
 /// Name and value of each line whose first four bytes are wanted, in the order of the file; a line without a colon is
 /// none of them.
 pub fn fields(text: &[u8], wanted: impl Fn(&[u8; 4]) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
-    let mut start = 0;
-    memchr_iter(b'\n', text).chain([text.len()]).filter_map(move |end| {
-        let line = &text[start..end];
-        start = end + 1;
+    lines(text).filter_map(move |line| {
         if !line.first_chunk().is_some_and(&wanted) {
             return None;
         }
@@ -17,6 +14,24 @@ pub fn fields(text: &[u8], wanted: impl Fn(&[u8; 4]) -> bool) -> impl Iterator<I
         let colon = line.iter().position(|&byte| byte == b':')?;
         Some((&line[..colon], &line[colon + 1..]))
     })
+}
+
+fn lines(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let line;
+        (line, text) = match memchr(b'\n', text) {
+            Some(end) => (&text[..end], &text[end + 1..]),
+            None if text.is_empty() => return None,
+            None => (text, &[][..]),
+        };
+        Some(line)
+    })
+}
+
+/// What is behind `NAME:` in the first line that begins so.
+pub fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let behind = |line: &'a [u8]| line.strip_prefix(name.as_bytes())?.strip_prefix(b":");
+    str::from_utf8(lines(text.as_bytes()).find_map(behind)?).ok()
 }
 
 /// The number that the first word of `text` is; `None` if it is none, or too large.
@@ -49,6 +64,16 @@ mod tests {
         for nothing in [&b""[..], b"\n", b"Hug", b"Huge", b"Hug\ne:"] {
             assert!(found(nothing).is_empty(), "{nothing:?}");
         }
+    }
+
+    #[test]
+    fn the_first_value() {
+        let text = "Gid\nGids:\t9\nGid:\t104\t105\nGid:\t1\nlast:";
+        assert_eq!(
+            (value(text, "Gid"), value(text, "last"), value(text, "Groups")),
+            (Some("\t104\t105"), Some(""), None)
+        );
+        assert_eq!(value("", "Gid"), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 use crate::read::Root;
+use crate::read::root::as_text;
 use crate::{Bytes, PageSize, ReadError};
 
 /// The maps of this process.
@@ -127,18 +128,18 @@ impl Mapping {
 pub fn parse(line: &str) -> Option<Mapping> {
     let mut rest = line;
     let mut word = || {
-        let trimmed = rest.trim_start_matches(' ');
-        let (word, after) = trimmed.split_once(' ').unwrap_or((trimmed, ""));
+        let begun = without_spaces(rest);
+        let (word, after) = split_at_byte(begun, b' ').unwrap_or((begun, ""));
         rest = after;
         word
     };
     let hex = |text| u64::from_str_radix(text, 16).ok();
-    let (start, end) = word().split_once('-')?;
+    let (start, end) = split_at_byte(word(), b'-')?;
     let (access, shared) = Access::parse(word())?;
     let offset = hex(word())?;
-    let (major, minor) = word().split_once(':')?;
+    let (major, minor) = split_at_byte(word(), b':')?;
     let inode = word().parse().ok()?;
-    let path = rest.trim_start_matches(' ').to_owned();
+    let path = without_spaces(rest).to_owned();
     let (start, end) = (hex(start)?, hex(end)?);
     let device = (u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
     (start < end).then(|| Mapping {
@@ -155,6 +156,16 @@ pub fn parse(line: &str) -> Option<Mapping> {
     })
 }
 
+/// What is before and behind the first `byte`, which is ASCII. Words are short, so that looking at each byte is soonest done.
+fn split_at_byte(text: &str, byte: u8) -> Option<(&str, &str)> {
+    let at = text.bytes().position(|found| found == byte)?;
+    Some((&text[..at], &text[at + 1..]))
+}
+
+fn without_spaces(text: &str) -> &str {
+    &text[text.bytes().take_while(|&byte| byte == b' ').count()..]
+}
+
 /// All mappings for which `wanted` holds, in the order of addresses. Adjacent mappings of one object are merged.
 pub fn read(root: &Root, path: &str, wanted: impl Fn(&Mapping) -> bool) -> Result<Vec<Mapping>, ReadError> {
     read_from(root, path, &root.open(path)?, wanted)
@@ -168,10 +179,12 @@ pub(super) fn read_from(
     wanted: impl Fn(&Mapping) -> bool,
 ) -> Result<Vec<Mapping>, ReadError> {
     let mut mappings: Vec<Mapping> = Vec::new();
-    for line in BufReader::with_capacity(1 << 16, file).split(b'\n') {
-        let line = line.map_err(|source| root.error("read", path, source))?;
-        let line = String::from_utf8_lossy(&line);
-        let mapping = parse(&line).ok_or_else(|| root.content(path, format!("the line \"{line}\"")))?;
+    let (mut file, mut line) = (BufReader::with_capacity(1 << 16, file), Vec::new());
+    while file.read_until(b'\n', &mut line).map_err(|source| root.error("read", path, source))? > 0 {
+        let mapping = as_text(line.strip_suffix(b"\n").unwrap_or(&line), |line| {
+            parse(line).ok_or_else(|| root.content(path, format!("the line \"{line}\"")))
+        })?;
+        line.clear();
         match mappings.last_mut() {
             Some(last) if last.continues_in(&mapping) => last.join(&mapping),
             _ if wanted(&mapping) => mappings.push(mapping),

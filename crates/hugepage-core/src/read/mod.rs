@@ -14,7 +14,7 @@ pub mod buddyinfo;
 pub mod cgroup;
 pub mod cpu_model;
 pub mod credentials;
-mod fields;
+pub(crate) mod fields;
 pub mod identity;
 pub mod instance_files;
 pub mod kept_files;

@@ -1,10 +1,11 @@
 //! /proc/PID/status: the memory of one process, without walking its page tables and without its mmap lock (proc(5)).
 
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
 use memchr::memrchr;
+use rustix::path::DecInt;
 
 use crate::read::Root;
 use crate::read::fields::{fields, first_number};
@@ -154,11 +155,10 @@ impl<'a> Processes<'a> {
 
     fn read<T>(&self, pid: i32, file: &str, parse: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, ReadError> {
         const LONGEST: usize = "-2147483648/cmdline".len();
-        let mut name = [0; LONGEST];
-        let mut rest = &mut name[..];
-        let written = write!(rest, "{pid}/{file}");
-        let written = written.map(|()| LONGEST - rest.len());
-        let name = written.ok().and_then(|length| str::from_utf8(&name[..length]).ok()).unwrap_or_default();
+        let (mut name, pid) = ([0; LONGEST], DecInt::new(pid));
+        let parts = [pid.as_bytes(), b"/", file.as_bytes()];
+        let length = name.iter_mut().zip(parts.into_iter().flatten()).map(|(to, &from)| *to = from).count();
+        let name = str::from_utf8(&name[..length]).unwrap_or_default();
         unless_gone(match &self.directory {
             Some(directory) => directory.read_bytes(name, parse),
             None => self.root.read_short(&format!("/proc/{name}"), |text| parse(text.as_bytes())),
@@ -174,10 +174,20 @@ pub fn title(root: &Root, pid: i32) -> Result<Option<String>, ReadError> {
 
 /// All visible processes, ascending.
 pub fn pids(root: &Root) -> Result<Vec<i32>, ReadError> {
-    let mut pids = Vec::new();
-    root.each_name("/proc", |name| pids.extend(name.parse::<i32>()))?;
-    pids.sort_unstable();
-    Ok(pids)
+    numbers(root, "/proc")
+}
+
+/// The descriptors of `pid`, ascending (proc(5), `fd`).
+pub fn descriptors(root: &Root, pid: i32) -> Result<Vec<i32>, ReadError> {
+    numbers(root, &format!("/proc/{pid}/fd"))
+}
+
+/// The numbers among the names in the directory `path`, ascending.
+fn numbers(root: &Root, path: &str) -> Result<Vec<i32>, ReadError> {
+    let mut numbers = Vec::new();
+    root.each_name(path, |name| numbers.extend(name.parse::<i32>()))?;
+    numbers.sort_unstable();
+    Ok(numbers)
 }
 
 /// Whether /proc hides the processes of other users from this one: its option `hidepid`, and not even the first process,

@@ -187,7 +187,7 @@ impl Root {
             (_, true) => beneath::directory(&self.top),
         };
         match &self.survey {
-            Some(survey) => survey.place(self.prefix.clone().into_bytes(), Place::is_directory, open),
+            Some(survey) => survey.place(self.prefix.as_bytes(), Place::is_directory, open),
             None => open(),
         }
     }
@@ -224,7 +224,8 @@ impl Root {
 
     /// The real place of `path`, which is absolute as the kernel names it.
     pub fn path(&self, path: &str) -> PathBuf {
-        self.top.join(self.full(path).trim_start_matches('/'))
+        // Without a tree and a prefix, the path is its own real place.
+        if self.is_confined() { self.top.join(self.full(path).trim_start_matches('/')) } else { PathBuf::from(path) }
     }
 
     /// Opens `path` for reading. Whatever is in its place, this does not wait for it.
@@ -233,7 +234,6 @@ impl Root {
         if self.is_confined() {
             return self.open_confined(path);
         }
-        // Without a tree and a prefix, the path is its own real place.
         let opened = openat(CWD, path, PLAIN_READ, Mode::empty());
         opened.map(File::from).map_err(|errno| self.error("open", path, self.refusal(path, errno.into())))
     }

@@ -43,7 +43,7 @@ pub struct DiscoveredServer {
 pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut Notes) -> Vec<DiscoveredServer> {
     let pids = notes.keep(process::pids(root)).unwrap_or_default();
     let mut found: Vec<DiscoveredServer> = Vec::new();
-    let mut members: Vec<(oracle::OracleInstance, i32, ProcessStatus)> = Vec::new();
+    let mut members: BTreeMap<oracle::OracleInstance, Vec<(i32, ProcessStatus)>> = BTreeMap::new();
     let mut children: BTreeMap<i32, Vec<ProcessStatus>> = BTreeMap::new();
     let (mut not_counted, mut passed_over) = (0_usize, 0_usize);
     let mut is_passed_over = |why: Option<&String>| {
@@ -66,7 +66,7 @@ pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut
                     found.push(DiscoveredServer { who, pid, processes: vec![status], not_counted, undecided: 0 });
                 }
             }
-            Seen::Oracle(process) => members.push((process.instance, pid, status)),
+            Seen::Oracle(process) => members.entry(process.instance).or_default().push((pid, status)),
             Seen::Postmaster(arguments) => {
                 let not_counted = why_not(pid);
                 if is_passed_over(not_counted.as_ref()) {
@@ -104,11 +104,13 @@ pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut
         DiscoveredKind::PostgreSql(_) => None,
     });
     let pmons = Pmons::new(root, pmons);
-    for (instance, pid, status) in members {
-        match pmons.owner(&instance, pid) {
-            Whose::Server(server) => found[server].processes.push(status),
-            Whose::Undecided(servers) => servers.into_iter().for_each(|server| found[server].undecided += 1),
-            Whose::Nobody => {}
+    for (instance, processes) in members {
+        for (pid, status) in processes {
+            match pmons.owner(&instance, pid) {
+                Whose::Server(server) => found[server].processes.push(status),
+                Whose::Undecided(servers) => servers.into_iter().for_each(|server| found[server].undecided += 1),
+                Whose::Nobody => {}
+            }
         }
     }
     found

@@ -11,6 +11,7 @@ use super::pending::Settings;
 use crate::assess::advisory::Advisories;
 use crate::model::{Asked, Landing, LockLimit, Product, Segment};
 use crate::notes::Notes;
+use crate::read::fields::value;
 use crate::read::kernel_release::KernelRelease;
 use crate::read::maps::Mapping;
 use crate::read::oracle::locate::Search;
@@ -217,7 +218,7 @@ pub fn lock_limit(
         return None;
     }
     let text = root.read_once(&format!("/proc/{pid}/status"), str::to_owned).ok()?;
-    let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let line = |name: &str| value(&text, name);
     let capabilities = line("CapEff").and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())?;
     let group = sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten()?;
     let of_process = || line("Gid").into_iter().chain(line("Groups")).flat_map(str::split_ascii_whitespace);

@@ -7,7 +7,7 @@ use crate::Notes;
 use crate::read::instance_files::limit;
 use crate::read::oracle::{LastStart, OracleInstance, OracleKind, last_start};
 use crate::read::root::if_there;
-use crate::read::{InstanceFiles, Root};
+use crate::read::{InstanceFiles, Root, process};
 
 /// The largest number of databases of one diagnostic destination that are read.
 const MAX_DATABASES: usize = 1000;
@@ -78,15 +78,14 @@ impl Search<'_> {
         paths.into_iter().find(|path| files.modified(path).is_some())
     }
 
-    /// The ADR home by the files that PMON has open.
+    /// The ADR home by the files that PMON has open. Its standard streams lead nowhere (/dev/null).
     fn opened_home(&self) -> Option<String> {
         let (root, pmon) = self.pmon?;
-        let directory = format!("/proc/{pmon}/fd");
-        let names = root.list(&directory).ok()?;
-        names
-            .iter()
+        let descriptors = process::descriptors(root, pmon).ok()?.into_iter();
+        descriptors
+            .filter(|descriptor| *descriptor > libc::STDERR_FILENO)
             .take(MAX_OPEN_FILES)
-            .find_map(|name| self.home_in(&root.read_link(&format!("{directory}/{name}")).ok()?))
+            .find_map(|descriptor| self.home_in(&root.read_link(&format!("/proc/{pmon}/fd/{descriptor}")).ok()?))
     }
 
     /// `/u01/app/oracle/diag/rdbms/orcl/orcl1` in `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/orcl1_pmon_7.trc`.
