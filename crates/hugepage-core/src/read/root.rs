@@ -160,7 +160,7 @@ impl Root {
 
     /// `path` as the root knows it that this is below of.
     pub(super) fn full(&self, path: &str) -> String {
-        format!("{}{path}", self.prefix)
+        [&self.prefix, path].concat()
     }
 
     /// Whether a path has to be followed step by step, because others lay the links in it.
@@ -211,10 +211,10 @@ impl Root {
 
     /// The refusal of the host that was captured, instead of the error that its tree has nothing there.
     fn refusal(&self, path: &str, error: io::Error) -> io::Error {
-        match self.refused.get(&self.full(path)) {
-            Some(errno) if error.kind() == io::ErrorKind::NotFound => io::Error::from_raw_os_error(*errno),
-            _ => error,
+        if self.refused.is_empty() || error.kind() != io::ErrorKind::NotFound {
+            return error;
         }
+        self.refused.get(&self.full(path)).map_or(error, |errno| io::Error::from_raw_os_error(*errno))
     }
 
     /// When `path` had changed last on the host that was captured; `None` if its tree does not say so.

@@ -108,7 +108,7 @@ impl InspectContext<'_> {
             split_off_pending(&mut facts, max_connections);
         } else if let Some(settings) = identity.settings.as_ref().filter(|_| !facts.asked.is_automatic_asm()) {
             let version = identity.version.as_deref();
-            let lock_limit = oracle::lock_limit(root, pid, &facts.asked, None, memlock);
+            let lock_limit = || oracle::lock_limit(root, pid, &facts.asked, None, memlock);
             facts.pending = pending(settings, &facts, lock_limit, |next| asked_next(next, &facts.asked, version));
         }
         let server = running_server(&found, files, &identity);

@@ -77,7 +77,7 @@ impl Settings {
 pub(super) fn pending(
     settings: &Settings,
     facts: &Facts,
-    lock_limit: Option<LockLimit>,
+    lock_limit: impl FnOnce() -> Option<LockLimit>,
     base: impl Fn(&Parameters) -> Asked,
 ) -> Pending {
     let Some(next) = &settings.parameters else {
@@ -100,7 +100,7 @@ pub(super) fn pending(
         _ => segment.to_reserve,
     };
     let mut ground = facts.ground();
-    ground.lock_limit = match lock_limit {
+    ground.lock_limit = match lock_limit() {
         // Whoever has huge pages was let, whatever its groups are now.
         Some(LockLimit::ShmGroup { .. } | LockLimit::Either { limit: None, .. })
             if segment.landing == Landing::Hugetlb =>
