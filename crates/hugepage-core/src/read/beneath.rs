@@ -75,7 +75,6 @@ pub(super) fn find(top: Arc<Place>, path: &str, follow: bool, known: Option<Know
     let (mut searched, mut link_owners, mut link_changed) = (Vec::with_capacity(USUAL_DEPTH), Vec::new(), None);
     let mut rest: Vec<Cow<'_, [u8]>> = Vec::with_capacity(USUAL_DEPTH);
     rest.extend(parts(path.as_bytes()).map(Cow::Borrowed));
-    let mut key = Vec::new();
     while let Some(name) = rest.pop() {
         let here = Arc::clone(way.here()?);
         if !here.metadata.is_dir() {
@@ -92,10 +91,7 @@ pub(super) fn find(top: Arc<Place>, path: &str, follow: bool, known: Option<Know
         }
         let open = || Place::open(&here.descriptor, &name, OFlags::NOFOLLOW);
         let place = match known {
-            Some(Known { cache, top }) => {
-                way.key(top, &name, &mut key);
-                cache.place(&key, Place::is_directory, open)
-            }
+            Some(Known { cache, top }) => cache.place(way.key(top, &name), Place::is_directory, open),
             None => open(),
         }?;
         if place.metadata.is_symlink() && (follow || !rest.is_empty()) {
@@ -247,10 +243,9 @@ impl Way {
         self.levels.last().map(|level| &level.place).ok_or_else(|| Errno::NOENT.into())
     }
 
-    /// Fills `key` with what `name` here is called among all places of the top `top`: no name has a zero byte.
-    fn key(&self, top: &str, name: &[u8], key: &mut Vec<u8>) {
-        key.clear();
-        [top.as_bytes(), b"\0", &self.path, b"/", name].into_iter().for_each(|part| key.extend_from_slice(part));
+    /// What `name` here is called among all places of the top `top`: no name has a zero byte.
+    fn key(&self, top: &str, name: &[u8]) -> Vec<u8> {
+        [top.as_bytes(), b"\0", &self.path, b"/", name].concat()
     }
 
     fn down(&mut self, name: &[u8], place: Arc<Place>) -> io::Result<()> {

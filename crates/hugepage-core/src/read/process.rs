@@ -177,9 +177,9 @@ pub fn pids(root: &Root) -> Result<Vec<i32>, ReadError> {
     numbers(root, "/proc")
 }
 
-/// The descriptors of `pid`, ascending (proc(5), `fd`).
-pub fn descriptors(root: &Root, pid: i32) -> Result<Vec<i32>, ReadError> {
-    numbers(root, &format!("/proc/{pid}/fd"))
+/// The descriptors of the process named `process` below /proc, ascending (proc(5), `fd`).
+pub fn descriptors(root: &Root, process: &str) -> Result<Vec<i32>, ReadError> {
+    numbers(root, &format!("/proc/{process}/fd"))
 }
 
 /// The numbers among the names in the directory `path`, ascending.
@@ -240,10 +240,10 @@ fn uptime(root: &Root) -> Result<Duration, ReadError> {
 /// The rings of io_uring that the process named `process` below /proc has open (proc(5), `fd`). The names of its other
 /// files are nobody else's business, so a capture gets the rings alone.
 pub fn open_rings(root: &Root, process: &str) -> Result<u64, ReadError> {
-    let (directory, quiet) = (format!("/proc/{process}/fd"), root.unrecorded());
+    let quiet = root.unrecorded();
     let mut count = 0;
-    for descriptor in quiet.list(&directory)? {
-        let path = format!("{directory}/{descriptor}");
+    for descriptor in descriptors(&quiet, process)? {
+        let path = format!("/proc/{process}/fd/{descriptor}");
         // A descriptor may be closed meanwhile.
         if if_there(quiet.read_link(&path))?.is_some_and(|target| target == "anon_inode:[io_uring]") {
             root.read_link(&path)?;

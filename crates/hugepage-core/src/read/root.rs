@@ -187,7 +187,7 @@ impl Root {
             (_, true) => beneath::directory(&self.top),
         };
         match &self.survey {
-            Some(survey) => survey.place(self.prefix.as_bytes(), Place::is_directory, open),
+            Some(survey) => survey.place(self.prefix.clone().into_bytes(), Place::is_directory, open),
             None => open(),
         }
     }

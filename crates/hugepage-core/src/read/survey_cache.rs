@@ -32,12 +32,12 @@ impl<P> SurveyCache<P> {
     /// The place `key`, opened with `open` if it is not known. What is no directory is opened each time.
     pub fn place(
         &self,
-        key: &[u8],
+        key: Vec<u8>,
         is_directory: impl FnOnce(&P) -> bool,
         open: impl FnOnce() -> io::Result<Arc<P>>,
     ) -> io::Result<Arc<P>> {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = places.get(key) {
+        if let Some(known) = places.get(&key) {
             return known.clone().ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT));
         }
         let opened = open();
@@ -49,7 +49,7 @@ impl<P> SurveyCache<P> {
         if places.len() == MAX_PLACES {
             places.clear();
         }
-        places.insert(key.to_vec(), known);
+        places.insert(key, known);
         opened
     }
 

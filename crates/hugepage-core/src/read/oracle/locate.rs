@@ -81,7 +81,7 @@ impl Search<'_> {
     /// The ADR home by the files that PMON has open. Its standard streams lead nowhere (/dev/null).
     fn opened_home(&self) -> Option<String> {
         let (root, pmon) = self.pmon?;
-        let descriptors = process::descriptors(root, pmon).ok()?.into_iter();
+        let descriptors = process::descriptors(root, &pmon.to_string()).ok()?.into_iter();
         descriptors
             .filter(|descriptor| *descriptor > libc::STDERR_FILENO)
             .take(MAX_OPEN_FILES)
