@@ -11,7 +11,7 @@ pytest.register_assert_rewrite("harness.status")
 
 from harness.cgroup import Cgroup, cgroup2_mount
 from harness.cluster import Cluster, Install, Unsupported
-from harness.kernel import sysv_segments
+from harness.kernel import memory_of_ended_servers, sysv_segments
 from harness.lock import host_lock, run_lock
 from harness.oracle import Oracle
 from harness.pool import NoGigabyte, Pool, pools
@@ -65,6 +65,7 @@ def _host() -> dict[str, Any]:
             "cgroups": sorted(cgroups.glob("pg_hugepages*")) if cgroups else None,
             "controllers": (cgroups / "cgroup.subtree_control").read_text() if cgroups else None,
             "servers": list(working_below(Cluster.roots)),
+            "memory of ended servers": memory_of_ended_servers(),
             "directories": [root for root in Cluster.roots if root.exists()],
         }
 

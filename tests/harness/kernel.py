@@ -5,6 +5,7 @@ Tests compare the answers of the extension and of the sidecar with this; smaps.p
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from harness.pool import Pool, PoolNumbers
@@ -34,6 +35,19 @@ def sysv_segments() -> dict[int, int]:
     """Sizes in bytes of all System V segments by shmid (/proc/sysvipc/shm)."""
     rows = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
     return {int(row[1]): int(row[3]) for row in rows}
+
+
+def memory_of_ended_servers() -> list[str]:
+    """What PostgreSQL servers that were killed have left: files of dynamic shared memory that no process maps, and System V
+    segments of the size of a header (PGShmemHeader) that none has attached."""
+    maps = []
+    for file in Path("/proc").glob("[0-9]*/maps"):
+        with suppress(OSError):
+            maps.append(file.read_text())
+    mapped = set(re.findall(r"/dev/shm/PostgreSQL\.\d+", "\n".join(maps)))
+    files = {str(file) for file in Path("/dev/shm").glob("PostgreSQL.*") if os.access(file, os.R_OK)}
+    rows = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
+    return sorted(files - mapped) + sorted(row[1] for row in rows if int(row[3]) < 100 and row[6] == "0")
 
 
 def has_procmap_query() -> bool:

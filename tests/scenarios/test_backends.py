@@ -1,6 +1,8 @@
 """hugepage_backends and hugepage_page_tables, compared with /proc."""
 
+import os
 import resource
+import signal
 import subprocess
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 from harness.cluster import Install, rows
 from harness.kernel import kernel_files, meminfo
 from harness.poll import until
-from harness.processes import run, status, status_bytes
+from harness.processes import children, run, status, status_bytes
 from harness.shared_buffers import fill_shared_buffers, touch_all
 from harness.smaps import main_mapping
 from harness.status import create_extension
@@ -183,6 +185,11 @@ def test_another_pid_namespace(new_cluster, root):
         until("the two views to count the same processes", both_count)
         [row] = rows(session, "SELECT notes FROM hugepage_status")
         assert [note for note in row["notes"] if "namespace" in note]
+        # Killed, it would leave its dynamic shared memory and its System V segment.
+        [within] = children(inside.pid)
+        [postmaster] = children(within)
+        os.kill(postmaster, signal.SIGINT)
+        until("the server to stop", lambda: inside.poll() is not None)
     finally:
         inside.kill()
         inside.wait()
