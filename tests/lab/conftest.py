@@ -1,6 +1,6 @@
 """Fixtures of the lab's scenarios. They run in a guest, which they have for themselves."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,13 @@ from harness.controllers import ControlGroup, control_group, hugetlb_accounting
 from harness.node_pools import pages_on
 from harness.reserved_host import ReservedHost
 from harness.status import checked_status
+
+
+@pytest.fixture
+def reserved_host() -> Iterator[ReservedHost]:
+    """The guest, reserved for one test, with the pages that were reserved at boot: given back, they may not be had again."""
+    with ReservedHost(keep_free_pages=True) as reserved_host:
+        yield reserved_host
 
 
 @pytest.fixture
