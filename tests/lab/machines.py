@@ -35,6 +35,7 @@ ONE_NODE = Boot("one-node", cgroups="accounting")
 TWO_NODES = Boot("two-nodes", nodes=(1024, 1024))
 HYBRID = Boot("hybrid", cgroups="hybrid")
 GIGANTIC = Boot("gigantic", nodes=(3072,), words="default_hugepagesz=1G hugepagesz=1G hugepages=1")
+LARGE = Boot("large", nodes=(14336,))
 NO_PSE = Boot("no-pse", cpu=f"{CPU},-pse")
 OWN_SIZES = Boot("own-sizes", own_default=True)
 
@@ -86,6 +87,7 @@ MACHINES = [
         "test_outlook.py::test_surplus_only",
         "test_outlook.py::test_overcommit_only",
     )),
+    Machine("descriptors", ONE_NODE, "The kernel gives back its descriptors of the pages in a huge page"),
     Machine("page-sizes", OWN_SIZES, "Every size of huge page that the kernel has, beside its own default and base page"),
     Machine("docker-like", ONE_NODE, "Namespaces of cgroups, processes and mounts; /sys is read-only"),
     Machine("thp-shmem", ONE_NODE, "Transparent huge pages for shared memory", (
@@ -95,9 +97,11 @@ MACHINES = [
     Machine("v1", HYBRID, "Controllers hugetlb and memory in hierarchies v1, beside an empty v2 (hybrid)"),
     Machine("hugepagesz-1g", GIGANTIC, "The kernel runs with default_hugepagesz=1G, and one page was reserved at boot"),
     Machine("fragmented", GIGANTIC, "Memory is in pieces smaller than a huge page, beside an unused page of 1 GB"),
+    Machine("gigantic-pool", LARGE, "Memory for pages of 1 GB, for 4 and 8 GB of shared_buffers",
+            impossible={"arm64": "an emulated arm64 takes an hour for 500 sessions"}),
     Machine("no-hugetlb", NO_PSE, "A CPU without huge pages, so a kernel without pools",
             impossible={"arm64": "there is no arm64 CPU without huge pages"}),
 ]
 
-SHORT = ("two-nodes-uneven", "cpuset", "unified")
-"""The machines of ./dev lab --short: ten scenarios in two guests of each kernel."""
+SHORT = ("two-nodes-uneven", "cpuset", "unified", "descriptors")
+"""The machines of ./dev lab --short: twelve scenarios in two guests of each kernel."""

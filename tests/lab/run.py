@@ -18,6 +18,9 @@ from pathlib import Path
 from booted import ENVIRONMENT, GUESTS, booted, kernel_of, log_of
 from captures import DIRECTORY
 from harness.guest import Guest, GuestFailed, Kernel
+from harness.kernel import meminfo
+from harness.signals import unwind_on_signals
+from harness.units import GB, MB
 from machines import MACHINES, SHORT, Boot, Machine
 from reporter import MARK
 from table import Column, write_table
@@ -123,8 +126,8 @@ def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], N
         return column
     print(f"== {name}: {kernel.release}", flush=True)
     for boot, machines in wanted.items():
-        impossible = {node: Outcome("skipped", machine.impossible[kernel.architecture.name]) for machine, scenarios in machines
-                      if kernel.architecture.name in machine.impossible for node in scenarios.values()}
+        impossible = {node: Outcome("skipped", why) for machine, scenarios in machines
+                      if (why := why_not(machine, kernel)) for node in scenarios.values()}
         nodes = [node for _machine, scenarios in machines for node in scenarios.values() if node not in impossible]
         outcomes, release = run_in_guest(kernel, boot, nodes, lab, captures)
         outcomes |= impossible
@@ -139,7 +142,16 @@ def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], N
     return column
 
 
+def why_not(machine: Machine, kernel: Kernel) -> str | None:
+    """Why the machine can't be had with that kernel on this host."""
+    needed = sum(machine.boot.nodes) * MB + GB
+    if meminfo()["MemAvailable"] < needed:
+        return f"this host has less than {needed // GB} GB of memory available"
+    return machine.impossible.get(kernel.architecture.name)
+
+
 def main() -> int:
+    unwind_on_signals()
     parser = argparse.ArgumentParser()
     parser.add_argument("--lab", type=Path, required=True)
     parser.add_argument("--kernels", required=True)

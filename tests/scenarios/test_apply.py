@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 
 from harness import sidecar
-from harness.cluster import Unsupported
 from harness.kernel import meminfo, pool_numbers
 from harness.poll import until
 from harness.pool import Pool, PoolError
 from harness.processes import run
 from harness.sidecar import CRITICAL, OK, UNKNOWN, USAGE, WARNING
-from harness.smaps import BASE_PAGE, main_mapping
+from harness.smaps import main_mapping
 from harness.units import GB, KB, MB
 
 pytestmark = pytest.mark.any_major
@@ -438,28 +437,3 @@ def test_a_split_is_undone_with_the_rest(gigabyte, small):
     said = {WARNING: "interrupted", CRITICAL: f"the pool of 1 GB keeps {nr - 1} pages; before it kept {nr}"}
     assert said[answer.status] in answer.stderr, answer
     assert gigabyte.persistent() == (nr if answer.status == WARNING else nr - 1)
-
-
-def memory_of_descriptors() -> int:
-    """Bytes that the kernel's descriptions of pages take (/proc/vmstat, since Linux 6.11)."""
-    lines = dict(line.split() for line in Path("/proc/vmstat").read_text().splitlines())
-    if "nr_memmap_boot_pages" not in lines:
-        raise Unsupported("what vm.hugetlb_optimize_vmemmap saves was not measured: this kernel does not show nr_memmap_boot_pages")
-    return (int(lines["nr_memmap_pages"]) + int(lines["nr_memmap_boot_pages"])) * BASE_PAGE
-
-
-def test_saves_the_memory_of_page_descriptors(small):
-    sysctl = Path("/proc/sys/vm/hugetlb_optimize_vmemmap")
-    if not sysctl.exists() or sysctl.read_text().strip() != "0":
-        raise Unsupported("vm.hugetlb_optimize_vmemmap was not tried: this kernel does not have it, or it is on")
-    before, pages, held = memory_of_descriptors(), 512, small.persistent()
-    plain = sidecar.run("apply", "--pages", held + 50)
-    assert plain.status == OK and memory_of_descriptors() == before
-    answer = sidecar.run("apply", "--pages", held + 50 + pages, "--optimize-vmemmap")
-    assert (answer.status, answer.stderr) == (OK, ""), answer
-    assert f"up to {pages * 28 * KB // MB} MB less memory" in answer.stdout, answer
-    saved = before - memory_of_descriptors()
-    assert abs(saved - pages * 28 * KB) <= 0.05 * pages * 28 * KB, saved
-    assert sysctl.read_text().strip() == "0"
-    assert sidecar.run("apply", "--pages", held).status == OK
-    assert memory_of_descriptors() == before

@@ -142,7 +142,7 @@ fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, 
             say!("{split} unused pages of {size} would be split first, up to {spare} if memory is fragmented.");
         }
         if let Some(saved) = saved(pool, plan) {
-            say!("With {OPTIMIZE_VMEMMAP} the new pages would take {saved} less memory.");
+            say!("With {OPTIMIZE_VMEMMAP} the new pages would take {saved} less memory. {}", vmemmap::WHEN_FREED);
         }
         if options.persist {
             let setting = setting(root, pool.size(), pages)?;
@@ -182,7 +182,10 @@ fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, 
         say!("{split} unused pages of {size} were split; that pool keeps the others.");
     }
     if let Some(saved) = saved(pool, plan) {
-        say!("{OPTIMIZE_VMEMMAP} was on meanwhile: pages that the kernel allocated take up to {saved} less memory.");
+        say!(
+            "{OPTIMIZE_VMEMMAP} was on meanwhile: pages that the kernel allocated take up to {saved} less memory. {}",
+            vmemmap::WHEN_FREED
+        );
     }
     persist(options, root, pool.size(), pages)?;
     Ok(exit::OK)

@@ -42,3 +42,8 @@ impl Drop for Optimizing<'_> {
 /// Why a request to save the memory of page descriptors is refused.
 pub const NO_OPTIMIZING: &str = "this kernel has no vm.hugetlb_optimize_vmemmap: it needs Linux 5.19 and \
                                  CONFIG_HUGETLB_PAGE_OPTIMIZE_VMEMMAP";
+
+/// What to know before such pages are freed: the kernel allocates their descriptors again, page by page and anywhere, and can't
+/// move them (vmemmap_alloc_page of mm/hugetlb_vmemmap.c). In a guest that had nine free gigabytes in one piece two were left.
+pub const WHEN_FREED: &str = "If they are freed later, there may be too little memory in one piece for pages of 1 GB until the \
+                              next boot.";
