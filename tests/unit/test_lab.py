@@ -1,7 +1,10 @@
 """The arguments of ./dev lab, the scenarios that it finds, and the table that it writes. No guest is booted."""
 
 import json
+import os
 import re
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,6 +20,9 @@ import run
 import table
 from booted import booted, kernel_of
 from harness.guest import AMD64, ARM64, Answer, Architecture, GuestFailed
+from harness.poll import until
+from harness.processes import alive
+from harness.units import GB
 from machines import HERE, MACHINES, ONE_NODE, SHORT, Boot
 
 
@@ -46,9 +52,9 @@ def test_names_fit_the_table():
     assert [name for machine in MACHINES for name in machine.scenarios() if len(name) > 52] == []
 
 
-def test_short_is_ten_scenarios():
+def test_short_is_twelve_scenarios():
     wanted = run.wanted_scenarios(None, short=True)
-    assert sum(len(scenarios) for machines in wanted.values() for _machine, scenarios in machines) == 10
+    assert sum(len(scenarios) for machines in wanted.values() for _machine, scenarios in machines) == 12
     assert {machine.name for machines in wanted.values() for machine, _scenarios in machines} == set(SHORT)
 
 
@@ -83,6 +89,28 @@ def test_guest_that_does_not_boot_fails_its_scenarios(tmp_path, monkeypatch):
     monkeypatch.setattr("booted.AMD64", replace(AMD64, qemu=("false",)))
     column = run.run_kernel("6.1", run.wanted_scenarios("preferred", short=False), lab, lambda _column: None)
     assert column.cells == {"mempolicy: preferred node is no limit": ["failed", "the guest has ended"]}
+
+
+def test_machine_that_the_host_lacks_memory_for_is_not_possible(tmp_path, monkeypatch):
+    lab = lab_with(tmp_path, "6.1", release="6.1.0-0-cloud-amd64\n")
+    monkeypatch.setattr("run.meminfo", lambda: {"MemAvailable": 14 * GB})
+    column = run.run_kernel("6.1", run.wanted_scenarios("gigantic", short=False), lab, lambda _column: None)
+    assert set(map(tuple, column.cells.values())) == {("skipped", "this host has less than 15 GB of memory available")}
+
+
+def test_signal_ends_the_guest(tmp_path):
+    """QEMU is a program that notes its pid and never answers."""
+    lab = lab_with(tmp_path, "6.1", release="6.1.0-0-cloud-amd64\n")
+    with_disk(lab, AMD64)
+    qemu, pid = tmp_path / "qemu-system-x86_64", tmp_path / "pid"
+    qemu.write_text(f"#!/bin/sh\necho $$ >{pid}.new\nmv {pid}.new {pid}\nexec sleep 1000\n")
+    qemu.chmod(0o755)
+    command = [sys.executable, HERE / "run.py", "--lab", lab, "--kernels", "6.1", "-k", "preferred"]
+    with subprocess.Popen(command, env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(REPOSITORY / "tests")},
+                          stdout=subprocess.DEVNULL) as process:
+        until("the guest to start", pid.exists)
+        process.terminate()
+    assert process.returncode == 128 + signal.SIGTERM and not alive(int(pid.read_text()))
 
 
 def test_guest_that_ends_is_booted_again_for_what_is_left(tmp_path, monkeypatch):
