@@ -36,6 +36,7 @@ TWO_NODES = Boot("two-nodes", nodes=(1024, 1024))
 HYBRID = Boot("hybrid", cgroups="hybrid")
 GIGANTIC = Boot("gigantic", nodes=(3072,), words="default_hugepagesz=1G hugepagesz=1G hugepages=1")
 LARGE = Boot("large", nodes=(14336,))
+FREED = Boot("freed", nodes=(14336,))
 NO_PSE = Boot("no-pse", cpu=f"{CPU},-pse")
 OWN_SIZES = Boot("own-sizes", own_default=True)
 
@@ -97,8 +98,21 @@ MACHINES = [
     Machine("v1", HYBRID, "Controllers hugetlb and memory in hierarchies v1, beside an empty v2 (hybrid)"),
     Machine("hugepagesz-1g", GIGANTIC, "The kernel runs with default_hugepagesz=1G, and one page was reserved at boot"),
     Machine("fragmented", GIGANTIC, "Memory is in pieces smaller than a huge page, beside an unused page of 1 GB"),
-    Machine("gigantic-pool", LARGE, "Memory for pages of 1 GB, for 4 and 8 GB of shared_buffers",
-            impossible={"arm64": "an emulated arm64 takes an hour for 500 sessions"}),
+    Machine("gigantic-pool", LARGE, "Memory for pages of 1 GB", (
+        "test_landing.py::test_landed",
+        "test_landing.py::test_pool_empty",
+        "test_outlook.py::test_gigantic_pages_on_disk",
+        "test_recommendations.py::test_pool_of_a_size_that_nobody_uses",
+        "test_recommendations.py::test_last_gigantic_page_filled",
+        "test_recommendations.py::test_enough_is_not_called_too_little",
+        "test_robustness.py::test_without_procmap_query",
+        "test_apply.py::test_other_sizes",
+        "test_apply.py::test_splits_a_larger_page_where_memory_does_not_suffice",
+        "test_apply.py::test_splits_a_larger_page_where_memory_is_fragmented",
+        "test_apply.py::test_a_split_is_undone_with_the_rest",
+    ), impossible={"arm64": "an emulated arm64 takes an hour for 500 sessions"}),
+    Machine("freed-pool", FREED, "A pool was reserved and given back, in memory that had pages of 1 GB",
+            impossible={"arm64": "an emulated arm64 takes too long for pools of 8 GB"}),
     Machine("no-hugetlb", NO_PSE, "A CPU without huge pages, so a kernel without pools",
             impossible={"arm64": "there is no arm64 CPU without huge pages"}),
 ]

@@ -88,9 +88,11 @@ def run_in_one_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path,
                 keep(json.loads(line.split(MARK, 1)[1]))
 
         def keep(said: dict) -> None:
-            before = outcomes.get(said["node"])
+            """The worst of a scenario's parameters."""
+            node = said["node"].partition("[")[0]
+            before = outcomes.get(node)
             if before is None or before.outcome == "passed":
-                outcomes[said["node"]] = Outcome(said["outcome"], said["reason"], said["seconds"])
+                outcomes[node] = Outcome(said["outcome"], said["reason"], said["seconds"])
 
         try:
             with booted(lab, kernel, boot) as guest:

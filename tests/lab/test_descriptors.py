@@ -1,4 +1,4 @@
-"""apply --optimize-vmemmap, in guests alone: what it leaves of a host's memory stays in pieces, see test_gigantic_pool.py."""
+"""apply --optimize-vmemmap, in guests alone: what it leaves of a host's memory stays in pieces, see test_freed_pool.py."""
 
 import re
 from pathlib import Path

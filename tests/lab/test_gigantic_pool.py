@@ -1,17 +1,12 @@
 """Pages of 1 GB for 4 and 8 GB of shared_buffers: a guest that has just started has so much memory in one piece."""
 
 import os
-from contextlib import suppress
 from typing import Any
 
 import pytest
-from descriptors import needs_optimizing
 
-from harness import sidecar
 from harness.cluster import Cluster, rows
-from harness.pool import NoGigabyte
 from harness.processes import children, page_tables
-from harness.sidecar import OK
 from harness.smaps import main_mapping
 from harness.status import create_extension
 from harness.units import GB, MB
@@ -29,26 +24,6 @@ def test_page_tables_of_8_gb(new_cluster, pool):
 def test_page_tables_of_4_gb(new_cluster, pool):
     """After the larger one: memory that was given back is no longer all in one piece."""
     as_foretold(new_cluster, pool, "4GB")
-
-
-def test_freed_descriptors_leave_memory_in_pieces(pool):
-    """What `apply --optimize-vmemmap` says: a pool that was made with it and given back costs the free gigabytes, a plain one none."""
-    needs_optimizing()
-    gigantic = pool(GB, 0)
-
-    def free_gigabytes(*options: str) -> int:
-        """The pages of 1 GB that the kernel gives after a pool of 8 GB in pages of 2 MB was there."""
-        answer = sidecar.run("apply", "--pages", 4096, "--page-size", "2MB", *options)
-        assert answer.status == OK and ("until the next boot" in answer.stdout) == bool(options), answer
-        assert sidecar.run("apply", "--pages", 0, "--page-size", "2MB").status == OK
-        with suppress(NoGigabyte):
-            gigantic.resize(9)
-        found = gigantic.persistent()
-        gigantic.resize(0)
-        return found
-
-    before = free_gigabytes()
-    assert free_gigabytes() == before > free_gigabytes("--optimize-vmemmap")
 
 
 def as_foretold(new_cluster, pool, shared_buffers: str) -> None:
