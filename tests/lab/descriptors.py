@@ -1,15 +1,37 @@
 """The kernel's descriptors of pages (struct page), most of which it can give back for huge pages."""
 
+import re
 from pathlib import Path
 
 from harness.cluster import Unsupported
+from harness.kernel import meminfo
 from harness.smaps import BASE_PAGE
+from harness.units import MB
+
+OPTIMIZE = Path("/proc/sys/vm/hugetlb_optimize_vmemmap")
 
 
 def needs_optimizing() -> None:
-    """Unsupported if this kernel can't give them back (before Linux 5.19)."""
-    if not Path("/proc/sys/vm/hugetlb_optimize_vmemmap").exists():
+    """Unsupported if this kernel can't give them back (before Linux 5.19), or then loses the huge pages that are freed."""
+    if not OPTIMIZE.exists():
         raise Unsupported("vm.hugetlb_optimize_vmemmap was not tried: this kernel does not have it")
+    pages, pool = 64, Path("/proc/sys/vm/nr_hugepages")
+    if int(pool.read_text()) == 0 and meminfo()["Hugepagesize"] == 2 * MB:
+        before = free_memory()
+        for file, value in ((OPTIMIZE, 1), (pool, pages), (OPTIMIZE, 0), (pool, 0)):
+            file.write_text(str(value))
+        if before - free_memory() > pages * MB:
+            raise Unsupported("this kernel loses the huge pages that are freed after vm.hugetlb_optimize_vmemmap: bad page state")
+
+
+def free_memory() -> int:
+    return meminfo()["MemFree"] + in_lists_of_cpus()
+
+
+def in_lists_of_cpus() -> int:
+    """Bytes of free pages in lists of CPUs, which MemFree and MemAvailable leave out (/proc/zoneinfo)."""
+    counts = re.findall(r"^ +count: +(\d+)$", Path("/proc/zoneinfo").read_text(), re.MULTILINE)
+    return sum(map(int, counts)) * BASE_PAGE
 
 
 def memory_of_descriptors() -> int:

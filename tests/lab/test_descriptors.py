@@ -4,22 +4,20 @@ import re
 from pathlib import Path
 from statistics import median
 
-from descriptors import memory_of_descriptors, needs_optimizing
+from descriptors import OPTIMIZE, in_lists_of_cpus, memory_of_descriptors, needs_optimizing
 
 from harness import sidecar
 from harness.kernel import meminfo
 from harness.sidecar import OK
-from harness.smaps import BASE_PAGE
 from harness.units import KB, MB
 
 PAGES = 256
 
 
 def available() -> int:
-    """MemAvailable, and the free pages in lists of CPUs, which it leaves out."""
+    """The memory that is available, that in lists of CPUs too."""
     Path("/proc/sys/vm/drop_caches").write_text("3")
-    in_lists = re.findall(r"^ +count: +(\d+)$", Path("/proc/zoneinfo").read_text(), re.MULTILINE)
-    return meminfo()["MemAvailable"] + sum(map(int, in_lists)) * BASE_PAGE
+    return meminfo()["MemAvailable"] + in_lists_of_cpus()
 
 
 def test_memory_gains_what_was_foretold(pool):
@@ -55,6 +53,6 @@ def test_saves_the_memory_of_page_descriptors(pool):
     assert f"up to {PAGES * 28 * KB // MB} MB less memory" in answer.stdout, answer
     saved = before - memory_of_descriptors()
     assert abs(saved - PAGES * 28 * KB) <= 0.05 * PAGES * 28 * KB, saved
-    assert Path("/proc/sys/vm/hugetlb_optimize_vmemmap").read_text().strip() == "0"
+    assert OPTIMIZE.read_text().strip() == "0"
     assert sidecar.run("apply", "--pages", 0, "--page-size", "2MB").status == OK
     assert memory_of_descriptors() == before

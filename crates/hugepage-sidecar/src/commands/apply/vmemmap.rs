@@ -44,6 +44,7 @@ pub const NO_OPTIMIZING: &str = "this kernel has no vm.hugetlb_optimize_vmemmap:
                                  CONFIG_HUGETLB_PAGE_OPTIMIZE_VMEMMAP";
 
 /// What to know before such pages are freed: the kernel allocates their descriptors again, page by page and anywhere, and can't
-/// move them (vmemmap_alloc_page of mm/hugetlb_vmemmap.c). In a guest that had nine free gigabytes in one piece two were left.
+/// move them (mm/hugetlb_vmemmap.c). In a guest of Linux 7.2 with nine free gigabytes in one piece two were left. Debian's
+/// 6.12.117 did not free such pages: "Bad page state" (docs/sidecar.md).
 pub const WHEN_FREED: &str = "If they are freed later, there may be too little memory in one piece for pages of 1 GB until the \
-                              next boot.";
+                              next boot, and some kernels lose such pages (docs/sidecar.md).";
