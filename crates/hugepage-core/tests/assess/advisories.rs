@@ -54,6 +54,8 @@ fn ranges_of_releases() {
         ("no_preempt_none", "6.4.0-150600.23.22-default", None),
         ("hugetlb_accounting", "6.6", Some(true)),
         ("hugetlb_accounting", "6.5.13", Some(false)),
+        ("lost_huge_pages", "6.12.117+deb13-cloud-amd64", Some(true)),
+        ("lost_huge_pages", "6.12.107+deb13-amd64", Some(false)),
         ("no_gigantic_overcommit", "6.18.44", Some(true)),
         ("no_gigantic_overcommit", "6.19.0", Some(false)),
         ("small_memlock", "5.15.0-206.153.7.el9uek.x86_64", Some(true)),
@@ -78,7 +80,7 @@ fn only_what_concerns_the_server() {
     assert_eq!(found(known, &gigantic, "6.12.40"), name("no_gigantic_overcommit", true));
     // Without a release all that would concern the server is unknown.
     let rows = known.of(&server(Landing::Hugetlb), None);
-    assert_eq!(rows.iter().filter(|row| row.applies.is_none()).count(), 1);
+    assert_eq!(rows.iter().filter(|row| row.applies.is_none()).count(), 2);
     let row = known.of(&server(Landing::Hugetlb), Some("6.12.40")).remove(0);
     assert!(row.detail.unwrap().contains("6.6.127"), "the source is shown");
 }

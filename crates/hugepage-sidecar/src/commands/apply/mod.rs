@@ -116,6 +116,7 @@ fn set_pool<'a>(
     }
     if options.optimize_vmemmap {
         sysctl::running(root, OPTIMIZE_VMEMMAP)?.context(vmemmap::NO_OPTIMIZING)?;
+        vmemmap::refuse_where_pages_are_lost(root)?;
         pool.saved_per_page = saved_per_page(pool.size(), root.base_page_size()?);
     }
     let result = set_prepared(options, root, &mut pool, pages);

@@ -1,7 +1,9 @@
 //! The memory of the descriptors of pages, most of which the kernel can give back for huge pages (mm/vmemmap_dedup,
 //! Linux 5.19).
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use hugepage_core::assess::advisory::Advisories;
+use hugepage_core::read::kernel_release::KernelRelease;
 use hugepage_core::read::meminfo::OPTIMIZE_VMEMMAP;
 use hugepage_core::read::{Root, sysctl};
 
@@ -39,12 +41,22 @@ impl Drop for Optimizing<'_> {
     }
 }
 
+/// An error on kernels that are known to lose such pages when they are freed.
+pub fn refuse_where_pages_are_lost(root: &Root) -> anyhow::Result<()> {
+    let release = KernelRelease::text(root).unwrap_or_default();
+    if Advisories::known().affects("lost_huge_pages", &release) == Some(true) {
+        bail!(
+            "--optimize-vmemmap is refused: Linux {release} loses such pages when they are freed, until the next boot"
+        );
+    }
+    Ok(())
+}
+
 /// Why a request to save the memory of page descriptors is refused.
 pub const NO_OPTIMIZING: &str = "this kernel has no vm.hugetlb_optimize_vmemmap: it needs Linux 5.19 and \
                                  CONFIG_HUGETLB_PAGE_OPTIMIZE_VMEMMAP";
 
 /// What to know before such pages are freed: the kernel allocates their descriptors again, page by page and anywhere, and can't
-/// move them (mm/hugetlb_vmemmap.c). In a guest of Linux 7.2 with nine free gigabytes in one piece two were left. Debian's
-/// 6.12.117 did not free such pages: "Bad page state" (docs/sidecar.md).
+/// move them (mm/hugetlb_vmemmap.c). In a guest of Linux 7.2 with nine free gigabytes in one piece two were left.
 pub const WHEN_FREED: &str = "If they are freed later, there may be too little memory in one piece for pages of 1 GB until the \
-                              next boot, and some kernels lose such pages (docs/sidecar.md).";
+                              next boot.";
