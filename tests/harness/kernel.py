@@ -33,8 +33,11 @@ def pool_numbers(page_size: int) -> PoolNumbers:
 
 def sysv_segments() -> dict[int, int]:
     """Sizes in bytes of all System V segments by shmid (/proc/sysvipc/shm)."""
-    rows = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
-    return {int(row[1]): int(row[3]) for row in rows}
+    return {int(row[1]): int(row[3]) for row in _sysv_rows()}
+
+
+def _sysv_rows() -> list[list[str]]:
+    return [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
 
 
 def memory_of_ended_servers() -> list[str]:
@@ -46,8 +49,7 @@ def memory_of_ended_servers() -> list[str]:
             maps.append(file.read_text())
     mapped = set(re.findall(r"/dev/shm/PostgreSQL\.\d+", "\n".join(maps)))
     files = {str(file) for file in Path("/dev/shm").glob("PostgreSQL.*") if os.access(file, os.R_OK)}
-    rows = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
-    return sorted(files - mapped) + sorted(row[1] for row in rows if int(row[3]) < 100 and row[6] == "0")
+    return sorted(files - mapped) + sorted(row[1] for row in _sysv_rows() if int(row[3]) < 100 and row[6] == "0")
 
 
 def has_procmap_query() -> bool:

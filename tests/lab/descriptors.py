@@ -13,15 +13,18 @@ OPTIMIZE = Path("/proc/sys/vm/hugetlb_optimize_vmemmap")
 
 def needs_optimizing() -> None:
     """Unsupported if this kernel can't give them back (before Linux 5.19), or then loses the huge pages that are freed."""
+    if loses_huge_pages():
+        raise Unsupported("this kernel loses the huge pages that are freed after vm.hugetlb_optimize_vmemmap: bad page state")
+
+
+def loses_huge_pages() -> bool:
+    """Whether an empty pool of 2 MB that grows with vm.hugetlb_optimize_vmemmap and is emptied leaves less free memory."""
     if not OPTIMIZE.exists():
         raise Unsupported("vm.hugetlb_optimize_vmemmap was not tried: this kernel does not have it")
-    pages, pool = 64, Path("/proc/sys/vm/nr_hugepages")
-    if int(pool.read_text()) == 0 and meminfo()["Hugepagesize"] == 2 * MB:
-        before = free_memory()
-        for file, value in ((OPTIMIZE, 1), (pool, pages), (OPTIMIZE, 0), (pool, 0)):
-            file.write_text(str(value))
-        if before - free_memory() > pages * MB:
-            raise Unsupported("this kernel loses the huge pages that are freed after vm.hugetlb_optimize_vmemmap: bad page state")
+    pages, pool, before = 64, Path("/proc/sys/vm/nr_hugepages"), free_memory()
+    for file, value in ((OPTIMIZE, 1), (pool, pages), (OPTIMIZE, 0), (pool, 0)):
+        file.write_text(str(value))
+    return before - free_memory() > pages * MB
 
 
 def free_memory() -> int:

@@ -37,6 +37,7 @@ HYBRID = Boot("hybrid", cgroups="hybrid")
 GIGANTIC = Boot("gigantic", nodes=(3072,), words="default_hugepagesz=1G hugepagesz=1G hugepages=1")
 LARGE = Boot("large", nodes=(14336,))
 FREED = Boot("freed", nodes=(14336,))
+"""As large, and not shared: what runs there leaves the memory in pieces."""
 NO_PSE = Boot("no-pse", cpu=f"{CPU},-pse")
 OWN_SIZES = Boot("own-sizes", own_default=True)
 
@@ -118,4 +119,4 @@ MACHINES = [
 ]
 
 SHORT = ("two-nodes-uneven", "cpuset", "unified", "descriptors")
-"""The machines of ./dev lab --short: twelve scenarios in two guests of each kernel."""
+"""The machines of ./dev lab --short: thirteen scenarios in two guests of each kernel."""

@@ -128,8 +128,12 @@ def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], N
         return column
     print(f"== {name}: {kernel.release}", flush=True)
     for boot, machines in wanted.items():
-        impossible = {node: Outcome("skipped", why) for machine, scenarios in machines
-                      if (why := why_not(machine, kernel)) for node in scenarios.values()}
+        needed = sum(boot.nodes) * MB + GB
+        if meminfo()["MemAvailable"] < needed:
+            print(f"!! {boot.name}: left out: this host has less than {needed // GB} GB of memory available", flush=True)
+            continue
+        impossible = {node: Outcome("skipped", machine.impossible[kernel.architecture.name]) for machine, scenarios in machines
+                      if kernel.architecture.name in machine.impossible for node in scenarios.values()}
         nodes = [node for _machine, scenarios in machines for node in scenarios.values() if node not in impossible]
         outcomes, release = run_in_guest(kernel, boot, nodes, lab, captures)
         outcomes |= impossible
@@ -142,14 +146,6 @@ def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], N
                       + (f"  ({outcome.reason})" if outcome.reason else ""), flush=True)
         write(column)
     return column
-
-
-def why_not(machine: Machine, kernel: Kernel) -> str | None:
-    """Why the machine can't be had with that kernel on this host."""
-    needed = sum(machine.boot.nodes) * MB + GB
-    if meminfo()["MemAvailable"] < needed:
-        return f"this host has less than {needed // GB} GB of memory available"
-    return machine.impossible.get(kernel.architecture.name)
 
 
 def main() -> int:

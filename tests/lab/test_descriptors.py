@@ -4,11 +4,12 @@ import re
 from pathlib import Path
 from statistics import median
 
-from descriptors import OPTIMIZE, in_lists_of_cpus, memory_of_descriptors, needs_optimizing
+from descriptors import OPTIMIZE, in_lists_of_cpus, loses_huge_pages, memory_of_descriptors, needs_optimizing
 
 from harness import sidecar
+from harness.cluster import Unsupported
 from harness.kernel import meminfo
-from harness.sidecar import OK
+from harness.sidecar import OK, UNKNOWN
 from harness.units import KB, MB
 
 PAGES = 256
@@ -56,3 +57,13 @@ def test_saves_the_memory_of_page_descriptors(pool):
     assert OPTIMIZE.read_text().strip() == "0"
     assert sidecar.run("apply", "--pages", 0, "--page-size", "2MB").status == OK
     assert memory_of_descriptors() == before
+
+
+def test_refused_where_pages_are_lost(pool):
+    """On every kernel that loses pages, whether the table of kernels has it or not; others are not refused, as the others show."""
+    small = pool(2 * MB, 0)
+    if not loses_huge_pages():
+        raise Unsupported("this kernel frees the huge pages")
+    answer = sidecar.run("apply", "--pages", 10, "--page-size", "2MB", "--optimize-vmemmap")
+    assert answer.status == UNKNOWN and "--optimize-vmemmap is refused" in answer.stderr, answer
+    assert small.persistent() == 0

@@ -7,7 +7,7 @@ import pytest
 
 from harness.cluster import Cluster, rows
 from harness.processes import children, page_tables
-from harness.smaps import main_mapping
+from harness.smaps import Mapping, main_mapping
 from harness.status import create_extension
 from harness.units import GB, MB
 
@@ -45,7 +45,7 @@ def in_gigantic_pages(server: Cluster) -> tuple[int, int]:
     sessions, tables = [], []
     for count in (OBSERVED, SESSIONS):
         while len(sessions) < count:
-            sessions.append(with_all_memory(server))
+            sessions.append(with_all_memory(server, memory))
         tables.append(page_tables_of_server(server))
     server.stop()
     return tuple(tables)
@@ -55,17 +55,18 @@ def in_base_pages(server: Cluster) -> dict[str, dict[str, Any]]:
     """What `hugepage_benefit` says beside a few sessions, by figure."""
     server.conf(huge_pages=False)
     create_extension(server.start())
-    sessions = [with_all_memory(server) for _ in range(OBSERVED)]
+    memory = main_mapping(server.postmaster)
+    sessions = [with_all_memory(server, memory) for _ in range(OBSERVED)]
     figures = {row["figure"]: row for row in rows(sessions[0], "SELECT * FROM hugepage_benefit('100 ms')")}
     assert figures["page_tables"]["base"] == pytest.approx(page_tables_of_server(server), rel=0.05)
     server.stop()
     return figures
 
 
-def with_all_memory(server: Cluster) -> Any:
-    """A session whose process has mapped all of shared memory, which is read from outside (/proc/PID/mem)."""
+def with_all_memory(server: Cluster, memory: Mapping) -> Any:
+    """A session whose process has mapped all of shared memory, which is read from outside (/proc/PID/mem). Its addresses are
+    those of the postmaster."""
     session = server.connect()
-    memory = main_mapping(session.info.backend_pid)
     size, step = (1, memory.page_size) if memory.landed_in == "hugetlb" else (16 * MB, 16 * MB)
     with open(f"/proc/{session.info.backend_pid}/mem", "rb", buffering=0) as file:
         for address in range(memory.start, memory.end, step):

@@ -382,9 +382,10 @@ def test_a_progress_bar_on_a_terminal_alone(small):
 @pytest.fixture
 def gigabyte(pool) -> Pool:
     """A pool with one unused page of 1 GB, which the kernel can split."""
-    if not Path("/sys/kernel/mm/hugepages/hugepages-1048576kB/demote").exists():
+    gigabyte = pool(GB, 1)
+    if not gigabyte.can_be_split():
         raise Unsupported("a page of 1 GB was not split: Linux 5.16 and newer can")
-    return pool(GB, 1)
+    return gigabyte
 
 
 def reserve_that_needs_a_split(pages: int) -> list[str]:

@@ -18,7 +18,7 @@ use clap::Args;
 use hugepage_core::advise::command::reserve_at_boot;
 use hugepage_core::assess::capacity::saved_per_page;
 use hugepage_core::read::meminfo::{Meminfo, OPTIMIZE_VMEMMAP};
-use hugepage_core::read::{Root, boot, sysctl};
+use hugepage_core::read::{Root, boot};
 use hugepage_core::{Bytes, PageSize, Pages};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -115,8 +115,7 @@ fn set_pool<'a>(
         }
     }
     if options.optimize_vmemmap {
-        sysctl::running(root, OPTIMIZE_VMEMMAP)?.context(vmemmap::NO_OPTIMIZING)?;
-        vmemmap::refuse_where_pages_are_lost(root)?;
+        vmemmap::check(root)?;
         pool.saved_per_page = saved_per_page(pool.size(), root.base_page_size()?);
     }
     let result = set_prepared(options, root, &mut pool, pages);

@@ -21,7 +21,7 @@ pub struct Optimizing<'a> {
 impl<'a> Optimizing<'a> {
     /// Turns it on; an error if the kernel does not have it.
     pub fn begin(root: &'a Root) -> anyhow::Result<Self> {
-        let was = sysctl::running(root, OPTIMIZE_VMEMMAP)?.context(NO_OPTIMIZING)?;
+        let was = setting(root)?;
         let is_on = was != "0";
         if !is_on {
             write(&root.path(&sysctl::path(OPTIMIZE_VMEMMAP)), "1")?;
@@ -41,8 +41,9 @@ impl Drop for Optimizing<'_> {
     }
 }
 
-/// An error on kernels that are known to lose such pages when they are freed.
-pub fn refuse_where_pages_are_lost(root: &Root) -> anyhow::Result<()> {
+/// An error if this kernel does not have it, or is known to lose such pages when they are freed.
+pub fn check(root: &Root) -> anyhow::Result<()> {
+    setting(root)?;
     let release = KernelRelease::text(root).unwrap_or_default();
     if Advisories::known().affects("lost_huge_pages", &release) == Some(true) {
         bail!(
@@ -52,9 +53,12 @@ pub fn refuse_where_pages_are_lost(root: &Root) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Why a request to save the memory of page descriptors is refused.
-pub const NO_OPTIMIZING: &str = "this kernel has no vm.hugetlb_optimize_vmemmap: it needs Linux 5.19 and \
-                                 CONFIG_HUGETLB_PAGE_OPTIMIZE_VMEMMAP";
+/// What the sysctl is now; an error if this kernel does not have it.
+fn setting(root: &Root) -> anyhow::Result<String> {
+    sysctl::running(root, OPTIMIZE_VMEMMAP)?.context(
+        "this kernel has no vm.hugetlb_optimize_vmemmap: it needs Linux 5.19 and CONFIG_HUGETLB_PAGE_OPTIMIZE_VMEMMAP",
+    )
+}
 
 /// What to know before such pages are freed: the kernel allocates their descriptors again, page by page and anywhere, and can't
 /// move them (mm/hugetlb_vmemmap.c). In a guest of Linux 7.2 with nine free gigabytes in one piece two were left.
