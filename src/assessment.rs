@@ -6,13 +6,13 @@ use hugepage_core::model::{CrashRecovery, Demand, Facts, Pending};
 use hugepage_core::read::Root;
 use hugepage_core::{Notes, PageSize};
 
-use crate::preflight::{Answer, cache, standby};
+use crate::preflight::{Answer, next_start, standby};
 use crate::{server, settings, shmem};
 
-/// The status now. Its cost depends neither on the number of processes nor on the size of memory.
+/// The status now. Its cost depends neither on the number of processes nor on the size of memory, and it runs no program.
 pub fn now(root: &Root, notes: &mut Notes) -> Status {
     let primary = standby::primary();
-    let answer = cache::answer(root, primary.as_ref(), notes);
+    let answer = next_start::answer(root, primary.as_ref());
     let status = assess(root, answer, true, standby::crash_recovery(primary.as_ref()), notes);
     status.notes_on_outlook().for_each(|note| notes.add(note));
     status

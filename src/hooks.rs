@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use pgrx::prelude::*;
 use pgrx::{pg_shmem_init, pg_sys};
 
-use crate::shmem::{self, SHARED_STATE, SharedState};
+use crate::shmem::{self, LAST_ANSWER, SHARED_STATE, SharedAnswer, SharedState};
 use crate::{startup, worker};
 
 static PREVIOUS_SHMEM_STARTUP_HOOK: OnceLock<pg_sys::shmem_startup_hook_type> = OnceLock::new();
@@ -28,6 +28,9 @@ pub fn install() {
     {
         pg_shmem_init!(SHARED_STATE = SharedState::default());
     }
+    {
+        pg_shmem_init!(LAST_ANSWER = SharedAnswer::default());
+    }
     worker::register();
 }
 
@@ -35,10 +38,10 @@ pub fn install() {
 #[pg_guard]
 extern "C-unwind" fn shmem_startup() {
     if let Some(Some(previous)) = PREVIOUS_SHMEM_STARTUP_HOOK.get() {
-        // SAFETY: each hook calls the one that was installed before it.
+        // SAFETY: each hook calls the one that was installed before it; an error of it passes through this one.
         #[allow(unsafe_code)]
         unsafe {
-            previous();
+            pg_sys::ffi::pg_guard_ffi_boundary(|| previous());
         }
     }
     // A single-user server has no log to read and no next start to compare with.

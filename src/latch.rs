@@ -1,10 +1,14 @@
 //! Waits on the process latch for a child, for its turn or for some time, without losing a wakeup that another waiter needs.
 
 use std::cell::Cell;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use pgrx::bgworkers::BackgroundWorker;
 use pgrx::pg_sys;
+
+use crate::majors;
 
 thread_local! {
     /// Whether the latch was set during a wait.
@@ -27,15 +31,27 @@ impl Drop for LatchGuard {
     }
 }
 
-/// Waits until `readable` has data, at most for `limit`; returns whether it has. A cancel, a timeout and the
-/// postmaster's death raise an error.
+/// Whether this process is the worker and has got SIGTERM, which raises no error there: whoever waits has to end.
+pub fn is_stopping() -> bool {
+    static STOPPING: AtomicBool = AtomicBool::new(false);
+    // SAFETY: set when a background worker starts, and null in every other process.
+    #[allow(unsafe_code)]
+    let is_worker = unsafe { !pg_sys::MyBgworkerEntry.is_null() };
+    if is_worker && BackgroundWorker::sigterm_received() {
+        STOPPING.store(true, Ordering::Relaxed);
+    }
+    STOPPING.load(Ordering::Relaxed)
+}
+
+/// Waits until `readable` has data, at most for `limit`; `event` is its name in pg_stat_activity from 17 on. A cancel, a
+/// timeout and the postmaster's death raise an error.
 #[allow(unsafe_code)]
-pub fn wait(_guard: &LatchGuard, readable: Option<c_int>, limit: Duration) -> bool {
+pub fn wait(_guard: &LatchGuard, event: &'static CStr, readable: Option<c_int>, limit: Duration) {
     let socket = readable.map_or(0, |_| pg_sys::WL_SOCKET_READABLE);
     let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH | socket;
     let limit = i64::try_from(limit.as_millis()).unwrap_or(i64::MAX).max(1);
     // SAFETY: the latch is this process's own, and the descriptor, if any, is open.
-    let happened = unsafe {
+    unsafe {
         let events = i32::try_from(events).unwrap_or_default();
         let no_socket = pg_sys::PGINVALID_SOCKET;
         let happened = pg_sys::WaitLatchOrSocket(
@@ -43,14 +59,12 @@ pub fn wait(_guard: &LatchGuard, readable: Option<c_int>, limit: Duration) -> bo
             events,
             readable.unwrap_or(no_socket),
             limit,
-            pg_sys::PG_WAIT_EXTENSION,
+            majors::wait_event(event),
         );
         if happened.unsigned_abs() & pg_sys::WL_LATCH_SET != 0 {
             pg_sys::ResetLatch(pg_sys::MyLatch);
             LATCH_WAS_SET.set(true);
         }
-        happened.unsigned_abs()
-    };
+    }
     pgrx::check_for_interrupts!();
-    happened & pg_sys::WL_SOCKET_READABLE != 0
 }

@@ -4,6 +4,7 @@
 //! Each group below uses the groups above it, and the core crate.
 
 // The server and its settings.
+mod guc;
 mod kept_files;
 mod latch;
 mod library;

@@ -5,6 +5,8 @@
 
 use pgrx::pg_sys;
 
+use crate::guc;
+
 /// Whether shared_memory_size_in_huge_pages is one page too many if the segment fills its pages exactly (ipci.c,
 /// `InitializeShmemGUCs`).
 pub const COUNTS_ONE_PAGE_TOO_MANY: bool =
@@ -20,22 +22,9 @@ pub const SEGMENT_KEEPS_ITS_SIZE: bool =
 pub const PROCESSES_WITH_RING: u64 = 6;
 
 /// `io_max_concurrency` if `io_method` is `io_uring`, which servers have from 18 on.
-#[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
 pub fn io_uring_entries() -> Option<u64> {
-    // SAFETY: the names end in a zero byte; a value is a string of the server that stays until it is changed.
-    #[allow(unsafe_code)]
-    let setting = |name: &std::ffi::CStr| unsafe {
-        let value = pg_sys::GetConfigOption(name.as_ptr(), true, false);
-        (!value.is_null()).then(|| std::ffi::CStr::from_ptr(value).to_string_lossy().into_owned())
-    };
-    let is_io_uring = setting(c"io_method")? == "io_uring";
-    is_io_uring.then(|| setting(c"io_max_concurrency")?.parse().ok()).flatten()
-}
-
-/// As above.
-#[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17"))]
-pub fn io_uring_entries() -> Option<u64> {
-    None
+    let is_io_uring = guc::running(c"io_method")? == "io_uring";
+    is_io_uring.then(|| guc::running(c"io_max_concurrency")?.parse().ok()).flatten()
 }
 
 /// The default of `max_locks_per_transaction` (guc_tables.c).
@@ -94,5 +83,61 @@ pub unsafe fn init_materialized(call: pg_sys::FunctionCallInfo) {
         pg_sys::SetSingleFuncCall(call, pg_sys::SRF_SINGLE_USE_EXPECTED);
         #[cfg(not(feature = "pg15"))]
         pg_sys::InitMaterializedSRF(call, pg_sys::MAT_SRF_USE_EXPECTED_DESC);
+    }
+}
+
+/// The records of the server's parameters (guc_tables.h).
+///
+/// # Safety
+/// None may be used after the library that has defined its parameter is gone, which the server never unloads.
+#[allow(unsafe_code)]
+pub unsafe fn parameters() -> Vec<*mut pg_sys::config_generic> {
+    // SAFETY: an array of as many pointers as the server says; from 16 on it is a copy.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        let (all, count) = (pg_sys::get_guc_variables(), pg_sys::GetNumConfigOptions());
+        #[cfg(not(feature = "pg15"))]
+        let (all, count) = {
+            let mut count = 0;
+            (pg_sys::get_guc_variables(&mut count), count)
+        };
+        let records = std::slice::from_raw_parts(all, usize::try_from(count).unwrap_or_default()).to_vec();
+        #[cfg(not(feature = "pg15"))]
+        pg_sys::pfree(all.cast());
+        records
+    }
+}
+
+/// The default of a parameter that is an integer (guc_tables.h, `boot_val`).
+///
+/// # Safety
+/// `record` must be one of [`parameters`].
+#[allow(unsafe_code)]
+pub unsafe fn boot_integer(record: *const pg_sys::config_generic) -> Option<std::ffi::c_int> {
+    // SAFETY: the type says what the record is.
+    unsafe {
+        if (*record).vartype != pg_sys::config_type::PGC_INT {
+            return None;
+        }
+        #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
+        return Some((*record.cast::<pg_sys::config_int>()).boot_val);
+        #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
+        return Some((*record).__bindgen_anon_1._int.boot_val);
+    }
+}
+
+/// A wait event of this extension, as pg_stat_activity shows it: the name from 17 on, `Extension` before.
+#[cfg(any(feature = "pg15", feature = "pg16"))]
+pub fn wait_event(_name: &'static std::ffi::CStr) -> u32 {
+    pg_sys::PG_WAIT_EXTENSION
+}
+
+/// As above.
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+pub fn wait_event(name: &'static std::ffi::CStr) -> u32 {
+    // SAFETY: a name that ends in a zero byte; the same name has the same event in each process (wait_event.c).
+    #[allow(unsafe_code)]
+    unsafe {
+        pg_sys::WaitEventExtensionNew(name.as_ptr())
     }
 }

@@ -16,7 +16,7 @@ use hugepage_core::read::{Root, own_mapping, process, procmap_query};
 use hugepage_core::{Bytes, PageSize};
 use pgrx::pg_sys;
 
-use crate::majors;
+use crate::{guc, majors};
 
 thread_local! {
     /// Whether rings are mappings of the kernel. They are inherited from the postmaster, so it is read once.
@@ -48,6 +48,12 @@ pub fn asked() -> Asked {
         sysv: is(shmem_type, pg_sys::PGShmemType::SHMEM_TYPE_SYSV),
         shared_buffers: Bytes(u64::from(buffers.unsigned_abs()) * u64::from(pg_sys::BLCKSZ)),
     }
+}
+
+/// `shared_memory_size`, which the server rounds up to 1 MB; `None` before the segment was sized.
+pub fn shared_memory() -> Option<Bytes> {
+    let size: u64 = guc::running(c"shared_memory_size")?.parse().ok()?;
+    (size > 0).then_some(Bytes(size << 20))
 }
 
 /// `max_connections`.
@@ -115,13 +121,6 @@ pub fn executable() -> PathBuf {
 pub fn library_directory() -> PathBuf {
     // An array whose length bindgen does not know.
     path(std::ptr::addr_of!(pg_sys::pkglib_path).cast())
-}
-
-/// When the postmaster was ready, in microseconds since 2000.
-#[allow(unsafe_code)]
-pub fn postmaster_start() -> pg_sys::TimestampTz {
-    // SAFETY: set before the first backend exists and never after.
-    unsafe { pg_sys::PgStartTime }
 }
 
 /// The postmaster's process id.

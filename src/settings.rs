@@ -9,6 +9,7 @@ static LOG_STARTUP: GucSetting<bool> = GucSetting::<bool>::new(true);
 static SAMPLE_INTERVAL: GucSetting<i32> = GucSetting::<i32>::new(60);
 static HISTORY_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1000);
 static REGRESSION_LEVEL: GucSetting<RegressionLevel> = GucSetting::<RegressionLevel>::new(RegressionLevel::Warning);
+static ASK_SERVER_PROGRAM: GucSetting<bool> = GucSetting::<bool>::new(true);
 static RESERVE_PERCENT: GucSetting<i32> = GucSetting::<i32>::new(20);
 
 /// The log levels below ERROR.
@@ -59,9 +60,14 @@ pub fn reserve_percent() -> u32 {
     RESERVE_PERCENT.get().unsigned_abs()
 }
 
+/// `pg_hugepages.ask_server_program`: whether the server's program may be run.
+pub fn ask_server_program() -> bool {
+    ASK_SERVER_PROGRAM.get()
+}
+
 /// The values of the settings that a reload can change, by name, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingValues([(&'static str, String); 5]);
+pub struct SettingValues([(&'static str, String); 6]);
 
 impl SettingValues {
     /// What is another value than in `before`, one phrase each.
@@ -74,8 +80,10 @@ impl SettingValues {
 
 /// The values now.
 pub fn reloadable() -> SettingValues {
+    let on_or_off = |value: bool| if value { "on" } else { "off" }.to_owned();
     SettingValues([
-        ("log_startup", if log_startup() { "on" } else { "off" }.to_owned()),
+        ("ask_server_program", on_or_off(ask_server_program())),
+        ("log_startup", on_or_off(log_startup())),
         ("sample_interval", SAMPLE_INTERVAL.get().to_string()),
         ("history_size", HISTORY_SIZE.get().to_string()),
         ("regression_level", format!("{:?}", REGRESSION_LEVEL.get()).to_lowercase()),
@@ -85,6 +93,14 @@ pub fn reloadable() -> SettingValues {
 
 /// Registers the settings with the server.
 pub fn define() {
+    GucRegistry::define_bool_guc(
+        c"pg_hugepages.ask_server_program",
+        c"Runs the server's program to determine what a start with a changed configuration needs.",
+        c"If off, nobody runs it, and what only it knows is unknown.",
+        &ASK_SERVER_PROGRAM,
+        GucContext::Sighup,
+        GucFlags::default(),
+    );
     GucRegistry::define_bool_guc(
         c"pg_hugepages.log_startup",
         c"Logs at every start which pages shared memory landed in.",

@@ -1,6 +1,6 @@
 //! The state that the processes of a server share. `None` and the defaults hold in a library that is not preloaded.
 //!
-//! There are two kinds. [`SharedState`] is in shared memory: any process may write it, and a crash restart resets it.
+//! There are two kinds. [`SharedState`] and [`SharedAnswer`] are in shared memory, and a crash restart resets them.
 //! [`PostmasterState`] is in the postmaster's own memory: every other process has the copy that it got by fork(2).
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
@@ -10,9 +10,12 @@ use std::time::{Duration, SystemTime};
 use hugepage_core::advise::log::LogMessage;
 use hugepage_core::assess::Threat;
 use hugepage_core::history::Record;
-use hugepage_core::model::{Cause, Loss};
+use hugepage_core::model::{Cause, Demand, Loss};
 use pgrx::atomics::PgAtomic;
+use pgrx::lwlock::PgLwLock;
 use pgrx::{PGRXSharedMemory, pg_sys};
+
+use crate::preflight::{Answer, Either};
 
 /// In shared memory, so that a new worker knows what an earlier one has logged.
 #[derive(Default)]
@@ -30,6 +33,62 @@ unsafe impl PGRXSharedMemory for SharedState {}
 // SAFETY: the name is the extension's own.
 #[allow(unsafe_code)]
 pub static SHARED_STATE: PgAtomic<SharedState> = unsafe { PgAtomic::new(c"pg_hugepages") };
+
+/// The last answer of the server's program about the configuration on disk. Written by the worker, read by every view.
+#[derive(Clone, Copy, Default)]
+pub struct SharedAnswer {
+    /// Of the configuration that was asked about; see [`crate::preflight::next_start`].
+    fingerprint: u64,
+    /// When the program was asked; 0 if it never was.
+    asked_at: pg_sys::TimestampTz,
+    content: AnswerContent,
+    text: Text,
+}
+
+#[derive(Clone, Copy, Default)]
+enum AnswerContent {
+    #[default]
+    Unknown,
+    Starts(Demand),
+    Either(Demand, Demand),
+    Refuses,
+}
+
+/// A text that is cut to what shared memory has room for.
+#[derive(Clone, Copy)]
+struct Text {
+    length: usize,
+    bytes: [u8; Self::ROOM],
+}
+
+impl Text {
+    const ROOM: usize = 2000;
+
+    fn of(text: &str) -> Self {
+        let length = text.floor_char_boundary(Self::ROOM);
+        let mut bytes = [0; Self::ROOM];
+        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+        Self { length, bytes }
+    }
+
+    fn get(&self) -> String {
+        String::from_utf8_lossy(&self.bytes[..self.length.min(Self::ROOM)]).into_owned()
+    }
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self::of("")
+    }
+}
+
+// SAFETY: numbers alone, without a pointer; the lock guards them.
+#[allow(unsafe_code)]
+unsafe impl PGRXSharedMemory for SharedAnswer {}
+
+// SAFETY: the name is the extension's own.
+#[allow(unsafe_code)]
+pub static LAST_ANSWER: PgLwLock<SharedAnswer> = unsafe { PgLwLock::new(c"pg_hugepages_answer") };
 
 /// In the postmaster's memory. Written by the postmaster alone, while it allocates shared memory.
 struct PostmasterState {
@@ -110,4 +169,47 @@ pub fn replace_warned_threats(threats: &[Threat]) -> Vec<Threat> {
     let set = threats.iter().fold(0, |set, &threat| set | threat as u8);
     let before = SHARED_STATE.get().warned_threats.swap(set, Ordering::Relaxed);
     Threat::ALL.into_iter().filter(|&threat| before & threat as u8 != 0).collect()
+}
+
+/// The worker's answer about the configuration with that fingerprint; `None` if it has none, or the library is not preloaded.
+pub fn answer(fingerprint: u64) -> Option<Answer> {
+    let known = last_answer().filter(|last| last.asked_at != 0 && last.fingerprint == fingerprint)?;
+    let text = known.text.get();
+    Some(match known.content {
+        AnswerContent::Unknown => Answer::Unknown(text),
+        AnswerContent::Starts(demand) => Answer::Starts(demand),
+        AnswerContent::Either(with_options, files_alone) => {
+            Answer::Either(Either { with_options, files_alone, note: text })
+        }
+        AnswerContent::Refuses => Answer::Refuses(text),
+    })
+}
+
+/// The time since the worker has asked the server's program; `None` if it never has.
+#[allow(unsafe_code)]
+pub fn since_last_question() -> Option<Duration> {
+    let asked_at = last_answer()?.asked_at;
+    // SAFETY: reads the clock.
+    let now = unsafe { pg_sys::GetCurrentTimestamp() };
+    (asked_at != 0).then(|| Duration::from_micros(now.abs_diff(asked_at)))
+}
+
+/// Keeps the answer to a question of now; in the worker.
+#[allow(unsafe_code)]
+pub fn set_answer(fingerprint: u64, answer: &Answer) {
+    let (content, text) = match answer {
+        Answer::Unknown(why) => (AnswerContent::Unknown, why.as_str()),
+        Answer::Starts(demand) => (AnswerContent::Starts(*demand), ""),
+        Answer::Either(either) => {
+            (AnswerContent::Either(either.with_options, either.files_alone), either.note.as_str())
+        }
+        Answer::Refuses(errors) => (AnswerContent::Refuses, errors.as_str()),
+    };
+    // SAFETY: reads the clock.
+    let asked_at = unsafe { pg_sys::GetCurrentTimestamp() };
+    *LAST_ANSWER.exclusive() = SharedAnswer { fingerprint, asked_at, content, text: Text::of(text) };
+}
+
+fn last_answer() -> Option<SharedAnswer> {
+    generation().map(|_| *LAST_ANSWER.share())
 }

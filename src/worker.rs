@@ -5,6 +5,8 @@
 //!   same, so that pg_stat_activity shows it.
 //! - Each sample (`pg_hugepages.sample_interval`, and every reload) reads what `hugepage_status` reads, and compares it
 //!   with the last record of the history; if none could be written, with the last start.
+//! - Before a sample, if the configuration on disk differs from what runs, it asks the server's program what a start would need:
+//!   once for each change, and at most once a minute. Every view reads that answer from shared memory.
 //! - The threats that it has warned of are in shared memory, so that a new worker does not warn of them again.
 //! - An error in a sample is one line in the log; the next sample follows.
 //! - On SIGTERM it ends with status 1, so that the postmaster starts a new one unless the server stops.
@@ -19,11 +21,17 @@ use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTi
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use crate::preflight::next_start::Comparison;
+use crate::preflight::{self, Answer, Overrides};
 use crate::settings::SettingValues;
-use crate::{assessment, history, log, settings, shmem, startup};
+use crate::{assessment, history, latch, log, settings, shmem, startup};
 
 /// The postmaster waits this long before it starts a new worker.
-const RESTART_DELAY: Duration = Duration::from_secs(5);
+const RESTART_DELAY: Duration = Duration::from_secs(60);
+/// The server's program is asked at most this often.
+const MIN_PAUSE: Duration = Duration::from_secs(60);
+/// An unknown answer is asked for again after one pause, then after twice the pause before, at most after so many doublings.
+const MAX_DOUBLINGS: u32 = 6;
 
 /// Registers the worker; in `_PG_init` of a preloaded library.
 pub fn register() {
@@ -53,22 +61,38 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
         }
         history::trim();
     });
-    let mut worker = Worker { last: None, settings: settings::reloadable(), added: 0 };
-    loop {
+    let mut worker = Worker { last: None, settings: settings::reloadable(), added: 0, question: None };
+    let mut event = Event::Change;
+    while !latch::is_stopping() {
         let interval = settings::sample_interval();
-        if interval.is_some() {
-            log::catch_errors("assess shared memory", history::memory(), || worker.sample(Event::Change, Vec::new()));
+        let mut pause = None;
+        log::catch_errors("assess shared memory", history::memory(), || {
+            pause = worker.ask();
+            match event {
+                _ if latch::is_stopping() => {}
+                Event::Reload => worker.reloaded(),
+                _ if interval.is_some() => worker.sample(Event::Change, Vec::new()),
+                _ => {}
+            }
+        });
+        if !BackgroundWorker::wait_latch(interval.into_iter().chain(pause).min()) {
+            break;
         }
-        if !BackgroundWorker::wait_latch(interval) {
-            // SAFETY: the regular end of a process of the server.
-            unsafe { pg_sys::proc_exit(1) };
-        }
+        event = Event::Change;
         if BackgroundWorker::sighup_received() {
             // SAFETY: in the main loop of a worker, between samples.
             unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
-            log::catch_errors("assess shared memory", history::memory(), || worker.reloaded());
+            event = Event::Reload;
         }
     }
+    // SAFETY: the regular end of a process of the server.
+    unsafe { pg_sys::proc_exit(1) };
+}
+
+/// A question to the server's program that had no answer.
+struct OpenQuestion {
+    fingerprint: u64,
+    attempts: u32,
 }
 
 /// The state between two samples.
@@ -78,9 +102,35 @@ struct Worker {
     settings: SettingValues,
     /// Records that this worker has appended since the file was last trimmed.
     added: usize,
+    /// The last question without an answer; `None` if there is none.
+    question: Option<OpenQuestion>,
 }
 
 impl Worker {
+    /// Asks the server's program what a start would need, where the configuration on disk differs and the answer is not known.
+    /// The time until it may be asked; `None` if there is nothing to ask.
+    fn ask(&mut self) -> Option<Duration> {
+        let comparison = Comparison::now(&Root::live());
+        let fingerprint = comparison.fingerprint();
+        let on_disk = comparison.on_disk.as_ref().ok().filter(|on_disk| on_disk.files.error.is_none())?;
+        let is_known = !matches!(shmem::answer(fingerprint), None | Some(Answer::Unknown(_)));
+        if !comparison.differs() || is_known || !settings::ask_server_program() {
+            self.question = None;
+            return None;
+        }
+        let attempts = self.question.as_ref().filter(|open| open.fingerprint == fingerprint).map_or(0, |open| open.attempts);
+        let pause = MIN_PAUSE * (1 << attempts.saturating_sub(1).min(MAX_DOUBLINGS));
+        let left = shmem::since_last_question().map_or(Duration::ZERO, |since| pause.saturating_sub(since));
+        if !left.is_zero() {
+            return Some(left);
+        }
+        let answer = preflight::ask(on_disk, Overrides::default());
+        let is_unknown = matches!(answer, Answer::Unknown(_));
+        self.question = is_unknown.then_some(OpenQuestion { fingerprint, attempts: attempts + 1 });
+        shmem::set_answer(fingerprint, &answer);
+        is_unknown.then_some(pause)
+    }
+
     /// Assesses shared memory, and logs and records what has changed. `reloaded`: our settings that a reload changed.
     fn sample(&mut self, event: Event, reloaded: Vec<String>) {
         let mut notes = Notes::default();

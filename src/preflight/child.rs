@@ -1,5 +1,5 @@
 //! Runs a program and reads its output. The program has a deadline, inherits no descriptor, has the environment of a
-//! start, and ends with the statement that runs it.
+//! start, and ends with the statement that runs it, and so do all processes that it starts.
 
 use std::cell::RefCell;
 use std::ffi::{OsString, c_int};
@@ -8,17 +8,21 @@ use std::io::{self, Read, Seek};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::descendants::{Subreaper, has_ended};
 use super::environment;
-use crate::latch::{LatchGuard, wait};
+use crate::latch::{LatchGuard, is_stopping, wait};
 
 /// Longer output counts as no answer; longer error text is cut.
 const MAX_OUTPUT_BYTES: u64 = 64 << 10;
+
+/// How often to look whether the program has ended.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// How the program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,23 +37,52 @@ pub enum Ending {
     TooLate,
 }
 
-/// The running program; killed and waited for on drop.
-struct RunningChild(Child);
+/// What this process has to clean up, also after a FATAL error, which ends it without unwinding.
+#[derive(Default)]
+struct Cleanup {
+    is_registered: bool,
+    running: Option<(Child, Subreaper)>,
+    directory: PathBuf,
+}
 
-impl Drop for RunningChild {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-        CLEANUP.with_borrow_mut(|cleanup| cleanup.child = None);
+thread_local! {
+    static CLEANUP: RefCell<Cleanup> = RefCell::default();
+}
+
+/// The program that this process runs; on drop it is ended and collected, with all that it has started.
+struct Running;
+
+impl Running {
+    /// Whether it has ended.
+    fn has_ended(&self) -> io::Result<bool> {
+        CLEANUP.with_borrow(|cleanup| cleanup.running.as_ref().map_or(Ok(true), |(child, _)| has_ended(child)))
     }
+
+    /// Ends what still runs, and returns how the program ended; an error if it can't be collected.
+    fn end(self) -> io::Result<ExitStatus> {
+        end_running().ok_or_else(|| io::Error::other("the program does not end"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        end_running();
+    }
+}
+
+fn end_running() -> Option<ExitStatus> {
+    let (mut child, reaper) = CLEANUP.with_borrow_mut(|cleanup| cleanup.running.take())?;
+    reaper.end(&mut child)
 }
 
 /// Runs `program` in `directory` with the environment that a start has.
 pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: Instant) -> io::Result<Ending> {
     let latch = LatchGuard;
+    let reaper = Subreaper::begin()?;
     let mut errors = file_for_errors(directory)?;
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(directory).env_clear().envs(environment::of_a_start());
+    // A group of its own, by which all of it can be ended.
+    command.process_group(0).args(arguments).current_dir(directory).env_clear().envs(environment::of_a_start());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors.try_clone()?);
     #[allow(unsafe_code)]
     // SAFETY: the function only makes system calls, which are allowed between fork(2) and exec(2).
@@ -57,8 +90,8 @@ pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: I
         let parent = libc::getpid();
         command.pre_exec(move || before_exec(parent));
     }
-    let mut running = match command.spawn() {
-        Ok(child) => RunningChild(child),
+    let mut child = match command.spawn() {
+        Ok(child) => child,
         // A start would fail for this reason too, unless it is the directory that is missing.
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
@@ -68,21 +101,30 @@ pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: I
         }
         Err(error) => return Err(error),
     };
-    CLEANUP.with_borrow_mut(|cleanup| cleanup.child = i32::try_from(running.0.id()).ok());
-    let Some(stdout) = running.0.stdout.take() else { return Err(io::Error::other("no pipe")) };
-    let Some(output) = read_to_end(&latch, stdout, deadline)? else { return Ok(Ending::TooLate) };
-    let status = loop {
-        match running.0.try_wait()? {
-            Some(status) => break status,
-            None if Instant::now() >= deadline => return Ok(Ending::TooLate),
-            // It has closed its output, so it will end soon.
-            None => {
-                wait(&latch, None, Duration::from_millis(1));
-            }
+    let stdout = child.stdout.take();
+    CLEANUP.with_borrow_mut(|cleanup| cleanup.running = Some((child, reaper)));
+    let running = Running;
+    let mut output = Output::of(stdout.ok_or_else(|| io::Error::other("no pipe"))?)?;
+    // A process that the program leaves behind may hold the pipe, so that its end is not waited for.
+    while !running.has_ended()? {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() || output.is_too_long() {
+            return Ok(Ending::TooLate);
         }
-    };
+        if is_stopping() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let pipe = (!output.has_ended).then(|| output.pipe.as_raw_fd());
+        wait(&latch, c"HugepagesServerProgram", pipe, left.min(PAUSE));
+        output.read()?;
+    }
+    let status = running.end()?;
+    output.read()?;
+    if output.is_too_long() {
+        return Ok(Ending::TooLate);
+    }
     if status.success() {
-        return Ok(Ending::Success(output));
+        return Ok(Ending::Success(String::from_utf8_lossy(&output.text).into_owned()));
     }
     // The program writes through a copy of this descriptor, so both have one position.
     errors.rewind()?;
@@ -110,22 +152,41 @@ fn file_for_errors(directory: &Path) -> io::Result<File> {
     }
 }
 
-/// The output of the program; `None` at the deadline or if it is too long.
-fn read_to_end(latch: &LatchGuard, mut stdout: ChildStdout, deadline: Instant) -> io::Result<Option<String>> {
-    let mut text = Vec::new();
-    let mut buffer = [0; 4096];
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || text.len() as u64 > MAX_OUTPUT_BYTES {
-            return Ok(None);
+/// The output of the program.
+struct Output {
+    pipe: ChildStdout,
+    text: Vec<u8>,
+    has_ended: bool,
+}
+
+impl Output {
+    /// Makes reading from `pipe` return at once.
+    fn of(pipe: ChildStdout) -> io::Result<Self> {
+        // SAFETY: no pointer; a descriptor of this process.
+        #[allow(unsafe_code)]
+        if unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } == -1 {
+            return Err(io::Error::last_os_error());
         }
-        if !wait(latch, Some(stdout.as_raw_fd()), left) {
-            continue;
+        Ok(Self { pipe, text: Vec::new(), has_ended: false })
+    }
+
+    /// Reads what is there.
+    fn read(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 4096];
+        while !self.has_ended && !self.is_too_long() {
+            match self.pipe.read(&mut buffer) {
+                Ok(0) => self.has_ended = true,
+                Ok(count) => self.text.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
-        match stdout.read(&mut buffer)? {
-            0 => return Ok(Some(String::from_utf8_lossy(&text).into_owned())),
-            count => text.extend_from_slice(&buffer[..count]),
-        }
+        Ok(())
+    }
+
+    fn is_too_long(&self) -> bool {
+        self.text.len() as u64 > MAX_OUTPUT_BYTES
     }
 }
 
@@ -152,23 +213,11 @@ fn before_exec(parent: libc::pid_t) -> io::Result<()> {
     Ok(())
 }
 
-/// What to clean up after a FATAL error, which ends the process without unwinding.
-#[derive(Default)]
-struct Cleanup {
-    registered: bool,
-    child: Option<libc::pid_t>,
-    directory: PathBuf,
-}
-
-thread_local! {
-    static CLEANUP: RefCell<Cleanup> = RefCell::default();
-}
-
-/// When this process ends, removes `directory` and kills a program that still runs.
+/// When this process ends, removes `directory` and ends a program that still runs.
 pub fn clean_up_at_exit(directory: &Path) {
     let first = CLEANUP.with_borrow_mut(|cleanup| {
         directory.clone_into(&mut cleanup.directory);
-        !std::mem::replace(&mut cleanup.registered, true)
+        !std::mem::replace(&mut cleanup.is_registered, true)
     });
     if first {
         // SAFETY: a function of this library, which is never unloaded.
@@ -180,20 +229,7 @@ pub fn clean_up_at_exit(directory: &Path) {
 }
 
 #[pg_guard]
-#[allow(unsafe_code)]
 extern "C-unwind" fn at_exit(_code: c_int, _arg: pg_sys::Datum) {
-    let Ok((child, directory)) = CLEANUP.try_with(|cleanup| {
-        let cleanup = cleanup.take();
-        (cleanup.child, cleanup.directory)
-    }) else {
-        return;
-    };
-    if let Some(child) = child {
-        // SAFETY: a child of this process that has not been waited for.
-        unsafe {
-            libc::kill(child, libc::SIGKILL);
-            libc::waitpid(child, std::ptr::null_mut(), 0);
-        }
-    }
-    let _ = fs::remove_dir_all(directory);
+    end_running();
+    let _ = fs::remove_dir_all(CLEANUP.with_borrow_mut(|cleanup| std::mem::take(&mut cleanup.directory)));
 }

@@ -4,12 +4,15 @@
 //! of shared memory and ends, without allocating it. It refuses the data directory of a running server, so it gets a stub
 //! ([`stub`]), with the arguments and the environment of the running postmaster. Its command line consists of the
 //! arguments and of numbers; it never contains text from a caller.
+//!
+//! Only the worker and the functions that say so run the program: [`next_start`] is what views know without.
 
 pub mod arguments;
-pub mod cache;
 pub mod child;
+mod descendants;
 mod environment;
 mod failure;
+pub mod next_start;
 pub mod on_disk;
 pub mod standby;
 pub mod stub;
@@ -25,7 +28,7 @@ use hugepage_core::read::Root;
 use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::{Bytes, PageSize, Pages};
 
-use crate::{majors, server};
+use crate::{majors, server, settings, shmem};
 use child::Ending;
 use on_disk::OnDisk;
 use stub::Stub;
@@ -44,6 +47,8 @@ const COUNTING_UNIT: PageSize = PageSize::new(8192).unwrap();
 /// The server's error for any `huge_page_size` if it was built without MAP_HUGE_SHIFT, as for glibc 2.17 (guc.c,
 /// `check_huge_page_size`).
 const NO_HUGE_PAGE_SIZES: &str = "must be 0 on this platform";
+
+const IS_OFF: &str = "the server's program is not asked, because pg_hugepages.ask_server_program is off";
 
 /// Values that replace those on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +87,9 @@ pub struct Either {
 
 /// Runs the program with the configuration `on_disk` and waits for its answer. A cancel ends the program too.
 pub fn ask(on_disk: &OnDisk, overrides: Overrides) -> Answer {
+    if !settings::ask_server_program() {
+        return Answer::Unknown(IS_OFF.to_owned());
+    }
     let with_options = match ask_once(on_disk, overrides) {
         Answer::Starts(demand) => demand,
         other => return other,
@@ -93,6 +101,17 @@ pub fn ask(on_disk: &OnDisk, overrides: Overrides) -> Answer {
         Answer::Starts(files_alone) => Answer::Either(Either { with_options, files_alone, note }),
         Answer::Refuses(errors) => Answer::Unknown(format!("{note}; without it the server says: {errors}")),
         other => other,
+    }
+}
+
+/// Who would tell what the configuration on disk asks for, for a note of a view that does not know it.
+fn who_asks() -> String {
+    if !settings::ask_server_program() {
+        IS_OFF.to_owned()
+    } else if shmem::generation().is_some() {
+        "the worker has not asked the server's program yet; SELECT * FROM hugepage_preflight() does".to_owned()
+    } else {
+        "SELECT * FROM hugepage_preflight() asks the server's program".to_owned()
     }
 }
 

@@ -1,18 +1,19 @@
-//! The configuration that a start would read: its files, the postmaster's arguments, and the few settings that the size
-//! of shared memory does not show. The server's program decides whether it is valid.
+//! The configuration that a start would read: its files, the postmaster's arguments, and how it differs from what runs.
+//! The server's own functions read the files and compare them (guc.rs).
 
 use std::ffi::CString;
-use std::path::PathBuf;
 
 use hugepage_core::collect::start_options;
-use hugepage_core::model::HugePages;
+use hugepage_core::model::{Demand, HugePages};
 use hugepage_core::read::instance_files::limit;
+use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::read::pg_control::RecoveryParameters;
-use hugepage_core::read::postgresql_conf::Configuration;
 use hugepage_core::read::{InstanceFiles, Root, postmaster_opts};
-use hugepage_core::{Bytes, Notes, PageSize};
+use hugepage_core::{Notes, PageSize};
 use pgrx::pg_sys;
 
+use super::Overrides;
+use crate::guc::{self, ConfigFiles, Parameter};
 use crate::{majors, server};
 
 /// The configuration on disk now.
@@ -23,7 +24,24 @@ pub struct OnDisk {
     /// What they set.
     options: Vec<(String, String)>,
     /// What the files set.
-    files: Configuration,
+    pub files: ConfigFiles,
+    /// What a start would read otherwise than the running server has it, or refuse.
+    pub differences: Vec<Difference>,
+}
+
+/// A parameter to which the files give another value than it has, or one that the server does not accept.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Difference {
+    /// Its name.
+    pub name: String,
+    /// The value that runs.
+    pub running: String,
+    /// The value in the files; `None` if they do not set it.
+    pub on_disk: Option<String>,
+    /// Whether the running value is an option of the command line, which files do not override.
+    pub is_option: bool,
+    /// Whether only some users may see the values.
+    pub is_hidden: bool,
 }
 
 /// The configuration without options of the command line.
@@ -37,44 +55,55 @@ pub struct WithoutOptions {
 impl OnDisk {
     /// Reads it in the server's order: the main file, the file of ALTER SYSTEM, the command line.
     pub fn read(root: &Root, notes: &mut Notes) -> Self {
-        let data = server::data_directory();
+        let opts = server::data_directory().join("postmaster.opts");
         // This is the server's own process, and the kernel holds it to what the server may read.
         let own = InstanceFiles::own(root);
-        let mut files = Configuration::default();
-        files.add(&own, &server::config_file(), notes);
-        files.add(&own, &data.join("postgresql.auto.conf"), notes);
-        let opts = data.join("postmaster.opts");
         let text = notes.keep(own.read_text(&opts.to_string_lossy(), limit::POSTMASTER_OPTS)).unwrap_or_default();
         let arguments = postmaster_opts::arguments(&text);
         let options = postmaster_opts::settings(&arguments);
-        Self { arguments, options, files }
+        let files = ConfigFiles::read();
+        let differences = differences(&files);
+        Self { arguments, options, files, differences }
     }
 
-    /// The same without the options that set something else than the files do; `None` if there are none.
+    /// Whether a start asks for what the running server has.
+    pub fn is_as_running(&self) -> bool {
+        self.differences.is_empty()
+    }
+
+    /// The same without the options that set something else than the files do; `None` if there are none, or whoever starts
+    /// the server repeats them: a container's first process has its command line from the container.
     pub fn files_alone(&self) -> Option<WithoutOptions> {
-        let differs = |name: &str| {
-            start_options::has_effect(name)
-                && self.get(name).map(str::to_ascii_lowercase) != self.files.get(name).map(str::to_ascii_lowercase)
-        };
+        const FIRST_PROCESS: i32 = 1;
+        let differs = |name: &str| self.differences.iter().any(|found| found.is_option && found.name == name);
         let (left_out, options): (Vec<_>, Vec<_>) = self.options.iter().cloned().partition(|(name, _)| differs(name));
-        if left_out.is_empty() {
+        if left_out.is_empty() || server::postmaster_pid() == FIRST_PROCESS {
             return None;
         }
         let arguments = postmaster_opts::without(&self.arguments, differs);
-        let on_disk = Self { arguments, options, files: self.files.clone() };
+        let on_disk = Self { arguments, options, ..self.clone() };
         let options = left_out.iter().map(|(name, value)| format!("{name}={value}")).collect();
         Some(WithoutOptions { on_disk, options })
     }
 
-    /// Whether what this asks for is what the running server has, as far as a few settings show.
-    pub fn is_as_running(&self) -> bool {
-        let running = server::asked();
-        let block = Bytes(u64::from(pg_sys::BLCKSZ));
-        running.huge_pages == self.huge_pages()
-            && running.huge_page_size == self.huge_page_size()
-            && running.sysv == self.sysv()
-            && running.shared_buffers == Bytes(u64::from(self.shared_buffers().unsigned_abs()) * block.0)
-            && server::max_connections() == u64::from(self.max_connections().unsigned_abs())
+    /// What a start asks for if it differs in nothing that has a part in the size of shared memory: no program is needed for
+    /// that. `None` if it may need another size, or the size is not known to the page.
+    pub fn demand_of_running_size(&self, root: &Root) -> Option<Demand> {
+        let is_known = |found: &Difference| {
+            let value = found.on_disk.as_deref();
+            let is_valid = match found.name.as_str() {
+                "huge_pages" => value.is_none_or(|value| HugePages::parse(value).is_some()),
+                "huge_page_size" => value.is_none_or(|_| self.integer("huge_page_size", pg_sys::GUC_UNIT_KB) >= Some(0)),
+                "shared_memory_type" => value.is_none_or(|value| ["mmap", "sysv"].contains(&&*value.to_ascii_lowercase())),
+                _ => false,
+            };
+            is_valid && !found.is_option
+        };
+        // The server tells its size in whole megabytes, which is exact for pages of as much.
+        let default = || Meminfo::read(root).ok()?.huge_page_size;
+        let is_exact = self.huge_page_size().or_else(default).is_some_and(|size| size.bytes().0.is_multiple_of(1 << 20));
+        let size = server::shared_memory().filter(|_| is_exact && self.differences.iter().all(is_known))?;
+        Some(super::demand(self, Overrides::default(), size))
     }
 
     /// What a standby's recovery would compare with the primary's settings; `max_connections` replaces that on disk.
@@ -94,11 +123,6 @@ impl OnDisk {
     fn get(&self, name: &str) -> Option<&str> {
         let option = self.options.iter().rev().find(|(found, _)| found == name);
         option.map(|(_, value)| value.as_str()).or_else(|| self.files.get(name))
-    }
-
-    /// The files and directories that it was read from, without `postmaster.opts`, which every start rewrites.
-    pub fn sources(&self) -> &[PathBuf] {
-        &self.files.sources
     }
 
     /// `huge_pages`, its default where the value is not valid.
@@ -127,24 +151,33 @@ impl OnDisk {
         self.integer("max_connections", 0).unwrap_or(100)
     }
 
-    /// A truth value, parsed by the server's function.
     fn boolean(&self, name: &str) -> Option<bool> {
-        let value = CString::new(self.get(name)?).ok()?;
-        let mut truth = false;
-        // SAFETY: the text ends in a zero byte, and the truth is a local variable.
-        #[allow(unsafe_code)]
-        let is_valid = unsafe { pg_sys::parse_bool(value.as_ptr(), &mut truth) };
-        is_valid.then_some(truth)
+        guc::boolean(self.get(name)?)
     }
 
-    /// A number with its unit, parsed by the server's function.
     fn integer(&self, name: &str, unit: u32) -> Option<i32> {
-        let value = CString::new(self.get(name)?).ok()?;
-        let mut number = 0;
-        let unit = i32::try_from(unit).ok()?;
-        // SAFETY: the text ends in a zero byte, the number is a local variable, and the hint may be null.
-        #[allow(unsafe_code)]
-        let is_valid = unsafe { pg_sys::parse_int(value.as_ptr(), &mut number, unit, std::ptr::null_mut()) };
-        is_valid.then_some(number)
+        guc::integer(self.get(name)?, i32::try_from(unit).ok()?)
     }
+}
+
+/// What is otherwise than it runs: of the parameters that only a start changes their values, of all others those values that the
+/// server refuses.
+fn differences(files: &ConfigFiles) -> Vec<Difference> {
+    let differs = |parameter: &Parameter| {
+        let name = parameter.name();
+        let on_disk = files.get(&name);
+        let stays = if parameter.needs_start() {
+            !start_options::has_effect(&name) || parameter.stays(on_disk)
+        } else {
+            on_disk.is_none_or(|value| CString::new(value).is_ok_and(|value| parameter.is_accepted(Some(&value))))
+        };
+        (!stays).then(|| Difference {
+            running: parameter.shown(&parameter.running()),
+            on_disk: on_disk.map(|value| parameter.shown(value)),
+            is_option: parameter.is_option(),
+            is_hidden: parameter.is_hidden(),
+            name,
+        })
+    };
+    Parameter::all().iter().filter_map(differs).collect()
 }

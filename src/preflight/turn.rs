@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::latch::{LatchGuard, wait};
+use crate::latch::{LatchGuard, is_stopping, wait};
 
 /// How many programs run at a time.
 pub const SLOTS: usize = 2;
@@ -36,7 +36,10 @@ impl Turn {
             if Instant::now() >= deadline {
                 return Ok(None);
             }
-            wait(&latch, None, PAUSE);
+            if is_stopping() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            wait(&latch, c"HugepagesServerProgram", None, PAUSE);
         }
     }
 }

@@ -91,7 +91,7 @@ fn observe(root: &Root, interval: Duration, notes: &mut Notes) -> Vec<BenefitRow
     observation.count(root, descriptors.count());
     let latch = LatchGuard;
     while postmaster.is_some() && observation.left(interval) > Duration::ZERO {
-        latch::wait(&latch, None, observation.left(interval).min(LOOK));
+        latch::wait(&latch, c"HugepagesBenefit", None, observation.left(interval).min(LOOK));
         observation.look(root, check_for_cancel, notes);
         if cost.is_due(interval) {
             measure_cost(&mut cost, check_for_cancel, notes);

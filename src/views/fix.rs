@@ -26,7 +26,7 @@ fn hugepage_fix(target: &str) -> Result<String, ErrorReport> {
         let root = Root::live();
         let mut notes = Notes::default();
         let context = advice::now(&root, &mut notes);
-        let found = fix::text(wanted, &context, &mut |shared_buffers| advice::size_of(&root, shared_buffers));
+        let found = fix::text(wanted, &context);
         session_notes::replace("hugepage_fix", notes);
         found.map(text).map_err(refuse)
     })

@@ -31,7 +31,7 @@ fn hugepage_recommendations() -> TableIterator<
         let root = Root::live();
         let mut notes = Notes::default();
         let context = advice::now(&root, &mut notes);
-        let found = recommendations(&context, &mut |shared_buffers| advice::size_of(&root, shared_buffers));
+        let found = recommendations(&context);
         session_notes::replace("hugepage_recommendations", notes);
         TableIterator::new((1..).zip(found).map(|(priority, row)| {
             (

@@ -28,6 +28,12 @@ def await_worker(cluster: Cluster, other_than: int | None = None) -> int:
     return pid
 
 
+def await_answer(cluster: Cluster) -> None:
+    """Wait until the worker has asked the server's program about the configuration on disk: at most once a minute."""
+    waits = "SELECT 1 FROM hugepage_status WHERE array_to_string(notes, ' ') LIKE '%the worker has not asked%'"
+    until("the answer of the server's program", lambda: not cluster.sql(waits), seconds=90)
+
+
 def await_samples(cluster: Cluster, times: int) -> None:
     """Wait until the worker has taken this many more samples."""
     with traced(worker(cluster), "openat") as trace:

@@ -24,11 +24,14 @@ class Trace:
 
 
 @contextmanager
-def traced(pid: int, calls: str, inject: str | None = None) -> Iterator[Trace]:
-    """Trace these system calls of a process until the block ends; `inject` is an argument of strace -e inject=."""
+def traced(pid: int, calls: str, inject: str | None = None, follow: bool = False) -> Iterator[Trace]:
+    """Trace these system calls of a process until the block ends; `inject` is an argument of strace -e inject=.
+
+    `follow`: of the processes that it starts, too.
+    """
     with tempfile.NamedTemporaryFile(prefix="pg_hugepages-strace-") as output:
         injection = ["-e", f"inject={inject}"] if inject else []
-        strace = subprocess.Popen(["strace", "-q", "-y", "-p", str(pid), "-o", output.name, "-e", f"trace={calls}", *injection],
+        strace = subprocess.Popen(["strace", "-q", "-y", *(["-f"] if follow else []), "-p", str(pid), "-o", output.name, "-e", f"trace={calls}", *injection],
                                   stderr=subprocess.DEVNULL)
         try:
             until("strace to attach", lambda: status(pid)["TracerPid"] == str(strace.pid) or strace.poll() is not None)

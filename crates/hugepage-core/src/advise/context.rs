@@ -16,6 +16,8 @@ pub struct Server {
     pub major: u32,
     /// `max_connections`.
     pub max_connections: u64,
+    /// The size that the server gave its main segment, before rounding up to whole pages; `None` if unknown.
+    pub shared_memory: Option<Bytes>,
     /// `min_dynamic_shared_memory`.
     pub min_dynamic_shared_memory: Bytes,
     /// The maximum that parallel workers can share: `max_parallel_workers` of `work_mem` times `hash_mem_multiplier` each.

@@ -1,13 +1,12 @@
 //! Options of a postmaster's command line, which `pg_ctl restart` repeats and other starts do not.
 
 /// Options that have no part in the size of shared memory, or that only say where the server is.
-const WITHOUT_EFFECT: [&str; 12] = [
+const WITHOUT_EFFECT: [&str; 11] = [
     "cluster_name",
     "config_file",
     "data_directory",
     "external_pid_file",
     "hba_file",
-    "hot_standby",
     "ident_file",
     "listen_addresses",
     "logging_collector",

@@ -1,12 +1,11 @@
 //! The texts: complete, with the numbers of the host, and none where they would not fit. Scenarios run them.
 
-use hugepage_core::Bytes;
 use hugepage_core::advise::fix::{NoFix, Target, text};
 
-use super::{GIB, Host, page_size, shared_memory};
+use super::{GIB, Host, page_size};
 
 fn made(host: &Host, target: Target) -> Result<String, NoFix> {
-    text(target, &host.context(), &mut |buffers| Some(Bytes(shared_memory(buffers.0))))
+    text(target, &host.context())
 }
 
 #[test]

@@ -161,6 +161,7 @@ impl Host {
             server: Server {
                 major: 17,
                 max_connections: self.connections,
+                shared_memory: Some(Bytes(shared_memory(self.shared_buffers))),
                 min_dynamic_shared_memory: Bytes(self.dynamic),
                 parallel_memory: Bytes(self.parallel),
                 page_tables: PageTables::default(),
@@ -185,6 +186,6 @@ impl Host {
     }
 
     fn recommendations(&self) -> Vec<Recommendation> {
-        recommendations(&self.context(), &mut |buffers| Some(Bytes(shared_memory(buffers.0))))
+        recommendations(&self.context())
     }
 }

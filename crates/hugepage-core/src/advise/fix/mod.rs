@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Area, setting};
-use crate::advise::rules::{self, SizeOf};
+use crate::advise::rules;
 use crate::{Bytes, PageSize, Pages};
 
 /// The kind of text.
@@ -71,13 +71,13 @@ pub enum NoFix {
 }
 
 /// The text for `target`.
-pub fn text(target: Target, context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Result<String, NoFix> {
+pub fn text(target: Target, context: &AdviceContext) -> Result<String, NoFix> {
     if target == Target::Postgresql {
-        return Ok(statements(context, size_of));
+        return Ok(statements(context));
     }
     let status = &context.status;
     if status.does_not_fit() {
-        let reason = rules::too_large(context, size_of).map(|row| row.reason).unwrap_or_default();
+        let reason = rules::too_large(context).map(|row| row.reason).unwrap_or_default();
         return Err(NoFix::DoesNotFit(reason));
     }
     let (size, needed, pages) = match (status.facts.huge_page_size, status.needed, status.to_land, status.capacity) {
@@ -111,8 +111,8 @@ pub fn text(target: Target, context: &AdviceContext, size_of: &mut SizeOf<'_>) -
 }
 
 /// All recommendations on the server's own settings.
-fn statements(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> String {
-    let all = rules::recommendations(context, size_of);
+fn statements(context: &AdviceContext) -> String {
+    let all = rules::recommendations(context);
     let of_server = all.iter().filter(|row| row.area == Area::Postgresql);
     let mut text = String::from("-- Run this with psql as a superuser, then restart the server.\n");
     for row in of_server {

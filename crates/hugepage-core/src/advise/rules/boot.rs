@@ -1,6 +1,5 @@
 //! Whether the pool survives a reboot, and whether only a reboot provides it.
 
-use super::SizeOf;
 use super::pool::{Fragmented, fragmented};
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
@@ -13,7 +12,7 @@ use crate::{PageSize, Pages};
 /// Sorts after the files of distributions and packages, so that its value is the one in effect.
 pub const SYSCTL_FILE: &str = "/etc/sysctl.d/90-postgresql-hugepages.conf";
 
-pub fn rule(context: &AdviceContext, _: &mut SizeOf<'_>) -> Vec<Recommendation> {
+pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
     survives(context).into_iter().chain(reserve(context)).collect()
 }
 

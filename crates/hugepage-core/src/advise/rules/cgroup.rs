@@ -1,6 +1,5 @@
 //! Limits of control groups on huge pages.
 
-use super::SizeOf;
 use crate::Bytes;
 use crate::advise::command;
 use crate::advise::context::AdviceContext;
@@ -10,7 +9,7 @@ use crate::assess::limits::{Excess, ExcessKind, excesses};
 use crate::model::HugePages;
 use crate::read::memory_cgroup::MemoryLimitKind;
 
-pub fn rule(context: &AdviceContext, _: &mut SizeOf<'_>) -> Vec<Recommendation> {
+pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
     if context.status.facts.asked.huge_pages == HugePages::Off {
         return Vec::new();
     }

@@ -1,6 +1,5 @@
 //! Pages of 1 GB: where they save memory, and how full the last one is.
 
-use super::SizeOf;
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Effect, Recommendation, setting};
 use crate::advise::shared_buffers;
@@ -13,26 +12,25 @@ use crate::{Bytes, PageSize};
 const MIN_SAVING: Bytes = Bytes(128 << 20);
 const GIGANTIC: PageSize = PageSize::new(1 << 30).unwrap();
 
-pub fn rule(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Vec<Recommendation> {
+pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
     if context.status.facts.asked.huge_pages == HugePages::Off || context.status.does_not_fit() {
         return Vec::new();
     }
-    [last_page(context, size_of), would_pay(context)].into_iter().flatten().collect()
+    [last_page(context), would_pay(context)].into_iter().flatten().collect()
 }
 
 /// The larger shared_buffers that takes the same number of pages.
-fn last_page(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Option<Recommendation> {
+fn last_page(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
     let (size, needed) = (status.facts.huge_page_size.filter(|size| *size >= GIGANTIC)?, status.needed?);
     let buffers = status.facts.asked.shared_buffers;
-    // The mapping is rounded up to whole pages: only the server's program knows the exact size.
-    let exact = size_of(buffers)?;
+    // The mapping is rounded up to whole pages.
+    let exact = context.server.shared_memory?;
     let unused = size.times(needed).saturating_sub(exact);
     if size.pages_to_hold(exact) != needed || unused < MIN_SAVING {
         return None;
     }
-    let fits =
-        shared_buffers::shared_buffers(size.times(needed), (buffers, exact), size_of).filter(|fits| *fits > buffers)?;
+    let fits = shared_buffers::largest(size.times(needed), buffers, exact).filter(|fits| *fits > buffers)?;
     Some(Recommendation::of_server(
         Severity::Notice,
         "shared_buffers",

@@ -1,6 +1,5 @@
 //! huge_pages: `off` where huge pages would save memory, and `on` with its risk.
 
-use super::SizeOf;
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::Recommendation;
 use crate::assess::{Outlook, Severity};
@@ -10,7 +9,7 @@ use crate::{Bytes, PageSize};
 /// The smallest size of page tables for which huge pages are recommended.
 const MIN_PAGE_TABLES: Bytes = Bytes(64 << 20);
 
-pub fn rule(context: &AdviceContext, _: &mut SizeOf<'_>) -> Vec<Recommendation> {
+pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
     let found = match context.status.facts.asked.huge_pages {
         HugePages::Off => off(context),
         HugePages::On => Some(on(context)),

@@ -1,6 +1,5 @@
 //! Other kernel parameters: transparent huge pages, and those that matter when memory is short.
 
-use super::SizeOf;
 use crate::Bytes;
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Area, Effect, Recommendation};
@@ -10,7 +9,7 @@ use crate::assess::Severity;
 const MAX_PRESSURE: f64 = 10.0;
 const SWAPPINESS: u64 = 10;
 
-pub fn rule(context: &AdviceContext, _: &mut SizeOf<'_>) -> Vec<Recommendation> {
+pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
     let mut found: Vec<_> = transparent(context).into_iter().collect();
     if let Some(symptom) = symptom(context) {
         found.extend(swappiness(context, &symptom));

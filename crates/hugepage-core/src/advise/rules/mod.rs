@@ -22,13 +22,10 @@ use crate::assess::page_tables::tables;
 use crate::model::Landing;
 use crate::{Bytes, PageSize, Pages};
 
-/// The size of shared memory with some shared_buffers, as the server's own program computes it; `None` if unknown.
-pub type SizeOf<'a> = dyn FnMut(Bytes) -> Option<Bytes> + 'a;
-
-type Rule = fn(&AdviceContext, &mut SizeOf<'_>) -> Vec<Recommendation>;
+type Rule = fn(&AdviceContext) -> Vec<Recommendation>;
 
 /// All recommendations, the gravest first.
-pub fn recommendations(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Vec<Recommendation> {
+pub fn recommendations(context: &AdviceContext) -> Vec<Recommendation> {
     const RULES: [Rule; 8] = [
         pool::rule,
         server::rule,
@@ -39,7 +36,7 @@ pub fn recommendations(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Vec
         parallel::rule,
         kernel::rule,
     ];
-    let found = RULES.iter().flat_map(|rule| rule(context, size_of)).collect();
+    let found = RULES.iter().flat_map(|rule| rule(context)).collect();
     let mut all = remedy::with_steps(context, found);
     // The sort is stable, so among equals the order above holds.
     all.sort_by_key(|recommendation| Reverse(recommendation.severity));

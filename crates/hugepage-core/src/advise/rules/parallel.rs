@@ -1,6 +1,5 @@
 //! min_dynamic_shared_memory: without it, the shared memory of parallel queries is never in huge pages.
 
-use super::SizeOf;
 use crate::Bytes;
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Recommendation, setting};
@@ -9,7 +8,7 @@ use crate::assess::Severity;
 /// The unit of the setting: 1 MB.
 const UNIT: u64 = 1 << 20;
 
-pub fn rule(context: &AdviceContext, _: &mut SizeOf<'_>) -> Vec<Recommendation> {
+pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
     in_main_segment(context).into_iter().collect()
 }
 

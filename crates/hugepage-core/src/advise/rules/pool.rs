@@ -1,6 +1,5 @@
 //! vm.nr_hugepages: the exact need of all known users of this host's pools.
 
-use super::SizeOf;
 use crate::Pages;
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Effect, Recommendation};
@@ -9,7 +8,7 @@ use crate::assess::{Outlook, Severity};
 use crate::collect::pools;
 use crate::model::{HugePages, Pending};
 
-pub fn rule(context: &AdviceContext, _: &mut SizeOf<'_>) -> Vec<Recommendation> {
+pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
     let mut found: Vec<_> = own(context).into_iter().collect();
     found.extend(overcommit(context));
     found.extend(others(context));

@@ -1,18 +1,17 @@
 //! Settings that prevent huge pages, and shared memory that exceeds what the host can hold in huge pages.
 
-use super::SizeOf;
 use crate::PageSize;
 use crate::advise::context::AdviceContext;
 use crate::advise::recommendation::{Recommendation, setting};
 use crate::advise::{pool, shared_buffers};
 use crate::model::{Cause, PoolFact};
 
-pub fn rule(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Vec<Recommendation> {
-    [too_large(context, size_of), shared_memory_type(context), huge_page_size(context)].into_iter().flatten().collect()
+pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
+    [too_large(context), shared_memory_type(context), huge_page_size(context)].into_iter().flatten().collect()
 }
 
 /// Shared memory exceeds what the host can hold in huge pages: by how much, and the largest that fits.
-pub fn too_large(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Option<Recommendation> {
+pub fn too_large(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
     if !status.does_not_fit() {
         return None;
@@ -21,7 +20,8 @@ pub fn too_large(context: &AdviceContext, size_of: &mut SizeOf<'_>) -> Option<Re
     let beside = to_land.saturating_sub(status.needed?);
     let room = capacity.comfortable(beside).saturating_sub(beside);
     let buffers = status.facts.asked.shared_buffers;
-    let fits = shared_buffers::shared_buffers(size.times(room), (buffers, context.segment()), size_of);
+    let segment = context.server.shared_memory.unwrap_or(context.segment());
+    let fits = shared_buffers::largest(size.times(room), buffers, segment);
     let over = to_land.saturating_sub(capacity.most);
     let most = match fits {
         Some(fits) => format!("shared_buffers = {fits} is the largest that fits"),

@@ -1,0 +1,228 @@
+//! What a view knows of the next start. No program runs for it: the configuration on disk is compared with what runs, and
+//! where it differs, only the answer counts that the worker has got from the server's program ([`crate::shmem`]).
+//!
+//! A comparison is kept in the process until one of its files changes; a repeated call costs a stat(2) for each.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use hugepage_core::Notes;
+use hugepage_core::read::pg_control::RecoveryParameters;
+use hugepage_core::read::postgresql_conf::Configuration;
+use hugepage_core::read::{InstanceFiles, Root, maps};
+
+use super::on_disk::{Difference, OnDisk};
+use super::{Answer, who_asks};
+use crate::{guc, server, shmem};
+
+/// A file that has changed within this time may change again without another time stamp.
+const TIMESTAMP_GRANULARITY: Duration = Duration::from_millis(20);
+/// A file may change while it is read; after so many attempts the comparison holds for one call.
+const MAX_ATTEMPTS: usize = 3;
+/// A note names at most so many parameters.
+const MAX_NAMED: usize = 5;
+/// A note shows so many characters of a value.
+const MAX_SHOWN: usize = 60;
+
+/// The configuration on disk, compared with the running server.
+#[derive(Clone)]
+pub struct Comparison {
+    /// The configuration; the error is why its files can't be read.
+    pub on_disk: Result<OnDisk, Vec<String>>,
+    /// The server's program and libraries that the running server has and the disk has no longer.
+    replaced: Vec<String>,
+}
+
+/// Identifies a file and its content.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    file: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// A comparison, and the files that it depends on; `None` for one that does not exist.
+struct Kept {
+    sources: Vec<PathBuf>,
+    stamps: Vec<Option<Stamp>>,
+    comparison: Comparison,
+}
+
+thread_local! {
+    static KEPT: RefCell<Option<Kept>> = const { RefCell::new(None) };
+}
+
+/// What a start with the configuration on disk would ask for; `None` if it is what the running server has. `primary`: what a
+/// standby compares its settings with.
+pub fn answer(root: &Root, primary: Option<&RecoveryParameters>) -> Option<Answer> {
+    let comparison = Comparison::now(root);
+    let answer = comparison.answer(root);
+    match (&answer, &comparison.on_disk) {
+        (Some(Answer::Refuses(_)), _) | (_, Err(_)) => answer,
+        (_, Ok(on_disk)) => {
+            let own = on_disk.recovery_parameters(None);
+            primary.and_then(|primary| own.refusal(primary)).map(Answer::Refuses).or(answer)
+        }
+    }
+}
+
+impl Comparison {
+    /// The comparison now.
+    pub fn now(root: &Root) -> Self {
+        let kept = KEPT.with_borrow(|kept| {
+            let kept = kept.as_ref()?;
+            (stamps(&kept.sources) == kept.stamps).then(|| kept.comparison.clone())
+        });
+        kept.unwrap_or_else(|| {
+            KEPT.set(None);
+            Self::read(root)
+        })
+    }
+
+    /// Whether a start may ask for something else than the running server has.
+    pub fn differs(&self) -> bool {
+        !self.replaced.is_empty() || self.on_disk.as_ref().is_ok_and(|on_disk| !on_disk.is_as_running())
+    }
+
+    /// Identifies what differs, by which an answer of the server's program is found.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.replaced.hash(&mut hasher);
+        self.differences().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn differences(&self) -> &[Difference] {
+        self.on_disk.as_ref().map_or(&[], |on_disk| on_disk.differences.as_slice())
+    }
+
+    fn answer(&self, root: &Root) -> Option<Answer> {
+        let on_disk = match &self.on_disk {
+            Err(why) => return Some(Answer::Unknown(why.join("; "))),
+            Ok(OnDisk { files, .. }) if files.error.is_some() => return files.error.clone().map(Answer::Refuses),
+            Ok(_) if !self.differs() => return None,
+            Ok(on_disk) => on_disk,
+        };
+        if let Some(demand) = on_disk.demand_of_running_size(root).filter(|_| self.replaced.is_empty()) {
+            return Some(Answer::Starts(demand));
+        }
+        match shmem::answer(self.fingerprint()) {
+            Some(Answer::Unknown(why)) => Some(Answer::Unknown(format!("{}: {why}", self.note()))),
+            Some(answer) => Some(answer),
+            None => Some(Answer::Unknown(format!("{}: {}", self.note(), who_asks()))),
+        }
+    }
+
+    /// What differs, for notes.
+    fn note(&self) -> String {
+        let may_see = guc::may_see_hidden();
+        let mut named: Vec<_> = self.differences().iter().take(MAX_NAMED).map(|found| found.phrase(may_see)).collect();
+        named.extend(self.replaced.iter().map(|file| format!("{file} was replaced")));
+        let more = self.differences().len().saturating_sub(MAX_NAMED);
+        if more > 0 {
+            named.push(format!("{more} more"));
+        }
+        format!("the next start differs from the running server ({})", named.join(", "))
+    }
+
+    /// Reads and compares, and keeps the result if it is that of one state of the files.
+    fn read(root: &Root) -> Self {
+        for _ in 0..MAX_ATTEMPTS {
+            let (sources, problems) = sources(root);
+            let before = stamps(&sources);
+            let comparison = Self::of(root, problems);
+            if is_settled(&before) && self::sources(root).0 == sources && stamps(&sources) == before {
+                KEPT.set(Some(Kept { sources, stamps: before, comparison: comparison.clone() }));
+                return comparison;
+            }
+            pgrx::check_for_interrupts!();
+        }
+        Self::of(root, sources(root).1)
+    }
+
+    fn of(root: &Root, problems: Vec<String>) -> Self {
+        let mut notes = Notes::default();
+        let on_disk = problems.is_empty().then(|| OnDisk::read(root, &mut notes)).ok_or(problems);
+        match replaced(root) {
+            Ok(replaced) => Self { on_disk, replaced },
+            Err(error) => Self { on_disk: Err(vec![error]), replaced: Vec::new() },
+        }
+    }
+}
+
+impl Difference {
+    /// `shared_buffers is 128MB, on disk 30GB`.
+    fn phrase(&self, may_see_hidden: bool) -> String {
+        let name = &self.name;
+        if self.is_hidden && !may_see_hidden {
+            return format!("{name} is another one on disk");
+        }
+        let shown = |value: &str| match value.char_indices().nth(MAX_SHOWN) {
+            Some((end, _)) => format!("\"{}...\"", &value[..end]),
+            None if value.is_empty() => "\"\"".to_owned(),
+            None => value.to_owned(),
+        };
+        let on_disk = self.on_disk.as_deref().map_or("not set".to_owned(), shown);
+        let option = if self.is_option { " by the command line" } else { "" };
+        format!("{name} is {}{option}, on disk {on_disk}", shown(&self.running))
+    }
+}
+
+/// The files and directories that the comparison depends on, missing ones too, and why some can't be read. They are found by
+/// a reader that opens plain files alone: the server's parser would wait for the writer of a named pipe.
+fn sources(root: &Root) -> (Vec<PathBuf>, Vec<String>) {
+    let mut problems = Notes::default();
+    let own = InstanceFiles::own(root);
+    let mut files = Configuration::default();
+    files.add(&own, &server::config_file(), &mut problems);
+    files.add(&own, &server::data_directory().join("postgresql.auto.conf"), &mut problems);
+    let mut sources = files.sources;
+    sources.extend([server::executable(), server::library_directory()]);
+    (sources, problems.into_vec())
+}
+
+fn stamps(sources: &[PathBuf]) -> Vec<Option<Stamp>> {
+    let stamp = |file: Metadata| Stamp {
+        file: (file.dev(), file.ino()),
+        size: file.size(),
+        modified: (file.mtime(), file.mtime_nsec()),
+        changed: (file.ctime(), file.ctime_nsec()),
+    };
+    sources.iter().map(|path| path.metadata().ok().map(stamp)).collect()
+}
+
+/// Whether no file has changed just now. A time stamp of the future says nothing, and never will.
+fn is_settled(stamps: &[Option<Stamp>]) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let changed = |stamp: &Stamp| {
+        let (seconds, nanos) = stamp.changed;
+        Some(Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?))
+    };
+    stamps.iter().flatten().filter_map(changed).all(|changed| now.abs_diff(changed) > TIMESTAMP_GRANULARITY)
+}
+
+/// The server's program and preloaded libraries that this process has mapped and that are no longer on disk: an update has
+/// replaced them, and a start would run others. The error is why that is unknown.
+fn replaced(root: &Root) -> Result<Vec<String>, String> {
+    let program = server::executable();
+    let preloaded = guc::running(c"shared_preload_libraries").unwrap_or_default();
+    let preloaded: Vec<_> = preloaded.split(',').filter_map(|name| stem(Path::new(name.trim().trim_matches('"')))).collect();
+    let file = |path: &str| path.strip_suffix(" (deleted)").map(PathBuf::from);
+    let is_of_start = |path: &Path| path == program || stem(path).is_some_and(|stem| preloaded.contains(&stem));
+    let wanted = |mapping: &maps::Mapping| file(&mapping.path).is_some_and(|path| is_of_start(&path));
+    let found = maps::read(root, "/proc/self/maps", wanted).map_err(|error| error.to_string())?;
+    let names: BTreeSet<_> = found.iter().filter_map(|mapping| file(&mapping.path)).collect();
+    Ok(names.iter().map(|path| format!("\"{}\"", path.display())).collect())
+}
+
+/// The name of a library without its directory and `.so`.
+fn stem(path: &Path) -> Option<&OsStr> {
+    if path.extension().is_some_and(|extension| extension == "so") { path.file_stem() } else { path.file_name() }
+}
