@@ -30,7 +30,8 @@ use crate::{memory, processes, server, session_notes, sessions};
 pgrx::extension_sql_file!("benefit.sql", name = "benefit", requires = [hugepage_benefit]);
 
 const MIN_MICROSECONDS: i128 = 100_000;
-const MAX_MICROSECONDS: i128 = 3_600_000_000;
+/// The query holds a snapshot for as long.
+const MAX_MICROSECONDS: i128 = 60_000_000;
 
 #[pg_extern(volatile, parallel_restricted)]
 #[allow(clippy::type_complexity)]
@@ -116,7 +117,8 @@ fn time(duration: &Interval) -> Result<Duration, ErrorReport> {
         _ => {
             let message = "invalid value for argument \"duration\"";
             let report = ErrorReport::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, function_name!());
-            Err(report.set_detail("It must be between 100 ms and 1 h."))
+            let report = report.set_detail("It must be between 100 ms and 1 min.");
+            Err(report.set_hint("\"hugepage-sidecar benefit\" observes for up to 1 h."))
         }
     }
 }

@@ -1,5 +1,6 @@
 """hugepage_benefit() and `hugepage-sidecar benefit`: what huge pages would save, observed on servers in base pages."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg2
@@ -7,6 +8,7 @@ import pytest
 
 from harness import sidecar
 from harness.cluster import rows
+from harness.poll import SLOWER, until
 from harness.processes import children, cpu_of_ends, page_tables, status_bytes
 from harness.shared_buffers import fill_shared_buffers, touch_all
 from harness.smaps import main_mapping, page_tables_of
@@ -80,20 +82,42 @@ def test_the_end_of_a_session_takes_what_was_foretold(new_cluster):
     assert server.sql("SELECT 1 AS up") == [{"up": 1}], "the postmaster goes on"
 
 
-def test_the_wait_can_be_cancelled_and_is_bounded(new_cluster):
+def test_the_duration_is_bounded(new_cluster):
     server = create_extension(new_cluster(**BASE).start())
     session = server.connect()
-    rows(session, "SET statement_timeout = '200ms'")
-    with pytest.raises(psycopg2.errors.QueryCanceled):
-        rows(session, "SELECT * FROM hugepage_benefit('1 h')")
-    for duration in ("10 ms", "-1 s", "2 h", "1 month"):
-        with pytest.raises(psycopg2.errors.InvalidParameterValue):
+    for duration in ("10 ms", "-1 s", "60001 ms", "1 h", "1 month"):
+        with pytest.raises(psycopg2.errors.InvalidParameterValue) as error:
             rows(session, "SELECT * FROM hugepage_benefit(%s)", duration)
+        assert "100 ms and 1 min" in error.value.diag.message_detail
+        assert "hugepage-sidecar benefit" in error.value.diag.message_hint
     # The session is as good as before.
-    rows(session, "SET statement_timeout = 0")
     found = by_figure(rows(session, "SELECT * FROM hugepage_benefit(duration => '100 ms')"))
     assert found["page_tables"]["confidence"] == "measured"
     assert "notes" not in found and rows(session, "SELECT notes FROM hugepage_status")[0]["notes"] is not None
+
+
+def test_the_wait_ends_at_once(new_cluster):
+    """By a timeout, a cancel and the end of the session. Until then it holds a snapshot."""
+    server = create_extension(new_cluster(**BASE).start())
+    session = server.connect()
+    pid, observe = session.info.backend_pid, "SELECT * FROM hugepage_benefit('1 min')"
+    waits = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Extension' AND backend_xmin IS NOT NULL"
+    rows(session, "SET statement_timeout = '200ms'")
+    begun = time.monotonic()
+    with pytest.raises(psycopg2.errors.QueryCanceled):
+        rows(session, observe)
+    assert time.monotonic() - begun < 5 * SLOWER
+    rows(session, "SET statement_timeout = 0")
+    for ends, error in (("pg_cancel_backend", psycopg2.errors.QueryCanceled), ("pg_terminate_backend", psycopg2.OperationalError)):
+        with ThreadPoolExecutor(1) as thread:
+            answer = thread.submit(rows, session, observe)
+            until("the observation to begin", lambda: server.sql(waits, pid))
+            begun = time.monotonic()
+            server.sql(f"SELECT {ends}(%s)", pid)
+            assert isinstance(answer.exception(), error), ends
+            assert time.monotonic() - begun < 5 * SLOWER, ends
+    assert "terminating connection due to administrator command" in server.log()
+    assert server.sql("SELECT 1 AS up") == [{"up": 1}]
 
 
 @pytest.mark.any_major
