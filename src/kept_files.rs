@@ -17,27 +17,6 @@ pub fn root() -> Root {
     KEPT.with(Root::keeping)
 }
 
-/// Descriptors that this backend opens itself and closes soon, as many as the server grants of `most`.
-pub struct ExternalDescriptors(usize);
-
-impl ExternalDescriptors {
-    /// Asks the server for them.
-    pub fn acquire(most: usize) -> Self {
-        Self((0..most).take_while(|_| acquire()).count())
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.0
-    }
-}
-
-impl Drop for ExternalDescriptors {
-    fn drop(&mut self) {
-        (0..self.0).for_each(|_| release());
-    }
-}
-
 /// The server counts descriptors that are not its own (fd.c), and refuses some when they become scarce.
 #[allow(unsafe_code)]
 fn acquire() -> bool {

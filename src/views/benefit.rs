@@ -13,7 +13,6 @@ use hugepage_core::advise::benefit::{BenefitRow, rows};
 use hugepage_core::collect::benefit::{LOOK, Observation, ObservedServer, measure_cost};
 use hugepage_core::collect::fault_cost::FaultCostRuns;
 use hugepage_core::collect::server::{landing, thp_in_use};
-use hugepage_core::collect::translation::MAX_DESCRIPTORS;
 use hugepage_core::model::{FaultSample, Landing};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
@@ -23,7 +22,6 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::kept_files::ExternalDescriptors;
 use crate::latch::{self, LatchGuard};
 use crate::{memory, processes, server, session_notes, sessions};
 
@@ -86,10 +84,7 @@ fn observe(root: &Root, interval: Duration, notes: &mut Notes) -> Vec<BenefitRow
     };
     let mut cost = FaultCostRuns::default();
     measure_cost(&mut cost, check_for_cancel, notes);
-    // Released after the observation has closed them.
-    let descriptors = ExternalDescriptors::acquire(MAX_DESCRIPTORS);
     let mut observation = Observation::begin(root, server, check_for_cancel, notes);
-    observation.count(root, descriptors.count());
     let latch = LatchGuard;
     while postmaster.is_some() && observation.left(interval) > Duration::ZERO {
         latch::wait(&latch, c"HugepagesBenefit", None, observation.left(interval).min(LOOK));

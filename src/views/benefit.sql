@@ -1,4 +1,4 @@
-ALTER FUNCTION hugepage_benefit(interval) ROWS 11;
+ALTER FUNCTION hugepage_benefit(interval) ROWS 9;
 
 REVOKE ALL ON FUNCTION hugepage_benefit(interval) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_benefit(interval) TO pg_monitor;

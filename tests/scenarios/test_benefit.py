@@ -47,15 +47,6 @@ def test_observe_sessions_that_begin_and_touch_all(new_cluster):
     assert tables["base"] == pytest.approx(page_tables(pids), rel=0.3), "sessions may have begun since"
     assert found["page_tables_per_session"]["base"] >= SIZE // 512
     assert found["summary"]["detail"].startswith(("In the last 1.5 s", "Not worth a restart"))
-    counted(found)
-
-
-def counted(found: dict[str, dict]) -> None:
-    """What hardware counters say, or why they don't: virtual machines have none."""
-    for figure in ("address_translation", "dtlb_misses"):
-        row = found[figure]
-        assert (row["base"] is None) == (row["confidence"] == "unknown") == ("It is unknown: " in row["detail"]), row
-        assert row["base"] is None or 0 <= row["base"] < 1000
 
 
 def with_touching_sessions(new_cluster):
@@ -137,7 +128,6 @@ def test_the_sidecar_says_the_same_from_outside(new_cluster):
     assert inside["page_tables"]["huge_2mb"] == pytest.approx(remaining, rel=0.2), "two of them stand for all"
     # max_connections is not visible from outside.
     assert outside["page_tables_at_max_connections"]["base"] is None
-    counted(outside)
     table = sidecar.run("benefit", "--interval", "100ms")
     assert "fault_cpu" in table.stdout and table.status == sidecar.OK
     assert max(map(len, table.stdout.splitlines())) <= 80

@@ -54,7 +54,7 @@ impl Cli {
     fn needs(&self) -> Needs {
         match &self.command {
             Command::Status(_) | Command::Check(_) => Needs::default().servers(),
-            Command::Benefit(_) => Needs::default().counters(),
+            Command::Benefit(_) => Needs::default(),
             Command::Size(options) => options.needs(),
             Command::Watch(options) => options.needs(),
             Command::Metrics(options) => options.needs(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::assess::Benefit;
 use crate::assess::figure::{Confidence, Figure, HUGE_SIZES};
-use crate::model::{Landing, NotCounted};
+use crate::model::Landing;
 use crate::{Bytes, PageSize};
 
 /// A row, the same for SQL and for the sidecar.
@@ -94,53 +94,7 @@ pub fn rows(benefit: &Benefit) -> Vec<BenefitRow> {
             &benefit.page_tables_at_max_connections,
             "Page tables if max_connections sessions have touched all of shared memory.",
         ),
-        row(
-            "dtlb_misses",
-            "misses per 1000 cycles",
-            &benefit.dtlb_misses,
-            &unless("Misses of the TLB of data in user mode.", benefit.not_counted[1].as_ref()),
-        ),
-        row(
-            "address_translation",
-            "percent of cycles",
-            &benefit.address_translation,
-            &unless(
-                "Cycles of page walks in user mode: what huge pages can save there at most.",
-                benefit.not_counted[0].as_ref(),
-            ),
-        ),
     ]
-}
-
-/// The meaning of a figure, and why it is unknown.
-fn unless(meaning: &str, reason: Option<&NotCounted>) -> String {
-    reason.map_or_else(|| meaning.to_owned(), |reason| format!("{meaning} It is unknown: {}.", why(reason)))
-}
-
-fn why(reason: &NotCounted) -> String {
-    match reason {
-        NotCounted::NoCounter => "this machine has no such hardware counter, as most virtual machines".to_owned(),
-        NotCounted::UnknownEvent => "no event of this CPU is known that counts cycles of page walks".to_owned(),
-        NotCounted::Refused(paranoid) => {
-            let paranoid = paranoid.as_ref().map(|value| format!(" (kernel.perf_event_paranoid is {value})"));
-            let paranoid = paranoid.unwrap_or_default();
-            format!("the kernel refuses hardware counters{paranoid}; root can use hugepage-sidecar benefit")
-        }
-        NotCounted::NoSystemCall => "this kernel has no performance events".to_owned(),
-        NotCounted::NoDescriptors => "there are not enough file descriptors for hardware counters".to_owned(),
-        NotCounted::Failed(error) => format!("hardware counters could not be used: {error}"),
-        NotCounted::NotRun => "no process ran with a hardware counter within the interval".to_owned(),
-        NotCounted::NotTried => {
-            "it is counted only where processes are visible, and shared memory is in base pages, 2 MB or 1 GB"
-                .to_owned()
-        }
-    }
-}
-
-/// The most that huge pages can save of it.
-fn translation(benefit: &Benefit) -> Option<String> {
-    let share = benefit.address_translation.base? / 100.0;
-    Some(format!("Page walks take {} of the cycles in user mode: huge pages save at most that.", percent(share)))
 }
 
 /// What huge pages would save, or that a restart is not worth it.
@@ -166,16 +120,8 @@ pub fn summary(benefit: &Benefit) -> String {
     };
     let there = in_huge_pages(benefit, size, at);
     match benefit.is_worth_it {
-        Some(false) => {
-            let unknown = benefit.not_counted[0].as_ref();
-            let unknown = unknown.map(|reason| format!("Time for address translation is unknown: {}.", why(reason)));
-            let walks = translation(benefit).or(unknown).unwrap_or_default();
-            format!("Not worth a restart for page faults and page tables: {} {there} {walks}", lower(&now))
-        }
-        _ => match translation(benefit) {
-            Some(walks) => format!("{now} {there} {walks}"),
-            None => format!("{now} {there}"),
-        },
+        Some(false) => format!("Not worth a restart for page faults and page tables: {} {there}", lower(&now)),
+        _ => format!("{now} {there}"),
     }
 }
 

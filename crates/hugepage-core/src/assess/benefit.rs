@@ -10,10 +10,7 @@ use std::time::Duration;
 use crate::assess::figure::{Confidence, Figure, HUGE_SIZES};
 use crate::assess::page_tables::{PageTables, tables};
 use crate::assess::shared_tables::SharedTables;
-use crate::assess::translation::CycleShare;
-use crate::model::{
-    Counted, FaultCost, FaultSample, Landing, NotCounted, PrivateTables, ProcessSample, TranslationCounts,
-};
+use crate::model::{FaultCost, FaultSample, Landing, PrivateTables, ProcessSample};
 use crate::read::process::ProcessStatus;
 use crate::{Bytes, PageSize};
 
@@ -39,8 +36,6 @@ pub struct BenefitFacts<'a> {
     pub private_tables: &'a PrivateTables,
     /// `None` if it could not be measured.
     pub cost: Option<FaultCost>,
-    /// What hardware counters counted between the samples.
-    pub translation: &'a TranslationCounts,
     /// The size of the main segment.
     pub segment: Bytes,
     /// Where it is.
@@ -84,12 +79,6 @@ pub struct Benefit {
     pub page_tables_freed: Figure,
     /// Page tables for other memory could not be counted, so that what is freed is a lower bound.
     pub frees_at_least: bool,
-    /// Cycles of page walks in user mode, in percent of the cycles there: what huge pages can save at most.
-    pub address_translation: Figure,
-    /// Misses of the TLB of data in 1000 of these cycles.
-    pub dtlb_misses: Figure,
-    /// Why either is unknown: address translation, misses.
-    pub not_counted: [Option<NotCounted>; 2],
     /// Sessions that ended within the interval had faults, but no session was seen from which to learn how many of these
     /// were on shared memory.
     pub misses_short_sessions: bool,
@@ -128,13 +117,9 @@ impl Benefit {
             page_tables_at_max_connections: Figure::UNKNOWN,
             page_tables_freed: Figure::UNKNOWN,
             frees_at_least: false,
-            address_translation: Figure::UNKNOWN,
-            dtlb_misses: Figure::UNKNOWN,
-            not_counted: [None, None],
             misses_short_sessions: false,
             is_worth_it: None,
         };
-        benefit.add_translation(facts.translation);
         if facts.landing != Landing::Base {
             benefit.keep_what_is_so(&sum);
             return benefit;
@@ -148,40 +133,13 @@ impl Benefit {
         benefit
     }
 
-    /// In huge pages there is nothing to compare with.
+    /// In huge pages there is nothing to compare with: what is so stands in the column of their size, if there is one.
     fn keep_what_is_so(&mut self, sum: &PageTables) {
-        if let (Landing::Hugetlb, Some(total)) = (self.landing, sum.total) {
-            self.page_tables = self.now(Confidence::Measured, as_f64(total));
-        }
-    }
-
-    /// What was counted is of the pages that shared memory has now. What it would be in others is not known.
-    fn add_translation(&mut self, counts: &TranslationCounts) {
-        let figure = |counted: &Counted, factor: f64| {
-            let share = counted.as_ref().map_err(Clone::clone).and_then(|groups| CycleShare::of(groups));
-            let share = match share {
-                Ok(share) => share,
-                Err(reason) => return (Figure::UNKNOWN, Some(reason)),
-            };
-            let is_measured = share.is_exact && !counts.leaves_out;
-            let confidence = if is_measured { Confidence::Measured } else { Confidence::Modelled };
-            let now = self.now(confidence, share.events * factor);
-            (now, (now == Figure::UNKNOWN).then_some(NotCounted::NotTried))
-        };
-        let (walks, no_walks) = figure(&counts.walks, 100.0);
-        let (misses, no_misses) = figure(&counts.misses, 1000.0);
-        (self.address_translation, self.dtlb_misses, self.not_counted) = (walks, misses, [no_walks, no_misses]);
-    }
-
-    /// A figure in the pages that shared memory has, if there is a column for their size.
-    fn now(&self, confidence: Confidence, value: f64) -> Figure {
-        let is_size = |size: u64| self.page_size.is_some_and(|page| page.bytes().0 == size);
-        match self.landing {
-            Landing::Base => Figure { base: Some(value), huge: [None; 2], confidence },
-            Landing::Hugetlb if HUGE_SIZES.iter().any(|&size| is_size(size)) => {
-                Figure { base: None, huge: HUGE_SIZES.map(|size| is_size(size).then_some(value)), confidence }
-            }
-            _ => Figure::UNKNOWN,
+        let Some(total) = sum.total.filter(|_| self.landing == Landing::Hugetlb) else { return };
+        let page = self.page_size.map(|size| size.bytes().0);
+        let huge = HUGE_SIZES.map(|size| (page == Some(size)).then_some(as_f64(total)));
+        if huge.iter().any(Option::is_some) {
+            self.page_tables = Figure { base: None, huge, confidence: Confidence::Measured };
         }
     }
 

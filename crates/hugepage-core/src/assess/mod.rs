@@ -23,7 +23,6 @@ pub mod sessions;
 mod shared_tables;
 pub mod status;
 pub mod stopped_oracle;
-pub mod translation;
 
 pub use benefit::Benefit;
 pub use capacity::Capacity;

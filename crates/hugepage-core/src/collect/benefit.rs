@@ -4,11 +4,10 @@
 use std::time::{Duration, Instant};
 
 use super::fault_cost::FaultCostRuns;
-use super::translation::TranslationCounters;
 use super::{fault_sample, private_tables};
 use crate::assess::Benefit;
 use crate::assess::benefit::BenefitFacts;
-use crate::model::{FaultCost, FaultSample, Landing, PrivateTables, ProcessSample, TranslationCounts};
+use crate::model::{FaultCost, FaultSample, Landing, PrivateTables, ProcessSample};
 use crate::notes::Notes;
 use crate::read::meminfo::Meminfo;
 use crate::read::{Root, pool};
@@ -39,7 +38,6 @@ pub struct Observation {
     before: FaultSample,
     newcomers: Vec<ProcessSample>,
     looked: Instant,
-    counters: Option<TranslationCounters>,
     begun: Instant,
 }
 
@@ -54,16 +52,7 @@ impl Observation {
     /// The first pass. `check` is called before each process.
     pub fn begin(root: &Root, server: ObservedServer, check: impl FnMut(), notes: &mut Notes) -> Self {
         let before = sample(root, &server, None, check, notes);
-        Self { server, before, newcomers: Vec::new(), looked: Instant::now(), counters: None, begun: Instant::now() }
-    }
-
-    /// Begins to count address translation, with at most `descriptors` open files, where there is something to say of
-    /// it: in pages of one size.
-    pub fn count(&mut self, root: &Root, descriptors: usize) {
-        let is_of_one_size = matches!(self.server.landing, Landing::Base | Landing::Hugetlb);
-        if is_of_one_size && !self.before.processes.is_empty() {
-            self.counters = Some(TranslationCounters::begin(root, &self.before, descriptors));
-        }
+        Self { server, before, newcomers: Vec::new(), looked: Instant::now(), begun: Instant::now() }
     }
 
     /// Between the passes: sees processes that may be gone at the second one. At most every half of a second it lists the
@@ -93,7 +82,6 @@ impl Observation {
         notes: &mut Notes,
     ) -> Benefit {
         let elapsed = self.begun.elapsed();
-        let translation = self.counters.map_or(TranslationCounts::NOT_TRIED, TranslationCounters::end);
         let after = sample(root, &self.server, Some(&self.before), &mut check, notes);
         let sessions = sessions(&after);
         let private_tables = match self.server.landing {
@@ -110,7 +98,6 @@ impl Observation {
             sessions: &sessions,
             private_tables: &private_tables,
             cost: cost(notes),
-            translation: &translation,
             segment: self.server.segment,
             landing: self.server.landing,
             page_size: self.server.page_size,

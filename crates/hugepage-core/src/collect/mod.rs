@@ -16,7 +16,6 @@ pub mod start_errors;
 pub mod start_options;
 #[cfg(feature = "oracle")]
 pub mod stopped_databases;
-pub mod translation;
 
 use crate::PageSize;
 use crate::notes::Notes;

@@ -14,7 +14,6 @@ mod pool_state;
 mod private_tables;
 mod segment;
 mod server;
-mod translation;
 
 pub use cause::Cause;
 pub use clusterware::{Clusterware, GridResource};
@@ -30,4 +29,3 @@ pub use pool_state::{LockLimit, PoolFact, PoolState};
 pub use private_tables::{CountedProcess, PrivateTables};
 pub use segment::Segment;
 pub use server::{Asked, HugePages, Product, UseLargePages};
-pub use translation::{Counted, NotCounted, TranslationCounts};

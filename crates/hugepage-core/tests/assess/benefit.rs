@@ -6,10 +6,7 @@ use hugepage_core::advise::benefit::{rows, summary};
 use hugepage_core::assess::Benefit;
 use hugepage_core::assess::benefit::BenefitFacts;
 use hugepage_core::assess::figure::Confidence;
-use hugepage_core::model::{
-    CountedProcess, FaultCost, FaultSample, Landing, NotCounted, PrivateTables, ProcessSample, TranslationCounts,
-};
-use hugepage_core::read::perf_counters::GroupCounts;
+use hugepage_core::model::{CountedProcess, FaultCost, FaultSample, Landing, PrivateTables, ProcessSample};
 use hugepage_core::read::process::{ProcessStat, ProcessStatus};
 use hugepage_core::{Bytes, PageSize};
 
@@ -19,10 +16,6 @@ const GIB: u64 = 1 << 30;
 /// A fault takes 1 us and each page that it maps 0.1 us; 16 pages in a read fault.
 const COST: FaultCost =
     FaultCost { per_fault: 1e-6, per_page: 0.1e-6, per_unmapped_page: 0.2e-6, pages_per_read_fault: 16.0 };
-
-/// A virtual machine.
-const NONE: TranslationCounts =
-    TranslationCounts { walks: Err(NotCounted::NoCounter), misses: Err(NotCounted::NoCounter), leaves_out: false };
 
 /// `shared` and `anon`: resident memory in bytes. Page tables are those of shared memory and 100 kB.
 fn process(pid: i32, start_ticks: u64, minor_faults: u64, shared: u64, anon: u64) -> ProcessSample {
@@ -44,15 +37,6 @@ fn sample(processes: &[ProcessSample], faults_of_ended: u64) -> FaultSample {
 }
 
 fn assess(before: &FaultSample, after: &FaultSample, change: impl FnOnce(&mut BenefitFacts<'_>)) -> Benefit {
-    assess_counted(&NONE, before, after, change)
-}
-
-fn assess_counted(
-    translation: &TranslationCounts,
-    before: &FaultSample,
-    after: &FaultSample,
-    change: impl FnOnce(&mut BenefitFacts<'_>),
-) -> Benefit {
     let sizes = [2 * MIB, GIB].map(|size| PageSize::new(size).unwrap());
     let sessions: Vec<i32> = after.processes.iter().map(|process| process.pid).filter(|pid| *pid > 1).collect();
     let mut facts = BenefitFacts {
@@ -63,7 +47,6 @@ fn assess_counted(
         sessions: &sessions,
         private_tables: &PrivateTables::default(),
         cost: Some(COST),
-        translation,
         segment: Bytes(8 * GIB),
         landing: Landing::Base,
         page_size: PageSize::from_kib(4),
@@ -148,10 +131,7 @@ fn a_quiet_server_is_not_worth_a_restart() {
     assert_eq!((benefit.fault_cpu.base, benefit.is_worth_it), (Some(0.0), Some(false)));
     let text = summary(&benefit);
     assert!(text.starts_with("Not worth a restart for page faults and page tables: in the last 10 s"), "{text}");
-    assert!(
-        text.ends_with("is unknown: this machine has no such hardware counter, as most virtual machines."),
-        "{text}"
-    );
+    assert!(text.ends_with(" of page tables would be 216 kB."), "{text}");
 }
 
 /// The count of faults of a process is not by memory.
@@ -227,8 +207,9 @@ fn unknown_is_not_zero() {
     assert!(benefit.page_tables.huge[0].is_some() && benefit.page_tables.huge[1].is_none());
     let benefit = assess(&before, &after, |facts| facts.sizes = Some(&[]));
     assert!(summary(&benefit).ends_with("What huge pages would save could not be determined."));
+    let benefit = assess(&before, &after, |facts| facts.max_connections = None);
     let row = rows(&benefit).pop().unwrap();
-    assert_eq!((row.figure, row.base, row.confidence), ("address_translation", None, Confidence::Unknown));
+    assert_eq!((row.figure, row.base, row.confidence), ("page_tables_at_max_connections", None, Confidence::Unknown));
 }
 
 #[test]
@@ -240,97 +221,11 @@ fn huge_pages_already() {
     assert_eq!(summary(&benefit), "Shared memory is in huge pages of 2 MB already: there is nothing to gain.");
     assert_eq!(benefit.page_tables.huge, [Some((100 * KIB) as f64), None]);
     assert_eq!((benefit.page_tables.base, benefit.fault_cpu.base), (None, None));
-    let benefit = assess(&one, &one, |facts| facts.landing = Landing::PartialThp);
-    assert!(summary(&benefit).starts_with("Shared memory is in partial thp pages"));
-}
-
-/// Counts as the kernel gives them for a group of three: cycles, and two events.
-fn group(enabled: u64, running: u64, values: [u64; 3]) -> GroupCounts {
-    GroupCounts { enabled, running, values: values.to_vec() }
-}
-
-fn with_counts(counts: &TranslationCounts, change: impl FnOnce(&mut BenefitFacts<'_>)) -> Benefit {
-    let one = sample(&[process(1, 5, 10, 0, 0), process(2, 9, 500, MIB, MIB)], 0);
-    assess_counted(counts, &one, &one, change)
-}
-
-#[test]
-fn page_walks_in_percent_of_cycles() {
-    let walks = vec![group(900, 900, [1_000_000, 60_000, 10_000]), group(500, 500, [3_000_000, 90_000, 0])];
-    let misses = vec![group(900, 900, [1_000_000, 3000, 1000]), group(500, 500, [3_000_000, 4000, 0])];
-    let counts = TranslationCounts { walks: Ok(walks), misses: Ok(misses), leaves_out: false };
-    let benefit = with_counts(&counts, |_| {});
-    close(benefit.address_translation.base, 4.0);
-    close(benefit.dtlb_misses.base, 2.0);
-    assert_eq!(benefit.address_translation.huge, [None, None], "what remains in huge pages is not known");
-    assert_eq!(benefit.address_translation.confidence, Confidence::Measured);
-    let text = summary(&benefit);
-    assert!(text.ends_with("Page walks take 4.0% of the cycles in user mode: huge pages save at most that."), "{text}");
-    let row = rows(&benefit).pop().unwrap();
-    assert_eq!((row.figure, row.unit, row.base), ("address_translation", Some("percent of cycles"), Some(4.0)));
-    assert!(!row.detail.contains("unknown"), "{}", row.detail);
-    // The same of a server in huge pages stands in their column.
-    let benefit = with_counts(&counts, |facts| {
-        (facts.landing, facts.page_size) = (Landing::Hugetlb, PageSize::from_kib(2048));
-    });
-    assert_eq!((benefit.address_translation.base, benefit.address_translation.huge), (None, [Some(4.0), None]));
     // There is no column for pages of 512 MB.
-    let benefit = with_counts(&counts, |facts| {
+    let benefit = assess(&one, &one, |facts| {
         (facts.landing, facts.page_size) = (Landing::Hugetlb, PageSize::new(512 * MIB));
     });
-    assert_eq!((benefit.address_translation.huge, benefit.not_counted[0].is_some()), ([None, None], true));
-    // Not all processes were counted.
-    let benefit = with_counts(&TranslationCounts { leaves_out: true, ..counts }, |_| {});
-    assert_eq!(benefit.address_translation.confidence, Confidence::Modelled);
-}
-
-/// More events than counters: each group is counted for a part of the time.
-#[test]
-fn counts_of_a_part_of_the_time_are_scaled() {
-    let of = |groups: &[GroupCounts]| with_counts(&TranslationCounts { walks: Ok(groups.to_vec()), ..NONE }, |_| {});
-    // The first process was counted for a quarter of its time: 4,000,000 cycles, of which 400,000.
-    let benefit = of(&[group(800, 200, [1_000_000, 100_000, 0]), group(50, 50, [4_000_000, 0, 0])]);
-    close(benefit.address_translation.base, 5.0);
-    assert_eq!(benefit.address_translation.confidence, Confidence::Modelled);
-    // One that never had a counter says nothing, and one that did not run misses nothing.
-    let benefit = of(&[group(800, 0, [0, 0, 0]), group(50, 50, [4_000_000, 200_000, 0])]);
-    assert_eq!(
-        (benefit.address_translation.base, benefit.address_translation.confidence),
-        (Some(5.0), Confidence::Modelled)
-    );
-    let benefit = of(&[group(0, 0, [0, 0, 0]), group(50, 50, [4_000_000, 200_000, 0])]);
-    assert_eq!(
-        (benefit.address_translation.base, benefit.address_translation.confidence),
-        (Some(5.0), Confidence::Measured)
-    );
-    // The counts of years do not overflow.
-    let most = group(u64::MAX, u64::MAX, [u64::MAX, u64::MAX / 4, u64::MAX / 4]);
-    close(of(&[most.clone(), most]).address_translation.base, 50.0);
-    for nothing in [vec![], vec![group(0, 0, [0, 0, 0])], vec![group(800, 0, [0, 0, 0])]] {
-        let benefit = of(&nothing);
-        assert_eq!(
-            (benefit.address_translation.base, benefit.not_counted[0].clone()),
-            (None, Some(NotCounted::NotRun))
-        );
-    }
-}
-
-#[test]
-fn why_address_translation_is_unknown() {
-    let of = |reason: &NotCounted| {
-        let counts = TranslationCounts { walks: Err(reason.clone()), misses: Err(reason.clone()), leaves_out: false };
-        let row = rows(&with_counts(&counts, |_| {})).pop().unwrap();
-        assert_eq!((row.base, row.confidence), (None, Confidence::Unknown));
-        row.detail
-    };
-    let refused = of(&NotCounted::Refused(Some("3".to_owned())));
-    assert!(refused.contains("kernel.perf_event_paranoid is 3"), "{refused}");
-    assert!(refused.ends_with("root can use hugepage-sidecar benefit."), "{refused}");
-    let failed = of(&NotCounted::Failed("out of memory".to_owned()));
-    assert!(failed.ends_with("could not be used: out of memory."), "{failed}");
-    let reasons = [NotCounted::NoCounter, NotCounted::UnknownEvent, NotCounted::NoSystemCall];
-    for reason in reasons.into_iter().chain([NotCounted::NoDescriptors, NotCounted::NotRun, NotCounted::NotTried]) {
-        let detail = of(&reason);
-        assert!(detail.contains("It is unknown: ") && detail.ends_with('.'), "{detail}");
-    }
+    assert_eq!((benefit.page_tables.huge, benefit.page_tables.confidence), ([None, None], Confidence::Unknown));
+    let benefit = assess(&one, &one, |facts| facts.landing = Landing::PartialThp);
+    assert!(summary(&benefit).starts_with("Shared memory is in partial thp pages"));
 }

@@ -10,7 +10,6 @@ use hugepage_core::collect::benefit::{Observation, ObservedServer, measure_cost}
 use hugepage_core::collect::fault_cost::FaultCostRuns;
 use hugepage_core::collect::fault_sample::sessions;
 use hugepage_core::collect::instances::{Instance, InstanceKind, survey_for};
-use hugepage_core::collect::translation::MAX_DESCRIPTORS;
 use hugepage_core::model::Landing;
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
@@ -22,7 +21,6 @@ use crate::exit::{self, Exit};
 use crate::output::stream::{complain, say};
 use crate::output::table::{or_unknown, table, wrapped};
 use crate::output::{Format, escape, json};
-use crate::privileges;
 use crate::signals::SignalTimer;
 
 /// How often the progress bar moves.
@@ -87,13 +85,6 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
     measure_cost(&mut cost, || {}, &mut notes);
     let begin = |instance: &Instance, notes: &mut Notes| Observation::begin(root, server(instance), || {}, notes);
     let mut begun: Vec<_> = observed.iter().map(|instance| begin(instance, &mut notes)).collect();
-    // Two servers are counted in full; more share the descriptors.
-    let descriptors = MAX_DESCRIPTORS.min(2 * MAX_DESCRIPTORS / begun.len());
-    privileges::open_counters(|| {
-        begun.iter_mut().for_each(|observation| observation.count(root, descriptors));
-        std::io::Result::Ok(())
-    })
-    .context("could not give up capabilities")?;
     let between = || {
         begun.iter_mut().for_each(|observation| observation.look(root, || {}, &mut notes));
         if cost.is_due(options.interval) {

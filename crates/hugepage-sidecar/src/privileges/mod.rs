@@ -23,9 +23,6 @@ const LOOKING: CapabilitySet = CapabilitySet::SYS_PTRACE.union(CapabilitySet::DA
 /// To run a program as another user, and to end it.
 const RUNNING: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID).union(CapabilitySet::KILL);
 
-/// To count what other users' processes do, besides looking at them.
-const COUNTING: CapabilitySet = LOOKING.union(CapabilitySet::PERFMON);
-
 /// What a command does besides looking.
 #[derive(Debug, Default)]
 pub struct Needs {
@@ -33,7 +30,6 @@ pub struct Needs {
     places: Vec<PathBuf>,
     changes_owners: bool,
     runs_programs: bool,
-    uses_counters: bool,
 }
 
 impl Needs {
@@ -66,11 +62,6 @@ impl Needs {
     /// Runs programs of other users, as those users.
     pub fn programs(self) -> Self {
         Self { runs_programs: true, ..self }
-    }
-
-    /// Uses hardware counters of other processes.
-    pub fn counters(self) -> Self {
-        Self { uses_counters: true, ..self }
     }
 
     /// Asks servers' programs, as nobody, on an empty data directory.
@@ -111,7 +102,6 @@ fn is_writable(found: &Metadata) -> bool {
 struct Confinement {
     writing: CapabilitySet,
     running: CapabilitySet,
-    counting: CapabilitySet,
     /// `None` where the kernel has no Landlock.
     rules: Option<landlock::Rules>,
     notes: Vec<String>,
@@ -125,12 +115,11 @@ pub fn confine(needs: &Needs) {
     let (rules, note) = landlock::rules(&needs.places);
     notes.extend(note);
     let running = if needs.runs_programs { RUNNING } else { CapabilitySet::empty() };
-    let counting = if needs.uses_counters { COUNTING } else { CapabilitySet::empty() };
     let writing = needs.writing();
-    if let Err(error) = capabilities::limit(LOOKING, LOOKING | writing | running | counting) {
+    if let Err(error) = capabilities::limit(LOOKING, LOOKING | writing | running) {
         notes.push(format!("could not give up capabilities: {error}"));
     }
-    let _ = CONFINEMENT.set(Confinement { writing, running, counting, rules, notes });
+    let _ = CONFINEMENT.set(Confinement { writing, running, rules, notes });
 }
 
 /// What could not be given up, and why.
@@ -156,15 +145,6 @@ pub fn run_program<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Re
     let Some(confinement) = CONFINEMENT.get() else { return work() };
     in_thread(|| {
         capabilities::limit(confinement.running, confinement.running)?;
-        work()
-    })
-}
-
-/// Does `work`, which opens counters of other users' processes. They can be read without a capability.
-pub fn open_counters<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T, E> + Send) -> Result<T, E> {
-    let Some(confinement) = CONFINEMENT.get() else { return work() };
-    in_thread(|| {
-        capabilities::limit(confinement.counting, confinement.counting)?;
         work()
     })
 }
