@@ -1,5 +1,6 @@
 //! The facts about a server and its host as types. Collectors fill them in, and assessments take them.
 
+mod benefit_facts;
 mod cause;
 mod clusterware;
 mod crash_recovery;
@@ -15,6 +16,7 @@ mod private_tables;
 mod segment;
 mod server;
 
+pub use benefit_facts::BenefitFacts;
 pub use cause::Cause;
 pub use clusterware::{Clusterware, GridResource};
 pub use crash_recovery::CrashRecovery;

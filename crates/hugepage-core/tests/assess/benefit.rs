@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use hugepage_core::advise::benefit::{rows, summary};
 use hugepage_core::assess::Benefit;
-use hugepage_core::assess::benefit::BenefitFacts;
 use hugepage_core::assess::figure::Confidence;
-use hugepage_core::model::{CountedProcess, FaultCost, FaultSample, Landing, PrivateTables, ProcessSample};
+use hugepage_core::model::{
+    BenefitFacts, CountedProcess, FaultCost, FaultSample, Landing, PrivateTables, ProcessSample,
+};
 use hugepage_core::read::process::{ProcessStat, ProcessStatus};
 use hugepage_core::{Bytes, PageSize};
 
