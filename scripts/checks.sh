@@ -52,9 +52,9 @@ run_lint() {
     step "clippy on the extension for PostgreSQL $PG_MAJOR" \
         clippy --package pg_hugepages --no-default-features --features "pg$PG_MAJOR"
     check_targets
-    step "shellcheck" shellcheck -x dev .ci/run .github/install-rust scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/try-rpms scripts/try-role scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck \
+    step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/try-rpms scripts/try-role scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck \
         crates/hugepage-core/fuzz/run
-    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally
+    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally scripts/install-rust
 }
 
 # The sidecar compiles for the other architectures of servers, too. Their standard libraries are optional.

@@ -8,7 +8,8 @@ SYSTEM=${PG_HUGEPAGES_SYSTEM:-}    # where the tests have put a fake /usr; empty
 
 supported() { [ -n "$1" ] && [[ " $SUPPORTED " == *" $1 "* ]]; }
 newest_first() { tr ' ' '\n' <<<"$SUPPORTED" | sort -rn; }
-has_candidate() { [[ $(LC_ALL=C apt-cache policy "$1" 2>/dev/null) =~ Candidate:\ [^\(] ]]; }
+candidate() { LC_ALL=C apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: \([^(].*\)/\1/p'; }
+has_candidate() { [ -n "$(candidate "$1")" ]; }
 major_of() { "$1" --version 2>/dev/null | sed -n 's/^[^0-9]*\([0-9]*\).*/\1/p'; }
 headers_major() {    # DIRECTORY: Fedora's pg_config.h includes pg_config_CPU.h
     cat "$1"/pg_config.h "$1"/pg_config_*.h 2>/dev/null | sed -n 's/^#define PG_MAJORVERSION "\([0-9]*\)".*/\1/p'

@@ -8,10 +8,12 @@
 
 FRESH=$TREES/fresh    # of each state the layer, the clone and Debian packages; crates and certificates
 FRESH_LOGS=$CACHE/fresh
-STARTING_STATES='bare server-only two-majors user root-home trixie ubuntu'
+STARTING_STATES='bare no-rust server-only two-majors user root-home trixie ubuntu'
 
 # shellcheck source=scripts/fresh-checks.sh
 . scripts/fresh-checks.sh
+# shellcheck source=scripts/fresh-rust.sh
+. scripts/fresh-rust.sh
 
 run_fresh() {    # [STATE...] [--only demo|test] [--jobs N]
     local only='' jobs=1 state states=()
@@ -108,7 +110,7 @@ summary() {    # STATE...
 prepare_fresh() {
     local absent bundle=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt} cargo_home name
     start_log
-    find_rust
+    find_rust trees
     take_trees
     trap 'end_state; stop_painter' EXIT
     trap 'exit 130' INT
@@ -131,7 +133,7 @@ prepare_fresh() {
     done
     as_root cp "$FRESH_LOGS/cargo-config.toml" "$FRESH/cargo-config.toml"
     TOOLCHAIN_OF_HOST=$(rustc --print sysroot)
-    mapfile -t NETWORK < <(env | grep -iE '^(https?_proxy|no_proxy|all_proxy|CARGO_(HTTP|NET|SOURCE|REGISTR)[A-Z_]*|PIP_INDEX_URL|NPM_CONFIG_REGISTRY)=')
+    mapfile -t NETWORK < <(env | grep -iE '^(https?_proxy|no_proxy|all_proxy|CARGO_(HTTP|NET|SOURCE|REGISTR)[A-Z_]*|RUSTUP_(UPDATE_ROOT|DIST_SERVER)|PIP_INDEX_URL|NPM_CONFIG_REGISTRY)=')
     # Beside /etc/ssl/certs: the package ssl-cert writes there.
     if [ -f "$bundle" ]; then
         as_root cp -L "$bundle" "$FRESH/certificates/bundle.crt"
@@ -142,7 +144,7 @@ prepare_fresh() {
 }
 
 # state_facts STATE: sets LABEL, SUITE, STATE_TREE; LAYER, for its changes; NEWCOMER and NEWCOMER_HOME; CLONE, where the clone
-# lies; CLONE_UMASK; and LOGIN, the environment of the login shell.
+# lies; CLONE_UMASK; LOGIN, the environment of the login shell; and TOOLCHAIN_INSIDE, the option that shows Rust.
 state_facts() {
     local path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
     LABEL=Debian SUITE=$(suite_of 15) NEWCOMER=root NEWCOMER_HOME=/root CLONE=/usr/local/src/pg_hugepages CLONE_UMASK=022
@@ -160,17 +162,20 @@ state_facts() {
             ;;
     esac
     case $1 in
-        bare | trixie | ubuntu) STATE_TREE=$TREES/$SUITE ;;
+        bare | no-rust | trixie | ubuntu) STATE_TREE=$TREES/$SUITE ;;
         *) STATE_TREE=$TREES/fresh-$1 ;;
     esac
     LOGIN+=(HOME="$NEWCOMER_HOME" USER="$NEWCOMER" LOGNAME="$NEWCOMER" SHELL=/bin/bash TERM=linux
         PATH="$NEWCOMER_HOME/.cargo/bin:$path" "${NETWORK[@]}")
+    TOOLCHAIN_INSIDE=(--ro "$TOOLCHAIN_OF_HOST=$NEWCOMER_HOME/.rustup/toolchains/stable")
+    [ "$1" != no-rust ] || TOOLCHAIN_INSIDE=()
 }
 
 # try_state STATE ONLY: leaves its result in a file: passed, failed or not run, and its row of the summary.
 try_state() {
     local state=$1 only=$2 outcome=passed demo=- test=- command name
     state_facts "$state"
+    [ "$state" != no-rust ] || offer_rust
     if ! is_available; then
         outcome='not run' demo="not run: apt here knows no archive of $LABEL" test=''
     elif ! (make_state_tree "$state") || ! (begin_state "$state"); then
@@ -230,7 +235,7 @@ end_state() {
 # that a shell blocks for its background processes have their usual meaning.
 in_state() {
     as_root env --default-signal=INT --default-signal=QUIT setsid --wait scripts/tree/enter --changes "$LAYER" \
-        --ro "$TOOLCHAIN_OF_HOST=$NEWCOMER_HOME/.rustup/toolchains/stable" --ro "$FRESH/certificates=/etc/ssl/machine" \
+        "${TOOLCHAIN_INSIDE[@]}" --ro "$FRESH/certificates=/etc/ssl/machine" \
         --rw "$FRESH/debs/$1=/var/cache/apt/archives" "${@:2}"
 }
 
@@ -271,6 +276,7 @@ try_command() {
             as_root find "$LAYER/changes$NEWCOMER_HOME/.cache/pg_hugepages" -maxdepth 1 -name '*.log' -exec cat {} + || true
         } 2>/dev/null | test_misses "$state")
     fi
+    [[ -n $why || $state != no-rust ]] || why=$(rust_misses "$LAYER/changes$NEWCOMER_HOME")
     if [ -z "$why" ]; then
         RESULT="passed $time"
         [ "$name" != test ] || RESULT="passed $time, $(test_numbers <"$LOG")"

@@ -92,6 +92,12 @@ still_missing() {
     missing "${wanted[@]}"
 }
 
+# Once: for Rust, or for the other packages.
+read_package_list() {
+    [ -n "${PACKAGE_LIST_READ:-}" ] || step "Reading the list of Debian packages" as_root apt-get -q -o DPkg::Lock::Timeout=600 update
+    PACKAGE_LIST_READ=yes
+}
+
 # install_packages NEED...: what is missing, or a word about it where we may not.
 install_packages() {
     local absent
@@ -109,7 +115,7 @@ install_packages() {
 Going on with what is there."
         return 0
     fi
-    step "Reading the list of Debian packages" as_root apt-get -q -o DPkg::Lock::Timeout=600 update
+    read_package_list
     mapfile -t absent < <(still_missing "$@" | unless_no_browser)
     # What apt does not have is told in words, and before minutes of installing.
     ! needs_postgresql "$@" || can_complete_postgresql || explain_postgresql "${absent[@]}"

@@ -1,24 +1,75 @@
 # shellcheck shell=bash
-# The Rust that is there, and the cargo-pgrx that Cargo.toml asks for.
+# The Rust that is there, else one of our own beside it, and the cargo-pgrx that Cargo.toml asks for.
 
 RUSTUP="curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"
+OWN_RUST=$CACHE/rust
 
-# Sets RUST_FLAGS (an array), or stops with the line that installs Rust. We never install it ourselves.
+# find_rust NEED...: puts a Rust that does for them on the PATH: the PATH's, the user's, or our own, which is installed where
+# none does. Sets RUST_FLAGS (an array).
 find_rust() {
-    local wanted version
+    local wanted here
     wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-    command -v cargo >/dev/null || PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
-    if ! command -v cargo >/dev/null; then
-        [ -z "${SUDO_USER:-}" ] || say "(Run ./dev as $SUDO_USER: it calls sudo by itself where it must.)"
-        command -v curl >/dev/null || say "(curl is missing, too: apt-get install curl ca-certificates)"
-        fail "Rust is missing. This installs it; then run ./dev again:"$'\n\n    '"$RUSTUP"$'\n'
-    fi
-    version=$(rustc --version 2>&1) || fail "Rust does not run: $version"
-    version=$(cut -d' ' -f2 <<<"$version")
-    if ! printf '%s\n' "$wanted" "$version" | sort -VC; then
-        fail "Rust $version is too old, $wanted or newer is needed. Either: rustup update stable, or:"$'\n\n    '"$RUSTUP"$'\n'
+    if ! use_rust "$wanted" "$@"; then
+        here=$(rust_version) || here=''
+        if at_least "$wanted" "$here"; then
+            say "Debian's Rust does not run in another Debian: ./dev installs one for itself."
+        else
+            say "Rust $wanted or newer is needed, and ${here:-none} is here: ./dev installs one for itself."
+        fi
+        install_rust "$wanted"
+        use_rust "$wanted" "$@" || fail "the Rust that was just installed does not run; what was said is in $LOG"
     fi
     mapfile -t RUST_FLAGS < <(scripts/rust-flags)
+}
+
+use_rust() {    # WANTED NEED...
+    local users=${CARGO_HOME:-$HOME/.cargo}/bin own
+    ! rust_does "$PATH" "$@" || return 0
+    ! rust_does "$users:$PATH" "$@" || { PATH=$users:$PATH && return; }
+    own=$(compgen -G "$OWN_RUST/rustup/toolchains/*/bin") && rust_does "$own:$PATH" "$@" || return
+    PATH=$own:$OWN_RUST/cargo/bin:$PATH
+    export RUSTUP_HOME=$OWN_RUST/rustup CARGO_HOME=$OWN_RUST/cargo
+    unset RUSTUP_TOOLCHAIN
+}
+
+# Whether the Rust of a PATH is new enough; for trees it has to run in other Debians, too.
+rust_does() {    # PATH WANTED NEED...
+    local PATH=$1 version
+    version=$(rust_version) && at_least "$2" "$version" || return
+    [[ " $* " != *" trees "* ]] || [ "$(rustc --print sysroot)" != /usr ]
+}
+
+rust_version() {    # nothing, and fails, where rustc or cargo does not run
+    local said
+    said=$(rustc --version 2>/dev/null) && cargo --version >/dev/null 2>&1 && cut -d' ' -f2 <<<"$said"
+}
+
+at_least() { printf '%s\n' "$@" | sort -VC; }    # WANTED VERSION
+
+# Debian's Rust where there is none and that is new enough; else one in the cache, by Debian's rustup or by scripts/install-rust.
+install_rust() {    # WANTED
+    local packages=() absent
+    if command -v dpkg-query >/dev/null && have_root; then
+        read_package_list
+        mapfile -t packages < <(rust_packages "$1")
+        mapfile -t absent < <(missing "${packages[@]}")
+        [ ${#absent[@]} -eq 0 ] || step "Installing ${absent[*]}" as_root scripts/apt-install "${absent[@]}"
+        [ "${packages[0]}" != rustc ] || return 0
+    fi
+    (step "Installing Rust in $OWN_RUST" "$PYTHON" scripts/install-rust "$OWN_RUST") ||
+        fail "Rust could not be downloaded. This installs it; then run ./dev again:"$'\n\n    '"$RUSTUP"$'\n'
+}
+
+# Debian's packages exclude each other, and a Rust that is there stays as it is.
+rust_packages() {    # WANTED
+    if command -v rustc >/dev/null || command -v cargo >/dev/null; then
+        printf '%s\n' python3 ca-certificates
+    elif at_least "$1" "$(candidate rustc)" && at_least "$1" "$(candidate cargo)"; then
+        printf '%s\n' rustc cargo rustfmt rust-clippy ca-certificates
+    else
+        printf '%s\n' python3 ca-certificates
+        ! has_candidate rustup || echo rustup
+    fi
 }
 
 # Sets CARGO_PGRX. A version of the user's own stays what it is; ours is installed beside it, once.

@@ -30,7 +30,7 @@ APT_CACHE = """#!/bin/sh
 language=${LC_ALL:-$LANG}
 case $1 in
     policy)
-        grep -qx "$2" "$SYSTEM/offered" && candidate=1.0 || candidate='(none)'
+        candidate=$(awk -v name="$2" '$1 == name { found = $2 ? $2 : "1.0" } END { print found ? found : "(none)" }' "$SYSTEM/offered")
         case $language in de*) word=Installationskandidat: ;; *) word=Candidate: ;; esac
         printf '%s:\\n  Installed: (none)\\n  %s %s\\n' "$2" "$word" "$candidate"
         awk 'BEGIN { for (i = 0; i < 2000; i++) print "        500 https://deb.example.org/debian stable/main" }' || exit 141
@@ -96,12 +96,13 @@ exec "${newest:-$SYSTEM/libpq-dev/bin/pg_config}" "$@"
 
 @dataclass
 class Outcome:
-    """What ./dev did: its exit status, what it said, the packages that it installed, and what it compiled for."""
+    """What ./dev did: its exit status, what it said, the packages that it installed, and what it compiled for by which Rust."""
 
     status: int
     said: str
     installed: list[str]
     compiled_for: str | None
+    rust: str | None
     apt_get: list[str]
 
 
@@ -126,12 +127,10 @@ class Machine:
         self._write("distribution", "postgresql-15\n")
         for name, text in {"dpkg-query": DPKG_QUERY, "apt-cache": APT_CACHE, "apt-get": APT_GET, "clang": CLANG}.items():
             self.program(name, text)
-        self.program("make", '#!/bin/sh\necho "$*" >>"$SYSTEM/make.log"\n')
+        self.program("make", '#!/bin/sh\necho "$*" >>"$SYSTEM/make.log"\nrustc --version | cut -d" " -f2 >"$SYSTEM/rust.log"\n')
         self.program("cc", "#!/bin/sh\n")
         self.program("systemctl", "#!/bin/sh\n")
-        self.program("rustc", "#!/bin/sh\necho 'rustc 1.97.0 (of no machine)'\n")
-        pgrx = next(line for line in (REPOSITORY / "Cargo.toml").read_text().splitlines() if line.startswith("pgrx = "))
-        self.program("cargo", f"#!/bin/sh\necho cargo-pgrx {pgrx.split('=')[3].split(chr(34))[0]}\n")
+        self.rust("1.97.0", self.programs)
         self.root()
         for header in ("stdio.h", "unicode/ucol.h"):
             self.file(f"usr/include/{header}")
@@ -182,14 +181,27 @@ class Machine:
         if text is None:
             (self.programs / name).unlink()
 
+    def rust(self, version: str, directory: Path) -> None:
+        """A Rust of that version there, with cargo-pgrx."""
+        pgrx = next(line for line in (REPOSITORY / "Cargo.toml").read_text().splitlines() if line.startswith("pgrx = "))
+        self._executable(directory / "rustc", f"#!/bin/sh\necho 'rustc {version} (of no machine)'\n")
+        self._executable(directory / "cargo", f"#!/bin/sh\necho cargo-pgrx {pgrx.split('=')[3].split(chr(34))[0]}\n")
+
+    def no_rust(self) -> None:
+        """None on the PATH, none installed by dpkg; apt has what Debian 12 has."""
+        for name in ("rustc", "cargo"):
+            self.program(name, None)
+        self.lacks("rustc", "cargo", "rustfmt", "rust-clippy", "rustup")
+        self.apt_offers("rustc 1.63.0+dfsg1-2", "cargo 0.66.0+ds1-1")
+
     def apt_offers(self, *packages: str) -> None:
-        """What apt knows, nothing else."""
+        """What apt knows, nothing else; each perhaps with its version."""
         offered = self.system / "offered"
         offered.write_text((offered.read_text() if offered.exists() else "") + "".join(f"{name}\n" for name in packages))
 
     def apt_offers_no(self, *packages: str) -> None:
         """Takes packages from what apt knows."""
-        offered = (self.system / "offered").read_text().split()
+        offered = (self.system / "offered").read_text().splitlines()
         self._write("offered", "".join(f"{name}\n" for name in offered if name not in packages))
 
     def distribution(self, major: int) -> None:
@@ -244,7 +256,7 @@ class Machine:
 
     def dev(self, *words: str) -> Outcome:
         """Runs ./dev."""
-        environment = {"PATH": str(self.programs), "HOME": str(self.home), "LANG": "C.UTF-8", "SYSTEM": str(self.system),
+        environment = {"PATH": f"{self.programs}:{self.system}/usr/bin", "HOME": str(self.home), "LANG": "C.UTF-8", "SYSTEM": str(self.system),
                        "PG_HUGEPAGES_SYSTEM": str(self.system), **self.variables}
         run = subprocess.run([REPOSITORY / "dev", *words], env=environment, stdin=subprocess.DEVNULL, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
@@ -252,7 +264,8 @@ class Machine:
         installs = [call.split(" --no-install-recommends ")[1].split() for call in calls if " install " in call]
         made = [word for line in self._lines("make.log") for word in line.split() if word.startswith("PG_CONFIG=")]
         compiled_for = os.path.relpath(made[0].removeprefix("PG_CONFIG="), self.system) if made else None
-        return Outcome(run.returncode, run.stdout, sum(installs, []), compiled_for, calls)
+        rust = self._lines("rust.log") or [None]
+        return Outcome(run.returncode, run.stdout, sum(installs, []), compiled_for, rust[0], calls)
 
     def _lines(self, name: str) -> list[str]:
         path = self.system / name

@@ -6,7 +6,6 @@ import pytest
 from machine import REPOSITORY
 
 WORKFLOWS = sorted((REPOSITORY / ".github/workflows").glob("*.y*ml"))
-SCRIPTS = [path for path in (REPOSITORY / ".github").iterdir() if path.is_file()]
 PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
 PIPED_TO_A_SHELL = re.compile(r"\b(?:curl|wget)\b.*\|\s*(?:sudo\s+)?(?:ba|da)?sh\b")
 
@@ -23,12 +22,11 @@ def test_an_action_is_a_commit_with_its_version_beside_it(path):
     assert [action for action in used if not action.startswith("./") and not PINNED.fullmatch(action)] == []
 
 
-@pytest.mark.parametrize("path", WORKFLOWS + SCRIPTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_nothing_downloaded_goes_to_a_shell(path):
     text = path.read_text().replace("\\\n", " ")
     assert [line for line in text.splitlines() if PIPED_TO_A_SHELL.search(line)] == []
-    if re.search(r"\b(?:curl|wget)\b.*https://", text):
-        assert "sha256sum --check" in text
+    assert not re.search(r"\b(?:curl|wget)\b.*https://", text)
 
 
 def test_the_patterns_find_what_they_are_for():
