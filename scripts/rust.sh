@@ -41,6 +41,8 @@ rust_does() {    # PATH WANTED NEED...
 
 rust_version() {    # nothing, and fails, where rustc or cargo does not run
     local said
+    # A rustup without toolchains would make its directory in the home.
+    [ -d "${RUSTUP_HOME:-$HOME/.rustup}" ] || local -x RUSTUP_HOME=$OWN_RUST/none
     said=$(rustc --version 2>/dev/null) && cargo --version >/dev/null 2>&1 && cut -d' ' -f2 <<<"$said"
 }
 

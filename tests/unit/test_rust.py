@@ -24,6 +24,11 @@ RUSTUP = f"""#!/bin/sh
 echo "${{0##*/}} $*" >>"$SYSTEM/rustup.log"
 [ "$1" = toolchain ] || exit 0
 {INSTALLS}"""
+PROXY = """#!/bin/sh
+mkdir -p "${RUSTUP_HOME:-$HOME/.rustup}"
+echo 'error: rustup could not choose a version' >&2
+exit 1
+"""
 TO_TYPE = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"
 DEBIANS = ["rustc", "cargo", "rustfmt", "rust-clippy"]
 
@@ -164,7 +169,7 @@ def test_an_old_rust_on_the_path_does_not_hide_a_new_one_in_the_home(machine, se
 def test_a_rustup_without_toolchain_fetches_one_into_the_cache(machine, server):
     machine.program("rustup", RUSTUP)
     for name in ("rustc", "cargo"):
-        machine.program(name, "#!/bin/sh\necho 'error: rustup could not choose a version' >&2\nexit 1\n")
+        machine.program(name, PROXY)
     assert_own(machine, machine.dev("build"))
     assert server.requests == [] and runs(machine)[0].startswith("rustup toolchain install stable --profile minimal ")
 
@@ -189,7 +194,8 @@ def test_debian_s_own_is_installed_where_it_is_new_enough(machine, server, sudo)
 @pytest.mark.parametrize("cargo", ["0.66.0+ds1-1", "1.85.1+dfsg1-1+deb13u1"])
 def test_debian_s_rustup_is_installed_where_its_rust_is_too_old(machine, server, cargo):
     machine.apt_offers("rustc 1.97.1+dfsg1-1", f"cargo {cargo}", "rustup 1.27.1-3+b1")
-    machine._executable(machine.system / "packages/rustup/usr/bin/rustup", RUSTUP)
+    for name, text in {"rustup": RUSTUP, "rustc": PROXY, "cargo": PROXY}.items():
+        machine._executable(machine.system / f"packages/rustup/usr/bin/{name}", text)
     outcome = machine.dev("build")
     assert_own(machine, outcome)
     assert (outcome.installed, server.requests) == (["rustup"], [])
@@ -201,6 +207,19 @@ def test_what_the_download_needs_is_installed(machine):
     assert_own(machine, outcome)
     assert outcome.installed == ["ca-certificates"]
     assert len([call for call in outcome.apt_get if call.endswith("update")]) == 1
+
+
+@pytest.mark.parametrize(("names", "said"), [
+    ([".cache", ".npm"], ""),
+    ([".cache", ".cargo"], "it changed the home: .cargo\n"),
+    ([".profile"], "it changed the home: .profile\n"),
+])
+def test_what_rustup_would_leave_in_the_home_fails_the_state_no_rust(tmp_path, names, said):
+    for name in names:
+        (tmp_path / name).mkdir()
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", f". scripts/root.sh; . scripts/fresh-rust.sh; rust_misses {tmp_path}"],
+                          cwd=REPOSITORY, text=True, capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (said, "")
 
 
 @pytest.mark.parametrize(("sysroot", "needs", "does"), [("/usr", "build", True), ("/usr", "build trees", False), ("/opt/rust", "build trees", True)])
