@@ -16,7 +16,7 @@ find_rust() {
         else
             say "Rust $wanted or newer is needed, and ${here:-none} is here: ./dev installs one for itself."
         fi
-        install_rust "$wanted"
+        install_rust "$wanted" "$@"
         use_rust "$wanted" "$@" || fail "the Rust that was just installed does not run; what was said is in $LOG"
     fi
     mapfile -t RUST_FLAGS < <(scripts/rust-flags)
@@ -49,11 +49,11 @@ rust_version() {    # nothing, and fails, where rustc or cargo does not run
 at_least() { printf '%s\n' "$@" | sort -VC; }    # WANTED VERSION
 
 # Debian's Rust where there is none and that is new enough; else one in the cache, by Debian's rustup or by scripts/install-rust.
-install_rust() {    # WANTED
+install_rust() {    # WANTED NEED...
     local packages=() absent
     if command -v dpkg-query >/dev/null && have_root; then
         read_package_list
-        mapfile -t packages < <(rust_packages "$1")
+        mapfile -t packages < <(rust_packages "$@")
         mapfile -t absent < <(missing "${packages[@]}")
         [ ${#absent[@]} -eq 0 ] || step "Installing ${absent[*]}" as_root scripts/apt-install "${absent[@]}"
         [ "${packages[0]}" != rustc ] || return 0
@@ -63,10 +63,10 @@ install_rust() {    # WANTED
 }
 
 # Debian's packages exclude each other, and a Rust that is there stays as it is.
-rust_packages() {    # WANTED
+rust_packages() {    # WANTED NEED...
     if command -v rustc >/dev/null || command -v cargo >/dev/null; then
         printf '%s\n' python3 ca-certificates
-    elif at_least "$1" "$(candidate rustc)" && at_least "$1" "$(candidate cargo)"; then
+    elif [[ " $* " != *" trees "* ]] && at_least "$1" "$(candidate rustc)" && at_least "$1" "$(candidate cargo)"; then
         printf '%s\n' rustc cargo rustfmt rust-clippy ca-certificates
     else
         printf '%s\n' python3 ca-certificates

@@ -222,6 +222,14 @@ def test_what_rustup_would_leave_in_the_home_fails_the_state_no_rust(tmp_path, n
     assert (done.stdout, done.stderr) == (said, "")
 
 
+@pytest.mark.parametrize(("needs", "package"), [("build", "rustc"), ("build trees", "rustup")])
+def test_debian_s_rust_is_not_installed_for_trees(tmp_path, needs, package):
+    stubs = "candidate() { echo 1.97.1; }; has_candidate() { true; }; command() { false; }"
+    done = subprocess.run(["bash", "-c", f". scripts/rust.sh; {stubs}; rust_packages 1.95 {needs}"], cwd=REPOSITORY, text=True,
+                          capture_output=True, env={"PATH": os.environ["PATH"], "CACHE": str(tmp_path)})
+    assert [name for name in done.stdout.split() if name.startswith("rustc") or name == "rustup"] == [package]
+
+
 @pytest.mark.parametrize(("sysroot", "needs", "does"), [("/usr", "build", True), ("/usr", "build trees", False), ("/opt/rust", "build trees", True)])
 def test_debian_s_rust_does_not_do_for_trees_of_another_debian(tmp_path, sysroot, needs, does):
     (tmp_path / "cargo").write_text("#!/bin/sh\n")
