@@ -152,8 +152,6 @@ def test_repeat_for_the_logging_collector(new_cluster, pool):
     pid = await_worker(server)
     assert_one(new_messages(server, 0), "LOG", LANDED)
     until("the block in the collector's file", lambda: messages(collected.read_text()))
-    server.sql("SELECT pg_terminate_backend(%s)", pid)
-    pid = await_worker(server, other_than=pid)
     [block] = messages(collected.read_text())
     assert block.level == "LOG" and re.search(LANDED, block.text)
     server.conf(**{"pg_hugepages.sample_interval": 0})

@@ -23,7 +23,7 @@ UNCAPPED = "^the cgroup allows all huge pages of shared memory again$"
 
 
 def test_warn_once_when_the_pool_shrinks(new_cluster, pool):
-    """The next sample warns, once, also if the worker is replaced; recovery is logged once; the hint is exact."""
+    """The next sample warns, once; recovery is logged once; the hint is exact."""
     server = new_cluster(**WATCHED)
     needed = server.pages_needed(2 * MB)
     borrowed = pool(2 * MB, needed)
@@ -35,9 +35,6 @@ def test_warn_once_when_the_pool_shrinks(new_cluster, pool):
         # A look that had begun before, and the one that warns.
         assert len(trace.lines('"/proc/meminfo"')) <= 2
     checked_status(server, verdict="warning", landed_in="hugetlb", restart_outlook="base", generation=1)
-    await_samples(server, 3)
-    server.sql("SELECT pg_terminate_backend(%s)", pid)
-    pid = await_worker(server, other_than=pid)
     await_samples(server, 3)
     [warning] = logged(server, LOSES)
     assert f"Next start: only 0 of the {needed} pages of 2 MB needed are guaranteed." in warning.detail
@@ -97,7 +94,8 @@ def test_warn_when_the_configuration_on_disk_changes(new_cluster, pool):
         ({"huge_pages": True}, "^the next start would fail with the configuration on disk$"),
     ):
         server.conf(**change)
-        until("the warning", lambda: logged(server, warned, "WARNING"))
+        # The program is asked at most once a minute.
+        until("the warning", lambda: logged(server, warned, "WARNING"), seconds=90)
     await_samples(server, 2)
     # From safe to lost is a loss; from lost to failing there is nothing more to lose.
     assert events(server)[1:] == [("change", "hugetlb", True), ("change", "hugetlb", False)]
@@ -126,23 +124,26 @@ def test_say_that_a_crash_is_safe_only_if_it_is(new_cluster, pool):
     checked_status(server, landed_in="base")
 
 
+@pytest.mark.any_major
 def test_restart_the_worker(new_cluster, pool):
-    """After TERM it starts again and repeats no warning; after KILL the server restarts, as for any of its processes."""
-    server = new_cluster(**WATCHED)
+    """After TERM it starts again and repeats no message; after KILL the server restarts, as for any of its processes."""
+    server = new_cluster(**WATCHED, logging_collector=True, log_filename="collected.log")
     pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start())
+    collected = server.data / "log" / "collected.log"
     first = await_worker(server)
+    until("the block in the collector's file", lambda: messages(collected.read_text()))
     os.kill(first, signal.SIGTERM)
     second = await_worker(server, other_than=first)
     await_samples(server, 2)
-    assert len(messages(server.log())) == 1 and len(history(server)) == 1
+    assert len(messages(collected.read_text())) == 1 and len(history(server)) == 1
     os.kill(second, signal.SIGKILL)
-    until("the crash to be noticed", lambda: "reinitializing" in server.log())
+    until("the crash to be noticed", lambda: "reinitializing" in collected.read_text())
     until("recovery", server.ready)
     await_worker(server, other_than=second)
     checked_status(server, verdict="ok", generation=2)
     assert events(server) == [("start", "hugetlb", False), ("crash restart", "hugetlb", False)]
-    assert [message.level for message in messages(server.log())] == ["LOG", "LOG"]
+    assert [message.level for message in messages(collected.read_text())] == ["LOG", "LOG"]
 
 
 def test_record_a_reload(new_cluster):
@@ -236,11 +237,9 @@ def test_warn_once_without_a_history(new_cluster, pool):
     kept = (server.data / "pg_hugepages.history").read_bytes()
     at = len(server.log())
     server.start()
-    pid = await_worker(server)
+    await_worker(server)
     borrowed.resize(0)
     until("the warning", lambda: logged(server, LOSES, "WARNING"))
-    server.sql("SELECT pg_terminate_backend(%s)", pid)
-    await_worker(server, other_than=pid)
     await_samples(server, 2)
     assert [message.level for message in messages(server.log()[at:])] == ["LOG", "WARNING"]
     assert (server.data / "pg_hugepages.history").read_bytes() == kept and history(server) == []
