@@ -5,7 +5,6 @@
 
 // The server and its settings.
 mod guc;
-mod kept_files;
 mod latch;
 mod library;
 mod log;
@@ -13,7 +12,6 @@ mod majors;
 mod memory;
 mod processes;
 mod server;
-mod session_notes;
 mod sessions;
 mod settings;
 mod shmem;

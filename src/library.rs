@@ -4,8 +4,10 @@
 // pgrx takes the error as it is, for the sake of its SQLSTATE.
 #![allow(clippy::result_large_err)]
 
-use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::pg_sys::{self, panic::ErrorReport};
 use pgrx::prelude::*;
+
+use crate::shmem;
 
 // Runs first, so that an old library is reported before a function that it lacks.
 pgrx::extension_sql_file!("library.sql", name = "library", bootstrap);
@@ -40,6 +42,39 @@ fn hugepage_refuse_overloads(functions: &str) -> Result<(), ErrorReport> {
     .set_hint(
         "Rename or drop them, or create the extension in another schema: CREATE EXTENSION pg_hugepages SCHEMA ...",
     ))
+}
+
+/// The error for a function of the catalogs that has other columns than its rows in this library.
+pub fn other_columns(function: pg_sys::Oid) -> ErrorReport {
+    // SAFETY: text that the server allocates, of a function that is being called.
+    #[allow(unsafe_code)]
+    let function = unsafe { std::ffi::CStr::from_ptr(pg_sys::format_procedure(function)) }.to_string_lossy();
+    const QUERY: &str =
+        "SELECT extversion FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'pg_hugepages'";
+    let extension = Spi::get_one::<String>(QUERY).ok().flatten();
+    let (older, newer) = match &extension {
+        Some(extension) => (numbers(VERSION) < numbers(extension), numbers(VERSION) > numbers(extension)),
+        None => (false, false),
+    };
+    let hint = match () {
+        () if older && shmem::generation().is_some() => {
+            "Restart the server: a preloaded library is replaced only by a restart."
+        }
+        () if older => "Connect again: this session has loaded the library of before the update.",
+        () if newer => "Run ALTER EXTENSION pg_hugepages UPDATE.",
+        () => "Call the function that CREATE EXTENSION pg_hugepages creates.",
+    };
+    let extension = match extension {
+        Some(version) => format!("that of the extension in this database is {version}"),
+        None => "this database has no such extension".to_owned(),
+    };
+    ErrorReport::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("function {function} has other columns than the library of pg_hugepages returns"),
+        "other_columns",
+    )
+    .set_detail(format!("The version of the library in this session is {VERSION}, {extension}."))
+    .set_hint(hint)
 }
 
 /// The numbers of `1.10.2`, to compare versions; a pre-release counts as its release.

@@ -12,11 +12,6 @@ use crate::guc;
 pub const COUNTS_ONE_PAGE_TOO_MANY: bool =
     cfg!(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"));
 
-/// Whether the main segment has the same size as long as it exists. From 20 on this is not assumed: patches of 2026 resize
-/// it while the server runs.
-pub const SEGMENT_KEEPS_ITS_SIZE: bool =
-    cfg!(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18", feature = "pg19"));
-
 /// The auxiliary processes that have an io_uring ring beside all backends: those that are not I/O workers (proc.h,
 /// `NUM_AUXILIARY_PROCS`).
 pub const PROCESSES_WITH_RING: u64 = 6;

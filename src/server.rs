@@ -1,6 +1,5 @@
 //! Facts from this PostgreSQL server's own variables.
 
-use std::cell::{OnceCell, RefCell};
 use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -12,23 +11,11 @@ use hugepage_core::notes::Notes;
 use hugepage_core::read::cgroup::Hierarchy;
 use hugepage_core::read::maps::Mapping;
 use hugepage_core::read::pg_control::RecoveryParameters;
-use hugepage_core::read::{Root, own_mapping, process, procmap_query};
+use hugepage_core::read::{Root, own_mapping, process};
 use hugepage_core::{Bytes, PageSize};
 use pgrx::pg_sys;
 
 use crate::{guc, majors};
-
-thread_local! {
-    /// Whether rings are mappings of the kernel. They are inherited from the postmaster, so it is read once.
-    static RINGS_ARE_MAPPED: OnceCell<bool> = const { OnceCell::new() };
-    /// The open rings of io_uring, read once in a backend; `None` inside if that failed.
-    static OPEN_RINGS: RefCell<Option<Option<u64>>> = const { RefCell::new(None) };
-    /// Read once in a backend: mounts seldom change, and reading them costs more than all else.
-    static HIERARCHY: OnceCell<Result<Option<Hierarchy>, String>> = const { OnceCell::new() };
-    /// Read once in a backend, where the kernel lacks PROCMAP_QUERY and the segment keeps its size: a backend inherits the
-    /// main segment from the postmaster, and it never moves.
-    static MAIN_MAPPING_FROM_MAPS: RefCell<Option<Mapping>> = const { RefCell::new(None) };
-}
 
 /// The pages and memory that the settings of the running server ask for (storage/pg_shmem.h, storage/bufmgr.h).
 #[allow(unsafe_code)]
@@ -166,17 +153,7 @@ pub fn address_in_interlock() -> u64 {
 
 /// The mapping that holds the first buffer; `None` and a note if it could not be determined.
 pub fn main_mapping(root: &Root, notes: &mut Notes) -> Option<Mapping> {
-    let address = address_in_main();
-    let mapping = match procmap_query::holding(root, address) {
-        Some(answer) => notes.keep(answer).flatten(),
-        None if !majors::SEGMENT_KEEPS_ITS_SIZE => notes.keep(own_mapping::by_text(root, address)).flatten(),
-        None => MAIN_MAPPING_FROM_MAPS.with_borrow_mut(|known| {
-            if known.is_none() {
-                *known = notes.keep(own_mapping::by_text(root, address)).flatten();
-            }
-            known.clone()
-        }),
-    };
+    let mapping = notes.keep(own_mapping::at(root, address_in_main())).flatten();
     if mapping.is_none() {
         notes.add("no mapping of this process holds the buffer pool");
     }
@@ -187,36 +164,21 @@ pub fn main_mapping(root: &Root, notes: &mut Notes) -> Option<Mapping> {
 /// where the kernel holds their memory: before Linux 6.5, and with an old liburing, each is a mapping of its own.
 pub fn rings(root: &Root) -> Option<Rings> {
     let entries = majors::io_uring_entries()?;
-    let are_mapped = RINGS_ARE_MAPPED.with(|known| {
-        *known.get_or_init(|| root.read("/proc/self/maps").is_ok_and(|maps| maps.contains("[io_uring]")))
-    });
+    if root.read("/proc/self/maps").is_ok_and(|maps| maps.contains("[io_uring]")) {
+        return None;
+    }
     // SAFETY: set before the first backend exists and never after.
     #[allow(unsafe_code)]
     let backends = unsafe { pg_sys::MaxBackends };
     let count = u64::from(backends.unsigned_abs()) + majors::PROCESSES_WITH_RING;
-    // A backend inherits them, those of lost segments too.
-    let open = OPEN_RINGS.with_borrow_mut(|known| *known.get_or_insert_with(|| process::open_rings(root, "self").ok()));
-    (!are_mapped).then_some(Rings { count, open: open.unwrap_or(count), entries })
-}
-
-/// For the postmaster, which maps a new segment after a crash.
-pub fn forget_main_mapping() {
-    OPEN_RINGS.set(None);
-    MAIN_MAPPING_FROM_MAPS.set(None);
+    // Every process inherits them, those of lost segments too.
+    Some(Rings { count, open: process::open_rings(root, "self").unwrap_or(count), entries })
 }
 
 /// Calls `use_it` with the hugetlb hierarchy of cgroups; if it could not be read, without it and with a note.
 pub fn with_hierarchy<T>(root: &Root, notes: &mut Notes, use_it: impl FnOnce(CgroupView<'_>, &mut Notes) -> T) -> T {
     // The postmaster maps the segment, so its cgroup counts and not that of the session.
-    let find = || {
-        let process = postmaster_in_proc().unwrap_or_else(|| "self".to_owned());
-        Hierarchy::find_of(root, &process).map_err(|error| error.to_string())
-    };
-    HIERARCHY.with(|known| match known.get_or_init(find) {
-        Ok(hierarchy) => use_it(CgroupView::of(Some(hierarchy)), notes),
-        Err(error) => {
-            notes.add(error.clone());
-            use_it(CgroupView::Unknown, notes)
-        }
-    })
+    let process = postmaster_in_proc().unwrap_or_else(|| "self".to_owned());
+    let hierarchy = notes.keep(Hierarchy::find_of(root, &process));
+    use_it(CgroupView::of(hierarchy.as_ref()), notes)
 }

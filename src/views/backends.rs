@@ -2,40 +2,22 @@
 
 use std::borrow::Cow;
 
-use hugepage_core::notes::Notes;
+use hugepage_core::read::Root;
 use pgrx::datum::TimestampWithTimeZone;
-use pgrx::pg_sys::Oid;
+use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::convert::bigint;
-use crate::{kept_files, memory, processes, session_notes};
+use super::rows;
+use crate::processes;
 
-pgrx::extension_sql_file!("backends.sql", name = "backends", requires = [hugepage_backends]);
+pgrx::extension_sql_file!("backends.sql", name = "backends");
 
-#[pg_extern(volatile, parallel_restricted)]
-#[allow(clippy::type_complexity)]
-fn hugepage_backends() -> TableIterator<
-    'static,
-    (
-        name!(pid, i32),
-        name!(backend_type, Option<String>),
-        name!(datid, Option<Oid>),
-        name!(usesysid, Option<Oid>),
-        name!(application_name, Option<String>),
-        name!(state, Option<&'static str>),
-        name!(backend_start, Option<TimestampWithTimeZone>),
-        name!(page_tables, Option<i64>),
-        name!(rss_shmem, Option<i64>),
-        name!(rss_anon, Option<i64>),
-        name!(rss_file, Option<i64>),
-        name!(swap, Option<i64>),
-    ),
-> {
-    memory::with_reserve(memory::USUAL, || {
-        let mut notes = Notes::default();
-        let processes = processes::all(&kept_files::root(), &mut notes);
-        session_notes::replace("hugepage_backends", notes);
-        TableIterator::new(processes.into_iter().map(|process| {
+#[pg_extern(sql = false)]
+fn hugepage_backends(call: pg_sys::FunctionCallInfo) {
+    rows::return_rows(call, |notes| {
+        let processes = processes::all(&Root::live(), notes);
+        processes.into_iter().map(|process| {
             let status = process.status.unwrap_or_default();
             let (mut backend_type, mut application_name) = (process.title.map(Cow::Borrowed), None);
             let (mut database, mut role, mut state, mut start) = (None, None, None, None);
@@ -59,6 +41,6 @@ fn hugepage_backends() -> TableIterator<
                 bigint(status.rss_file),
                 bigint(status.swap),
             )
-        }))
+        })
     })
 }

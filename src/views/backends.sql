@@ -1,3 +1,11 @@
+CREATE FUNCTION hugepage_backends() RETURNS TABLE (
+    pid integer, backend_type text, datid oid, usesysid oid, application_name text, state text,
+    backend_start timestamp with time zone, page_tables bigint, rss_shmem bigint, rss_anon bigint, rss_file bigint,
+    swap bigint
+)
+    STRICT VOLATILE PARALLEL RESTRICTED
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_backends_wrapper';
+
 CREATE VIEW hugepage_backends AS
     SELECT b.pid, b.backend_type, d.datname, r.rolname AS usename, b.application_name, b.state, b.backend_start,
            b.page_tables, b.rss_shmem, b.rss_anon, b.rss_file, b.swap

@@ -18,44 +18,27 @@ use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
 use hugepage_core::read::meminfo::Meminfo;
 use pgrx::datum::Interval;
-use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::pg_sys;
+use pgrx::pg_sys::panic::{ErrorReport, ErrorReportable};
 use pgrx::prelude::*;
 
 use super::convert::text;
+use super::rows;
 use crate::latch::{self, LatchGuard};
-use crate::{memory, processes, server, session_notes, sessions};
+use crate::{processes, server, sessions};
 
-pgrx::extension_sql_file!("benefit.sql", name = "benefit", requires = [hugepage_benefit]);
+pgrx::extension_sql_file!("benefit.sql", name = "benefit");
 
 const MIN_MICROSECONDS: i128 = 100_000;
 /// The query holds a snapshot for as long.
 const MAX_MICROSECONDS: i128 = 60_000_000;
 
-#[pg_extern(volatile, parallel_restricted)]
-#[allow(clippy::type_complexity)]
-fn hugepage_benefit(
-    duration: default!(Interval, "'10 s'"),
-) -> Result<
-    TableIterator<
-        'static,
-        (
-            name!(figure, String),
-            name!(unit, Option<String>),
-            name!(base, Option<f64>),
-            name!(huge_2mb, Option<f64>),
-            name!(huge_1gb, Option<f64>),
-            name!(confidence, String),
-            name!(detail, String),
-        ),
-    >,
-    ErrorReport,
-> {
-    memory::with_reserve(memory::USUAL, || {
-        let interval = time(&duration)?;
-        let mut notes = Notes::default();
-        let found = observe(&Root::live(), interval, &mut notes);
-        session_notes::replace("hugepage_benefit", notes);
-        Ok(TableIterator::new(found.into_iter().map(|row| {
+#[pg_extern(sql = false)]
+fn hugepage_benefit(call: pg_sys::FunctionCallInfo, duration: Interval) {
+    rows::return_rows(call, |notes| {
+        let interval = time(&duration).unwrap_or_report();
+        let found = observe(&Root::live(), interval, notes);
+        found.into_iter().map(|row| {
             (
                 row.figure.to_owned(),
                 row.unit.map(str::to_owned),
@@ -65,7 +48,7 @@ fn hugepage_benefit(
                 row.confidence.to_string(),
                 text(row.detail),
             )
-        })))
+        })
     })
 }
 

@@ -3,23 +3,21 @@
 
 use hugepage_core::assess::advisory::Advisories;
 use hugepage_core::assess::{Finding, Severity};
-use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
 use hugepage_core::read::kernel_release::KernelRelease;
+use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use crate::{assessment, memory, session_notes};
+use super::rows;
+use crate::assessment;
 
-pgrx::extension_sql_file!("findings.sql", name = "findings", requires = [hugepage_findings]);
+pgrx::extension_sql_file!("findings.sql", name = "findings");
 
-#[pg_extern(volatile, parallel_restricted)]
-#[allow(clippy::type_complexity)]
-fn hugepage_findings()
--> TableIterator<'static, (name!(finding, String), name!(severity, Option<String>), name!(detail, Option<String>))> {
-    memory::with_reserve(memory::USUAL, || {
-        let (root, mut notes) = (Root::live(), Notes::default());
-        let status = assessment::now(&root, &mut notes);
-        session_notes::replace("hugepage_findings", notes);
+#[pg_extern(sql = false)]
+fn hugepage_findings(call: pg_sys::FunctionCallInfo) {
+    rows::return_rows(call, |notes| {
+        let root = Root::live();
+        let status = assessment::now(&root, notes);
         let of_server = Finding::NAMES.iter().map(|name| ((*name).to_owned(), Some(status.severity_of(name)), None));
         let of_kernel = Advisories::known().of(&status.facts, KernelRelease::text(&root).as_deref());
         let severity = |applies| if applies { Severity::Notice } else { Severity::Ok };
@@ -30,6 +28,6 @@ fn hugepage_findings()
         let row = |(name, severity, detail): (_, Option<Severity>, _)| {
             (name, severity.map(|severity| severity.to_string()), detail)
         };
-        TableIterator::new(rows.into_iter().map(row))
+        rows.into_iter().map(row)
     })
 }

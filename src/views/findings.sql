@@ -1,3 +1,9 @@
+CREATE FUNCTION hugepage_findings() RETURNS TABLE (
+    finding text, severity text, detail text
+)
+    STRICT VOLATILE PARALLEL RESTRICTED
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_findings_wrapper';
+
 CREATE VIEW hugepage_findings AS
     SELECT * FROM hugepage_findings();
 

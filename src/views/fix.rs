@@ -10,7 +10,8 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::{advice, memory, session_notes};
+use super::rows;
+use crate::{advice, memory};
 
 pgrx::extension_sql_file!("fix.sql", name = "fix", requires = [hugepage_fix]);
 
@@ -27,7 +28,7 @@ fn hugepage_fix(target: &str) -> Result<String, ErrorReport> {
         let mut notes = Notes::default();
         let context = advice::now(&root, &mut notes);
         let found = fix::text(wanted, &context);
-        session_notes::replace("hugepage_fix", notes);
+        rows::raise(notes);
         found.map(text).map_err(refuse)
     })
 }

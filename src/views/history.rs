@@ -1,6 +1,5 @@
 //! `hugepage_history` and `hugepage_regressions`: the records of the history file.
 
-use std::iter;
 use std::time::SystemTime;
 
 use hugepage_core::history::file::StoredRecords;
@@ -8,46 +7,19 @@ use hugepage_core::history::{HistoryError, Record};
 use hugepage_core::notes::Notes;
 use humantime::parse_rfc3339;
 use pgrx::datum::TimestampWithTimeZone;
+use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::{history, memory, session_notes, settings};
+use super::rows;
+use crate::{history, settings};
 
-pgrx::extension_sql_file!("history.sql", name = "history", requires = [hugepage_history]);
+pgrx::extension_sql_file!("history.sql", name = "history");
 
-#[pg_extern(volatile, parallel_restricted)]
-#[allow(clippy::type_complexity)]
-fn hugepage_history() -> TableIterator<
-    'static,
-    (
-        name!(recorded_at, Option<TimestampWithTimeZone>),
-        name!(event, &'static str),
-        name!(generation, i64),
-        name!(postmaster_start, Option<TimestampWithTimeZone>),
-        name!(server_version, String),
-        name!(host, String),
-        name!(boot_id, Option<String>),
-        name!(landed_in, String),
-        name!(page_size, Option<i64>),
-        name!(shared_memory, Option<i64>),
-        name!(pages_needed, Option<i64>),
-        name!(nr_hugepages, Option<i64>),
-        name!(free_hugepages, Option<i64>),
-        name!(resv_hugepages, Option<i64>),
-        name!(surplus_hugepages, Option<i64>),
-        name!(page_tables, Option<i64>),
-        name!(restart_outlook, String),
-        name!(cause, Option<String>),
-        name!(regression, bool),
-        name!(detail, Option<String>),
-        name!(was_recorded_at, Option<TimestampWithTimeZone>),
-        name!(was_landed_in, Option<String>),
-        name!(was_page_size, Option<i64>),
-        name!(was_restart_outlook, Option<String>),
-    ),
-> {
-    memory::with_reserve(history::memory(), || {
-        TableIterator::new(records().map(|record| {
+#[pg_extern(sql = false)]
+fn hugepage_history(call: pg_sys::FunctionCallInfo) {
+    rows::return_rows_with(history::memory(), call, |notes| {
+        records(notes).map(|record| {
             let before = record.lost.as_ref();
             (
                 time(&record.recorded_at),
@@ -75,30 +47,26 @@ fn hugepage_history() -> TableIterator<
                 before.and_then(|before| number(before.page_size)),
                 before.map(|before| before.restart_outlook.to_string()),
             )
-        }))
+        })
     })
 }
 
 /// The records of this cluster on this machine, the oldest first. The file is read once to count them and once for the rows,
 /// so that no session ever holds all of it.
-fn records() -> impl Iterator<Item = Record> {
-    let mut notes = Notes::default();
-    let instance = history::instance(&mut notes);
+fn records(notes: &mut Notes) -> impl Iterator<Item = Record> + use<> {
+    let instance = history::instance(notes);
     let is_ours = move |record: &Record| record.instance.is_past_of(&instance);
-    let (found, count) = match counted(&is_ours, &mut notes) {
+    let (found, count) = match counted(&is_ours, notes) {
         Ok(found) => found,
         Err(error) => {
             notes.add(error.to_string());
             (None, 0)
         }
     };
-    session_notes::replace("hugepage_history", notes);
     // The file may have more records than the setting until the worker trims it, and it grows meanwhile.
     let surplus = count.saturating_sub(settings::history_size());
     let readable = |record: Result<Record, HistoryError>| record.map_err(|error| warning!("{error}")).ok();
-    let mut records =
-        found.into_iter().flatten().map_while(readable).filter(is_ours).skip(surplus).take(count - surplus);
-    iter::from_fn(move || memory::with_reserve(history::memory(), || records.next()))
+    found.into_iter().flatten().map_while(readable).filter(is_ours).skip(surplus).take(count - surplus)
 }
 
 /// The history, at its beginning, and how many of its records are `wanted`.

@@ -1,3 +1,13 @@
+CREATE FUNCTION hugepage_history() RETURNS TABLE (
+    recorded_at timestamp with time zone, event text, generation bigint, postmaster_start timestamp with time zone,
+    server_version text, host text, boot_id text, landed_in text, page_size bigint, shared_memory bigint,
+    pages_needed bigint, nr_hugepages bigint, free_hugepages bigint, resv_hugepages bigint, surplus_hugepages bigint,
+    page_tables bigint, restart_outlook text, cause text, regression boolean, detail text,
+    was_recorded_at timestamp with time zone, was_landed_in text, was_page_size bigint, was_restart_outlook text
+)
+    STRICT VOLATILE PARALLEL RESTRICTED
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_history_wrapper';
+
 CREATE VIEW hugepage_history AS
     SELECT recorded_at, event, generation, postmaster_start, server_version, host, boot_id, landed_in, page_size,
            shared_memory, pages_needed, nr_hugepages, free_hugepages, resv_hugepages, surplus_hugepages, page_tables,

@@ -1,26 +1,19 @@
 //! `hugepage_host`: the kernel's settings and counters, one row for each, with the file that it was read from.
 
 use hugepage_core::collect::kernel_facts;
-use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
+use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::{memory, session_notes};
+use super::rows;
 
-pgrx::extension_sql_file!("host.sql", name = "host", requires = [hugepage_host]);
+pgrx::extension_sql_file!("host.sql", name = "host");
 
-#[pg_extern(volatile, parallel_restricted)]
-fn hugepage_host() -> TableIterator<
-    'static,
-    (name!(name, String), name!(setting, Option<String>), name!(unit, Option<&'static str>), name!(source, String)),
-> {
-    memory::with_reserve(memory::USUAL, || {
-        let mut notes = Notes::default();
-        let facts = kernel_facts::facts(&Root::live(), &mut notes);
-        session_notes::replace("hugepage_host", notes);
-        TableIterator::new(
-            facts.into_iter().map(|fact| (text(fact.name), fact.setting.map(text), fact.unit, text(fact.source))),
-        )
+#[pg_extern(sql = false)]
+fn hugepage_host(call: pg_sys::FunctionCallInfo) {
+    rows::return_rows(call, |notes| {
+        let facts = kernel_facts::facts(&Root::live(), notes);
+        facts.into_iter().map(|fact| (text(fact.name), fact.setting.map(text), fact.unit, text(fact.source)))
     })
 }

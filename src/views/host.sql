@@ -1,3 +1,9 @@
+CREATE FUNCTION hugepage_host() RETURNS TABLE (
+    name text, setting text, unit text, source text
+)
+    STRICT VOLATILE PARALLEL RESTRICTED
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_host_wrapper';
+
 CREATE VIEW hugepage_host AS
     SELECT * FROM hugepage_host();
 

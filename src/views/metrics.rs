@@ -9,7 +9,8 @@ use hugepage_core::read::Root;
 use pgrx::prelude::*;
 
 use super::convert::text;
-use crate::{assessment, memory, processes, server, session_notes, shmem};
+use super::rows;
+use crate::{assessment, memory, processes, server, shmem};
 
 pgrx::extension_sql_file!("metrics.sql", name = "metrics", requires = [hugepage_metrics]);
 
@@ -21,7 +22,7 @@ fn hugepage_metrics() -> String {
         let status = assessment::now(&root, &mut notes);
         let pools = server::with_hierarchy(&root, &mut notes, |view, notes| pools::rows(&root, view, notes));
         let processes = processes::all(&root, &mut notes);
-        session_notes::replace("hugepage_metrics", notes);
+        rows::raise(notes);
 
         let facts = &status.facts;
         let sum = PageTables::sum(processes.iter().filter_map(|process| process.status.as_ref()), PageSize::base());

@@ -2,41 +2,24 @@
 
 use hugepage_core::advise::placement::{Start, notice};
 use hugepage_core::collect::placement::placement;
-use hugepage_core::notes::Notes;
 use hugepage_core::read::{Root, service};
+use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint, text};
-use crate::{assessment, memory, server, session_notes};
+use super::rows;
+use crate::{assessment, server};
 
-pgrx::extension_sql_file!("nodes.sql", name = "nodes", requires = [hugepage_nodes]);
+pgrx::extension_sql_file!("nodes.sql", name = "nodes");
 
-#[pg_extern(volatile, parallel_restricted)]
-#[allow(clippy::type_complexity)]
-fn hugepage_nodes() -> TableIterator<
-    'static,
-    (
-        name!(node, Option<i32>),
-        name!(page_size, i64),
-        name!(nr_hugepages, i64),
-        name!(free_hugepages, i64),
-        name!(resv_hugepages, Option<i64>),
-        name!(surplus_hugepages, Option<i64>),
-        name!(memory, Option<i64>),
-        name!(segment_pages, Option<i64>),
-        name!(allowed, Option<bool>),
-        name!(restart_pages, Option<i64>),
-        name!(notice, Option<String>),
-        name!(command, Option<String>),
-    ),
-> {
-    memory::with_reserve(memory::USUAL, || {
-        let (root, mut notes) = (Root::live(), Notes::default());
-        let status = assessment::now(&root, &mut notes);
-        let mapping = server::main_mapping(&root, &mut notes);
+#[pg_extern(sql = false)]
+fn hugepage_nodes(call: pg_sys::FunctionCallInfo) {
+    rows::return_rows(call, |notes| {
+        let root = Root::live();
+        let status = assessment::now(&root, notes);
+        let mapping = server::main_mapping(&root, notes);
         let postmaster = server::postmaster_in_proc().and_then(|pid| pid.parse().ok());
-        let placement = placement(&root, &status, mapping.as_ref(), postmaster, &mut check_for_cancel, &mut notes);
-        session_notes::replace("hugepage_nodes", notes);
+        let placement = placement(&root, &status, mapping.as_ref(), postmaster, &mut check_for_cancel, notes);
         let service = postmaster.and_then(|pid| service::of(&root, pid));
         let (program, data) = (server::executable(), server::data_directory());
         let programs = program.parent().unwrap_or(&program);
@@ -46,7 +29,7 @@ fn hugepage_nodes() -> TableIterator<
             rows.into_iter().map(move |row| (notice(&placement, &row, start), row)).collect::<Vec<_>>()
         });
         let rows: Vec<_> = rows.collect();
-        TableIterator::new(rows.into_iter().map(|((notice, command), row)| {
+        rows.into_iter().map(|((notice, command), row)| {
             (
                 i32::try_from(row.node).ok(),
                 row.pool.page_size.bigint(),
@@ -61,7 +44,7 @@ fn hugepage_nodes() -> TableIterator<
                 notice,
                 command.map(text),
             )
-        }))
+        })
     })
 }
 

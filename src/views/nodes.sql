@@ -1,3 +1,11 @@
+CREATE FUNCTION hugepage_nodes() RETURNS TABLE (
+    node integer, page_size bigint, nr_hugepages bigint, free_hugepages bigint, resv_hugepages bigint,
+    surplus_hugepages bigint, memory bigint, segment_pages bigint, allowed boolean, restart_pages bigint, notice text,
+    command text
+)
+    STRICT VOLATILE PARALLEL RESTRICTED
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_nodes_wrapper';
+
 CREATE VIEW hugepage_nodes AS
     SELECT * FROM hugepage_nodes();
 

@@ -1,3 +1,10 @@
+CREATE FUNCTION hugepage_page_tables() RETURNS TABLE (
+    processes bigint, page_tables_total bigint, page_tables_max bigint, page_tables_host bigint, memory_total bigint,
+    share_of_memory double precision, estimated_on_huge_pages bigint, saving bigint, estimated_at_max_connections bigint
+)
+    STRICT VOLATILE PARALLEL RESTRICTED
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_page_tables_wrapper';
+
 CREATE VIEW hugepage_page_tables AS
     SELECT * FROM hugepage_page_tables();
 

@@ -1,3 +1,11 @@
+CREATE FUNCTION hugepage_pools() RETURNS TABLE (
+    page_size bigint, node integer, is_default boolean, nr_hugepages bigint, free_hugepages bigint,
+    resv_hugepages bigint, surplus_hugepages bigint, nr_overcommit_hugepages bigint, available bigint,
+    cgroup_limit bigint, cgroup_usage bigint, obtainable_now bigint
+)
+    STRICT VOLATILE PARALLEL RESTRICTED
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_pools_wrapper';
+
 CREATE VIEW hugepage_pools AS
     SELECT * FROM hugepage_pools();
 

@@ -8,63 +8,37 @@ use hugepage_core::assess::{Forecast, Outlook, Status};
 use hugepage_core::model::Pending;
 use hugepage_core::read::Root;
 use hugepage_core::{Notes, PageSize};
-use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::pg_sys;
+use pgrx::pg_sys::panic::{ErrorReport, ErrorReportable};
 use pgrx::prelude::*;
 
 use super::convert::{bigint, text};
-use super::one_row::TableIterator;
+use super::rows;
+use crate::assessment;
 use crate::preflight::arguments::{self, InvalidArgument};
 use crate::preflight::on_disk::OnDisk;
 use crate::preflight::{self, Answer, Overrides};
-use crate::{assessment, memory, session_notes};
 
-pgrx::extension_sql_file!("preflight.sql", name = "preflight", requires = [hugepage_preflight, hugepage_what_if]);
+pgrx::extension_sql_file!("preflight.sql", name = "preflight");
 
-#[pg_extern(volatile, parallel_restricted)]
-#[allow(clippy::type_complexity)]
-fn hugepage_preflight() -> TableIterator<(
-    name!(will_start, Option<bool>),
-    name!(lands_in, Option<String>),
-    name!(page_size, Option<i64>),
-    name!(shared_memory, Option<i64>),
-    name!(pages_needed, Option<i64>),
-    name!(pages_guaranteed, Option<i64>),
-    name!(pages_missing, Option<i64>),
-    name!(cause, Option<String>),
-    name!(detail, Option<String>),
-)> {
-    memory::with_reserve(memory::USUAL, || {
-        let start = NextStart::with(Overrides::default(), "hugepage_preflight");
-        let row = start.row();
-        TableIterator::once(row)
+#[pg_extern(sql = false)]
+fn hugepage_preflight(call: pg_sys::FunctionCallInfo) {
+    rows::return_rows(call, |notes| {
+        let start = NextStart::with(Overrides::default(), notes);
+        Some(start.row())
     })
 }
 
-#[pg_extern(volatile, parallel_restricted)]
-#[allow(clippy::type_complexity)]
+#[pg_extern(sql = false)]
 fn hugepage_what_if(
-    shared_buffers: default!(Option<i64>, "NULL"),
-    max_connections: default!(Option<i32>, "NULL"),
-    huge_page_size: default!(Option<i64>, "NULL"),
-) -> Result<
-    TableIterator<(
-        name!(will_start, Option<bool>),
-        name!(lands_in, Option<String>),
-        name!(page_size, Option<i64>),
-        name!(shared_memory, Option<i64>),
-        name!(pages_needed, Option<i64>),
-        name!(pages_guaranteed, Option<i64>),
-        name!(pages_missing, Option<i64>),
-        name!(cause, Option<String>),
-        name!(detail, Option<String>),
-        name!(page_tables_base, Option<i64>),
-        name!(page_tables_huge, Option<i64>),
-    )>,
-    ErrorReport,
-> {
-    memory::with_reserve(memory::USUAL, || {
-        let overrides = arguments::overrides(shared_buffers, max_connections, huge_page_size).map_err(refuse)?;
-        let start = NextStart::with(overrides, "hugepage_what_if");
+    call: pg_sys::FunctionCallInfo,
+    shared_buffers: Option<i64>,
+    max_connections: Option<i32>,
+    huge_page_size: Option<i64>,
+) {
+    rows::return_rows(call, |notes| {
+        let overrides = arguments::overrides(shared_buffers, max_connections, huge_page_size);
+        let start = NextStart::with(overrides.map_err(refuse).unwrap_or_report(), notes);
         let (will_start, lands_in, page, memory, needed, guaranteed, missing, cause, detail) = start.row();
         let at_connections = |page: Option<PageSize>| match &start.status.facts.pending {
             Pending::Changed(demand, _) => Some(tables(demand.max_connections, demand.shared_memory, page?)),
@@ -72,9 +46,7 @@ fn hugepage_what_if(
         };
         let tables =
             (bigint(at_connections(Some(PageSize::base()))), bigint(at_connections(start.forecast.huge_page_size)));
-        Ok(TableIterator::once((
-            will_start, lands_in, page, memory, needed, guaranteed, missing, cause, detail, tables.0, tables.1,
-        )))
+        Some((will_start, lands_in, page, memory, needed, guaranteed, missing, cause, detail, tables.0, tables.1))
     })
 }
 
@@ -99,18 +71,16 @@ type Row = (
 );
 
 impl NextStart {
-    fn with(overrides: Overrides, view: &'static str) -> Self {
+    fn with(overrides: Overrides, notes: &mut Notes) -> Self {
         let root = Root::live();
-        let mut notes = Notes::default();
-        let on_disk = OnDisk::read(&root, &mut notes);
+        let on_disk = OnDisk::read(&root, notes);
         let answer = preflight::ask(&on_disk, overrides);
         let unknown = match &answer {
             Answer::Unknown(why) => Some(why.clone()),
             Answer::Either(either) => Some(either.note.clone()),
             _ => None,
         };
-        let status = assessment::with_answer(&root, Some(answer), false, &mut notes);
-        session_notes::replace(view, notes);
+        let status = assessment::with_answer(&root, Some(answer), false, notes);
         let forecast = status.facts.forecast_of_pending(status.own).unwrap_or(Forecast::unknown());
         Self { status, forecast, unknown }
     }

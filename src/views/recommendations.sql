@@ -1,3 +1,10 @@
+CREATE FUNCTION hugepage_recommendations() RETURNS TABLE (
+    priority integer, severity text, area text, setting text, current text, recommended text, reason text, command text,
+    takes_effect text, saves bigint
+)
+    STRICT VOLATILE PARALLEL RESTRICTED
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_recommendations_wrapper';
+
 CREATE VIEW hugepage_recommendations AS
     SELECT * FROM hugepage_recommendations();
 

@@ -3,62 +3,36 @@
 use hugepage_core::collect::segments::{self, MappedSegment};
 use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
+use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint, text};
-use crate::{memory, server, session_notes};
+use super::rows;
+use crate::server;
 
-pgrx::extension_sql_file!("segments.sql", name = "segments", requires = [hugepage_segments, hugepage_segments_detail]);
+pgrx::extension_sql_file!("segments.sql", name = "segments");
 
-#[pg_extern(volatile, parallel_restricted)]
-fn hugepage_segments() -> TableIterator<
-    'static,
-    (
-        name!(segment, String),
-        name!(mapping, String),
-        name!(size, i64),
-        name!(page_size, Option<i64>),
-        name!(landed_in, String),
-        name!(reserved, i64),
-    ),
-> {
-    memory::with_reserve(memory::USUAL, || {
-        let mut notes = Notes::default();
-        let rows = rows(&mut notes);
-        session_notes::replace("hugepage_segments", notes);
-        TableIterator::new(rows.into_iter().map(columns))
+#[pg_extern(sql = false)]
+fn hugepage_segments(call: pg_sys::FunctionCallInfo) {
+    rows::return_rows(call, |notes| {
+        let rows = rows(notes);
+        rows.into_iter().map(columns)
     })
 }
 
-#[pg_extern(volatile, parallel_restricted)]
-#[allow(clippy::type_complexity)]
-fn hugepage_segments_detail() -> TableIterator<
-    'static,
-    (
-        name!(segment, String),
-        name!(mapping, String),
-        name!(size, i64),
-        name!(page_size, Option<i64>),
-        name!(landed_in, String),
-        name!(resident, Option<i64>),
-        name!(thp_mapped, Option<i64>),
-        name!(hugetlb, Option<i64>),
-        name!(reserved, i64),
-    ),
-> {
-    memory::with_reserve(memory::USUAL, || {
-        let mut notes = Notes::default();
-        let rows = rows(&mut notes);
-        let usage = segments::usage(&Root::live(), &rows, &mut check_for_cancel, &mut notes);
-        session_notes::replace("hugepage_segments_detail", notes);
-        TableIterator::new(rows.into_iter().zip(usage).map(|(row, usage)| {
+#[pg_extern(sql = false)]
+fn hugepage_segments_detail(call: pg_sys::FunctionCallInfo) {
+    rows::return_rows(call, |notes| {
+        let rows = rows(notes);
+        let usage = segments::usage(&Root::live(), &rows, &mut check_for_cancel, notes);
+        rows.into_iter().zip(usage).map(|(row, usage)| {
             let (segment, mapping, size, page_size, landed_in, reserved) = columns(row);
             let resident = usage.map(|usage| usage.resident.saturating_add(usage.hugetlb));
             let thp_mapped = usage.map(|usage| usage.pmd_mapped);
             let hugetlb = usage.map(|usage| usage.hugetlb);
             let usage = (bigint(resident), bigint(thp_mapped), bigint(hugetlb));
             (segment, mapping, size, page_size, landed_in, usage.0, usage.1, usage.2, reserved)
-        }))
+        })
     })
 }
 

@@ -1,3 +1,16 @@
+CREATE FUNCTION hugepage_segments() RETURNS TABLE (
+    segment text, mapping text, size bigint, page_size bigint, landed_in text, reserved bigint
+)
+    STRICT VOLATILE PARALLEL RESTRICTED
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_segments_wrapper';
+
+CREATE FUNCTION hugepage_segments_detail() RETURNS TABLE (
+    segment text, mapping text, size bigint, page_size bigint, landed_in text, resident bigint, thp_mapped bigint,
+    hugetlb bigint, reserved bigint
+)
+    STRICT VOLATILE PARALLEL RESTRICTED
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_segments_detail_wrapper';
+
 CREATE VIEW hugepage_segments AS
     SELECT * FROM hugepage_segments();
 

@@ -1,55 +1,25 @@
 //! `hugepage_status`: one row with the core's assessment.
 
 use hugepage_core::StatusRow;
-use hugepage_core::notes::Notes;
-use hugepage_core::read::thp;
+use hugepage_core::read::{Root, thp};
+use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint, text};
-use super::one_row::TableIterator;
-use crate::{assessment, kept_files, memory, session_notes, shmem};
+use super::rows;
+use crate::{assessment, shmem};
 
-pgrx::extension_sql_file!("status.sql", name = "status", requires = [hugepage_status]);
+pgrx::extension_sql_file!("status.sql", name = "status");
 
-#[pg_extern(volatile, parallel_restricted)]
-#[allow(clippy::type_complexity)]
-fn hugepage_status() -> TableIterator<(
-    name!(verdict, String),
-    name!(message, String),
-    name!(hint, Option<String>),
-    name!(shared_buffers_in_huge_pages, Option<bool>),
-    name!(landed_in, String),
-    name!(mapping, Option<String>),
-    name!(page_size, Option<i64>),
-    name!(cause, Option<String>),
-    name!(shared_buffers, i64),
-    name!(shared_memory, Option<i64>),
-    name!(huge_pages, String),
-    name!(huge_page_size, Option<i64>),
-    name!(pages_needed, Option<i64>),
-    name!(pages_missing, Option<i64>),
-    name!(nr_hugepages, Option<i64>),
-    name!(free_hugepages, Option<i64>),
-    name!(resv_hugepages, Option<i64>),
-    name!(surplus_hugepages, Option<i64>),
-    name!(available_hugepages, Option<i64>),
-    name!(page_tables, Option<i64>),
-    name!(transparent_hugepage, Option<String>),
-    name!(restart_outlook, String),
-    name!(recommended_nr_hugepages, Option<i64>),
-    name!(generation, Option<i64>),
-    name!(notes, Vec<String>),
-    name!(crash_outlook, Option<String>),
-)> {
-    memory::with_reserve(memory::USUAL, || {
-        let root = kept_files::root();
-        let mut notes = Notes::default();
-        let status = assessment::now(&root, &mut notes);
-        session_notes::add_to(&mut notes);
+#[pg_extern(sql = false)]
+fn hugepage_status(call: pg_sys::FunctionCallInfo) {
+    rows::return_rows(call, |notes| {
+        let root = Root::live();
+        let status = assessment::now(&root, notes);
         let transparent_hugepage = notes.keep(thp::choice(&root, "enabled")).flatten();
 
         let row = StatusRow::from(&status);
-        TableIterator::once((
+        Some((
             row.verdict.to_string(),
             text(row.message),
             row.hint.map(text),
@@ -74,7 +44,7 @@ fn hugepage_status() -> TableIterator<(
             row.outlook.to_string(),
             bigint(row.recommended),
             shmem::generation(),
-            notes.into_vec().into_iter().map(text).collect(),
+            std::mem::take(notes).into_vec().into_iter().map(text).collect::<Vec<_>>(),
             row.crash_outlook.map(|outlook| outlook.to_string()),
         ))
     })

@@ -1,3 +1,13 @@
+CREATE FUNCTION hugepage_status() RETURNS TABLE (
+    verdict text, message text, hint text, shared_buffers_in_huge_pages boolean, landed_in text, mapping text,
+    page_size bigint, cause text, shared_buffers bigint, shared_memory bigint, huge_pages text, huge_page_size bigint,
+    pages_needed bigint, pages_missing bigint, nr_hugepages bigint, free_hugepages bigint, resv_hugepages bigint,
+    surplus_hugepages bigint, available_hugepages bigint, page_tables bigint, transparent_hugepage text,
+    restart_outlook text, recommended_nr_hugepages bigint, generation bigint, notes text[], crash_outlook text
+)
+    STRICT VOLATILE PARALLEL RESTRICTED
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_status_wrapper';
+
 CREATE VIEW hugepage_status AS
     SELECT * FROM hugepage_status();
 

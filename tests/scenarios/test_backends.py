@@ -10,7 +10,7 @@ import psycopg2
 import pytest
 
 from harness.cluster import Install, rows
-from harness.kernel import kernel_files, meminfo
+from harness.kernel import meminfo, open_files
 from harness.poll import until
 from harness.processes import children, run, status, status_bytes
 from harness.shared_buffers import fill_shared_buffers, touch_all
@@ -137,8 +137,7 @@ def test_unreadable_status_file(new_cluster, root, tmp_path):
     assert ours[pid]["backend_type"] == "client backend"
     assert {ours[pid][name] for name in FIELDS} == {None}
     assert all(row["page_tables"] > 0 for other, row in ours.items() if other != pid)
-    [row] = rows(session, "SELECT notes FROM hugepage_status")
-    assert [note for note in row["notes"] if f"/proc/{pid}/status" in note and "Permission denied" in note]
+    assert [note for note in session.notices if f"/proc/{pid}/status" in note and "Permission denied" in note]
     [sums] = rows(session, "SELECT * FROM hugepage_page_tables")
     assert sums["processes"] == len(ours)
     nsenter(server.postmaster, "umount", f"/proc/{pid}/status")
@@ -156,7 +155,7 @@ def test_hidepid(new_cluster, root):
     ours = rows(session, "SELECT * FROM hugepage_backends")
     assert {row["pid"] for row in ours} == server_processes(server.postmaster)
     assert all(row["page_tables"] == status_bytes(row["pid"], "VmPTE") for row in ours if row["pid"] != visible)
-    assert rows(session, "SELECT notes FROM hugepage_status") == [{"notes": []}]
+    assert not session.notices
 
 
 def test_another_pid_namespace(new_cluster, root):
@@ -183,8 +182,7 @@ def test_another_pid_namespace(new_cluster, root):
             return counts["processes"] == counts["of_backends"] > 2
 
         until("the two views to count the same processes", both_count)
-        [row] = rows(session, "SELECT notes FROM hugepage_status")
-        assert [note for note in row["notes"] if "namespace" in note]
+        assert [note for note in session.notices if "namespace" in note]
         # Killed, it would leave its dynamic shared memory and its System V segment.
         [within] = children(inside.pid)
         [postmaster] = children(within)
@@ -208,13 +206,13 @@ def test_cancel_between_two_processes(new_cluster, root):
             rows(session, f"SELECT * FROM {view}")
             whole = len(trace.lines(read))
             assert whole > len(idle)
-            kept = kernel_files(session.info.backend_pid)
+            before = open_files(session.info.backend_pid)
             rows(session, "SET statement_timeout = '200ms'")
             with pytest.raises(psycopg2.errors.QueryCanceled):
                 rows(session, f"SELECT * FROM {view}")
             assert 0 < len(trace.lines(read)) - whole < whole / 2
         rows(session, "RESET statement_timeout")
-        assert kernel_files(session.info.backend_pid) == kept
+        assert open_files(session.info.backend_pid) == before
 
 
 @pytest.mark.any_major
@@ -228,12 +226,12 @@ def test_two_thousand_processes(new_cluster, root):
     crowd = [server.connect() for _ in range(count)]
     [row] = rows(session, "SELECT count(*), count(page_tables) AS read FROM hugepage_backends")
     assert row["count"] == row["read"] == len(server_processes(server.postmaster)) > count
-    kept = kernel_files(session.info.backend_pid)
+    before = open_files(session.info.backend_pid)
     other = server.connect()
     rows(session, "SET statement_timeout = '50ms'")
     with pytest.raises(psycopg2.errors.QueryCanceled):
         rows(session, "DO $$ BEGIN LOOP PERFORM * FROM hugepage_backends; END LOOP; END $$")
-    assert kernel_files(session.info.backend_pid) == kept
+    assert open_files(session.info.backend_pid) == before
     assert rows(other, "SELECT 1 AS alive") == [{"alive": 1}]
     for each in crowd:
         each.close()

@@ -4,8 +4,8 @@ import psycopg2
 import pytest
 
 from harness.cluster import rows
-from harness.kernel import has_procmap_query, kernel_files, open_files
-from harness.poll import until
+from harness.kernel import has_procmap_query, open_files
+from harness.preloaded import PRELOADED
 from harness.processes import status_bytes
 from harness.status import checked_status, create_extension, steady
 from harness.strace import traced
@@ -36,36 +36,26 @@ def test_statement_timeout_in_a_loop_of_calls(new_cluster):
     server = create_extension(new_cluster().start())
     session = server.connect()
     rows(session, "SELECT * FROM hugepage_status")
-    kept = kernel_files(session.info.backend_pid)
+    before = open_files(session.info.backend_pid)
     rows(session, "SET statement_timeout = '200ms'")
     for item in ("hugepage_status", "hugepage_segments_detail()"):
         with pytest.raises(psycopg2.errors.QueryCanceled):
             rows(session, f"DO $$ BEGIN FOR i IN 1..1000000 LOOP PERFORM * FROM {item}; END LOOP; END $$")
-        assert kernel_files(session.info.backend_pid) == kept
+        assert open_files(session.info.backend_pid) == before
 
 
-def test_a_repeated_status_opens_nothing(new_cluster, pool):
-    """The kernel's files stay open, each once, and what they say is of now."""
-    borrowed = pool(2 * MB, 3)
-    server = create_extension(new_cluster(huge_pages=False, huge_page_size="2MB").start())
+@pytest.mark.parametrize("preloaded", [False, True], ids=["loaded", "preloaded"])
+def test_what_a_status_opens(new_cluster, preloaded):
+    """Files of the kernel alone, each closed again, and no program: the configuration is asked for its time stamps."""
+    server = create_extension(new_cluster(**(PRELOADED if preloaded else {})).start())
     session = server.connect()
-    query = "SELECT available_hugepages, nr_hugepages FROM hugepage_status"
-
-    def opened() -> list[str]:
-        with traced(session.info.backend_pid, "open,openat") as trace:
-            rows(session, query)
-            return trace.lines(r'"/(proc|sys)/(?!\d+/cgroup")')
-
-    # The configuration is read until it has settled; the cgroup is, once a second.
-    until("a call that opens nothing", lambda: not opened())
-    kept = kernel_files(session.info.backend_pid)
-    assert len(set(kept)) == len(kept) >= 3, kept
-    for more in (2, 0, 5):
-        borrowed.resize(borrowed.numbers().held + more)
-        [seen] = rows(session, query)
-        assert seen == {"available_hugepages": more, "nr_hugepages": borrowed.numbers().nr}
-    assert kernel_files(session.info.backend_pid) == kept
-    assert not [name for name in open_files(server.postmaster) if name.startswith("/proc/")]
+    rows(session, "SELECT * FROM hugepage_status")
+    files = open_files(session.info.backend_pid)
+    with traced(session.info.backend_pid, "open,openat,execve,fork,vfork,clone,clone3") as trace:
+        rows(session, "SELECT * FROM hugepage_status")
+        assert len(trace.lines('"/(proc|sys)/')) > 3
+        assert not trace.lines(r'^(?!openat?\(.*"/(proc|sys)/)')
+    assert open_files(session.info.backend_pid) == files
 
 
 def test_statement_timeout_while_smaps_is_read(new_cluster, root):

@@ -1,0 +1,110 @@
+//! Returns the rows of a function: all of them in one call, in a tuplestore (funcapi.h, "Materialize mode").
+//!
+//! The columns of a function stand in the catalogs, and a session may have loaded the library of another version than the
+//! extension in its database has. So the columns that the caller expects are compared with those of the rows before any
+//! row is formed. A function that returns one value has nothing to compare: its type never changes, as CONTRIBUTING.md says.
+
+use hugepage_core::advise::log::LogMessage;
+use hugepage_core::notes::Notes;
+use pgrx::pg_sys::Oid;
+use pgrx::prelude::*;
+use pgrx::{IntoDatum, IntoHeapTuple, PgMemoryContexts, PgTupleDesc, pg_sys};
+
+use super::convert::text;
+use crate::{library, log, majors, memory};
+
+/// A call raises no more notices than this.
+const MAX_NOTICES: usize = 5;
+
+/// A row with known types of its columns: each tuple that pgrx makes a row of.
+pub trait Row: IntoHeapTuple {
+    /// The types, by their numbers in `pg_type`.
+    fn types() -> Vec<Oid>;
+}
+
+macro_rules! rows_of {
+    ($last:ident) => {};
+    ($first:ident $($rest:ident)+) => {
+        impl<$first: IntoDatum, $($rest: IntoDatum),+> Row for ($first, $($rest),+) {
+            fn types() -> Vec<Oid> {
+                vec![$first::type_oid(), $($rest::type_oid()),+]
+            }
+        }
+        rows_of!($($rest)+);
+    };
+}
+
+rows_of!(A B C D E F G H I J K L M N O P Q R S T U V W X Y Z A1 B1 C1 D1 E1 F1);
+
+/// Runs `body` with a reserve of memory, and gives its rows to the caller of a set-returning function. What it noted is
+/// raised as notices.
+pub fn return_rows<R: Row, I: IntoIterator<Item = R>>(
+    call: pg_sys::FunctionCallInfo,
+    body: impl FnOnce(&mut Notes) -> I,
+) {
+    return_rows_with(memory::USUAL, call, body);
+}
+
+/// The same with a reserve of `bytes`.
+pub fn return_rows_with<R: Row, I: IntoIterator<Item = R>>(
+    bytes: usize,
+    call: pg_sys::FunctionCallInfo,
+    body: impl FnOnce(&mut Notes) -> I,
+) {
+    memory::with_reserve(bytes, || {
+        let result = ResultSet::begin::<R>(call);
+        let mut notes = Notes::default();
+        let mut row_context = PgMemoryContexts::new("pg_hugepages row");
+        for row in body(&mut notes) {
+            result.put(row, &mut row_context);
+        }
+        raise(notes);
+    });
+}
+
+/// Raises notes as notices for the client.
+pub fn raise(notes: Notes) {
+    let notes = notes.into_vec();
+    let shown = if notes.len() > MAX_NOTICES { MAX_NOTICES - 1 } else { notes.len() };
+    let more = (notes.len() > shown).then(|| format!("{} more could not be read", notes.len() - shown));
+    for message in notes.into_iter().take(shown).chain(more) {
+        let message = LogMessage { is_bad: false, message: text(message), detail: None, hint: None };
+        log::report(PgLogLevel::NOTICE, message);
+    }
+}
+
+/// The tuplestore of a call, and the columns that its caller expects.
+struct ResultSet {
+    rows: *mut pg_sys::Tuplestorestate,
+    columns: pg_sys::TupleDesc,
+}
+
+impl ResultSet {
+    /// Raises an error unless `call` expects the columns of `R`.
+    #[allow(unsafe_code)]
+    fn begin<R: Row>(call: pg_sys::FunctionCallInfo) -> Self {
+        // SAFETY: pgrx passes the call that goes on. The first function puts the tuplestore and the columns where they
+        // are read, or raises an error.
+        let (set, function) = unsafe {
+            majors::init_materialized(call);
+            (*(*call).resultinfo.cast::<pg_sys::ReturnSetInfo>(), (*(*call).flinfo).fn_oid)
+        };
+        // SAFETY: as above; the columns live as long as the tuplestore.
+        let columns = unsafe { PgTupleDesc::from_pg_unchecked(set.setDesc) };
+        let expected = columns.iter().map(|column| (!column.attisdropped).then_some(column.atttypid));
+        if !expected.eq(R::types().into_iter().map(Some)) {
+            library::other_columns(function).report(PgLogLevel::ERROR);
+        }
+        Self { rows: set.setResult, columns: set.setDesc }
+    }
+
+    /// Adds a row, formed in `context`, which is empty afterwards.
+    #[allow(unsafe_code)]
+    fn put<R: Row>(&self, row: R, context: &mut PgMemoryContexts) {
+        // SAFETY: the row has the columns, as `begin` has compared, and the tuplestore copies it.
+        unsafe {
+            context.switch_to(|_| pg_sys::tuplestore_puttuple(self.rows, row.into_heap_tuple(self.columns)));
+            context.reset();
+        }
+    }
+}

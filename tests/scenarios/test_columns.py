@@ -1,0 +1,139 @@
+"""A library and a catalog of different versions: an error that names both, and a server that goes on."""
+
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from harness.cluster import Cluster, rows
+from harness.preloaded import PRELOADED
+from harness.status import EXTENSION, create_extension
+
+SIGNATURES = Path(__file__).parents[1] / "signatures.txt"
+FUNCTIONS = """
+SELECT p.proname AS name, p.prosrc AS symbol, p.proretset AS returns_rows, p.probin AS library,
+       pg_get_function_arguments(p.oid) AS arguments,
+       format('(%%s) %%s', pg_get_function_identity_arguments(p.oid), pg_get_function_result(p.oid)) AS signature,
+       (SELECT array_agg(format_type(type, NULL) ORDER BY number)
+        FROM unnest(p.proallargtypes, p.proargmodes) WITH ORDINALITY AS one (type, mode, number) WHERE mode = 't') AS columns
+FROM pg_depend d JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+WHERE d.deptype = 'e' AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = %s)
+ORDER BY p.prosrc
+"""
+
+
+def functions(server: Cluster) -> list[dict]:
+    return server.sql(FUNCTIONS, EXTENSION)
+
+
+class Beside:
+    """A session that declares functions over symbols of the library, and a bystander that a crash would end."""
+
+    def __init__(self, server: Cluster) -> None:
+        self.session, self.bystander = server.connect(), server.connect()
+        self.number = 0
+
+    def declare(self, like: dict, columns: list[str] | None = None, *, returns: str = "", arguments: str | None = None) -> str:
+        """A function over the symbol of another one; its call."""
+        self.number += 1
+        name = f"declared_{self.number}"
+        if columns:
+            returns = "TABLE (" + ", ".join(f"c{number} {kind}" for number, kind in enumerate(columns)) + ")"
+        arguments = like["arguments"].replace("'10 s'", "'100 ms'").replace("'00:00:10'", "'100 ms'") if arguments is None else arguments
+        rows(self.session, f"CREATE FUNCTION {name}({arguments}) RETURNS {returns} LANGUAGE c AS '{like['library']}', '{like['symbol']}'")
+        return f"{name}()"
+
+    def error(self, statement: str) -> psycopg2.Error:
+        """The error of a statement in the session, which lives on, as the bystander does."""
+        with pytest.raises(psycopg2.Error) as raised:
+            rows(self.session, statement)
+        assert rows(self.session, "SELECT 1 AS alive") == rows(self.bystander, "SELECT 1 AS alive") == [{"alive": 1}], statement
+        return raised.value
+
+    def mismatch(self, statement: str) -> None:
+        error = self.error(statement)
+        assert isinstance(error, psycopg2.errors.ObjectNotInPrerequisiteState), (statement, error)
+        assert "has other columns than the library of pg_hugepages returns" in error.diag.message_primary
+
+
+def test_other_columns(new_cluster):
+    """Every function that returns rows, declared with more columns, fewer, and others, wherever it is called."""
+    server = create_extension(new_cluster().start())
+    beside = Beside(server)
+    found = [function for function in functions(server) if function["returns_rows"]]
+    assert len(found) >= 14
+    for function in found:
+        right = function["columns"]
+        swapped = ["text" if kind == "bigint" else "bigint" for kind in right]
+        for columns in (right + ["text"] * 60, right + ["bigint"], right[:-1], swapped, [*right[:-1], "point"]):
+            call = beside.declare(function, columns)
+            beside.mismatch(f"SELECT * FROM {call}")
+            beside.mismatch(f"SELECT count(*) FROM {call}")
+            beside.mismatch(f"SELECT {call}")
+        record = beside.declare(function, returns="SETOF record")
+        expected = ", ".join(f"c{number} {kind}" for number, kind in enumerate(right))
+        beside.mismatch(f"SELECT * FROM {record} AS ({expected}, more text)")
+        beside.error(f"SELECT {record}")
+        beside.mismatch(f"SELECT * FROM {beside.declare(function, returns='SETOF bigint')}")
+        beside.error(f"SELECT {beside.declare(function, returns='bigint')}")
+        rows(beside.session, f"CREATE TYPE type_{beside.number} AS ({expected}, more text)")
+        rows(beside.session, f"ALTER TYPE type_{beside.number} DROP ATTRIBUTE more")
+        beside.mismatch(f"SELECT * FROM {beside.declare(function, returns=f'SETOF type_{beside.number}')}")
+        same = beside.declare(function, right)
+        for statement in (f"SELECT * FROM {same}", f"SELECT {same}", f"SELECT * FROM {record} AS ({expected})"):
+            rows(beside.session, statement)
+        if function["arguments"]:
+            call = beside.declare(function, right, arguments="")
+            beside.error(f"SELECT * FROM {call}")
+
+
+def test_a_plan_from_before_the_columns_changed(new_cluster):
+    """A view and a prepared statement stay in the session while the function gets a column more."""
+    server = create_extension(new_cluster().start())
+    beside = Beside(server)
+    [status] = [function for function in functions(server) if function["name"] == "hugepage_status"]
+    call = beside.declare(status, status["columns"])
+    view = f"CREATE OR REPLACE VIEW mine AS SELECT c0 FROM {call}"
+    rows(beside.session, view)
+    rows(beside.session, "PREPARE kept AS SELECT * FROM mine")
+    rows(beside.session, "SET plan_cache_mode = force_generic_plan")
+    assert len(rows(beside.session, "EXECUTE kept")) == 1
+    name = call.removesuffix("()")
+    rows(server.connect(), f"DROP FUNCTION {call} CASCADE")
+    beside.number -= 1
+    assert beside.declare(status, [*status["columns"], "text"]) == f"{name}()"
+    rows(beside.session, view)
+    beside.mismatch("EXECUTE kept")
+
+
+@pytest.mark.parametrize(("settings", "version", "hint"), [
+    ({}, "999.0.0", "Connect again"), (PRELOADED, "999.0.0", "Restart the server"), ({}, "0.0.1", "ALTER EXTENSION"), ({}, None, "CREATE EXTENSION"),
+], ids=["loaded", "preloaded", "newer library", "no extension"])
+def test_both_versions_and_what_to_do(new_cluster, settings, version, hint):
+    server = create_extension(new_cluster(**settings).start())
+    beside = Beside(server)
+    [status] = [function for function in functions(server) if function["name"] == "hugepage_status"]
+    [library] = rows(beside.session, "SELECT hugepage_library_version() AS version")
+    call = beside.declare(status, [*status["columns"], "text"])
+    if version:
+        rows(beside.session, "UPDATE pg_extension SET extversion = %s WHERE extname = %s", version, EXTENSION)
+    else:
+        rows(beside.session, f"DROP EXTENSION {EXTENSION}")
+    error = beside.error(f"SELECT * FROM {call}")
+    assert library["version"] in error.diag.message_detail and (version or "no such extension") in error.diag.message_detail
+    assert hint in error.diag.message_hint
+
+
+def test_a_symbol_keeps_its_signature(new_cluster):
+    """What was released: sessions of other versions of the library call these symbols."""
+    server = create_extension(new_cluster().start())
+    kept = dict(line.split(" ", 1) for line in SIGNATURES.read_text().splitlines() if not line.startswith("#"))
+    now = {function["symbol"]: function["signature"] for function in functions(server)}
+    for symbol, signature in now.items():
+        assert symbol in kept, f"add a line to {SIGNATURES}: {symbol} {signature}"
+        assert signature == kept[symbol], (f"{symbol} has another signature than before. Sessions of an older library would answer for the "
+                                           "new one: leave the old function as it is, and give the new signature a symbol and a line of its own.")
+    session = server.connect()
+    for symbol in kept:
+        rows(session, f"CREATE FUNCTION still_there() RETURNS void LANGUAGE c AS '$libdir/{EXTENSION}', '{symbol}'")
+        rows(session, "DROP FUNCTION still_there()")
