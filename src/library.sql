@@ -1,5 +1,5 @@
 CREATE FUNCTION hugepage_library_version(needed text DEFAULT NULL) RETURNS text
-    IMMUTABLE PARALLEL SAFE
+    STABLE PARALLEL SAFE
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_library_version_wrapper';
 
 -- Every upgrade script begins with this statement too.

@@ -1,9 +1,13 @@
 //! Memory of this library. Rust ends the process where it gets none, and the end of one backend restarts the whole server.
-//! So the body of each entry point runs in [`with_reserve`], which takes a reserve first, or raises the server's own "out of memory"; while it runs, whatever
-//! malloc(3) refuses comes from there.
+//! So each entry point runs in [`with_reserve`], which maps a reserve first, or raises the server's own "out of memory";
+//! while it runs, whatever malloc(3) refuses comes from there.
 //!
 //! The reserve is mapped and never touched unless it is needed. It counts for `ulimit -v` and `vm.overcommit_memory = 2`,
 //! so that nothing else takes what a call was promised.
+//!
+//! A call ends by unmapping it. Rows are the server's memory by then. What else may outlive a call is an error on its way
+//! to the server, where cgroups are mounted, a problem that was logged, and the last start, which the postmaster keeps. If one of these lies in the reserve, the
+//! reserve stays, and the calls of this process have what is left of it until all was given back.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
@@ -14,19 +18,13 @@ use pgrx::prelude::*;
 
 /// The most expensive entry point had 286 kB at once with 500 sessions; this is enough for some thousands.
 pub const USUAL: usize = 8 << 20;
-/// How much of the stack a call may use; the kernel ends a process whose stack it can't extend.
-const STACK: usize = 128 << 10;
-/// What the stack is extended by: half as much again, for the next call from a deeper place.
-const EXTENDED_STACK: usize = STACK / 2 * 3;
 
 #[global_allocator]
 static ALLOCATOR: MallocOrReserve = MallocOrReserve;
 
-/// Reserves of calls: that of the running one, and earlier ones in which something still lives, such as a kept answer.
-static OF_CALLS: [Arena; 4] = [const { Arena::empty() }; 4];
-/// The index of the first.
-static CURRENT: AtomicUsize = AtomicUsize::new(0);
-/// For what has no call: the error that there is no reserve, and rows that the server fetches later.
+/// The reserve of the running call.
+static OF_CALL: Arena = Arena::empty();
+/// For what has no call: the error that there is no reserve.
 static ALWAYS: Arena = Arena::empty();
 static ALWAYS_BYTES: StaticBytes = StaticBytes(UnsafeCell::new([0; 256 << 10]));
 
@@ -103,16 +101,12 @@ impl MallocOrReserve {
         if !ALWAYS.is_mapped() {
             ALWAYS.give(ALWAYS_BYTES.0.get().expose_provenance(), size_of::<StaticBytes>());
         }
-        let current = &OF_CALLS[CURRENT.load(Relaxed) % OF_CALLS.len()];
-        [current, &ALWAYS]
-            .into_iter()
-            .map(|arena| arena.allocate(layout))
-            .find(|found| !found.is_null())
-            .unwrap_or_default()
+        let of_call = OF_CALL.allocate(layout);
+        if of_call.is_null() { ALWAYS.allocate(layout) } else { of_call }
     }
 
     fn owner(pointer: *mut u8) -> Option<&'static Arena> {
-        OF_CALLS.iter().chain([&ALWAYS]).find(|arena| arena.owns(pointer))
+        [&OF_CALL, &ALWAYS].into_iter().find(|arena| arena.owns(pointer))
     }
 }
 
@@ -154,40 +148,23 @@ unsafe impl GlobalAlloc for MallocOrReserve {
     }
 }
 
-/// What a call does not get.
-struct Missing {
-    bytes: usize,
-    of: &'static str,
-}
-
 /// Memory that is there for a call; given back on drop, unless something of the call is still in it.
 struct Reserve(());
 
 impl Reserve {
-    /// Takes `size` bytes, and the stack that a call may need; the error is what there is too little of.
-    fn take(size: usize) -> Result<Self, Missing> {
-        if !has_stack() {
-            return Err(Missing { bytes: EXTENDED_STACK, of: "stack" });
+    /// Takes `size` bytes, or what an earlier call has left of as many; `None` if there is too little.
+    fn take(size: usize) -> Option<Self> {
+        if !OF_CALL.is_mapped() {
+            OF_CALL.give(map(size)?, size);
         }
-        let missing = || Missing { bytes: size, of: "memory" };
-        let has_room = |arena: &Arena| arena.is_mapped() && arena.left() >= size / 2;
-        let current = match OF_CALLS.iter().position(has_room) {
-            Some(earlier) => earlier,
-            None => {
-                let free = OF_CALLS.iter().position(|arena| !arena.is_mapped()).ok_or_else(missing)?;
-                OF_CALLS[free].give(map(size).ok_or_else(missing)?, size);
-                free
-            }
-        };
-        CURRENT.store(current, Relaxed);
-        Ok(Self(()))
+        (OF_CALL.left() >= size / 2).then_some(Self(()))
     }
 }
 
 impl Drop for Reserve {
     fn drop(&mut self) {
-        for arena in OF_CALLS.iter().filter(|arena| arena.is_mapped() && arena.live.load(Relaxed) == 0) {
-            unmap(arena.start.swap(0, Relaxed), arena.size.load(Relaxed));
+        if OF_CALL.live.load(Relaxed) == 0 {
+            unmap(OF_CALL.start.swap(0, Relaxed), OF_CALL.size.load(Relaxed));
         }
     }
 }
@@ -195,16 +172,13 @@ impl Drop for Reserve {
 /// Runs the `body` of an entry point with a reserve of `size` bytes. Without that much memory the body does not begin, and
 /// the error is the one that a statement gets from the server.
 pub fn with_reserve<T>(size: usize, body: impl FnOnce() -> T) -> T {
-    let _reserve = match Reserve::take(size) {
-        Ok(reserve) => reserve,
-        Err(Missing { bytes, of }) => {
-            ereport!(
-                ERROR,
-                PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
-                "out of memory",
-                format!("pg_hugepages asks for {bytes} bytes of {of} before it reads anything.")
-            );
-        }
+    let Some(_reserve) = Reserve::take(size) else {
+        ereport!(
+            ERROR,
+            PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+            "out of memory",
+            format!("pg_hugepages asks for {size} bytes of memory before it reads anything.")
+        );
     };
     body()
 }
@@ -224,32 +198,4 @@ fn unmap(start: usize, size: usize) {
     unsafe {
         libc::munmap(ptr::with_exposed_provenance_mut(start), size);
     }
-}
-
-/// The lowest address of the stack that was touched for a call. A stack does not become smaller, and a child of fork(2)
-/// inherits it.
-static LOWEST_OF_STACK: AtomicUsize = AtomicUsize::new(usize::MAX);
-
-/// Whether the stack is as deep as a call may need it, from an earlier call or extended now; false if the kernel does not give
-/// that much. To touch it would end the process then, and whatever shows beforehand that there is enough may be another process's
-/// a moment later. A system call that writes there only fails.
-#[allow(unsafe_code)]
-fn has_stack() -> bool {
-    let here = 0_u8;
-    let here = std::hint::black_box(&raw const here).expose_provenance();
-    if LOWEST_OF_STACK.load(Relaxed) <= here.saturating_sub(STACK) {
-        return true;
-    }
-    let deep = here.saturating_sub(EXTENDED_STACK).next_multiple_of(align_of::<libc::timespec>());
-    // By number: the C library's function writes by itself.
-    // SAFETY: nothing lies below the stack's end, where the kernel writes.
-    let result = unsafe {
-        let time = ptr::with_exposed_provenance_mut::<libc::timespec>(deep);
-        libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, time)
-    };
-    if result != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT) {
-        return false;
-    }
-    LOWEST_OF_STACK.store(deep, Relaxed);
-    true
 }

@@ -1,5 +1,6 @@
 //! Facts from this PostgreSQL server's own variables.
 
+use std::cell::RefCell;
 use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -16,6 +17,11 @@ use hugepage_core::{Bytes, PageSize};
 use pgrx::pg_sys;
 
 use crate::{guc, majors};
+
+thread_local! {
+    /// Where cgroups are mounted, once it was found: mounts seldom change, and reading them costs more than all else.
+    static HIERARCHY: RefCell<Option<Option<Hierarchy>>> = const { RefCell::new(None) };
+}
 
 /// The pages and memory that the settings of the running server ask for (storage/pg_shmem.h, storage/bufmgr.h).
 #[allow(unsafe_code)]
@@ -175,10 +181,17 @@ pub fn rings(root: &Root) -> Option<Rings> {
     Some(Rings { count, open: process::open_rings(root, "self").unwrap_or(count), entries })
 }
 
+/// For the postmaster, whose children inherit what it has found.
+pub fn forget_hierarchy() {
+    HIERARCHY.set(None);
+}
+
 /// Calls `use_it` with the hugetlb hierarchy of cgroups; if it could not be read, without it and with a note.
 pub fn with_hierarchy<T>(root: &Root, notes: &mut Notes, use_it: impl FnOnce(CgroupView<'_>, &mut Notes) -> T) -> T {
-    // The postmaster maps the segment, so its cgroup counts and not that of the session.
-    let process = postmaster_in_proc().unwrap_or_else(|| "self".to_owned());
-    let hierarchy = notes.keep(Hierarchy::find_of(root, &process));
-    use_it(CgroupView::of(hierarchy.as_ref()), notes)
+    if HIERARCHY.with_borrow(Option::is_none) {
+        // The postmaster maps the segment, so its cgroup counts and not that of the session.
+        let process = postmaster_in_proc().unwrap_or_else(|| "self".to_owned());
+        HIERARCHY.set(notes.keep(Hierarchy::find_of(root, &process)));
+    }
+    HIERARCHY.with_borrow(|known| use_it(CgroupView::of(known.as_ref()), notes))
 }

@@ -70,22 +70,6 @@ def test_address_space_runs_out(server, root, warm):
     assert "PANIC" not in server.log() and "terminated by signal" not in server.log()
 
 
-def test_the_stack_cannot_grow(new_cluster, root):
-    """A backend that may not extend its stack, which no other memory shows. (Where the library is preloaded, it has the stack
-    of the postmaster, which was extended.)
-    """
-    server = create_extension(new_cluster(autovacuum=False).start())
-    survival = Survival(server)
-    for statement in survival.statements:
-        session = server.connect()
-        backend = session.info.backend_pid
-        run("runuser", "-u", SUPERUSER, "--", "prlimit", f"--pid={backend}", f"--stack={status_bytes(backend, 'VmStk')}")
-        survival.run(session, statement, 0)
-        session.close()
-    assert "53200" in survival.codes
-    assert "PANIC" not in server.log() and "terminated by signal" not in server.log()
-
-
 def test_kernel_promises_no_more(server, root):
     survival = Survival(server)
     with strict_overcommit() as leave:

@@ -4,9 +4,6 @@
 //! `rsvd.max` is checked when memory is mapped, `max` when a page is first touched. Limits of levels above the top of a
 //! container's view apply too, but are not visible inside.
 
-use std::cell::RefCell;
-use std::time::{Duration, Instant};
-
 use crate::Notes;
 use crate::read::Root;
 use crate::read::memory_cgroup::{self, MemoryLimit};
@@ -18,8 +15,6 @@ use crate::{Bytes, PageSize, ReadError};
 const HOST_NAMESPACE: &str = "cgroup:[4026531835]";
 /// Limits this high mean "no limit": v1 has no word for it and shows the largest page counter, rounded to pages.
 const MIN_UNLIMITED: u64 = 1 << 62;
-/// The cgroup of a process is read again after this time; processes rarely move.
-const MAX_PATH_AGE: Duration = Duration::from_secs(1);
 
 /// Where the hugetlb controller is mounted, as this process sees it. It rarely changes, so callers may keep it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +29,6 @@ pub struct Hierarchy {
     hidden_levels: bool,
     /// The process whose cgroup counts, by its name below /proc.
     process: String,
-    /// The cgroup of that process, and when it was read; see [`MAX_PATH_AGE`].
-    own_path: RefCell<Option<(Instant, String)>>,
 }
 
 /// A mounted hierarchy.
@@ -152,7 +145,6 @@ impl Hierarchy {
                 mount_point,
                 mount_root,
                 process: process.to_owned(),
-                own_path: RefCell::default(),
             })),
             // At the top of the host's hierarchy there are no limits, so nothing is missed.
             None if path == "/" && !namespaced => Ok(None),
@@ -168,25 +160,23 @@ impl Hierarchy {
     /// The limits on `page_size` that apply now to the process of [`Hierarchy::find_of`]. What cannot be read is a note,
     /// and counts as hidden levels.
     pub fn limits(&self, root: &Root, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
-        let memory = self.memory_path(root, &format!("/proc/{}/cgroup", self.process));
-        self.limits_on(root, (self.own_path(root), memory), page_size, notes)
+        self.limits_on(root, &self.process, page_size, notes)
     }
 
     /// The same for another process, `pid`.
     pub fn limits_of(&self, root: &Root, pid: i32, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
-        let file = format!("/proc/{pid}/cgroup");
-        self.limits_on(root, (self.path_of(root, &file), self.memory_path(root, &file)), page_size, notes)
+        self.limits_on(root, &pid.to_string(), page_size, notes)
     }
 
-    fn limits_on(
-        &self,
-        root: &Root,
-        (path, memory): (Result<String, ReadError>, Result<Option<String>, ReadError>),
-        page_size: PageSize,
-        notes: &mut Notes,
-    ) -> CgroupLimits {
+    fn limits_on(&self, root: &Root, process: &str, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
+        let file = format!("/proc/{process}/cgroup");
+        let Some(memberships) = notes.keep(root.read_once(&file, str::to_owned)) else {
+            return CgroupLimits { hidden_levels: true, ..CgroupLimits::default() };
+        };
         let mut limits = CgroupLimits { hidden_levels: self.hidden_levels, ..CgroupLimits::default() };
-        let Some(path) = notes.keep(path) else {
+        let below_mount = |mount_root, path| below(mount_root, path).ok_or_else(|| outside(root, &file, path));
+        let path = membership(&memberships).map_or("/", |(_, path)| path);
+        let Some(path) = notes.keep(below_mount(&self.mount_root, path)) else {
             return CgroupLimits { hidden_levels: true, ..limits };
         };
         // The host's topmost cgroup has no limits.
@@ -195,47 +185,17 @@ impl Hierarchy {
             let result = self.read_level(root, level, page_size, &mut limits);
             limits.hidden_levels |= notes.keep(result).is_none();
         }
-        match (notes.keep(memory), &self.memory) {
-            (Some(Some(path)), Some(mounted)) => {
-                for level in levels(&path).filter(has_limits) {
-                    let directory = format!("{}/{level}", mounted.point);
-                    let result = memory_cgroup::read_level(root, directory.trim_end_matches('/'), &mut limits.memory);
-                    limits.hidden_levels |= notes.keep(result).is_none();
-                }
+        if let Some(mounted) = &self.memory {
+            let path = memberships.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
+            let path = notes.keep(below_mount(&mounted.root, path));
+            limits.hidden_levels |= path.is_none();
+            for level in path.iter().flat_map(|path| levels(path)).filter(has_limits) {
+                let directory = format!("{}/{level}", mounted.point);
+                let result = memory_cgroup::read_level(root, directory.trim_end_matches('/'), &mut limits.memory);
+                limits.hidden_levels |= notes.keep(result).is_none();
             }
-            (None, _) => limits.hidden_levels = true,
-            _ => {}
         }
         limits
-    }
-
-    /// The memory cgroup that `file`, the cgroup file of a process, names, as a path below its mount point; `None` where
-    /// memory cgroups do not count huge pages.
-    fn memory_path(&self, root: &Root, file: &str) -> Result<Option<String>, ReadError> {
-        let Some(mounted) = &self.memory else { return Ok(None) };
-        let path = root.read_once(file, |text| {
-            let path = text.lines().find_map(|line| line.strip_prefix("0::"));
-            path.unwrap_or("/").to_owned()
-        })?;
-        below(&mounted.root, &path).map(Some).ok_or_else(|| outside(root, file, &path))
-    }
-
-    /// The cgroup of that process as a path below the mount point, without a slash at either end.
-    fn own_path(&self, root: &Root) -> Result<String, ReadError> {
-        if let Some((at, path)) = &*self.own_path.borrow()
-            && at.elapsed() < MAX_PATH_AGE
-        {
-            return Ok(path.clone());
-        }
-        let path = self.path_of(root, &format!("/proc/{}/cgroup", self.process))?;
-        *self.own_path.borrow_mut() = Some((Instant::now(), path.clone()));
-        Ok(path)
-    }
-
-    /// The cgroup that `file`, the cgroup file of a process, names, as a path below the mount point.
-    fn path_of(&self, root: &Root, file: &str) -> Result<String, ReadError> {
-        let path = root.read_once(file, |text| membership(text).map_or("/", |(_, path)| path).to_owned())?;
-        below(&self.mount_root, &path).ok_or_else(|| outside(root, file, &path))
     }
 
     fn read_level(&self, root: &Root, level: &str, size: PageSize, limits: &mut CgroupLimits) -> Result<(), ReadError> {
@@ -245,7 +205,7 @@ impl Hierarchy {
         let ([fault_limit, _], [_, promised_file]) = (fault, reservation);
         for ([limit_file, usage_file], into) in [(fault, &mut limits.fault), (reservation, &mut limits.reservation)] {
             let path = format!("{prefix}.{limit_file}");
-            let Some(text) = if_there(root.read_often(&path, str::to_owned))? else { continue };
+            let Some(text) = if_there(root.read_once(&path, str::to_owned))? else { continue };
             match text.trim() {
                 "max" => {}
                 number => match number.parse() {

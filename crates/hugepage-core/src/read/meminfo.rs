@@ -58,13 +58,13 @@ const PATH: &str = "/proc/meminfo";
 impl Meminfo {
     /// Reads /proc/meminfo; an error without `MemTotal`, because then it is another file.
     pub fn read(root: &Root) -> Result<Self, ReadError> {
-        let mut meminfo = root.read_often(PATH, Self::parse)?;
+        let mut meminfo = root.read_once(PATH, Self::parse)?;
         if meminfo.mem_total.is_none() {
             return Err(root.content(PATH, "it has no line MemTotal"));
         }
-        let optimizes = root.read_often(OPTIMIZE_VMEMMAP_PATH, |text| text.trim() == "1").unwrap_or(false);
+        let optimizes = root.read_once(OPTIMIZE_VMEMMAP_PATH, |text| text.trim() == "1").unwrap_or(false);
         meminfo.vmemmap_base = root.base_page_size().ok().filter(|_| optimizes);
-        if !root.keeps(PATH) && is_of_lxcfs(root) {
+        if is_of_lxcfs(root) {
             meminfo = Self {
                 huge_page_size: meminfo.huge_page_size,
                 huge_pages_total: meminfo.huge_pages_total,

@@ -16,7 +16,6 @@ pub mod credentials;
 pub(crate) mod fields;
 pub mod identity;
 pub mod instance_files;
-pub mod kept_files;
 pub mod kernel_release;
 pub mod maps;
 pub mod meminfo;

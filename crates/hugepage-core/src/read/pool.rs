@@ -109,7 +109,7 @@ pub fn of_one_moment(root: &Root, page_size: PageSize, meminfo: Option<&Meminfo>
 /// `nr_overcommit_hugepages` of the host's pool of one size, the only counter that /proc/meminfo does not have.
 pub fn overcommit(root: &Root, page_size: PageSize) -> Result<Pages, ReadError> {
     let path = format!("{SIZES}/{}/nr_overcommit_hugepages", page_size.sysfs_name());
-    let parsed = root.read_often(&path, |text| text.trim().parse().map(Pages).map_err(|_| text.trim().to_owned()))?;
+    let parsed = root.read_once(&path, |text| text.trim().parse().map(Pages).map_err(|_| text.trim().to_owned()))?;
     parsed.map_err(|text| root.content(&path, format!("\"{text}\" is not a number")))
 }
 
@@ -129,7 +129,7 @@ pub fn nodes(root: &Root) -> Result<Vec<u32>, ReadError> {
 /// Whether this running kernel has a single node, by one short file; false for a tree of files, and if it is unknown.
 pub fn has_single_node(root: &Root) -> bool {
     let is_number = |text: &str| text.trim().parse::<u32>().is_ok();
-    root.is_live() && root.read_often(NODES_ONLINE, is_number).unwrap_or(false)
+    root.is_live() && root.read_once(NODES_ONLINE, is_number).unwrap_or(false)
 }
 
 /// The memory of one node (`Node 0 MemTotal:` of its meminfo); `Ok(None)` if it has no such file.

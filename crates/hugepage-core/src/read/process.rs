@@ -257,7 +257,7 @@ pub fn open_rings(root: &Root, process: &str) -> Result<u64, ReadError> {
 /// compare the list with other sources.
 pub fn children(root: &Root, pid: i32) -> Result<Vec<i32>, ReadError> {
     let path = format!("/proc/{pid}/task/{pid}/children");
-    root.read_again(&path, |text| {
+    root.read_short(&path, |text| {
         text.split_ascii_whitespace()
             .map(|word| word.parse().map_err(|_| root.content(&path, format!("\"{word}\" is not a process"))))
             .collect()

@@ -45,7 +45,7 @@ pub fn holding(root: &Root, address: u64) -> Option<Result<Option<Mapping>, Read
     if !root.is_live() {
         return None;
     }
-    let file = match root.open_often(SELF) {
+    let file = match root.open(SELF) {
         Ok(file) => file,
         Err(error) => return Some(Err(error)),
     };

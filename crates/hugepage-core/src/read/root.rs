@@ -22,7 +22,6 @@ use rustix::process::geteuid;
 use crate::ReadError;
 use crate::read::access_log::{AccessKind, AccessLog, Recorder};
 use crate::read::beneath::{self, BeneathFile, Known, Place};
-use crate::read::kept_files::KeptFiles;
 use crate::read::reader::Reader;
 use crate::read::survey_cache::SurveyCache;
 pub use directory::Directory;
@@ -54,8 +53,6 @@ pub struct Root {
     refused: BTreeMap<String, i32>,
     /// By path, when files of servers have changed last on the host that was captured.
     changed: BTreeMap<String, SystemTime>,
-    /// Files that stay open.
-    kept: Option<Arc<KeptFiles>>,
     /// What this survey has found before.
     survey: Option<Arc<SurveyCache<Place>>>,
 }
@@ -69,14 +66,8 @@ impl Root {
             recorder: Recorder::default(),
             refused: BTreeMap::new(),
             changed: BTreeMap::new(),
-            kept: None,
             survey: None,
         }
-    }
-
-    /// The same machine, of which files that are read often stay open.
-    pub fn keeping(files: &Arc<KeptFiles>) -> Self {
-        Self { kept: Some(Arc::clone(files)), ..Self::live() }
     }
 
     /// The same for one survey: what it has found once below this root it does not look for again.
@@ -289,50 +280,6 @@ impl Root {
         self.note(path, AccessKind::Content);
         let text = survey.text(self.full(path), || self.read_short(path, |text| Arc::from(text)))?;
         Ok(take(&text))
-    }
-
-    /// The same of a file that is read again and again: it stays open where this root keeps files.
-    pub fn read_often<T>(&self, path: &str, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
-        if self.survey.is_some() { self.read_once(path, take) } else { self.read_again(path, take) }
-    }
-
-    /// The same of a file that a survey, too, reads each time.
-    pub fn read_again<T>(&self, path: &str, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
-        let Some(kept) = self.keeper() else { return self.read_short(path, take) };
-        let file = self.open_often(path)?;
-        let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
-        match rustix::io::pread(&file, &mut buffer, 0) {
-            Ok((bytes, _)) if bytes.len() < BUFFER_BYTES => Ok(as_text(bytes, take)),
-            Ok(_) => Ok(take(&self.read(path)?)),
-            Err(_) => {
-                // The cgroup is gone, or a signal came.
-                kept.forget(path);
-                self.read_short(path, take)
-            }
-        }
-    }
-
-    /// The open file of `path`; another one each time, unless this root keeps files. What it holds has to be read from
-    /// its start.
-    pub(super) fn open_often(&self, path: &str) -> Result<Arc<File>, ReadError> {
-        let keeper = self.keeper();
-        if let Some(file) = keeper.and_then(|kept| kept.get(path)) {
-            return Ok(file);
-        }
-        let file = Arc::new(self.open(path)?);
-        if let Some(kept) = keeper {
-            kept.keep(path, &file);
-        }
-        Ok(file)
-    }
-
-    /// Whether `path` stays open, and is therefore the kernel's own.
-    pub(super) fn keeps(&self, path: &str) -> bool {
-        self.keeper().is_some_and(|kept| kept.get(path).is_some())
-    }
-
-    fn keeper(&self) -> Option<&KeptFiles> {
-        self.kept.as_deref().filter(|_| self.is_live())
     }
 
     /// The one number that `path` holds.

@@ -1,46 +1,6 @@
-//! Files that stay open, recorded accesses, trees of captured hosts, and links.
-
-use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! Recorded accesses, trees of captured hosts, and links.
 
 use super::*;
-
-/// A file that stays open gives the text of now, and no descriptor is lost.
-#[test]
-fn a_kept_file_is_read_anew() {
-    static OPEN: AtomicUsize = AtomicUsize::new(0);
-    let acquire = || OPEN.fetch_add(1, Ordering::Relaxed) < 100;
-    let files = KeptFiles::new(acquire, || {
-        OPEN.fetch_sub(1, Ordering::Relaxed);
-    });
-    let root = Root::keeping(&files);
-    let descriptor = || root.open_often("/proc/thread-self/comm").unwrap().as_raw_fd();
-    let name = || root.read_often("/proc/thread-self/comm", |text| text.trim().to_owned()).unwrap();
-    let set = |name: &str| fs::write("/proc/thread-self/comm", name).unwrap();
-    set("first");
-    assert_eq!(name(), "first");
-    let first = descriptor();
-    set("second");
-    assert_eq!((name(), descriptor()), ("second".to_owned(), first));
-    assert!(root.keeps("/proc/thread-self/comm") && !Root::live().keeps("/proc/thread-self/comm"));
-    // No file of the kernel's: another one of that name is seen.
-    let tree = tempfile::tempdir().unwrap();
-    let path = tree.path().join("file").to_str().unwrap().to_owned();
-    for text in ["old", "new"] {
-        fs::write(tree.path().join("next"), text).unwrap();
-        fs::rename(tree.path().join("next"), &path).unwrap();
-        assert_eq!(root.read_often(&path, str::to_owned).unwrap(), text);
-    }
-    assert!(!root.keeps(&path));
-    // More files than are kept.
-    for number in 0..30 {
-        root.read_often(&format!("/proc/{}/comm{}", "self", "/".repeat(number)), |_| ()).ok();
-        root.read_often(&format!("/proc{}/self/comm", "/".repeat(number)), |_| ()).unwrap();
-    }
-    assert_eq!(OPEN.load(Ordering::Relaxed), 16);
-    root.kept.as_ref().unwrap().forget("/proc/self/none");
-    assert!(root.read_often("/proc/self/none", |_| ()).unwrap_err().is_not_found());
-}
 
 /// A survey reads most files once, but not what must be of now at each of its passes.
 #[test]
@@ -50,24 +10,9 @@ fn a_survey_reads_again() {
     let mut seen = Vec::new();
     for text in ["old", "new"] {
         fs::write(tree.path().join("file"), text).unwrap();
-        seen.push([Root::read_often, Root::read_again].map(|read| read(&root, "/file", str::to_owned).unwrap()));
+        seen.push([Root::read_once, Root::read_short].map(|read| read(&root, "/file", str::to_owned).unwrap()));
     }
     assert_eq!(seen, [["old", "old"], ["old", "new"]]);
-}
-
-/// What is kept of a process that has ended is opened again.
-#[test]
-fn a_kept_file_that_fails_is_opened_again() {
-    let files = KeptFiles::new(|| true, || ());
-    let root = Root::keeping(&files);
-    let mut child = std::process::Command::new("/bin/sleep").arg("100").spawn().unwrap();
-    let path = format!("/proc/{}/stat", child.id());
-    root.read_often(&path, |_| ()).unwrap();
-    assert!(root.keeps(&path));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(root.read_often(&path, |_| ()).unwrap_err().is_not_found());
-    assert!(!root.keeps(&path));
 }
 
 #[test]
