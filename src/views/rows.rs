@@ -2,7 +2,11 @@
 //!
 //! The columns of a function stand in the catalogs, and a session may have loaded the library of another version than the
 //! extension in its database has. So the columns that the caller expects are compared with those of the rows before any
-//! row is formed. A function that returns one value has nothing to compare: its type never changes, as CONTRIBUTING.md says.
+//! row is formed.
+//!
+//! A function that returns one value has no columns to compare. The server takes that value as the type in the catalogs, which is
+//! text in every version, because a symbol keeps its signature (CONTRIBUTING.md). Nor can an argument be missing: pgrx
+//! reads no more of them than the call has, and raises an error.
 
 use hugepage_core::advise::log::LogMessage;
 use hugepage_core::notes::Notes;
@@ -66,7 +70,7 @@ pub fn return_rows_with<R: Row, I: IntoIterator<Item = R>>(
 pub fn raise(notes: Notes) {
     let notes = notes.into_vec();
     let shown = if notes.len() > MAX_NOTICES { MAX_NOTICES - 1 } else { notes.len() };
-    let more = (notes.len() > shown).then(|| format!("{} more could not be read", notes.len() - shown));
+    let more = (notes.len() > shown).then(|| format!("there are {} more notes", notes.len() - shown));
     for message in notes.into_iter().take(shown).chain(more) {
         let message = LogMessage { is_bad: false, message: text(message), detail: None, hint: None };
         log::report(PgLogLevel::NOTICE, message);

@@ -1,4 +1,4 @@
-"""A PostgreSQL whose programs a test may replace: copies of them, and links to everything else."""
+"""A PostgreSQL whose programs and packages a test may replace: copies of the programs, and links to everything else."""
 
 import os
 import shutil
@@ -17,6 +17,20 @@ def own_programs(install: Install, root: Path) -> Install:
         copies[what].parent.mkdir(parents=True, exist_ok=True)
         copies[what].symlink_to(places[what])
     return Install(copies["bindir"] / "pg_config")
+
+
+def own_packages(install: Install, root: Path) -> Install:
+    """The same with directories of its own for libraries and extensions, in which each file is a link."""
+    own = own_programs(install, root)
+    share = Path(own.ask("sharedir"))
+    for directory in (Path(own.ask("pkglibdir")), share, share / "extension"):
+        files = list(directory.iterdir())
+        target = directory.resolve()
+        directory.unlink()
+        directory.mkdir()
+        for file in files:
+            (directory / file.name).symlink_to(target / file.name)
+    return own
 
 
 def replace_server(install: Install, script: str) -> None:

@@ -143,6 +143,22 @@ def test_unreadable_status_file(new_cluster, root, tmp_path):
     nsenter(server.postmaster, "umount", f"/proc/{pid}/status")
 
 
+def test_notes_are_few(new_cluster, root, tmp_path):
+    """At most five a call, the last with the number of the others, and none in the log."""
+    server = new_cluster(**STILL)
+    server.start(through=["unshare", "--mount", "--propagation", "private"])
+    create_extension(server)
+    session, hidden = server.connect(), [server.connect() for _ in range(7)]
+    unreadable = tmp_path / "unreadable"
+    unreadable.touch(mode=0o000)
+    for each in hidden:
+        nsenter(server.postmaster, "mount", "--bind", str(unreadable), f"/proc/{each.info.backend_pid}/status")
+    rows(session, "SELECT * FROM hugepage_backends")
+    assert len(session.notices) == 5
+    assert all("Permission denied" in notice for notice in session.notices[:4]) and "there are 3 more notes" in session.notices[4]
+    assert "Permission denied" not in server.log()
+
+
 def test_hidepid(new_cluster, root):
     """The server's user sees its own processes, and the view needs no others."""
     server = new_cluster(**STILL)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from harness.cluster import rows
+from harness.processes import run
 from harness.status import checked_status, create_extension
 from harness.units import MB
 
@@ -79,6 +81,26 @@ def test_limit_of_a_session_is_not_that_of_the_server(new_cluster, pool, cgroup)
     group.join(server.postmaster)
     checked_status(server, outside, verdict="critical", landed_in="hugetlb", restart_outlook="base")
     session.close()
+
+
+def test_an_error_lasts_as_long_as_its_cause(new_cluster, root, tmp_path):
+    """A session that could not read the server's group reads it again at its next call."""
+    server = new_cluster()
+    # In a mount namespace of its own, so that the bind mount over the file is seen by the server alone.
+    server.start(through=["unshare", "--mount", "--propagation", "private"])
+    create_extension(server)
+    session, file = server.connect(), f"/proc/{server.postmaster}/cgroup"
+    unreadable = tmp_path / "unreadable"
+    unreadable.touch(mode=0o000)
+
+    def errors() -> list[str]:
+        [row] = rows(session, "SELECT notes FROM hugepage_status")
+        return [note for note in row["notes"] if file in note]
+
+    run("nsenter", "--target", str(server.postmaster), "--mount", "--", "mount", "--bind", str(unreadable), file)
+    assert "Permission denied" in errors()[0]
+    run("nsenter", "--target", str(server.postmaster), "--mount", "--", "umount", file)
+    assert errors() == []
 
 
 def fault_limit(server, group, spare=0):

@@ -1,16 +1,39 @@
 """Versions of the extension: updates, dumps, pg_upgrade, and a library that does not fit the script."""
 
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg2
 import pytest
 
 from harness.catalog import members, read_everything
-from harness.cluster import Cluster, Install
+from harness.cluster import Cluster, Install, rows
+from harness.own_programs import own_packages
 from harness.processes import CommandFailed
 from harness.status import EXTENSION
 
 REPOSITORY = Path(__file__).parents[2]
+sys.path.insert(0, str(REPOSITORY / "bench"))
+
+import build
+
+NEXT = "999.0.0"
+LIBRARY_OF_NEXT = f"""
+#include "postgres.h"
+#include "fmgr.h"
+#include "utils/builtins.h"
+PG_MODULE_MAGIC;
+PG_FUNCTION_INFO_V1(hugepage_library_version_wrapper);
+Datum hugepage_library_version_wrapper(PG_FUNCTION_ARGS) {{ PG_RETURN_TEXT_P(cstring_to_text("{NEXT}")); }}
+PG_FUNCTION_INFO_V1(hugepage_status_wrapper);
+Datum hugepage_status_wrapper(PG_FUNCTION_ARGS) {{ elog(ERROR, "of the next version"); }}
+PG_FUNCTION_INFO_V1(hugepage_status_{NEXT[:3]});
+Datum hugepage_status_{NEXT[:3]}(PG_FUNCTION_ARGS) {{ elog(ERROR, "of the next version"); }}
+"""
+"""As much of the next library as the script of its version needs."""
 
 
 def versions(server: Cluster) -> list[str]:
@@ -66,6 +89,63 @@ def test_library_older_than_the_script(new_cluster):
         assert "Restart the server" in error.value.diag.message_hint
     assert server.sql("SELECT hugepage_library_version(needed => '0.0.9') AS version") == [{"version": newest(server)}]
     assert server.sql("SELECT count(*) FROM hugepage_status") == [{"count": 1}]
+
+
+@pytest.fixture
+def packages() -> Iterator[Install]:
+    """This PostgreSQL, with packages that may be replaced."""
+    root = Path(tempfile.mkdtemp(prefix="pg_hugepages-packages-"))
+    try:
+        root.chmod(0o755)
+        yield own_packages(Install.find(), root)
+    finally:
+        shutil.rmtree(root)
+
+
+def update_package(install: Install, version: str, symbol: str) -> None:
+    """What the package of the next version installs: hugepage_status has a column more, under this symbol."""
+    library = Path(install.ask("pkglibdir"), f"{EXTENSION}.so")
+    source = library.with_suffix(".c")
+    source.write_text(LIBRARY_OF_NEXT)
+    library.unlink()
+    build.compile_c("-fPIC", "-shared", f"-I{Install.find().ask('includedir-server')}", "-o", library, source)
+    scripts = Path(install.ask("sharedir"), "extension")
+    script = (scripts / f"{EXTENSION}--{version}.sql").read_text()
+    start = script.index("CREATE FUNCTION hugepage_status()")
+    create = script[start:script.index(";", start)]
+    assert "crash_outlook text\n)" in create and "hugepage_status_wrapper" in create
+    create = create.replace("crash_outlook text\n)", "crash_outlook text, more text\n)").replace("hugepage_status_wrapper", symbol)
+    (scripts / f"{EXTENSION}--{version}--{NEXT}.sql").write_text(f"""
+        SELECT hugepage_library_version(needed => extversion) FROM pg_extension WHERE extname = '{EXTENSION}';
+        DROP VIEW hugepage_status;
+        DROP FUNCTION hugepage_status();
+        {create};
+        CREATE VIEW hugepage_status AS SELECT * FROM hugepage_status();
+    """)
+
+
+@pytest.mark.parametrize("symbol", [f"hugepage_status_{NEXT[:3]}", "hugepage_status_wrapper"], ids=["new symbol", "same symbol"])
+def test_a_session_of_before_the_update(new_cluster, packages, symbol):
+    """Its library stays the old one. It gets errors where the columns have changed, and answers elsewhere."""
+    server = new_cluster(install=packages).start()
+    server.sql(f"CREATE EXTENSION {EXTENSION}")
+    version, session = newest(server), server.connect()
+    rows(session, "PREPARE kept AS SELECT * FROM hugepage_status")
+    assert len(rows(session, "EXECUTE kept")) == 1
+    update_package(packages, version, symbol)
+    server.sql(f"ALTER EXTENSION {EXTENSION} UPDATE TO '{NEXT}'")
+    for statement in ("EXECUTE kept", "SELECT * FROM hugepage_status", "SELECT hugepage_status()"):
+        with pytest.raises(psycopg2.Error) as error:
+            rows(session, statement)
+        if symbol == "hugepage_status_wrapper":
+            detail = error.value.diag.message_detail or ""
+            assert "EXECUTE" in statement or (version in detail and NEXT in detail and "Connect again" in error.value.diag.message_hint)
+        else:
+            assert "EXECUTE" in statement or isinstance(error.value, psycopg2.errors.UndefinedFunction)
+    assert rows(session, "SELECT hugepage_library_version() AS version") == [{"version": version}]
+    assert rows(session, "SELECT * FROM hugepage_pools")
+    with pytest.raises(psycopg2.errors.InternalError_, match="of the next version"):
+        server.sql("SELECT * FROM hugepage_status")
 
 
 def test_dump_and_restore(new_cluster):
