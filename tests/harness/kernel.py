@@ -61,3 +61,8 @@ def has_procmap_query() -> bool:
 def open_files(pid: int) -> list[str]:
     """The targets of a process's open descriptors, sorted."""
     return sorted(str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir())
+
+
+def kernel_files(pid: int) -> list[str]:
+    """Those of them that are in /proc and /sys."""
+    return [name for name in open_files(pid) if name.startswith(("/proc", "/sys"))]
