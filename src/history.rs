@@ -11,7 +11,7 @@ use hugepage_core::read::{Root, identity};
 use humantime::format_rfc3339_micros;
 use pgrx::pg_sys;
 
-use crate::{log, memory, server, settings, shmem};
+use crate::{log, server, settings, shmem};
 
 /// The history file, in the data directory.
 pub fn file() -> HistoryFile {
@@ -21,13 +21,6 @@ pub fn file() -> HistoryFile {
 /// A record of `status`, with the time now.
 pub fn record(event: Event, status: &Status, notes: &mut Notes) -> Record {
     Record::new(event, format_rfc3339_micros(SystemTime::now()).to_string(), origin(notes), status)
-}
-
-/// The memory that a call needs at most if it reads the history, in bytes. A damaged file may be one line, and a record needs
-/// several times the size of its line.
-pub fn memory() -> usize {
-    let bytes = std::fs::metadata(file().path()).map_or(0, |file| file.len());
-    memory::USUAL.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX).saturating_mul(10))
 }
 
 /// The last record of this instance; `None` if there is none or the history is off.

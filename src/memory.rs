@@ -174,14 +174,21 @@ impl Drop for Reserve {
 /// the error is the one that a statement gets from the server.
 pub fn with_reserve<T>(size: usize, body: impl FnOnce() -> T) -> T {
     let Some(_reserve) = Reserve::take(size) else {
-        ereport!(
-            ERROR,
-            PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
-            "out of memory",
-            format!("pg_hugepages asks for {size} bytes of memory before it reads anything.")
-        );
+        out_of_memory(format!("pg_hugepages asks for {size} bytes of memory before it reads anything."));
     };
     body()
+}
+
+/// For a loop over a file that may be long: raises the error of [`with_reserve`] once the call has used half of its reserve,
+/// of which nothing comes back before all of it does.
+pub fn check_reserve() {
+    if OF_CALL.left() < OF_CALL.size.load(Relaxed) / 2 {
+        out_of_memory("pg_hugepages has used half of its reserve of memory.".to_owned());
+    }
+}
+
+fn out_of_memory(detail: String) -> ! {
+    ereport!(ERROR, PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory", detail);
 }
 
 /// The address of `size` new bytes, which the kernel backs with memory once they are touched.

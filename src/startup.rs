@@ -8,11 +8,11 @@ use hugepage_core::notes::Notes;
 use hugepage_core::read::Root;
 
 use crate::shmem::{self, LastAllocation};
-use crate::{assessment, history, log, server, settings};
+use crate::{assessment, history, log, memory, server, settings};
 
 /// Assesses, logs and records an allocation. Any error ends in the log, none reaches the postmaster.
 pub fn shared_memory_allocated() {
-    log::catch_errors("assess shared memory", history::memory(), || {
+    log::catch_errors("assess shared memory", memory::USUAL, || {
         // Results of an earlier allocation are outdated.
         server::forget_hierarchy();
         shmem::set_last_start(None);

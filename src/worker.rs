@@ -24,7 +24,7 @@ use pgrx::prelude::*;
 use crate::preflight::next_start::Comparison;
 use crate::preflight::{self, Answer, Overrides};
 use crate::settings::SettingValues;
-use crate::{assessment, history, latch, log, settings, shmem, startup};
+use crate::{assessment, history, latch, log, memory, settings, shmem, startup};
 
 /// The postmaster waits this long before it starts a new worker.
 const RESTART_DELAY: Duration = Duration::from_secs(60);
@@ -52,7 +52,7 @@ pub fn register() {
 pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
     BackgroundWorker::connect_worker_to_spi(None, None);
-    log::catch_errors("start the worker", history::memory(), || {
+    log::catch_errors("start the worker", memory::USUAL, || {
         if shmem::claim_startup_repeat()
             && let Some(start) = shmem::last_start()
         {
@@ -66,7 +66,7 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
     while !latch::is_stopping() {
         let interval = settings::sample_interval();
         let mut pause = None;
-        log::catch_errors("assess shared memory", history::memory(), || {
+        log::catch_errors("assess shared memory", memory::USUAL, || {
             pause = worker.ask();
             match event {
                 _ if latch::is_stopping() => {}

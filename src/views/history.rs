@@ -1,8 +1,9 @@
 //! `hugepage_history` and `hugepage_regressions`: the records of the history file.
 
+use std::iter;
 use std::time::SystemTime;
 
-use hugepage_core::history::file::StoredRecords;
+use hugepage_core::history::stored::StoredRecords;
 use hugepage_core::history::{HistoryError, Record};
 use hugepage_core::notes::Notes;
 use humantime::parse_rfc3339;
@@ -12,13 +13,13 @@ use pgrx::prelude::*;
 
 use super::convert::text;
 use super::rows;
-use crate::{history, settings};
+use crate::{history, memory, settings};
 
 pgrx::extension_sql_file!("history.sql", name = "history");
 
 #[pg_extern(sql = false)]
 fn hugepage_history(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows_with(history::memory(), call, |notes| {
+    rows::return_rows(call, |notes| {
         records(notes).map(|record| {
             let before = record.lost.as_ref();
             (
@@ -66,7 +67,8 @@ fn records(notes: &mut Notes) -> impl Iterator<Item = Record> + use<> {
     // The file may have more records than the setting until the worker trims it, and it grows meanwhile.
     let surplus = count.saturating_sub(settings::history_size());
     let readable = |record: Result<Record, HistoryError>| record.map_err(|error| warning!("{error}")).ok();
-    found.into_iter().flatten().map_while(readable).filter(is_ours).skip(surplus).take(count - surplus)
+    let records = found.into_iter().flat_map(|mut records| iter::from_fn(move || next(&mut records)));
+    records.map_while(readable).filter(is_ours).skip(surplus).take(count - surplus)
 }
 
 /// The history, at its beginning, and how many of its records are `wanted`.
@@ -76,8 +78,7 @@ fn counted(
 ) -> Result<(Option<StoredRecords>, usize), HistoryError> {
     let Some(mut records) = history::file().records()? else { return Ok((None, 0)) };
     let mut count = 0;
-    for record in &mut records {
-        pgrx::check_for_interrupts!();
+    while let Some(record) = next(&mut records) {
         count += usize::from(wanted(&record?));
     }
     if records.damaged > 0 {
@@ -85,6 +86,13 @@ fn counted(
     }
     records.rewind()?;
     Ok((Some(records), count))
+}
+
+/// The next record, unless the call was cancelled or has no memory for it.
+fn next(records: &mut StoredRecords) -> Option<Result<Record, HistoryError>> {
+    pgrx::check_for_interrupts!();
+    memory::check_reserve();
+    records.next()
 }
 
 fn number(value: Option<u64>) -> Option<i64> {

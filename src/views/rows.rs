@@ -46,16 +46,7 @@ pub fn return_rows<R: Row, I: IntoIterator<Item = R>>(
     call: pg_sys::FunctionCallInfo,
     body: impl FnOnce(&mut Notes) -> I,
 ) {
-    return_rows_with(memory::USUAL, call, body);
-}
-
-/// The same with a reserve of `bytes`.
-pub fn return_rows_with<R: Row, I: IntoIterator<Item = R>>(
-    bytes: usize,
-    call: pg_sys::FunctionCallInfo,
-    body: impl FnOnce(&mut Notes) -> I,
-) {
-    memory::with_reserve(bytes, || {
+    memory::with_reserve(memory::USUAL, || {
         let result = ResultSet::begin::<R>(call);
         let mut notes = Notes::default();
         let mut row_context = PgMemoryContexts::new("pg_hugepages row");

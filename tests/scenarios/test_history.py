@@ -16,6 +16,7 @@ from harness.processes import status_bytes
 from harness.server_log import logged, messages
 from harness.small_disk import small_disk
 from harness.status import checked_status, create_extension
+from harness.strace import traced
 from harness.units import KB, MB
 
 NAME = "pg_hugepages.history"
@@ -150,6 +151,17 @@ def test_read_only_directory(new_cluster):
     server.restart()
     await_worker(server)
     assert len(kept(server).read_text().splitlines()) == 1
+
+
+def test_cut_file_is_durable(new_cluster):
+    """Before the file gets its name its content is on the disk, and afterwards the name."""
+    server = create_extension(new_cluster(**PRELOADED, huge_pages=False, **{"pg_hugepages.history_size": 1}).start())
+    with traced(await_worker(server), "rename,renameat,renameat2,fsync,fdatasync") as trace:
+        server.conf(**{"pg_hugepages.reserve_percent": 90})
+        server.sql("SELECT pg_reload_conf()")
+        until("the cut", lambda: trace.lines("rename") and trace.lines(f"sync.*/{NAME}>"))
+        calls = [re.sub(rf"^(\w+)\(.*{re.escape(str(server.data))}(/[^>\"]*)?[>\"]\).*", r"\1 \2", line) for line in trace.lines("^[a-z]")]
+    assert calls[:3] == [f"fdatasync /{NAME}.new", f"rename /{NAME}", "fsync "], calls
 
 
 @pytest.mark.any_major

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hugepage_core::ReadError;
 use hugepage_core::collect::instances::{Instance, InstanceKind};
-use hugepage_core::history::file::last_record;
+use hugepage_core::history::stored::last_record;
 use hugepage_core::history::record::{InstanceIdentity, Record};
 use hugepage_core::history::{History, HistoryError, HistoryFile};
 use hugepage_core::read::instance_files::limit;

@@ -5,107 +5,21 @@
 //! shared memory and has no children, later its one worker.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::history::record::{HistoryLine, Record};
+use crate::history::error::HistoryError;
+use crate::history::record::{MAX_LINE_BYTES, Record};
+use crate::history::stored::{History, StoredRecords, last_record, read_line};
 
 /// A longer file is neither read nor written: this program did not write it.
 const MAX_FILE_BYTES: u64 = 256 << 20;
-/// How much is read at once to find the last records.
-const BLOCK_BYTES: u64 = 64 << 10;
-
-/// Why the history could not be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum HistoryError {
-    /// The operating system refused.
-    #[error("could not {operation} history file \"{}\": {source}", path.display())]
-    Io {
-        /// The operation.
-        operation: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
-    /// The file is not a history file of this user.
-    #[error("\"{}\" is {found}, not a history file of this server", path.display())]
-    Refused {
-        /// The file.
-        path: PathBuf,
-        /// What it is instead.
-        found: &'static str,
-    },
-}
 
 /// The place of one instance's history.
 #[derive(Clone, Debug)]
 pub struct HistoryFile {
     path: PathBuf,
-}
-
-/// What was read.
-#[derive(Debug, Default)]
-pub struct History {
-    /// The records, the oldest first.
-    pub records: Vec<Record>,
-    /// How many lines are damaged.
-    pub damaged: usize,
-}
-
-/// The records of a history file, the oldest first. Holds one line at a time.
-#[derive(Debug)]
-pub struct StoredRecords {
-    file: HistoryFile,
-    reader: BufReader<File>,
-    line: Vec<u8>,
-    /// How many lines were damaged so far.
-    pub damaged: usize,
-}
-
-impl StoredRecords {
-    /// Begins again.
-    pub fn rewind(&mut self) -> Result<(), HistoryError> {
-        self.damaged = 0;
-        self.reader.rewind().map_err(|source| self.file.error("read", source))
-    }
-}
-
-impl Iterator for StoredRecords {
-    type Item = Result<Record, HistoryError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            self.line.clear();
-            match self.reader.read_until(b'\n', &mut self.line) {
-                Ok(0) => return None,
-                Ok(_) => {}
-                Err(source) => return Some(Err(self.file.error("read", source))),
-            }
-            let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
-            match Record::from_line(line) {
-                Some(HistoryLine::Record(record)) => return Some(Ok(*record)),
-                None if !line.is_empty() => self.damaged += 1,
-                Some(HistoryLine::OtherVersion) | None => {}
-            }
-        }
-    }
-}
-
-impl History {
-    /// Takes the content of a history file.
-    pub fn parse(bytes: &[u8]) -> Self {
-        let mut history = Self::default();
-        for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-            match Record::from_line(line) {
-                Some(HistoryLine::Record(record)) => history.records.push(*record),
-                Some(HistoryLine::OtherVersion) => {}
-                None => history.damaged += 1,
-            }
-        }
-        history
-    }
 }
 
 impl HistoryFile {
@@ -127,12 +41,7 @@ impl HistoryFile {
     /// Its records, one at a time; `None` if there is no file.
     pub fn records(&self) -> Result<Option<StoredRecords>, HistoryError> {
         let file = self.open(OpenOptions::new().read(true))?;
-        Ok(file.map(|file| StoredRecords {
-            file: self.clone(),
-            reader: BufReader::new(file),
-            line: Vec::new(),
-            damaged: 0,
-        }))
+        Ok(file.map(|file| StoredRecords::new(self.path.clone(), file)))
     }
 
     /// The same as [`HistoryFile::read`] for a reader of other users' histories, such as root on a host with several servers.
@@ -142,10 +51,10 @@ impl HistoryFile {
     }
 
     fn read_all(&self, file: Option<File>) -> Result<History, HistoryError> {
-        let Some(mut file) = file else { return Ok(History::default()) };
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(|source| self.error("read", source))?;
-        Ok(History::parse(&bytes))
+        let Some(file) = file else { return Ok(History::default()) };
+        let mut stored = StoredRecords::new(self.path.clone(), file);
+        let records = stored.by_ref().collect::<Result<_, _>>()?;
+        Ok(History { records, damaged: stored.damaged })
     }
 
     /// The last record for which `wanted` holds. Reads from the end, so that the cost does not grow with the file.
@@ -163,6 +72,9 @@ impl HistoryFile {
         };
         let length = file.metadata().map_err(|source| self.error("write", source))?.len();
         let mut line = record.to_line();
+        if line.len() > MAX_LINE_BYTES {
+            return Err(self.error("write", io::Error::other("the record is longer than 64 kB")));
+        }
         if length > 0 && !ends_with_line_feed(&mut file).map_err(|source| self.error("read", source))? {
             // A crash tore the last line; the new one begins on its own line.
             line.insert(0, '\n');
@@ -174,11 +86,18 @@ impl HistoryFile {
         })
     }
 
-    /// Makes the file's content durable across a crash of the machine (fsync).
+    /// Makes the file and its name durable across a crash of the machine (fsync).
     pub fn sync(&self) -> Result<(), HistoryError> {
-        match self.open(OpenOptions::new().read(true))? {
-            Some(file) => file.sync_data().map_err(|source| self.error("fsync", source)),
-            None => Ok(()),
+        let Some(file) = self.open(OpenOptions::new().read(true))? else { return Ok(()) };
+        file.sync_data().and_then(|()| self.sync_directory()).map_err(|source| self.error("fsync", source))
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        let directory = self.path.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        match File::open(directory)?.sync_all() {
+            // Some file systems have no fsync of directories.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            done => done,
         }
     }
 
@@ -217,7 +136,8 @@ impl HistoryFile {
                 Some(_) => kept.write_all(line).and_then(|()| kept.write_all(b"\n")),
             })?;
             kept.into_inner()?.sync_data()?;
-            std::fs::rename(&new, &self.path)
+            std::fs::rename(&new, &self.path)?;
+            self.sync_directory()
         })();
         written.map(|()| damaged).map_err(|source| {
             let _ = std::fs::remove_file(&new);
@@ -269,48 +189,11 @@ impl HistoryFile {
     }
 }
 
-/// The last record for which `wanted` holds, among the last `most` bytes of a history. Reads blocks from the end, and never
-/// holds more than a block and a line: the caller may run for years.
-pub fn last_record(mut file: &File, most: u64, wanted: impl Fn(&Record) -> bool) -> io::Result<Option<Record>> {
-    let length = file.metadata()?.len();
-    let first = length.saturating_sub(most);
-    let (mut end, mut size, mut cut_line) = (length, BLOCK_BYTES, Vec::new());
-    while end > first {
-        let start = end.saturating_sub(size).max(first);
-        let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(start))?;
-        file.take(end - start).read_to_end(&mut bytes)?;
-        bytes.append(&mut cut_line);
-        // The block before this one may have the beginning of its first line.
-        let whole = match bytes.iter().position(|&byte| byte == b'\n') {
-            _ if start == 0 => 0,
-            Some(line_feed) => line_feed,
-            None => bytes.len(),
-        };
-        let found = bytes[whole..].rsplit(|&byte| byte == b'\n').find_map(|line| match Record::from_line(line)? {
-            HistoryLine::Record(record) => Some(*record).filter(|record| wanted(record)),
-            HistoryLine::OtherVersion => None,
-        });
-        if found.is_some() {
-            return Ok(found);
-        }
-        // A line that is longer than a block is not read again with each of its blocks.
-        size = if whole == bytes.len() { size * 2 } else { BLOCK_BYTES };
-        bytes.truncate(whole);
-        (end, cut_line) = (start, bytes);
-    }
-    Ok(None)
-}
-
 /// Calls `take` with each line that is not empty, without its line feed.
 fn each_line(file: &File, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let (mut reader, mut line) = (BufReader::new(file), Vec::new());
-    while reader.read_until(b'\n', &mut line)? > 0 {
-        match line.strip_suffix(b"\n").unwrap_or(&line) {
-            [] => {}
-            text => take(text)?,
-        }
-        line.clear();
+    while read_line(&mut reader, &mut line)? {
+        take(&line)?;
     }
     Ok(())
 }

@@ -5,9 +5,13 @@
 
 #[cfg(feature = "oracle")]
 pub mod alert_log;
+pub mod error;
 pub mod file;
 pub mod record;
 pub mod regression;
+pub mod stored;
 
-pub use file::{History, HistoryError, HistoryFile};
+pub use error::HistoryError;
+pub use file::HistoryFile;
 pub use record::{Event, Record};
+pub use stored::History;

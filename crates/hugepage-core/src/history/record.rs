@@ -8,6 +8,8 @@ use crate::model::{Cause, Landing};
 
 /// The version of the format. A line of another version is skipped, not damaged.
 pub const VERSION: u32 = 1;
+/// A line that is longer without its line feed is damaged: no record needs as much.
+pub const MAX_LINE_BYTES: usize = 64 << 10;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -259,6 +261,9 @@ impl Record {
 
     /// The JSON of a line without its line feed; `None` if the line is damaged.
     pub fn json_of(line: &[u8]) -> Option<&[u8]> {
+        if line.len() > MAX_LINE_BYTES {
+            return None;
+        }
         let (checksum, json) = (line.get(..8)?, line.get(8..)?.strip_prefix(b" ")?);
         let checksum = u32::from_str_radix(std::str::from_utf8(checksum).ok()?, 16).ok()?;
         (checksum == crc32fast::hash(json)).then_some(json)

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hugepage_core::history::file::last_record;
+use hugepage_core::history::stored::last_record;
 use hugepage_core::history::{History, HistoryFile, Record};
 use proptest::prelude::*;
 
@@ -102,6 +102,39 @@ fn a_line_of_another_version_is_neither_shown_nor_damaged_nor_dropped() {
     assert!(fs::read_to_string(file.path()).unwrap().contains(&newer.to_line()));
 }
 
+/// A record whose line has `bytes` bytes, the line feed among them.
+fn line_of(number: i64, bytes: usize) -> String {
+    let line = Record { detail: Some(String::new()), ..record(number) }.to_line().len();
+    Record { detail: Some("x".repeat(bytes.saturating_sub(line))), ..record(number) }.to_line()
+}
+
+#[test]
+fn a_line_of_more_than_64_kb_is_damage_wherever_it_stands() {
+    for (bytes, is_whole) in [(64 << 10, true), ((64 << 10) + 1, true), ((64 << 10) + 2, false), (1 << 20, false)] {
+        for place in 0..4 {
+            let mut all: Vec<_> = (0..3).map(|number| record(number).to_line()).collect();
+            all.insert(place, line_of(9, bytes));
+            let mut expected = vec![0, 1, 2];
+            expected.splice(place..place, is_whole.then_some(9));
+            for end in ["", "\n"] {
+                let (_directory, file) = new_file();
+                fs::write(file.path(), all.concat().trim_end().to_owned() + end).unwrap();
+                assert_goes_on(&file, &expected, usize::from(!is_whole));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_record_that_no_reader_takes_is_not_written() {
+    let (_directory, file) = new_file();
+    file.append(&record(0)).unwrap();
+    let long = Record { detail: Some("x".repeat(64 << 10)), ..record(1) };
+    let error = file.append(&long).unwrap_err().to_string();
+    assert!(error.starts_with("could not write history file") && error.contains("64 kB"), "{error}");
+    assert_goes_on(&file, &[0], 0);
+}
+
 #[test]
 fn trim_keeps_the_last() {
     for (has, keep) in [(0, 5), (4, 5), (5, 5), (6, 5), (50, 5), (50, 1)] {
@@ -123,7 +156,7 @@ fn what_a_crash_left_of_a_trim_is_not_in_the_way() {
     assert_eq!(numbers(&file), [7, 8, 9]);
 }
 
-/// What a file may hold: records, some with a line far longer than the window that is read at first, and garbage.
+/// What a file may hold: records, some with a line that is too long, and garbage.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let length = prop_oneof![9 => 0..300usize, 1 => 60_000..700_000usize];
     let whole = (0..20i64, length).prop_map(|(number, length)| {
@@ -154,12 +187,9 @@ proptest! {
 #[test]
 fn the_last_is_found_in_blocks_from_the_end() {
     let (_directory, file) = new_file();
-    let line_of = |number, bytes: usize| {
-        let line = Record { detail: Some(String::new()), ..record(number) }.to_line().len();
-        Record { detail: Some("x".repeat(bytes.saturating_sub(line))), ..record(number) }.to_line().into_bytes()
-    };
-    // Lines that end before, at and after the border of a block of 64 kB, or are longer than several.
-    for bytes in [1 << 10, (64 << 10) - 1, 64 << 10, (64 << 10) + 1, 200_000] {
+    let line_of = |number, bytes| line_of(number, bytes).into_bytes();
+    // Lines that end before, at and after the border of a block of 64 kB.
+    for bytes in [1 << 10, (64 << 10) - 1, 64 << 10, (64 << 10) + 1] {
         for garbage in [0, 1, 64 << 10, 300_000] {
             let mut all = line_of(0, 1000);
             all.extend(vec![b'x'; garbage]);

@@ -3,6 +3,7 @@
 mod damage;
 mod instances;
 mod killed;
+mod memory;
 mod places;
 mod regressions;
 

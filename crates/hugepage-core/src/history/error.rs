@@ -1,0 +1,27 @@
+//! Why the history could not be read or written.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the history could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The operating system refused.
+    #[error("could not {operation} history file \"{}\": {source}", path.display())]
+    Io {
+        /// The operation.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The file is not a history file of this user.
+    #[error("\"{}\" is {found}, not a history file of this server", path.display())]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        found: &'static str,
+    },
+}
