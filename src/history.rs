@@ -1,9 +1,13 @@
 //! The history file of this server: its path, and the records that are written to it.
+//!
+//! `pg_hugepages.history_directory` is read whenever the file is opened, and nothing stays open, so that a reload moves the
+//! history, and a directory that is made later is used from then on.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use hugepage_core::assess::Status;
+use hugepage_core::history::file::path_of_server;
 use hugepage_core::history::record::{InstanceIdentity, Origin};
 use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
 use hugepage_core::notes::Notes;
@@ -13,9 +17,15 @@ use pgrx::pg_sys;
 
 use crate::{log, server, settings, shmem};
 
-/// The history file, in the data directory.
-pub fn file() -> HistoryFile {
-    HistoryFile::at(data_directory().join("pg_hugepages.history"))
+/// The history file. The error tells that the directory which is set for it is not there: that is no empty history.
+pub fn file() -> Result<HistoryFile, HistoryError> {
+    let (data, set) = (data_directory(), settings::history_directory());
+    if let Some(directory) = &set {
+        let path = data.join(directory);
+        // With a dot, for it may be something else than a directory.
+        std::fs::metadata(path.join(".")).map_err(|source| HistoryError::Directory { path, source })?;
+    }
+    Ok(HistoryFile::at(path_of_server(&data, set.as_deref(), &system_identifier())))
 }
 
 /// A record of `status`, with the time now.
@@ -26,13 +36,13 @@ pub fn record(event: Event, status: &Status, notes: &mut Notes) -> Record {
 /// The last record of this instance; `None` if there is none or the history is off.
 pub fn last(instance: &InstanceIdentity) -> Option<Record> {
     let is_ours = |record: &Record| record.instance.is_past_of(instance);
-    (settings::history_size() > 0).then(|| ok_or_log(file().last(is_ours)))?.flatten()
+    (settings::history_size() > 0).then(|| ok_or_log(file().and_then(|file| file.last(is_ours))))?.flatten()
 }
 
 /// Appends a record, unless the history is off.
 pub fn append(record: &Record) {
     if settings::history_size() > 0 {
-        ok_or_log(file().append(record));
+        ok_or_log(file().and_then(|file| file.append(record)));
     }
 }
 
@@ -41,7 +51,7 @@ pub fn trim() {
     if settings::history_size() == 0 {
         return;
     }
-    let file = file();
+    let Some(file) = ok_or_log(file()) else { return };
     if let Some(damaged @ 1..) = ok_or_log(file.trim(settings::history_size())) {
         let lines = if damaged == 1 { "line" } else { "lines" };
         log::problem(format!("dropped {damaged} damaged {lines} of history file \"{}\"", file.path().display()));
@@ -55,14 +65,11 @@ fn ok_or_log<T>(result: Result<T, HistoryError>) -> Option<T> {
 }
 
 /// The identity of this server, by which its records are told from others.
-#[allow(unsafe_code)]
 pub fn instance(notes: &mut Notes) -> InstanceIdentity {
-    // SAFETY: read from the control file before shared memory is allocated.
-    let identifier = unsafe { pg_sys::GetSystemIdentifier() };
     InstanceIdentity {
         machine: notes.keep(identity::machine(&Root::live())).unwrap_or_default(),
         directory: data_directory().to_string_lossy().into_owned(),
-        system_identifier: identifier.to_string(),
+        system_identifier: system_identifier(),
         server_version_num: pg_sys::PG_VERSION_NUM,
     }
 }
@@ -80,6 +87,12 @@ fn origin(notes: &mut Notes) -> Origin {
         instance: instance(notes),
         segment: mapping.map(|mapping| mapping.inode),
     }
+}
+
+#[allow(unsafe_code)]
+fn system_identifier() -> String {
+    // SAFETY: read from the control file before shared memory is allocated.
+    unsafe { pg_sys::GetSystemIdentifier() }.to_string()
 }
 
 /// The data directory, with symbolic links resolved.

@@ -1,5 +1,8 @@
 //! The settings of the extension (GUCs).
 
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use pgrx::prelude::*;
@@ -8,19 +11,14 @@ use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 static LOG_STARTUP: GucSetting<bool> = GucSetting::<bool>::new(true);
 static SAMPLE_INTERVAL: GucSetting<i32> = GucSetting::<i32>::new(60);
 static HISTORY_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1000);
+static HISTORY_DIRECTORY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 static REGRESSION_LEVEL: GucSetting<RegressionLevel> = GucSetting::<RegressionLevel>::new(RegressionLevel::Warning);
 static ASK_SERVER_PROGRAM: GucSetting<bool> = GucSetting::<bool>::new(true);
 static RESERVE_PERCENT: GucSetting<i32> = GucSetting::<i32>::new(20);
 
-/// The log levels below ERROR.
+/// The log levels below ERROR that reach the log with the default `log_min_messages`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
 enum RegressionLevel {
-    #[name = c"debug"]
-    Debug,
-    #[name = c"info"]
-    Info,
-    #[name = c"notice"]
-    Notice,
     #[name = c"warning"]
     Warning,
     #[name = c"log"]
@@ -44,12 +42,16 @@ pub fn history_size() -> usize {
     usize::try_from(HISTORY_SIZE.get()).unwrap_or(0)
 }
 
+/// `pg_hugepages.history_directory`: the directory of the history file, which may be relative to the data directory; `None` is
+/// the data directory.
+pub fn history_directory() -> Option<PathBuf> {
+    let path = HISTORY_DIRECTORY.get().filter(|path| !path.is_empty())?;
+    Some(OsString::from_vec(path.into_bytes()).into())
+}
+
 /// `pg_hugepages.regression_level`: the log level of a regression.
 pub fn regression_level() -> PgLogLevel {
     match REGRESSION_LEVEL.get() {
-        RegressionLevel::Debug => PgLogLevel::DEBUG1,
-        RegressionLevel::Info => PgLogLevel::INFO,
-        RegressionLevel::Notice => PgLogLevel::NOTICE,
         RegressionLevel::Warning => PgLogLevel::WARNING,
         RegressionLevel::Log => PgLogLevel::LOG,
     }
@@ -67,7 +69,7 @@ pub fn ask_server_program() -> bool {
 
 /// The values of the settings that a reload can change, by name, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingValues([(&'static str, String); 6]);
+pub struct SettingValues([(&'static str, String); 7]);
 
 impl SettingValues {
     /// What is another value than in `before`, one phrase each.
@@ -86,6 +88,7 @@ pub fn reloadable() -> SettingValues {
         ("log_startup", on_or_off(log_startup())),
         ("sample_interval", SAMPLE_INTERVAL.get().to_string()),
         ("history_size", HISTORY_SIZE.get().to_string()),
+        ("history_directory", format!("\"{}\"", history_directory().unwrap_or_default().display())),
         ("regression_level", format!("{:?}", REGRESSION_LEVEL.get()).to_lowercase()),
         ("reserve_percent", reserve_percent().to_string()),
     ])
@@ -128,6 +131,14 @@ pub fn define() {
         100_000,
         GucContext::Sighup,
         GucFlags::default(),
+    );
+    GucRegistry::define_string_guc(
+        c"pg_hugepages.history_directory",
+        c"Sets the directory of the history.",
+        c"It may be relative to the data directory, which is the default.",
+        &HISTORY_DIRECTORY,
+        GucContext::Sighup,
+        GucFlags::SUPERUSER_ONLY,
     );
     GucRegistry::define_enum_guc(
         c"pg_hugepages.regression_level",

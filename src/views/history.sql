@@ -27,7 +27,7 @@ REVOKE ALL ON hugepage_history, hugepage_regressions FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_history() TO pg_monitor;
 GRANT SELECT ON hugepage_history, hugepage_regressions TO pg_monitor;
 
-COMMENT ON FUNCTION hugepage_history() IS 'starts and state changes of this cluster on this machine; recorded in its data directory if the library is preloaded';
+COMMENT ON FUNCTION hugepage_history() IS 'starts and state changes of this cluster on this machine; recorded if the library is preloaded';
 COMMENT ON VIEW hugepage_history IS 'starts and state changes of this cluster on this machine, the oldest first; recorded if the library is preloaded';
 COMMENT ON COLUMN hugepage_history.recorded_at IS 'time of the record';
 COMMENT ON COLUMN hugepage_history.event IS 'start, crash restart, change, reload or resize';

@@ -76,6 +76,15 @@ def test_log_starts(new_cluster, pool):
     assert len(server.sql("SELECT 1 FROM hugepage_regressions")) == 2
 
 
+@pytest.mark.parametrize("level", ["debug", "info", "notice", "error"])
+def test_refuse_a_level_that_reaches_no_log(new_cluster, level):
+    """Below warning nothing reaches a log with the default log_min_messages; the server starts with the default."""
+    server = new_cluster(**PRELOADED, huge_pages=False, **{"pg_hugepages.regression_level": level}).start()
+    assert server.sql("SHOW pg_hugepages.regression_level") == [{"pg_hugepages.regression_level": "warning"}]
+    assert f'invalid value for parameter "pg_hugepages.regression_level": "{level}"' in server.log()
+    assert "Available values: warning, log." in server.log()
+
+
 def test_log_base_pages_by_choice(new_cluster):
     """With huge_pages = off one line is logged, none with log_startup = off."""
     server = new_cluster(**PRELOADED, huge_pages=False).start()

@@ -5,17 +5,14 @@ use std::path::{Path, PathBuf};
 
 use hugepage_core::ReadError;
 use hugepage_core::collect::instances::{Instance, InstanceKind};
-use hugepage_core::history::stored::last_record;
 use hugepage_core::history::record::{InstanceIdentity, Record};
-use hugepage_core::history::{History, HistoryError, HistoryFile};
+use hugepage_core::history::stored::last_record;
+use hugepage_core::history::{History, HistoryError, HistoryFile, file};
 use hugepage_core::read::instance_files::limit;
 use hugepage_core::read::root::if_there;
 use hugepage_core::read::{InstanceFiles, Root, identity};
 
 use crate::state;
-
-/// The history file in a data directory.
-const SERVER_FILE: &str = "pg_hugepages.history";
 
 /// One history.
 #[derive(Debug)]
@@ -64,7 +61,9 @@ pub fn last_start_of_server(root: &Root, instance: &Instance) -> Result<Option<R
 
 fn path_of_server(instance: &Instance) -> Option<String> {
     let directory = instance.directory.as_ref().filter(|_| instance.kind == InstanceKind::PostgreSql)?;
-    Some(Path::new(directory).join(SERVER_FILE).to_string_lossy().into_owned())
+    let elsewhere = instance.history_directory.as_ref().map(Path::new);
+    let identifier = instance.system_identifier.as_deref().unwrap_or_default();
+    Some(file::path_of_server(Path::new(directory), elsewhere, identifier).to_string_lossy().into_owned())
 }
 
 fn of_watch(root: &Root, instance: &Instance, state_directory: &Path) -> Result<StoredHistory, String> {

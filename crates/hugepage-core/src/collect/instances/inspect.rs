@@ -147,6 +147,7 @@ impl InspectContext<'_> {
             home: identity.home,
             database: identity.database,
             directory: identity.directory,
+            history_directory: identity.configured.as_ref().and_then(postgresql::Configured::history_directory),
             version: identity.version,
             system_identifier: identity.system_identifier,
             started,

@@ -99,6 +99,8 @@ pub struct Instance {
     pub database: Option<Vec<String>>,
     /// PostgreSQL's data directory.
     pub directory: Option<String>,
+    /// PostgreSQL's `pg_hugepages.history_directory`; `None` if it is not set.
+    pub history_directory: Option<String>,
     /// PostgreSQL's major version, Oracle's from its alert log.
     pub version: Option<String>,
     /// PostgreSQL's system identifier.
