@@ -10,7 +10,7 @@ use pgrx::{PgMemoryContexts, pg_sys};
 use crate::majors;
 
 /// Below all that is logged or sent to a client by default: what the server says of a bad value is not for the log.
-const QUIET: c_int = pg_sys::DEBUG5 as c_int;
+const QUIET: c_int = pg_sys::DEBUG5.cast_signed();
 
 /// The settings of the configuration files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,7 +65,8 @@ impl ConfigFiles {
         #[allow(unsafe_code)]
         let text = |text: *const c_char| (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) });
         let owned = |text: &CStr| text.to_string_lossy().into_owned();
-        let is_known = |name: &CStr| name.to_bytes().contains(&b'.') || running(name).is_some() || Parameter::exists(name);
+        let is_known =
+            |name: &CStr| name.to_bytes().contains(&b'.') || running(name).is_some() || Parameter::exists(name);
         let error = match (text(item.errmsg), text(item.name)) {
             (Some(error), _) => Some(owned(error)),
             (None, Some(name)) if !is_known(name) => {
@@ -74,7 +75,8 @@ impl ConfigFiles {
             _ => None,
         };
         if let Some(error) = error {
-            let place = text(item.filename).map(|file| format!(" in file \"{}\" line {}", owned(file), item.sourceline));
+            let place =
+                text(item.filename).map(|file| format!(" in file \"{}\" line {}", owned(file), item.sourceline));
             self.error.get_or_insert_with(|| format!("{error}{}", place.unwrap_or_default()));
         } else if let (Some(name), Some(value)) = (text(item.name), text(item.value)) {
             self.settings.push((owned(name), owned(value)));
@@ -150,14 +152,15 @@ impl Parameter {
         };
         let running = self.running();
         let is_same_path = running.starts_with('/') && std::path::Path::new(&running) == std::path::Path::new(value);
-        is_same_path || self.is_automatic(value) || CString::new(value).is_ok_and(|value| self.is_accepted(Some(&value)))
+        is_same_path
+            || self.is_automatic(value)
+            || CString::new(value).is_ok_and(|value| self.is_accepted(Some(&value)))
     }
 
     /// Whether the server accepts `value`, the default if `None`, in its files without a restart.
     #[allow(unsafe_code)]
     pub fn is_accepted(&self, value: Option<&CStr>) -> bool {
-        let source =
-            if value.is_some() { pg_sys::GucSource::PGC_S_FILE } else { pg_sys::GucSource::PGC_S_DEFAULT };
+        let source = if value.is_some() { pg_sys::GucSource::PGC_S_FILE } else { pg_sys::GucSource::PGC_S_DEFAULT };
         // SAFETY: the name and the value end in a zero byte. The call only checks; of the record it changes the flag that
         // a restart is pending, which is set back.
         unsafe {

@@ -118,7 +118,8 @@ impl Worker {
             self.question = None;
             return None;
         }
-        let attempts = self.question.as_ref().filter(|open| open.fingerprint == fingerprint).map_or(0, |open| open.attempts);
+        let attempts =
+            self.question.as_ref().filter(|open| open.fingerprint == fingerprint).map_or(0, |open| open.attempts);
         let pause = MIN_PAUSE * (1 << attempts.saturating_sub(1).min(MAX_DOUBLINGS));
         let left = shmem::since_last_question().map_or(Duration::ZERO, |since| pause.saturating_sub(since));
         if !left.is_zero() {

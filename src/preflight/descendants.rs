@@ -71,7 +71,8 @@ impl Subreaper {
     /// had a parent that this process has not started.
     fn started_since(&self, began: Option<u64>) -> Vec<i32> {
         let (Some(before), Some(began), Some(now)) = (&self.children, began, own_children()) else { return Vec::new() };
-        let is_new = |pid: &i32| stat(&Root::live(), *pid).ok().flatten().is_some_and(|child| child.start_ticks >= began);
+        let is_new =
+            |pid: &i32| stat(&Root::live(), *pid).ok().flatten().is_some_and(|child| child.start_ticks >= began);
         now.difference(before).copied().filter(is_new).collect()
     }
 }

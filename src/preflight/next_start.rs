@@ -213,7 +213,8 @@ fn is_settled(stamps: &[Option<Stamp>]) -> bool {
 fn replaced(root: &Root) -> Result<Vec<String>, String> {
     let program = server::executable();
     let preloaded = guc::running(c"shared_preload_libraries").unwrap_or_default();
-    let preloaded: Vec<_> = preloaded.split(',').filter_map(|name| stem(Path::new(name.trim().trim_matches('"')))).collect();
+    let preloaded: Vec<_> =
+        preloaded.split(',').filter_map(|name| stem(Path::new(name.trim().trim_matches('"')))).collect();
     let file = |path: &str| path.strip_suffix(" (deleted)").map(PathBuf::from);
     let is_of_start = |path: &Path| path == program || stem(path).is_some_and(|stem| preloaded.contains(&stem));
     let wanted = |mapping: &maps::Mapping| file(&mapping.path).is_some_and(|path| is_of_start(&path));

@@ -93,15 +93,20 @@ impl OnDisk {
             let value = found.on_disk.as_deref();
             let is_valid = match found.name.as_str() {
                 "huge_pages" => value.is_none_or(|value| HugePages::parse(value).is_some()),
-                "huge_page_size" => value.is_none_or(|_| self.integer("huge_page_size", pg_sys::GUC_UNIT_KB) >= Some(0)),
-                "shared_memory_type" => value.is_none_or(|value| ["mmap", "sysv"].contains(&&*value.to_ascii_lowercase())),
+                "huge_page_size" => {
+                    value.is_none_or(|_| self.integer("huge_page_size", pg_sys::GUC_UNIT_KB) >= Some(0))
+                }
+                "shared_memory_type" => {
+                    value.is_none_or(|value| ["mmap", "sysv"].contains(&&*value.to_ascii_lowercase()))
+                }
                 _ => false,
             };
             is_valid && !found.is_option
         };
         // The server tells its size in whole megabytes, which is exact for pages of as much.
         let default = || Meminfo::read(root).ok()?.huge_page_size;
-        let is_exact = self.huge_page_size().or_else(default).is_some_and(|size| size.bytes().0.is_multiple_of(1 << 20));
+        let is_exact =
+            self.huge_page_size().or_else(default).is_some_and(|size| size.bytes().0.is_multiple_of(1 << 20));
         let size = server::shared_memory().filter(|_| is_exact && self.differences.iter().all(is_known))?;
         Some(super::demand(self, Overrides::default(), size))
     }

@@ -17,7 +17,6 @@ from harness.own_programs import own_programs
 from harness.poll import until
 from harness.preloaded import PRELOADED, WATCHED, await_worker, worker
 from harness.processes import alive, children
-from harness.server_log import logged
 from harness.status import EXTENSION, checked_status, create_extension
 from harness.strace import traced
 
