@@ -21,7 +21,7 @@ use crate::{library, log, majors, memory};
 const MAX_NOTICES: usize = 5;
 
 /// A row with known types of its columns: each tuple that pgrx makes a row of.
-pub trait Row: IntoHeapTuple {
+pub trait ResultRow: IntoHeapTuple {
     /// The types, by their numbers in `pg_type`.
     fn types() -> Vec<Oid>;
 }
@@ -29,7 +29,7 @@ pub trait Row: IntoHeapTuple {
 macro_rules! rows_of {
     ($last:ident) => {};
     ($first:ident $($rest:ident)+) => {
-        impl<$first: IntoDatum, $($rest: IntoDatum),+> Row for ($first, $($rest),+) {
+        impl<$first: IntoDatum, $($rest: IntoDatum),+> ResultRow for ($first, $($rest),+) {
             fn types() -> Vec<Oid> {
                 vec![$first::type_oid(), $($rest::type_oid()),+]
             }
@@ -42,7 +42,7 @@ rows_of!(A B C D E F G H I J K L M N O P Q R S T U V W X Y Z A1 B1 C1 D1 E1 F1);
 
 /// Runs `body` with a reserve of memory, and gives its rows to the caller of a set-returning function. What it noted is
 /// raised as notices.
-pub fn return_rows<R: Row, I: IntoIterator<Item = R>>(
+pub fn return_rows<R: ResultRow, I: IntoIterator<Item = R>>(
     call: pg_sys::FunctionCallInfo,
     body: impl FnOnce(&mut Notes) -> I,
 ) {
@@ -77,7 +77,7 @@ struct ResultSet {
 impl ResultSet {
     /// Raises an error unless `call` expects the columns of `R`.
     #[allow(unsafe_code)]
-    fn begin<R: Row>(call: pg_sys::FunctionCallInfo) -> Self {
+    fn begin<R: ResultRow>(call: pg_sys::FunctionCallInfo) -> Self {
         // SAFETY: pgrx passes the call that goes on. The first function puts the tuplestore and the columns where they
         // are read, or raises an error.
         let (set, function) = unsafe {
@@ -95,7 +95,7 @@ impl ResultSet {
 
     /// Adds a row, formed in `context`, which is empty afterwards.
     #[allow(unsafe_code)]
-    fn put<R: Row>(&self, row: R, context: &mut PgMemoryContexts) {
+    fn put<R: ResultRow>(&self, row: R, context: &mut PgMemoryContexts) {
         // SAFETY: the row has the columns, as `begin` has compared, and the tuplestore copies it.
         unsafe {
             context.switch_to(|_| pg_sys::tuplestore_puttuple(self.rows, row.into_heap_tuple(self.columns)));
