@@ -93,7 +93,7 @@ def test_library_older_than_the_script(new_cluster):
 
 @pytest.fixture
 def packages() -> Iterator[Install]:
-    """This PostgreSQL, with packages that may be replaced."""
+    """This PostgreSQL, with packages that may be replaced. Ask for it before the servers, which are stopped with its programs."""
     root = Path(tempfile.mkdtemp(prefix="pg_hugepages-packages-"))
     try:
         root.chmod(0o755)
@@ -125,7 +125,7 @@ def update_package(install: Install, version: str, symbol: str) -> None:
 
 
 @pytest.mark.parametrize("symbol", [f"hugepage_status_{NEXT[:3]}", "hugepage_status_wrapper"], ids=["new symbol", "same symbol"])
-def test_a_session_of_before_the_update(new_cluster, packages, symbol):
+def test_a_session_of_before_the_update(packages, new_cluster, symbol):
     """Its library stays the old one. It gets errors where the columns have changed, and answers elsewhere."""
     server = new_cluster(install=packages).start()
     server.sql(f"CREATE EXTENSION {EXTENSION}")
