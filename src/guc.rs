@@ -173,7 +173,8 @@ impl Parameter {
                 pg_sys::GucAction::GUC_ACTION_SET,
                 false,
                 QUIET,
-                false,
+                // Else it would not look at values that only new sessions get.
+                true,
             );
             (*self.0).status = status;
             result != 0

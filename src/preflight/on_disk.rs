@@ -71,13 +71,11 @@ impl OnDisk {
         self.differences.is_empty()
     }
 
-    /// The same without the options that set something else than the files do; `None` if there are none, or whoever starts
-    /// the server repeats them: a container's first process has its command line from the container.
+    /// The same without the options that set something else than the files do; `None` if there are none.
     pub fn files_alone(&self) -> Option<WithoutOptions> {
-        const FIRST_PROCESS: i32 = 1;
         let differs = |name: &str| self.differences.iter().any(|found| found.is_option && found.name == name);
         let (left_out, options): (Vec<_>, Vec<_>) = self.options.iter().cloned().partition(|(name, _)| differs(name));
-        if left_out.is_empty() || server::postmaster_pid() == FIRST_PROCESS {
+        if left_out.is_empty() {
             return None;
         }
         let arguments = postmaster_opts::without(&self.arguments, differs);
@@ -166,13 +164,16 @@ impl OnDisk {
 }
 
 /// What is otherwise than it runs: of the parameters that only a start changes their values, of all others those values that the
-/// server refuses.
+/// server refuses. The options of process 1 are not: a container repeats its command line.
 fn differences(files: &ConfigFiles) -> Vec<Difference> {
+    let repeats_options = server::postmaster_pid() == 1;
     let differs = |parameter: &Parameter| {
         let name = parameter.name();
         let on_disk = files.get(&name);
         let stays = if parameter.needs_start() {
-            !start_options::has_effect(&name) || parameter.stays(on_disk)
+            !start_options::has_effect(&name)
+                || (repeats_options && parameter.is_option())
+                || parameter.stays(on_disk)
         } else {
             on_disk.is_none_or(|value| CString::new(value).is_ok_and(|value| parameter.is_accepted(Some(&value))))
         };

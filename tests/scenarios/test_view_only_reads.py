@@ -46,12 +46,16 @@ def strays() -> list[int]:
     return [int(process.name) for process in Path("/proc").glob("[0-9]*") if is_stray(process)]
 
 
+OPTION = "48MB"
+"""shared_buffers of the command line of `first_process`, as `docker run postgres -c ...` has it."""
+
+
 @pytest.fixture
 def first_process(new_cluster, root) -> Iterator[Cluster]:
     """A server whose postmaster is process 1 of its PID namespace, as in most containers."""
     server = new_cluster(**WATCHED)
     postgres = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups",
-                server.install.bindir / "postgres", "-D", server.data]
+                server.install.bindir / "postgres", "-D", server.data, "-c", f"shared_buffers={OPTION}"]
     with open(server.log_file, "w") as log:
         inside = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", *postgres],
                                   stdout=log, stderr=log, cwd=server.root)
@@ -68,6 +72,18 @@ def first_process(new_cluster, root) -> Iterator[Cluster]:
         inside.wait()
         # It names a process of the namespace, which out here is another's.
         (server.data / "postmaster.pid").unlink(missing_ok=True)
+
+
+def test_options_of_a_container(first_process):
+    """A container repeats its command line, whatever the files say."""
+    [row] = first_process.sql("SELECT * FROM hugepage_status")
+    assert (row["restart_outlook"], row["notes"]) == ("base", [])
+    [start] = first_process.sql("SELECT lands_in, shared_memory FROM hugepage_preflight()")
+    assert (start["lands_in"], start["shared_memory"]) == ("base", row["shared_memory"])
+    # What the files set beside it counts.
+    first_process.conf(max_connections=33)
+    [row] = first_process.sql("SELECT * FROM hugepage_status")
+    assert row["restart_outlook"] == "unknown" and "max_connections is 20, on disk 33" in row["notes"][0]
 
 
 @pytest.mark.parametrize("init", [IN_GROUP, ESCAPED], ids=["in its group", "escaped"])
@@ -161,6 +177,7 @@ DIFFERENT = {
     "a word": ({"wal_level": "minimal", "max_wal_senders": 0}, "wal_level is replica, on disk minimal"),
     "the default": ({"max_prepared_transactions": None}, "max_prepared_transactions is 5, on disk not set"),
     "no value": ({"work_mem": "5XB"}, "work_mem is 4MB, on disk 5XB"),
+    "no value for new sessions": ({"log_disconnections": "sometimes"}, "log_disconnections is off, on disk sometimes"),
     "a library": ({"shared_preload_libraries": "auto_explain"}, 'shared_preload_libraries is "", on disk auto_explain'),
 }
 
