@@ -16,7 +16,8 @@ from harness.cluster import Cluster, Install, StartFailed
 from harness.kernel import meminfo
 from harness.lock import LOCK_FILE, host_lock
 from harness.pool import Pool, PoolError
-from harness.processes import run
+from harness.processes import CommandFailed, run
+from harness.refusal import refusal
 from harness.reserved_host import ReservedHost
 from harness.signals import unwind_on_signals
 from harness.units import GB, MB
@@ -96,7 +97,7 @@ def three_acts(reserved_host: ReservedHost, cluster: Cluster, page_size: int) ->
 def as_it_is(install: Install, size: Size, why: str) -> None:
     """One row, with the host's pool as we found it."""
     tell(f"{why} So here is the row for a throwaway server with the huge pages as they are:")
-    with ReservedHost() as reserved_host:
+    with ReservedHost(keep_free_pages=True) as reserved_host:
         cluster = reserved_host.cluster(install=install, shared_buffers=size.shared_buffers)
         start(cluster)
         show(cluster)
@@ -112,11 +113,12 @@ def demo(install: Install) -> None:
     if size is not SIZES[0]:
         tell(f"({free // MB} MB of memory are free, too little for {SIZES[0].shared_buffers}; "
              "below 1 GB the verdict on a miss is a notice, not a warning.)")
-    if os.geteuid() != 0:
-        as_it_is(install, size, "Without root the demo can't reserve huge pages, nor take some away to show the miss.")
-        return
     if "Hugepagesize" not in memory:
         as_it_is(install, size, "This kernel has no huge pages.")
+        return
+    if refused := refusal():
+        tell(f"Can't reserve huge pages: {refused}.")
+        as_it_is(install, size, "Root can, in a container with docker run --privileged.")
         return
     pool = Pool(memory["Hugepagesize"])
     before = pool.persistent()
@@ -151,6 +153,9 @@ def main() -> int:
             demo(install)
     except StartFailed as error:
         print(f"\nThe server did not start:\n{error}", file=sys.stderr)
+        return 1
+    except CommandFailed as error:
+        print(f"\n{error}", file=sys.stderr)
         return 1
     return 0
 

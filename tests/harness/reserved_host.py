@@ -7,14 +7,14 @@ the host's settings are restored.
         server.start()
 """
 
-import os
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import Any, TypeVar
 
 from harness.cgroup import Cgroup, hugetlb_cgroup
 from harness.cluster import Cluster
 from harness.lock import host_lock
 from harness.pool import Pool, borrowed_pool, pools
+from harness.refusal import refusal
 from harness.shmem_thp import ShmemThp, borrowed_shmem_thp
 from harness.signals import undisturbed
 from harness.small_disk import SmallDisk, small_disk
@@ -43,12 +43,16 @@ class ReservedHost:
 
     def _take_free_pages(self) -> None:
         """Until the end no test finds pages that it did not ask for."""
-        if self._keep_free_pages or os.geteuid() != 0:
+        if self._keep_free_pages:
             return
         for pool in pools():
             numbers = pool.numbers()
-            if numbers.available > 0 or numbers.overcommit > 0:
+            if not refusal() and (numbers.available > 0 or numbers.overcommit > 0):
                 self._host.enter_context(borrowed_pool(pool.page_size, 0))
+            elif numbers.available > 0:
+                # Whoever may not take pages out of a pool may reserve them, unless a cgroup allows this container none.
+                with suppress(OSError):
+                    self._host.enter_context(pool.reserve(numbers.available))
 
     def __exit__(self, *exception: Any) -> None:
         with undisturbed():
