@@ -16,6 +16,7 @@ from harness.lock import host_lock, run_lock
 from harness.oracle import Oracle
 from harness.pool import NoGigabyte, Pool, pools
 from harness.processes import working_below
+from harness.refusal import Refused, end_tests_that_change_the_host, need_the_host, refusal
 from harness.reserved_host import ReservedHost
 from harness.shared_server import SharedServer
 from harness.shmem_thp import ShmemThp
@@ -29,14 +30,25 @@ def pytest_sessionstart() -> None:
     if not install.has_extension(EXTENSION):
         pytest.exit(f"{EXTENSION} is not installed into {install.ask('version')} ({install.pg_config}): "
                     "run `make install` first", returncode=4)
+    end_tests_that_change_the_host()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before anything is set up for it, a test ends that is to change a host that may not be changed."""
+    if {"root", "shared_server"} & set(item.fixturenames):
+        need_the_host()
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
-    """As root no scenario may be skipped, except where PostgreSQL, the distribution or the memory lacks something."""
+    """As root no scenario may be skipped, except where PostgreSQL, the distribution, the memory or a container lacks something."""
     outcome = yield
     report = outcome.get_result()
-    if call.excinfo and call.excinfo.errisinstance((NoGigabyte, Unsupported)):
+    if call.excinfo and call.excinfo.errisinstance(Refused):
+        # One place for all, so that pytest lists them in one line.
+        report.outcome, report.longrepr = "skipped", (refusal.__module__, None, str(call.excinfo.value))
+    elif call.excinfo and call.excinfo.errisinstance((NoGigabyte, Unsupported)):
         report.outcome, report.longrepr = "skipped", (str(item.path), item.location[1], str(call.excinfo.value))
     elif report.skipped and os.geteuid() == 0:
         report.outcome = "failed"
@@ -85,16 +97,12 @@ def new_cluster(reserved_host: ReservedHost) -> Callable[..., Cluster]:
 
 @pytest.fixture
 def root() -> None:
-    """For tests that change the host."""
-    if os.geteuid() != 0:
-        pytest.skip("nothing that changes huge pages of the host or traces a server was tried: run ./dev as root or with sudo")
+    """For tests that change the host: see pytest_runtest_setup."""
 
 
 @pytest.fixture(scope="module")
 def shared_server() -> Iterator[SharedServer]:
     """One server for all tests of a module, which reserves the host for as long."""
-    if os.geteuid() != 0:
-        pytest.skip("nothing that changes huge pages of the host was tried: run ./dev as root or with sudo")
     with ReservedHost() as reserved_host:
         yield SharedServer(reserved_host)
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from harness.pool import Pool, PoolNumbers
+from harness.processes import as_its_user
 from harness.units import KB
 
 
@@ -45,7 +46,7 @@ def memory_of_ended_servers() -> list[str]:
     segments of the size of a header (PGShmemHeader) that none has attached."""
     maps = []
     for file in Path("/proc").glob("[0-9]*/maps"):
-        with suppress(OSError):
+        with suppress(OSError), as_its_user(int(file.parent.name)):
             maps.append(file.read_text())
     mapped = set(re.findall(r"/dev/shm/PostgreSQL\.\d+", "\n".join(maps)))
     files = {str(file) for file in Path("/dev/shm").glob("PostgreSQL.*") if os.access(file, os.R_OK)}
@@ -60,7 +61,8 @@ def has_procmap_query() -> bool:
 
 def open_files(pid: int) -> list[str]:
     """The targets of a process's open descriptors, sorted."""
-    return sorted(str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir())
+    with as_its_user(pid):
+        return sorted(str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir())
 
 
 def kernel_files(pid: int) -> list[str]:

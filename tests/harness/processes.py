@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,20 @@ def mounts() -> list[Mount]:
         before, after = line.split(" - ", 1)
         found.append(Mount(Path(before.split()[4]), after.split()[0]))
     return found
+
+
+@contextmanager
+def as_its_user(pid: int) -> Iterator[None]:
+    """Be the user of a process in the block, if root is less than that, as in a container: it lacks CAP_SYS_PTRACE."""
+    owner, before = os.stat(f"/proc/{pid}"), (os.getegid(), os.geteuid())
+    if before[1] == 0 and not os.access(f"/proc/{pid}/exe", os.R_OK):
+        os.setegid(owner.st_gid)
+        os.seteuid(owner.st_uid)
+    try:
+        yield
+    finally:
+        os.seteuid(before[1])
+        os.setegid(before[0])
 
 
 def status(pid: int) -> dict[str, str]:
@@ -137,7 +152,8 @@ def working_below(directories: Sequence[Path]) -> Iterator[int]:
     """Pids of running processes whose working directory is at or below one of these; a server's is its data directory."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            cwd = (entry / "cwd").readlink()
+            with as_its_user(int(entry.name)):
+                cwd = (entry / "cwd").readlink()
         except OSError:
             continue
         if any(cwd.is_relative_to(directory) for directory in directories) and alive(int(entry.name)):

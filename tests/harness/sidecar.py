@@ -15,7 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from harness.cluster import Cluster
 from harness.poll import SLOWER
+from harness.refusal import need_the_host
 
 PROGRAM = "hugepage-sidecar"
 OK, WARNING, CRITICAL, UNKNOWN, USAGE = 0, 1, 2, 3, 64
@@ -76,6 +78,9 @@ def command(*arguments: str | Path, user: str | None = None, through: Sequence[s
 
     `through`: a command of root that runs it, such as unshare(1).
     """
+    if not user and "--root" not in arguments and any(root.exists() for root in Cluster.roots):
+        # It is to tell of these servers: root may read their maps, others may not, or are no account of a service.
+        need_the_host()
     called = ["runuser", "-u", user, "--", str(binary_for_everybody())] if user else [str(binary())]
     return [*map(str, through), *called, *map(str, arguments)]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.kernel import meminfo
-from harness.processes import run
+from harness.processes import as_its_user, run
 from harness.units import KB
 
 BASE_PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -61,7 +61,9 @@ def shared_mappings(pid: int) -> list[Mapping]:
     """All shared mappings of a process, in the order of their addresses."""
     found: list[Mapping] = []
     current: Mapping | None = None
-    for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
+    with as_its_user(pid):
+        smaps = Path(f"/proc/{pid}/smaps").read_text()
+    for line in smaps.splitlines():
         header = _HEADER.match(line)
         if header:
             start, end, permissions, inode, name = header.groups()
@@ -112,7 +114,7 @@ def page_tables_of(pid: int, mapping: Mapping) -> int:
     """What a process has of page tables for a mapping in base pages: a page for each range of one table that it has mapped any
     page of (/proc/PID/pagemap)."""
     entries, entry = BASE_PAGE // 8, 8
-    with open(f"/proc/{pid}/pagemap", "rb", buffering=0) as pagemap:
+    with as_its_user(pid), open(f"/proc/{pid}/pagemap", "rb", buffering=0) as pagemap:
         pagemap.seek(mapping.start // BASE_PAGE * entry)
         words = memoryview(pagemap.read(mapping.length // BASE_PAGE * entry)).cast("Q")
     first = mapping.start // BASE_PAGE
@@ -121,7 +123,8 @@ def page_tables_of(pid: int, mapping: Mapping) -> int:
 
 def pmap_mapping(pid: int, start: int) -> tuple[int, int]:
     """Length and page size in bytes of the mapping at that address according to pmap(1)."""
-    _command, header, *lines = run("pmap", "-XX", str(pid)).splitlines()
+    with as_its_user(pid):
+        _command, header, *lines = run("pmap", "-XX", str(pid)).splitlines()
     columns = header.split()
     for line in lines:
         values = line.split()

@@ -137,10 +137,11 @@ def test_read_only_directory(new_cluster):
     """The file can be appended to but not trimmed: logged once, and the server runs on."""
     server = create_extension(new_cluster(**PRELOADED, huge_pages=False, **{"pg_hugepages.history_size": 1}).start())
     await_worker(server)
-    server.data.chmod(0o500)
     try:
         for value in (90, 80, 70):
+            server.data.chmod(0o700)
             server.conf(**{"pg_hugepages.reserve_percent": value})
+            server.data.chmod(0o500)
             server.sql("SELECT pg_reload_conf()")
             until("the record", lambda: f"to {value}" in kept(server).read_text())
         [line] = [message.text for message in messages(server.log())[1:]]

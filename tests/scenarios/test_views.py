@@ -8,7 +8,7 @@ from harness.cluster import rows
 from harness.kernel import meminfo, pool_numbers
 from harness.node_pools import nodes_of_pages
 from harness.pool import pools
-from harness.processes import children, shared_memory_of
+from harness.processes import as_its_user, children, shared_memory_of
 from harness.shared_buffers import fill_shared_buffers, touch_all
 from harness.smaps import BASE_PAGE, main_mapping, server_mappings
 from harness.status import create_extension
@@ -108,7 +108,8 @@ def test_dynamic_segments(new_cluster):
     """Every backend maps at least the control segment of dynamic shared memory."""
     server = create_extension(new_cluster(dynamic_shared_memory_type="posix").start())
     session = server.connect()
-    maps = Path(f"/proc/{session.info.backend_pid}/maps").read_text().splitlines()
+    with as_its_user(session.info.backend_pid):
+        maps = Path(f"/proc/{session.info.backend_pid}/maps").read_text().splitlines()
     dynamic = [line.split()[0].split("-") for line in maps if "/dev/shm/PostgreSQL." in line]
     by_hand = sorted(int(end, 16) - int(start, 16) for start, end in dynamic)
     assert by_hand

@@ -139,12 +139,17 @@ fn its_mode_is_that_of_the_directory() {
 struct SmallDisk(TempDir);
 
 impl SmallDisk {
-    fn new() -> Self {
+    /// `None` where this process may not mount it, as in most containers.
+    fn new() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
-        let status =
-            Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "none"]).arg(directory.path()).status();
-        assert!(status.unwrap().success());
-        Self(directory)
+        let mount =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "none"]).arg(directory.path()).output();
+        let mount = mount.unwrap();
+        if !mount.status.success() {
+            eprintln!("left out: {}", String::from_utf8_lossy(&mount.stderr));
+            return None;
+        }
+        Some(Self(directory))
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -166,10 +171,7 @@ fn fill(path: &Path) {
 
 #[test]
 fn full_disk_leaves_the_file_as_it_was() {
-    if !is_root() {
-        return;
-    }
-    let disk = SmallDisk::new();
+    let Some(disk) = SmallDisk::new() else { return };
     let file = HistoryFile::at(disk.path("pg_hugepages.history"));
     (0..10).for_each(|number| file.append(&record(number)).unwrap());
     let before = fs::read(file.path()).unwrap();
