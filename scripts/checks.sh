@@ -54,7 +54,7 @@ run_lint() {
     check_targets
     step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/try-rpms scripts/try-role scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck \
         crates/hugepage-core/fuzz/run
-    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally scripts/install-rust
+    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally scripts/host-pool scripts/install-rust
 }
 
 # The sidecar compiles for the other architectures of servers, too. Their standard libraries are optional.

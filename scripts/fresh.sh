@@ -4,11 +4,13 @@
 # Each state is a pristine Debian tree (scripts/tree/state) below a layer of changes on disk, which is deleted afterwards.
 # Of this machine it gets the Rust toolchain, the downloaded crates and Debian packages, and the way to the network.
 # With --jobs 2, one state installs and compiles while the scenarios of another one run: of those, a lock lets one run at a
-# time. The state user is tried alone.
+# time. The states user and container are tried alone.
 
 FRESH=$TREES/fresh    # of each state the layer, the clone and Debian packages; crates and certificates
 FRESH_LOGS=$CACHE/fresh
-STARTING_STATES='bare no-rust server-only two-majors user root-home trixie ubuntu'
+STARTING_STATES='bare no-rust server-only two-majors user root-home trixie ubuntu container'
+
+AS_A_USER='- as a user'    # the pass of an ordinary user without sudo
 
 # shellcheck source=scripts/fresh-checks.sh
 . scripts/fresh-checks.sh
@@ -58,9 +60,10 @@ try_states() {    # JOBS ONLY STATE...
     LAYER=''
     trap 'end_states; stop_painter' EXIT
     for state in "$@"; do
-        # A scenario lets the kernel refuse memory to whoever is not root, such as the compiler of an ordinary user.
+        # A scenario lets the kernel refuse memory to whoever is not root, such as the compiler of an ordinary user, or lacks
+        # its capabilities, as in a container.
         at_once=$jobs
-        [[ $state != user && $before != user ]] || at_once=1
+        [[ " user container " != *" $state "* && " user container " != *" $before "* ]] || at_once=1
         before=$state
         while [ "$(jobs -pr | wc -l)" -ge "$at_once" ]; do wait -n || true; done
         try_apart "$state" "$only" 2>&1 | sed -u "s/^/$state: /" &
@@ -91,7 +94,7 @@ summary() {    # STATE...
     printf '\n%-12s %-16s %s\n' state demo 'test (minutes:seconds)'
     for state in "$@"; do
         if [ -f "$FRESH_LOGS/$state.result" ]; then
-            { read -r outcome && IFS='' read -r row; } <"$FRESH_LOGS/$state.result"
+            { read -r outcome && row=$(cat); } <"$FRESH_LOGS/$state.result"
         else
             outcome=failed row=$(printf '%-12s failed: ended before its result' "$state")
         fi
@@ -115,7 +118,7 @@ prepare_fresh() {
     trap 'end_state; stop_painter' EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
-    mapfile -t absent < <(missing debootstrap git)
+    mapfile -t absent < <(missing debootstrap git python3)
     [ ${#absent[@]} -eq 0 ] || step "Installing ${absent[*]}" as_root scripts/apt-install "${absent[@]}"
 
     mapfile -t README_COMMANDS < <(git show HEAD:README.md | readme_commands)
@@ -144,11 +147,13 @@ prepare_fresh() {
 }
 
 # state_facts STATE: sets LABEL, SUITE, STATE_TREE; LAYER, for its changes; NEWCOMER and NEWCOMER_HOME; CLONE, where the clone
-# lies; CLONE_UMASK; LOGIN, the environment of the login shell; and TOOLCHAIN_INSIDE, the option that shows Rust.
+# lies; CLONE_UMASK; LOGIN, the environment of the login shell; TOOLCHAIN_INSIDE, the option that shows Rust; ENTER, options of
+# scripts/tree/enter; BECOME, how to become the newcomer; and PASSES, how often
+# the commands are run: in each, free huge pages of the host (- as they are), and the row's name.
 state_facts() {
     local path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
     LABEL=Debian SUITE=$(suite_of 15) NEWCOMER=root NEWCOMER_HOME=/root CLONE=/usr/local/src/pg_hugepages CLONE_UMASK=022
-    LOGIN=() LAYER=$FRESH/layers/$1
+    LOGIN=() LAYER=$FRESH/layers/$1 ENTER=() BECOME=() PASSES=("- $1")
     case $1 in
         two-majors | trixie) SUITE=$(suite_of 17) ;;
         ubuntu) LABEL=Ubuntu SUITE=$(apt_archive Ubuntu RELEASE) SUITE=${SUITE%%-*} ;;
@@ -160,9 +165,16 @@ state_facts() {
             CLONE=/root/pg_hugepages CLONE_UMASK=077
             LOGIN=(LANG=de_DE.UTF-8 TZ=Asia/Kolkata COLUMNS=80)
             ;;
+        container)
+            # As process 1, which in a container is what was asked for.
+            BECOME=(setpriv --reuid="$NEWCOMER" --regid="$NEWCOMER" --init-groups)
+            ENTER=(--container) PASSES=('0 container' '300 - 300 pages' "300 $AS_A_USER")
+            ;;
     esac
+    [ ${#BECOME[@]} -gt 0 ] || BECOME=(runuser -u "$NEWCOMER" --)
     case $1 in
         bare | no-rust | trixie | ubuntu) STATE_TREE=$TREES/$SUITE ;;
+        container) STATE_TREE=$TREES/fresh-server-only ;;
         *) STATE_TREE=$TREES/fresh-$1 ;;
     esac
     LOGIN+=(HOME="$NEWCOMER_HOME" USER="$NEWCOMER" LOGNAME="$NEWCOMER" SHELL=/bin/bash TERM=linux
@@ -171,27 +183,43 @@ state_facts() {
     [ "$1" != no-rust ] || TOOLCHAIN_INSIDE=()
 }
 
-# try_state STATE ONLY: leaves its result in a file: passed, failed or not run, and its row of the summary.
+# try_state STATE ONLY: leaves its result in a file: passed, failed or not run, and its rows of the summary.
 try_state() {
-    local state=$1 only=$2 outcome=passed demo=- test=- command name
+    local state=$1 only=$2 outcome=passed rows='' pass
     state_facts "$state"
     [ "$state" != no-rust ] || offer_rust
     if ! is_available; then
-        outcome='not run' demo="not run: apt here knows no archive of $LABEL" test=''
+        outcome='not run' rows=$(row "$state" "not run: apt here knows no archive of $LABEL")
     elif ! (make_state_tree "$state") || ! (begin_state "$state"); then
-        outcome=failed demo='failed: no tree' test=''
+        outcome=failed rows=$(row "$state" 'failed: no tree')
     else
-        for command in "${README_COMMANDS[@]}"; do
-            name=${command##* }
-            [[ ${only:-$name} == "$name" && $outcome == passed ]] || continue
-            try_command "$state" "$name" "$command"
-            if [ "$name" = demo ]; then demo=$RESULT; else test=$RESULT; fi
-            [[ $RESULT == passed* ]] || outcome=failed
+        for pass in "${PASSES[@]}"; do
+            [ "$outcome" = passed ] || break
+            try_pass "${pass%% *}" "${pass#* }"
         done
         alone keep_crates "$LAYER/changes$NEWCOMER_HOME/.cargo/registry"
         end_state
     fi
-    printf '%s\n%-12s %-16s %s\n' "$outcome" "$state" "$demo" "$test" | sed 's/ *$//' >"$FRESH_LOGS/$state.result"
+    printf '%s\n%s\n' "$outcome" "$rows" >"$FRESH_LOGS/$state.result"
+}
+
+row() { printf '%-12s %-16s %s\n' "$1" "$2" "${3:-}" | sed 's/ *$//'; }
+
+# try_pass PAGES NAME: the commands once. Of try_state it knows state and only, and it sets outcome and adds a row.
+try_pass() {
+    local demo=- test=- command name
+    if [ "$1" != - ] && ! set_pool "$1"; then
+        outcome=failed demo="failed: the host did not give $1 free huge pages"
+    fi
+    [ "$2" != "$AS_A_USER" ] || leave_to_user
+    for command in "${README_COMMANDS[@]}"; do
+        name=${command##* }
+        [[ ${only:-$name} == "$name" && $outcome == passed ]] || continue
+        try_command "$state" "$name" "$command"
+        if [ "$name" = demo ]; then demo=$RESULT; else test=$RESULT; fi
+        [[ $RESULT == passed* ]] || outcome=failed
+    done
+    rows+=${rows:+$'\n'}$(row "$2" "$demo" "$test")
 }
 
 is_available() { [ -n "$(apt_archive "$LABEL" SITE)" ]; }
@@ -201,7 +229,7 @@ make_state_tree() {    # STATE
     bare_tree "$SUITE" "$LABEL"
     [ "$STATE_TREE" != "$TREES/$SUITE" ] || return 0
     step "A copy of it for the state $1" as_root copy_tree "$TREES/$SUITE" "$STATE_TREE.unfinished"
-    step "Preparing the state $1 there" in_tree --keep "$STATE_TREE.unfinished" scripts/tree/state "$1"
+    step "Preparing the state $1 there" in_tree --keep "$STATE_TREE.unfinished" scripts/tree/state "${STATE_TREE#"$TREES/fresh-"}"
     as_root mv "$STATE_TREE.unfinished" "$STATE_TREE"
 }
 
@@ -221,11 +249,34 @@ clone_sources() {    # DIRECTORY
     (umask "$CLONE_UMASK" && git clone --quiet --no-hardlinks "$PWD" "$1")
 }
 
-# Kills what still runs in the tree, and deletes the layer. Nothing is mounted once no process is in there.
+# Sets the free huge pages of the host, until end_state.
+set_pool() {    # PAGES
+    # A signal is handled after the assignment.
+    if [ -z "${POOL_BEFORE:-}" ]; then
+        POOL_BEFORE=$(as_root "$PYTHON" scripts/host-pool "$1")
+    else
+        as_root "$PYTHON" scripts/host-pool "$1" >>"$LOG"
+    fi
+}
+
+# Makes an ordinary user without sudo the newcomer, and leaves them what root has cloned and compiled.
+leave_to_user() {
+    local give="useradd --create-home newcomer && mv /root/.cache /root/.cargo /home/newcomer/ && chown -R newcomer: /home/newcomer '$CLONE'"
+    in_state "$state" "$STATE_TREE" /bin/sh -c "$give" >>"$LOG" 2>&1
+    NEWCOMER=newcomer NEWCOMER_HOME=/home/newcomer
+    TOOLCHAIN_INSIDE=(--ro "$TOOLCHAIN_OF_HOST=$NEWCOMER_HOME/.rustup/toolchains/stable")
+    LOGIN+=(HOME="$NEWCOMER_HOME" USER="$NEWCOMER" LOGNAME="$NEWCOMER" PATH="$NEWCOMER_HOME/.cargo/bin:/usr/local/bin:/usr/bin:/bin")
+    BECOME=(setpriv --reuid="$NEWCOMER" --regid="$NEWCOMER" --init-groups)
+}
+
+# Kills what still runs in the tree, puts the host's pool back, and deletes the layer. Nothing is mounted once no process is
+# in there.
 end_state() {
     [ -n "${LAYER:-}" ] || return 0
     trap '' INT TERM HUP
     as_root scripts/tree/leave "$LAYER" >>"$LOG"
+    [ -z "${POOL_BEFORE:-}" ] || as_root "$PYTHON" scripts/host-pool --total "$POOL_BEFORE" >>"$LOG"
+    POOL_BEFORE=''
     as_root rm -rf --one-file-system "$LAYER"
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
@@ -234,7 +285,7 @@ end_state() {
 # in_state STATE [OPTION..] TREE COMMAND...: as scripts/tree/enter, with the layer. No terminal reaches it, and the signals
 # that a shell blocks for its background processes have their usual meaning.
 in_state() {
-    as_root env --default-signal=INT --default-signal=QUIT setsid --wait scripts/tree/enter --changes "$LAYER" \
+    as_root env --default-signal=INT --default-signal=QUIT setsid --wait scripts/tree/enter "${ENTER[@]}" --changes "$LAYER" \
         "${TOOLCHAIN_INSIDE[@]}" --ro "$FRESH/certificates=/etc/ssl/machine" \
         --rw "$FRESH/debs/$1=/var/cache/apt/archives" "${@:2}"
 }
@@ -255,7 +306,7 @@ try_command() {
     # It does not hold the lock of the trees: if we are killed, the next ./dev fresh ends it.
     {
         exec {TREES_LOCK}>&-
-        in_state "$state" "$STATE_TREE" runuser -u "$NEWCOMER" -- env -i "${LOGIN[@]}" \
+        in_state "$state" "$STATE_TREE" "${BECOME[@]}" env -i "${LOGIN[@]}" \
             /bin/bash -c "umask $CLONE_UMASK && cd '$CLONE' && $command"
     } >"$LOG" 2>&1 </dev/null &
     wait $! || status=$?
@@ -268,7 +319,7 @@ try_command() {
     elif [[ $left == *postgres* ]]; then
         why="it left a server running"
     elif [ "$name" = demo ]; then
-        why=$(demo_misses <"$LOG")
+        why=$(demo_misses "$state" <"$LOG")
     else
         # What ./dev does not print is in its logs.
         why=$({

@@ -1,6 +1,7 @@
 """What ./dev fresh reads out of README.md and out of what the demo and the tests print."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,24 @@ def test_network_settings() -> None:
 @pytest.mark.parametrize("rows,missed", [("tft", False), ("ftf", True), ("tf", True), ("t", True), ("", True)])
 def test_demo(rows: str, missed: bool) -> None:
     shown = "".join(f"-[ DATENSATZ 1 ]-----\nverdict                      | ok\nshared_buffers_in_huge_pages | {row}\n" for row in rows)
-    assert ("three rows were not shown" in ask("demo_misses", shown)) == missed
+    assert ("three rows were not shown" in ask("demo_misses", shown, "bare")) == missed
+
+
+WHY = "Can't reserve huge pages: /proc/sys/vm/nr_hugepages: Read-only file system."
+
+
+@pytest.mark.parametrize("rows,why,missed", [("f", WHY, False), ("t", WHY, False), ("tft", WHY, True), ("", WHY, True), ("f", "", True)])
+def test_demo_in_a_container(rows: str, why: str, missed: bool) -> None:
+    shown = why + "".join(f"\nshared_buffers_in_huge_pages | {row}\n" for row in rows)
+    assert bool(ask("demo_misses", shown, "container")) == missed
+
+
+@pytest.mark.parametrize("state,allowed", [("container", True), ("bare", False)])
+def test_only_a_container_may_leave_out_what_changes_the_host(state: str, allowed: bool) -> None:
+    reason = subprocess.run([sys.executable, "-c", "from harness.refusal import REASON; print(REASON)"], cwd=SOURCES / "tests",
+                            capture_output=True, text=True, check=True).stdout
+    output = f"SKIPPED [444] harness.refusal: {reason}{SUMMARY.format('280 passed, 444 skipped')}"
+    assert (ask("test_misses", output, state) == "") == allowed
 
 
 @pytest.mark.parametrize("state,output,said", [

@@ -50,7 +50,8 @@ def test_two_states_at_a_time(tmp_path: Path) -> None:
     assert lines[-5:] == ["bare passed", "trixie passed", "root-home passed", "", "3 passed, 0 failed"]
 
 
-def test_an_ordinary_user_is_tried_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("alone", ["user", "container"])
+def test_who_may_be_refused_memory_is_tried_alone(tmp_path: Path, alone: str) -> None:
     states = """
 mkdir "$CACHE/running"
 try_state() {
@@ -60,10 +61,9 @@ try_state() {
     rm "$CACHE/running/$1"
     printf 'passed\n%s passed\n' "$1" >"$FRESH_LOGS/$1.result"
 }
-run_fresh bare user trixie --jobs 2
 """
-    status, output = run(states, tmp_path)
-    assert status == 0 and f"user: beside {tmp_path}/running/user" in output.splitlines(), output
+    status, output = run(f"{states}run_fresh bare {alone} trixie --jobs 2", tmp_path)
+    assert status == 0 and f"{alone}: beside {tmp_path}/running/{alone}" in output.splitlines(), output
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -100,6 +100,42 @@ run_fresh bare trixie --jobs 2
     process.communicate(timeout=60)
     assert process.returncode == 143
     assert {path.name for path in tmp_path.glob("*.ended")} == {"bare.ended", "trixie.ended"}
+
+
+def in_a_container(cache: Path, text: str) -> tuple[str, list[str]]:
+    """The output, and the order in which commands were tried and the pool was set."""
+    stubs = f"""
+. scripts/progress.sh; . scripts/detection.sh; . scripts/trees.sh; . scripts/fresh.sh
+PYTHON=pool POOL_BEFORE='' README_COMMANDS=('./dev demo' './dev test') NETWORK=() TOOLCHAIN_OF_HOST=/opt/rust
+as_root() {{ case $1 in pool | true) "$@" ;; esac; }}
+pool() {{ shift; echo "pool $*" >>"$CACHE/calls"; [ "$1" != "${{REFUSED:-}}" ] && echo 7; }}
+prepare_fresh() {{ trap end_state EXIT; trap 'exit 143' TERM; }}
+is_available() {{ true; }}; make_state_tree() {{ true; }}; begin_state() {{ true; }}; alone() {{ true; }}; in_state() {{ true; }}
+try_command() {{ echo "$2 of $NEWCOMER" >>"$CACHE/calls"; RESULT='passed 0:01'; }}
+{text}
+"""
+    (cache / "fresh").mkdir()
+    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(cache), "CACHE": str(cache), "TREES": str(cache / "trees"), "LOG": "/dev/null"}
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", stubs], cwd=REPOSITORY, env=environment, text=True, capture_output=True, timeout=60)
+    return done.stdout, (cache / "calls").read_text().splitlines()
+
+
+def test_a_container_is_tried_with_both_pools_and_the_pool_is_put_back(tmp_path: Path) -> None:
+    output, calls = in_a_container(tmp_path, "run_fresh container")
+    both = ["demo of root", "test of root"]
+    assert calls == ["pool 0", *both, "pool 300", *both, "pool 300", "demo of newcomer", "test of newcomer", "pool --total 7"]
+    assert [line.split("  ")[0] for line in output.splitlines() if "passed 0:01" in line] == ["container", "- 300 pages", "- as a user"]
+
+
+def test_a_signal_puts_the_pool_back(tmp_path: Path) -> None:
+    _, calls = in_a_container(tmp_path, 'try_command() { kill -TERM $$; }; run_fresh container')
+    assert calls == ["pool 0", "pool --total 7"]
+
+
+def test_a_host_without_the_pages_fails_the_row(tmp_path: Path) -> None:
+    output, calls = in_a_container(tmp_path, "REFUSED=300; run_fresh container --only demo")
+    assert calls == ["pool 0", "demo of root", "pool 300", "pool --total 7"]
+    assert "failed: the host did not give 300 free huge pages" in output and "0 passed, 1 failed" in output
 
 
 @pytest.mark.parametrize("number", ["0", "many", "", "12"])
