@@ -16,7 +16,6 @@ from harness.cluster import Cluster, Install
 from harness.sidecar import PROGRAM
 from harness.units import GB, MB
 from servers import Crowd, Skipped, server
-from sidecar import Bare
 
 MOST_RATIO = 1.10
 """Beyond it the exit status is not zero."""
@@ -44,9 +43,8 @@ def rows_of(directory: Path, quick: bool, other: Install) -> Iterator[dict[str, 
             yield from compared(builds, quick)
     except Skipped as why:
         yield {"skipped": str(why)}
-    program = Bare(directory / "host")
     sidecars = {"this": Install.find().bindir / PROGRAM, "other": other.bindir / PROGRAM}
-    runs = {name: lambda path=path: program.run(3 if quick else 10, path, "status", "--format", "json")
+    runs = {name: lambda path=path: measure.program(3 if quick else 10, path, "status", "--format", "json")
             for name, path in sidecars.items()}
     yield result("hugepage-sidecar status", runs, quick)
 

@@ -1,4 +1,4 @@
-"""What hugepage_backends and hugepage_page_tables cost, beside the bare reads, pg_stat_activity and the peers.
+"""What hugepage_backends costs, beside the bare reads of /proc/PID/status, plain SQL and the peers.
 
 Every session has touched all of shared_buffers, so that base pages cost each of them its own page tables.
 """
@@ -6,6 +6,7 @@ Every session has touched all of shared_buffers, so that base pages cost each of
 import math
 import statistics
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,85 +15,55 @@ import measure
 import peers
 import psycopg2
 from harness.cluster import Cluster, Install
-from harness.poll import until
-from harness.processes import status_bytes
-from harness.units import GB, MB
-from servers import PAGES, Crowd, Skipped, process_ids, server
+from harness.units import MB
+from report import Results, Target, measured, milliseconds
+from servers import PAGES, Crowd, Skipped, server
 
-OURS = "SELECT count(*), sum(page_tables) FROM hugepage_backends"
+OURS, BARE = "hugepage_backends", "bare reads"
 QUERIES = {
-    "hugepage_backends": OURS,
-    "hugepage_page_tables": "SELECT * FROM hugepage_page_tables",
-    "hugepage_status": "SELECT * FROM hugepage_status",
-    "pg_stat_activity": "SELECT count(*) FROM pg_stat_activity",
+    OURS: "SELECT count(*), sum(page_tables) FROM hugepage_backends",
+    BARE: "SELECT read_status_files()",
     **peers.PLAIN_SQL,
 }
-SESSIONS, QUICK_SESSIONS = [10, 100, 500, 5000], [10, 100, 500]
-MANY = 1000
-"""Beyond it shared_buffers is small."""
+SESSIONS, QUICK_SESSIONS = (10, 100, 500, 5000), (10, 100)
 
 SLOW = "pg_read_file, smaps_rollup"
 """Seconds at a time where the page tables are large: executed once."""
 
+MOST_OF_BARE = 1.5
 
-def rows_of(directory: Path, quick: bool, sessions: list[int]) -> Iterator[dict[str, Any]]:
+
+def rows_of(directory: Path, quick: bool, sessions: tuple[int, ...] = ()) -> Iterator[dict[str, Any]]:
     """One result for each kind of pages and number of sessions."""
     there, missing = peers.present(Install.find())
-    for extension, why in missing.items():
-        print(f"bench: without {extension}: {why}", file=sys.stderr)
-    many = [count for count in sorted(sessions) if count > MANY]
     for pages in PAGES:
-        # Many sessions in base pages have more page tables than memory is there, unless shared_buffers is small.
-        for size, counts in ((128 * MB if quick else GB, [count for count in sorted(sessions) if count <= MANY]), (128 * MB, many)):
-            if not counts:
-                continue
-            case = {"shared_buffers": size, "pages": pages}
+        for count in sessions or (QUICK_SESSIONS if quick else SESSIONS):
+            # With many sessions the page tables of base pages have no room, unless shared_buffers is small.
+            case = {"pages": pages, "sessions": count, "size": 128 * MB if count <= 500 else 16 * MB}
+            print(f"hugepage_backends: {pages} pages, {count} sessions", file=sys.stderr)
             try:
-                with server(size, pages, max(counts), directory, peers.libraries(there)) as cluster:
+                with server(case["size"], pages, count, directory, peers.libraries(there)) as cluster:
                     peers.create(cluster, there)
-                    crowd = Crowd(cluster, touching=True)
-                    for count in counts:
-                        print(f"hugepage_backends: {pages} pages, {count} sessions", file=sys.stderr)
-                        crowd.grow(count - 1)
-                        yield {**case, "sessions": count, **one(cluster, directory, quick, there, missing)}
+                    crowd = Crowd(cluster, touching=True).grow(count - 1)
+                    yield {**case, **one(cluster, quick, there, missing)}
+                    crowd.close()
             except Skipped as why:
-                yield {**case, "skipped": f"{counts} sessions: {why}"}
+                yield {**case, "skipped": str(why)}
 
 
-def settled_page_tables(cluster: Cluster, session: measure.Session) -> dict[int, int]:
-    """The page tables (bytes) of each of the server's processes, once the kernel and hugepage_backends name the same ones and
-    none is about to end.
-    """
-    pids = process_ids(cluster)
-    said = session.query("SELECT array_agg(pid ORDER BY pid) AS pids FROM hugepage_backends")["pids"]
-    try:
-        return {pid: status_bytes(pid, "VmPTE") for pid in pids} if said == sorted(pids) else {}
-    except (FileNotFoundError, ProcessLookupError, KeyError):
-        return {}
-
-
-def one(cluster: Cluster, directory: Path, quick: bool, there: list[peers.Peer], missing: dict[str, str]) -> dict[str, Any]:
-    """All measurements on one server as it is; times in microseconds. A peer whose query fails joins the missing ones."""
+def one(cluster: Cluster, quick: bool, there: list[peers.Peer], missing: dict[str, str]) -> dict[str, Any]:
+    """All measurements on one server as it is. A peer whose query fails joins the missing ones."""
     session = measure.Session(cluster, milliseconds=20 if quick else 60)
     session.query("SELECT touch_shared_buffers()")
-    page_tables = until("sessions that have ended to be gone", lambda: settled_page_tables(cluster, session))
-
     timers = {name: session.timer(name, query) for name, query in QUERIES.items() if name != SLOW}
     missing = dict(missing)
     timers |= {peer.extension: of_peer(session, peer, missing) for peer in there}
-    times = max(5, (2000 if quick else 10000) // len(page_tables))
-    timers["floor"] = lambda: measure.floor(directory / "floor", "backends", times, *page_tables)
-    turns = measure.in_turns(timers, turns=5 if quick else 15)
+    turns = measure.in_turns(timers, turns=3 if quick else 7)
     turns = {name: took for name, took in turns.items() if name not in missing}
-    once = {SLOW: [session.once(SLOW, QUERIES[SLOW])]}
-    return {
-        "missing": missing,
-        "processes": len(page_tables),
-        "page_tables": sum(page_tables.values()),
-        "microseconds": {name: statistics.median(values) for name, values in (turns | once).items()},
-        "ratio": {view: measure.ratio(turns, view, "floor", "pg_stat_activity")
-                  for view in ("hugepage_backends", "hugepage_page_tables")},
-    }
+    times = {name: measure.ratio(turns, name, OURS) for name in turns if name not in (OURS, BARE)}
+    ours = statistics.median(turns[OURS])
+    return {"missing": missing, "microseconds": ours, "of_bare": measure.ratio(turns, OURS, BARE),
+            "times": {**times, SLOW: session.once(SLOW, QUERIES[SLOW]) / ours}}
 
 
 def of_peer(session: measure.Session, peer: peers.Peer, missing: dict[str, str]) -> Callable[[], float]:
@@ -110,3 +81,35 @@ def of_peer(session: measure.Session, peer: peers.Peer, missing: dict[str, str])
         return math.nan
 
     return timed
+
+
+def table(results: Results) -> str:
+    """A row for each peer, a column for each kind of pages and number of sessions."""
+    columns = measured(results)
+    lines = [row("pages", [result["pages"] for result in columns]),
+             row("sessions", [result["sessions"] for result in columns]),
+             row("hugepage_backends, ms", [milliseconds(result["microseconds"]) for result in columns]),
+             row("/ bare reads", [f"{result['of_bare']:.2f}" for result in columns]),
+             "others / hugepage_backends:"]
+    for name in dict.fromkeys(name for result in columns for name in result["times"]):
+        times = (result["times"].get(name) for result in columns)
+        lines.append(row(f"  {name}", ["-" if time is None else f"{time:.2f}" if time < 10 else f"{time:.0f}" for time in times]))
+    missing = {f"{extension}: not measured, {why}": None for result in columns for extension, why in result["missing"].items()}
+    skipped = {f"{result['sessions']} sessions in {result['pages']} pages: not measured, {result['skipped']}": None
+               for result in results if "skipped" in result}
+    return "\n".join([*lines, *(line for text in missing | skipped for line in textwrap.wrap(text, 80, subsequent_indent="    "))])
+
+
+def row(label: str, values: list[object]) -> str:
+    """A line of the table."""
+    return f"{label:<28}" + "".join(f"{value:>6}" for value in values)
+
+
+def targets(results: Results) -> list[Target]:
+    """Of all cases, the one that is nearest to its bound."""
+    found = measured(results)
+    if not found:
+        return []
+    fastest, name = min((time, name) for result in found for name, time in result["times"].items())
+    return [Target("hugepage_backends / bare reads, the largest ratio", max(result["of_bare"] for result in found), MOST_OF_BARE),
+            Target(f"the fastest of the others ({name}) / hugepage_backends, the smallest ratio", fastest, 1, is_least=True)]

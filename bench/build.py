@@ -1,4 +1,4 @@
-"""Compiles the bench's own C programs: the floors, and what has to run inside the server."""
+"""Compiles what the bench runs inside the server."""
 
 import os
 import shutil
@@ -12,9 +12,7 @@ FLAGS = ("-O2", "-Wall", "-Wextra", "-Wno-unused-parameter")
 
 
 def build(install: Install, directory: Path) -> None:
-    """Make `floor`, `host` and `in_server.so` in a directory, which the server's user may read from then on."""
-    for floor in ("floor", "host"):
-        compile_c("-o", directory / floor, HERE / f"{floor}.c")
+    """Make `in_server.so` in a directory, which the server's user may read from then on."""
     compile_c("-fPIC", "-shared", f"-I{install.ask('includedir-server')}",
               "-o", directory / "in_server.so", HERE / "in_server.c")
     directory.chmod(0o755)
@@ -29,7 +27,7 @@ def compile_c(*arguments: str | Path) -> None:
 
 
 def prepare(cluster: Cluster, directory: Path) -> None:
-    """Put the extension, the empty functions and the timers into a running server's database."""
+    """Put the extension, the functions of in_server.c and the timers into a running server's database."""
     script = cluster.root / "in_server.sql"
     shutil.copyfile(HERE / "in_server.sql", script)    # without its permissions, which a checkout may have closed
     cluster.command("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-v", f"module={directory / 'in_server'}",

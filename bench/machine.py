@@ -3,14 +3,12 @@
 import os
 import platform
 import re
-import time
+from collections.abc import Collection
 from pathlib import Path
 
 from harness.cluster import Install
 from harness.kernel import meminfo
 from harness.units import GB
-
-SECONDS = 3
 
 
 def describe(install: Install) -> str:
@@ -23,18 +21,24 @@ def describe(install: Install) -> str:
             f"{install.ask('version').split(' (')[0]}")
 
 
-def load() -> str:
-    """How busy the CPUs are, for the seconds before the first measurement. The load average would still speak of whatever ended a
-    minute ago."""
-    before = _busy_and_all()
-    time.sleep(SECONDS)
-    busy, whole = (after - earlier for after, earlier in zip(_busy_and_all(), before))
-    share = busy / max(whole, 1)
-    warning = " Other programs kept it busy, so times are above those of an idle machine." if share > 0.1 else ""
-    return f"Its CPUs were {share:.0%} busy in the {SECONDS} s before the run.{warning}"
+class Usage:
+    """How busy CPUs are from now on, all but some. The load average would still speak of whatever ended a minute ago."""
 
+    def __init__(self, without: Collection[int] = ()) -> None:
+        self._without = without
+        self._begun = self._busy_and_all()
 
-def _busy_and_all() -> tuple[int, int]:
-    """Ticks of all CPUs since the boot (proc_stat(5)); guests are counted in user and nice."""
-    ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
+    def share(self) -> float:
+        """Of their time since then, from 0 to 1; 0 if there are no others."""
+        busy, whole = (now - begun for now, begun in zip(self._busy_and_all(), self._begun))
+        return busy / max(whole, 1)
+
+    def _busy_and_all(self) -> tuple[int, int]:
+        """Ticks since the boot (proc_stat(5)); guests are counted in user and nice."""
+        busy = whole = 0
+        for cpu, text in re.findall(r"(?m)^cpu(\d+) (.*)", Path("/proc/stat").read_text()):
+            if int(cpu) not in self._without:
+                ticks = [int(word) for word in text.split()[:8]]
+                whole += sum(ticks)
+                busy += sum(ticks) - ticks[3] - ticks[4]
+        return busy, whole

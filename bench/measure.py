@@ -5,17 +5,15 @@ in turns (A B C, A B C, ...), so that a noisy minute hits all alike, and a ratio
 """
 
 import os
-import pwd
-import re
 import statistics
 import subprocess
-import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.cluster import SUPERUSER, Cluster, rows
+from harness.cluster import Cluster, rows
 
 FIRST = -20
 """The nice value of what is measured."""
@@ -28,7 +26,7 @@ Turns = dict[str, list[float]]
 
 
 @contextmanager
-def one_cpu() -> Iterator[None]:
+def one_cpu() -> Iterator[int]:
     """Keep this process, and all it starts, on one CPU (the last one it may use), ahead of others if we are root."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(allowed)})
@@ -36,7 +34,7 @@ def one_cpu() -> Iterator[None]:
         os.setpriority(os.PRIO_PROCESS, 0, FIRST)
     before = autogroup(os.getpid(), FIRST)
     try:
-        yield
+        yield max(allowed)
     finally:
         os.sched_setaffinity(0, allowed)
         autogroup(os.getpid(), before)
@@ -68,9 +66,9 @@ def in_turns(measurements: dict[str, Callable[[], float]], turns: int) -> Turns:
     return results
 
 
-def ratio(turns: Turns, ours: str, *floor: str) -> float:
-    """The median of ours / (sum of the floor), each turn's own."""
-    return statistics.median(turn[0] / sum(turn[1:]) for turn in zip(*(turns[name] for name in (ours, *floor))))
+def ratio(turns: Turns, one: str, other: str) -> float:
+    """The median of one / other, each turn's own."""
+    return statistics.median(a / b for a, b in zip(turns[one], turns[other]))
 
 
 class Session:
@@ -111,25 +109,11 @@ class Session:
         return statistics.median(took)
 
 
-def floor(program: Path, what: str, times: int, *arguments: object) -> float:
-    """The median microseconds of the bare program (floor.c), run as the server's user."""
-    become = {}
-    if os.geteuid() == 0:
-        owner = pwd.getpwnam(SUPERUSER)
-        become = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
-    command = [str(program), what, str(times), *map(str, arguments)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd="/", **become)
-    return int(done.stdout.split()[0]) / 1000
-
-
-def pgbench(cluster: Cluster, query: str, protocol: str, transactions: int) -> float:
-    """The median microseconds that one client waits for a query: `protocol` is pgbench's -M, simple or prepared."""
-    with tempfile.TemporaryDirectory(dir=cluster.root) as directory:
-        if os.geteuid() == 0:
-            os.chown(directory, pwd.getpwnam(SUPERUSER).pw_uid, -1)
-        script = Path(directory, "query.sql")
-        script.write_text(query + ";\n")
-        cluster.command("pgbench", "-n", "-M", protocol, "-t", str(transactions), "-l",
-                        f"--log-prefix={directory}/log", "-f", script, "-h", cluster.root, "-U", SUPERUSER, "postgres")
-        log = next(Path(directory).glob("log.*")).read_text()
-    return statistics.median(int(took) for took in re.findall(r"(?m)^\d+ \d+ (\d+) ", log))
+def program(times: int, *command: object) -> float:
+    """The median microseconds of a program from its start to its end, whatever its exit status."""
+    took = []
+    for _ in range(times):
+        begun = time.perf_counter()
+        subprocess.run([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        took.append((time.perf_counter() - begun) * 1e6)
+    return statistics.median(took)

@@ -1,76 +1,65 @@
-"""The parts of the bench: how each is measured, what a terminal shows of it, and what it writes into its page of docs."""
+"""The parts of the bench: how each is measured, its table and targets, and what it writes into its page of docs."""
 
-import argparse
 import os
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 import backends
 import benefit
 import headlines
 import pictures
-import plots
-import report
 import scrape
 import sidecar
 import status
 import worker
 from harness.markers import between_markers
-from report import Results
+from report import Results, Target
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-
-Rows = Iterable[dict[str, Any]]
+BENCH, BENEFIT = "bench.md", "benefit.md"
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part. `sentence` goes below its table, `draw` writes its pictures into a directory, `titles` are theirs where the table
-    does not show them; `exceeds`: it costs too much."""
+    """One part. Those of bench.md make a whole run, the others are run by name.
 
-    measure: Callable[[Path, argparse.Namespace], Rows]
-    table: Callable[[Results], str]
-    page: str = "bench.md"
-    is_markdown: bool = False
+    `draw` writes its pictures into a directory; then its table is Markdown that shows them.
+    """
+
+    rows_of: Callable[[Path, bool], Iterable[dict]]
+    table: Callable[[Results], str] = lambda _results: ""
+    targets: Callable[[Results], list[Target]] = lambda _results: []
+    page: str = BENCH
     on_one_cpu: bool = True
-    in_full: bool = True
-    sentence: Callable[[Results], str] = lambda _results: ""
-    draw: Callable[[Path, Results], list[Path]] = lambda _directory, _results: []
-    titles: tuple[str, ...] = ()
-    exceeds: Callable[[Results], bool] = lambda _results: False
+    draw: Callable[[Path, Results], list[Path]] | None = None
 
     def fails(self, results: Results) -> bool:
-        """Whether this host could not hold a part of it, or it costs too much."""
-        return any("skipped" in result for result in results) or self.exceeds(results)
+        """Whether this host could not hold a part of it, or a target is missed."""
+        return any("skipped" in result for result in results) or not all(target.is_met for target in self.targets(results))
 
-    def block(self, results: Results, by_line: str, pictures: list[Path]) -> str:
-        """What stands between its markers."""
+    def show(self, results: Results) -> str:
+        """The table and the targets, for a terminal and for the page."""
         table = self.table(results)
-        shown = [f"![{title}]({picture.parent.name}/{picture.name})" for title, picture in zip(self.titles, pictures)]
-        return "\n\n".join(filter(None, [by_line, table if self.is_markdown else f"```\n{table}\n```", self.sentence(results), *shown]))
+        targets = "\n".join(f"- {target}." for target in self.targets(results))
+        return "\n\n".join(filter(None, [table if self.draw or not table else f"```\n{table}\n```", targets]))
+
+
+def headlines_by_size(directory: Path, quick: bool) -> Results:
+    """The smallest size first, which is measured last."""
+    return sorted(headlines.rows_of(directory, quick), key=itemgetter("size"))
 
 
 PARTS = {
-    # First, while a machine that has just started has free gigabytes in one piece.
-    "headlines": Part(lambda directory, chosen: sorted(headlines.rows_of(directory, chosen.quick), key=itemgetter("size")),
-                      pictures.measured_part, "benefit.md",
-                      is_markdown=True, on_one_cpu=False, draw=pictures.draw),
-    "status": Part(lambda directory, chosen: status.rows_of(directory, chosen.quick), report.status_table,
-                   sentence=report.status_sentence, draw=plots.draw_status,
-                   titles=("hugepage_status beside its floor", "hugepage_status and the size of memory")),
-    "backends": Part(lambda directory, chosen: backends.rows_of(directory, chosen.quick, chosen.backends), report.backends_table,
-                     sentence=report.backends_sentence, draw=plots.draw_backends, titles=("hugepage_backends beside other ways",)),
-    "scrape": Part(lambda directory, chosen: scrape.rows_of(directory, chosen.quick), scrape.table),
-    "sidecar": Part(lambda directory, chosen: sidecar.rows_of(directory, chosen.quick), sidecar.table, exceeds=sidecar.exceeds,
-                    sentence=lambda results: report.of_goal(sidecar.MOST_RATIO, [result["ratio"] for result in results])),
-    "worker": Part(lambda _directory, chosen: worker.rows_of(worker.QUICK_STARTS if chosen.quick else worker.STARTS, chosen.minutes),
-                   worker.table, on_one_cpu=False, exceeds=worker.exceeds),
-    "benefit": Part(lambda directory, chosen: benefit.rows_of(directory, chosen.quick), benefit.table, "benefit.md",
-                    on_one_cpu=False, in_full=False),
+    "status": Part(status.rows_of, status.table, status.targets),
+    "backends": Part(backends.rows_of, backends.table, backends.targets),
+    "scrape": Part(scrape.rows_of, scrape.table, scrape.targets),
+    "worker": Part(worker.rows_of, targets=worker.targets, on_one_cpu=False),
+    "sidecar": Part(sidecar.rows_of, targets=sidecar.targets),
+    "benefit": Part(benefit.rows_of, benefit.table, page=BENEFIT, on_one_cpu=False),
+    "headlines": Part(headlines_by_size, pictures.measured_part, page=BENEFIT, on_one_cpu=False, draw=pictures.draw),
 }
 
 
@@ -82,8 +71,8 @@ def write(directory: Path, name: str, results: Results, by_line: str) -> None:
     page = directory / part.page
     if not page.exists():
         shutil.copyfile(DOCS / part.page, page)
-    written = part.draw(directory / page.stem, results)
-    page.write_text(between_markers(page.read_text(), name, part.block(results, by_line, written)))
+    written = part.draw(directory / page.stem, results) if part.draw else []
+    page.write_text(between_markers(page.read_text(), name, f"{by_line}\n\n{part.show(results)}"))
     owner = directory.stat()
     for path in (page, *written, *{picture.parent for picture in written}):
         if os.geteuid() == 0:

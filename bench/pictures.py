@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import peers
 from headlines import READERS, Point, differ, values
-from plots import matplotlib, save
 from report import size as bytes_of
 
 COLORS = {"base": "#b03030", "2 MB": "#336791", "1 GB": "#6aa84f"}
@@ -123,6 +123,30 @@ def draw(directory: Path, points: list[Point]) -> list[Path]:
             figure = lines(pyplot, picture, points) if picture.by else bars(pyplot, picture, points)
             written.append(save(pyplot, figure, directory / f"{picture.name}.svg"))
     return written
+
+
+def save(pyplot, figure, path: Path) -> Path:
+    """Write it, and free its memory."""
+    figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
+    pyplot.close(figure)
+    return path
+
+
+def matplotlib():
+    """matplotlib's pyplot for drawing into files, installed if need be."""
+    for attempt in (1, 2):
+        try:
+            import matplotlib
+            matplotlib.use("svg")
+            matplotlib.rcParams["svg.hashsalt"] = "pg_hugepages"    # the same numbers give the same file
+            matplotlib.rcParams["svg.fonttype"] = "none"
+            import matplotlib.pyplot
+            return matplotlib.pyplot
+        except ImportError:
+            if attempt == 1:
+                peers.install_packages("python3-matplotlib")
+    print("bench: no pictures without matplotlib (Debian: python3-matplotlib)")
+    return None
 
 
 def lines(pyplot, picture: Picture, points: list[Point]):

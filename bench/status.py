@@ -1,95 +1,134 @@
-"""What hugepage_status costs, beside its floor: the same system calls, and the call of a function that does nothing.
+"""What hugepage_status costs, as a ratio to `SELECT count(*) FROM pg_stat_activity` with 100 sessions.
 
-The time falls into three parts: what the kernel takes for the pages and their pool, the other system calls that an answer
-needs, and our own work. The same must come out whatever the number of sessions, the size of shared memory and the kind of
-its pages.
+Each server that is measured runs beside the one that pg_stat_activity is asked on, and both queries are executed in turns. So
+the ratios of all cases can be compared with each other.
 """
 
+import os
 import statistics
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import measure
 from harness.cluster import Cluster
-from harness.kernel import open_files
-from harness.processes import status_bytes
+from harness.poll import until
+from harness.status import EXTENSION
 from harness.units import GB, MB
+from report import Results, Target, measured, size
 from servers import PAGES, Crowd, Skipped, server
 
-QUERY = "SELECT * FROM {}"
-SESSIONS = (1, 500)
-SIZES, QUICK_SIZES = (128 * MB, GB, 4 * GB, 8 * GB, 12 * GB), (128 * MB,)
-OF_POOL = ("/meminfo", "/nr_overcommit_hugepages")
+OURS = "SELECT * FROM hugepage_status"
+ACTIVITY = "SELECT count(*) FROM pg_stat_activity"
+
+SMALL, LARGE = 128 * MB, 12 * GB
+SESSIONS = 100
+FEWEST, MOST = 1, 5000
+
+PRELOADED = {"no": "", "yes": EXTENSION}
+
+RELOADED: dict[str, Callable[[Cluster], None]] = {
+    "another work_mem": lambda cluster: cluster.conf(work_mem="5MB"),
+    "another shared_buffers": lambda cluster: cluster.conf(shared_buffers="64MB"),
+    "a file dated tomorrow": lambda cluster: os.utime(cluster.data / "harness.conf", (time.time() + 86400,) * 2),
+}
+"""What is done to the configuration files before a reload, one after the other. The next start differs from the second on."""
+
+MOST_RATIO, MOST_SPREAD = 2.0, 1.2
 
 
 def rows_of(directory: Path, quick: bool) -> Iterator[dict[str, Any]]:
-    """One result for each size of shared memory, kind of pages and number of sessions."""
-    for size in QUICK_SIZES if quick else SIZES:
-        for pages in PAGES:
-            case = {"shared_buffers": size, "pages": pages}
-            try:
-                with server(size, pages, max(SESSIONS), directory, touching=False) as cluster:
-                    crowd = Crowd(cluster)
-                    for sessions in SESSIONS:
-                        print(f"hugepage_status: {size // MB} MB, {pages} pages, {sessions} sessions", file=sys.stderr)
-                        crowd.grow(sessions - 1)
-                        yield {**case, "sessions": sessions, **one(cluster, directory, quick)}
-            except Skipped as why:
-                yield {**case, "skipped": str(why)}
+    """A result for each case; `what` names it."""
+    most, large = (200, 256 * MB) if quick else (MOST, LARGE)
+    try:
+        with server(SMALL, "base", SESSIONS, directory, touching=False) as reference:
+            crowd = Crowd(reference).grow(SESSIONS - 1)
+            activity = session_of(reference, quick).timer("activity", ACTIVITY)
+            for pages in PAGES:
+                for preloaded in PRELOADED:
+                    for size_of, counts in ((SMALL, (FEWEST, most)), (SMALL, (SESSIONS,)), (large, (SESSIONS,))):
+                        case = {"pages": pages, "preloaded": preloaded, "size": size_of}
+                        try:
+                            for row in of_server(case, counts, directory, quick, activity):
+                                yield {**case, **row}
+                        except Skipped as why:
+                            yield {**case, "skipped": str(why)}
+            assert crowd.size == SESSIONS - 1    # a crowd that nobody refers to has ended
+    except Skipped as why:
+        yield {"skipped": str(why)}
 
 
-def one(cluster: Cluster, directory: Path, quick: bool) -> dict[str, Any]:
-    """All measurements on one server as it is; times in microseconds."""
-    session = measure.Session(cluster, milliseconds=50 if quick else 100)
+def of_server(case: dict[str, Any], counts: tuple[int, ...], directory: Path, quick: bool,
+              activity: Callable[[], float]) -> Iterator[dict[str, Any]]:
+    """One server with so many sessions, and reloaded if it is a small one with 100."""
+    with server(case["size"], case["pages"], max(counts), directory, PRELOADED[case["preloaded"]], touching=False) as cluster:
+        crowd, session = Crowd(cluster), session_of(cluster, quick)
+
+        def row(what: str, **details: int) -> dict[str, Any]:
+            print(f"hugepage_status: {case['pages']} pages, preloaded: {case['preloaded']}, {what}", file=sys.stderr)
+            turns = measure.in_turns({"ours": session.timer("ours", OURS), "activity": activity}, turns=5 if quick else 11)
+            return {"what": what, **details, "ratio": measure.ratio(turns, "ours", "activity"),
+                    "microseconds": {name: statistics.median(took) for name, took in turns.items()}}
+
+        for count in counts:
+            crowd.grow(count - 1)
+            yield row(f"{count} session{'s' * (count > 1)}" if case["size"] == SMALL else size(case["size"]), sessions=count)
+        if (case["size"], counts) == (SMALL, (SESSIONS,)):
+            for what, change in RELOADED.items():
+                change(cluster)
+                reload(cluster, session)
+                yield row(f"reloaded, {what}")
+
+
+def session_of(cluster: Cluster, quick: bool) -> measure.Session:
+    """A session that has touched all of shared_buffers."""
+    session = measure.Session(cluster, milliseconds=20 if quick else 100)
     session.query("SELECT touch_shared_buffers()")
-    session.query(QUERY.format("hugepage_status"))
-    every, configuration = kept_files(session.pid), configuration_files(cluster)
-    transactions = 500 if quick else 1000
-
-    def floor(what: str, files: list[str], *statted: object) -> float:
-        return measure.floor(directory / "floor", what, transactions, *files, *statted)
-
-    turns = measure.in_turns({
-        "ours": session.timer("ours", QUERY.format("hugepage_status")),
-        "kernel": lambda: floor("kept", [path for path in every if path.endswith(OF_POOL)]),
-        "floor": lambda: floor("kept", every, "--", *configuration),
-        "opened": lambda: floor("opened", every, "--", *configuration),
-        "empty": session.timer("empty", QUERY.format("one_row")),
-        "at once": session.timer("at_once", QUERY.format("at_once")),
-    }, turns=5 if quick else 15)
-    clients = {
-        protocol: measure.in_turns({
-            name: lambda query=query, protocol=protocol: measure.pgbench(cluster, query, protocol, transactions)
-            for name, query in (("select 1", "SELECT 1"), ("empty", QUERY.format("one_row")),
-                                ("ours", QUERY.format("hugepage_status")))
-        }, turns=3 if quick else 5)
-        for protocol in ("prepared", "simple")
-    }
-    return {
-        "microseconds": medians(turns),
-        "ratio": measure.ratio(turns, "ours", "floor", "empty"),
-        "strict": measure.ratio(turns, "ours", "floor", "at once"),
-        "pgbench": {protocol: medians(turns) for protocol, turns in clients.items()},
-        "page_tables": status_bytes(session.pid, "VmPTE"),
-    }
+    return session
 
 
-def kept_files(pid: int) -> list[str]:
-    """The kernel's files that a backend keeps open to answer, without its own maps; the pool's first."""
-    kept = [path for path in open_files(pid) if path.startswith(("/proc/", "/sys/")) and not path.endswith("/maps")]
-    assert any(path.endswith(OF_POOL) for path in kept), kept
-    return sorted(kept, key=lambda path: not path.endswith(OF_POOL))
+def reload(cluster: Cluster, session: measure.Session) -> None:
+    """Reload the configuration, and wait until this session has read it."""
+    loaded_at = session.query("SELECT pg_conf_load_time() AS at")["at"]
+    cluster.sql("SELECT pg_reload_conf()")
+    until("the session to reload", lambda: session.query("SELECT pg_conf_load_time() AS at")["at"] > loaded_at)
 
 
-def configuration_files(cluster: Cluster) -> list[Path]:
-    """What tells whether the next start could be another one: each is asked for its time stamps."""
-    files = [cluster.data / f"{name}.conf" for name in ("postgresql", "harness", "postgresql.auto")]
-    files += [cluster.data / f"{name}.signal" for name in ("standby", "recovery")]
-    return [*files, cluster.install.bindir / "postgres", Path(cluster.install.ask("pkglibdir"))]
+def table(results: Results) -> str:
+    """A row for each case, a column for each kind of pages and of loading."""
+    found = measured(results)
+    columns = [(pages, preloaded) for pages in PAGES for preloaded in PRELOADED]
+    lines = ["hugepage_status / SELECT count(*) FROM pg_stat_activity with 100 sessions",
+             f"{'pages':<34}" + "".join(f"{pages:>10}" for pages, _preloaded in columns),
+             f"{'preloaded':<34}" + "".join(f"{preloaded:>10}" for _pages, preloaded in columns)]
+    for what in dict.fromkeys(result["what"] for result in sorted(found, key=order)):
+        cells = {(result["pages"], result["preloaded"]): f"{result['ratio']:.2f}" for result in found if result["what"] == what}
+        lines.append(f"{what:<34}" + "".join(f"{cells.get(column, '-'):>10}" for column in columns))
+    if found:
+        took = statistics.median(result["microseconds"]["activity"] for result in found)
+        lines += [f"{size(SMALL)} and {SESSIONS} sessions where nothing else is said",
+                  f"pg_stat_activity took {took:.0f} microseconds"]
+    return "\n".join([*lines, *dict.fromkeys(f"not measured: {result['skipped']}" for result in results if "skipped" in result)])
 
 
-def medians(turns: measure.Turns) -> dict[str, float]:
-    """The median over the turns, by name."""
-    return {name: statistics.median(values) for name, values in turns.items()}
+def order(result: dict[str, Any]) -> tuple[int, int]:
+    """The place of its row: by sessions, by size, then those that were reloaded."""
+    return (result["size"], result["sessions"]) if "sessions" in result else (sys.maxsize, 0)
+
+
+def targets(results: Results) -> list[Target]:
+    """Of all cases; and of those that differ in sessions or size alone, how far they are apart."""
+    found = measured(results)
+    flat = [result for result in found if "sessions" in result]
+    if not flat:
+        return []
+    ratios = [[result["ratio"] for result in flat if (result["pages"], result["preloaded"]) == column]
+              for column in {(result["pages"], result["preloaded"]) for result in flat}]
+    sessions, sizes = ([result[name] for result in flat] for name in ("sessions", "size"))
+    return [
+        Target("the largest ratio", max(result["ratio"] for result in found), MOST_RATIO),
+        Target(f"largest / smallest ratio of a column from {min(sessions)} to {max(sessions)} sessions and {size(min(sizes))} to "
+               f"{size(max(sizes))}", max(max(column) / min(column) for column in ratios), MOST_SPREAD),
+    ]

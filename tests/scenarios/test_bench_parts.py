@@ -1,35 +1,36 @@
-"""`./dev bench --docs`: what each part writes into its page, from numbers that need no server."""
+"""`./dev bench`: tables, and targets that are met or missed, from numbers that need no server; and the smallest run on servers."""
 
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.cluster import Cluster, Install
+from harness.poll import until
 from harness.units import GB, MB
 
 REPOSITORY = Path(__file__).parents[2]
 sys.path.insert(0, str(REPOSITORY / "bench"))
 
+import build
 import parts
+import scrape
+import status
+from report import Target
 
 pytestmark = pytest.mark.any_major
 
 
-def of_status(size: int, ours: float) -> dict[str, Any]:
-    times = {"ours": ours, "floor": 30.0, "kernel": 20.0, "empty": 5.0, "at once": 2.0, "opened": 60.0}
-    clients = {"select 1": 15.0, "empty": 20.0, "ours": 60.0}
-    return {"shared_buffers": size, "pages": "base", "sessions": 1, "microseconds": times, "ratio": ours / 35,
-            "strict": ours / 32, "pgbench": {"prepared": clients, "simple": clients}}
+def of_status(what: str, ratio: float, **details: int) -> dict[str, Any]:
+    return {"pages": "base", "preloaded": "no", "size": 128 * MB, "what": what, "ratio": ratio,
+            "microseconds": {"ours": 50 * ratio, "activity": 50.0}, **details}
 
 
-def of_backends(sessions: int) -> dict[str, Any]:
-    return {"shared_buffers": GB, "pages": "base", "sessions": sessions, "processes": sessions + 5, "page_tables": sessions * MB,
-            "microseconds": {"hugepage_backends": 7.0 * (sessions + 5), "hugepage_status": 40.0}, "ratio": {"hugepage_backends": 1.05},
-            "missing": {}}
-
-
-RESULTS = {"status": [of_status(128 * MB, 40.0), of_status(8 * GB, 42.0)], "backends": [of_backends(10), of_backends(500)]}
+STATUS = [of_status("1 session", 0.8, sessions=1), of_status("12 GB", 0.84, sessions=100, size=12 * GB), of_status("reloaded", 1.9)]
+BACKENDS = [{"pages": pages, "sessions": 10, "size": 128 * MB, "missing": {}, "microseconds": 200.0, "of_bare": 1.1,
+             "times": {"pg_proctab": faster}} for pages, faster in (("base", 1.5), ("huge", 1.2))]
 
 
 @pytest.mark.parametrize("name", parts.PARTS)
@@ -38,23 +39,58 @@ def test_each_part_has_its_place_in_the_docs(name):
     assert page.count(f"<!-- {name} -->\n") == page.count(f"\n<!-- /{name} -->") == 1
 
 
-def test_write_one_part_and_leave_the_others(tmp_path):
-    for _ in range(2):
-        parts.write(tmp_path, "status", RESULTS["status"], "Measured by us.")
-    parts.write(tmp_path, "backends", RESULTS["backends"], "Measured later.")
-    page = (tmp_path / "bench.md").read_text()
-    assert "<!-- status -->\nMeasured by us.\n\n```\nhugepage_status, in the server" in page
-    assert "The goal is missed in 1 of 2 cases: ratios of 1.14 to 1.20. With `once` in place of `empty` they are 1.25 to 1.31. With 8 GB it takes 1.05 times as long as with 128 MB" in page
-    assert "The goal is met: ratios of 1.05 to 1.05. With 500 sessions hugepage_status takes 1.00 times as long as with 10, and hugepage_backends 7.0 microseconds" in page
-    assert page.count("Measured by us.") == page.count("Measured later.") == 1
-    shown = ["status", "memory", "backends"]
-    assert all(f"](bench/{name}.svg)" in page and (tmp_path / "bench" / f"{name}.svg").exists() for name in shown)
-    before = parts.DOCS / "bench.md"
-    assert page.split("<!-- scrape -->")[1] == before.read_text().split("<!-- scrape -->")[1]
+def test_a_target_is_compared_as_it_is_printed():
+    assert str(Target("the ratio", 2.004, 2)) == "met: the ratio: 2, at most 2"
+    assert str(Target("the ratio", 2.006, 2)) == "missed: the ratio: 2.01, at most 2"
+    assert str(Target("pmap / ours", 19.9, 20, is_least=True)) == "missed: pmap / ours: 19.9, at least 20"
+
+
+def test_targets_of_all_cases():
+    """The case nearest to its bound counts; a reload is no change of sessions or size."""
+    assert list(map(str, parts.PARTS["status"].targets(STATUS))) == [
+        "met: the largest ratio: 1.9, at most 2",
+        "met: largest / smallest ratio of a column from 1 to 100 sessions and 128 MB to 12 GB: 1.05, at most 1.2"]
+    assert [target.is_met for target in parts.PARTS["status"].targets([*STATUS, of_status("reloaded twice", 2.1)])] == [False, True]
+    assert [target.is_met for target in parts.PARTS["status"].targets([*STATUS, of_status("5000 sessions", 1.0, sessions=5000)])] == [True, False]
+    assert list(map(str, parts.PARTS["backends"].targets(BACKENDS))) == [
+        "met: hugepage_backends / bare reads, the largest ratio: 1.1, at most 1.5",
+        "met: the fastest of the others (pg_proctab) / hugepage_backends, the smallest ratio: 1.2, at least 1"]
 
 
 def test_what_this_host_could_not_hold_fails():
-    skipped = {"shared_buffers": 12 * GB, "pages": "huge", "skipped": "no memory"}
-    assert not parts.PARTS["status"].fails(RESULTS["status"])
-    assert parts.PARTS["status"].fails([*RESULTS["status"], skipped])
-    assert parts.PARTS["sidecar"].fails([{"ratio": 2.0, "memory": 0, "microseconds": {"ours": 1.0, "pmap PID, each": 100.0}}])
+    skipped = {"pages": "huge", "preloaded": "no", "size": 12 * GB, "skipped": "no memory"}
+    part = parts.PARTS["status"]
+    assert not part.fails(STATUS) and part.fails([*STATUS, skipped]) and part.fails([*STATUS, of_status("reloaded twice", 2.1)])
+    assert "not measured: no memory" in part.show([*STATUS, skipped])
+
+
+def test_write_one_part_and_leave_the_others(tmp_path):
+    for _ in range(2):
+        parts.write(tmp_path, "status", STATUS, "Measured by us.")
+    parts.write(tmp_path, "backends", BACKENDS, "Measured later.")
+    page = (tmp_path / "bench.md").read_text()
+    assert "<!-- status -->\nMeasured by us.\n\n```\nhugepage_status / SELECT" in page and "- met: the largest ratio: 1.9, at most 2.\n" in page
+    assert page.count("Measured by us.") == page.count("Measured later.") == 1
+    before = (parts.DOCS / "bench.md").read_text()
+    assert page.split("<!-- scrape -->")[1] == before.split("<!-- scrape -->")[1]
+
+
+def test_on_servers(monkeypatch, root):
+    """Each case of hugepage_status and of a scrape has its row, within a terminal of 80 columns."""
+    for part in (status, scrape):
+        monkeypatch.setattr(part, "PAGES", {"base": False})
+    monkeypatch.setattr(status, "PRELOADED", {"no": ""})
+    monkeypatch.setattr(scrape, "QUICK_SESSIONS", (2,))
+    with tempfile.TemporaryDirectory(prefix="pg_hugepages-bench-") as work:
+        build.build(Install.find(), Path(work))
+        of_status, of_scrape = (list(part.rows_of(Path(work), True)) for part in (status, scrape))
+        with Cluster(huge_pages=False, shared_buffers="16MB", autovacuum=False) as cluster:
+            build.prepare(cluster.start(), Path(work))
+            # The bare reads find what hugepage_backends finds, once no process is about to end.
+            until("the same page tables", lambda: len(set(cluster.sql(
+                "SELECT read_status_files() AS bare, sum(page_tables) AS ours FROM hugepage_backends")[0].values())) == 1)
+    assert not any("skipped" in result for result in of_status + of_scrape)
+    assert len(of_status) == 7 and all(result["ratio"] > 0 for result in of_status)
+    assert of_scrape[0]["ratio"] > 1
+    shown = parts.PARTS["status"].table(of_status) + "\n" + parts.PARTS["scrape"].table(of_scrape)
+    assert "reloaded, another shared_buffers" in shown and max(map(len, shown.splitlines())) <= 80
