@@ -3,6 +3,7 @@
 import pytest
 
 from harness.cluster import rows
+from harness.preloaded import WATCHED, await_answer
 from harness.processes import run
 from harness.status import checked_status, create_extension
 from harness.units import MB
@@ -124,7 +125,7 @@ def test_no_restart_into_a_limit_below_the_segment(new_cluster, pool, cgroup):
 
 def test_limit_that_the_next_segment_exceeds(new_cluster, pool, cgroup):
     """A limit of ten pages more than the segment holds it, and not that of a larger shared_buffers on disk."""
-    server, group = new_cluster(), cgroup()
+    server, group = new_cluster(**WATCHED), cgroup()
     needed = server.pages_needed(2 * MB)
     fault_limit(server, group, 10)
     server.conf(shared_buffers="256MB")
@@ -134,6 +135,7 @@ def test_limit_that_the_next_segment_exceeds(new_cluster, pool, cgroup):
     create_extension(server.start(within=group))
     assert checked_status(server, landed_in="hugetlb", restart_outlook="hugetlb")["message"].count("cgroup") == 0
     server.conf(shared_buffers="256MB")
+    await_answer(server)
     row = checked_status(server, verdict="critical", landed_in="hugetlb", pages_needed=needed, restart_outlook="hugetlb")
     assert row["hint"] == f"Set {group.directory}/hugetlb.2MB.max to at least {larger * 2 * MB} bytes."
     assert findings(server)["cgroup_limit"] == "critical"

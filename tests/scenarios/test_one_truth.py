@@ -22,7 +22,7 @@ from harness.oracle_files import script
 from harness.oracle_loader import tables
 from harness.poll import until
 from harness.pool import Pool
-from harness.preloaded import WATCHED
+from harness.preloaded import WATCHED, await_answer
 from harness.prometheus import MONITORING, samples
 from harness.server_log import messages
 from harness.shared_server import SharedServer
@@ -394,12 +394,14 @@ def lost_at_a_restart(world: World) -> None:
 def larger_on_disk(world: World) -> None:
     world.start()
     world.server.conf(shared_buffers="64MB")
+    await_answer(world.server)
 
 
 @state("critical", None, "fails", "restart_fails")
 def broken_on_disk(world: World) -> None:
     world.start()
     world.server.conf(shared_preload_libraries="nonesuch")
+    await_answer(world.server)
 
 
 @state("notice", "pool_empty", "base", "transparent_huge_pages", differs="message hint cause landed_in findings", reason=WALK)
