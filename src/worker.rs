@@ -110,26 +110,27 @@ impl Worker {
     /// Asks the server's program what a start would need, where the configuration on disk differs and the answer is not known.
     /// The time until it may be asked; `None` if there is nothing to ask.
     fn ask(&mut self) -> Option<Duration> {
-        let comparison = Comparison::now(&Root::live());
+        let root = Root::live();
+        let comparison = Comparison::now(&root);
         let fingerprint = comparison.fingerprint();
-        let on_disk = comparison.on_disk.as_ref().ok().filter(|on_disk| on_disk.files.error.is_none())?;
-        let is_known = !matches!(shmem::answer(fingerprint), None | Some(Answer::Unknown(_)));
-        if !comparison.differs() || is_known || !settings::ask_server_program() {
-            self.question = None;
+        let open = self.question.take().filter(|open| open.fingerprint == fingerprint);
+        let on_disk = comparison.question(&root).filter(|_| settings::ask_server_program())?;
+        if !matches!(shmem::answer(fingerprint), None | Some(Answer::Unknown(_))) {
             return None;
         }
-        let attempts =
-            self.question.as_ref().filter(|open| open.fingerprint == fingerprint).map_or(0, |open| open.attempts);
+        let mut attempts = open.map_or(0, |open| open.attempts);
         let pause = MIN_PAUSE * (1 << attempts.saturating_sub(1).min(MAX_DOUBLINGS));
-        let left = shmem::since_last_question().map_or(Duration::ZERO, |since| pause.saturating_sub(since));
-        if !left.is_zero() {
-            return Some(left);
+        let mut left = shmem::since_last_question().map_or(Duration::ZERO, |since| pause.saturating_sub(since));
+        if left.is_zero() {
+            let answer = preflight::ask(on_disk, Overrides::default());
+            shmem::set_answer(fingerprint, &answer);
+            if !matches!(answer, Answer::Unknown(_)) {
+                return None;
+            }
+            (attempts, left) = (attempts + 1, pause);
         }
-        let answer = preflight::ask(on_disk, Overrides::default());
-        let is_unknown = matches!(answer, Answer::Unknown(_));
-        self.question = is_unknown.then_some(OpenQuestion { fingerprint, attempts: attempts + 1 });
-        shmem::set_answer(fingerprint, &answer);
-        is_unknown.then_some(pause)
+        self.question = Some(OpenQuestion { fingerprint, attempts });
+        Some(left)
     }
 
     /// Assesses shared memory, and logs and records what has changed. `reloaded`: our settings that a reload changed.

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hugepage_core::Notes;
+use hugepage_core::model::Demand;
 use hugepage_core::read::pg_control::RecoveryParameters;
 use hugepage_core::read::postgresql_conf::Configuration;
 use hugepage_core::read::{InstanceFiles, Root, maps};
@@ -87,8 +88,20 @@ impl Comparison {
     }
 
     /// Whether a start may ask for something else than the running server has.
-    pub fn differs(&self) -> bool {
-        !self.replaced.is_empty() || self.on_disk.as_ref().is_ok_and(|on_disk| !on_disk.is_as_running())
+    fn differs(&self) -> bool {
+        !self.replaced.is_empty() || !self.differences().is_empty()
+    }
+
+    /// What a start would ask for, as far as that is known without the server's program; `None` if only that can tell.
+    fn known(&self, root: &Root) -> Option<Demand> {
+        let on_disk = self.on_disk.as_ref().ok().filter(|_| self.replaced.is_empty())?;
+        on_disk.demand_of_running_size(root)
+    }
+
+    /// The configuration about which only the server's program can tell what a start would ask for; `None` if there is none.
+    pub fn question(&self, root: &Root) -> Option<&OnDisk> {
+        let on_disk = self.on_disk.as_ref().ok()?;
+        (on_disk.files.error.is_none() && self.differs() && self.known(root).is_none()).then_some(on_disk)
     }
 
     /// Identifies what differs, by which an answer of the server's program is found.
@@ -104,13 +117,13 @@ impl Comparison {
     }
 
     fn answer(&self, root: &Root) -> Option<Answer> {
-        let on_disk = match &self.on_disk {
+        match &self.on_disk {
             Err(why) => return Some(Answer::Unknown(why.join("; "))),
             Ok(OnDisk { files, .. }) if files.error.is_some() => return files.error.clone().map(Answer::Refuses),
             Ok(_) if !self.differs() => return None,
-            Ok(on_disk) => on_disk,
-        };
-        if let Some(demand) = on_disk.demand_of_running_size(root).filter(|_| self.replaced.is_empty()) {
+            Ok(_) => {}
+        }
+        if let Some(demand) = self.known(root) {
             return Some(Answer::Starts(demand));
         }
         match shmem::answer(self.fingerprint()) {
@@ -148,11 +161,15 @@ impl Comparison {
     }
 
     fn of(root: &Root, problems: Vec<String>) -> Self {
-        let mut notes = Notes::default();
-        let on_disk = problems.is_empty().then(|| OnDisk::read(root, &mut notes)).ok_or(problems);
-        match replaced(root) {
-            Ok(replaced) => Self { on_disk, replaced },
-            Err(error) => Self { on_disk: Err(vec![error]), replaced: Vec::new() },
+        let read = || {
+            let mut notes = Notes::default();
+            let read = (OnDisk::read(root, &mut notes), replaced(root).map_err(|error| vec![error])?);
+            let problems = notes.into_vec();
+            if problems.is_empty() { Ok(read) } else { Err(problems) }
+        };
+        match if problems.is_empty() { read() } else { Err(problems) } {
+            Ok((on_disk, replaced)) => Self { on_disk: Ok(on_disk), replaced },
+            Err(problems) => Self { on_disk: Err(problems), replaced: Vec::new() },
         }
     }
 }

@@ -66,11 +66,6 @@ impl OnDisk {
         Self { arguments, options, files, differences }
     }
 
-    /// Whether a start asks for what the running server has.
-    pub fn is_as_running(&self) -> bool {
-        self.differences.is_empty()
-    }
-
     /// The same without the options that set something else than the files do; `None` if there are none.
     pub fn files_alone(&self) -> Option<WithoutOptions> {
         let differs = |name: &str| self.differences.iter().any(|found| found.is_option && found.name == name);
@@ -171,9 +166,7 @@ fn differences(files: &ConfigFiles) -> Vec<Difference> {
         let name = parameter.name();
         let on_disk = files.get(&name);
         let stays = if parameter.needs_start() {
-            !start_options::has_effect(&name)
-                || (repeats_options && parameter.is_option())
-                || parameter.stays(on_disk)
+            !start_options::has_effect(&name) || (repeats_options && parameter.is_option()) || parameter.stays(on_disk)
         } else {
             on_disk.is_none_or(|value| CString::new(value).is_ok_and(|value| parameter.is_accepted(Some(&value))))
         };
