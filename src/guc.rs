@@ -66,7 +66,7 @@ impl ConfigFiles {
         let text = |text: *const c_char| (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) });
         let owned = |text: &CStr| text.to_string_lossy().into_owned();
         let is_known =
-            |name: &CStr| name.to_bytes().contains(&b'.') || running(name).is_some() || Parameter::exists(name);
+            |name: &CStr| name.to_bytes().contains(&b'.') || running(name).is_some() || ServerParameter::exists(name);
         let error = match (text(item.errmsg), text(item.name)) {
             (Some(error), _) => Some(owned(error)),
             (None, Some(name)) if !is_known(name) => {
@@ -86,9 +86,9 @@ impl ConfigFiles {
 
 /// A parameter of this server or of a library that it has loaded.
 #[derive(Clone, Copy)]
-pub struct Parameter(*mut pg_sys::config_generic);
+pub struct ServerParameter(*mut pg_sys::config_generic);
 
-impl Parameter {
+impl ServerParameter {
     /// All of them.
     #[allow(unsafe_code)]
     pub fn all() -> Vec<Self> {

@@ -5,8 +5,6 @@
 
 use pgrx::pg_sys;
 
-use crate::guc;
-
 /// Whether shared_memory_size_in_huge_pages is one page too many if the segment fills its pages exactly (ipci.c,
 /// `InitializeShmemGUCs`).
 pub const COUNTS_ONE_PAGE_TOO_MANY: bool =
@@ -15,12 +13,6 @@ pub const COUNTS_ONE_PAGE_TOO_MANY: bool =
 /// The auxiliary processes that have an io_uring ring beside all backends: those that are not I/O workers (proc.h,
 /// `NUM_AUXILIARY_PROCS`).
 pub const PROCESSES_WITH_RING: u64 = 6;
-
-/// `io_max_concurrency` if `io_method` is `io_uring`, which servers have from 18 on.
-pub fn io_uring_entries() -> Option<u64> {
-    let is_io_uring = guc::running(c"io_method")? == "io_uring";
-    is_io_uring.then(|| guc::running(c"io_max_concurrency")?.parse().ok()).flatten()
-}
 
 /// The default of `max_locks_per_transaction` (guc_tables.c).
 pub const MAX_LOCKS_PER_TRANSACTION: i32 =

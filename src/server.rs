@@ -166,10 +166,16 @@ pub fn main_mapping(root: &Root, notes: &mut Notes) -> Option<Mapping> {
     mapping
 }
 
+/// `io_max_concurrency` if `io_method` is `io_uring`, which servers have from 18 on.
+fn io_uring_entries() -> Option<u64> {
+    let is_io_uring = guc::running(c"io_method")? == "io_uring";
+    is_io_uring.then(|| guc::running(c"io_max_concurrency")?.parse().ok()).flatten()
+}
+
 /// The io_uring rings that the postmaster has in its main segment and keeps over a crash; `None` without io_uring, or
 /// where the kernel holds their memory: before Linux 6.5, and with an old liburing, each is a mapping of its own.
 pub fn rings(root: &Root) -> Option<Rings> {
-    let entries = majors::io_uring_entries()?;
+    let entries = io_uring_entries()?;
     if root.read("/proc/self/maps").is_ok_and(|maps| maps.contains("[io_uring]")) {
         return None;
     }

@@ -15,7 +15,7 @@ use pgrx::atomics::PgAtomic;
 use pgrx::lwlock::PgLwLock;
 use pgrx::{PGRXSharedMemory, pg_sys};
 
-use crate::preflight::{Answer, Either};
+use crate::preflight::answer::{Answer, Either};
 
 /// In shared memory, so that a new worker knows what an earlier one has logged.
 #[derive(Default)]

@@ -104,7 +104,7 @@ pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: I
     let stdout = child.stdout.take();
     CLEANUP.with_borrow_mut(|cleanup| cleanup.running = Some((child, reaper)));
     let running = Running;
-    let mut output = Output::of(stdout.ok_or_else(|| io::Error::other("no pipe"))?)?;
+    let mut output = ProgramOutput::of(stdout.ok_or_else(|| io::Error::other("no pipe"))?)?;
     // A process that the program leaves behind may hold the pipe, so that its end is not waited for.
     while !running.has_ended()? {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -153,13 +153,13 @@ fn file_for_errors(directory: &Path) -> io::Result<File> {
 }
 
 /// The output of the program.
-struct Output {
+struct ProgramOutput {
     pipe: ChildStdout,
     text: Vec<u8>,
     has_ended: bool,
 }
 
-impl Output {
+impl ProgramOutput {
     /// Makes reading from `pipe` return at once.
     fn of(pipe: ChildStdout) -> io::Result<Self> {
         // SAFETY: no pointer; a descriptor of this process.

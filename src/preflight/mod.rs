@@ -7,6 +7,7 @@
 //!
 //! Only the worker and the functions that say so run the program: [`next_start`] is what views know without.
 
+pub mod answer;
 pub mod arguments;
 pub mod child;
 mod descendants;
@@ -28,7 +29,9 @@ use hugepage_core::read::Root;
 use hugepage_core::read::meminfo::Meminfo;
 use hugepage_core::{Bytes, PageSize, Pages};
 
-use crate::{majors, server, settings, shmem};
+pub use answer::{Answer, Either, Overrides};
+
+use crate::{majors, server, settings};
 use child::Ending;
 use on_disk::OnDisk;
 use stub::Stub;
@@ -48,47 +51,10 @@ const COUNTING_UNIT: PageSize = PageSize::new(8192).unwrap();
 /// `check_huge_page_size`).
 const NO_HUGE_PAGE_SIZES: &str = "must be 0 on this platform";
 
-const IS_OFF: &str = "the server's program is not asked, because pg_hugepages.ask_server_program is off";
-
-/// Values that replace those on disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Overrides {
-    /// `shared_buffers`, in blocks.
-    pub shared_buffers: Option<i32>,
-    /// `max_connections`.
-    pub max_connections: Option<i32>,
-    /// `huge_page_size`.
-    pub huge_page_size: Option<PageSize>,
-}
-
-/// The answer of the program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// A start would ask for this memory.
-    Starts(Demand),
-    /// It depends on who starts the server.
-    Either(Either),
-    /// The server would not start; its error text.
-    Refuses(String),
-    /// The program could not be run, or its end says nothing about the configuration; the reason.
-    Unknown(String),
-}
-
-/// Two starts: only `pg_ctl restart` repeats the options of the postmaster's command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Either {
-    /// With the options.
-    pub with_options: Demand,
-    /// Without them.
-    pub files_alone: Demand,
-    /// Why there are two, naming the options; a sentence for notes.
-    pub note: String,
-}
-
 /// Runs the program with the configuration `on_disk` and waits for its answer. A cancel ends the program too.
 pub fn ask(on_disk: &OnDisk, overrides: Overrides) -> Answer {
     if !settings::ask_server_program() {
-        return Answer::Unknown(IS_OFF.to_owned());
+        return Answer::Unknown(answer::IS_OFF.to_owned());
     }
     let with_options = match ask_once(on_disk, overrides) {
         Answer::Starts(demand) => demand,
@@ -101,17 +67,6 @@ pub fn ask(on_disk: &OnDisk, overrides: Overrides) -> Answer {
         Answer::Starts(files_alone) => Answer::Either(Either { with_options, files_alone, note }),
         Answer::Refuses(errors) => Answer::Unknown(format!("{note}; without it the server says: {errors}")),
         other => other,
-    }
-}
-
-/// Who would tell what the configuration on disk asks for, for a note of a view that does not know it.
-fn who_asks() -> String {
-    if !settings::ask_server_program() {
-        IS_OFF.to_owned()
-    } else if shmem::generation().is_some() {
-        "the worker has not asked the server's program yet; SELECT * FROM hugepage_preflight() does".to_owned()
-    } else {
-        "SELECT * FROM hugepage_preflight() asks the server's program".to_owned()
     }
 }
 

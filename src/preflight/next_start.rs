@@ -18,9 +18,9 @@ use hugepage_core::read::pg_control::RecoveryParameters;
 use hugepage_core::read::postgresql_conf::Configuration;
 use hugepage_core::read::{InstanceFiles, Root, maps};
 
+use super::answer::{Answer, IS_OFF};
 use super::on_disk::{Difference, OnDisk};
-use super::{Answer, who_asks};
-use crate::{guc, server, shmem};
+use crate::{guc, server, settings, shmem};
 
 /// A file that has changed within this time may change again without another time stamp.
 const TIMESTAMP_GRANULARITY: Duration = Duration::from_millis(20);
@@ -171,6 +171,17 @@ impl Comparison {
             Ok((on_disk, replaced)) => Self { on_disk: Ok(on_disk), replaced },
             Err(problems) => Self { on_disk: Err(problems), replaced: Vec::new() },
         }
+    }
+}
+
+/// Who would tell what the configuration on disk asks for, for a note of a view that does not know it.
+fn who_asks() -> String {
+    if !settings::ask_server_program() {
+        IS_OFF.to_owned()
+    } else if shmem::generation().is_some() {
+        "the worker has not asked the server's program yet; SELECT * FROM hugepage_preflight() does".to_owned()
+    } else {
+        "SELECT * FROM hugepage_preflight() asks the server's program".to_owned()
     }
 }
 

@@ -13,7 +13,7 @@ use hugepage_core::{Notes, PageSize};
 use pgrx::pg_sys;
 
 use super::Overrides;
-use crate::guc::{self, ConfigFiles, Parameter};
+use crate::guc::{self, ConfigFiles, ServerParameter};
 use crate::{majors, server};
 
 /// The configuration on disk now.
@@ -162,7 +162,7 @@ impl OnDisk {
 /// server refuses. The options of process 1 are not: a container repeats its command line.
 fn differences(files: &ConfigFiles) -> Vec<Difference> {
     let repeats_options = server::postmaster_pid() == 1;
-    let differs = |parameter: &Parameter| {
+    let differs = |parameter: &ServerParameter| {
         let name = parameter.name();
         let on_disk = files.get(&name);
         let stays = if parameter.needs_start() {
@@ -178,5 +178,5 @@ fn differences(files: &ConfigFiles) -> Vec<Difference> {
             name,
         })
     };
-    Parameter::all().iter().filter_map(differs).collect()
+    ServerParameter::all().iter().filter_map(differs).collect()
 }

@@ -9,8 +9,10 @@ use crate::Bytes;
 const STEP: u64 = 1 << 20;
 const BLOCK: u64 = 8192;
 /// What a buffer costs at least and at most, with its descriptor and its entries in tables: measured 8372 to 8380 bytes, of
-/// which hash tables grow by powers of two.
-const BUFFER: (u64, u64) = (8340, 8380);
+/// which 8 to 16 are of a hash table that grows by powers of two. Beyond [`MAX_REQUESTS`] buffers it may be less.
+const BUFFER: (u64, u64) = (8364, 8380);
+/// So many buffers have a request to the checkpointer each, of 32 bytes (checkpointer.c, `MAX_CHECKPOINT_REQUESTS`).
+const MAX_REQUESTS: u64 = 10_000_000;
 /// What those hash tables have for each entry of the next power of two.
 const BUCKET: u64 = 16;
 /// What grows with shared_buffers beside that, at most: wal_buffers (16 MB), and from 17 on three caches of 8 MB.
@@ -34,7 +36,9 @@ pub fn largest(budget: Bytes, buffers: Bytes, size: Bytes) -> Option<Bytes> {
 fn at_most(wanted: u64, buffers: u64, size: u64) -> u64 {
     let (wanted, buffers) = (wanted / BLOCK, buffers / BLOCK);
     if wanted <= buffers {
-        return size.saturating_sub((buffers - wanted).saturating_mul(BUFFER.0));
+        let requests = buffers.min(MAX_REQUESTS).saturating_sub(wanted);
+        let fewer = (buffers - wanted).saturating_mul(BUFFER.0 - 32).saturating_add(requests * 32);
+        return size.saturating_sub(fewer);
     }
     let buckets = wanted.next_power_of_two() - buffers.next_power_of_two();
     size.saturating_add((wanted - buffers).saturating_mul(BUFFER.1)).saturating_add(buckets * BUCKET + CACHES)
@@ -49,7 +53,7 @@ mod tests {
     /// As the server's: hash tables that step by powers of two.
     fn size_of(buffers: u64, rest: u64) -> u64 {
         let blocks = buffers / BLOCK;
-        blocks * 8350 + blocks.next_power_of_two() * BUCKET + rest
+        blocks * 8364 + blocks.next_power_of_two() * BUCKET / 2 + rest
     }
 
     proptest! {
