@@ -164,11 +164,16 @@ pub fn claim_startup_repeat() -> bool {
     collected && generation() == Some(1) && !SHARED_STATE.get().startup_repeated.swap(true, Ordering::Relaxed)
 }
 
-/// Replaces the set of threats that were warned of, and returns the earlier one, empty after an allocation.
-pub fn replace_warned_threats(threats: &[Threat]) -> Vec<Threat> {
+/// The threats that were warned of and stand; none after an allocation.
+pub fn warned_threats() -> Vec<Threat> {
+    let set = SHARED_STATE.get().warned_threats.load(Ordering::Relaxed);
+    Threat::ALL.into_iter().filter(|&threat| set & threat as u8 != 0).collect()
+}
+
+/// Replaces them; in the worker.
+pub fn set_warned_threats(threats: &[Threat]) {
     let set = threats.iter().fold(0, |set, &threat| set | threat as u8);
-    let before = SHARED_STATE.get().warned_threats.swap(set, Ordering::Relaxed);
-    Threat::ALL.into_iter().filter(|&threat| before & threat as u8 != 0).collect()
+    SHARED_STATE.get().warned_threats.store(set, Ordering::Relaxed);
 }
 
 /// The worker's answer about the configuration with that fingerprint; `None` if it has none, or the library is not preloaded.

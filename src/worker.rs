@@ -61,15 +61,19 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
         }
         history::trim();
     });
-    let mut worker = Worker { last: None, settings: settings::reloadable(), added: 0, question: None };
+    let mut worker =
+        Worker { last: None, settings: settings::reloadable(), added: 0, question: None, awaits_turn: false };
     let mut event = Event::Change;
     while !latch::is_stopping() {
         let interval = settings::sample_interval();
         let mut pause = None;
         log::catch_errors("assess shared memory", memory::USUAL, || {
             pause = worker.ask();
-            match event {
-                _ if latch::is_stopping() => {}
+            // What is about to be known is no change of the outlook.
+            if worker.awaits_turn || latch::is_stopping() {
+                return;
+            }
+            match std::mem::replace(&mut event, Event::Change) {
                 Event::Reload => worker.reloaded(),
                 _ if interval.is_some() => worker.sample(Event::Change, Vec::new()),
                 _ => {}
@@ -78,7 +82,6 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
         if !BackgroundWorker::wait_latch(interval.into_iter().chain(pause).min()) {
             break;
         }
-        event = Event::Change;
         if BackgroundWorker::sighup_received() {
             // SAFETY: in the main loop of a worker, between samples.
             unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
@@ -104,18 +107,22 @@ struct Worker {
     added: usize,
     /// The last question without an answer; `None` if there is none.
     question: Option<OpenQuestion>,
+    /// Whether a new question has to wait, because the program was asked within the last minute.
+    awaits_turn: bool,
 }
 
 impl Worker {
     /// Asks the server's program what a start would need, where the configuration on disk differs and the answer is not known.
     /// The time until it may be asked; `None` if there is nothing to ask.
     fn ask(&mut self) -> Option<Duration> {
+        self.awaits_turn = false;
         let root = Root::live();
         let comparison = Comparison::now(&root);
         let fingerprint = comparison.fingerprint();
         let open = self.question.take().filter(|open| open.fingerprint == fingerprint);
         let on_disk = comparison.question(&root).filter(|_| settings::ask_server_program())?;
-        if !matches!(shmem::answer(fingerprint), None | Some(Answer::Unknown(_))) {
+        let known = shmem::answer(fingerprint);
+        if !matches!(known, None | Some(Answer::Unknown(_))) {
             return None;
         }
         let mut attempts = open.map_or(0, |open| open.attempts);
@@ -129,6 +136,7 @@ impl Worker {
             }
             (attempts, left) = (attempts + 1, pause);
         }
+        self.awaits_turn = known.is_none() && attempts == 0;
         self.question = Some(OpenQuestion { fingerprint, attempts });
         Some(left)
     }
@@ -139,7 +147,8 @@ impl Worker {
         let status = assessment::now(&Root::live(), &mut notes);
         let record = history::record(event, &status, &mut notes);
         let before = self.last.take().or_else(|| before_first_sample(&record));
-        let warned = shmem::replace_warned_threats(&status.warnings());
+        let warned = shmem::warned_threats();
+        shmem::set_warned_threats(&events::standing(&status, &warned));
         let update = events::update(&status, record, before.as_ref(), &warned, reloaded);
         for (level, message) in update.messages {
             log::report_as(level, message);

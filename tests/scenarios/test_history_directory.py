@@ -111,6 +111,7 @@ def test_a_reload_moves_the_history(new_cluster):
         cursor.execute(f"SET {SETTING} = '/'")
 
 
+@pytest.mark.any_major
 @pytest.mark.parametrize("relative", [True, False], ids=["relative", "absolute"])
 def test_the_sidecar_reads_it_there(new_cluster, pool, tmp_path, relative):
     """What the last start lost is in the server's history, by the setting in its configuration files."""

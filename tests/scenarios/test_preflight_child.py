@@ -152,7 +152,7 @@ def test_two_at_a_time(server, stuck):
     """Others wait for their turn, which a cancel ends; a killed session gives its turn to the next."""
     running = [Asking(server), Asking(server)]
     waiting = [Asking(server, waits=True) for _ in range(4)]
-    waits = "SELECT count(*) AS sessions FROM pg_stat_activity WHERE wait_event = 'Extension' AND query LIKE '%%preflight%%'"
+    waits = "SELECT count(*) AS sessions FROM pg_stat_activity WHERE wait_event IN ('Extension', 'HugepagesServerProgram') AND query LIKE '%%preflight%%'"
     until("all to wait", lambda: server.sql(waits)[0]["sessions"] >= len(running + waiting))
     assert not [asking for asking in waiting if children(asking.backend)]
     assert len(stubs(server)) == len(running)

@@ -3,7 +3,7 @@
 use crate::advise::log::{self, LogMessage};
 use crate::assess::{Status, Threat};
 use crate::history::{Event, Record};
-use crate::model::Lost;
+use crate::model::{Lost, Pending};
 
 /// The level of a log entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,10 +67,20 @@ pub fn update(
     EventReport { messages, record: Some(now) }
 }
 
+/// The warnings that hold now: those of `status`, and of those that were logged the ones of the next start while its demand is
+/// unknown, because nothing says that they are over.
+pub fn standing(status: &Status, warned: &[Threat]) -> Vec<Threat> {
+    let mut standing = status.warnings();
+    if status.facts.pending == Pending::Unknown {
+        standing.extend(warned.iter().filter(|threat| threat.is_of_restart()));
+    }
+    standing
+}
+
 /// One entry for each new threat, for each that is over, and for another loss. A threat of the next start with the running
 /// settings is one of a crash as well; with the configuration on disk it is not.
 fn entries(status: &Status, lost: Option<&Lost>, warned: &[Threat]) -> Vec<(LogLevel, LogMessage)> {
-    let (threats, standing) = (status.threats(), status.warnings());
+    let (threats, standing) = (status.threats(), standing(status, warned));
     let is_new = |threat: &Threat| !warned.contains(threat);
     let speaks_of_crash =
         !threats.contains(&Threat::CrashLoses) && threats.iter().any(|t| t.is_of_restart() && is_new(t));
