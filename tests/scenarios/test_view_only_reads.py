@@ -219,6 +219,7 @@ def test_a_named_pipe_in_the_configuration(new_cluster):
     assert any("pipe.conf" in note for note in row["notes"])
 
 
+@pytest.mark.any_major
 def test_hidden_values(new_cluster):
     """Who may execute the function and not read all settings sees the name alone."""
     server = create_extension(new_cluster().start())
@@ -230,6 +231,7 @@ def test_hidden_values(new_cluster):
     assert "shared_preload_libraries is another one on disk" in row["notes"][0]
 
 
+@pytest.mark.any_major
 def test_another_program_on_disk(new_cluster, root):
     """An update has replaced the server's program: what it needs is not what the running one has."""
     with tempfile.TemporaryDirectory(prefix="pg_hugepages-programs-") as place:
@@ -277,6 +279,7 @@ def test_worker_of_a_stuck_library_stops_at_once(new_cluster, root):
     assert not alive(program)
 
 
+@pytest.mark.any_major
 def test_worker_after_a_stuck_library(new_cluster, root):
     """The answer that did not come is a reason, not a refusal."""
     server = create_extension(new_cluster(**PRELOADED).start())
@@ -290,6 +293,7 @@ def test_worker_after_a_stuck_library(new_cluster, root):
     assert worker(server) == pid and not children(pid)
 
 
+@pytest.mark.any_major
 def test_turned_off(new_cluster, root):
     server = create_extension(new_cluster(**{**WATCHED, f"{EXTENSION}.ask_server_program": False}).start())
     pid = await_worker(server)

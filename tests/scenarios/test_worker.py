@@ -83,6 +83,7 @@ def test_warn_when_a_cgroup_limit_is_lowered(new_cluster, pool, cgroup):
     assert history(server)[-2]["detail"] == "threats from none to cgroup_limit"
 
 
+@pytest.mark.any_major
 def test_warn_when_the_configuration_on_disk_changes(new_cluster, pool):
     """Warns without a reload if the next start would lose huge pages or fail."""
     server = new_cluster(**WATCHED)
