@@ -10,6 +10,7 @@ use std::fs::Metadata;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hugepage_core::Notes;
@@ -32,7 +33,6 @@ const MAX_NAMED: usize = 5;
 const MAX_SHOWN: usize = 60;
 
 /// The configuration on disk, compared with the running server.
-#[derive(Clone)]
 pub struct Comparison {
     /// The configuration; the error is why its files can't be read.
     pub on_disk: Result<OnDisk, Vec<String>>,
@@ -53,7 +53,7 @@ struct Stamp {
 struct Kept {
     sources: Vec<PathBuf>,
     stamps: Vec<Option<Stamp>>,
-    comparison: Comparison,
+    comparison: Rc<Comparison>,
 }
 
 thread_local! {
@@ -76,7 +76,7 @@ pub fn answer(root: &Root, primary: Option<&RecoveryParameters>) -> Option<Answe
 
 impl Comparison {
     /// The comparison now.
-    pub fn now(root: &Root) -> Self {
+    pub fn now(root: &Root) -> Rc<Self> {
         let kept = KEPT.with_borrow(|kept| {
             let kept = kept.as_ref()?;
             (stamps(&kept.sources) == kept.stamps).then(|| kept.comparison.clone())
@@ -146,18 +146,18 @@ impl Comparison {
     }
 
     /// Reads and compares, and keeps the result if it is that of one state of the files.
-    fn read(root: &Root) -> Self {
+    fn read(root: &Root) -> Rc<Self> {
         for _ in 0..MAX_ATTEMPTS {
             let (sources, problems) = sources(root);
             let before = stamps(&sources);
-            let comparison = Self::of(root, problems);
+            let comparison = Rc::new(Self::of(root, problems));
             if is_settled(&before) && self::sources(root).0 == sources && stamps(&sources) == before {
                 KEPT.set(Some(Kept { sources, stamps: before, comparison: comparison.clone() }));
                 return comparison;
             }
             pgrx::check_for_interrupts!();
         }
-        Self::of(root, sources(root).1)
+        Rc::new(Self::of(root, sources(root).1))
     }
 
     fn of(root: &Root, problems: Vec<String>) -> Self {

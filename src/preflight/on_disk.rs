@@ -96,12 +96,13 @@ impl OnDisk {
             };
             is_valid && !found.is_option
         };
+        if !self.differences.iter().all(is_known) {
+            return None;
+        }
         // The server tells its size in whole megabytes, which is exact for pages of as much.
-        let default = || Meminfo::read(root).ok()?.huge_page_size;
-        let is_exact =
-            self.huge_page_size().or_else(default).is_some_and(|size| size.bytes().0.is_multiple_of(1 << 20));
-        let size = server::shared_memory().filter(|_| is_exact && self.differences.iter().all(is_known))?;
-        Some(super::demand(self, Overrides::default(), size))
+        let size = self.huge_page_size().or_else(|| Meminfo::read(root).ok()?.huge_page_size)?;
+        let is_exact = size.bytes().0.is_multiple_of(1 << 20);
+        server::shared_memory().filter(|_| is_exact).map(|memory| super::demand(self, Overrides::default(), memory))
     }
 
     /// What a standby's recovery would compare with the primary's settings; `max_connections` replaces that on disk.
