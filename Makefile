@@ -29,8 +29,8 @@ BUILD_DIR ?= build/pg$(PG_MAJOR)$(patsubst %,-%,$(filter-out release,$(BUILD_PRO
 # cargo-pgrx lays the files out below BUILD_DIR as they will be installed below /.
 LIBRARY := $(BUILD_DIR)$(shell $(PG_CONFIG) --pkglibdir)/$(EXTNAME).so
 BUILT_DATA := $(BUILD_DIR)$(shell $(PG_CONFIG) --sharedir)/extension/$(EXTNAME)
-CORE_SOURCES := Cargo.toml Cargo.lock crates/hugepage-core/build.rs $(shell find crates/hugepage-core/src)
-SOURCES := $(CORE_SOURCES) $(EXTNAME).control $(shell find src)
+LIBRARY_CRATES := $(addprefix crates/hugepage-,assess kernel server start)
+SOURCES := Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml crates/*/build.rs) $(EXTNAME).control $(shell find src $(LIBRARY_CRATES:%=%/src))
 
 # One static program for every host, whatever C library that has. A target is named so that the flags are not those of
 # build scripts and macros as well, which can't be static.
@@ -58,7 +58,7 @@ $(LIBRARY): $(SOURCES)
 $(DATA_built): $(LIBRARY)
 
 sidecar: $(SIDECAR)
-$(SIDECAR): $(CORE_SOURCES) $(shell find crates/hugepage-sidecar/src) crates/hugepage-sidecar/Cargo.toml
+$(SIDECAR): Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml crates/*/build.rs) $(shell find crates/*/src)
 	RUSTFLAGS="$(RUSTFLAGS) $$(scripts/compile-flags static)" cargo build --profile '$(BUILD_PROFILE)' --package hugepage-sidecar \
 		--target '$(SIDECAR_TARGET)' $$(scripts/rust-flags)
 	$(MKDIR_P) '$(BUILD_DIR)'

@@ -48,9 +48,9 @@ def options(arguments: list[str]) -> argparse.Namespace:
 
 
 def bench_parsers() -> int:
-    """Criterion's own report on crates/hugepage-core/benches."""
+    """Criterion's own report on crates/hugepage-kernel/benches."""
     flags = subprocess.run([ROOT / "scripts" / "rust-flags"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
-    command = ["cargo", "bench", *flags, "--package", "hugepage-core", "--bench", "parsers"]
+    command = ["cargo", "bench", *flags, "--package", "hugepage-kernel", "--bench", "parsers"]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 

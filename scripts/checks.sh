@@ -53,7 +53,7 @@ run_lint() {
         clippy --package pg_hugepages --no-default-features --features "pg$PG_MAJOR"
     check_targets
     step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/try-rpms scripts/try-role scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck \
-        crates/hugepage-core/fuzz/run
+        tests/fuzz/run
     step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally scripts/host-pool scripts/install-rust
 }
 

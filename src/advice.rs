@@ -1,9 +1,9 @@
 //! The input of advice on this server.
 
-use hugepage_core::advise::context::{AdviceContext, Server};
-use hugepage_core::assess::page_tables::PageTables;
-use hugepage_core::read::Root;
-use hugepage_core::{Notes, PageSize};
+use hugepage_assess::advice::context::{AdviceContext, Server};
+use hugepage_assess::assessment::page_tables::PageTables;
+use hugepage_kernel::{Notes, PageSize, Root};
+use hugepage_server::advice_context::advice_context;
 
 use crate::{assessment, processes, server};
 
@@ -20,5 +20,5 @@ pub fn now(root: &Root, notes: &mut Notes) -> AdviceContext {
         parallel_memory: server::parallel_memory(),
         page_tables: PageTables::sum(statuses, PageSize::base()),
     };
-    server::with_hierarchy(root, notes, |view, notes| AdviceContext::collect(root, status, server, view, notes))
+    server::with_hierarchy(root, notes, |view, notes| advice_context(root, status, server, view, notes))
 }

@@ -1,10 +1,9 @@
 //! The assessment of this server: the state of it and of its host, and what the configuration on disk asks for.
 
-use hugepage_core::assess::Status;
-use hugepage_core::collect::server::{facts, ground};
-use hugepage_core::model::{CrashRecovery, Demand, Facts, Pending};
-use hugepage_core::read::Root;
-use hugepage_core::{Notes, PageSize};
+use hugepage_assess::assessment::Status;
+use hugepage_assess::model::{CrashRecovery, Demand, Facts, Pending};
+use hugepage_kernel::{Notes, PageSize, Root};
+use hugepage_server::server::{facts, ground};
 
 use crate::preflight::{Answer, next_start, standby};
 use crate::{server, settings, shmem};

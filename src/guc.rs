@@ -3,8 +3,8 @@
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr;
 
-use hugepage_core::Bytes;
-use hugepage_core::advise::recommendation::setting;
+use hugepage_assess::advice::recommendation::setting;
+use hugepage_kernel::Bytes;
 use pgrx::{PgMemoryContexts, pg_sys};
 
 use crate::majors;

@@ -6,12 +6,14 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use hugepage_core::assess::Status;
-use hugepage_core::history::file::path_of_server;
-use hugepage_core::history::record::{InstanceIdentity, Origin};
-use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
-use hugepage_core::notes::Notes;
-use hugepage_core::read::{Root, identity};
+use hugepage_assess::assessment::Status;
+use hugepage_assess::history::record::{InstanceIdentity, Origin};
+use hugepage_assess::history::{Event, Record};
+use hugepage_kernel::Root;
+use hugepage_kernel::host::identity;
+use hugepage_kernel::notes::Notes;
+use hugepage_server::history::file::path_of_server;
+use hugepage_server::history::{HistoryError, HistoryFile};
 use humantime::format_rfc3339_micros;
 use pgrx::pg_sys;
 

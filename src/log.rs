@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use hugepage_core::advise::events::LogLevel;
-use hugepage_core::advise::log::LogMessage;
+use hugepage_assess::advice::events::LogLevel;
+use hugepage_assess::advice::log::LogMessage;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 

@@ -3,9 +3,9 @@
 //! The kernel may reuse a pid at any time. A process is therefore joined with a session only if the session began before
 //! the process's memory was read and still existed afterwards: then both are the same process.
 
-use hugepage_core::notes::Notes;
-use hugepage_core::read::process::{self, ProcessStatus, Processes};
-use hugepage_core::read::{Root, process::children};
+use hugepage_kernel::Root;
+use hugepage_kernel::notes::Notes;
+use hugepage_kernel::proc::process::{self, ProcessStatus, Processes, children};
 use pgrx::pg_sys;
 
 use crate::server;

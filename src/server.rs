@@ -5,15 +5,16 @@ use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use hugepage_core::assess::io_uring::Rings;
-use hugepage_core::collect::CgroupView;
-use hugepage_core::model::{Asked, HugePages, Product};
-use hugepage_core::notes::Notes;
-use hugepage_core::read::cgroup::Hierarchy;
-use hugepage_core::read::maps::Mapping;
-use hugepage_core::read::pg_control::RecoveryParameters;
-use hugepage_core::read::{Root, own_mapping, process};
-use hugepage_core::{Bytes, PageSize};
+use hugepage_assess::assessment::io_uring::Rings;
+use hugepage_assess::model::{Asked, HugePages, Product};
+use hugepage_kernel::cgroups::cgroup::Hierarchy;
+use hugepage_kernel::mapping::maps::Mapping;
+use hugepage_kernel::mapping::own_mapping;
+use hugepage_kernel::notes::Notes;
+use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
+use hugepage_kernel::proc::process;
+use hugepage_kernel::{Bytes, PageSize, Root};
+use hugepage_server::CgroupView;
 use pgrx::pg_sys;
 
 use crate::{guc, majors};

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use hugepage_core::advise::log::LogMessage;
-use hugepage_core::assess::Threat;
-use hugepage_core::history::Record;
-use hugepage_core::model::{Cause, Demand, Loss};
+use hugepage_assess::advice::log::LogMessage;
+use hugepage_assess::assessment::Threat;
+use hugepage_assess::history::Record;
+use hugepage_assess::model::{Cause, Demand, Loss};
 use pgrx::atomics::PgAtomic;
 use pgrx::lwlock::PgLwLock;
 use pgrx::{PGRXSharedMemory, pg_sys};

@@ -1,11 +1,11 @@
 //! Runs in the postmaster each time it has allocated shared memory: one message in the log, one record in the history.
 
-use hugepage_core::advise::events::{self, LogLevel};
-use hugepage_core::advise::log::{LogMessage, allocated};
-use hugepage_core::assess::Status;
-use hugepage_core::history::Event;
-use hugepage_core::notes::Notes;
-use hugepage_core::read::Root;
+use hugepage_assess::advice::events::{self, LogLevel};
+use hugepage_assess::advice::log::{LogMessage, allocated};
+use hugepage_assess::assessment::Status;
+use hugepage_assess::history::Event;
+use hugepage_kernel::Root;
+use hugepage_kernel::notes::Notes;
 
 use crate::shmem::{self, LastAllocation};
 use crate::{assessment, history, log, memory, server, settings};

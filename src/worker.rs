@@ -13,18 +13,18 @@
 
 use std::time::Duration;
 
-use hugepage_core::advise::events;
-use hugepage_core::history::{Event, Record};
-use hugepage_core::notes::Notes;
-use hugepage_core::read::Root;
+use hugepage_assess::advice::events;
+use hugepage_assess::history::{Event, Record};
+use hugepage_kernel::Root;
+use hugepage_kernel::notes::Notes;
 use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use crate::preflight::next_start::Comparison;
 use crate::preflight::{self, Answer, Overrides};
-use crate::settings::SettingValues;
-use crate::{assessment, history, latch, log, memory, settings, shmem, startup};
+use crate::settings::{self, SettingValues};
+use crate::{assessment, history, latch, log, memory, shmem, startup};
 
 /// The postmaster waits this long before it starts a new worker.
 const RESTART_DELAY: Duration = Duration::from_secs(60);

@@ -1,7 +1,7 @@
 //! What is asked about a start, and the answers.
 
-use hugepage_core::PageSize;
-use hugepage_core::model::Demand;
+use hugepage_assess::model::Demand;
+use hugepage_kernel::PageSize;
 
 /// Why nobody asks.
 pub const IS_OFF: &str = "the server's program is not asked, because pg_hugepages.ask_server_program is off";

@@ -1,7 +1,7 @@
 //! Checks the arguments of `hugepage_what_if`: only numbers within the server's own bounds are accepted.
 
-use hugepage_core::PageSize;
-use hugepage_core::read::{Root, pool};
+use hugepage_kernel::memory::pool;
+use hugepage_kernel::{PageSize, Root};
 use pgrx::pg_sys;
 
 use super::Overrides;

@@ -10,8 +10,8 @@ use std::io;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-use hugepage_core::read::Root;
-use hugepage_core::read::process::{children, own_pid, stat};
+use hugepage_kernel::Root;
+use hugepage_kernel::proc::process::{children, own_pid, stat};
 use pgrx::pg_sys;
 
 /// How long to wait for the end of processes that were killed; one that waits for a disk may take longer.

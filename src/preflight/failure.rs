@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hugepage_core::collect::start_errors;
+use hugepage_start::errors;
 
 use super::Answer;
 
@@ -15,7 +15,7 @@ const OF_THE_CHECK: [&str; 3] = ["shared_memory_size_in_huge_pages", "log_error_
 pub fn meaning(errors: &str, stub: &Path, data: &Path) -> Answer {
     let unrecognized = |name: &&str| errors.contains(&format!("unrecognized configuration parameter \"{name}\""));
     let stub = stub.to_string_lossy();
-    let says_nothing = start_errors::are_of_the_moment(errors)
+    let says_nothing = errors::are_of_the_moment(errors)
         || OF_THE_STUB.iter().any(|text| errors.contains(text))
         || OF_THE_CHECK.iter().any(unrecognized)
         || errors.contains(&*stub);

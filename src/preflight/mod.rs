@@ -23,11 +23,10 @@ use std::ffi::OsString;
 use std::io;
 use std::time::{Duration, Instant};
 
-use hugepage_core::collect::start_options;
-use hugepage_core::model::{Asked, Demand, Product};
-use hugepage_core::read::Root;
-use hugepage_core::read::meminfo::Meminfo;
-use hugepage_core::{Bytes, PageSize, Pages};
+use hugepage_assess::model::{Asked, Demand, Product};
+use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::{Bytes, PageSize, Pages, Root};
+use hugepage_start::options;
 
 pub use answer::{Answer, Either, Overrides};
 
@@ -61,7 +60,7 @@ pub fn ask(on_disk: &OnDisk, overrides: Overrides) -> Answer {
         other => return other,
     };
     let Some(without) = on_disk.files_alone() else { return Answer::Starts(with_options) };
-    let note = start_options::note(&without.options);
+    let note = options::note(&without.options);
     match ask_once(&without.on_disk, overrides) {
         Answer::Starts(files_alone) if files_alone == with_options => Answer::Starts(with_options),
         Answer::Starts(files_alone) => Answer::Either(Either { with_options, files_alone, note }),

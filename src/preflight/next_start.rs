@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hugepage_core::Notes;
-use hugepage_core::model::Demand;
-use hugepage_core::read::pg_control::RecoveryParameters;
-use hugepage_core::read::postgresql_conf::Configuration;
-use hugepage_core::read::{InstanceFiles, Root, maps};
+use hugepage_assess::model::Demand;
+use hugepage_kernel::mapping::maps;
+use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
+use hugepage_kernel::postgresql::postgresql_conf::Configuration;
+use hugepage_kernel::{InstanceFiles, Notes, Root};
 
 use super::answer::{Answer, IS_OFF};
 use super::on_disk::{Difference, OnDisk};

@@ -3,13 +3,13 @@
 
 use std::ffi::CString;
 
-use hugepage_core::collect::start_options;
-use hugepage_core::model::{Demand, HugePages};
-use hugepage_core::read::instance_files::limit;
-use hugepage_core::read::meminfo::Meminfo;
-use hugepage_core::read::pg_control::RecoveryParameters;
-use hugepage_core::read::{InstanceFiles, Root, postmaster_opts};
-use hugepage_core::{Notes, PageSize};
+use hugepage_assess::model::{Demand, HugePages};
+use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
+use hugepage_kernel::postgresql::postmaster_opts;
+use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::{InstanceFiles, Notes, PageSize, Root};
+use hugepage_start::options;
 use pgrx::pg_sys;
 
 use super::Overrides;
@@ -167,7 +167,7 @@ fn differences(files: &ConfigFiles) -> Vec<Difference> {
         let name = parameter.name();
         let on_disk = files.get(&name);
         let stays = if parameter.needs_start() {
-            !start_options::has_effect(&name) || (repeats_options && parameter.is_option()) || parameter.stays(on_disk)
+            !options::has_effect(&name) || (repeats_options && parameter.is_option()) || parameter.stays(on_disk)
         } else {
             on_disk.is_none_or(|value| CString::new(value).is_ok_and(|value| parameter.is_accepted(Some(&value))))
         };

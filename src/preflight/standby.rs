@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use hugepage_core::model::CrashRecovery;
-use hugepage_core::read::pg_control::{self, PgControl, RecoveryParameters, SIGNAL_FILES};
-use hugepage_core::read::{InstanceFiles, Root};
+use hugepage_assess::model::CrashRecovery;
+use hugepage_kernel::postgresql::pg_control::{self, PgControl, RecoveryParameters, SIGNAL_FILES};
+use hugepage_kernel::{InstanceFiles, Root};
 use pgrx::pg_sys;
 
 use crate::server;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hugepage_core::read::Root;
+use hugepage_kernel::Root;
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::pg_sys;
 use pgrx::prelude::*;

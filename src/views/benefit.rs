@@ -8,15 +8,14 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use hugepage_core::Bytes;
-use hugepage_core::advise::benefit::{BenefitRow, rows};
-use hugepage_core::collect::benefit::{LOOK, Observation, ObservedServer, measure_cost};
-use hugepage_core::collect::fault_cost::FaultCostRuns;
-use hugepage_core::collect::server::{landing, thp_in_use};
-use hugepage_core::model::{FaultSample, Landing};
-use hugepage_core::notes::Notes;
-use hugepage_core::read::Root;
-use hugepage_core::read::meminfo::Meminfo;
+use hugepage_assess::advice::benefit::{BenefitRow, rows};
+use hugepage_assess::model::{FaultSample, Landing};
+use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::notes::Notes;
+use hugepage_kernel::{Bytes, Root};
+use hugepage_server::benefit::{LOOK, Observation, ObservedServer, measure_cost};
+use hugepage_server::fault_cost::FaultCostRuns;
+use hugepage_server::server::{landing, thp_in_use};
 use pgrx::datum::Interval;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::{ErrorReport, ErrorReportable};

@@ -1,6 +1,6 @@
 //! Converts the core's types to SQL's. `None`, unknown, becomes NULL.
 
-use hugepage_core::{Bytes, PageSize, Pages};
+use hugepage_kernel::{Bytes, PageSize, Pages};
 
 /// A quantity that SQL shows as `bigint`; larger values become the largest `bigint`.
 pub trait ToBigint {

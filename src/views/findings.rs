@@ -1,10 +1,10 @@
 //! `hugepage_findings`: one row for each finding that can affect the verdict, of which `hugepage_status` shows the most
 //! severe, and one for each advisory on kernels.
 
-use hugepage_core::assess::advisory::Advisories;
-use hugepage_core::assess::{Finding, Severity};
-use hugepage_core::read::Root;
-use hugepage_core::read::kernel_release::KernelRelease;
+use hugepage_assess::assessment::advisory::Advisories;
+use hugepage_assess::assessment::{Finding, Severity};
+use hugepage_kernel::Root;
+use hugepage_kernel::host::kernel_release::KernelRelease;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 

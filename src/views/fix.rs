@@ -3,9 +3,9 @@
 // pg_extern repeats the function's result type in a closure.
 #![allow(clippy::result_large_err)]
 
-use hugepage_core::advise::fix::{self, NoFix, Target};
-use hugepage_core::notes::Notes;
-use hugepage_core::read::Root;
+use hugepage_assess::advice::fix::{self, NoFix, Target};
+use hugepage_kernel::Root;
+use hugepage_kernel::notes::Notes;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 

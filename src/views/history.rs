@@ -3,9 +3,10 @@
 use std::iter;
 use std::time::SystemTime;
 
-use hugepage_core::history::stored::StoredRecords;
-use hugepage_core::history::{HistoryError, Record};
-use hugepage_core::notes::Notes;
+use hugepage_assess::history::Record;
+use hugepage_kernel::notes::Notes;
+use hugepage_server::history::HistoryError;
+use hugepage_server::history::stored::StoredRecords;
 use humantime::parse_rfc3339;
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::pg_sys;

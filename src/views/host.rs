@@ -1,7 +1,7 @@
 //! `hugepage_host`: the kernel's settings and counters, one row for each, with the file that it was read from.
 
-use hugepage_core::collect::kernel_facts;
-use hugepage_core::read::Root;
+use hugepage_kernel::Root;
+use hugepage_server::kernel_facts;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 

@@ -1,11 +1,10 @@
 //! `hugepage_metrics()`: this server and its host as OpenMetrics text.
 
-use hugepage_core::PageSize;
-use hugepage_core::assess::page_tables::PageTables;
-use hugepage_core::collect::pools;
-use hugepage_core::metrics::{self, InstanceMetrics, MetricsSnapshot};
-use hugepage_core::notes::Notes;
-use hugepage_core::read::Root;
+use hugepage_assess::assessment::page_tables::PageTables;
+use hugepage_assess::metrics::{self, InstanceMetrics, MetricsSnapshot};
+use hugepage_kernel::notes::Notes;
+use hugepage_kernel::{PageSize, Root};
+use hugepage_server::pools;
 use pgrx::prelude::*;
 
 use super::convert::text;

@@ -1,8 +1,9 @@
 //! `hugepage_nodes`: one row for each NUMA node, with the segment's pages there. No page is touched.
 
-use hugepage_core::advise::placement::{Start, notice};
-use hugepage_core::collect::placement::placement;
-use hugepage_core::read::{Root, service};
+use hugepage_assess::advice::placement::{Start, notice};
+use hugepage_kernel::Root;
+use hugepage_kernel::proc::service;
+use hugepage_server::placement::placement;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 

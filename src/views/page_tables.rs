@@ -1,9 +1,8 @@
 //! `hugepage_page_tables`: one row with the page tables of this server, and an estimate on huge pages.
 
-use hugepage_core::PageSize;
-use hugepage_core::assess::page_tables::PageTables;
-use hugepage_core::read::Root;
-use hugepage_core::read::meminfo::Meminfo;
+use hugepage_assess::assessment::page_tables::PageTables;
+use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::{PageSize, Root};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 

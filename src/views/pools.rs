@@ -1,7 +1,7 @@
 //! `hugepage_pools`: one row for each page size of the host, and for each page size of a NUMA node.
 
-use hugepage_core::collect::pools;
-use hugepage_core::read::Root;
+use hugepage_kernel::Root;
+use hugepage_server::pools;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 

@@ -3,11 +3,10 @@
 // pg_extern repeats the function's result type in a closure.
 #![allow(clippy::result_large_err)]
 
-use hugepage_core::assess::page_tables::tables;
-use hugepage_core::assess::{Forecast, Outlook, Status};
-use hugepage_core::model::Pending;
-use hugepage_core::read::Root;
-use hugepage_core::{Notes, PageSize};
+use hugepage_assess::assessment::page_tables::tables;
+use hugepage_assess::assessment::{Forecast, Outlook, Status};
+use hugepage_assess::model::Pending;
+use hugepage_kernel::{Notes, PageSize, Root};
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::{ErrorReport, ErrorReportable};
 use pgrx::prelude::*;
@@ -100,7 +99,7 @@ impl NextStart {
             None => refused.as_ref().map(|_| false),
         };
         let fails = demand.zip(ground).filter(|_| forecast.outlook == Outlook::Fails).map(|(demand, ground)| {
-            hugepage_core::advise::message::pending::refusal(ground, demand.asked.sysv)
+            hugepage_assess::advice::message::pending::refusal(ground, demand.asked.sysv)
                 .unwrap_or(crate::majors::NO_HUGE_PAGES_IN_SYSV)
                 .to_owned()
         });

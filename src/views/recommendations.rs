@@ -1,7 +1,7 @@
 //! `hugepage_recommendations`: settings to change, the most severe first.
 
-use hugepage_core::advise::recommendations;
-use hugepage_core::read::Root;
+use hugepage_assess::advice::recommendations;
+use hugepage_kernel::Root;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 

@@ -8,11 +8,11 @@
 //! text in every version, because a symbol keeps its signature (CONTRIBUTING.md). Nor can an argument be missing: pgrx
 //! reads no more of them than the call has, and raises an error.
 
-use hugepage_core::advise::log::LogMessage;
-use hugepage_core::notes::Notes;
-use pgrx::pg_sys::Oid;
+use hugepage_assess::advice::log::LogMessage;
+use hugepage_kernel::notes::Notes;
+use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
-use pgrx::{IntoDatum, IntoHeapTuple, PgMemoryContexts, PgTupleDesc, pg_sys};
+use pgrx::{IntoDatum, IntoHeapTuple, PgMemoryContexts, PgTupleDesc};
 
 use super::convert::text;
 use crate::{library, log, majors, memory};

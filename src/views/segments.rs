@@ -1,8 +1,8 @@
 //! `hugepage_segments` and `hugepage_segments_detail()`: the shared memory that the asking process maps.
 
-use hugepage_core::collect::segments::{self, MappedSegment};
-use hugepage_core::notes::Notes;
-use hugepage_core::read::Root;
+use hugepage_kernel::Root;
+use hugepage_kernel::notes::Notes;
+use hugepage_server::segments::{self, MappedSegment};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 

@@ -1,7 +1,8 @@
 //! `hugepage_status`: one row with the core's assessment.
 
-use hugepage_core::StatusRow;
-use hugepage_core::read::{Root, thp};
+use hugepage_assess::StatusRow;
+use hugepage_kernel::Root;
+use hugepage_kernel::memory::thp;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 

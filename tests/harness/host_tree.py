@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.units import GB, MB
 
-FIXTURES = Path(__file__).parents[2] / "crates/hugepage-core/tests/fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 HOSTILE = "/srv/<script>alert('&amp;')</script>\"><img src=http://report.example/x onerror=alert(1)>"
 """A data directory whose name tries to be markup."""

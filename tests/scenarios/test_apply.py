@@ -356,7 +356,7 @@ def test_without_the_right_to(small):
          *sidecar.command("apply", "--pages", wanted)], capture_output=True, text=True)
     assert container.returncode == UNKNOWN
     assert "read-only, as in containers" in container.stderr and "on the host itself" in container.stderr
-    captured = Path(__file__).parents[2] / "crates/hugepage-core/tests/fixtures/rhel7"
+    captured = Path(__file__).parents[1] / "fixtures/rhel7"
     elsewhere = sidecar.run("apply", "--pages", wanted, "--root", captured)
     assert elsewhere.status == USAGE
     for wrong in (["--pages", "x"], [], ["--pages", "1", "--page-size", "2"], ["--pages", "1", "--reserve-percent", "101"]):

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use hugepage_core::collect::instances::{StartAnswer, StartQuestion};
+use hugepage_host::{StartAnswer, StartQuestion};
 
 use crate::server_program::empty_cluster::{EmptyCluster, NoSize};
 use crate::server_program::libraries;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
-use hugepage_core::read::Root;
+use hugepage_kernel::Root;
 
 use crate::commands::{apply, benefit, capture, check, lint, metrics, oracle, report, size, status, watch};
 use crate::exit::Exit;

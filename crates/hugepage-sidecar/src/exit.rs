@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use hugepage_core::assess::Severity;
-use hugepage_core::collect::instances::{Instance, Survey};
+use hugepage_assess::assessment::Severity;
+use hugepage_host::{Instance, Survey};
 
 /// An exit status of this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

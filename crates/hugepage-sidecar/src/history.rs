@@ -2,22 +2,21 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
-use hugepage_core::advise::events::{self as worker_events, LogLevel};
-use hugepage_core::advise::log::LogMessage;
-use hugepage_core::assess::Threat;
-use hugepage_core::collect::instances::{Instance, InstanceKind, Survey};
-use hugepage_core::history::alert_log;
-use hugepage_core::history::record::Origin;
-use hugepage_core::history::{Event, HistoryError, HistoryFile, Record};
-use hugepage_core::model::Loss;
-use hugepage_core::read::{InstanceFiles, Root, identity};
-use hugepage_core::{Notes, Pages};
+use hugepage_assess::advice::events::{self as worker_events, LogLevel};
+use hugepage_assess::advice::log::LogMessage;
+use hugepage_assess::assessment::Threat;
+use hugepage_assess::history::record::Origin;
+use hugepage_assess::history::{Event, Record};
+use hugepage_assess::model::Loss;
+use hugepage_host::{Instance, InstanceKind, Survey, alert_log};
+use hugepage_kernel::host::identity;
+use hugepage_kernel::{InstanceFiles, Notes, Pages, Root};
+use hugepage_server::history::{HistoryError, HistoryFile};
 use humantime::format_rfc3339_micros;
 
 use crate::{atomic_file, privileges, state, stored_history};

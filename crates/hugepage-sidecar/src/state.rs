@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use hugepage_core::collect::instances::{Instance, InstanceKind, InstancePlace};
-use hugepage_core::history::record::InstanceIdentity;
+use hugepage_assess::history::record::InstanceIdentity;
+use hugepage_host::{Instance, InstanceKind, InstancePlace};
 
 /// The default directory of these files.
 pub const DIRECTORY: &str = "/var/lib/hugepage-sidecar";

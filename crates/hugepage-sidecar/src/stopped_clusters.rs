@@ -4,13 +4,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use hugepage_core::Notes;
-use hugepage_core::Pages;
-use hugepage_core::collect::instances::{Survey, asked_of};
-use hugepage_core::collect::stopped_databases::{StoppedDatabase, Wants};
-use hugepage_core::read::instance_files::limit;
-use hugepage_core::read::postgresql_conf::Configuration;
-use hugepage_core::read::{InstanceFiles, Root, postmaster_opts};
+use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
+use hugepage_host::{Survey, asked_of};
+use hugepage_kernel::postgresql::postgresql_conf::Configuration;
+use hugepage_kernel::postgresql::postmaster_opts;
+use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::{InstanceFiles, Notes, Pages, Root};
 
 use crate::server_program::{ANSWER_TIMEOUT, child, packaged, trust};
 
@@ -113,7 +112,7 @@ fn inspect(root: &Root, cluster: &ClusterPaths, notes: &mut Notes) -> StoppedDat
         return down(None, Wants::Unknown("its configuration could not be read".to_owned()));
     }
     let asked = asked_of(&configuration, notes);
-    if asked.huge_pages == hugepage_core::model::HugePages::Off {
+    if asked.huge_pages == hugepage_assess::model::HugePages::Off {
         return down(asked.huge_page_size, Wants::None("huge_pages = off"));
     }
     if asked.never_in_huge_pages() {

@@ -3,14 +3,14 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use hugepage_core::ReadError;
-use hugepage_core::collect::instances::{Instance, InstanceKind};
-use hugepage_core::history::record::{InstanceIdentity, Record};
-use hugepage_core::history::stored::last_record;
-use hugepage_core::history::{History, HistoryError, HistoryFile, file};
-use hugepage_core::read::instance_files::limit;
-use hugepage_core::read::root::if_there;
-use hugepage_core::read::{InstanceFiles, Root, identity};
+use hugepage_assess::history::record::{InstanceIdentity, Record};
+use hugepage_host::{Instance, InstanceKind};
+use hugepage_kernel::host::identity;
+use hugepage_kernel::source::root::if_there;
+use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::{InstanceFiles, ReadError, Root};
+use hugepage_server::history::stored::last_record;
+use hugepage_server::history::{History, HistoryError, HistoryFile, file};
 
 use crate::state;
 

@@ -15,7 +15,7 @@ const UNKNOWN: i32 = 3;
 const USAGE: i32 = 64;
 
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../hugepage-core/tests/fixtures").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(name)
 }
 
 fn run(root: &Path, arguments: &[&str]) -> Output {

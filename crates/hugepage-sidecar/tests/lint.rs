@@ -19,7 +19,7 @@ fn manifests() -> PathBuf {
 }
 
 fn lint(directory: &Path, arguments: &[&str]) -> Output {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hugepage-core/tests/fixtures/two-nodes");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/two-nodes");
     let mut command = Command::new(env!("CARGO_BIN_EXE_hugepage-sidecar"));
     command.current_dir(directory).arg("--root").arg(root).arg("lint").args(arguments).output().unwrap()
 }

@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use hugepage_core::Bytes;
-use hugepage_core::advise::benefit::{BenefitRow, rows};
-use hugepage_core::collect::benefit::{Observation, ObservedServer, measure_cost};
-use hugepage_core::collect::fault_cost::FaultCostRuns;
-use hugepage_core::collect::fault_sample::sessions;
-use hugepage_core::collect::instances::{Instance, InstanceKind, survey_for};
-use hugepage_core::model::Landing;
-use hugepage_core::notes::Notes;
-use hugepage_core::read::Root;
+use hugepage_assess::advice::benefit::{BenefitRow, rows};
+use hugepage_assess::model::Landing;
+use hugepage_host::{Instance, InstanceKind, survey_for};
+use hugepage_kernel::notes::Notes;
+use hugepage_kernel::{Bytes, Root};
+use hugepage_server::benefit::{Observation, ObservedServer, measure_cost};
+use hugepage_server::fault_cost::FaultCostRuns;
+use hugepage_server::fault_sample::sessions;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 

@@ -1,12 +1,12 @@
 //! `check`: one line and an exit status for monitoring systems (Monitoring Plugins Development Guidelines).
 
 use clap::Args;
-use hugepage_core::advise::message::stopped;
-use hugepage_core::advise::{hint, message};
-use hugepage_core::assess::{Severity, Sizing};
-use hugepage_core::collect::instances::{Instance, InstanceLanding, Survey};
-use hugepage_core::collect::pools;
-use hugepage_core::read::Root;
+use hugepage_assess::advice::{hint, message};
+use hugepage_assess::assessment::{Severity, Sizing};
+use hugepage_assess::pools;
+use hugepage_host::host_advice::stopped;
+use hugepage_host::{Instance, InstanceLanding, Survey};
+use hugepage_kernel::Root;
 
 use super::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};

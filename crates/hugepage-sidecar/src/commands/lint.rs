@@ -1,19 +1,18 @@
 //! `lint`: whether the PostgreSQLs of Kubernetes manifests get the huge pages that they need.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use hugepage_kernel::{Bytes, PageSize};
 
 use crate::exit::Exit;
 use crate::lint::{self, Lint, PostgresRow, Servers, SourceFile, sarif};
 use crate::output::stream::{complain, say};
 use crate::output::{self, escape, table};
 use crate::privileges::Needs;
-use hugepage_core::{Bytes, PageSize};
-use std::io::Write as _;
 
 /// The longest file, in bytes; the API server takes objects of 1.5 MB.
 const MAX_FILE: u64 = 8 << 20;

@@ -1,11 +1,12 @@
 //! `metrics`: the host and every instance on it as OpenMetrics text, for node_exporter's textfile collector.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
-use hugepage_core::metrics::{MetricsSnapshot, text};
-use hugepage_core::read::Root;
+use hugepage_assess::metrics::{MetricsSnapshot, text};
+use hugepage_kernel::Root;
 
 use crate::atomic_file;
 use crate::commands::survey::{SurveyOptions, survey_with_history};
@@ -13,7 +14,6 @@ use crate::exit::{self, Exit};
 use crate::output::escape;
 use crate::output::stream::{complain, stdout};
 use crate::privileges::Needs;
-use std::io::Write;
 
 /// Options of `metrics`.
 #[derive(Clone, Debug, Args)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
-use hugepage_core::read::Root;
+use hugepage_kernel::Root;
 
 use crate::commands::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};

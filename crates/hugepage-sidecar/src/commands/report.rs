@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use hugepage_core::read::Root;
+use hugepage_kernel::Root;
 
 use crate::atomic_file;
 use crate::commands::survey::{SurveyOptions, survey_with_sizings};

@@ -3,16 +3,15 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use hugepage_core::collect::instances::Survey;
-use hugepage_core::read::Root;
+use hugepage_host::Survey;
+use hugepage_kernel::Root;
 
 use super::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
-use crate::output::escape;
 use crate::output::rows::{HostOutput, InstanceRow, PoolOutput, RecommendationOutput, StoppedRow, host};
 use crate::output::stream::{say, stdout};
 use crate::output::table::{colored, or_unknown, size, table, wrapped};
-use crate::output::{Format, json};
+use crate::output::{Format, escape, json};
 
 /// Options of `status`.
 #[derive(Clone, Debug, Args)]

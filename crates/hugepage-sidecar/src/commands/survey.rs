@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hugepage_core::assess::Sizing;
-use hugepage_core::collect::instances::{AskStart, StartQuestion, Survey, survey_for};
-use hugepage_core::read::Root;
+use hugepage_assess::assessment::Sizing;
+use hugepage_host::{AskStart, StartQuestion, Survey, survey_for};
+use hugepage_kernel::Root;
 
 use crate::changed_servers::ChangedServers;
 use crate::history::HostHistory;

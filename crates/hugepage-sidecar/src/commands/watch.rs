@@ -7,14 +7,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
 use clap::Args;
-use hugepage_core::advise::events::LogLevel;
-use hugepage_core::advise::log::LogMessage;
-use hugepage_core::assess::Sizing;
-use hugepage_core::collect::instances::{AskStart, Instance, StartQuestion, Survey, survey_for};
-use hugepage_core::metrics::{MetricsSnapshot, text};
-use hugepage_core::read::Root;
+use hugepage_assess::advice::events::LogLevel;
+use hugepage_assess::advice::log::LogMessage;
+use hugepage_assess::assessment::Sizing;
+use hugepage_assess::metrics::{MetricsSnapshot, text};
+use hugepage_host::{AskStart, Instance, StartQuestion, Survey, survey_for};
+use hugepage_kernel::Root;
 
-use crate::atomic_file;
 use crate::changed_servers::ChangedServers;
 use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
@@ -22,13 +21,11 @@ use crate::history::HostHistory;
 use crate::oracle::files::WriterOptions;
 use crate::oracle::log_starts::LogStarts;
 use crate::oracle::{self, survey_snapshot};
-use crate::output::escape;
-use crate::output::json_text;
-use crate::output::rows;
 use crate::output::stream::complain;
+use crate::output::{escape, json_text, rows};
 use crate::privileges::{self, Needs};
 use crate::signals::SignalTimer;
-use crate::state;
+use crate::{atomic_file, state};
 
 /// More errors than these are not logged: messages that differ each time would fill the log.
 const MAX_REPORTED_ERRORS: usize = 50;

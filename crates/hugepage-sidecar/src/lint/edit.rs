@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
+use hugepage_kernel::PageSize;
 use similar::TextDiff;
 
 use super::postgres::{Found, Resources};
 use super::quantity;
 use super::yaml::{Content, YamlNode};
-use hugepage_core::PageSize;
 
 /// A part of a file with the text in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]

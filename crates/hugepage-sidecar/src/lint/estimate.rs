@@ -1,7 +1,7 @@
 //! An estimate of shared memory where no server can be asked, between two bounds. The terms were fitted to what PostgreSQL 15
 //! reports; the bounds include what later majors add. A test holds it against the installed server.
 
-use hugepage_core::Bytes;
+use hugepage_kernel::Bytes;
 
 /// Bytes of a buffer of 8 kB with its descriptor and hash entry: the least and the most, from 16 MB to 256 GB.
 const BUFFER: (u64, u64) = (8348, 8384);

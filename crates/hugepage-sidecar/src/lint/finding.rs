@@ -1,6 +1,6 @@
 //! What can be found about a PostgreSQL of a manifest.
 
-use hugepage_core::assess::Severity;
+use hugepage_assess::assessment::Severity;
 
 use super::edit::Edit;
 use super::postgres::Found;

@@ -1,8 +1,8 @@
 //! The judgement of a PostgreSQL in a manifest: what it needs, where it would land, and what is wrong.
 
-use hugepage_core::assess::{Outlook, Severity};
-use hugepage_core::model::{Asked, HugePages};
-use hugepage_core::{Bytes, Notes, PageSize};
+use hugepage_assess::assessment::{Outlook, Severity};
+use hugepage_assess::model::{Asked, HugePages};
+use hugepage_kernel::{Bytes, Notes, PageSize};
 
 use super::finding::{LintFinding, LintRule};
 use super::need::{Need, Servers};

@@ -1,8 +1,8 @@
 //! Where shared memory lands with the huge pages of the manifest.
 
-use hugepage_core::assess::status::MIN_WARNING_SIZE;
-use hugepage_core::assess::{Outlook, Severity};
-use hugepage_core::model::HugePages;
+use hugepage_assess::assessment::status::MIN_WARNING_SIZE;
+use hugepage_assess::assessment::{Outlook, Severity};
+use hugepage_assess::model::HugePages;
 
 use super::edit::{self, Insertion};
 use super::finding::LintRule;

@@ -1,8 +1,8 @@
 //! Limits that are exceeded by more than the segment: of memory, and of huge pages by initdb.
 
-use hugepage_core::Bytes;
-use hugepage_core::assess::limits::ROOM_FOR_PRIVATE_MEMORY;
-use hugepage_core::assess::{Outlook, Severity};
+use hugepage_assess::assessment::limits::ROOM_FOR_PRIVATE_MEMORY;
+use hugepage_assess::assessment::{Outlook, Severity};
+use hugepage_kernel::Bytes;
 
 use super::finding::LintRule;
 use super::postgres::USUAL_SIZE;

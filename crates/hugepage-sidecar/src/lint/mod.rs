@@ -21,13 +21,13 @@ pub mod sarif;
 mod work;
 mod yaml;
 
-use hugepage_core::assess::Severity;
-use serde::Serialize;
-
-use crate::exit::{self, Exit};
+use hugepage_assess::assessment::Severity;
 use judgement::Judgement;
 use need::Source;
 use postgres::Postgres;
+use serde::Serialize;
+
+use crate::exit::{self, Exit};
 
 pub use need::Servers;
 

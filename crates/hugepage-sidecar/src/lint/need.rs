@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use hugepage_core::collect::instances::size_setting;
-use hugepage_core::model::Asked;
-use hugepage_core::{Bytes, Notes, PageSize, Pages};
+use hugepage_assess::model::Asked;
+use hugepage_host::size_setting;
+use hugepage_kernel::{Bytes, Notes, PageSize, Pages};
 
 use super::estimate::{self, Terms};
 use super::postgres::Postgres;
-use crate::server_program::child;
 use crate::server_program::empty_cluster::EmptyCluster;
 use crate::server_program::libraries::LIBRARIES;
 use crate::server_program::trust::{self, ProgramAccount};
-use crate::server_program::{ANSWER_TIMEOUT, packaged};
+use crate::server_program::{ANSWER_TIMEOUT, child, packaged};
 
 /// The settings that a server is asked with: numbers and choices that bear on the size of shared memory. A manifest may be a
 /// stranger's: none of them names a file or runs code.

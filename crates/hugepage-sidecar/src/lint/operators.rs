@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use hugepage_core::Bytes;
+use hugepage_kernel::Bytes;
 
 use super::containers::major_of_image;
 use super::fields::{Documents, name_of, settings_of};

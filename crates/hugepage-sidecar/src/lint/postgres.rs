@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use hugepage_core::model::Asked;
-use hugepage_core::read::postgresql_conf::Configuration;
-use hugepage_core::{Bytes, Notes, PageSize};
+use hugepage_assess::model::Asked;
+use hugepage_kernel::postgresql::postgresql_conf::Configuration;
+use hugepage_kernel::{Bytes, Notes, PageSize};
 
 use super::quantity;
 use super::yaml::YamlNode;
@@ -89,7 +89,7 @@ impl Postgres {
     pub fn asked(&self, notes: &mut Notes) -> Asked {
         let mut configuration = Configuration::default();
         configuration.settings.extend(self.settings.iter().map(|(name, value, _)| (name.clone(), value.clone())));
-        hugepage_core::collect::instances::asked_of(&configuration, notes)
+        hugepage_host::asked_of(&configuration, notes)
     }
 
     /// `shared_preload_libraries` without directories.

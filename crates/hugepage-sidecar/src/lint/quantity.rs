@@ -1,6 +1,6 @@
 //! Quantities of Kubernetes (apimachinery's resource.Quantity), as bytes.
 
-use hugepage_core::{Bytes, PageSize, Pages};
+use hugepage_kernel::{Bytes, PageSize, Pages};
 
 /// A quantity of memory: `1Gi`, `512M`, `1.5Gi`, `1e9`, `1024`. `None` if it is none, or more than 64 bits hold. A fraction of a
 /// byte is rounded up, as Kubernetes does.

@@ -1,12 +1,11 @@
 //! Resources that Kubernetes refuses before anything starts.
 
-use hugepage_core::assess::Severity;
+use hugepage_assess::assessment::Severity;
 
-use super::edit;
 use super::finding::LintRule;
 use super::postgres::{Form, Quantity, Resources};
-use super::quantity;
 use super::work::Work;
+use super::{edit, quantity};
 
 impl Work<'_> {
     /// What the API server refuses (validation.go of Kubernetes), before anything starts.

@@ -1,6 +1,6 @@
 //! SARIF 2.1.0 (OASIS), which CI systems show beside the lines of a change.
 
-use hugepage_core::assess::Severity;
+use hugepage_assess::assessment::Severity;
 use serde_json::{Value, json};
 
 use super::Lint;

@@ -1,10 +1,10 @@
 //! One judgement while it is made: what is known, and the findings so far. Where a start would land is the core's judgement.
 
-use hugepage_core::assess::{Outlook, Severity};
-use hugepage_core::model::{Asked, PoolFact, PoolState};
-use hugepage_core::read::cgroup::CgroupLimits;
-use hugepage_core::read::pool::Pool;
-use hugepage_core::{Bytes, PageSize, Pages};
+use hugepage_assess::assessment::{Outlook, Severity};
+use hugepage_assess::model::{Asked, PoolFact, PoolState};
+use hugepage_kernel::cgroups::cgroup::CgroupLimits;
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::edit::Edit;
 use super::finding::{LintFinding, LintRule};

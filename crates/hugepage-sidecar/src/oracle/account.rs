@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
-use hugepage_core::read::Root;
+use hugepage_kernel::Root;
 use rustix::fs::{Gid, Uid};
 
 /// A user ID.

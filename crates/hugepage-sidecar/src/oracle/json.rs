@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
-use hugepage_core::{Bytes, Pages};
+use hugepage_kernel::{Bytes, Pages};
 use serde_json::{Map, Value};
 
 /// A column value that can be read from JSON.

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use hugepage_core::Notes;
-use hugepage_core::collect::instances::{Instance, InstanceKind, StoppedOracle, Survey};
-use hugepage_core::history::alert_log::{self, RememberedStart};
-use hugepage_core::read::Root;
-use hugepage_core::read::oracle::LastStart;
-use hugepage_core::read::rlimit::Rlimit;
+use hugepage_host::alert_log::{self, RememberedStart};
+use hugepage_host::{Instance, InstanceKind, StoppedOracle, Survey};
+use hugepage_kernel::proc::rlimit::Rlimit;
+use hugepage_kernel::{Notes, Root};
+use hugepage_oracle::readers::LastStart;
 
 use crate::oracle::columns::StartRecord;
 

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use hugepage_core::{Bytes, Pages};
+use hugepage_kernel::{Bytes, Pages};
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,8 +160,8 @@ pub trait FileRecord: Sized {
 
 /// The Rust type of a column type.
 macro_rules! rust_type {
-    (Bytes) => { Option<hugepage_core::Bytes> };
-    (Pages) => { Option<hugepage_core::Pages> };
+    (Bytes) => { Option<hugepage_kernel::Bytes> };
+    (Pages) => { Option<hugepage_kernel::Pages> };
     (Count) => { Option<u64> };
     (Text) => { Option<String> };
     (Prose) => { Option<String> };

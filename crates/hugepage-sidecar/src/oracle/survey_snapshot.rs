@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
-use hugepage_core::StatusRow;
-use hugepage_core::advise::host::{self, HostRecommendation};
-use hugepage_core::assess::{self, Sizing, Status};
-use hugepage_core::collect::instances::{Instance, InstanceKind, InstanceLanding, StoppedOracle, Survey, memory};
-use hugepage_core::collect::pools::PoolRow;
-use hugepage_core::model::{Landing, Product};
-use hugepage_core::read::maps::Mapping;
-use hugepage_core::read::rlimit::Rlimit;
-use hugepage_core::read::{Root, namespace, sysctl, sysvipc};
-use hugepage_core::{Bytes, PageSize, Pages};
+use hugepage_assess::assessment::{Finding, Sizing, Status};
+use hugepage_assess::model::{Landing, Product};
+use hugepage_assess::pools::PoolRow;
+use hugepage_host::host_advice::{self, HostRecommendation};
+use hugepage_host::status_row::status_row;
+use hugepage_host::{Instance, InstanceKind, InstanceLanding, StoppedOracle, Survey, memory};
+use hugepage_kernel::mapping::maps::Mapping;
+use hugepage_kernel::mapping::sysvipc;
+use hugepage_kernel::memory::sysctl;
+use hugepage_kernel::proc::namespace;
+use hugepage_kernel::proc::rlimit::Rlimit;
+use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 
 use crate::oracle::columns::{FindingRecord, HostRecord, InstanceRecord, PoolRecord, SegmentRecord};
 use crate::oracle::log_starts::{LogStarts, logged_errors};
@@ -27,7 +29,7 @@ pub fn from_survey(
     interval: Option<Duration>,
     logs: &mut LogStarts,
 ) -> OracleSnapshot {
-    let recommendations = host::recommendations(survey, sizings);
+    let recommendations = host_advice::recommendations(survey, sizings);
     OracleSnapshot {
         taken_at: survey.taken_at,
         host_name: survey.host_name.clone().unwrap_or_default(),
@@ -56,7 +58,7 @@ fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Optio
             .next()
             .map(|_| ())
             .or(survey.stopped.first().map(|_| ()))
-            .map(|()| host::verdict(survey, sizings).0.to_string()),
+            .map(|()| host_advice::verdict(survey, sizings).0.to_string()),
         memory_total: meminfo.and_then(|meminfo| meminfo.mem_total),
         memory_available: meminfo.and_then(|meminfo| meminfo.mem_available),
         page_tables: meminfo.and_then(|meminfo| meminfo.page_tables),
@@ -96,7 +98,7 @@ fn pool_record(row: &PoolRow) -> PoolRecord {
 }
 
 fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> InstanceRecord {
-    let row = StatusRow::of_instance(instance, sizings);
+    let row = status_row(instance, sizings);
     let soft = instance.memlock.and_then(|memlock| memlock.soft);
     let Status { facts, findings, .. } = &instance.status;
     let logged = instance.last_start.as_ref().zip(row.huge_page_size).and_then(|(start, size)| start.pages_of(size));
@@ -271,8 +273,8 @@ fn segment_records(root: &Root, instance: &Instance) -> Vec<SegmentRecord> {
     memory.mappings.iter().take(MAX_SEGMENTS).map(of_segment).collect()
 }
 
-fn is_regression(finding: &assess::Finding) -> bool {
-    matches!(finding, assess::Finding::Regressed(_))
+fn is_regression(finding: &Finding) -> bool {
+    matches!(finding, Finding::Regressed(_))
 }
 
 fn joined(notes: &[String]) -> Option<String> {

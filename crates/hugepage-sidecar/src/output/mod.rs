@@ -4,10 +4,11 @@ pub mod rows;
 pub mod stream;
 pub mod table;
 
-pub use hugepage_core::escape;
+pub use hugepage_kernel::escape;
+
+use clap::ValueEnum;
 
 use crate::output::stream::say;
-use clap::ValueEnum;
 
 /// An output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -3,16 +3,16 @@
 
 use std::time::SystemTime;
 
-use hugepage_core::advise::host::HostRecommendation;
-use hugepage_core::advise::message::stopped;
-use hugepage_core::assess::Sizing;
-use hugepage_core::assess::advisory::{Advisories, KernelFinding};
-use hugepage_core::collect::instances::memory::InstanceMemory;
-use hugepage_core::collect::instances::{Instance, InstanceKind, StoppedOracle, Survey};
-use hugepage_core::collect::pools::PoolRow;
-use hugepage_core::collect::stopped_databases::Wants;
-use hugepage_core::read::rlimit::Rlimit;
-use hugepage_core::{Bytes, Pages, StatusRow};
+use hugepage_assess::assessment::Sizing;
+use hugepage_assess::assessment::advisory::{Advisories, KernelFinding};
+use hugepage_assess::pools::PoolRow;
+use hugepage_assess::stopped_databases::Wants;
+use hugepage_host::host_advice::{HostRecommendation, stopped};
+use hugepage_host::memory::InstanceMemory;
+use hugepage_host::status_row::status_row;
+use hugepage_host::{Instance, InstanceKind, StoppedOracle, Survey};
+use hugepage_kernel::proc::rlimit::Rlimit;
+use hugepage_kernel::{Bytes, Pages};
 use serde::Serialize;
 
 /// One instance.
@@ -142,7 +142,7 @@ pub fn time(at: SystemTime) -> String {
 }
 
 pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
-    let row = StatusRow::of_instance(instance, sizings);
+    let row = status_row(instance, sizings);
     let soft = instance.memlock.and_then(|memlock| memlock.soft);
     InstanceRow {
         kind: instance.kind.to_string(),
@@ -300,8 +300,8 @@ pub fn stopped(one: &StoppedOracle, survey: &Survey, sizings: &[Sizing]) -> Stop
 }
 
 pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
-    let (severity, message) = hugepage_core::advise::host::verdict(survey, sizings);
-    let recommendations = hugepage_core::advise::host::recommendations(survey, sizings);
+    let (severity, message) = hugepage_host::host_advice::verdict(survey, sizings);
+    let recommendations = hugepage_host::host_advice::recommendations(survey, sizings);
     HostOutput {
         host_name: survey.host_name.clone(),
         taken_at: time(survey.taken_at),

@@ -1,8 +1,8 @@
 //! Tables for a terminal of 80 columns.
 
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
-use hugepage_core::Bytes;
-use hugepage_core::assess::Severity;
+use hugepage_assess::assessment::Severity;
+use hugepage_kernel::Bytes;
 
 use super::escape;
 

@@ -1,7 +1,7 @@
 //! The use of the host's memory: parts that add up to all of it.
 
-use hugepage_core::Bytes;
-use hugepage_core::collect::instances::Survey;
+use hugepage_host::Survey;
+use hugepage_kernel::Bytes;
 
 use super::scale::{percent, percentage};
 use crate::output::rows::{HostOutput, PoolOutput};

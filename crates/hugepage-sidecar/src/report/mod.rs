@@ -13,15 +13,14 @@ mod timeline;
 use std::path::Path;
 
 use askama::Template;
-use hugepage_core::Bytes;
-use hugepage_core::collect::instances::{InstanceLanding, Survey};
-use hugepage_core::read::Root;
-
-use crate::output::rows::HostOutput;
 use capacity::CapacityTable;
+use hugepage_host::{InstanceLanding, Survey};
+use hugepage_kernel::{Bytes, Root};
 use memory_chart::MemoryChart;
 use page_tables::PageTableChart;
 use timeline::InstanceHistory;
+
+use crate::output::rows::HostOutput;
 
 /// The scope of a report.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! The page tables of an instance by number of connections, with base pages and with huge pages.
 
-use hugepage_core::collect::instances::Instance;
-use hugepage_core::{Bytes, PageSize};
+use hugepage_host::Instance;
+use hugepage_kernel::{Bytes, PageSize};
 
 use super::scale::{of_bytes, of_count, percent};
 use crate::output::rows::InstanceRow;

@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use hugepage_core::Bytes;
-use hugepage_core::assess::Outlook;
-use hugepage_core::collect::instances::{Instance, Survey};
-use hugepage_core::history::{Event, Record};
-use hugepage_core::model::Landing;
-use hugepage_core::read::Root;
+use hugepage_assess::assessment::Outlook;
+use hugepage_assess::history::{Event, Record};
+use hugepage_assess::model::Landing;
+use hugepage_host::{Instance, Survey};
+use hugepage_kernel::{Bytes, Root};
 
 use super::scale::percent;
 use crate::output::rows::{InstanceRow, time};

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use hugepage_core::Bytes;
-use hugepage_core::collect::start_errors;
+use hugepage_kernel::Bytes;
+use hugepage_start::errors;
 use rustix::fs::{Gid, Uid, fchown};
 use tempfile::TempDir;
 
@@ -108,7 +108,7 @@ fn is_refusal(stderr: &str, own: &str) -> bool {
     let error = error_of(stderr);
     let is_of_check = |text: &&str| error.contains(text);
     has_error
-        && !start_errors::are_of_the_moment(&error)
+        && !errors::are_of_the_moment(&error)
         && !OF_THE_ACCOUNT.iter().chain(&[own, "shared_memory_size_in_huge_pages"]).any(is_of_check)
 }
 

@@ -4,7 +4,9 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use hugepage_core::read::{Root, accounts, namespace, process};
+use hugepage_kernel::Root;
+use hugepage_kernel::host::accounts;
+use hugepage_kernel::proc::{namespace, process};
 use rustix::fs::{Gid, Uid};
 
 /// Write permission of the group and of others (inode(7)).

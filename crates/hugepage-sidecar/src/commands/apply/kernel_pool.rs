@@ -5,10 +5,10 @@ use std::io;
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
-use hugepage_core::assess::capacity::saved_per_page;
-use hugepage_core::read::meminfo::Meminfo;
-use hugepage_core::read::{Root, pool};
-use hugepage_core::{Bytes, PageSize, Pages};
+use hugepage_assess::assessment::capacity::saved_per_page;
+use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::memory::pool;
+use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 
 use super::kernel_file::{POOLS, write};
 use super::larger_pool::LargerPool;

@@ -2,9 +2,8 @@
 //! Linux 5.16).
 
 use anyhow::bail;
-use hugepage_core::read::Root;
-use hugepage_core::read::pool::{self, Pool};
-use hugepage_core::{Bytes, PageSize, Pages};
+use hugepage_kernel::memory::pool::{self, Pool};
+use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 
 use super::kernel_file::{POOLS, write};
 

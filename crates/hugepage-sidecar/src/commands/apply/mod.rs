@@ -15,11 +15,11 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use hugepage_core::advise::command::reserve_at_boot;
-use hugepage_core::assess::capacity::saved_per_page;
-use hugepage_core::read::meminfo::{Meminfo, OPTIMIZE_VMEMMAP};
-use hugepage_core::read::{Root, boot};
-use hugepage_core::{Bytes, PageSize, Pages};
+use hugepage_assess::advice::command::reserve_at_boot;
+use hugepage_assess::assessment::capacity::saved_per_page;
+use hugepage_kernel::memory::meminfo::{Meminfo, OPTIMIZE_VMEMMAP};
+use hugepage_kernel::next_boot::boot;
+use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use self::kernel_pool::KernelPool;

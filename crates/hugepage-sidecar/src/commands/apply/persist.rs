@@ -4,11 +4,10 @@
 use std::path::Path;
 
 use anyhow::Context;
-use hugepage_core::advise::rules::SYSCTL_FILE;
-use hugepage_core::read::Root;
-use hugepage_core::read::boot::{NextBoot, PoolAtBoot};
-use hugepage_core::read::root::if_there;
-use hugepage_core::{PageSize, Pages};
+use hugepage_assess::advice::rules::SYSCTL_FILE;
+use hugepage_kernel::next_boot::boot::{NextBoot, PoolAtBoot};
+use hugepage_kernel::source::root::if_there;
+use hugepage_kernel::{PageSize, Pages, Root};
 
 use crate::atomic_file;
 

@@ -1,9 +1,9 @@
 //! Decides whether a change of the pool is safe: arithmetic on the state of the host.
 
-use hugepage_core::assess::Capacity;
-use hugepage_core::assess::capacity::{HostMemory, KEPT_AVAILABLE};
-use hugepage_core::read::pool::Pool;
-use hugepage_core::{Bytes, PageSize, Pages};
+use hugepage_assess::assessment::Capacity;
+use hugepage_assess::assessment::capacity::{HostMemory, KEPT_AVAILABLE};
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::{Bytes, PageSize, Pages};
 
 /// The pool and the memory of the host.
 #[derive(Clone, Debug)]

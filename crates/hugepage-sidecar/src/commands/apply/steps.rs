@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hugepage_core::{Bytes, PageSize, Pages};
+use hugepage_kernel::{Bytes, PageSize, Pages};
 
 /// After a step faster than this the next is longer, after a slower one shorter. While the kernel allocates huge pages, it
 /// holds the lock of the pool and uses one CPU.

@@ -1,9 +1,8 @@
 //! The recommended number of pages, and the instances that use pages of the pool.
 
 use anyhow::{anyhow, bail};
-use hugepage_core::assess::Sizing;
-use hugepage_core::read::Root;
-use hugepage_core::{PageSize, Pages};
+use hugepage_assess::assessment::Sizing;
+use hugepage_kernel::{PageSize, Pages, Root};
 
 use crate::commands::size::sizing::host_sizing;
 use crate::commands::survey::{AccountOptions, SurveyOptions};
@@ -47,11 +46,11 @@ pub fn holders(sizing: Option<&Sizing>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use hugepage_core::Bytes;
-    use hugepage_core::assess::Capacity;
-    use hugepage_core::assess::capacity::HostMemory;
-    use hugepage_core::assess::host::{PoolNeed, Room};
-    use hugepage_core::read::pool::Pool;
+    use hugepage_assess::assessment::Capacity;
+    use hugepage_assess::assessment::capacity::HostMemory;
+    use hugepage_assess::assessment::host::{PoolNeed, Room};
+    use hugepage_kernel::Bytes;
+    use hugepage_kernel::memory::pool::Pool;
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! What `apply` says of a change.
 
-use hugepage_core::PageSize;
-use hugepage_core::advise::command::reserve_at_boot;
-use hugepage_core::read::{Root, buddyinfo};
+use hugepage_assess::advice::command::reserve_at_boot;
+use hugepage_kernel::memory::buddyinfo;
+use hugepage_kernel::{PageSize, Root};
 
 use super::plan::Plan;
 use super::steps::Outcome;

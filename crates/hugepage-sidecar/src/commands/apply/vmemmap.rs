@@ -2,10 +2,11 @@
 //! Linux 5.19).
 
 use anyhow::{Context, bail};
-use hugepage_core::assess::advisory::Advisories;
-use hugepage_core::read::kernel_release::KernelRelease;
-use hugepage_core::read::meminfo::OPTIMIZE_VMEMMAP;
-use hugepage_core::read::{Root, sysctl};
+use hugepage_assess::assessment::advisory::Advisories;
+use hugepage_kernel::Root;
+use hugepage_kernel::host::kernel_release::KernelRelease;
+use hugepage_kernel::memory::meminfo::OPTIMIZE_VMEMMAP;
+use hugepage_kernel::memory::sysctl;
 
 use super::kernel_file::write;
 use crate::output::stream::complain;

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::SystemTime;
 
-use hugepage_core::read::root::{CHANGED, REFUSED};
+use hugepage_kernel::source::root::{CHANGED, REFUSED};
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat, symlinkat};
 use rustix::io::Errno;
 

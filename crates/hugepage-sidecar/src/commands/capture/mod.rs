@@ -18,10 +18,11 @@ use std::time::SystemTime;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use hugepage_core::Notes;
-use hugepage_core::collect::kernel_facts;
-use hugepage_core::read::boot::NextBoot;
-use hugepage_core::read::{Root, identity, sysctl};
+use hugepage_kernel::host::identity;
+use hugepage_kernel::memory::sysctl;
+use hugepage_kernel::next_boot::boot::NextBoot;
+use hugepage_kernel::{Notes, Root};
+use hugepage_server::kernel_facts;
 use tempfile::TempDir;
 
 use self::tree::Omitted;

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use hugepage_core::read::oracle::{START, alert_log};
+use hugepage_oracle::readers::{START, alert_log};
 
 use super::lines::lines;
 

@@ -1,7 +1,7 @@
 //! Redacts PostgreSQL configurations: keeps settings about shared memory. Other settings may contain passwords
 //! (`primary_conninfo`, `ssl_passphrase_command`, `archive_command`, those of extensions).
 
-use hugepage_core::read::{postgresql_conf, postmaster_opts};
+use hugepage_kernel::postgresql::{postgresql_conf, postmaster_opts};
 
 /// Settings that the size of shared memory, its pages, its processes or file locations depend on (guc_tables.c, ipci.c).
 const SETTINGS: &[&str] = &[

@@ -1,13 +1,13 @@
 //! Redacts processes: keeps database servers, their titles without users and queries, and their shared mappings.
 
-use hugepage_core::read::maps::{self, Mapping};
-use hugepage_core::read::oracle;
+use hugepage_kernel::mapping::maps::{self, Mapping};
+use hugepage_oracle::readers::{OracleProcess, OracleRole};
 
 use super::postgresql;
 
 /// Whether a process with this command line (/proc/PID/cmdline) belongs to a database server. Other processes are omitted.
 pub fn is_of_server(command_line: &str) -> bool {
-    is_postgresql(program(command_line)) || oracle::OracleProcess::parse(command_line).is_some()
+    is_postgresql(program(command_line)) || OracleProcess::parse(command_line).is_some()
 }
 
 /// The redacted command line; empty for other processes.
@@ -25,8 +25,8 @@ pub fn command_line(text: &str) -> String {
             .collect();
     }
     // The arguments of a server process contain the address of its client.
-    match oracle::OracleProcess::parse(text) {
-        Some(process) if process.role == oracle::OracleRole::Server => format!("{program}\0(LOCAL=)\0"),
+    match OracleProcess::parse(text) {
+        Some(process) if process.role == OracleRole::Server => format!("{program}\0(LOCAL=)\0"),
         Some(_) => format!("{program}\0"),
         None => String::new(),
     }
@@ -100,7 +100,7 @@ pub fn smaps_of(mappings: &[Mapping]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hugepage_core::PageSize;
+    use hugepage_kernel::PageSize;
 
     use super::*;
 

@@ -1,9 +1,10 @@
 //! The redaction rule of every file. A file without a rule is omitted.
 
+use hugepage_host::{SERVICE_ACCOUNTS, is_usual_service_account};
+use hugepage_kernel::memory::sysctl;
+
 use super::lines::lines;
 use super::{oracle, postgresql, process};
-use hugepage_core::collect::instances::{SERVICE_ACCOUNTS, is_usual_service_account};
-use hugepage_core::read::sysctl;
 
 /// Takes the content of a file and returns the redacted content.
 pub type RedactionRule = fn(&str) -> String;

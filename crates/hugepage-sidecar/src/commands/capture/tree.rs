@@ -7,17 +7,16 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::{Context, bail};
-use hugepage_core::ReadError;
-use hugepage_core::read::access_again::AccessAgain;
-use hugepage_core::read::access_log::{AccessKind, AccessLog, FileAccess};
-use hugepage_core::read::oracle::alert_log;
-use hugepage_core::read::root::{CHANGED, REFUSED};
-use hugepage_core::read::{Root, procmap_query};
+use hugepage_kernel::mapping::procmap_query;
+use hugepage_kernel::source::access_again::AccessAgain;
+use hugepage_kernel::source::access_log::{AccessKind, AccessLog, FileAccess};
+use hugepage_kernel::source::root::{CHANGED, REFUSED};
+use hugepage_kernel::{ReadError, Root};
+use hugepage_oracle::readers::alert_log;
+use rustix::io::Errno;
 
 use super::copy::{Copy, README};
 use super::{process, redact};
-use rustix::io::Errno;
-
 use crate::signals::Interrupt;
 
 /// Files are read up to this size; only alert logs are longer.

@@ -8,7 +8,7 @@ pub mod sizing;
 use std::path::PathBuf;
 
 use clap::Args;
-use hugepage_core::read::Root;
+use hugepage_kernel::Root;
 
 use self::output::SizeOutput;
 use self::print::{csv, print};

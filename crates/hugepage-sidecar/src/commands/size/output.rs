@@ -1,16 +1,17 @@
 //! The output of `size` as it is in JSON.
 
-use hugepage_core::advise::command::set_pool;
-use hugepage_core::assess::Sizing;
-use hugepage_core::assess::advisory::Advisories;
-use hugepage_core::assess::oracle_size::{
+use hugepage_assess::advice::command::set_pool;
+use hugepage_assess::assessment::Sizing;
+use hugepage_assess::assessment::advisory::Advisories;
+use hugepage_assess::assessment::oracle_size::{
     SCRIPT_REVISIONS, ScriptAnswer, ScriptRevision, SgaSegment, hugepages_settings,
 };
-use hugepage_core::collect::instances::{Instance, InstanceKind, PrimaryNeed, Survey};
-use hugepage_core::collect::stopped_databases::{StoppedDatabase, Wants};
-use hugepage_core::read::pool::Pool;
-use hugepage_core::read::{Root, sysctl, sysvipc};
-use hugepage_core::{Bytes, PageSize, Pages};
+use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
+use hugepage_host::{Instance, InstanceKind, PrimaryNeed, Survey};
+use hugepage_kernel::mapping::sysvipc;
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::memory::sysctl;
+use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 use serde::Serialize;
 
 use super::sessions::SessionsOutput;

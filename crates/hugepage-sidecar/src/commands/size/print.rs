@@ -1,6 +1,6 @@
 //! The output of `size` as a table and as CSV.
 
-use hugepage_core::Bytes;
+use hugepage_kernel::Bytes;
 
 use super::output::{PoolSizing, ScriptComparison, SizeOutput};
 use crate::output::escape;

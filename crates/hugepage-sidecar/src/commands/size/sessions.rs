@@ -1,12 +1,11 @@
 //! `size --sessions`: the page tables of a number of sessions of each server, by the model of the core.
 
-use hugepage_core::Bytes;
-use hugepage_core::advise::sessions::{Choice, worth};
-use hugepage_core::assess::page_tables::PageTables;
-use hugepage_core::assess::sessions::SessionForecast;
-use hugepage_core::collect::instances::{Instance, InstanceKind};
-use hugepage_core::collect::stopped_databases::Wants;
-use hugepage_core::read::Root;
+use hugepage_assess::advice::sessions::{Choice, worth};
+use hugepage_assess::assessment::page_tables::PageTables;
+use hugepage_assess::assessment::sessions::SessionForecast;
+use hugepage_assess::stopped_databases::Wants;
+use hugepage_host::{Instance, InstanceKind};
+use hugepage_kernel::{Bytes, Root};
 use serde::Serialize;
 
 use super::sizing::HostSizing;

@@ -2,13 +2,12 @@
 
 use std::path::{self, Path, PathBuf};
 
-use hugepage_core::Notes;
-use hugepage_core::assess::Sizing;
-use hugepage_core::collect::instances::{PrimaryNeed, StoppedOracle, Survey};
-use hugepage_core::collect::stopped_databases::StoppedDatabase;
-use hugepage_core::read::instance_files::limit;
-use hugepage_core::read::oracle::Parameters;
-use hugepage_core::read::{InstanceFiles, Root};
+use hugepage_assess::assessment::Sizing;
+use hugepage_assess::stopped_databases::StoppedDatabase;
+use hugepage_host::{PrimaryNeed, StoppedOracle, Survey};
+use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::{InstanceFiles, Notes, Root};
+use hugepage_oracle::readers::Parameters;
 
 use crate::commands::survey::{SurveyOptions, survey_with_history};
 use crate::stopped_clusters;

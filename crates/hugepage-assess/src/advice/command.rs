@@ -1,0 +1,98 @@
+//! Complete commands for the administrator.
+
+use std::borrow::Cow;
+
+use hugepage_kernel::memory::pool;
+use hugepage_kernel::{PageSize, Pages};
+
+use crate::model::{Clusterware, GridResource};
+
+/// Sets the pool of `size` to `pages` until the next boot.
+pub fn set_pool(size: PageSize, is_default: bool, pages: Pages) -> String {
+    if is_default {
+        format!("sysctl -w vm.nr_hugepages={pages}")
+    } else {
+        format!("echo {pages} > /sys/kernel/mm/hugepages/{}/nr_hugepages", size.sysfs_name())
+    }
+}
+
+/// Sets the pool of `size` on one NUMA node to `pages` until the next boot.
+pub fn set_node_pool(node: u32, size: PageSize, pages: Pages) -> String {
+    format!("echo {pages} > {}", pool::node_file(node, size))
+}
+
+/// Allows `pages` surplus pages of `size` until the next boot.
+pub fn set_overcommit(size: PageSize, is_default: bool, pages: Pages) -> String {
+    set_pool(size, is_default, pages).replace("nr_hugepages", "nr_overcommit_hugepages")
+}
+
+/// Adds a reservation to the kernel's command line, with grubby (Red Hat) or update-grub (Debian).
+pub fn reserve_at_boot(size: PageSize, pages: Pages) -> String {
+    let size = size.kernel_parameter();
+    format!(
+        "grubby --update-kernel=ALL --args=\"hugepagesz={size} hugepages={pages}\" || (echo \
+         'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz={size} hugepages={pages}\"' >> /etc/default/grub && update-grub)"
+    )
+}
+
+/// Stops a server, then starts it again, where Grid Infrastructure does that; `None` where nothing shows that it does.
+pub fn restart(clusterware: &Clusterware) -> Option<String> {
+    Some(format!("{} && {}", control("stop", clusterware)?, control("start", clusterware)?))
+}
+
+/// `verb` is `stop` or `start`.
+pub fn control(verb: &str, clusterware: &Clusterware) -> Option<String> {
+    let (db, instance) = if clusterware.has_short_options { ("-d", "-i") } else { ("-db", "-instance") };
+    Some(match clusterware.resource.as_ref()? {
+        GridResource::Database { name } => format!("srvctl {verb} database {db} {}", quoted(name)),
+        GridResource::Instance { database, sid } => {
+            format!("srvctl {verb} instance {db} {} {instance} {}", quoted(database), quoted(sid))
+        }
+        GridResource::ManagementDatabase => format!("srvctl {verb} mgmtdb"),
+        GridResource::Stack => stack(verb, clusterware),
+    })
+}
+
+/// Stops or starts all of Grid Infrastructure on this host, as root.
+pub fn stack(verb: &str, clusterware: &Clusterware) -> String {
+    format!("crsctl {verb} {}", if clusterware.is_cluster { "crs" } else { "has" })
+}
+
+/// A word for a shell: as it is where no character has a meaning to it, in quotes otherwise. Line breaks and other control
+/// characters are in `$'...'` (POSIX 2024, bash, ksh), so that a command stays one line that a terminal shows as it is.
+pub fn quoted(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.into();
+    }
+    if !word.contains(char::is_control) {
+        return format!("'{}'", word.replace('\'', "'\\''")).into();
+    }
+    let escaped = |c: char| match c {
+        '\'' | '\\' => format!("\\{c}"),
+        // All bytes of the character in octal.
+        c if c.is_control() => c.to_string().bytes().map(|byte| format!("\\{byte:03o}")).collect(),
+        c => c.to_string(),
+    };
+    format!("$'{}'", word.chars().map(escaped).collect::<String>()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_shell_takes_a_quoted_word_as_one() {
+        assert_eq!(quoted("/sys/fs/cgroup/a-b.slice/hugetlb.2MB.max"), "/sys/fs/cgroup/a-b.slice/hugetlb.2MB.max");
+        for word in
+            ["a b", "$(touch /tmp/x)", "`id`", "it's", "", "a;b", "*", "~", "\\", "a\nb", "\x1b[31m'\\", "\u{9b}"]
+        {
+            let quoted = quoted(word);
+            assert!(!quoted.contains(char::is_control), "{quoted}");
+            let said = Command::new("bash").args(["-c", &format!("printf %s {quoted}")]).output().unwrap();
+            assert_eq!(String::from_utf8(said.stdout).unwrap(), word, "{quoted}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Events of a server since its last record: what to log and what to record.
+
+use crate::advice::log::{self, LogMessage};
+use crate::assessment::{Status, Threat};
+use crate::history::{Event, Record};
+use crate::model::{Lost, Pending};
+
+/// The level of a log entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogLevel {
+    /// Information.
+    Log,
+    /// Something is lost, or will be at the next start.
+    Warning,
+    /// A regression, whose level administrators can set.
+    Regression,
+}
+
+/// The difference between a server and its last record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventReport {
+    /// What to log, in this order.
+    pub messages: Vec<(LogLevel, LogMessage)>,
+    /// What to record; `None` if nothing changed.
+    pub record: Option<Record>,
+}
+
+/// The level of the entry on an allocation of shared memory.
+pub const fn level_of_start(block: &LogMessage, is_regression: bool) -> LogLevel {
+    match (is_regression, block.is_bad) {
+        (true, _) => LogLevel::Regression,
+        (false, true) => LogLevel::Warning,
+        (false, false) => LogLevel::Log,
+    }
+}
+
+/// For a start that is not yet recorded: where shared memory landed, and what threatens it. `now`: the record of `status`.
+/// `before`: the last record of the same instance.
+pub fn start(status: &Status, mut now: Record, before: Option<&Record>) -> EventReport {
+    let lost = before.and_then(|before| now.compare_with(before));
+    let block = log::allocated(status, lost.as_ref(), &[]);
+    let mut all = vec![(level_of_start(&block, lost.is_some()), block)];
+    all.extend(entries(status, None, &[]));
+    EventReport { messages: all, record: Some(now) }
+}
+
+/// For a running server. `now`: the record of `status`. `before`: the last record of the same instance. `warned`: the
+/// [warnings](Status::warnings) that were logged and are not over. `also`: other changes, such as settings.
+pub fn update(
+    status: &Status,
+    mut now: Record,
+    before: Option<&Record>,
+    warned: &[Threat],
+    also: Vec<String>,
+) -> EventReport {
+    if before.is_some_and(|before| now.is_resize_of(before)) {
+        now.event = Event::Resize;
+    }
+    let mut changes = before.map(|before| now.changes_since(before)).unwrap_or_default();
+    let lost = before.filter(|_| !changes.is_empty()).and_then(|before| now.compare_with(before));
+    let messages = entries(status, lost.as_ref(), warned);
+    changes.splice(0..0, also);
+    if before.is_some() && changes.is_empty() {
+        return EventReport { messages, record: None };
+    }
+    now.add_detail(&changes);
+    EventReport { messages, record: Some(now) }
+}
+
+/// The warnings that hold now: those of `status`, and of those that were logged the ones of the next start while its demand is
+/// unknown, because nothing says that they are over.
+pub fn standing(status: &Status, warned: &[Threat]) -> Vec<Threat> {
+    let mut standing = status.warnings();
+    if status.facts.pending == Pending::Unknown {
+        standing.extend(warned.iter().filter(|threat| threat.is_of_restart()));
+    }
+    standing
+}
+
+/// One entry for each new threat, for each that is over, and for another loss. A threat of the next start with the running
+/// settings is one of a crash as well; with the configuration on disk it is not.
+fn entries(status: &Status, lost: Option<&Lost>, warned: &[Threat]) -> Vec<(LogLevel, LogMessage)> {
+    let (threats, standing) = (status.threats(), standing(status, warned));
+    let is_new = |threat: &Threat| !warned.contains(threat);
+    let speaks_of_crash =
+        !threats.contains(&Threat::CrashLoses) && threats.iter().any(|t| t.is_of_restart() && is_new(t));
+    let is_said = |threat: &Threat| *threat == Threat::CrashLoses && speaks_of_crash;
+    let new = standing.iter().filter(|threat| is_new(threat) && !is_said(threat));
+    let mut messages: Vec<_> = new.map(|threat| (LogLevel::Warning, log::threatened(status, *threat))).collect();
+    let replaced = |over: &Threat| over.is_of_restart() && threats.iter().any(|threat| threat.is_of_restart());
+    let over = warned.iter().filter(|threat| !standing.contains(threat) && !replaced(threat));
+    let over: Vec<_> = over.copied().collect();
+    let ends_with_restart = status.crash.outlook == status.outlook && over.iter().any(|threat| threat.is_of_restart());
+    let over = over.iter().filter(|threat| **threat != Threat::CrashLoses || !ends_with_restart);
+    messages.extend(over.map(|threat| (LogLevel::Log, log::threat_is_over(status, *threat))));
+    // A loss of the outlook alone is a threat, which has its entry above.
+    if let Some(lost) = lost.filter(|lost| !lost.only_outlook()) {
+        messages.push((LogLevel::Regression, log::allocated(status, Some(lost), &[])));
+    }
+    messages
+}

@@ -1,0 +1,108 @@
+//! One sentence on the state of a server and one on what to do, for its gravest finding.
+
+mod hint;
+pub mod pending;
+pub mod product;
+mod reason;
+pub(super) mod status_text;
+
+pub use reason::Shortfall;
+pub use status_text::is_of_pool;
+
+use crate::advice::message::status_text::StatusText;
+use crate::advice::pool;
+use crate::advice::remedy::Remedy;
+use crate::assessment::{Finding, Outlook, Status};
+use crate::model::Cause;
+
+/// The state.
+pub fn message(status: &Status) -> String {
+    let text = StatusText(status);
+    match status.verdict().1 {
+        Finding::AsAsked if status.facts.asked.is_automatic_asm() => {
+            format!(
+                "{} is in files of /dev/shm, the default of ASM, which huge pages would not improve.",
+                text.memory()
+            )
+        }
+        Finding::AsAsked => format!("{} is in {}, and a restart keeps them.", text.memory(), text.huge_pages()),
+        finding @ (Finding::CgroupBelowSegment | Finding::SharedLimit | Finding::MemoryLimit) => {
+            status.excess_of(finding).map(|excess| text.exceeds(&excess)).unwrap_or_default()
+        }
+        Finding::NodeLimit => {
+            format!("{} is in {}{}.", text.memory(), text.current_pages(), text.reason(Cause::NodeLimit))
+        }
+        Finding::OutlookUnknown if status.outlook != Outlook::Unknown => {
+            format!(
+                "{} is in huge pages, but whether a crash of one process keeps them is unknown: {}.",
+                text.memory(),
+                text.crash_shortfall()
+            )
+        }
+        Finding::CrashLoses => {
+            let what = match status.crash.outlook {
+                Outlook::Fails => "the restart after a crash of one process would fail",
+                _ => "a crash of one process would lose them",
+            };
+            format!("{} is in huge pages, but {what}: {}.", text.memory(), text.crash_shortfall())
+        }
+        Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown if status.of_pending => {
+            pending::message(status).unwrap_or_default()
+        }
+        Finding::RestartFails => {
+            format!("The next start would fail: {}, and {}.", text.setting(), text.shortfall())
+        }
+        Finding::RestartLoses => format!(
+            "{} is in huge pages, but {} would lose {}: {}.",
+            text.memory(),
+            text.terms().restart,
+            text.lost_pages(),
+            text.shortfall()
+        ),
+        Finding::Regressed(loss) => text.regressed(loss),
+        Finding::BasePages(cause) => format!("{} is in {}{}.", text.memory(), text.base_pages(), text.reason(*cause)),
+        Finding::TransparentHugePages => format!(
+            "{} is in transparent huge pages, which are not reserved: they can be split and swapped, and a restart may \
+             not get them.",
+            text.memory()
+        ),
+        Finding::PageTables => text.page_tables(),
+        Finding::PoolWasted { needed } => {
+            let now = status.share.map(|share| share.persistent).unwrap_or_default();
+            let Some(size) = status.facts.huge_page_size else { return String::new() };
+            match status.facts.others_lack {
+                Some(_) => format!("{}.", pool::excess(now, *needed, size)),
+                None => format!("{}.", pool::unused(now, *needed, size)),
+            }
+        }
+        Finding::HostMemoryUnknown => format!(
+            "{} is in {}, but the page tables and the memory of the host are unknown: lxcfs shows those of a container.",
+            text.memory(),
+            text.current_pages()
+        ),
+        Finding::LandingUnknown => "The pages of shared memory could not be determined; see notes.".to_owned(),
+        Finding::OutlookUnknown => {
+            format!("{} is in {}, but {}.", text.memory(), text.current_pages(), text.uncertainty())
+        }
+    }
+}
+
+/// What to do; `None` if nothing needs to be done, or nothing that is known here would make it better.
+pub fn hint(status: &Status) -> Option<String> {
+    let text = StatusText(status);
+    match status.verdict().1 {
+        Finding::AsAsked | Finding::LandingUnknown | Finding::HostMemoryUnknown => None,
+        Finding::CrashLoses => text.hint_on_crash(),
+        Finding::OutlookUnknown if status.outlook != Outlook::Unknown => text.hint_on_crash(),
+        Finding::PageTables if status.cause.is_none() => {
+            Some("Reduce the number of processes, for example with a connection pooler.".to_owned())
+        }
+        // Whoever can't be seen may need these pages.
+        Finding::PoolWasted { .. } if status.facts.others_lack.is_none() => None,
+        Finding::PoolWasted { needed } => {
+            let remedy = Remedy::of_waste(status, *needed)?.sentence(status);
+            Some(format!("{}, unless a stopped server needs these pages.", remedy.trim_end_matches('.')))
+        }
+        _ => text.instruction(),
+    }
+}

@@ -1,0 +1,56 @@
+//! The sentences on a start with the configuration on disk, if it differs from the running one.
+
+use crate::advice::message::product::ProductTerms;
+use crate::advice::message::reason::Shortfall;
+use crate::assessment::{Outlook, Status};
+use crate::model::{Pending, PoolFact, PoolState};
+
+/// The state; `None` where the outlook is that of the running configuration.
+pub fn message(status: &Status) -> Option<String> {
+    if !status.of_pending {
+        return None;
+    }
+    if let Pending::Refused(error) = &status.facts.pending {
+        return Some(format!("The next start with the configuration on disk would fail: {}.", first_line(error)));
+    }
+    let shortfall = Shortfall::of_pending(status);
+    Some(match status.outlook {
+        Outlook::Fails => format!(
+            "The next start with the configuration on disk would fail: {}, and {shortfall}.",
+            ProductTerms::current(&status.facts.asked_next())
+        ),
+        Outlook::Unknown if status.facts.pending == Pending::Unknown => {
+            "The demand of the configuration on disk could not be determined; see notes.".to_owned()
+        }
+        Outlook::Unknown => {
+            format!("It is unknown whether a restart with the configuration on disk gets huge pages: {shortfall}.")
+        }
+        Outlook::Mixed => format!(
+            "{} ({}) is in huge pages, but a restart with the configuration on disk would not get all of them: {shortfall}.",
+            ProductTerms::of(status.facts.asked.product).memory,
+            status.facts.segment_size().unwrap_or_default()
+        ),
+        _ => format!(
+            "{} ({}) is in huge pages, but a restart with the configuration on disk would lose them: {shortfall}.",
+            ProductTerms::of(status.facts.asked.product).memory,
+            status.facts.segment_size().unwrap_or_default()
+        ),
+    })
+}
+
+/// The first line of the server's error text, without its level.
+fn first_line(error: &str) -> &str {
+    let line = error.lines().next().unwrap_or_default();
+    ["LOG:  ", "ERROR:  ", "FATAL:  "].iter().find_map(|level| line.strip_prefix(level)).unwrap_or(line)
+}
+
+/// The error with which PostgreSQL refuses to start without huge pages, by the kernel's error code (sysv_shmem.c);
+/// `None` with shared_memory_type = sysv.
+pub fn refusal(ground: &PoolState, sysv: bool) -> Option<&'static str> {
+    match (&ground.pool, sysv) {
+        (_, true) => None,
+        // mmap(2) knows no such page size.
+        (PoolFact::Unsupported(..), _) => Some("could not map anonymous shared memory: Invalid argument"),
+        _ => Some("could not map anonymous shared memory: Cannot allocate memory"),
+    }
+}

@@ -1,0 +1,353 @@
+//! Clauses on why a segment is not in huge pages, or would not be after a restart.
+
+use std::fmt;
+
+use hugepage_kernel::cgroups::cgroup::CgroupLimit;
+use hugepage_kernel::cgroups::memory_cgroup::MemoryLimitKind;
+use hugepage_kernel::{Bytes, PageSize, Pages};
+
+use crate::advice::message::product::ProductTerms;
+use crate::advice::message::status_text::{StatusText, is_of_pool, page_size};
+use crate::advice::pool;
+use crate::assessment::limits::{Excess, ExcessKind};
+use crate::assessment::{Forecast, NodeRoom, Outlook, Status};
+use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, NodePools, Pending, PoolFact};
+
+/// What a start lacks to be in huge pages, as a clause.
+#[derive(Debug)]
+pub struct Shortfall<'a> {
+    /// Why the start does not get all that it asks for; `None` if it does.
+    pub cause: Option<Cause>,
+    /// The size of the pages; `None` if unknown.
+    pub page_size: Option<PageSize>,
+    /// The pages that it asks for.
+    pub needed: Pages,
+    /// Of these, the pages that it would certainly get.
+    pub guaranteed: Pages,
+    /// The pool; `None` if it was not read.
+    pub pool: Option<&'a PoolFact>,
+    /// The permission that the start lacks.
+    pub lock_limit: Option<LockLimit>,
+    /// The pool by NUMA nodes.
+    pub nodes: Option<&'a NodePools>,
+    /// The setting for base pages.
+    pub off: &'static str,
+}
+
+impl<'a> Shortfall<'a> {
+    /// What a start with the configuration on disk lacks.
+    pub(super) fn of_pending(status: &'a Status) -> Self {
+        let Forecast { cause, huge_page_size, needed, guaranteed, .. } = status.forecast;
+        let ground = match &status.facts.pending {
+            Pending::Changed(_, ground) => Some(ground),
+            _ => None,
+        };
+        Self {
+            cause,
+            page_size: huge_page_size,
+            needed: needed.unwrap_or_default(),
+            guaranteed: guaranteed.unwrap_or_default(),
+            pool: ground.map(|ground| &ground.pool),
+            lock_limit: ground.and_then(|ground| ground.lock_limit),
+            nodes: ground.and_then(|ground| ground.nodes.as_ref()),
+            off: ProductTerms::of(status.facts.asked.product).setting(HugePages::Off),
+        }
+    }
+}
+
+impl fmt::Display for Shortfall<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { needed, guaranteed, .. } = self;
+        let size = page_size(self.page_size);
+        match (self.cause, self.pool) {
+            (None, _) => f.write_str("no page is missing"),
+            (Some(Cause::Disabled), _) => f.write_str(self.off),
+            (Some(Cause::MemoryTarget), _) => {
+                f.write_str("MEMORY_TARGET puts the SGA into files in /dev/shm, which cannot use huge pages")
+            }
+            (Some(Cause::SysvSharedMemory), _) => {
+                f.write_str("PostgreSQL does not use huge pages with shared_memory_type = sysv")
+            }
+            (Some(Cause::PageSizeUnsupported), Some(PoolFact::Unsupported(sizes))) if sizes.is_empty() => {
+                f.write_str("this kernel has no huge pages")
+            }
+            (Some(Cause::PageSizeUnsupported), Some(PoolFact::Unsupported(sizes))) => {
+                let sizes: Vec<_> = sizes.iter().map(PageSize::to_string).collect();
+                write!(f, "this machine has no pages of {size}, only of {}", sizes.join(", "))
+            }
+            (Some(Cause::PageSizeUnsupported), _) => f.write_str("this machine has no huge pages of huge_page_size"),
+            (Some(Cause::ShmGroup), _) => f.write_str("its owner is not in the group of vm.hugetlb_shm_group"),
+            (Some(Cause::MemlockLimit), _) => {
+                let (limit, others) = match self.lock_limit {
+                    Some(LockLimit::Memlock { limit, others }) => (limit, others),
+                    Some(LockLimit::Either { limit: Some(limit), .. }) => (limit, Bytes(0)),
+                    _ => (Bytes(0), Bytes(0)),
+                };
+                let needed = self.page_size.map_or(Bytes(0), |size| size.times(*needed));
+                write!(f, "its memlock limit is {limit}; {needed} is needed")?;
+                match others {
+                    Bytes(0) => Ok(()),
+                    others => write!(f, ", beside {others} of other instances of its owner"),
+                }
+            }
+            (Some(Cause::CgroupLimit), _) => {
+                write!(f, "a cgroup allows only {guaranteed} of the {needed} pages of {size} needed")
+            }
+            (Some(Cause::NodeLimit), _) => {
+                let nodes = self.nodes.map(by_node).unwrap_or_default();
+                write!(
+                    f,
+                    "the NUMA nodes that it may use have only {guaranteed} of the {needed} pages of {size} needed{nodes}"
+                )
+            }
+            (Some(Cause::MemoryLimit), _) => f.write_str("a memory cgroup that counts huge pages allows less"),
+            (Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken), _) => {
+                write!(f, "only {guaranteed} of the {needed} pages of {size} needed are guaranteed")
+            }
+            (Some(Cause::Unknown), _) => f.write_str("the number of available pages is unknown"),
+        }
+    }
+}
+
+/// The figures of each node, of the usable ones first: ` (node 0: 0 of 0 free; not allowed: node 1: 200 of 200 free)`.
+fn by_node(nodes: &NodePools) -> String {
+    let usable: Vec<_> = nodes.usable().iter().map(|share| share.node).collect();
+    let list = |is_usable: bool| {
+        let shares = nodes.pools.iter().filter(|share| usable.contains(&share.node) == is_usable);
+        let figures = shares.map(|share| format!("node {}: {} of {} free", share.node, share.pool.free, share.pool.nr));
+        figures.collect::<Vec<_>>().join(", ")
+    };
+    match list(false) {
+        forbidden if forbidden.is_empty() => format!(" ({})", list(true)),
+        forbidden => format!(" ({}; not allowed: {forbidden})", list(true)),
+    }
+}
+
+impl StatusText<'_> {
+    /// What the restart after a crash lacks.
+    pub(in crate::advice) fn crash_shortfall(&self) -> String {
+        let Status { facts, crash, .. } = self.0;
+        if let CrashRecovery::Unknown(why) = &facts.crash_recovery {
+            return why.clone();
+        }
+        if let Some(error) = facts.crash_recovery.error() {
+            return error;
+        }
+        let shortfall = Shortfall {
+            cause: crash.cause.or(Some(Cause::Unknown)),
+            page_size: crash.huge_page_size,
+            needed: crash.needed.unwrap_or_default(),
+            guaranteed: crash.guaranteed.unwrap_or_default(),
+            pool: Some(&facts.pool),
+            lock_limit: facts.lock_limit,
+            nodes: facts.nodes.as_ref(),
+            off: self.terms().setting(HugePages::Off),
+        };
+        match facts.kept_at_crash.at_most {
+            Pages(0) => shortfall.to_string(),
+            kept => {
+                let before = match facts.kept_at_crash.crashes {
+                    0 => String::new(),
+                    crashes => {
+                        format!(", and those of {crashes} earlier crashes up to {}", facts.kept_at_crash.before())
+                    }
+                };
+                format!("{shortfall}, because the io_uring rings keep up to {kept} pages at each crash{before}")
+            }
+        }
+    }
+
+    /// What a restart with the running settings lacks.
+    pub(in crate::advice) fn shortfall(&self) -> String {
+        let facts = &self.0.facts;
+        let cause = match (&facts.pool, self.lock_refusal()) {
+            (PoolFact::Unsupported(..), _) => Cause::PageSizeUnsupported,
+            _ if facts.asked.sysv => Cause::SysvSharedMemory,
+            (_, Some(cause)) => cause,
+            _ if self.pool_falls_short() => Cause::PoolTooSmall,
+            _ if self.node_shortage().is_some() => Cause::NodeLimit,
+            _ => Cause::CgroupLimit,
+        };
+        let allowed =
+            || Some(facts.huge_page_size?.pages_within(self.reservation_limit()?.room_without(self.own_bytes())));
+        let guaranteed = match cause {
+            Cause::CgroupLimit => allowed(),
+            Cause::NodeLimit => self.node_shortage(),
+            _ => self.0.share.map(|share| share.guaranteed),
+        };
+        self.with_shortfall(cause, guaranteed.unwrap_or_default()).to_string()
+    }
+
+    /// The pages on the NUMA nodes that the server may use, where those are too few.
+    pub(in crate::advice) fn node_shortage(&self) -> Option<Pages> {
+        match self.0.facts.node_room(self.0.needed?)? {
+            NodeRoom::Short(pages) => Some(pages),
+            _ => None,
+        }
+    }
+
+    fn nodes_are_uncertain(&self) -> bool {
+        self.0.needed.and_then(|needed| self.0.facts.node_room(needed)) == Some(NodeRoom::Unknown)
+    }
+
+    fn with_shortfall(&self, cause: Cause, guaranteed: Pages) -> Shortfall<'_> {
+        let facts = &self.0.facts;
+        Shortfall {
+            cause: Some(cause),
+            page_size: facts.huge_page_size,
+            needed: self.needed(),
+            guaranteed,
+            pool: Some(&facts.pool),
+            lock_limit: facts.lock_limit,
+            nodes: facts.nodes.as_ref(),
+            off: self.terms().setting(HugePages::Off),
+        }
+    }
+
+    /// Behind "... is in 4 kB pages".
+    pub(in crate::advice) fn reason(&self, cause: Cause) -> String {
+        let needed = self.needed();
+        let size = page_size(self.0.facts.huge_page_size);
+        let pool = self.0.facts.pool.known();
+        let nr = pool.map_or(Pages(0), |pool| pool.nr);
+        let available = pool.and_then(|pool| pool.available()).unwrap_or_default().saturating_add(self.0.own);
+        let missing = self.0.missing.unwrap_or_default();
+        let reason = match cause {
+            _ if self.could_land_now() => self.reason_at_start(cause),
+            Cause::Disabled => return format!(" because {}{}", self.setting(), self.asked_on_disk()),
+            Cause::PoolEmpty => format!("the pool of {size} pages is empty; {needed} are needed"),
+            Cause::PoolTooSmall => {
+                format!("the pool has {nr} pages of {size}; {needed} are needed ({missing} missing)")
+            }
+            Cause::PoolTaken => format!(
+                "only {available} of the pool's {nr} pages of {size} are available; {needed} are needed ({missing} missing)"
+            ),
+            Cause::CgroupLimit => {
+                let room = self.reservation_limit().map_or(Bytes(0), CgroupLimit::room);
+                format!("a cgroup allows only {room} of the {} needed", self.size())
+            }
+            Cause::NodeLimit => self.with_shortfall(cause, self.node_shortage().unwrap_or_default()).to_string(),
+            Cause::Unknown => "the cause could not be determined".to_owned(),
+            cause => self.with_shortfall(cause, Pages(0)).to_string(),
+        };
+        if is_of_pool(cause) && self.0.does_not_fit() {
+            format!(
+                ": {reason}, and a pool of {} pages exceeds the {}",
+                self.0.to_land.unwrap_or_default(),
+                self.0.capacity.map(pool::held).unwrap_or_default()
+            )
+        } else {
+            format!(": {reason}")
+        }
+    }
+
+    /// A sentence on a limit that is checked when a page is touched.
+    pub(in crate::advice) fn exceeds(&self, excess: &Excess) -> String {
+        let Excess { kind, limit, need, size, is_now, .. } = excess;
+        let what = match (kind, is_now) {
+            (ExcessKind::Segment, true) => {
+                format!("{} is in huge pages, but a cgroup allows only {limit} of them", self.memory())
+            }
+            (ExcessKind::Segment, false) => {
+                format!("The next start needs {size} in huge pages, but a cgroup allows only {limit}")
+            }
+            (ExcessKind::Shared, true) => {
+                format!("The processes of a cgroup have reserved {need} in huge pages, but it allows only {limit}")
+            }
+            (ExcessKind::Shared, false) => format!(
+                "After the next start the processes of a cgroup will have reserved {need} in huge pages, but it allows \
+                 only {limit}"
+            ),
+            (ExcessKind::Memory(_), true) => format!(
+                "A memory cgroup that counts huge pages allows {limit}, but {} ({size}), private memory and huge pages \
+                 of others need {need}",
+                self.terms().the_memory
+            ),
+            (ExcessKind::Memory(_), false) => format!(
+                "A memory cgroup that counts huge pages allows {limit}, but the next start's {} ({size}), private \
+                 memory and huge pages of others need {need}",
+                self.terms().the_memory
+            ),
+        };
+        let harm = match kind {
+            ExcessKind::Memory(MemoryLimitKind::High) => "processes that touch more are slowed down",
+            _ => "a process that touches more is killed by SIGBUS, or its reads fail",
+        };
+        format!("{what}: {harm}.")
+    }
+
+    /// Behind "because huge_pages = off", where the configuration on disk asks for huge pages.
+    fn asked_on_disk(&self) -> String {
+        let forecast = &self.0.forecast;
+        match (self.0.of_pending, self.0.outlook, forecast.cause) {
+            (false, ..) | (_, _, Some(Cause::Disabled)) => String::new(),
+            (_, Outlook::Hugetlb, _) => {
+                "; a restart with the configuration on disk would land in huge pages".to_owned()
+            }
+            (_, Outlook::Unknown, None) => "; what the configuration on disk asks for is unknown".to_owned(),
+            _ => format!("; the configuration on disk asks for huge pages, but {}", Shortfall::of_pending(self.0)),
+        }
+    }
+
+    /// Where [`StatusText::could_land_now`].
+    fn reason_at_start(&self, cause: Cause) -> String {
+        let at_start = match cause {
+            Cause::PoolEmpty => "the pool was empty",
+            Cause::PoolTooSmall => "the pool was too small",
+            Cause::PoolTaken => "other processes held the pool's pages",
+            Cause::CgroupLimit => "a cgroup limit refused them",
+            _ => "they were unavailable",
+        };
+        let (server, needed) = (self.terms().server, self.needed());
+        let size = page_size(self.0.facts.huge_page_size);
+        format!("{at_start} when the {server} started; all {needed} pages of {size} needed are available now")
+    }
+
+    pub(in crate::advice) fn uncertainty(&self) -> String {
+        let reason = match self.0.share {
+            Some(_) if self.0.facts.asked.asks_kernel() && self.pool_falls_short() => {
+                "the kernel, which the instance asks for the pages that the pool lacks"
+            }
+            Some(_)
+                if matches!(self.0.facts.lock_limit, Some(LockLimit::Either { .. })) && !self.pool_falls_short() =>
+            {
+                "this distribution's kernel: if it has the change of Linux 5.18, its owner must be in the group of \
+                 vm.hugetlb_shm_group, else memlock is enough"
+            }
+            Some(_) if self.0.facts.lock_limit == Some(LockLimit::Unexplained) && !self.pool_falls_short() => {
+                "what refused its huge pages at the last start, when enough were available"
+            }
+            None => "the available pages of the pool, which are unknown",
+            Some(_) if self.0.facts.kept_at_crash.before() > Pages(0) => {
+                "pages that io_uring rings of earlier crashes may keep until the server stops"
+            }
+            Some(_) if self.pool_falls_short() => "surplus pages, which the kernel may be unable to provide",
+            Some(_) if self.nodes_are_uncertain() => {
+                "the NUMA nodes of free pages, whose use by this server or by others could not be determined"
+            }
+            Some(_) => "cgroup limits that are not visible from here",
+        };
+        format!("whether a restart gets huge pages depends on {reason}")
+    }
+
+    /// Behind "would lose".
+    pub(in crate::advice) fn lost_pages(&self) -> &'static str {
+        if self.0.outlook == Outlook::Mixed { "a part of them" } else { "them" }
+    }
+
+    pub(in crate::advice) fn regressed(&self, loss: &Loss) -> String {
+        let reason = match self.0.cause {
+            Some(cause) => self.reason(cause),
+            None => format!(": {}", self.shortfall()),
+        };
+        format!("{} regressed at the start of {}: it {}{reason}.", self.memory(), loss.at_utc(), loss.lost)
+    }
+
+    pub(in crate::advice) fn page_tables(&self) -> String {
+        let meminfo = self.0.facts.meminfo.as_ref();
+        let tables = meminfo.and_then(|meminfo| meminfo.page_tables).unwrap_or_default();
+        let total = meminfo.and_then(|meminfo| meminfo.mem_total).unwrap_or_default();
+        let percent = tables.0.saturating_mul(100).checked_div(total.0).unwrap_or_default();
+        format!("Page tables take {tables}, which is {percent}% of this host's memory.")
+    }
+}

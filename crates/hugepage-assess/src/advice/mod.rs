@@ -1,0 +1,21 @@
+//! Messages, log entries, recommendations and commands, ready to be shown and run.
+
+pub mod benefit;
+pub mod command;
+pub mod context;
+pub mod events;
+pub mod fix;
+pub mod log;
+pub mod message;
+pub mod placement;
+pub mod pool;
+pub mod recommendation;
+pub mod remedy;
+pub mod rules;
+pub mod sessions;
+pub mod shared_buffers;
+
+pub use message::{hint, message};
+pub use recommendation::Recommendation;
+pub use remedy::Remedy;
+pub use rules::recommendations;

@@ -1,0 +1,84 @@
+//! Recommendations on a pool, the same for one server and for a whole host.
+
+use hugepage_kernel::{Bytes, PageSize, Pages};
+
+use crate::advice::command;
+use crate::advice::recommendation::{Area, Effect, Recommendation};
+use crate::assessment::{Capacity, Severity};
+use crate::model::Facts;
+
+/// The name of a pool's setting.
+pub fn setting(size: PageSize, is_default: bool) -> String {
+    if is_default { "vm.nr_hugepages".to_owned() } else { format!("{}/nr_hugepages", size.sysfs_name()) }
+}
+
+/// A clause on the same pool where other servers that may need its pages can't be seen.
+pub fn unused(now: Pages, needed: Pages, size: PageSize) -> String {
+    let more = now.saturating_sub(needed);
+    format!(
+        "The pool has {now} pages of {size}, this server and current users of the pool need {needed}, and whether other \
+         servers need the other {more} is unknown"
+    )
+}
+
+/// Behind "exceeds the": what the host can hold, and beside what.
+pub fn held(capacity: Capacity) -> String {
+    let most = capacity.most;
+    match capacity.memory.available {
+        Some(available) => format!("{most} that this host can hold: {available} of memory is available"),
+        None => {
+            format!("{most} that this host can hold with {}% of memory in base pages", capacity.memory.reserve_percent)
+        }
+    }
+}
+
+/// A clause on a pool that leaves less to base pages than `reserve_percent`; empty if it leaves enough.
+pub fn caution(pages: Pages, size: PageSize, capacity: Option<Capacity>) -> String {
+    match capacity.and_then(|capacity| capacity.leaves_less(pages, size)) {
+        Some((left, percent)) => format!("; a pool of {pages} pages leaves {left} to base pages, less than {percent}%"),
+        None => String::new(),
+    }
+}
+
+/// A clause on a pool of `now` pages of which `needed` suffice.
+pub fn excess(now: Pages, needed: Pages, size: PageSize) -> String {
+    let unused = size.times(now.saturating_sub(needed));
+    format!("The pool has {now} pages of {size}, the servers of this host need {needed}, and {unused} is unused")
+}
+
+/// A clause on a pool of `now` pages that should have `wanted`; `who` ends with its verb.
+pub fn shortfall(who: &str, needed: Pages, others: Pages, (now, wanted): (Pages, Pages), size: PageSize) -> String {
+    let missing = wanted.saturating_sub(now);
+    format!(
+        "{who} {needed} pages of {size}, other processes hold {others}, and the pool's {now} pages are {missing} too few"
+    )
+}
+
+/// Sets the pool from `now` pages to `pages`. `saves`: the memory that this returns to the host.
+pub fn set(
+    (size, is_default): (PageSize, bool),
+    (now, pages): (Pages, Pages),
+    severity: Severity,
+    takes_effect: Effect,
+    reason: String,
+    saves: Option<Bytes>,
+) -> Recommendation {
+    Recommendation {
+        severity,
+        area: Area::Kernel,
+        setting: setting(size, is_default),
+        current: Some(now.to_string()),
+        recommended: Some(pages.to_string()),
+        reason,
+        command: Some(command::set_pool(size, is_default, pages)),
+        takes_effect,
+        saves,
+    }
+}
+
+impl Facts {
+    /// Whether mappings that request no size get huge pages of `size`.
+    pub fn is_default(&self, size: PageSize) -> bool {
+        self.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size) == Some(size)
+    }
+}

@@ -1,0 +1,315 @@
+//! What to do, as steps that have both a sentence and an effect on the facts: a remedy is given only if the assessment
+//! after all of its steps is better than before.
+
+mod effect;
+mod nodes;
+mod obstacle;
+
+use hugepage_kernel::{Bytes, PageSize, Pages};
+
+use crate::advice::command;
+use crate::advice::message::product::ProductTerms;
+use crate::assessment::{Finding, Outlook, Status};
+use crate::model::{Cause, CrashRecovery, Facts, HugePages, Landing, NodePools};
+
+/// One step. The order of this list is the order in which steps are to be taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Raises a limit of a cgroup.
+    RaiseLimit {
+        /// The file.
+        path: String,
+        /// The least that does.
+        to: Bytes,
+    },
+    /// Reduces shared memory until it takes no more than this.
+    Reduce(Bytes),
+    /// Sets a pool.
+    SetPool {
+        /// The size of its pages.
+        size: PageSize,
+        /// Whether that is the kernel's default size.
+        is_default: bool,
+        /// The pages that it is to keep.
+        pages: Pages,
+        /// Whether the host has the memory only when the server has stopped.
+        after_stop: bool,
+        /// What remains for base pages, where that is less than `reserve_percent`.
+        leaves: Option<(Bytes, u32)>,
+    },
+    /// Sets the pool of a NUMA node that the server may use.
+    SetNodePool {
+        /// The node.
+        node: u32,
+        /// The size of its pages.
+        size: PageSize,
+        /// The pages that it is to keep.
+        pages: Pages,
+        /// As in [`Step::SetPool`].
+        after_stop: bool,
+        /// As in [`Step::SetPool`], of the whole host.
+        leaves: Option<(Bytes, u32)>,
+    },
+    /// Lets the group have System V huge pages.
+    SetShmGroup(u32),
+    /// Lets the owner lock so much.
+    RaiseMemlock(Bytes),
+    /// `huge_pages = try`, `use_large_pages = TRUE`.
+    SetHugePagesTry,
+    /// `shared_memory_type = mmap`.
+    SetMmap,
+    /// `huge_page_size = 0`.
+    SetDefaultPageSize,
+    /// SGA_TARGET in place of MEMORY_TARGET.
+    ReplaceMemoryTarget,
+    /// `io_method = worker`, whose processes have no rings.
+    SetIoMethodWorker,
+    /// Starts the server again.
+    Restart,
+}
+
+impl Step {
+    const fn rank(&self) -> u8 {
+        match self {
+            Self::RaiseLimit { .. } => 0,
+            Self::Reduce(_) => 1,
+            Self::SetPool { .. } | Self::SetNodePool { .. } => 2,
+            Self::SetShmGroup(_) => 3,
+            Self::RaiseMemlock(_) => 4,
+            Self::SetHugePagesTry
+            | Self::SetMmap
+            | Self::SetDefaultPageSize
+            | Self::ReplaceMemoryTarget
+            | Self::SetIoMethodWorker => 5,
+            Self::Restart => 6,
+        }
+    }
+
+    /// Whether it changes the server's configuration.
+    const fn is_setting(&self) -> bool {
+        self.rank() == 5
+    }
+}
+
+/// Steps in their order, all of which are necessary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remedy {
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+impl Remedy {
+    /// How the server of `status` gets huge pages, or keeps them; `None` if nothing that is known here helps.
+    pub fn of(status: &Status) -> Option<Self> {
+        Self::of_all_obstacles(status).or_else(|| Self::of_limits(status))
+    }
+
+    /// What the hint says for the verdict of `status`: of several ways the first.
+    pub fn of_verdict(status: &Status) -> Option<Self> {
+        match status.verdict().1 {
+            Finding::AsAsked | Finding::LandingUnknown | Finding::HostMemoryUnknown => None,
+            Finding::PageTables if status.cause.is_none() => None,
+            // Whoever can't be seen may need these pages.
+            Finding::PoolWasted { .. } if status.facts.others_lack.is_none() => None,
+            Finding::PoolWasted { needed } => Self::of_waste(status, *needed),
+            Finding::CrashLoses if status.facts.crash_recovery != CrashRecovery::Possible => None,
+            finding if Self::is_of_crash(status, finding) => {
+                let [pool, worker] = Self::of_rings(status);
+                pool.or(worker)
+            }
+            _ => Self::of(status),
+        }
+    }
+
+    /// Whether `finding` is about the pages that rings of io_uring keep at a crash.
+    pub fn is_of_crash(status: &Status, finding: &Finding) -> bool {
+        let is_of_crash = match finding {
+            Finding::CrashLoses => true,
+            Finding::OutlookUnknown => status.outlook != Outlook::Unknown,
+            _ => false,
+        };
+        is_of_crash && status.facts.kept_at_crash.at_most > Pages(0)
+    }
+
+    /// The two ways to keep huge pages at a crash of a server whose rings keep pages: a pool that is enough for some
+    /// crashes, and no rings. `None` for a way that does not help.
+    pub fn of_rings(status: &Status) -> [Option<Self>; 2] {
+        let size = status.facts.huge_page_size;
+        // More pages of the host would be spread over nodes that the server may not use.
+        let is_restricted = status.facts.nodes.as_ref().is_some_and(NodePools::is_restricted);
+        let pages = status.to_land.filter(|_| !status.does_not_fit() && !is_restricted);
+        let pool = size.zip(pages).map(|(size, pages)| {
+            let nr = status.facts.pool.known().map_or(Pages(0), |pool| pool.nr);
+            let leaves = status.capacity.filter(|_| pages > nr).and_then(|capacity| capacity.leaves_less(pages, size));
+            let is_default = status.facts.is_default(size);
+            vec![Step::SetPool { size, is_default, pages, after_stop: false, leaves }]
+        });
+        let worker = Some(vec![Step::SetIoMethodWorker, Step::Restart]);
+        [pool, worker].map(|steps| Some(Self { steps: steps? }).filter(|remedy| remedy.helps(status)))
+    }
+
+    /// Raises the limits that harm the server, where something else is in the way that no step removes.
+    fn of_limits(status: &Status) -> Option<Self> {
+        let mut excesses = status.excesses();
+        let mut steps = Vec::new();
+        while let Some(step) = obstacle::raise(&excesses) {
+            excesses.retain(|excess| !matches!(&step, Step::RaiseLimit { path, .. } if *path == excess.path));
+            steps.push(step);
+        }
+        Some(Self { steps }).filter(|remedy| remedy.helps(status))
+    }
+
+    fn of_all_obstacles(status: &Status) -> Option<Self> {
+        let remedy = Self::without_proof(status)?;
+        // What only the next start would lose needs no restart.
+        if matches!(status.verdict().1, Finding::RestartFails | Finding::RestartLoses) {
+            let steps = remedy.steps.iter().filter(|step| **step != Step::Restart).cloned().collect();
+            let before = Self { steps };
+            if before.helps(status) {
+                return Some(before);
+            }
+        }
+        Some(remedy).filter(|remedy| remedy.helps(status))
+    }
+
+    /// Sets a pool that is too large to `pages`; `None` if that is no better, fewer than are in use or promised, or none:
+    /// a pool without users is there for one that is stopped.
+    pub fn of_waste(status: &Status, pages: Pages) -> Option<Self> {
+        let size = status.facts.huge_page_size?;
+        let in_use = status.facts.pool.known()?.in_use()?;
+        if pages < in_use || pages == Pages(0) {
+            return None;
+        }
+        let is_default = status.facts.is_default(size);
+        let step = Step::SetPool { size, is_default, pages, after_stop: false, leaves: None };
+        Some(Self { steps: vec![step] }).filter(|remedy| remedy.helps(status))
+    }
+
+    fn without_proof(status: &Status) -> Option<Self> {
+        let mut steps = obstacle::all(status)?;
+        let landing = status.facts.landing();
+        // Base pages by choice are no reason to reduce anything.
+        if status.cause == Some(Cause::Disabled) && steps.iter().any(|step| matches!(step, Step::Reduce(_))) {
+            return None;
+        }
+        if !matches!(landing, Landing::Hugetlb | Landing::Unknown) {
+            // A start that depends on what can't be seen is no advice.
+            if steps.is_empty() && status.outlook != Outlook::Hugetlb {
+                return None;
+            }
+            steps.push(Step::Restart);
+        }
+        steps.sort_by_key(Step::rank);
+        (!steps.is_empty()).then_some(Self { steps })
+    }
+
+    /// Whether the assessment after all steps is better than `status`.
+    pub fn helps(&self, status: &Status) -> bool {
+        gravity(&Status::of(self.apply(&status.facts))) < gravity(status)
+    }
+
+    /// The facts after all steps.
+    pub fn apply(&self, facts: &Facts) -> Facts {
+        let mut after = facts.clone();
+        for step in &self.steps {
+            step.apply(&mut after);
+        }
+        after
+    }
+
+    /// An instruction, one sentence.
+    pub fn sentence(&self, status: &Status) -> String {
+        let terms = ProductTerms::of(status.facts.asked.product);
+        let server = terms.server;
+        let waits = self.steps.iter().any(Step::waits) && self.steps.contains(&Step::Restart);
+        let with = |verb| {
+            let clusterware = status.facts.clusterware.as_ref();
+            let command = clusterware.and_then(|clusterware| match verb {
+                "restart" => command::restart(clusterware),
+                verb => command::control(verb, clusterware),
+            });
+            command.map_or(String::new(), |command| format!(" with \"{command}\""))
+        };
+        let mut texts = Vec::new();
+        for step in &self.steps {
+            if waits && step.waits() {
+                texts.push(format!("stop the {server}{}", with("stop")));
+            }
+            texts.push(match step {
+                Step::Restart if waits => format!("start the {server}{}", with("start")),
+                Step::Restart => step.text(terms) + &with("restart"),
+                step if step.is_setting() && status.of_pending && status.facts.landing() == Landing::Hugetlb => {
+                    step.text(terms) + " in the configuration"
+                }
+                step => step.text(terms),
+            });
+        }
+        let mut text = match texts.split_last() {
+            Some((last, [])) => last.clone(),
+            Some((last, before)) => format!("{} and {last}", before.join(", ")),
+            None => String::new(),
+        };
+        if self.steps.contains(&Step::SetHugePagesTry) && self.steps.contains(&Step::Restart) {
+            text += " to use huge pages";
+        } else if self.steps.iter().any(Step::is_setting) && !self.steps.contains(&Step::Restart) {
+            text += &format!(", or do not restart the {server}");
+        } else if self.steps.iter().any(|step| matches!(step, Step::RaiseMemlock(_))) {
+            text += " (MOS 2049901.1)";
+        }
+        if self.steps.iter().any(|step| matches!(step, Step::Reduce(_))) {
+            text += &format!(", or set {}", terms.setting(HugePages::Off));
+        }
+        if let Some((left, percent)) = self.steps.iter().find_map(Step::leaves) {
+            text += &format!("; this leaves {left} of memory to base pages, less than {percent}%");
+        }
+        if let Some(first) = text.get_mut(..1) {
+            first.make_ascii_uppercase();
+            text.push('.');
+        }
+        text
+    }
+}
+
+impl Step {
+    const fn leaves(&self) -> Option<(Bytes, u32)> {
+        match self {
+            Self::SetPool { leaves, .. } | Self::SetNodePool { leaves, .. } => *leaves,
+            _ => None,
+        }
+    }
+
+    const fn waits(&self) -> bool {
+        matches!(self, Self::SetPool { after_stop: true, .. } | Self::SetNodePool { after_stop: true, .. })
+    }
+
+    fn text(&self, terms: &ProductTerms) -> String {
+        let server = terms.server;
+        match self {
+            Self::RaiseLimit { path, to } => format!("set {path} to at least {} bytes", to.0),
+            Self::Reduce(to) => format!("reduce {} at most {to}", terms.reduce),
+            Self::SetPool { size, is_default, pages, .. } => {
+                format!("run \"{}\"", command::set_pool(*size, *is_default, *pages))
+            }
+            Self::SetNodePool { node, size, pages, .. } => {
+                format!("run \"{}\"", command::set_node_pool(*node, *size, *pages))
+            }
+            Self::SetShmGroup(gid) => format!("run \"sysctl -w vm.hugetlb_shm_group={gid}\""),
+            Self::RaiseMemlock(to) => {
+                format!("raise the memlock limit of the {server} to at least {} kB", to.0.div_ceil(1024))
+            }
+            Self::SetHugePagesTry => format!("set {}", terms.setting(HugePages::Try)),
+            Self::SetMmap => "set shared_memory_type = mmap".to_owned(),
+            Self::SetDefaultPageSize => "set huge_page_size = 0, the kernel's default size,".to_owned(),
+            Self::ReplaceMemoryTarget => "set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET".to_owned(),
+            Self::SetIoMethodWorker => "set io_method = worker".to_owned(),
+            Self::Restart => format!("restart the {server}"),
+        }
+    }
+}
+
+/// How bad a status is: its verdict, then all of its findings, then what the next start or a crash would lose.
+pub fn gravity(status: &Status) -> (u64, u64, u8) {
+    let severities = status.findings.iter().map(|(severity, _)| *severity as u64);
+    let outlook = status.outlook.gravity().max(status.crash_outlook().map_or(0, Outlook::gravity));
+    (status.verdict().0 as u64, severities.sum(), outlook)
+}

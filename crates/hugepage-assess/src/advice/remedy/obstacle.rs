@@ -1,0 +1,160 @@
+//! What stands between a server and huge pages, one obstacle after the other.
+
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::{PageSize, Pages};
+
+use super::Step;
+use crate::assessment::limits::{Excess, excesses};
+use crate::assessment::{Capacity, Share, Status};
+use crate::model::{Asked, Cause, Landing, LockLimit, NodePools, Pending, PoolFact, PoolState, Product};
+
+/// More obstacles than any server has.
+const MAX_STEPS: usize = 16;
+
+/// The steps that remove all obstacles; `None` if one of them can't be removed.
+pub fn all(status: &Status) -> Option<Vec<Step>> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut at = status.clone();
+    while steps.len() < MAX_STEPS {
+        let Some(step) = next(&at, status)? else { return Some(steps) };
+        // A step that did not help will not help again.
+        if steps.contains(&step) {
+            return None;
+        }
+        let mut facts = at.facts;
+        step.apply(&mut facts);
+        steps.push(step);
+        at = Status::of(facts);
+    }
+    None
+}
+
+/// The next step; `Some(None)` if nothing is in the way any more, `None` if something is that no step removes.
+fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
+    let (asked, ground, own) = start(at);
+    let forecast = &at.forecast;
+    if let Some(Cause::Disabled | Cause::MemoryTarget | Cause::SysvSharedMemory | Cause::PageSizeUnsupported) =
+        forecast.cause
+    {
+        return setting(&asked, &ground.pool, forecast.cause?).map(Some);
+    }
+    let (Some(size), Some(needed)) = (forecast.huge_page_size, forecast.needed) else { return None };
+    let (bytes, own_bytes) = (size.times(needed), size.times(own));
+    let limits = ground.limits.as_ref();
+    let mut found = at.excesses();
+    found.extend(limits.map(|limits| excesses(limits, bytes, own_bytes)).unwrap_or_default());
+    if let Some(step) = raise(&found) {
+        return Some(Some(step));
+    }
+    if let Some(limit) = limits.and_then(|limits| limits.tightest_reservation_without(own_bytes))
+        && limit.room_without(own_bytes) < bytes
+    {
+        let to = limit.usage_without(own_bytes).saturating_add(bytes);
+        return Some(Some(Step::RaiseLimit { path: limit.path.clone(), to }));
+    }
+    if let Some(lock) = ground.lock_limit.filter(|lock| lock.refuses(bytes) || lock.may_refuse(bytes)) {
+        return match lock {
+            LockLimit::Memlock { others, .. } => Some(Some(Step::RaiseMemlock(bytes.saturating_add(others)))),
+            // Kernels of both kinds let the group have them.
+            LockLimit::ShmGroup { gid } | LockLimit::Either { gid, .. } => Some(Some(Step::SetShmGroup(gid))),
+            LockLimit::Unexplained => None,
+        };
+    }
+    let PoolFact::Known(pool) = &ground.pool else { return None };
+    let share = Share::of(pool, own)?;
+    let target = |nodes: &NodePools| nodes.target(pool, needed, own, at.facts.reserve_percent);
+    if let Some(target) = ground.nodes.as_ref().and_then(target).filter(|target| target.more > Pages(0)) {
+        let capacity = capacity(before, pool)?;
+        let all = pool.persistent().saturating_add(target.more);
+        return (target.fits && all <= capacity.most).then_some(Some(Step::SetNodePool {
+            node: target.node,
+            size,
+            pages: target.pages,
+            after_stop: all > capacity.now,
+            leaves: capacity.leaves_less(all, size),
+        }));
+    }
+    if share.guaranteed >= needed {
+        return Some(before_a_crash(at, before.capacity));
+    }
+    let pages = match at.to_land {
+        Some(pages) if at.facts.huge_page_size == Some(size) => pages,
+        _ => share.others.saturating_add(needed),
+    };
+    let capacity = capacity(before, pool)?;
+    if pages > capacity.most {
+        let beside = pages.saturating_sub(needed);
+        let room = capacity.comfortable(beside).saturating_sub(beside);
+        // The running segment alone can be reduced in these facts.
+        return (room > Pages(0) && !at.of_pending).then_some(Some(Step::Reduce(size.times(room))));
+    }
+    let is_default = before.facts.is_default(size);
+    // Never fewer than are in use or promised now, even if the server is to need fewer.
+    let pages = pages.max(in_use(before, size));
+    Some(Some(Step::SetPool {
+        size,
+        is_default,
+        pages,
+        after_stop: pages > capacity.now,
+        leaves: capacity.leaves_less(pages, size).filter(|_| pages > pool.nr),
+    }))
+}
+
+/// The pages of `size` that are in use or promised; zero if unknown, or of another pool.
+fn in_use(status: &Status, size: PageSize) -> Pages {
+    let pool = status.facts.pool.known().filter(|pool| pool.page_size == size);
+    pool.and_then(|pool| pool.in_use()).unwrap_or_default()
+}
+
+/// Raises the first of these limits to all that they need of it, with room to grow.
+pub(super) fn raise(excesses: &[Excess]) -> Option<Step> {
+    let path = &excesses.first()?.path;
+    let to = excesses.iter().filter(|excess| excess.path == *path).map(|excess| excess.advised).max()?;
+    Some(Step::RaiseLimit { path: path.clone(), to })
+}
+
+fn capacity(before: &Status, pool: &Pool) -> Option<Capacity> {
+    match before.facts.huge_page_size == Some(pool.page_size) {
+        true => before.capacity,
+        false => before.facts.capacity(pool),
+    }
+}
+
+/// The pool for a server in huge pages that a restart would serve and a crash would not.
+fn before_a_crash(at: &Status, capacity: Option<Capacity>) -> Option<Step> {
+    let (size, pages, capacity) = (at.facts.huge_page_size?, at.to_land?, capacity?);
+    let is_short = at.facts.landing() == Landing::Hugetlb && at.share?.guaranteed < at.needed?;
+    let nr = at.facts.pool.known()?.nr;
+    (is_short && pages <= capacity.most).then(|| Step::SetPool {
+        size,
+        is_default: at.facts.is_default(size),
+        pages,
+        after_stop: false,
+        leaves: capacity.leaves_less(pages, size).filter(|_| pages > nr),
+    })
+}
+
+fn setting(asked: &Asked, pool: &PoolFact, cause: Cause) -> Option<Step> {
+    match cause {
+        Cause::Disabled => Some(Step::SetHugePagesTry),
+        Cause::MemoryTarget => Some(Step::ReplaceMemoryTarget),
+        Cause::SysvSharedMemory => Some(Step::SetMmap),
+        _ => {
+            let has_others = matches!(pool, PoolFact::Unsupported(sizes) if !sizes.is_empty());
+            let is_postgresql = asked.product == Product::PostgreSql;
+            (has_others && is_postgresql && asked.huge_page_size.is_some()).then_some(Step::SetDefaultPageSize)
+        }
+    }
+}
+
+/// What the start that the outlook speaks of asks for, what it finds, and what the server has of that pool.
+fn start(status: &Status) -> (Asked, PoolState, Pages) {
+    let facts = &status.facts;
+    match &facts.pending {
+        Pending::Changed(demand, ground) if status.of_pending => {
+            let own = if ground.huge_page_size == facts.huge_page_size { status.own } else { Pages(0) };
+            (demand.asked, ground.clone(), own)
+        }
+        _ => (facts.asked, facts.ground(), status.own),
+    }
+}

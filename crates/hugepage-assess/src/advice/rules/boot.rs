@@ -1,0 +1,120 @@
+//! Whether the pool survives a reboot, and whether only a reboot provides it.
+
+use hugepage_kernel::next_boot::boot::PoolAtBoot;
+use hugepage_kernel::{PageSize, Pages};
+
+use super::pool::{Fragmented, fragmented};
+use crate::advice::context::AdviceContext;
+use crate::advice::recommendation::{Area, Effect, Recommendation};
+use crate::advice::{command, pool};
+use crate::assessment::Severity;
+use crate::model::HugePages;
+
+/// Sorts after the files of distributions and packages, so that its value is the one in effect.
+pub const SYSCTL_FILE: &str = "/etc/sysctl.d/90-postgresql-hugepages.conf";
+
+pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
+    survives(context).into_iter().chain(reserve(context)).collect()
+}
+
+/// If memory is fragmented, only a reservation at boot is guaranteed to get all pages.
+fn reserve(context: &AdviceContext) -> Option<Recommendation> {
+    let status = &context.status;
+    let (size, wanted) = (status.facts.pool.known()?.page_size, status.recommended?);
+    let Fragmented { more, ready } = fragmented(context)?;
+    if status.facts.asked.huge_pages == HugePages::Off || status.does_not_fit() {
+        return None;
+    }
+    Some(Recommendation {
+        severity: Severity::Notice,
+        area: Area::Boot,
+        setting: "hugepages".to_owned(),
+        current: None,
+        recommended: Some(wanted.to_string()),
+        reason: format!(
+            "Free memory holds only {ready} of the {more} missing pages of {size} without compaction; the kernel's command \
+             line reserves them before memory is fragmented."
+        ),
+        command: Some(command::reserve_at_boot(size, wanted)),
+        takes_effect: Effect::Reboot,
+        saves: None,
+    })
+}
+
+fn survives(context: &AdviceContext) -> Option<Recommendation> {
+    let status = &context.status;
+    let boot = context.next_boot.as_ref()?;
+    let (size, wanted) = (status.facts.pool.known()?.page_size, status.recommended?);
+    if status.facts.asked.huge_pages == HugePages::Off || status.does_not_fit() || wanted == Pages(0) {
+        return None;
+    }
+    let is_default = status.facts.is_default(size);
+    let set = match boot.pool(size, is_default) {
+        PoolAtBoot::Set { pages, file } => Some((pages, file)),
+        PoolAtBoot::Unset => None,
+        PoolAtBoot::Unknown(why) => return Some(unknown(context, (size, is_default), wanted, &why)),
+    };
+    let (pages, source) = match &set {
+        Some((pages, source)) => (*pages, source.as_str()),
+        None => (Pages(0), ""),
+    };
+    let too_many = status.capacity.is_some_and(|capacity| pages > capacity.most);
+    if pages >= wanted && !too_many {
+        return None;
+    }
+    let reason = match &set {
+        None if !boot.not_read.is_empty() => format!(
+            "No setting that could be read reserves pages of {size} at boot; {}, so the kernel's next command line is \
+             unknown.",
+            boot.not_read.join("; ")
+        ),
+        None => {
+            format!("No setting reserves pages of {size} at boot, so this server is in base pages after the next boot.")
+        }
+        Some(_) if too_many => format!(
+            "{source} sets {pages} pages of {size} at boot, more than the {}.",
+            status.capacity.map(pool::held).unwrap_or_default()
+        ),
+        Some(_) => format!(
+            "{source} sets {pages} pages of {size} at boot, {} fewer than this host needs.",
+            wanted.saturating_sub(pages)
+        ),
+    };
+    let severity = context.severity_of_base_pages().max(if too_many { Severity::Warning } else { Severity::Notice });
+    Some(Recommendation {
+        area: Area::Boot,
+        current: set.as_ref().map(|(pages, _)| pages.to_string()),
+        command: Some(persist(size, is_default, wanted, source)),
+        ..pool::set((size, is_default), (pages, wanted), severity, Effect::Reboot, reason, None)
+    })
+}
+
+/// Says why nothing can be said.
+fn unknown(context: &AdviceContext, (size, is_default): (PageSize, bool), wanted: Pages, why: &str) -> Recommendation {
+    Recommendation {
+        severity: context.severity_of_base_pages().min(Severity::Notice),
+        area: Area::Boot,
+        setting: pool::setting(size, is_default),
+        current: None,
+        recommended: Some(wanted.to_string()),
+        reason: format!("Whether the pool of {size} pages has {wanted} after the next boot is unknown: {why}."),
+        command: None,
+        takes_effect: Effect::Reboot,
+        saves: None,
+    }
+}
+
+/// A file of sysctl.d for the default size, the kernel's command line for others.
+fn persist(size: PageSize, is_default: bool, pages: Pages, source: &str) -> String {
+    if !is_default {
+        return command::reserve_at_boot(size, pages);
+    }
+    // A later file of /etc takes precedence, so it has to be changed itself.
+    let file = match source {
+        source if source.starts_with("/etc/sysctl") && source.rsplit('/').next() > SYSCTL_FILE.rsplit('/').next() => {
+            return format!("sed -i -E 's|^[- ]*vm[./]nr_hugepages *=.*|vm.nr_hugepages = {pages}|' {source}");
+        }
+        _ => SYSCTL_FILE,
+    };
+    format!("echo 'vm.nr_hugepages = {pages}' > {file}")
+}

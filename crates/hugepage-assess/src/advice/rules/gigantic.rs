@@ -1,0 +1,77 @@
+//! Pages of 1 GB: where they save memory, and how full the last one is.
+
+use hugepage_kernel::{Bytes, PageSize};
+
+use crate::advice::context::AdviceContext;
+use crate::advice::recommendation::{Effect, Recommendation, setting};
+use crate::advice::shared_buffers;
+use crate::assessment::Severity;
+use crate::model::HugePages;
+use crate::pools;
+
+/// The smallest saving, in the last page or in page tables, that is recommended.
+const MIN_SAVING: Bytes = Bytes(128 << 20);
+const GIGANTIC: PageSize = PageSize::new(1 << 30).unwrap();
+
+pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
+    if context.status.facts.asked.huge_pages == HugePages::Off || context.status.does_not_fit() {
+        return Vec::new();
+    }
+    [last_page(context), would_pay(context)].into_iter().flatten().collect()
+}
+
+/// The larger shared_buffers that takes the same number of pages.
+fn last_page(context: &AdviceContext) -> Option<Recommendation> {
+    let status = &context.status;
+    let (size, needed) = (status.facts.huge_page_size.filter(|size| *size >= GIGANTIC)?, status.needed?);
+    let buffers = status.facts.asked.shared_buffers;
+    // The mapping is rounded up to whole pages.
+    let exact = context.server.shared_memory?;
+    let unused = size.times(needed).saturating_sub(exact);
+    if size.pages_to_hold(exact) != needed || unused < MIN_SAVING {
+        return None;
+    }
+    let fits = shared_buffers::largest(size.times(needed), buffers, exact).filter(|fits| *fits > buffers)?;
+    Some(Recommendation::of_server(
+        Severity::Notice,
+        "shared_buffers",
+        setting(buffers),
+        Some(setting(fits)),
+        format!(
+            "Shared memory takes {needed} pages of {size} and leaves {unused} of the last one unused; shared_buffers = {fits} \
+             takes the same number of pages."
+        ),
+        Some(unused),
+    ))
+}
+
+/// Page tables for 2 MB pages matter from tens of gigabytes and hundreds of connections on.
+fn would_pay(context: &AdviceContext) -> Option<Recommendation> {
+    let status = &context.status;
+    let size = status.facts.huge_page_size.filter(|size| *size < GIGANTIC)?;
+    let there = pools::of_size(&context.pools, GIGANTIC).is_some();
+    let less = context.tables_at_most(size).saturating_sub(context.tables_at_most(GIGANTIC));
+    let pages = GIGANTIC.pages_to_hold(context.segment());
+    let wasted = GIGANTIC.times(pages).saturating_sub(context.segment());
+    // The pages of the current size are returned to the host first.
+    let fits = size.pages_to_hold(GIGANTIC.times(pages))
+        <= status.capacity?.within_reserve.min(status.capacity?.most).saturating_sub(status.share?.others);
+    if !there || !fits || less < MIN_SAVING || less <= wasted {
+        return None;
+    }
+    Some(Recommendation {
+        takes_effect: Effect::Reboot,
+        ..Recommendation::of_server(
+            Severity::Notice,
+            "huge_page_size",
+            size.setting(),
+            Some("1GB".to_owned()),
+            format!(
+                "With {} connections, {pages} pages of 1 GB reserved at boot would save {less} of page tables; {wasted} would be \
+                 unused.",
+                context.server.max_connections
+            ),
+            Some(less.saturating_sub(wasted)),
+        )
+    })
+}

@@ -1,0 +1,136 @@
+//! How many huge pages of one size a host can hold: what it could not hold at all, as measured, and what would leave less
+//! to base pages than the administrator wants.
+
+use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::{Bytes, PageSize, Pages};
+
+use crate::model::Facts;
+
+/// Of all memory this much, in hundredths, stays available when the pool has grown: with nothing left the host would
+/// throw out the page cache of its programs, and swap.
+pub const KEPT_AVAILABLE: u32 = 2;
+
+/// A host's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostMemory {
+    /// `MemTotal`.
+    pub mem_total: Bytes,
+    /// `MemAvailable`; `None` on a kernel before 3.14, whose `MemFree` lacks what the page cache would give back.
+    pub available: Option<Bytes>,
+    /// Shared memory in base pages that would move into the pool: it is available as soon as its servers stop.
+    pub movable: Bytes,
+    /// The hundredths of memory that are to stay for base pages.
+    pub reserve_percent: u32,
+    /// What pools of other sizes take.
+    pub elsewhere: Bytes,
+    /// What the kernel gives back of each new page of the pool, see [`saved_per_page`]; 0 if nothing.
+    pub saved_per_page: Bytes,
+}
+
+impl HostMemory {
+    /// From /proc/meminfo, for `pool`, of servers with `in_base_pages` of shared memory that is to move. `None` without
+    /// `MemTotal`.
+    pub fn of(meminfo: &Meminfo, pool: &Pool, in_base_pages: Bytes, reserve_percent: u32) -> Option<Self> {
+        let in_pool = pool.page_size.times(pool.nr);
+        Some(Self {
+            mem_total: meminfo.mem_total?,
+            available: meminfo.mem_available,
+            // What of it was never touched takes no memory.
+            movable: in_base_pages.min(meminfo.shmem.unwrap_or_default()),
+            reserve_percent,
+            elsewhere: meminfo.hugetlb.map_or(Bytes(0), |hugetlb| hugetlb.saturating_sub(in_pool)),
+            saved_per_page: meminfo.vmemmap_base.map_or(Bytes(0), |base| saved_per_page(pool.page_size, base)),
+        })
+    }
+}
+
+/// What the kernel gives back of each new huge page of `size` with `vm.hugetlb_optimize_vmemmap` (mm/vmemmap_dedup, Linux
+/// 5.19): of its descriptors, 64 bytes for each page of `base`, one base page stays. It becomes memory for base pages.
+pub fn saved_per_page(size: PageSize, base: PageSize) -> Bytes {
+    const DESCRIPTOR: u64 = 64;
+    Bytes(size.bytes().0 / base.bytes().0 * DESCRIPTOR).saturating_sub(base.bytes())
+}
+
+/// The largest pool of one page size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// With more pages, less than `reserve_percent` of memory would remain for base pages.
+    pub within_reserve: Pages,
+    /// With more pages, the kernel would have to swap before servers in base pages stop. Never less than the pool has.
+    pub now: Pages,
+    /// The most that the host can hold, as measured, or `within_reserve` where that is unknown. Never less than the pool
+    /// has, nor than is in use or promised.
+    pub most: Pages,
+    /// What it was worked out from.
+    pub memory: HostMemory,
+}
+
+impl Capacity {
+    /// The capacity for pages of the size of `pool`.
+    pub fn of(memory: &HostMemory, pool: &Pool) -> Self {
+        let size = pool.page_size;
+        let HostMemory { mem_total, available, movable, reserve_percent, elsewhere, saved_per_page } = *memory;
+        // The pool that takes `total`, where of each new page so much is given back.
+        let pages = |total: Bytes, saved: Bytes| {
+            let now = size.times(pool.nr);
+            if total <= now {
+                size.pages_within(total)
+            } else {
+                pool.nr.saturating_add(new_pages(total.saturating_sub(now), size, saved))
+            }
+        };
+        let usable = mem_total.saturating_sub(mem_total.percent(reserve_percent));
+        let within_reserve = pages(
+            usable.saturating_sub(elsewhere),
+            saved_per_page.saturating_sub(saved_per_page.percent(reserve_percent)),
+        );
+        let held = pool.nr.max(pool.in_use().unwrap_or_default());
+        let with = |available: Bytes| {
+            let more = new_pages(available.saturating_sub(mem_total.percent(KEPT_AVAILABLE)), size, saved_per_page);
+            held.max(held.saturating_add(more).min(pages(mem_total.saturating_sub(elsewhere), saved_per_page)))
+        };
+        let (now, most) = match available {
+            Some(available) => (with(available), with(available.saturating_add(movable))),
+            None => (within_reserve.max(held), within_reserve.max(held)),
+        };
+        Self { within_reserve, now, most, memory: *memory }
+    }
+
+    /// The bound for what is optional, and for settings that are to be reduced: what leaves `reserve_percent` to base
+    /// pages, unless no more than `beside` fits there.
+    pub fn comfortable(self, beside: Pages) -> Pages {
+        let comfortable = self.within_reserve.min(self.most);
+        if comfortable > beside { comfortable } else { self.most }
+    }
+
+    /// What a pool of `pages` leaves to base pages and the percentage that was to be left, if it leaves less.
+    pub fn leaves_less(self, pages: Pages, size: PageSize) -> Option<(Bytes, u32)> {
+        let left = self.memory.mem_total.saturating_sub(self.memory.elsewhere).saturating_sub(size.times(pages));
+        self.is_beyond_reserve(pages).then_some((left, self.memory.reserve_percent))
+    }
+
+    /// Whether a pool of `pages` leaves less to base pages than `reserve_percent`.
+    pub fn is_beyond_reserve(self, pages: Pages) -> bool {
+        pages > self.within_reserve
+    }
+}
+
+/// The new pages that `memory` holds.
+fn new_pages(memory: Bytes, size: PageSize, saved: Bytes) -> Pages {
+    Pages(memory.0 / size.bytes().saturating_sub(saved).0.max(1))
+}
+
+impl Facts {
+    /// The memory of this server's host, as it matters for `pool`.
+    pub fn host_memory(&self, pool: &Pool) -> Option<HostMemory> {
+        let of_others = pool.page_size.times(self.others_lack.unwrap_or_default());
+        let own = self.segment.as_ref().map_or(Bytes(0), |segment| segment.in_base_pages());
+        HostMemory::of(self.meminfo.as_ref()?, pool, own.saturating_add(of_others), self.reserve_percent)
+    }
+
+    /// How many pages of `pool` this host can hold.
+    pub fn capacity(&self, pool: &Pool) -> Option<Capacity> {
+        Some(Capacity::of(&self.host_memory(pool)?, pool))
+    }
+}

@@ -1,0 +1,156 @@
+//! What was found about a server, each finding with its severity.
+
+use std::fmt;
+
+use hugepage_kernel::Pages;
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Cause, Loss};
+
+/// The severity of a finding, in ascending order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// As asked, and a restart keeps it.
+    Ok,
+    /// Worth knowing; no action is urgent.
+    Notice,
+    /// Huge pages are lost, or the next start will lose them.
+    Warning,
+    /// The server is in danger.
+    Critical,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// A condition that will take huge pages away or make a start fail, although nothing has happened yet. Each value is
+/// one bit, so that shared memory holds a set of them in a byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum Threat {
+    /// [`Finding::CgroupBelowSegment`].
+    CgroupLimit = 1,
+    /// [`Finding::RestartFails`].
+    RestartFails = 2,
+    /// [`Finding::RestartLoses`].
+    RestartLoses = 4,
+    /// [`Finding::CrashLoses`].
+    CrashLoses = 8,
+    /// [`Finding::SharedLimit`].
+    SharedLimit = 16,
+    /// [`Finding::MemoryLimit`].
+    MemoryLimit = 32,
+}
+
+impl Threat {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::CgroupLimit,
+        Self::RestartFails,
+        Self::RestartLoses,
+        Self::CrashLoses,
+        Self::SharedLimit,
+        Self::MemoryLimit,
+    ];
+
+    /// Whether the next start would trigger it. One such threat may replace another.
+    pub const fn is_of_restart(self) -> bool {
+        matches!(self, Self::RestartFails | Self::RestartLoses)
+    }
+}
+
+impl fmt::Display for Threat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// One finding. Of findings with equal severity, the first in this list is reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// A fault-time cgroup limit is below a segment that is in huge pages, now or after the next start: SIGBUS,
+    /// or reads that look like corruption.
+    CgroupBelowSegment,
+    /// `huge_pages = on`, and the next start would fail.
+    RestartFails,
+    /// The last start lost something that is still lost.
+    Regressed(Loss),
+    /// In base pages, and why.
+    BasePages(Cause),
+    /// In huge pages now, in base pages after the next start.
+    RestartLoses,
+    /// Page tables take too much of the host's memory.
+    PageTables,
+    /// The pool has at least twice the pages that all servers need.
+    PoolWasted {
+        /// The pages that all servers need together.
+        needed: Pages,
+    },
+    /// In transparent huge pages: nothing reserves them.
+    TransparentHugePages,
+    /// The kernel did not show where the segment landed.
+    LandingUnknown,
+    /// The outcome of the next start could not be determined.
+    OutlookUnknown,
+    /// In huge pages now, and not after a crash of one process, whatever a restart would get.
+    CrashLoses,
+    /// The NUMA nodes that the server may use have too few pages.
+    NodeLimit,
+    /// A memory cgroup that counts huge pages allows less than the segment and private memory, now or after the next
+    /// start.
+    MemoryLimit,
+    /// A fault-time cgroup limit is below what all that share it were promised, now or after the next start.
+    SharedLimit,
+    /// The host's memory and page tables are unknown: lxcfs shows a container's.
+    HostMemoryUnknown,
+    /// As asked.
+    AsAsked,
+}
+
+impl Finding {
+    /// The names of all findings, in the order of this list. `AsAsked` is the absence of findings.
+    pub const NAMES: [&'static str; 15] = [
+        "cgroup_limit",
+        "restart_fails",
+        "regressed",
+        "base_pages",
+        "restart_loses",
+        "page_tables",
+        "pool_wasted",
+        "transparent_huge_pages",
+        "landing_unknown",
+        "outlook_unknown",
+        "crash_loses",
+        "node_limit",
+        "memory_limit",
+        "shared_limit",
+        "host_memory_unknown",
+    ];
+
+    /// Its name for monitoring, one of [`Finding::NAMES`]. A [`Threat`] has the same name.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::CgroupBelowSegment => "cgroup_limit",
+            Self::RestartFails => "restart_fails",
+            Self::Regressed(_) => "regressed",
+            Self::BasePages(_) => "base_pages",
+            Self::RestartLoses => "restart_loses",
+            Self::PageTables => "page_tables",
+            Self::PoolWasted { .. } => "pool_wasted",
+            Self::TransparentHugePages => "transparent_huge_pages",
+            Self::LandingUnknown => "landing_unknown",
+            Self::OutlookUnknown => "outlook_unknown",
+            Self::CrashLoses => "crash_loses",
+            Self::NodeLimit => "node_limit",
+            Self::MemoryLimit => "memory_limit",
+            Self::SharedLimit => "shared_limit",
+            Self::HostMemoryUnknown => "host_memory_unknown",
+            Self::AsAsked => "as_asked",
+        }
+    }
+}

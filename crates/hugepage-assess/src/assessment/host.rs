@@ -1,0 +1,185 @@
+//! The pool that a whole host needs: what every server needs, what other processes hold, and what the host can hold.
+
+use hugepage_kernel::{Bytes, PageSize, Pages};
+
+use crate::assessment::Capacity;
+
+/// What one server needs of a pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolNeed {
+    /// Its name.
+    pub name: String,
+    /// The pages that it needs.
+    pub pages: Pages,
+    /// Of these, the pages that it has now.
+    pub held: Pages,
+    /// Whether it runs.
+    pub is_running: bool,
+}
+
+/// A server that does not fit into the host's memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misfit {
+    /// Its name.
+    pub name: String,
+    /// What it needs.
+    pub pages: Pages,
+    /// The pages that are missing for it, after all servers that fit.
+    pub over: Pages,
+}
+
+/// One pool of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizing {
+    /// The size of its pages.
+    pub page_size: PageSize,
+    /// Every server that needs pages of it.
+    pub needs: Vec<PoolNeed>,
+    /// Pages held by processes that belong to none of these servers.
+    pub others: Pages,
+    /// All needed pages together, whether they fit or not.
+    pub total: Pages,
+    /// What the host can hold; `None` if its memory could not be read.
+    pub capacity: Option<Capacity>,
+    /// The pool for all that fits, never less than is in use or promised; `None` without a capacity: no number that the
+    /// host may not hold.
+    pub recommended: Option<Pages>,
+    /// The servers that do not fit.
+    pub misfits: Vec<Misfit>,
+    /// The memory that remains for base pages beside this pool and the pools of other sizes.
+    pub remains: Option<Bytes>,
+}
+
+/// A host's memory, and how many pages of the size at hand it can hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// `MemTotal`.
+    pub mem_total: Bytes,
+    /// What pools of other sizes take.
+    pub elsewhere: Bytes,
+    /// The bounds.
+    pub capacity: Capacity,
+}
+
+impl Sizing {
+    /// The sizing of one page size.
+    pub fn of_size(sizings: &[Self], size: PageSize) -> Option<&Self> {
+        sizings.iter().find(|sizing| sizing.page_size == size)
+    }
+
+    /// Whether the pool for all that fits leaves less to base pages than `reserve_percent` of memory.
+    pub fn is_beyond_reserve(&self) -> bool {
+        matches!((self.recommended, self.capacity), (Some(pages), Some(capacity)) if capacity.is_beyond_reserve(pages))
+    }
+
+    /// `used`: pages of the pool that anybody has or was promised. Who has its pages keeps them; of the others those that
+    /// run come before those that do not, and small before large, so that as many as possible fit.
+    pub fn of(page_size: PageSize, mut needs: Vec<PoolNeed>, used: Pages, room: Option<Room>) -> Self {
+        needs.retain(|need| need.pages > Pages(0));
+        let held = needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.held));
+        let others = used.saturating_sub(held);
+        let sum = |pages: Pages, need: &PoolNeed| pages.saturating_add(need.pages.max(need.held));
+        let total = needs.iter().fold(others, sum);
+        let capacity = room.map(|room| room.capacity);
+        let mut order: Vec<&PoolNeed> = needs.iter().collect();
+        order.sort_by_key(|need| (need.held < need.pages, !need.is_running, need.pages));
+        let (mut pool, mut misfits) = (others, Vec::new());
+        for need in order {
+            match (capacity, sum(pool, need)) {
+                (Some(Capacity { most, .. }), with) if with > most => {
+                    let over = with.saturating_sub(most);
+                    misfits.push(Misfit { name: need.name.clone(), pages: need.pages, over });
+                }
+                (_, with) => pool = with,
+            }
+        }
+        let recommended = capacity.map(|capacity| pool.min(capacity.most).max(used));
+        let remains = room
+            .zip(recommended)
+            .map(|(room, pages)| room.mem_total.saturating_sub(room.elsewhere).saturating_sub(page_size.times(pages)));
+        Self { page_size, needs, others, total, capacity, recommended, misfits, remains }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::assessment::capacity::HostMemory;
+    use hugepage_kernel::memory::pool::Pool;
+
+    const GB: u64 = 1 << 30;
+
+    fn need(name: &str, pages: u64, held: u64, is_running: bool) -> PoolNeed {
+        PoolNeed { name: name.to_owned(), pages: Pages(pages), held: Pages(held), is_running }
+    }
+
+    /// Nothing is known of what is available: 20% stay for base pages, beside a pool of `held` pages, all of them in use.
+    fn room(gb: u64, held: u64) -> Option<Room> {
+        let (mem_total, elsewhere) = (Bytes(gb * GB), Bytes(0));
+        let memory = HostMemory {
+            mem_total,
+            available: None,
+            movable: Bytes(0),
+            reserve_percent: 20,
+            elsewhere,
+            saved_per_page: Bytes(0),
+        };
+        let pool = Pool {
+            page_size: huge(),
+            nr: Pages(held),
+            free: Pages(0),
+            resv: Some(Pages(0)),
+            surplus: Some(Pages(0)),
+            overcommit: None,
+        };
+        Some(Room { mem_total, elsewhere, capacity: Capacity::of(&memory, &pool) })
+    }
+
+    fn huge() -> PageSize {
+        PageSize::from_kib(2048).unwrap()
+    }
+
+    /// The host of the seed: a pool of 9216 pages, one instance in huge pages as a whole, one in part, one not at all.
+    #[test]
+    fn a_farm() {
+        let needs = vec![need("FULL", 537, 537, true), need("MIXED", 2001, 2000, true), need("EMPTY", 267, 0, true)];
+        let sizing = Sizing::of(huge(), needs, Pages(9216), room(48, 9216));
+        assert_eq!((sizing.others, sizing.total, sizing.recommended), (Pages(6679), Pages(9484), Some(Pages(9484))));
+        assert!(sizing.misfits.is_empty());
+        assert_eq!(sizing.remains, Some(Bytes(48 * GB - (9484 << 21))));
+    }
+
+    /// The seed's host of 48 GB, for which hugepages_settings.sh had printed 36569 pages, which are 71 GB.
+    #[test]
+    fn more_than_the_host_has() {
+        let needs = vec![need("A", 4096, 4096, true), need("B", 32473, 0, true), need("C", 100, 0, false)];
+        let sizing = Sizing::of(huge(), needs, Pages(4096), room(48, 4096));
+        assert_eq!((sizing.total, sizing.capacity.unwrap().most), (Pages(36669), Pages(19660)));
+        assert_eq!(sizing.recommended, Some(Pages(4196)));
+        assert_eq!(sizing.misfits, [Misfit { name: "B".into(), pages: Pages(32473), over: Pages(16909 - 100 + 100) }]);
+        assert_eq!(Sizing::of(huge(), vec![need("A", 1, 0, true)], Pages(0), None).recommended, None);
+    }
+
+    proptest! {
+        #[test]
+        fn never_more_than_the_host_holds_and_never_less_than_those_that_fit(
+            pages in proptest::collection::vec((0u64..10_000, 0u64..10_000, any::<bool>()), 0..8),
+            beside in 0u64..5_000,
+            memory in 1u64..64,
+        ) {
+            let needs: Vec<_> =
+                pages.iter().map(|&(pages, held, running)| need(&format!("{pages}"), pages, held.min(pages), running)).collect();
+            let held: u64 = needs.iter().map(|need| need.held.0).sum();
+            let sizing = Sizing::of(huge(), needs.clone(), Pages(held + beside), room(memory, held + beside));
+            let recommended = sizing.recommended.unwrap();
+            prop_assert!(recommended <= sizing.capacity.unwrap().most && recommended >= Pages(held + beside));
+            let misfits: u64 = sizing.misfits.iter().map(|misfit| misfit.pages.0).sum();
+            let all: u64 = needs.iter().map(|need| need.pages.0).sum();
+            prop_assert_eq!(sizing.total.0, all + beside);
+            prop_assert!(recommended.0 >= all - misfits + beside);
+            prop_assert!(sizing.misfits.iter().all(|misfit| misfit.over > Pages(0)));
+        }
+    }
+}

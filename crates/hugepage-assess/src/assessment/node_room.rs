@@ -1,0 +1,126 @@
+//! Whether the NUMA nodes that a server may use have the huge pages that it needs.
+//!
+//! The kernel counts reservations for the whole host, and refuses one that exceeds the free pages of the allowed nodes
+//! (`hugetlb_acct_memory`, `allowed_mems_nr` in mm/hugetlb.c).
+
+use hugepage_kernel::memory::pool::{NodePool, Pool};
+use hugepage_kernel::{Bytes, Pages};
+
+use crate::assessment::Share;
+use crate::model::{Facts, NodePools, PoolFact, PoolState};
+
+/// What the allowed nodes have for a server once it has stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeRoom {
+    /// All that it needs.
+    Enough,
+    /// Only so many pages.
+    Short(Pages),
+    /// It depends on where other processes have their pages, or on a policy that can't be seen.
+    Unknown,
+}
+
+/// A node's pool to set, for a server that may not use all nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeTarget {
+    /// The node.
+    pub node: u32,
+    /// The pages to set its pool to.
+    pub pages: Pages,
+    /// Of these, how many more than it has.
+    pub more: Pages,
+    /// Whether the node's memory can hold them.
+    pub fits: bool,
+}
+
+impl NodePools {
+    /// For `needed` pages of a server that has `own` pages now, in `pool`.
+    pub fn room(&self, pool: &Pool, needed: Pages, own: Pages) -> NodeRoom {
+        let usable = self.usable();
+        let bounds = |shares: &[&NodePool]| {
+            let all = sum(&self.pools.iter().collect::<Vec<_>>(), |pool| pool.nr);
+            let lasting = sum(shares, Pool::persistent);
+            // Nodes without pages are no restriction.
+            if sum(shares, |pool| pool.nr) == all {
+                return (lasting, lasting);
+            }
+            let free = sum(shares, |pool| pool.free);
+            let low = lasting.saturating_sub(self.others(pool, own, shares));
+            (low, lasting.min(free.saturating_add(own)))
+        };
+        let (low, high) = bounds(&usable);
+        if high < needed && self.is_restricted() {
+            return NodeRoom::Short(high);
+        }
+        if low < needed && self.is_restricted() {
+            return NodeRoom::Unknown;
+        }
+        let counts = || usable.iter().map(|share| share.pool.persistent());
+        let differ = counts().max().unwrap_or_default() > counts().min().unwrap_or_default().saturating_add(Pages(1));
+        // A policy that can't be seen may allow one node alone.
+        match self.may_be_fewer() && differ && usable.iter().any(|share| bounds(&[share]).0 < needed) {
+            true => NodeRoom::Unknown,
+            false => NodeRoom::Enough,
+        }
+    }
+
+    /// The pages that the allowed nodes keep when nobody uses them; `None` if the server may use all nodes.
+    pub fn persistent(&self) -> Option<Pages> {
+        self.is_restricted().then(|| sum(&self.usable(), Pool::persistent))
+    }
+
+    /// The most that processes other than a server with `own` pages can have on these nodes.
+    fn others(&self, pool: &Pool, own: Pages, shares: &[&NodePool]) -> Pages {
+        let all = pool.in_use().unwrap_or(pool.nr).saturating_sub(own);
+        let here = sum(shares, |pool| pool.nr.saturating_sub(pool.free));
+        all.min(here.saturating_add(pool.promised().unwrap_or(pool.nr)))
+    }
+
+    /// The pool of one usable node with which the server certainly lands; `None` if it may use all nodes.
+    /// `reserve_percent`: the hundredths of the node's memory that stay in base pages.
+    pub fn target(&self, pool: &Pool, needed: Pages, own: Pages, reserve_percent: u32) -> Option<NodeTarget> {
+        let usable = self.usable();
+        if !self.is_restricted() {
+            return None;
+        }
+        let wanted = needed.saturating_add(self.others(pool, own, &usable));
+        // More pages for the whole host would be spread over all nodes.
+        let of_host = needed.saturating_sub(Share::of(pool, own)?.guaranteed);
+        let more = wanted.saturating_sub(sum(&usable, Pool::persistent)).max(of_host);
+        let roomy = |share: &&&NodePool| share.memory.map(|memory| memory.saturating_sub(size_of(share)));
+        let share = usable.iter().max_by_key(|share| (roomy(share), std::cmp::Reverse(share.node)))?;
+        // Never fewer than its users have.
+        let touched = share.pool.nr.saturating_sub(share.pool.free);
+        let pages = share.pool.persistent().saturating_add(more);
+        let pages = if more > Pages(0) { pages.max(touched) } else { pages };
+        let more = pages.saturating_sub(share.pool.persistent());
+        let holds =
+            |memory: Bytes| share.pool.page_size.times(pages) <= memory.saturating_sub(memory.percent(reserve_percent));
+        Some(NodeTarget { node: share.node, pages, more, fits: share.memory.is_none_or(holds) })
+    }
+}
+
+impl PoolState {
+    /// For a start that needs `needed` pages of a server that has `own` of the pool now.
+    pub fn node_room(&self, needed: Pages, own: Pages) -> NodeRoom {
+        match (&self.nodes, &self.pool) {
+            (Some(nodes), PoolFact::Known(pool)) => nodes.room(pool, needed, own),
+            _ => NodeRoom::Enough,
+        }
+    }
+}
+
+impl Facts {
+    /// For the running segment, which needs `needed` pages; `None` where no node can matter.
+    pub fn node_room(&self, needed: Pages) -> Option<NodeRoom> {
+        Some(self.nodes.as_ref()?.room(self.pool.known()?, needed, self.own()))
+    }
+}
+
+fn sum(shares: &[&NodePool], count: impl Fn(&Pool) -> Pages) -> Pages {
+    shares.iter().fold(Pages(0), |sum, share| sum.saturating_add(count(&share.pool)))
+}
+
+fn size_of(share: &NodePool) -> Bytes {
+    share.pool.page_size.times(share.pool.nr)
+}

@@ -1,0 +1,93 @@
+//! Where the next start of a server would land, including a restart after a crash.
+
+use std::fmt;
+
+use hugepage_kernel::Pages;
+use serde::{Deserialize, Serialize};
+
+use crate::assessment::node_room::NodeRoom;
+use crate::assessment::pool_share::Share;
+use crate::model::{Asked, HugePages, PoolFact, PoolState};
+
+/// What the next start would get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outlook {
+    /// Huge pages, certainly.
+    Hugetlb,
+    /// Huge pages for a part, base pages for the rest (Oracle).
+    Mixed,
+    /// Base pages, without a message of the server.
+    Base,
+    /// Nothing: `huge_pages = on`, and huge pages are not available.
+    Fails,
+    /// It depends on facts that are not visible, or on surplus pages that the kernel may or may not find.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Outlook {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Hugetlb, Self::Mixed, Self::Base, Self::Fails, Self::Unknown];
+
+    /// For a server that asks for `needed` pages of the pool and has `own` of it now.
+    pub fn of(asked: &Asked, needed: Option<Pages>, own: Pages, ground: &PoolState) -> Self {
+        let refused = match asked.huge_pages {
+            HugePages::Off => return Self::Base,
+            HugePages::Try => Self::Base,
+            HugePages::On => Self::Fails,
+        };
+        if asked.never_in_huge_pages() {
+            return refused;
+        }
+        let limits = ground.limits.as_ref();
+        let (pool, needed) = match (&ground.pool, needed) {
+            (PoolFact::Unsupported(..), _) => return refused,
+            (PoolFact::Known(pool), Some(needed)) => (pool, needed),
+            _ => return Self::Unknown,
+        };
+        if ground.lock_limit.is_some_and(|limit| limit.refuses(pool.page_size.times(needed))) {
+            return refused;
+        }
+        let may_refuse = ground.lock_limit.is_some_and(|limit| limit.may_refuse(pool.page_size.times(needed)));
+        let own_bytes = pool.page_size.times(own);
+        if let Some(limit) = limits.and_then(|limits| limits.tightest_reservation_without(own_bytes))
+            && limit.room_without(own_bytes) < pool.page_size.times(needed)
+        {
+            return refused;
+        }
+        match Share::of(pool, own) {
+            None => Self::Unknown,
+            Some(share) if share.guaranteed >= needed => match (ground.node_room(needed, own), limits) {
+                (NodeRoom::Short(_), _) => refused,
+                _ if may_refuse => Self::Unknown,
+                (NodeRoom::Enough, Some(limits)) if !limits.hidden_levels => Self::Hugetlb,
+                _ => Self::Unknown,
+            },
+            Some(share) if share.hopeful >= needed => Self::Unknown,
+            // Oracle asks the kernel for what is missing, and only the kernel knows what it can give.
+            Some(_) if asked.asks_kernel() => Self::Unknown,
+            Some(share) if refused == Self::Base && asked.may_mix() && share.guaranteed > Pages(0) => Self::Mixed,
+            Some(_) => refused,
+        }
+    }
+}
+
+impl Outlook {
+    /// How much is lost, to compare two outlooks.
+    pub const fn gravity(self) -> u8 {
+        match self {
+            Self::Hugetlb => 0,
+            Self::Unknown => 1,
+            Self::Mixed => 2,
+            Self::Base => 3,
+            Self::Fails => 4,
+        }
+    }
+}
+
+impl fmt::Display for Outlook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}

@@ -1,0 +1,219 @@
+//! The cost of base pages: the page tables now, what would remain of them with huge pages, and their upper limit.
+//!
+//! A page table has 8 bytes for each page that it maps, and every process has tables of its own. So a process that
+//! has touched a whole segment of S bytes on pages of P bytes has S / P * 8 bytes of tables for it: 2 MB per GB on
+//! 4 kB pages, 4 kB per GB on 2 MB pages.
+//!
+//! Processes share the tables of a hugetlb mapping of 2 MB pages, one of 4 kB for each aligned 1 GB that the mapping
+//! covers (`huge_pmd_share` in mm/hugetlb.c; x86-64, arm64 and riscv). `VmPTE` counts a shared table in every process, so
+//! sums over processes are an upper bound there.
+
+use std::collections::BTreeSet;
+
+use hugepage_kernel::proc::process::ProcessStatus;
+use hugepage_kernel::{Bytes, PageSize, Pages};
+
+const ENTRY: u64 = 8;
+/// A table of the level whose entries map 2 MB, and the range that it maps.
+const PMD_TABLE: u64 = 4 << 10;
+const PMD_RANGE: u64 = 1 << 30;
+/// Whether kernels of this machine share them (`CONFIG_ARCH_WANT_HUGE_PMD_SHARE`).
+const SHARES_PMD_TABLES: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
+
+/// Whether the tables of this machine are pages at each level, and which of them `VmPTE` counts is known.
+pub const KNOWS_LEVELS: bool = SHARES_PMD_TABLES;
+/// What a program may address on x86-64. `VmPTE` does not count the table that maps all of it.
+const ADDRESS_SPACE: u64 = 1 << 47;
+
+/// The sum over a server's processes. `None`: no process could be read, or this kernel does not show the values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageTables {
+    /// How many processes could be read.
+    pub processes: u64,
+    /// The size of all their page tables.
+    pub total: Option<Bytes>,
+    /// The largest of them.
+    pub max: Option<Bytes>,
+    /// The smallest: the page tables of a process that hardly uses shared memory.
+    pub min: Option<Bytes>,
+    /// The lower bound of what huge pages would free.
+    pub of_shared_memory: Option<Bytes>,
+}
+
+impl PageTables {
+    /// Adds up the processes whose page tables are known.
+    pub fn sum<'a>(statuses: impl Iterator<Item = &'a ProcessStatus> + Clone, base: PageSize) -> Self {
+        let tables = || statuses.clone().filter_map(|status| status.page_tables);
+        let mut sum = Self { max: tables().max(), min: tables().min(), ..Self::default() };
+        let Some(min) = sum.min else { return sum };
+        let mut total = Bytes(0);
+        let mut shared = Some(Bytes(0));
+        for status in statuses.clone() {
+            let Some(own) = status.page_tables else { continue };
+            sum.processes += 1;
+            total = total.saturating_add(own);
+            shared = shared.zip(at_least(status, min, base)).map(|(sum, part)| sum.saturating_add(part));
+        }
+        (sum.total, sum.of_shared_memory) = (Some(total), shared);
+        sum
+    }
+
+    /// What would remain with huge pages.
+    pub fn on_huge_pages(&self) -> Option<Bytes> {
+        Some(self.total?.saturating_sub(self.of_shared_memory?))
+    }
+
+    /// The size if `connections` backends had touched the whole segment on pages of `page_size`.
+    pub fn at(&self, connections: u64, segment: Bytes, page_size: PageSize) -> Option<Bytes> {
+        let own = Bytes(self.min?.0.saturating_mul(connections));
+        Some(own.saturating_add(tables(connections, segment, page_size)))
+    }
+}
+
+/// What huge pages free of a process at least, if the smallest process of its server has page tables of `min`: as many as
+/// its shared pages fill, but the page tables of private memory stay. `None` if unknown.
+pub fn at_least(status: &ProcessStatus, min: Bytes, base: PageSize) -> Option<Bytes> {
+    let own = status.page_tables?;
+    status.rss_shmem.map(|rss| table(rss, base).min(own.saturating_sub(min)))
+}
+
+/// The largest page tables that a process can have for `pages` base pages that it has mapped of a segment.
+pub fn at_most(pages: Pages, segment: Bytes, base: PageSize) -> Bytes {
+    let lowest = range_of_lowest(base);
+    // A segment need not begin where a table does.
+    let tables = |range: u64| Pages(segment.0.div_ceil(range).saturating_add(1)).min(pages);
+    base.times(tables(lowest).saturating_add(tables(lowest.saturating_mul(entries(base)))))
+}
+
+/// The addresses that a table of the lowest level maps: 2 MB with base pages of 4 kB.
+pub fn range_of_lowest(base: PageSize) -> u64 {
+    base.bytes().0.saturating_mul(entries(base))
+}
+
+/// The page tables of a process that has these of the lowest level: all that begin at their number times
+/// [`range_of_lowest`]. Those of the levels above follow from them.
+pub fn of_lowest(lowest: &BTreeSet<u64>, base: PageSize) -> Bytes {
+    let (mut level, mut range, mut count) = (lowest.clone(), range_of_lowest(base), 0);
+    while range < ADDRESS_SPACE {
+        count += level.len();
+        level = level.into_iter().map(|number| number / entries(base)).collect();
+        range = range.saturating_mul(entries(base));
+    }
+    base.times(Pages(count as u64))
+}
+
+/// How many entries a table has.
+fn entries(base: PageSize) -> u64 {
+    (base.bytes().0 / ENTRY).max(2)
+}
+
+/// The page tables of `processes` that have each touched all of a segment. An upper bound: how many aligned ranges of 1 GB
+/// the segment covers depends on its address, and the fewest are counted.
+pub fn tables(processes: u64, segment: Bytes, page_size: PageSize) -> Bytes {
+    let is_shared = SHARES_PMD_TABLES
+        && PageSize::base().bytes().0 == PMD_TABLE
+        && page_size.bytes().0 == PMD_RANGE / (PMD_TABLE / ENTRY);
+    let ranges = (segment.0 / PMD_RANGE).saturating_sub(1);
+    if !is_shared || ranges == 0 {
+        return Bytes(table(segment, page_size).0.saturating_mul(processes));
+    }
+    // Both ends of the segment lie in ranges that it does not fill.
+    Bytes((2 * PMD_TABLE).saturating_mul(processes).saturating_add(ranges.saturating_mul(PMD_TABLE)))
+}
+
+/// The page table that maps `size` on pages of `page_size`, all of it touched.
+pub fn table(size: Bytes, page_size: PageSize) -> Bytes {
+    Bytes(page_size.pages_to_hold(size).0.saturating_mul(ENTRY))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KB: u64 = 1 << 10;
+    const GB: u64 = 1 << 30;
+
+    fn process(page_tables_kb: u64, rss_shmem: u64) -> ProcessStatus {
+        ProcessStatus {
+            page_tables: Some(Bytes(page_tables_kb * KB)),
+            rss_shmem: Some(Bytes(rss_shmem)),
+            ..ProcessStatus::default()
+        }
+    }
+
+    fn base() -> PageSize {
+        PageSize::from_kib(4).unwrap()
+    }
+
+    /// 1024 processes that share 1 GB need 2 GB of tables with 8-byte entries (the seed's Sequent had 4-byte ones).
+    #[test]
+    fn a_table_takes_eight_bytes_a_page() {
+        assert_eq!(table(Bytes(GB), base()).0 * 1024, 2 * GB);
+        assert_eq!(table(Bytes(10 * GB), base()), Bytes(20 << 20));
+        assert_eq!(table(Bytes(10 * GB), PageSize::from_kib(2048).unwrap()), Bytes(40 * KB));
+        assert_eq!(table(Bytes(u64::MAX), PageSize::new(1).unwrap()), Bytes(u64::MAX));
+    }
+
+    /// 60 processes on 4 GB: the host was seen to have 296 kB, where tables of their own would take 960 kB.
+    #[test]
+    fn processes_share_the_tables_of_hugetlb_pages() {
+        let huge = PageSize::from_kib(2048).unwrap();
+        assert_eq!(tables(60, Bytes(4 * GB), huge), Bytes((60 * 8 + 3 * 4) * KB));
+        assert_eq!(tables(1000, Bytes(64 * GB), huge), Bytes((8000 + 63 * 4) * KB));
+        // Below 2 GB it need not cover an aligned range.
+        assert_eq!(tables(60, Bytes(2 * GB - 1), huge), Bytes(60 * 8 * KB));
+        assert_eq!(tables(60, Bytes(4 * GB), base()), Bytes(60 * 8 * KB * KB));
+        assert_eq!(tables(60, Bytes(4 * GB), PageSize::from_kib(1 << 20).unwrap()), Bytes(60 * 4 * 8));
+        assert_eq!(tables(u64::MAX, Bytes(u64::MAX), huge), Bytes(u64::MAX));
+    }
+
+    #[test]
+    fn what_remains_is_never_below_the_smallest_process() {
+        let processes = [process(100, 0), process(8608, 4_300 << 20), process(300, GB)];
+        let sum = PageTables::sum(processes.iter(), base());
+        assert_eq!((sum.processes, sum.total), (3, Some(Bytes(9008 * KB))));
+        assert_eq!((sum.max, sum.min), (Some(Bytes(8608 * KB)), Some(Bytes(100 * KB))));
+        // 8608 kB less the 8600 kB of 4300 MB would leave 8 kB, which no process has: 100 kB stay. The third keeps 100.
+        assert_eq!(sum.on_huge_pages(), Some(Bytes(300 * KB)));
+        assert_eq!(sum.at(500, Bytes(10 * GB), base()), Some(Bytes(500 * (100 * KB + (20 << 20)))));
+    }
+
+    /// As the kernel counted them: a checkpointer with 23 tables of the lowest level had 28 in all.
+    #[test]
+    fn tables_of_all_levels() {
+        const TABLE: u64 = 2 << 20;
+        let of = |addresses: &[u64], kb| {
+            of_lowest(&addresses.iter().map(|at| at / TABLE).collect(), PageSize::from_kib(kb).unwrap())
+        };
+        assert_eq!(of(&[], 4), Bytes(0));
+        assert_eq!(of(&[0x40_0000], 4), Bytes(3 * 4 * KB));
+        assert_eq!(of(&[0x40_0000, 0x60_0000, 0x4000_0000], 4), Bytes((3 + 2 + 1) * 4 * KB));
+        assert_eq!(of(&[0x40_0000, 0x7fff_ffe0_0000], 4), Bytes((2 + 2 + 2) * 4 * KB));
+        assert_eq!((range_of_lowest(base()), range_of_lowest(PageSize::from_kib(64).unwrap())), (TABLE, 512 << 20));
+        // With base pages of 64 kB on arm64, the third level maps all addresses.
+        assert_eq!(of(&[0x40_0000], 64), Bytes(2 * 64 * KB));
+    }
+
+    #[test]
+    fn the_most_tables_that_pages_have() {
+        for (pages, segment, tables) in [
+            (0, 4 * GB, 0),
+            (1, 4 * GB, 2),
+            (7, 4 * GB, 7 + 5),
+            (1 << 20, 4 * GB, 2049 + 5),
+            (1000, 1 << 20, 2 + 2),
+            (u64::MAX, u64::MAX, (1 << 43) + 1 + (1 << 34) + 1),
+        ] {
+            assert_eq!(at_most(Pages(pages), Bytes(segment), base()), Bytes(tables * 4 * KB), "{pages} of {segment}");
+        }
+    }
+
+    #[test]
+    fn unknown_is_not_zero() {
+        let nothing = PageTables::sum([].iter(), base());
+        assert_eq!((nothing.total, nothing.on_huge_pages(), nothing.at(1, Bytes(1), base())), (None, None, None));
+        let old_kernel = ProcessStatus { page_tables: Some(Bytes(KB)), ..ProcessStatus::default() };
+        let sum = PageTables::sum([old_kernel].iter(), base());
+        assert_eq!((sum.total, sum.on_huge_pages()), (Some(Bytes(KB)), None));
+    }
+}

@@ -1,0 +1,372 @@
+//! The assessment of one server: all that `SELECT * FROM hugepage_status` shows, before messages are made of it.
+
+use hugepage_kernel::{Bytes, Pages};
+
+use crate::assessment::{Capacity, Finding, Forecast, NodeRoom, Outlook, Severity, Share, Threat, io_uring};
+use crate::model::{Cause, CrashRecovery, Demand, Facts, HugePages, Landing, NodePools, Pending, Product};
+
+/// Below this much shared memory, base pages are only a notice.
+pub const MIN_WARNING_SIZE: Bytes = Bytes(1 << 30);
+
+/// One server's status. `None` is unknown.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// The facts that it was calculated from.
+    pub facts: Facts,
+    /// Pages of `facts.huge_page_size` that the running segment has or would take.
+    pub needed: Option<Pages>,
+    /// Pages of the pool that this server has now.
+    pub own: Pages,
+    /// The needed pages that are not available now; zero in huge pages.
+    pub missing: Option<Pages>,
+    /// Why the segment is not as asked; `None` if it is.
+    pub cause: Option<Cause>,
+    /// What a restart with the configuration on disk would get.
+    pub outlook: Outlook,
+    /// That restart.
+    pub forecast: Forecast,
+    /// Whether it has other settings than the running server.
+    pub of_pending: bool,
+    /// The restart of a server after a crash of one of its processes: with the running settings.
+    pub crash: Forecast,
+    /// Whether that is unknown because files have changed since the start, whose settings decide.
+    pub crash_by_start: bool,
+    /// The pool that the host should have, limited to what it can hold, and never less than is in use or promised. Where
+    /// other servers can't be seen, their needs are not in it.
+    pub recommended: Option<Pages>,
+    /// The pool with which this server lands in huge pages beside all others, even if it does not fit into the host.
+    pub to_land: Option<Pages>,
+    /// The largest pool that the host can hold.
+    pub capacity: Option<Capacity>,
+    /// How the pool is divided.
+    pub share: Option<Share>,
+    /// The most severe finding first.
+    pub findings: Vec<(Severity, Finding)>,
+}
+
+impl Status {
+    /// Calculates everything.
+    pub fn of(facts: Facts) -> Self {
+        let ground = facts.ground();
+        let own = facts.own();
+        let at_least = facts.own_at_least();
+        let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
+        let forecast_of = |own| Forecast::of(&facts.asked, to_reserve, &ground, own);
+        // A server that has the same pages in all of the cases below, as most have, has one forecast.
+        let with_at_least = forecast_of(at_least);
+        let restart_of = |own| if own == at_least { with_at_least.clone() } else { forecast_of(own) };
+        // Pages that the rings of earlier crashes keep come back when the server stops, if they are of this pool.
+        let with_kept = own.saturating_add(facts.kept_at_crash.before());
+        let unchanged = either(restart_of(at_least), restart_of(with_kept));
+        // Pages that the server keeps are as those of others to the new segment.
+        let crash = restart_of(own.saturating_sub(facts.kept_at_crash.at_least));
+        let crash = match restart_of(at_least.saturating_sub(facts.kept_at_crash.at_most)) {
+            worst if worst.outlook != crash.outlook => Forecast { outlook: Outlook::Unknown, ..worst },
+            _ => crash,
+        };
+        let crash_by_start = facts.hides_settings_of(&crash);
+        let crash = match crash_by_start {
+            true => Forecast { outlook: Outlook::Unknown, ..crash },
+            false => crash,
+        };
+        let crash = match facts.crash_recovery {
+            CrashRecovery::Possible => crash,
+            CrashRecovery::Refused(_) => Forecast::refused(),
+            CrashRecovery::Unknown(_) => Forecast { outlook: Outlook::Unknown, ..crash },
+        };
+        let needed = unchanged.needed;
+        let pending = facts.forecast_of_pending(at_least).zip(facts.forecast_of_pending(with_kept));
+        let pending = pending.map(|(without, with)| either(without, with));
+        let wants = facts.wants_huge_pages();
+        // The pool must be large enough for crashes before the restart as well as for the restart.
+        let kept = Pages(facts.kept_at_crash.at_most.0.saturating_mul(io_uring::CRASHES));
+        let kept_before = Pages(facts.kept_at_crash.at_least.0.saturating_mul(facts.kept_at_crash.crashes));
+        let crash_needs = needed.map(|needed| needed.saturating_add(kept).saturating_add(kept_before));
+        let most = [crash_needs, facts.needed_pending()].into_iter().flatten().max();
+        let of_pending = pending.is_some();
+        let forecast = pending.unwrap_or(unchanged);
+
+        // They are no other process's.
+        let share = facts.pool.known().and_then(|pool| Share::of(pool, own.saturating_add(kept_before)));
+        let by_others = share.map(|share| share.others.saturating_add(facts.others_lack.unwrap_or_default()));
+        let to_land = by_others.zip(most).map(|(by_others, most)| by_others.saturating_add(most));
+        let needed_by_all = if wants { to_land } else { by_others };
+        let capacity = facts.pool.known().and_then(|pool| facts.capacity(pool));
+        let in_use = facts.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
+        let mut status = Self {
+            missing: needed.and_then(|needed| facts.missing(needed)),
+            cause: Cause::of(&facts, needed),
+            outlook: forecast.outlook,
+            forecast,
+            of_pending,
+            crash,
+            crash_by_start,
+            recommended: needed_by_all.zip(capacity).map(|(needed, capacity)| needed.min(capacity.most).max(in_use)),
+            capacity,
+            to_land,
+            share,
+            needed,
+            own,
+            findings: Vec::new(),
+            facts,
+        };
+        status.refuse_beyond_capacity();
+        status.findings = status.find(needed_by_all);
+        status
+    }
+
+    /// Oracle asks the kernel for the pages that are missing, and not even the kernel has more than the host can hold.
+    fn refuse_beyond_capacity(&mut self) {
+        let asked = self.facts.asked_next();
+        if asked.asks_kernel() && self.outlook == Outlook::Unknown && self.does_not_fit() {
+            let refused = if asked.huge_pages == HugePages::On { Outlook::Fails } else { Outlook::Mixed };
+            (self.outlook, self.forecast.outlook) = (refused, refused);
+        }
+    }
+
+    /// The highest severity, and the finding that the message reports.
+    pub fn verdict(&self) -> (Severity, &Finding) {
+        self.findings.first().map_or((Severity::Ok, &Finding::AsAsked), |(severity, finding)| (*severity, finding))
+    }
+
+    /// The severity of the finding with that name, one of [`Finding::NAMES`]; `Ok` if it was not found.
+    pub fn severity_of(&self, name: &str) -> Severity {
+        let found = self.findings.iter().find(|(_, finding)| finding.name() == name);
+        found.map_or(Severity::Ok, |(severity, _)| *severity)
+    }
+
+    /// What will take huge pages away or make a start fail, although nothing has happened yet; the most severe first.
+    pub fn threats(&self) -> Vec<Threat> {
+        let threat = |finding: &Finding| match finding {
+            Finding::CgroupBelowSegment => Some(Threat::CgroupLimit),
+            Finding::SharedLimit => Some(Threat::SharedLimit),
+            Finding::MemoryLimit => Some(Threat::MemoryLimit),
+            Finding::RestartFails => Some(Threat::RestartFails),
+            Finding::RestartLoses => Some(Threat::RestartLoses),
+            Finding::CrashLoses => Some(Threat::CrashLoses),
+            _ => None,
+        };
+        self.findings.iter().filter_map(|(_, finding)| threat(finding)).collect()
+    }
+
+    /// The threats, and [`Threat::CrashLoses`] also where the threat of the next start, a crash included, stands for it.
+    pub fn warnings(&self) -> Vec<Threat> {
+        let mut threats = self.threats();
+        let is_lost = matches!(self.crash_outlook(), Some(Outlook::Mixed | Outlook::Base | Outlook::Fails));
+        if is_lost && self.facts.landing() == Landing::Hugetlb && !threats.contains(&Threat::CrashLoses) {
+            threats.push(Threat::CrashLoses);
+        }
+        threats
+    }
+
+    /// Whether the pool that this server needs beside all others is more than the host can hold.
+    pub fn does_not_fit(&self) -> bool {
+        matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if to_land > capacity.most)
+    }
+
+    /// Whether that pool would leave less to base pages than `reserve_percent` of memory.
+    pub fn is_beyond_reserve(&self) -> bool {
+        matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if capacity.is_beyond_reserve(to_land))
+    }
+
+    /// What the restart after a crash of one process would get; `None` for Oracle, which does not restart itself.
+    pub fn crash_outlook(&self) -> Option<Outlook> {
+        (self.facts.asked.product == Product::PostgreSql).then_some(self.crash.outlook)
+    }
+
+    /// The same, if a finding of its own may be about it: a server in huge pages has them to lose, and findings on the
+    /// restart do not cover it.
+    fn crash_outlook_apart(&self) -> Option<Outlook> {
+        let is_apart = self.of_pending || self.crash.outlook != self.outlook;
+        self.crash_outlook().filter(|_| is_apart && self.facts.landing() == Landing::Hugetlb)
+    }
+
+    fn find(&self, needed_by_all: Option<Pages>) -> Vec<(Severity, Finding)> {
+        let facts = &self.facts;
+        let landing = facts.landing();
+        let size = facts.segment_size().unwrap_or_default();
+        let wants = facts.wants_huge_pages();
+        let mut findings = Vec::new();
+
+        for excess in self.excesses() {
+            let finding = excess.kind.finding();
+            if !findings.iter().any(|(_, found)| *found == finding) {
+                findings.push((excess.severity, finding));
+            }
+        }
+        if self.outlook == Outlook::Fails && !facts.asked.is_automatic_asm() {
+            findings.push((Severity::Critical, Finding::RestartFails));
+        }
+        if let Some(loss) = &facts.loss
+            && self.cause != Some(Cause::Disabled)
+            && (!loss.lost.only_outlook() || matches!(self.outlook, Outlook::Mixed | Outlook::Base))
+        {
+            findings.push((Severity::Warning, Finding::Regressed(loss.clone())));
+        }
+        match landing {
+            // Its default, and huge pages would gain nothing.
+            Landing::Base if facts.asked.is_automatic_asm() => {}
+            Landing::Base | Landing::Mixed | Landing::PartialThp => {
+                // Off by choice until a restart, whatever the configuration on disk asks for.
+                let asked = facts.asked.huge_pages != HugePages::Off;
+                let severity = if asked && size >= MIN_WARNING_SIZE { Severity::Warning } else { Severity::Notice };
+                findings.push((severity, Finding::BasePages(self.cause.unwrap_or(Cause::Unknown))));
+            }
+            Landing::Thp if wants => findings.push((Severity::Notice, Finding::TransparentHugePages)),
+            Landing::Thp => findings.push((Severity::Notice, Finding::BasePages(Cause::Disabled))),
+            Landing::Unknown => findings.push((Severity::Notice, Finding::LandingUnknown)),
+            Landing::Hugetlb if matches!(self.outlook, Outlook::Mixed | Outlook::Base) => {
+                findings.push((Severity::Warning, Finding::RestartLoses));
+            }
+            Landing::Hugetlb => {}
+        }
+        let crash = self.crash_outlook_apart();
+        match crash {
+            Some(Outlook::Fails) => findings.push((Severity::Critical, Finding::CrashLoses)),
+            Some(Outlook::Mixed | Outlook::Base) => findings.push((Severity::Warning, Finding::CrashLoses)),
+            _ => {}
+        }
+        if facts.page_tables_exceed(10) {
+            findings.push((Severity::Critical, Finding::PageTables));
+        } else if facts.page_tables_exceed(5) {
+            findings.push((Severity::Warning, Finding::PageTables));
+        }
+        if let (Some(needed), Some(share)) = (needed_by_all, self.share)
+            // Pages of nodes that the server may not use are there for others.
+            && let persistent = facts.nodes.as_ref().and_then(NodePools::persistent).unwrap_or(share.persistent)
+            && persistent > Pages(0)
+            && persistent.0 >= needed.0.saturating_mul(2)
+        {
+            findings.push((Severity::Warning, Finding::PoolWasted { needed }));
+        }
+        if wants && (self.outlook == Outlook::Unknown || crash == Some(Outlook::Unknown)) {
+            findings.push((Severity::Notice, Finding::OutlookUnknown));
+        }
+        if let (Some(NodeRoom::Short(_)), true) = (self.needed.and_then(|needed| facts.node_room(needed)), wants) {
+            let severity = if landing == Landing::Hugetlb || size >= MIN_WARNING_SIZE {
+                Severity::Warning
+            } else {
+                Severity::Notice
+            };
+            findings.push((severity, Finding::NodeLimit));
+        }
+        if facts.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
+            findings.push((Severity::Notice, Finding::HostMemoryUnknown));
+        }
+        // The sort is stable, so findings of one severity keep the order above.
+        findings.sort_by_key(|(severity, _)| std::cmp::Reverse(*severity));
+        findings
+    }
+}
+
+/// The forecast of a start of which it is unknown whether it finds the pages of `with`, or only those of `without`.
+fn either(without: Forecast, with: Forecast) -> Forecast {
+    if without.outlook == with.outlook { without } else { Forecast { outlook: Outlook::Unknown, ..without } }
+}
+
+impl Facts {
+    /// Whether the running settings, or those on disk, ask for huge pages or may do so.
+    fn wants_huge_pages(&self) -> bool {
+        !self.asked.is_automatic_asm() && (self.asked.huge_pages != HugePages::Off || self.may_ask_next())
+    }
+
+    /// Whether this outcome of a crash depends on settings of the running server that are not known.
+    fn hides_settings_of(&self, crash: &Forecast) -> bool {
+        if !self.asked_may_differ || self.cause_at_start == Some(Cause::Disabled) {
+            return false;
+        }
+        match (self.landing(), crash.outlook) {
+            // Without huge pages it goes on with "try", and ends with "on".
+            (Landing::Hugetlb, outlook) => matches!(outlook, Outlook::Base | Outlook::Fails),
+            // It may have been started with "off", or with another page size.
+            (_, Outlook::Hugetlb) => self.cause_at_start.is_none() || !self.is_recorded_to_need(crash.needed),
+            (_, Outlook::Mixed | Outlook::Base | Outlook::Fails) => {
+                self.others_may_serve && !self.is_recorded_to_need(crash.needed)
+            }
+            (_, Outlook::Unknown) => false,
+        }
+    }
+
+    /// Whether the start needed as many pages, and so asked for pages of the same size. One page may be of any larger size.
+    fn is_recorded_to_need(&self, needed: Option<Pages>) -> bool {
+        needed > Some(Pages(1)) && self.needed_at_start == needed
+    }
+
+    /// Whether the running server already has what a start with `demand` would ask for.
+    pub fn is_met_by(&self, demand: &Demand) -> bool {
+        let Some(segment) = &self.segment else { return false };
+        let size = match (segment.landing, segment.page_size) {
+            (Landing::Hugetlb, Some(page)) => page.times(page.pages_to_hold(demand.shared_memory)),
+            _ => demand.shared_memory,
+        };
+        demand.asked == self.asked && size == segment.size
+    }
+
+    /// What a start with the configuration on disk would get; `None` if that is the running configuration.
+    pub fn forecast_of_pending(&self, own: Pages) -> Option<Forecast> {
+        Some(match &self.pending {
+            Pending::Unchanged => return None,
+            Pending::Changed(demand, ground) => {
+                let own = if ground.huge_page_size == self.huge_page_size { own } else { Pages(0) };
+                Forecast::of(&demand.asked, Some(demand.shared_memory), ground, own)
+            }
+            Pending::Refused(_) => Forecast::refused(),
+            Pending::Unknown => Forecast::unknown(),
+        })
+    }
+
+    /// Of two possible next starts the one that needs more, if both come to the same; `None` if it depends on which of them
+    /// it will be.
+    pub fn start_of_both(&self, starts: [Pending; 2]) -> Option<Pending> {
+        let mut facts = self.clone();
+        let [one, other] = starts.map(|start| {
+            facts.pending = start.clone();
+            Some((facts.forecast_of_pending(facts.own())?, start))
+        });
+        let (one, other) = (one?, other?);
+        let is_same = one.0.outlook == other.0.outlook && one.0.huge_page_size == other.0.huge_page_size;
+        let more = if other.0.needed > one.0.needed { other } else { one };
+        is_same.then_some(more.1)
+    }
+
+    /// The pages of `self.pool` that the configuration on disk needs.
+    fn needed_pending(&self) -> Option<Pages> {
+        match &self.pending {
+            Pending::Changed(demand, ground)
+                if ground.huge_page_size == self.huge_page_size && demand.asked.huge_pages != HugePages::Off =>
+            {
+                Some(self.huge_page_size?.pages_to_hold(demand.shared_memory))
+            }
+            _ => None,
+        }
+    }
+
+    /// How many of `needed` pages are not available now.
+    fn missing(&self, needed: Pages) -> Option<Pages> {
+        if self.landing() == Landing::Hugetlb {
+            return Some(Pages(0));
+        }
+        let pool = self.pool.known()?;
+        let limits = self.limits.as_ref();
+        let limit = limits.and_then(|limits| limits.tightest_reservation());
+        let allowed = limit.map_or(Pages(u64::MAX), |limit| pool.page_size.pages_within(limit.room()));
+        let on_nodes = match self.node_room(needed) {
+            Some(NodeRoom::Short(pages)) => pages,
+            _ => Pages(u64::MAX),
+        };
+        let nodes_known = self.node_room(needed) != Some(NodeRoom::Unknown);
+        let had = self.own().saturating_add(pool.available()?.min(allowed)).min(on_nodes);
+        let missing = needed.saturating_sub(had);
+        let all_seen = nodes_known && limits.is_some_and(|limits| !limits.hidden_levels);
+        // Hidden limits can only increase the number: a positive number is certain, zero is not.
+        (missing > Pages(0) || all_seen).then_some(missing)
+    }
+
+    /// Whether the host's page tables exceed `percent` of its memory.
+    fn page_tables_exceed(&self, percent: u32) -> bool {
+        let meminfo = self.meminfo.as_ref();
+        let tables = meminfo.and_then(|meminfo| meminfo.page_tables);
+        let total = meminfo.and_then(|meminfo| meminfo.mem_total);
+        matches!((tables, total), (Some(tables), Some(total)) if tables > total.percent(percent))
+    }
+}

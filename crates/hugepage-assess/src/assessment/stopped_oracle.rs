@@ -1,0 +1,38 @@
+//! How severe it is that an Oracle instance does not run.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::assessment::{Outlook, Severity};
+
+/// Why an instance does not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoppedState {
+    /// It was stopped, or was never started.
+    Stopped,
+    /// Its last start in the alert log ended with an error about memory.
+    Failed,
+}
+
+impl StoppedState {
+    /// All states.
+    pub const ALL: [Self; 2] = [Self::Stopped, Self::Failed];
+}
+
+impl fmt::Display for StoppedState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// `outlook`: what its next start would get; `None` if it asks for no huge pages or its need is unknown. An instance
+/// that nobody starts at boot is often a line that was left in oratab, so it is no warning.
+pub fn severity(state: StoppedState, starts_at_boot: bool, outlook: Option<Outlook>) -> Severity {
+    match (state, outlook) {
+        (StoppedState::Failed, _) => Severity::Critical,
+        (_, Some(Outlook::Mixed | Outlook::Base | Outlook::Fails)) if starts_at_boot => Severity::Warning,
+        _ => Severity::Notice,
+    }
+}

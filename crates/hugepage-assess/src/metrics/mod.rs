@@ -1,0 +1,88 @@
+//! The metrics of a host and of its instances, the same from the extension and the sidecar.
+//!
+//! Each metric is defined once, in [`definitions`]: its name, its unit, its HELP, and the source of its value. All are
+//! gauges. A metric of a state has a series for each possible state, 1 for the present one. The result is OpenMetrics that
+//! node_exporter's textfile collector, which knows only the older text format, can also read. Unknown values have no sample.
+
+mod definitions;
+mod openmetrics;
+
+use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::{Bytes, Pages};
+
+use crate::assessment::page_tables::PageTables;
+use crate::assessment::stopped_oracle::StoppedState;
+use crate::assessment::{Outlook, Severity, Status};
+use crate::pools::PoolRow;
+
+/// A host and its instances at one moment.
+#[derive(Clone, Debug)]
+pub struct MetricsSnapshot {
+    /// The instances; no two of one kind may have the same name.
+    pub instances: Vec<InstanceMetrics>,
+    /// Instances that do not run; no two of one kind may have the same name.
+    pub stopped: Vec<StoppedMetrics>,
+    /// The pools of all page sizes, and the nodes' shares of them.
+    pub pools: Vec<PoolRow>,
+    /// The host's memory; `None` if it could not be read.
+    pub meminfo: Option<Meminfo>,
+}
+
+/// One instance of a database system.
+#[derive(Clone, Debug)]
+pub struct InstanceMetrics {
+    /// The product: `postgresql`, `oracle`.
+    pub kind: String,
+    /// Unique on this host among its kind: PostgreSQL's data directory, Oracle's SID.
+    pub name: String,
+    /// Its assessment.
+    pub status: Status,
+    /// The page tables of its processes; `None` if they were not read.
+    pub page_tables: Option<PageTables>,
+    /// Page tables of max_connections backends that have each touched all of shared memory; `None` if unknown.
+    pub page_tables_at_max: Option<Bytes>,
+    /// Allocations of shared memory by its postmaster; `None` if that is not counted.
+    pub generation: Option<u64>,
+}
+
+/// An instance that is configured and does not run: an Oracle instance of oratab.
+#[derive(Clone, Debug)]
+pub struct StoppedMetrics {
+    /// As of [`InstanceMetrics`], also the next one.
+    pub kind: String,
+    /// Its SID.
+    pub name: String,
+    /// `stopped`, or `failed` if its last start failed.
+    pub state: StoppedState,
+    /// How severe that is.
+    pub severity: Severity,
+    /// What its next start would get.
+    pub outlook: Outlook,
+    /// The huge pages that its next start needs; 0 if none, `None` if unknown.
+    pub needed: Option<Pages>,
+    /// Of these, pages that the pool could not give it now.
+    pub missing: Option<Pages>,
+}
+
+/// One metric with its samples, at least one.
+#[derive(Clone, Debug)]
+pub(crate) struct Family {
+    name: &'static str,
+    unit: Option<&'static str>,
+    help: &'static str,
+    samples: Vec<Sample>,
+}
+
+/// One value with its labels.
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
+    labels: Labels,
+    value: u64,
+}
+
+type Labels = Vec<(&'static str, String)>;
+
+/// The text in OpenMetrics 1.0, with `# EOF` at its end.
+pub fn text(snapshot: &MetricsSnapshot) -> String {
+    openmetrics::text(definitions::families(snapshot))
+}

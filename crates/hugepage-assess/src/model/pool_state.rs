@@ -1,0 +1,96 @@
+//! The pool that a start finds, and what limits its use.
+
+use hugepage_kernel::cgroups::cgroup::CgroupLimits;
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::{Bytes, PageSize};
+
+use crate::model::{Cause, NodePools};
+
+/// What a start finds: the pool of the page size that it asks for, and the limits on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolState {
+    /// The page size; `None` where the kernel has no huge pages and so no default size.
+    pub huge_page_size: Option<PageSize>,
+    /// The pool of that size.
+    pub pool: PoolFact,
+    /// cgroup limits on that size.
+    pub limits: Option<CgroupLimits>,
+    /// As in [`Facts`](crate::model::Facts).
+    pub nodes: Option<NodePools>,
+    /// As in [`Facts`](crate::model::Facts).
+    pub lock_limit: Option<LockLimit>,
+}
+
+/// The pool that the segment is in, or would be in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PoolFact {
+    /// Its counters.
+    Known(Pool),
+    /// The kernel or CPU has no pages of the requested size; it has these.
+    Unsupported(Vec<PageSize>),
+    /// It could not be read; a note says why.
+    Unknown,
+}
+
+impl PoolFact {
+    /// The pool, if known.
+    pub const fn known(&self) -> Option<&Pool> {
+        match self {
+            Self::Known(pool) => Some(pool),
+            _ => None,
+        }
+    }
+}
+
+/// Why the kernel refuses System V segments in huge pages (`can_do_hugetlb_shm` in fs/hugetlbfs/inode.c).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockLimit {
+    /// Segments larger than what may be locked (setrlimit(2), `RLIMIT_MEMLOCK`): kernels before 5.18, which count all
+    /// such segments of one user.
+    Memlock {
+        /// The limit.
+        limit: Bytes,
+        /// What other instances of the user have.
+        others: Bytes,
+    },
+    /// All segments: the process has neither CAP_IPC_LOCK nor the group of `vm.hugetlb_shm_group`.
+    ShmGroup {
+        /// The process's own group, to which the parameter could be set.
+        gid: u32,
+    },
+    /// One of the two: the distribution's kernel may be of either kind.
+    Either {
+        /// As in `ShmGroup`.
+        gid: u32,
+        /// As in `Memlock`; `None` is unlimited.
+        limit: Option<Bytes>,
+    },
+    /// Something that is not visible: the last start found enough pages and took none.
+    Unexplained,
+}
+
+impl LockLimit {
+    /// Whether a segment of `size` is refused for certain.
+    pub fn refuses(self, size: Bytes) -> bool {
+        match self {
+            Self::Memlock { limit, others } => limit < size.saturating_add(others),
+            Self::ShmGroup { .. } => size > Bytes(0),
+            Self::Either { limit, .. } => limit.is_some_and(|limit| limit < size),
+            Self::Unexplained => false,
+        }
+    }
+
+    /// Whether a segment of `size` may be refused, which is not certain.
+    pub fn may_refuse(self, size: Bytes) -> bool {
+        matches!(self, Self::Either { .. } | Self::Unexplained) && !self.refuses(size)
+    }
+
+    /// The cause of the refusal.
+    pub const fn cause(self) -> Cause {
+        match self {
+            Self::Memlock { .. } | Self::Either { .. } => Cause::MemlockLimit,
+            Self::ShmGroup { .. } => Cause::ShmGroup,
+            Self::Unexplained => Cause::Unknown,
+        }
+    }
+}

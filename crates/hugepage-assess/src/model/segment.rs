@@ -1,0 +1,52 @@
+//! The shared memory segment of a server, as the kernel maps it.
+
+use hugepage_kernel::mapping::maps::Mapping;
+use hugepage_kernel::{Bytes, PageSize};
+
+use crate::model::Landing;
+
+/// The main shared memory segment, or an SGA of several, as the kernel maps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// The kernel's name of the mapping; that of the largest one if there are several.
+    pub name: String,
+    /// Its size: the memory that the server may access.
+    pub size: Bytes,
+    /// The address space that it has: more than `size` for a segment that may grow while the server runs. Such a segment
+    /// takes huge pages when it touches them, and has none promised (MAP_NORESERVE, mmap(2)).
+    pub reserved: Bytes,
+    /// What it takes of a pool: each mapping rounded up to whole huge pages.
+    pub to_reserve: Bytes,
+    /// The part in huge pages.
+    pub in_huge_pages: Bytes,
+    /// The size of its pages; for a mixed segment the size of the huge ones. `None` where the kernel does not show it.
+    pub page_size: Option<PageSize>,
+    /// What kind of pages it has.
+    pub landing: Landing,
+}
+
+impl Segment {
+    /// A segment of a single mapping.
+    pub fn of(mapping: &Mapping, landing: Landing) -> Self {
+        let size = mapping.memory();
+        Self {
+            name: mapping.name().to_owned(),
+            size,
+            reserved: mapping.size(),
+            to_reserve: size,
+            in_huge_pages: if landing == Landing::Hugetlb { size } else { Bytes(0) },
+            page_size: mapping.page_size,
+            landing,
+        }
+    }
+
+    /// Whether it may grow, so that its pages are its own only once they are touched.
+    pub fn may_grow(&self) -> bool {
+        self.reserved > self.size
+    }
+
+    /// The part that is not in huge pages.
+    pub const fn in_base_pages(&self) -> Bytes {
+        self.size.saturating_sub(self.in_huge_pages)
+    }
+}

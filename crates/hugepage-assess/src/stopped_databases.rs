@@ -1,0 +1,37 @@
+//! Servers that are configured on a host and do not run, and the pages that they will need.
+
+use hugepage_kernel::{PageSize, Pages};
+
+use crate::assessment::host::PoolNeed;
+
+/// A server that does not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoppedDatabase {
+    /// Its kind: `oracle`, `asm`, `postgresql`.
+    pub kind: &'static str,
+    /// Its SID, or its data directory.
+    pub name: String,
+    /// The size of the pages that it asks for; `None` for the host's default.
+    pub page_size: Option<PageSize>,
+    /// What it needs of them.
+    pub wants: Wants,
+}
+
+/// What a server that does not run will ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wants {
+    /// This number of huge pages, and the source of the number.
+    Pages(Pages, &'static str),
+    /// None, and why.
+    None(&'static str),
+    /// It could not be determined, and why.
+    Unknown(String),
+}
+
+impl StoppedDatabase {
+    /// Its need of a pool; `None` if the number is unknown.
+    pub fn need(&self) -> Option<(Option<PageSize>, PoolNeed)> {
+        let Wants::Pages(pages, _) = self.wants else { return None };
+        Some((self.page_size, PoolNeed { name: self.name.clone(), pages, held: Pages(0), is_running: false }))
+    }
+}

@@ -1,0 +1,191 @@
+//! Advice: every rule where it speaks and where it is silent, and that no number is more than the host can hold.
+
+mod fix;
+mod properties;
+mod rules;
+
+use hugepage_assess::advice::context::{AdviceContext, Server};
+use hugepage_assess::advice::{Recommendation, recommendations};
+use hugepage_assess::assessment::Status;
+use hugepage_assess::assessment::page_tables::PageTables;
+use hugepage_assess::model::{
+    Asked, CrashRecovery, Facts, HugePages, KeptPages, Landing, NodePools, Pending, PoolFact, Product, Segment,
+};
+use hugepage_assess::pools::PoolRow;
+use hugepage_kernel::cgroups::cgroup::CgroupLimits;
+use hugepage_kernel::mapping::maps::{Access, Mapping};
+use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::next_boot::boot::{CommandLine, NextBoot};
+use hugepage_kernel::{Bytes, PageSize, Pages};
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// A server on its host. The default is well: 1068 MB of shared memory in 534 huge pages, all that its pool has, now and after the
+/// next boot, on a host of 16 GB.
+#[derive(Clone, Debug)]
+struct Host {
+    huge_pages: HugePages,
+    sysv: bool,
+    huge: bool,
+    shared_buffers: u64,
+    page_size: PageSize,
+    /// nr, free, resv, surplus, overcommit.
+    pool: [u64; 5],
+    gigantic: [u64; 5],
+    memory: u64,
+    page_tables: u64,
+    limits: CgroupLimits,
+    connections: u64,
+    at_boot: Option<u64>,
+    of_other_entry: Option<u64>,
+    dynamic: u64,
+    parallel: u64,
+    ready: Option<u64>,
+    thp: &'static str,
+    available: Option<u64>,
+    sees_others: bool,
+    nodes: Option<NodePools>,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self {
+            huge_pages: HugePages::Try,
+            sysv: false,
+            huge: true,
+            shared_buffers: GIB,
+            page_size: page_size(2 * MIB),
+            pool: [534, 534, 534, 0, 100],
+            gigantic: [0; 5],
+            memory: 16 * GIB,
+            page_tables: 64 * MIB,
+            limits: CgroupLimits::default(),
+            connections: 100,
+            at_boot: Some(534),
+            of_other_entry: None,
+            dynamic: MIB,
+            parallel: 64 * MIB,
+            ready: None,
+            thp: "madvise",
+            available: None,
+            sees_others: true,
+            nodes: None,
+        }
+    }
+}
+
+fn page_size(bytes: u64) -> PageSize {
+    PageSize::new(bytes).expect("not zero")
+}
+
+/// As the server's: a little more than 8 kB for each buffer, in multiples of 8 kB.
+fn shared_memory(shared_buffers: u64) -> u64 {
+    (shared_buffers / 8192 * 8376 + 20 * MIB).next_multiple_of(8192)
+}
+
+fn pool(page_size: PageSize, [nr, free, resv, surplus, overcommit]: [u64; 5]) -> Pool {
+    Pool {
+        page_size,
+        nr: Pages(nr),
+        free: Pages(free),
+        resv: Some(Pages(resv)),
+        surplus: Some(Pages(surplus)),
+        overcommit: Some(Pages(overcommit)),
+    }
+}
+
+impl Host {
+    fn context(&self) -> AdviceContext {
+        let size = shared_memory(self.shared_buffers);
+        let size = if self.huge { size.next_multiple_of(self.page_size.bytes().0) } else { size };
+        let start = 0x7f00_0000_0000;
+        let mapping = Mapping {
+            start,
+            end: start + size,
+            access: Access::READ_WRITE,
+            inaccessible: Bytes(0),
+            shared: true,
+            offset: 0,
+            device: (0, 1),
+            inode: 7,
+            path: String::new(),
+            page_size: if self.huge { Some(self.page_size) } else { PageSize::from_kib(4) },
+        };
+        let (huge, gigantic) = (page_size(2 * MIB), page_size(GIB));
+        let own = if self.page_size == huge { self.pool } else { self.gigantic };
+        let pools = [(huge, self.pool), (gigantic, self.gigantic)];
+        let hugetlb = pools.iter().map(|(size, counters)| size.bytes().0 * counters[0]).sum();
+        let facts = Facts {
+            asked: Asked {
+                product: Product::PostgreSql,
+                huge_pages: self.huge_pages,
+                huge_page_size: (self.page_size != huge).then_some(self.page_size),
+                sysv: self.sysv,
+                shared_buffers: Bytes(self.shared_buffers),
+            },
+            segment: Some(Segment::of(&mapping, if self.huge { Landing::Hugetlb } else { Landing::Base })),
+            huge_page_size: Some(self.page_size),
+            pool: PoolFact::Known(pool(self.page_size, own)),
+            meminfo: Some(Meminfo {
+                mem_total: Some(Bytes(self.memory)),
+                page_tables: Some(Bytes(self.page_tables)),
+                hugetlb: Some(Bytes(hugetlb)),
+                huge_page_size: Some(huge),
+                swap_total: Some(Bytes(GIB)),
+                mem_available: self.available.map(Bytes),
+                shmem: Some(Bytes(self.shared_buffers)),
+                ..Meminfo::default()
+            }),
+            limits: Some(self.limits.clone()),
+            pending: Pending::Unchanged,
+            reserve_percent: 20,
+            nodes: self.nodes.clone(),
+            lock_limit: None,
+            others_lack: self.sees_others.then_some(Pages(0)),
+            cause_at_start: None,
+            needed_at_start: None,
+            loss: None,
+            kept_at_crash: KeptPages::default(),
+            crash_recovery: CrashRecovery::default(),
+            clusterware: None,
+            asked_may_differ: false,
+            others_may_serve: false,
+        };
+        let of_entry =
+            |pages: &u64| CommandLine { pools: vec![(Some(self.page_size), Pages(*pages))], ..CommandLine::default() };
+        let command_lines = self.at_boot.iter().chain(&self.of_other_entry).map(of_entry).collect();
+        AdviceContext {
+            status: Status::of(facts),
+            server: Server {
+                major: 17,
+                max_connections: self.connections,
+                shared_memory: Some(Bytes(shared_memory(self.shared_buffers))),
+                min_dynamic_shared_memory: Bytes(self.dynamic),
+                parallel_memory: Bytes(self.parallel),
+                page_tables: PageTables::default(),
+            },
+            pools: pools
+                .iter()
+                .map(|(size, counters)| PoolRow {
+                    node: None,
+                    is_default: *size == huge,
+                    pool: pool(*size, *counters),
+                    limit: None,
+                    obtainable_now: self.ready.map(Pages),
+                })
+                .collect(),
+            next_boot: Some(NextBoot { command_lines, sysctl_wins: true, ..NextBoot::default() }),
+            thp_enabled: Some(self.thp.to_owned()),
+            swappiness: Some(60),
+            min_free: Some(Bytes(64 * MIB)),
+            overcommit_memory: Some(0),
+            pressure: Some(0.0),
+        }
+    }
+
+    fn recommendations(&self) -> Vec<Recommendation> {
+        recommendations(&self.context())
+    }
+}

@@ -1,0 +1,106 @@
+//! Over all kinds of hosts: no number beyond what the host can hold, none that falls short, and none that shrinks with
+//! more memory to serve.
+
+use hugepage_assess::advice::recommendation::{Area, Recommendation};
+use hugepage_assess::advice::remedy::{Remedy, Step};
+use hugepage_assess::model::HugePages;
+use proptest::prelude::*;
+
+use super::{GIB, Host, MIB, page_size, shared_memory};
+
+fn hosts() -> impl Strategy<Value = Host> {
+    let sizes = (16u64..20_000, 1u64..64, any::<bool>(), any::<bool>(), 0u64..12_000, 0u64..12_000, 0u64..200);
+    let asked = prop_oneof![Just(HugePages::Try), Just(HugePages::On), Just(HugePages::Off)];
+    let seen = (proptest::option::of(0u64..64), any::<bool>());
+    (sizes, asked, proptest::option::of(0u64..20_000), 1u64..5000, seen).prop_map(
+        |((megabytes, memory, huge, gigantic, idle, others, surplus), huge_pages, at_boot, connections, seen)| {
+            let size = if gigantic { page_size(GIB) } else { page_size(2 * MIB) };
+            let own =
+                if huge { size.pages_to_hold(hugepage_kernel::Bytes(shared_memory(megabytes * MIB))).0 } else { 0 };
+            let nr = own + idle + others;
+            let counters = [nr, idle + own, own, surplus.min(nr), 0];
+            Host {
+                huge_pages: if huge && huge_pages == HugePages::Off { HugePages::Try } else { huge_pages },
+                huge,
+                shared_buffers: megabytes * MIB,
+                page_size: size,
+                pool: if gigantic { [0; 5] } else { counters },
+                gigantic: if gigantic { counters } else { [0; 5] },
+                memory: memory * GIB,
+                connections,
+                at_boot,
+                dynamic: 0,
+                available: seen.0.map(|available| available.min(memory) * GIB),
+                sees_others: seen.1,
+                ..Host::default()
+            }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn never_more_than_the_host_holds_and_never_fewer_than_needed(host in hosts()) {
+        let status = host.context().status;
+        let capacity = status.capacity.unwrap().most.0;
+        let share = status.share.unwrap();
+        for row in host.recommendations() {
+            let Some(recommended) = &row.recommended else {
+                prop_assert!(row.command.is_none());
+                continue;
+            };
+            if row.setting.contains("nr_hugepages") && row.setting.contains("1048576") == (host.page_size >= page_size(GIB)) {
+                let pages: u64 = recommended.parse().unwrap();
+                prop_assert!(pages <= capacity, "{row:?} of {capacity}");
+                let pool = status.facts.pool.known().unwrap();
+                prop_assert!(pages >= pool.in_use().unwrap().0, "{row:?} {pool:?}");
+                prop_assert!(host.sees_others || pages >= pool.persistent().0 || row.area == Area::Boot, "{row:?}");
+                if host.huge_pages != HugePages::Off {
+                    prop_assert!(pages >= share.others.0 + status.needed.unwrap().0, "{row:?} {status:?}");
+                }
+            }
+            if row.setting == "shared_buffers" {
+                let megabytes: u64 = recommended.strip_suffix("MB").unwrap().parse().unwrap();
+                let size = hugepage_kernel::Bytes(shared_memory(megabytes * MIB));
+                prop_assert!(host.page_size.pages_to_hold(size).0 + share.others.0 <= capacity, "{row:?}");
+            }
+            if row.setting == "vm.nr_overcommit_hugepages" {
+                let pages: u64 = recommended.parse().unwrap();
+                prop_assert!(pages + share.persistent.0 <= capacity, "{row:?}");
+            }
+        }
+    }
+
+    /// What the hint says in words is in the rows, and no row says another number for the same setting.
+    #[test]
+    fn rows_are_the_steps_of_the_hint(host in hosts()) {
+        let context = host.context();
+        let rows = host.recommendations();
+        let hint = hugepage_assess::advice::hint(&context.status).unwrap_or_default();
+        let steps = Remedy::of_verdict(&context.status).map(|remedy| remedy.steps).unwrap_or_default();
+        // The pool of a smaller server has no row, because it is of no use to the present one.
+        let waits = steps.iter().any(|step| matches!(step, Step::Reduce(_)));
+        for step in steps.into_iter().filter(|_| !waits) {
+            let (setting, number) = match step {
+                Step::SetPool { size, is_default: true, pages, .. } if size == host.page_size => {
+                    ("vm.nr_hugepages".to_owned(), pages.to_string())
+                }
+                Step::SetPool { size, pages, .. } => (format!("{}/nr_hugepages", size.sysfs_name()), pages.to_string()),
+                _ => continue,
+            };
+            prop_assert!(hint.contains(&number), "{hint}");
+            let of_setting = |row: &&Recommendation| row.setting == setting && row.area != Area::Boot;
+            let said: Vec<_> = rows.iter().filter(of_setting).collect();
+            let by_choice = host.huge_pages == HugePages::Off && said.is_empty();
+            prop_assert!(by_choice || said.len() == 1 && said[0].recommended.as_ref() == Some(&number), "{hint} {said:?}");
+        }
+    }
+
+    #[test]
+    fn monotonic_in_shared_buffers(host in hosts(), more in 1u64..4096) {
+        let larger = Host { shared_buffers: host.shared_buffers + more * MIB, huge: false, ..host.clone() };
+        let host = Host { huge: false, ..host };
+        let (before, after) = (host.context().status, larger.context().status);
+        prop_assert!(after.to_land >= before.to_land && after.recommended >= before.recommended);
+    }
+}

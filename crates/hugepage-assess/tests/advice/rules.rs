@@ -1,0 +1,248 @@
+//! Each rule, where it speaks and where it is silent.
+
+use hugepage_assess::advice;
+use hugepage_assess::model::{HugePages, NodePools};
+use hugepage_kernel::Bytes;
+use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
+use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
+use hugepage_kernel::memory::pool::NodePool;
+
+use super::{GIB, Host, MIB, page_size};
+
+/// `severity setting: current -> recommended`.
+fn said(host: &Host) -> Vec<String> {
+    let show = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    host.recommendations()
+        .into_iter()
+        .map(|row| format!("{} {}: {} -> {}", row.severity, row.setting, show(row.current), show(row.recommended)))
+        .collect()
+}
+
+#[track_caller]
+fn check(host: &Host, expected: &[&str]) {
+    assert_eq!(said(host), expected, "{host:?}");
+}
+
+#[test]
+fn nothing_where_all_is_well() {
+    check(&Host::default(), &[]);
+}
+
+#[test]
+fn the_pool() {
+    let base = Host { huge: false, ..Host::default() };
+    check(&Host { pool: [0, 0, 0, 0, 9], ..base.clone() }, &["warning vm.nr_hugepages: 0 -> 534"]);
+    check(&Host { pool: [533, 533, 0, 0, 9], ..base.clone() }, &["warning vm.nr_hugepages: 533 -> 534"]);
+    // Others hold 100.
+    check(
+        &Host { pool: [534, 500, 66, 0, 9], at_boot: Some(634), ..base.clone() },
+        &["warning vm.nr_hugepages: 534 -> 634"],
+    );
+    check(&Host { shared_buffers: 64 * MIB, pool: [0; 5], ..base }, &["notice vm.nr_hugepages: 0 -> 43"]);
+    // Lowered under the server, with try and with on.
+    let surplus = Host { pool: [534, 100, 100, 534, 9], ..Host::default() };
+    check(&surplus, &["warning vm.nr_hugepages: 0 -> 534"]);
+    check(
+        &Host { huge_pages: HugePages::On, ..surplus },
+        &["critical vm.nr_hugepages: 0 -> 534", "critical huge_pages: on -> try"],
+    );
+    // Too many, by a few and by far.
+    check(&Host { pool: [540, 540, 534, 0, 9], ..Host::default() }, &["notice vm.nr_hugepages: 540 -> 534"]);
+    check(&Host { pool: [1068, 1068, 534, 0, 9], ..Host::default() }, &["warning vm.nr_hugepages: 1068 -> 534"]);
+    // Of another size, that nobody has.
+    check(&Host { gigantic: [3, 2, 0, 0, 0], ..Host::default() }, &["notice hugepages-1048576kB/nr_hugepages: 3 -> 1"]);
+    check(&Host { pool: [534, 534, 534, 0, 0], ..Host::default() }, &["notice vm.nr_overcommit_hugepages: 0 -> 534"]);
+}
+
+#[test]
+fn nothing_is_taken_from_servers_that_are_not_seen() {
+    let alone = Host { sees_others: false, ..Host::default() };
+    check(&Host { pool: [1068, 1068, 534, 0, 9], ..alone.clone() }, &["notice vm.nr_hugepages: 1068 -> -"]);
+    check(&Host { gigantic: [3, 2, 0, 0, 0], ..alone }, &["notice hugepages-1048576kB/nr_hugepages: 3 -> -"]);
+}
+
+#[test]
+fn beyond_the_reserve_the_number_has_a_caution() {
+    let host =
+        Host { huge: false, pool: [0; 5], shared_buffers: 14 * GIB, available: Some(16 * GIB), ..Host::default() };
+    let rows = host.recommendations();
+    assert_eq!(rows[0].recommended.as_deref(), Some("7339"));
+    assert!(
+        rows[0].reason.ends_with("; a pool of 7339 pages leaves 1706 MB to base pages, less than 20%."),
+        "{rows:?}"
+    );
+    // As measured, the host can't hold it.
+    let rows = Host { available: Some(0), huge: true, pool: [10; 5], ..host }.recommendations();
+    assert!(rows.iter().all(|row| row.recommended.as_deref() != Some("7339")), "{rows:?}");
+}
+
+#[test]
+fn fragmented_memory_is_told() {
+    let host = Host { huge: false, pool: [0; 5], ready: Some(10), ..Host::default() };
+    let rows = host.recommendations();
+    assert!(rows[0].reason.contains("only 10 of 534 more pages can be allocated"), "{rows:?}");
+    let at_boot = rows.iter().find(|row| row.setting == "hugepages").unwrap();
+    assert_eq!(at_boot.recommended.as_deref(), Some("534"));
+    assert!(at_boot.reason.contains("only 10 of the 534 missing pages"), "{at_boot:?}");
+    assert!(at_boot.command.as_ref().unwrap().contains("hugepagesz=2M hugepages=534"), "{at_boot:?}");
+    // Enough lies ready: nothing has to wait for a boot.
+    let rows = Host { ready: Some(534), ..host }.recommendations();
+    assert!(rows.iter().all(|row| row.setting != "hugepages"), "{rows:?}");
+}
+
+#[test]
+fn what_does_not_fit() {
+    let host = Host { huge: false, pool: [0; 5], shared_buffers: 14 * GIB, at_boot: None, ..Host::default() };
+    let rows = host.recommendations();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let reason = &rows[0].reason;
+    // 80% of 16 GB are 6553 pages of 2 MB.
+    assert!(reason.contains("more than the 6553 that this host can hold"), "{reason}");
+    assert_eq!(rows[0].setting, "shared_buffers");
+    let megabytes: u64 = rows[0].recommended.as_ref().unwrap().strip_suffix("MB").unwrap().parse().unwrap();
+    let pages = |megabytes: u64| super::shared_memory(megabytes * MIB).div_ceil(2 * MIB);
+    // A bound, at most some hundredths below what would fit.
+    assert!(pages(megabytes) <= 6553 && pages(megabytes * 51 / 50) > 6553, "{megabytes}");
+    // Others hold it all.
+    let rows = Host { pool: [6500, 0, 0, 0, 0], ..host }.recommendations();
+    assert_eq!(
+        (rows[0].recommended.as_deref(), rows[0].command.as_deref()),
+        (Some("63MB"), Some("ALTER SYSTEM SET shared_buffers = '63MB';"))
+    );
+    let full = Host { huge: false, pool: [6553, 0, 0, 0, 0], shared_buffers: GIB, ..Host::default() }.recommendations();
+    assert_eq!(full[0].recommended, None);
+    assert!(full[0].reason.contains("no shared_buffers fit"), "{}", full[0].reason);
+}
+
+#[test]
+fn settings_of_the_server() {
+    let off = Host { huge_pages: HugePages::Off, huge: false, pool: [0; 5], at_boot: None, ..Host::default() };
+    check(&off, &["notice huge_pages: off -> try"]);
+    // A few connections to a little shared memory.
+    check(&Host { shared_buffers: 128 * MIB, ..off.clone() }, &[]);
+    check(&Host { shared_buffers: 14 * GIB, ..off.clone() }.clone(), &["warning shared_buffers: 14336MB -> 12796MB"]);
+    check(&Host { huge_pages: HugePages::On, ..Host::default() }, &["notice huge_pages: on -> try"]);
+    check(
+        &Host { sysv: true, huge: false, pool: [534, 534, 0, 0, 9], ..Host::default() },
+        &["warning shared_memory_type: sysv -> mmap"],
+    );
+    check(&Host { dynamic: 0, ..Host::default() }, &["notice min_dynamic_shared_memory: 0 -> 64MB"]);
+    // There is no room for more.
+    check(&Host { dynamic: 0, parallel: 16 * GIB, ..Host::default() }, &[]);
+}
+
+#[test]
+fn gigantic_pages() {
+    let gigantic = Host {
+        page_size: page_size(GIB),
+        pool: [0; 5],
+        gigantic: [2, 2, 2, 0, 0],
+        at_boot: Some(2),
+        ..Host::default()
+    };
+    let rows = gigantic.recommendations();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let megabytes: u64 = rows[0].recommended.as_ref().unwrap().strip_suffix("MB").unwrap().parse().unwrap();
+    let size = |megabytes: u64| super::shared_memory(megabytes * MIB);
+    // What else may grow with it is left out.
+    assert!(size(megabytes) <= 2 * GIB && size(megabytes + 66) > 2 * GIB, "{megabytes}");
+    assert_eq!(rows[0].saves, Some(Bytes(2 * GIB - size(1024))));
+    // A full last page leaves nothing to say.
+    check(&Host { shared_buffers: megabytes * MIB, ..gigantic }, &[]);
+    // Connections share the tables of 2 MB pages, all but 8 kB each.
+    let large = Host { shared_buffers: 64 * GIB, memory: 128 * GIB, connections: 1000, ..Host::default() };
+    let needed = super::shared_memory(64 * GIB).div_ceil(2 * MIB);
+    let at_ease =
+        |host: Host, needed: u64| Host { pool: [needed, needed, needed, 0, 9], at_boot: Some(needed), ..host };
+    check(&at_ease(large.clone(), needed), &[]);
+    let needed = super::shared_memory(399 * GIB).div_ceil(2 * MIB);
+    let larger = Host { shared_buffers: 399 * GIB, memory: 768 * GIB, connections: 40_000, ..large };
+    check(&at_ease(larger, needed), &["notice huge_page_size: 2MB -> 1GB"]);
+}
+
+/// The pool of the host would be spread over a node that the server may not use.
+#[test]
+fn the_pool_of_a_node() {
+    let share = |node, nr| NodePool {
+        node,
+        pool: super::pool(page_size(2 * MIB), [nr, nr, 0, 0, 0]),
+        memory: Some(Bytes(8 * GIB)),
+    };
+    let nodes =
+        NodePools { pools: vec![share(0, 0), share(1, 600)], allowed: Some(vec![0]), policy: MemoryPolicy::Any };
+    let host = Host { huge: false, pool: [600, 600, 0, 0, 9], nodes: Some(nodes.clone()), ..Host::default() };
+    let file = "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
+    // Four more at boot: the pool then has room for what may be on the other node.
+    let rows = host.recommendations();
+    let row = &rows[0];
+    assert_eq!((row.area.to_string().as_str(), row.setting.as_str()), ("node", file));
+    assert_eq!((row.current.as_deref(), row.recommended.as_deref()), (Some("0"), Some("534")));
+    assert_eq!(row.command.as_deref(), Some(format!("echo 534 > {file}").as_str()));
+    assert!(row.reason.contains("the NUMA nodes that it may use have only 0 of the 534 pages"), "{row:?}");
+    assert!(advice::hint(&host.context().status).unwrap().contains(row.command.as_ref().unwrap()));
+    assert!(!rows[1..].iter().any(|row| row.setting == "vm.nr_hugepages" && row.command.is_some()), "{rows:?}");
+    let short = NodePools { pools: vec![share(0, 10), share(1, 10)], ..nodes };
+    let rows = Host { pool: [20, 20, 0, 0, 9], nodes: Some(short), ..host }.recommendations();
+    let of_pools: Vec<_> = rows.iter().filter(|row| row.setting.contains("nr_hugepages")).collect();
+    assert_eq!((of_pools[0].setting.as_str(), of_pools.len()), (file, 1), "{rows:?}");
+}
+
+/// The hint names the pool as well as the setting, and so do the rows, in its order.
+#[test]
+fn every_step_has_a_row() {
+    let sysv = Host { sysv: true, huge: false, pool: [0, 0, 0, 0, 9], ..Host::default() };
+    check(&sysv, &["warning vm.nr_hugepages: 0 -> 534", "warning shared_memory_type: sysv -> mmap"]);
+    let limit =
+        CgroupLimit { path: "/sys/fs/cgroup/a/rsvd.max".to_owned(), limit: Bytes(0), usage: Bytes(0), promised: None };
+    let limits = CgroupLimits { reservation: vec![limit], ..CgroupLimits::default() };
+    check(
+        &Host { limits, ..sysv },
+        &[
+            "warning /sys/fs/cgroup/a/rsvd.max: 0 -> 1119879168",
+            "warning vm.nr_hugepages: 0 -> 534",
+            "warning shared_memory_type: sysv -> mmap",
+        ],
+    );
+}
+
+#[test]
+fn limits_of_cgroups() {
+    let limit = |megabytes| CgroupLimit {
+        path: "/sys/fs/cgroup/a/x".to_owned(),
+        limit: Bytes(megabytes * MIB),
+        usage: Bytes(0),
+        promised: None,
+    };
+    let fault = CgroupLimits { fault: vec![limit(1024)], ..CgroupLimits::default() };
+    let host = Host { pool: [534, 534, 534, 0, 9], at_boot: Some(534), ..Host::default() };
+    check(&Host { limits: fault, ..host.clone() }, &["critical /sys/fs/cgroup/a/x: 1073741824 -> 1119879168"]);
+    let reserved = CgroupLimits { reservation: vec![limit(1024)], ..CgroupLimits::default() };
+    check(&Host { limits: reserved, ..host.clone() }, &["warning /sys/fs/cgroup/a/x: 1073741824 -> 1119879168"]);
+    check(&Host { limits: CgroupLimits { fault: vec![limit(1068)], ..CgroupLimits::default() }, ..host }, &[]);
+}
+
+#[test]
+fn after_a_reboot() {
+    let host = Host { pool: [534, 534, 534, 0, 9], ..Host::default() };
+    check(&Host { at_boot: None, ..host.clone() }, &["warning vm.nr_hugepages: - -> 534"]);
+    check(&Host { at_boot: Some(533), ..host.clone() }, &["warning vm.nr_hugepages: 533 -> 534"]);
+    // More than the host can hold.
+    check(&Host { at_boot: Some(7000), ..host.clone() }, &["warning vm.nr_hugepages: 7000 -> 534"]);
+    // The boot loader's entries differ: nothing is claimed, and no command is given.
+    let differ = Host { of_other_entry: Some(10), ..host.clone() };
+    check(&differ, &["notice vm.nr_hugepages: - -> 534"]);
+    let row = &differ.recommendations()[0];
+    assert!(row.command.is_none() && row.reason.contains("is unknown: the entries of the boot loader"), "{row:?}");
+    let command = Host { at_boot: None, ..host }.recommendations()[0].command.clone();
+    assert_eq!(command.as_deref(), Some("echo 'vm.nr_hugepages = 534' > /etc/sysctl.d/90-postgresql-hugepages.conf"));
+}
+
+#[test]
+fn symptoms_of_base_pages() {
+    check(&Host { thp: "always", ..Host::default() }, &["notice transparent_hugepage/enabled: always -> madvise"]);
+    // Page tables over 5% of memory.
+    check(
+        &Host { page_tables: GIB, ..Host::default() },
+        &["notice vm.swappiness: 60 -> 10", "notice vm.min_free_kbytes: 65536 -> 83886"],
+    );
+}

@@ -1,0 +1,148 @@
+//! What a host can hold: within the reserve, now, and at all.
+
+use hugepage_assess::advice;
+use hugepage_assess::assessment::capacity::{Capacity, HostMemory, saved_per_page};
+use hugepage_assess::assessment::{Finding, Severity};
+use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::{Bytes, Pages};
+
+use super::{GIB, MIB, Server, known, page_size, pool};
+
+fn memory(mem_total: u64, available: Option<u64>) -> HostMemory {
+    HostMemory {
+        mem_total: Bytes(mem_total),
+        available: available.map(Bytes),
+        movable: Bytes(0),
+        reserve_percent: 20,
+        elsewhere: Bytes(0),
+        saved_per_page: Bytes(0),
+    }
+}
+
+#[test]
+fn within_the_reserve() {
+    for (total, reserve_percent, elsewhere, size, pages) in [
+        (16 * GIB, 0, 0, 2 * MIB, 8192),
+        (16 * GIB, 20, 0, 2 * MIB, 6553),
+        (16 * GIB, 20, 4 * GIB, 2 * MIB, 4505),
+        (16 * GIB, 20, 0, GIB, 12),
+        (16 * GIB, 100, 0, 2 * MIB, 0),
+        (16 * GIB, 250, 0, 2 * MIB, 0),
+        (16 * GIB, 20, 16 * GIB, 2 * MIB, 0),
+        (2 * MIB, 0, 0, 2 * MIB, 1),
+        (2 * MIB - 1, 0, 0, 2 * MIB, 0),
+        (8 * GIB, 20, 0, 16 * GIB, 0),
+        (u64::MAX, 0, 0, 1, u64::MAX),
+    ] {
+        let memory = HostMemory { reserve_percent, elsewhere: Bytes(elsewhere), ..memory(total, None) };
+        let pool = Pool { page_size: page_size(size), ..pool(0, 0, 0) };
+        let found = Capacity::of(&memory, &pool);
+        assert_eq!(found.within_reserve, Pages(pages), "{total} {reserve_percent} {elsewhere} {size}");
+        // Nothing is measured.
+        assert_eq!((found.now, found.most), (Pages(pages), Pages(pages)));
+    }
+}
+
+#[test]
+fn as_measured() {
+    // 2% of 100 GB stay available.
+    for (what, available, movable, pool, [now, most]) in [
+        ("an idle host", 92, 0, pool(0, 0, 0), [90, 90]),
+        ("a busy host", 12, 0, pool(0, 0, 0), [10, 10]),
+        ("nothing left", 1, 0, pool(0, 0, 0), [0, 0]),
+        ("shared memory moves", 12, 30, pool(0, 0, 0), [10, 40]),
+        ("beside a pool", 12, 0, pool(50, 50, 0), [60, 60]),
+        ("a pool beyond the reserve", 1, 0, pool(95, 0, 0), [95, 95]),
+        ("no more than there is", 99, 30, pool(0, 0, 0), [97, 100]),
+    ] {
+        let memory = HostMemory { movable: Bytes(movable * GIB), ..memory(100 * GIB, Some(available * GIB)) };
+        let found = Capacity::of(&memory, &Pool { page_size: page_size(GIB), ..pool });
+        assert_eq!([found.now, found.most], [Pages(now), Pages(most)], "{what}");
+        assert_eq!(found.within_reserve, Pages(80), "{what}");
+    }
+}
+
+/// Each new page of 2 MB takes 28 kB less, which is there for base pages.
+#[test]
+fn with_optimized_vmemmap() {
+    for (size, base, saved) in
+        [(2 * MIB, 4, 28 << 10), (GIB, 4, (16 * MIB) - 4096), (512 * MIB, 64, 448 << 10), (64 << 10, 64, 0)]
+    {
+        assert_eq!(saved_per_page(page_size(size), page_size(base << 10)), Bytes(saved), "{size} {base}");
+    }
+    let saved = Bytes(28 << 10);
+    let is_on =
+        Meminfo { mem_total: Some(Bytes(64 * GIB)), vmemmap_base: Some(page_size(4 << 10)), ..Meminfo::default() };
+    let is_off = Meminfo { vmemmap_base: None, ..is_on.clone() };
+    for (meminfo, saved) in [(is_on, saved), (is_off, Bytes(0))] {
+        let memory = HostMemory::of(&meminfo, &pool(0, 0, 0), Bytes(0), 20).unwrap();
+        assert_eq!(memory.saved_per_page, saved);
+    }
+    let of = |available: u64, pool: Pool| {
+        let found = Capacity::of(&HostMemory { saved_per_page: saved, ..memory(64 * GIB, Some(available)) }, &pool);
+        let plain = Capacity::of(&memory(64 * GIB, Some(available)), &pool);
+        assert!(plain.now <= found.now && plain.within_reserve <= found.within_reserve && plain.most <= found.most);
+        (plain, found)
+    };
+    // What is left beyond 2%: 2048 pages, or 1.4% more.
+    let kept = Bytes(64 * GIB).percent(2).0;
+    let (plain, found) = of(4 * GIB + kept, pool(100, 100, 0));
+    assert_eq!((plain.now, found.now), (Pages(2148), Pages(100 + 4 * GIB / (2020 << 10))));
+    // Of memory with what is given back 80% may be used.
+    let (plain, found) = of(64 * GIB, pool(100, 100, 0));
+    assert_eq!(plain.within_reserve, Pages(26214));
+    let pages = found.within_reserve.0;
+    let (memory, used) = (|new: u64| 64 * GIB + new * saved.0, |pages: u64| pages * 2 * MIB);
+    assert!(used(pages) <= memory(pages - 100) / 10 * 8 && used(pages + 1) > memory(pages - 99) / 10 * 8, "{pages}");
+    // Pages that are there already give nothing more.
+    let (plain, found) = of(kept, pool(30_000, 0, 0));
+    assert_eq!((plain.now, plain.within_reserve), (found.now, found.within_reserve));
+}
+
+/// A host of 64 GB whose pool of 27852 pages, all of them held, is beyond its reserve of 20%.
+#[test]
+fn a_pool_beyond_the_reserve_that_is_held() {
+    let held = Server {
+        size: 27852 * 2 * MIB,
+        pool: known(pool(27852, 0, 0)),
+        memory: 64 * GIB,
+        available: Some(GIB),
+        ..Server::default()
+    };
+    let status = held.clone().status();
+    assert_eq!(status.recommended, Some(Pages(27852)));
+    assert_eq!(status.verdict(), (Severity::Ok, &Finding::AsAsked));
+    // Lowered under the server.
+    let pool = Pool { surplus: Some(Pages(27852)), ..pool(27852, 0, 0) };
+    let status = Server { pool: known(pool), ..held }.status();
+    assert_eq!(advice::hint(&status).as_deref(), Some("Run \"sysctl -w vm.nr_hugepages=27852\"."));
+}
+
+#[test]
+fn beyond_the_reserve_a_number_comes_with_a_caution() {
+    let server = Server { size: 14 * GIB, available: Some(15 * GIB), ..Server::in_base_pages() };
+    let status = server.clone().status();
+    assert_eq!(status.recommended, Some(Pages(7168)));
+    assert_eq!(
+        advice::hint(&status).as_deref(),
+        Some(
+            "Run \"sysctl -w vm.nr_hugepages=7168\" and restart the server; this leaves 2 GB of memory to base pages, less than \
+             20%."
+        )
+    );
+    // The memory comes back only when the server stops.
+    let touched = Server { size: 10 * GIB, available: Some(4 * GIB), shmem: 10 * GIB, ..server };
+    assert_eq!(
+        advice::hint(&touched.clone().status()).as_deref(),
+        Some("Stop the server, run \"sysctl -w vm.nr_hugepages=5120\" and start the server.")
+    );
+    // Other programs have it.
+    let full = Server { shmem: 0, ..touched }.status();
+    assert!(full.does_not_fit() && full.recommended < Some(Pages(2048)), "{full:?}");
+    assert!(
+        advice::hint(&full)
+            .unwrap()
+            .starts_with("Reduce shared_buffers until shared memory takes at most 3768 MB, run")
+    );
+}

@@ -1,0 +1,235 @@
+//! A restart after a crash keeps the running settings, and a restart takes those on disk: two forecasts.
+
+use hugepage_assess::advice::{events, hint, message};
+use hugepage_assess::assessment::{Finding, Outlook, Severity, Status, Threat};
+use hugepage_assess::history::record::{InstanceIdentity, Origin};
+use hugepage_assess::history::{Event, Record};
+use hugepage_assess::model::{Cause, CrashRecovery, Demand, Facts, HugePages, KeptPages, Pending, PoolState, Product};
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::{Bytes, Pages};
+
+use super::verdict::on_surplus;
+use super::{MIB, Server, known, pool};
+
+/// The status with another size on disk.
+fn with_on_disk(server: Server, megabytes: u64) -> Status {
+    let facts = server.facts();
+    let demand = Demand { asked: facts.asked, max_connections: 100, shared_memory: Bytes(megabytes * MIB) };
+    let ground = PoolState {
+        huge_page_size: facts.huge_page_size,
+        pool: facts.pool.clone(),
+        limits: facts.limits.clone(),
+        nodes: None,
+        lock_limit: None,
+    };
+    Status::of(Facts { pending: Pending::Changed(demand, ground), ..facts })
+}
+
+fn outlooks(status: &Status) -> (Outlook, Option<Outlook>) {
+    (status.outlook, status.crash_outlook())
+}
+
+#[test]
+fn refused_configuration_beside_a_pool_that_is_gone() {
+    for (huge_pages, crash, severity) in
+        [(HugePages::Try, Outlook::Base, Severity::Warning), (HugePages::On, Outlook::Fails, Severity::Critical)]
+    {
+        let facts = Server { huge_pages, ..on_surplus() }.facts();
+        let status = Status::of(Facts { pending: Pending::Refused("FATAL:  no library".to_owned()), ..facts });
+        assert_eq!(outlooks(&status), (Outlook::Fails, Some(crash)));
+        assert_eq!(status.verdict(), (Severity::Critical, &Finding::RestartFails));
+        assert_eq!(status.severity_of("crash_loses"), severity);
+        assert_eq!(status.threats(), [Threat::RestartFails, Threat::CrashLoses]);
+    }
+}
+
+/// A server whose files have changed may have been started with "try" or with "on", in base pages also with "off".
+#[test]
+fn crash_of_a_server_whose_settings_at_its_start_are_unknown() {
+    let of = |server: Server| {
+        let status = Status::of(Facts { asked_may_differ: true, ..server.facts() });
+        (status.crash_outlook(), status.notes_on_outlook().any(|note| note.contains("files have changed since")))
+    };
+    let gone = Pool { surplus: Some(Pages(412)), ..pool(512, 0, 0) };
+    for huge_pages in [HugePages::Try, HugePages::On] {
+        let server = Server { huge_pages, pool: known(gone.clone()), ..Server::default() };
+        assert_eq!(of(server), (Some(Outlook::Unknown), true));
+    }
+    assert_eq!(of(Server::default()), (Some(Outlook::Hugetlb), false));
+}
+
+/// A server in base pages whose files have changed may have been started with another page size. Its record has the pages that
+/// it needed, by which the size is the same, or may not be.
+#[test]
+fn crash_in_base_pages_with_the_page_size_of_the_start() {
+    let of = |enough, needed_at_start, others_may_serve| {
+        let free = if enough { 512 } else { 0 };
+        let server = Server { pool: known(pool(free, free, 0)), ..Server::in_base_pages() };
+        let cause_at_start = Some(Cause::PoolEmpty);
+        let changed = Facts { asked_may_differ: true, cause_at_start, ..server.facts() };
+        Status::of(Facts { needed_at_start, others_may_serve, ..changed }).crash_outlook().unwrap()
+    };
+    for needed in [None, Some(Pages(1)), Some(Pages(64))] {
+        assert_eq!(of(true, needed, false), Outlook::Unknown, "{needed:?}");
+        assert_eq!(of(false, needed, true), Outlook::Unknown, "{needed:?}");
+        assert_eq!(of(false, needed, false), Outlook::Base, "{needed:?}");
+    }
+    assert_eq!(of(true, Some(Pages(512)), true), Outlook::Hugetlb);
+    assert_eq!(of(false, Some(Pages(512)), true), Outlook::Base);
+}
+
+/// A standby whose primary has raised its settings ends at a crash, whatever the pool has.
+#[test]
+fn crash_of_a_standby_that_has_less_than_its_primary() {
+    let error = "FATAL:  recovery aborted because of insufficient parameter settings\nDETAIL:  max_connections = 20 is a \
+                 lower setting than on the primary server, where its value was 100.";
+    let of = |crash_recovery| Status::of(Facts { crash_recovery, ..Server::default().facts() });
+    let status = of(CrashRecovery::Refused(error.to_owned()));
+    assert_eq!(outlooks(&status), (Outlook::Hugetlb, Some(Outlook::Fails)));
+    assert_eq!(status.verdict(), (Severity::Critical, &Finding::CrashLoses));
+    assert_eq!(
+        message(&status),
+        "Shared memory (1 GB) is in huge pages, but the restart after a crash of one process would fail: recovery aborted \
+         because of insufficient parameter settings: max_connections = 20 is a lower setting than on the primary server, \
+         where its value was 100."
+    );
+    assert!(hint(&status).unwrap().contains("as on the primary server"), "{:?}", hint(&status));
+    assert!(status.notes_on_outlook().any(|note| note.starts_with("a restart after a crash would fail: recovery")));
+    let status = of(CrashRecovery::Unknown("why".to_owned()));
+    assert_eq!(outlooks(&status), (Outlook::Hugetlb, Some(Outlook::Unknown)));
+    assert_eq!(status.notes_on_outlook().collect::<Vec<_>>(), ["why"]);
+}
+
+#[test]
+fn crash_of_a_server_whose_configuration_on_disk_would_land() {
+    // The pool is gone but for 100 pages, and on disk less is asked for.
+    let surplus = Pool { surplus: Some(Pages(412)), ..pool(512, 0, 0) };
+    let status = with_on_disk(Server { pool: known(surplus), ..Server::default() }, 200);
+    assert_eq!(outlooks(&status), (Outlook::Hugetlb, Some(Outlook::Base)));
+    assert_eq!(status.verdict(), (Severity::Warning, &Finding::CrashLoses));
+    assert!(message(&status).contains("a crash of one process would lose them"), "{}", message(&status));
+    assert!(hint(&status).unwrap().contains("vm.nr_hugepages=512"), "{:?}", hint(&status));
+    // In base pages a crash has nothing to lose.
+    let status = with_on_disk(Server { pool: known(pool(100, 100, 0)), ..Server::in_base_pages() }, 200);
+    assert_eq!(outlooks(&status), (Outlook::Hugetlb, Some(Outlook::Base)));
+    assert_eq!(status.severity_of("crash_loses"), Severity::Ok);
+}
+
+#[test]
+fn pages_that_rings_keep() {
+    let status = |spare, huge_pages| {
+        let facts = Server { huge_pages, pool: known(pool(512 + spare, spare, 0)), ..Server::default() }.facts();
+        Status::of(Facts { kept_at_crash: KeptPages { at_least: Pages(1), at_most: Pages(2), crashes: 0 }, ..facts })
+    };
+    for (spare, crash, severity, finding) in [
+        (0, Outlook::Base, Severity::Warning, Finding::CrashLoses),
+        (1, Outlook::Unknown, Severity::Notice, Finding::OutlookUnknown),
+        (2, Outlook::Hugetlb, Severity::Ok, Finding::AsAsked),
+    ] {
+        let status = status(spare, HugePages::Try);
+        assert_eq!(outlooks(&status), (Outlook::Hugetlb, Some(crash)), "{spare}");
+        assert_eq!(status.verdict(), (severity, &finding), "{spare}");
+        assert_eq!(status.recommended, Some(Pages(532)), "{spare}");
+        if severity > Severity::Ok {
+            let hint = hint(&status).unwrap();
+            assert!(hint.contains("vm.nr_hugepages=532") && hint.contains("io_method = worker"), "{hint}");
+            assert!(message(&status).contains("io_uring"), "{}", message(&status));
+        }
+    }
+    assert_eq!(status(0, HugePages::On).verdict(), (Severity::Critical, &Finding::CrashLoses));
+}
+
+/// Two crashes have left four pages in rings, if the segments of that time were in huge pages.
+#[test]
+fn pages_that_rings_of_earlier_crashes_keep() {
+    let status = |spare| {
+        let facts = Server { pool: known(pool(514 + spare, spare, 0)), ..Server::default() }.facts();
+        Status::of(Facts { kept_at_crash: KeptPages { at_least: Pages(1), at_most: Pages(2), crashes: 2 }, ..facts })
+    };
+    // In use are 512 of the segment and 2 of rings: a restart finds all of them, or those 2 are another's. A crash does
+    // not get them back, and takes more.
+    let tight = status(0);
+    assert_eq!(tight.share.unwrap().others, Pages(0), "they are no other process's");
+    assert_eq!(outlooks(&tight), (Outlook::Hugetlb, Some(Outlook::Base)));
+    assert_eq!(tight.recommended, Some(Pages(512 + 2 + 20)));
+    assert!(message(&tight).contains("and those of 2 earlier crashes up to 4"), "{}", message(&tight));
+    let hint = hint(&tight).unwrap();
+    assert!(
+        hint.contains("vm.nr_hugepages=534") && hint.ends_with("or set io_method = worker and restart the server."),
+        "{hint}"
+    );
+    assert_eq!(outlooks(&status(2)), (Outlook::Hugetlb, Some(Outlook::Hugetlb)));
+    // The pool was lowered by two: only what rings keep would make a restart land.
+    let facts =
+        Server { pool: known(Pool { surplus: Some(Pages(2)), ..pool(514, 0, 0) }), ..Server::default() }.facts();
+    let kept = KeptPages { at_least: Pages(1), at_most: Pages(2), crashes: 2 };
+    let status = Status::of(Facts { kept_at_crash: kept, ..facts });
+    assert_eq!(outlooks(&status), (Outlook::Unknown, Some(Outlook::Base)));
+    assert!(status.notes_on_outlook().all(|note| note.contains("io_uring") && !note.contains("surplus")));
+    assert_eq!(status.notes_on_outlook().count(), 1);
+}
+
+#[test]
+fn oracle_does_not_restart_itself() {
+    let mut facts = on_surplus().facts();
+    facts.asked.product =
+        Product::Oracle { memory_target: false, may_mix: false, use_large_pages: None, is_asm: false };
+    assert_eq!(Status::of(facts).crash_outlook(), None);
+}
+
+/// What is logged while a server goes through these states, the first of which has no threat.
+fn said(states: &[Status]) -> Vec<Vec<String>> {
+    let instance = InstanceIdentity {
+        machine: String::new(),
+        directory: String::new(),
+        system_identifier: String::new(),
+        server_version_num: 150_000,
+    };
+    let origin = Origin {
+        postmaster_start: String::new(),
+        generation: 1,
+        server_version: String::new(),
+        host: String::new(),
+        boot_id: None,
+        instance,
+        segment: None,
+    };
+    let logged = |pair: &[Status]| {
+        let record = Record::new(Event::Change, String::new(), origin.clone(), &pair[1]);
+        let update = events::update(&pair[1], record, None, &pair[0].warnings(), Vec::new());
+        update.messages.into_iter().map(|(_, message)| message.message).collect()
+    };
+    states.windows(2).map(logged).collect()
+}
+
+#[test]
+fn the_log_is_never_wrong_about_a_crash() {
+    const LOST: &str = "the restart after a crash of one process would lose huge pages";
+    const KEPT: &str = "the restart after a crash would no longer lose huge pages";
+    const BOTH: &str = "the next start would lose huge pages (also after a crash)";
+    const AGAIN: &str = "the next start would get its huge pages again (also after a crash)";
+    let well = || Server::default().status();
+    let short = || on_surplus().status();
+    let larger_on_disk = || with_on_disk(Server::default(), 4096);
+    let both = || with_on_disk(on_surplus(), 4096);
+    let smaller_on_disk = || {
+        with_on_disk(
+            Server { pool: known(Pool { surplus: Some(Pages(412)), ..pool(512, 0, 0) }), ..Server::default() },
+            200,
+        )
+    };
+    assert_eq!(said(&[well(), short(), well()]), [vec![BOTH], vec![AGAIN]]);
+    // The files are as before again, and the pool is still too small.
+    let of_disk = "the next start would lose huge pages with the configuration on disk";
+    assert_eq!(
+        said(&[well(), larger_on_disk(), both(), short(), well()]),
+        [vec![of_disk], vec![LOST], vec![], vec![AGAIN]]
+    );
+    // Both are as before again, in one line.
+    assert_eq!(said(&[well(), larger_on_disk(), both(), well()]), [vec![of_disk], vec![LOST], vec![AGAIN]]);
+    // The pool is as before again, but the files are not.
+    assert_eq!(said(&[well(), short(), larger_on_disk(), well()]), [vec![BOTH], vec![KEPT], vec![AGAIN]]);
+    // Less is asked for on disk.
+    let not_all = "the next start would get its huge pages again, but not the restart after a crash";
+    assert_eq!(said(&[well(), short(), smaller_on_disk(), well()]), [vec![BOTH], vec![not_all], vec![KEPT]]);
+}

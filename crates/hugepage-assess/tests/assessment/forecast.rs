@@ -1,0 +1,130 @@
+//! What a start would get: every refusal at its border, and that nothing is promised that is not there.
+
+use hugepage_assess::assessment::{Forecast, Outlook};
+use hugepage_assess::model::{Asked, Cause, HugePages, PoolFact, PoolState, Product};
+use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::{Bytes, PageSize, Pages};
+use proptest::prelude::*;
+
+use super::{MIB, page_size};
+
+fn page() -> PageSize {
+    page_size(2 * MIB)
+}
+
+fn asked(huge_pages: HugePages, sysv: bool) -> Asked {
+    Asked { product: Product::PostgreSql, huge_pages, huge_page_size: None, sysv, shared_buffers: Bytes(0) }
+}
+
+/// nr, free, resv, surplus, overcommit.
+fn ground(counters: [u64; 5], limits: CgroupLimits) -> PoolState {
+    let [nr, free, resv, surplus, overcommit] = counters;
+    let pool = Pool {
+        page_size: page(),
+        nr: Pages(nr),
+        free: Pages(free),
+        resv: Some(Pages(resv)),
+        surplus: Some(Pages(surplus)),
+        overcommit: Some(Pages(overcommit)),
+    };
+    PoolState {
+        huge_page_size: Some(page()),
+        pool: PoolFact::Known(pool),
+        limits: Some(limits),
+        nodes: None,
+        lock_limit: None,
+    }
+}
+
+fn limit(megabytes: u64, usage: u64) -> CgroupLimit {
+    CgroupLimit { path: "/limit".to_owned(), limit: Bytes(megabytes * MIB), usage: Bytes(usage * MIB), promised: None }
+}
+
+#[test]
+fn table_of_starts() {
+    use HugePages::{Off, On, Try};
+    let reserved =
+        |megabytes, usage| CgroupLimits { reservation: vec![limit(megabytes, usage)], ..CgroupLimits::default() };
+    let fault = |megabytes| CgroupLimits { fault: vec![limit(megabytes, 0)], ..CgroupLimits::default() };
+    let hidden = CgroupLimits { hidden_levels: true, ..CgroupLimits::default() };
+    let none = CgroupLimits::default();
+    // Needs 70 pages. What is asked, own pages, pool, limits: outlook, guaranteed, missing, cause.
+    for (huge_pages, own, counters, limits, outlook, guaranteed, missing, cause) in [
+        (Try, 0, [70, 70, 0, 0, 0], none.clone(), "hugetlb", 70, 0, ""),
+        (Try, 0, [69, 69, 0, 0, 0], none.clone(), "base", 69, 1, "pool_too_small"),
+        (On, 0, [69, 69, 0, 0, 0], none.clone(), "fails", 69, 1, "pool_too_small"),
+        (Try, 0, [0, 0, 0, 0, 0], none.clone(), "base", 0, 70, "pool_empty"),
+        (Try, 0, [100, 90, 30, 0, 0], none.clone(), "base", 60, 10, "pool_taken"),
+        // Its own pages come back to it, touched or promised.
+        (Try, 70, [70, 20, 20, 0, 0], none.clone(), "hugetlb", 70, 0, ""),
+        (Try, 70, [70, 70, 70, 0, 0], none.clone(), "hugetlb", 70, 0, ""),
+        // The pool was lowered: its pages are surplus and go with it.
+        (Try, 70, [70, 0, 0, 70, 0], none.clone(), "base", 0, 70, "pool_empty"),
+        (On, 70, [70, 0, 0, 69, 0], none.clone(), "fails", 1, 69, "pool_too_small"),
+        // Surplus pages may be found or not.
+        (Try, 0, [0, 0, 0, 0, 70], none.clone(), "unknown", 0, 70, "pool_empty"),
+        (Try, 0, [69, 69, 0, 0, 1], none.clone(), "unknown", 69, 1, "pool_too_small"),
+        (Try, 0, [70, 70, 0, 0, 0], reserved(139, 0), "base", 69, 1, "cgroup_limit"),
+        (Try, 0, [70, 70, 0, 0, 0], reserved(140, 0), "hugetlb", 70, 0, ""),
+        (Try, 70, [70, 0, 0, 0, 0], reserved(140, 140), "hugetlb", 70, 0, ""),
+        (On, 0, [70, 70, 0, 0, 0], reserved(200, 100), "fails", 50, 20, "cgroup_limit"),
+        // It starts, and dies of it later.
+        (Try, 0, [70, 70, 0, 0, 0], fault(139), "hugetlb", 70, 0, "cgroup_limit"),
+        (Try, 0, [70, 70, 0, 0, 0], hidden, "unknown", 70, 0, "unknown"),
+        (Off, 0, [70, 70, 0, 0, 0], none, "base", 70, 0, "disabled"),
+    ] {
+        let case = format!("{huge_pages} {own} {counters:?} {limits:?}");
+        let forecast = Forecast::of(
+            &asked(huge_pages, false),
+            Some(Bytes(139 * MIB + 8192)),
+            &ground(counters, limits),
+            Pages(own),
+        );
+        assert_eq!(forecast.outlook.to_string(), outlook, "{case}");
+        assert_eq!(forecast.needed, Some(Pages(70)), "{case}");
+        assert_eq!((forecast.guaranteed, forecast.missing), (Some(Pages(guaranteed)), Some(Pages(missing))), "{case}");
+        assert_eq!(forecast.cause.map(|cause| cause.to_string()).unwrap_or_default(), cause, "{case}");
+    }
+}
+
+#[test]
+fn what_no_pool_could_mend() {
+    let enough = ground([700, 700, 0, 0, 0], CgroupLimits::default());
+    let sysv = Forecast::of(&asked(HugePages::On, true), Some(Bytes(MIB)), &enough, Pages(0));
+    assert_eq!((sysv.outlook, sysv.cause), (Outlook::Fails, Some(Cause::SysvSharedMemory)));
+    let nowhere = PoolState { pool: PoolFact::Unsupported(vec![page()]), ..enough };
+    let forecast = Forecast::of(&asked(HugePages::Try, false), Some(Bytes(MIB)), &nowhere, Pages(0));
+    assert_eq!((forecast.outlook, forecast.needed), (Outlook::Base, None));
+    assert_eq!(forecast.cause, Some(Cause::PageSizeUnsupported));
+    assert_eq!(forecast.will_start(HugePages::Try), Some(true));
+    assert_eq!(Forecast::unknown().will_start(HugePages::On), None);
+}
+
+proptest! {
+    /// Huge pages are foretold only if they are there for the taking, and always if they are.
+    #[test]
+    fn huge_pages_are_foretold_exactly_if_they_are_certain(
+        own in 0u64..500, others in 0u64..500, idle in 0u64..500, touched in 0u64..1000, surplus in 0u64..1000,
+        size in 1u64..(1 << 31), on: bool,
+    ) {
+        let nr = own + others + idle;
+        let surplus = surplus.min(nr);
+        let used = touched.min(own + others);
+        let counters = [nr, nr - used, own + others - used, surplus, 0];
+        let huge_pages = if on { HugePages::On } else { HugePages::Try };
+        let ground = ground(counters, CgroupLimits::default());
+        let forecast = Forecast::of(&asked(huge_pages, false), Some(Bytes(size)), &ground, Pages(own));
+        let needed = size.div_ceil(2 * MIB);
+        let certain = (nr - surplus).saturating_sub(others);
+        prop_assert_eq!(forecast.needed, Some(Pages(needed)));
+        prop_assert_eq!(forecast.guaranteed, Some(Pages(certain)));
+        prop_assert_eq!(forecast.outlook == Outlook::Hugetlb, certain >= needed);
+        prop_assert_eq!(forecast.outlook == Outlook::Fails, on && certain < needed);
+        prop_assert_eq!(forecast.missing == Some(Pages(0)), forecast.cause.is_none());
+        // Never fewer pages for more memory.
+        let larger = Forecast::of(&asked(huge_pages, false), Some(Bytes(size + 8192)), &ground, Pages(own));
+        prop_assert!(larger.needed >= forecast.needed && larger.missing >= forecast.missing);
+        prop_assert!(larger.outlook.gravity() >= forecast.outlook.gravity());
+    }
+}

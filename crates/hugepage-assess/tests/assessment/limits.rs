@@ -1,0 +1,187 @@
+//! Limits that are checked when a page is touched: alone, shared, now and after the next start, in both kinds of cgroups.
+
+use hugepage_assess::advice;
+use hugepage_assess::assessment::{Finding, Outlook, Severity, Status, Threat};
+use hugepage_assess::model::{Cause, Demand, Landing, Pending, PoolState};
+use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
+use hugepage_kernel::cgroups::memory_cgroup::{MemoryLimit, MemoryLimitKind};
+use hugepage_kernel::{Bytes, Pages};
+
+use super::{GIB, MIB, Server, fault, known, limit, pool};
+
+/// One limit of a hugetlb cgroup, whose processes were promised so much.
+fn shared(bytes: u64, promised: u64) -> Option<CgroupLimits> {
+    let limit = CgroupLimit { promised: Some(Bytes(promised)), ..limit(bytes, 0) };
+    Some(CgroupLimits { fault: vec![limit], ..CgroupLimits::default() })
+}
+
+fn memory(kind: MemoryLimitKind, bytes: u64, private: u64) -> Option<CgroupLimits> {
+    let limit = MemoryLimit {
+        path: "/sys/fs/cgroup/a/memory.max".to_owned(),
+        kind,
+        limit: Bytes(bytes),
+        current: Bytes(0),
+        private: Some(Bytes(private)),
+        huge: None,
+    };
+    Some(CgroupLimits { memory: vec![limit], ..CgroupLimits::default() })
+}
+
+/// With a configuration on disk that needs `size`.
+fn with_pending(server: Server, size: u64) -> Status {
+    let mut facts = server.facts();
+    let ground = PoolState {
+        huge_page_size: facts.huge_page_size,
+        pool: facts.pool.clone(),
+        limits: facts.limits.clone(),
+        nodes: None,
+        lock_limit: None,
+    };
+    let demand = Demand { asked: facts.asked, max_connections: 100, shared_memory: Bytes(size) };
+    facts.pending = Pending::Changed(demand, ground);
+    Status::of(facts)
+}
+
+fn verdict(status: &Status) -> (Severity, Finding) {
+    (status.verdict().0, status.verdict().1.clone())
+}
+
+/// Base pages, the pool is there now, and the limit would kill the server.
+#[test]
+fn the_limit_is_raised_before_the_restart() {
+    let server = Server { pool: known(pool(512, 512, 0)), limits: fault(&[(GIB - 1, 0)]), ..Server::in_base_pages() };
+    let status = server.status();
+    assert_eq!(verdict(&status), (Severity::Critical, Finding::CgroupBelowSegment));
+    let expected = "Set /sys/fs/cgroup/limit_1073741823 to at least 1073741824 bytes and restart the server.";
+    assert_eq!(advice::hint(&status).unwrap(), expected);
+    assert_eq!(
+        advice::message(&status),
+        "The next start needs 1 GB in huge pages, but a cgroup allows only 1023 MB: a process that touches more is killed by \
+         SIGBUS, or its reads fail."
+    );
+    assert_eq!(advice::log::allocated(&status, None, &[]).hint.unwrap(), expected);
+}
+
+/// The limit holds the running segment, and not that of the configuration on disk.
+#[test]
+fn the_configuration_on_disk_counts() {
+    let server = |pages| Server {
+        pool: known(pool(pages, pages - 512, 0)),
+        limits: fault(&[(GIB + 20 * MIB, GIB)]),
+        ..Server::default()
+    };
+    let status = with_pending(server(1000), GIB + 100 * MIB);
+    assert_eq!(status.outlook, Outlook::Hugetlb);
+    assert_eq!(verdict(&status), (Severity::Critical, Finding::CgroupBelowSegment));
+    assert_eq!(status.threats(), [Threat::CgroupLimit]);
+    assert_eq!(
+        advice::hint(&status).unwrap(),
+        format!("Set /sys/fs/cgroup/limit_{} to at least {} bytes.", GIB + 20 * MIB, GIB + 100 * MIB)
+    );
+    assert_eq!(verdict(&with_pending(server(1000), GIB + 20 * MIB)).1, Finding::AsAsked);
+    // In base pages nothing is charged.
+    assert_eq!(verdict(&with_pending(server(513), GIB + 100 * MIB)).1, Finding::RestartLoses);
+}
+
+#[test]
+fn what_shares_a_limit_counts() {
+    let with = |bytes, promised| Server { limits: shared(bytes, promised), ..Server::default() }.status();
+    assert_eq!(verdict(&with(2 * GIB, 2 * GIB)).1, Finding::AsAsked);
+    let status = with(2 * GIB - 1, 2 * GIB);
+    assert_eq!(verdict(&status), (Severity::Critical, Finding::SharedLimit));
+    assert_eq!(status.threats(), [Threat::SharedLimit]);
+    let words = advice::log::threatened(&status, Threat::SharedLimit);
+    assert_eq!(words.message, "a cgroup allows fewer huge pages than its processes have reserved");
+    assert_eq!(words.hint.unwrap(), format!("Set /sys/fs/cgroup/limit_{} to at least {} bytes.", 2 * GIB - 1, 2 * GIB));
+    assert_eq!(verdict(&with(GIB - 1, 2 * GIB)).1, Finding::CgroupBelowSegment);
+    // Its pages are charged elsewhere: those that it would touch come on top.
+    assert_eq!(verdict(&with(GIB + 10, 11)).1, Finding::SharedLimit);
+    // A server in base pages would share it after its restart.
+    let base =
+        Server { pool: known(pool(1024, 1024, 512)), limits: shared(2 * GIB - 1, GIB), ..Server::in_base_pages() };
+    assert_eq!(verdict(&base.status()), (Severity::Critical, Finding::SharedLimit));
+    // Where others grow with the configuration on disk.
+    let server =
+        Server { pool: known(pool(2000, 2000, 1024)), limits: shared(2 * GIB + MIB, 2 * GIB), ..Server::default() };
+    assert_eq!(verdict(&server.clone().status()).1, Finding::AsAsked);
+    let status = with_pending(server, GIB + 100 * MIB);
+    assert_eq!(verdict(&status), (Severity::Critical, Finding::SharedLimit));
+    assert_eq!(status.forecast.cause, Some(Cause::CgroupLimit));
+}
+
+#[test]
+fn memory_cgroups_that_count_huge_pages() {
+    use MemoryLimitKind::{High, Max};
+    let with = |kind, bytes, private| Server { limits: memory(kind, bytes, private), ..Server::default() }.status();
+    assert_eq!(verdict(&with(Max, GIB + 100, 100)).1, Finding::AsAsked);
+    let status = with(Max, GIB + 99, 100);
+    assert_eq!(verdict(&status), (Severity::Critical, Finding::MemoryLimit));
+    assert_eq!(status.threats(), [Threat::MemoryLimit]);
+    assert_eq!(
+        advice::hint(&status).unwrap(),
+        format!("Set /sys/fs/cgroup/a/memory.max to at least {} bytes.", GIB + 100 + 64 * MIB),
+        "private memory grows"
+    );
+    let much = with(Max, GIB, 100 * MIB);
+    assert!(advice::hint(&much).unwrap().contains(&(GIB + 200 * MIB).to_string()), "room for as much again");
+    assert_eq!(verdict(&with(High, GIB - 1, 0)), (Severity::Warning, Finding::MemoryLimit));
+    assert!(advice::message(&with(High, GIB - 1, 0)).contains("slowed down"));
+    let base = Server { pool: known(pool(512, 512, 0)), limits: memory(Max, GIB - 1, 0), ..Server::in_base_pages() };
+    let status = base.clone().status();
+    assert_eq!(verdict(&status), (Severity::Critical, Finding::MemoryLimit));
+    assert_eq!(status.forecast.cause, Some(Cause::MemoryLimit));
+    // Base pages are another matter.
+    let empty = Server { pool: known(pool(0, 0, 0)), ..base };
+    assert_eq!(verdict(&empty.status()).1, Finding::BasePages(Cause::PoolEmpty));
+}
+
+/// Another server in the same group has huge pages, which the same limit counts.
+#[test]
+fn memory_cgroups_count_the_huge_pages_of_others() {
+    let with = |bytes, huge, server: Server| {
+        let mut limits = memory(MemoryLimitKind::Max, bytes, 100).unwrap();
+        limits.memory[0].huge = Some(Bytes(huge));
+        Server { limits: Some(limits), ..server }.status()
+    };
+    assert_eq!(verdict(&with(2 * GIB + 100, 2 * GIB, Server::default())).1, Finding::AsAsked);
+    let status = with(2 * GIB + 99, 2 * GIB, Server::default());
+    assert_eq!(verdict(&status), (Severity::Critical, Finding::MemoryLimit));
+    assert_eq!(
+        advice::message(&status),
+        "A memory cgroup that counts huge pages allows 2048 MB, but shared memory (1 GB), private memory and huge pages of \
+         others need 2048 MB: a process that touches more is killed by SIGBUS, or its reads fail."
+    );
+    // It has not touched all of its own.
+    assert_eq!(verdict(&with(GIB + 100, GIB / 2, Server::default())).1, Finding::AsAsked);
+    // A restart would come on top of what the other one has, and the hint makes room for both.
+    let base = Server { pool: known(pool(1024, 512, 0)), ..Server::in_base_pages() };
+    assert_eq!(verdict(&with(2 * GIB + 100, GIB, base.clone())).1, Finding::BasePages(Cause::Unknown));
+    let status = with(2 * GIB + 99, GIB, base);
+    assert_eq!(verdict(&status), (Severity::Critical, Finding::MemoryLimit));
+    assert_eq!(
+        advice::hint(&status).unwrap(),
+        format!(
+            "Set /sys/fs/cgroup/a/memory.max to at least {} bytes and restart the server.",
+            2 * GIB + 100 + 64 * MIB
+        )
+    );
+}
+
+/// An outlook that is uncertain makes no certain danger.
+#[test]
+fn what_may_miss_huge_pages_is_no_more_than_a_warning() {
+    let limits = fault(&[(0, 0)]).map(|limits| CgroupLimits { hidden_levels: true, ..limits });
+    let server = Server { landing: Some(Landing::Base), pool: known(pool(512, 512, 0)), limits, ..Server::default() };
+    let status = server.status();
+    assert_eq!((status.outlook, status.severity_of("cgroup_limit")), (Outlook::Unknown, Severity::Warning));
+    assert_eq!(status.needed, Some(Pages(512)));
+}
+
+/// Pages that are charged to another group do not come back to this one.
+#[test]
+fn own_pages_are_subtracted_only_where_they_are_charged() {
+    let room = |usage, own| limit(GIB, usage).room_without(Bytes(own));
+    assert_eq!(room(GIB, GIB), Bytes(GIB));
+    assert_eq!(room(GIB - MIB, GIB), Bytes(MIB));
+    assert_eq!(room(0, GIB), Bytes(GIB));
+}

@@ -1,0 +1,188 @@
+//! The assessment is arithmetic on facts: tables of cases with every rule at its border, and properties over all facts.
+
+mod advisories;
+mod benefit;
+mod capacity;
+mod cause;
+mod crash;
+mod forecast;
+mod limits;
+mod log;
+mod metrics;
+mod nodes;
+mod oracle;
+mod outlook;
+mod placement;
+mod properties;
+mod remedy;
+mod resize;
+mod verdict;
+mod words;
+
+use hugepage_assess::assessment::Status;
+use hugepage_assess::model::{
+    Asked, CrashRecovery, Facts, HugePages, KeptPages, Landing, NodePools, Pending, PoolFact, Product, Segment,
+};
+use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
+use hugepage_kernel::mapping::maps::{Access, Mapping};
+use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::{Bytes, PageSize, Pages};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// A server and its host. The default has 1 GB of shared memory in 512 huge pages of 2 MB, as asked and for certain.
+#[derive(Clone, Debug)]
+struct Server {
+    huge_pages: HugePages,
+    sysv: bool,
+    landing: Option<Landing>,
+    size: u64,
+    pool: PoolFact,
+    page_size: Option<PageSize>,
+    memory: u64,
+    page_tables: u64,
+    hugetlb: Option<u64>,
+    limits: Option<CgroupLimits>,
+    nodes: Option<NodePools>,
+    reserve_percent: u32,
+    available: Option<u64>,
+    shmem: u64,
+    sees_others: bool,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            huge_pages: HugePages::Try,
+            sysv: false,
+            landing: Some(Landing::Hugetlb),
+            size: GIB,
+            pool: known(pool(512, 512, 512)),
+            page_size: Some(page_size(2 * MIB)),
+            memory: 16 * GIB,
+            page_tables: 64 * MIB,
+            hugetlb: None,
+            limits: Some(CgroupLimits::default()),
+            nodes: None,
+            reserve_percent: 20,
+            available: None,
+            shmem: 0,
+            sees_others: true,
+        }
+    }
+}
+
+impl Server {
+    /// The same in base pages, with a pool that has none.
+    fn in_base_pages() -> Self {
+        Self { landing: Some(Landing::Base), pool: known(pool(0, 0, 0)), ..Self::default() }
+    }
+
+    fn facts(self) -> Facts {
+        let hugetlb = self.landing == Some(Landing::Hugetlb);
+        let of_mapping = if hugetlb { self.page_size } else { PageSize::from_kib(4) };
+        let start = 0x7f00_0000_0000;
+        let mapping = Mapping {
+            start,
+            end: start + self.size,
+            access: Access::READ_WRITE,
+            inaccessible: Bytes(0),
+            shared: true,
+            offset: 0,
+            device: (0, 1),
+            inode: 1028,
+            path: if hugetlb { "/anon_hugepage (deleted)" } else { "/dev/zero (deleted)" }.to_owned(),
+            page_size: of_mapping.filter(|_| self.landing != Some(Landing::Unknown)),
+        };
+        Facts {
+            asked: Asked {
+                product: Product::PostgreSql,
+                huge_pages: self.huge_pages,
+                huge_page_size: None,
+                sysv: self.sysv,
+                shared_buffers: Bytes(self.size / 8 * 7),
+            },
+            segment: self.landing.map(|landing| Segment::of(&mapping, landing)),
+            huge_page_size: self.page_size,
+            pool: self.pool,
+            meminfo: Some(Meminfo {
+                mem_total: Some(Bytes(self.memory)),
+                page_tables: Some(Bytes(self.page_tables)),
+                hugetlb: self.hugetlb.map(Bytes),
+                mem_available: self.available.map(Bytes),
+                shmem: Some(Bytes(self.shmem)),
+                huge_page_size: Some(page_size(2 * MIB)),
+                ..Meminfo::default()
+            }),
+            limits: self.limits,
+            nodes: self.nodes,
+            pending: Pending::Unchanged,
+            reserve_percent: self.reserve_percent,
+            lock_limit: None,
+            others_lack: self.sees_others.then_some(Pages(0)),
+            cause_at_start: None,
+            needed_at_start: None,
+            loss: None,
+            kept_at_crash: KeptPages::default(),
+            crash_recovery: CrashRecovery::default(),
+            clusterware: None,
+            asked_may_differ: false,
+            others_may_serve: false,
+        }
+    }
+
+    fn status(self) -> Status {
+        Status::of(self.facts())
+    }
+}
+
+fn page_size(bytes: u64) -> PageSize {
+    PageSize::new(bytes).unwrap()
+}
+
+/// A pool of 2 MB pages without surplus and overcommit.
+fn pool(nr: u64, free: u64, resv: u64) -> Pool {
+    Pool {
+        page_size: page_size(2 * MIB),
+        nr: Pages(nr),
+        free: Pages(free),
+        resv: Some(Pages(resv)),
+        surplus: Some(Pages(0)),
+        overcommit: Some(Pages(0)),
+    }
+}
+
+fn known(pool: Pool) -> PoolFact {
+    PoolFact::Known(pool)
+}
+
+fn limit(limit: u64, usage: u64) -> CgroupLimit {
+    CgroupLimit {
+        path: format!("/sys/fs/cgroup/limit_{limit}"),
+        limit: Bytes(limit),
+        usage: Bytes(usage),
+        promised: None,
+    }
+}
+
+/// Limits checked by mmap(2), all levels seen.
+fn reservation(limits: &[(u64, u64)]) -> Option<CgroupLimits> {
+    let reservation = limits.iter().map(|&(bytes, usage)| limit(bytes, usage)).collect();
+    Some(CgroupLimits { reservation, ..CgroupLimits::default() })
+}
+
+/// Limits checked at the first touch, all levels seen.
+fn fault(limits: &[(u64, u64)]) -> Option<CgroupLimits> {
+    Some(CgroupLimits {
+        fault: limits.iter().map(|&(bytes, usage)| limit(bytes, usage)).collect(),
+        ..CgroupLimits::default()
+    })
+}
+
+/// No limits seen, and some levels can't be seen.
+fn hidden() -> Option<CgroupLimits> {
+    Some(CgroupLimits { hidden_levels: true, ..CgroupLimits::default() })
+}

@@ -1,0 +1,213 @@
+//! The metrics of a host: what the text says of facts, and that each name means one thing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hugepage_assess::assessment::page_tables::PageTables;
+use hugepage_assess::assessment::{Finding, Status};
+use hugepage_assess::metrics::{InstanceMetrics, MetricsSnapshot, text};
+use hugepage_assess::model::{HugePages, Landing};
+use hugepage_assess::pools::PoolRow;
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::{Bytes, Pages};
+
+use super::{GIB, MIB, Server, fault, known, pool, reservation};
+
+fn instance(name: &str, status: Status) -> InstanceMetrics {
+    InstanceMetrics {
+        kind: "postgresql".to_owned(),
+        name: name.to_owned(),
+        status,
+        page_tables: None,
+        page_tables_at_max: None,
+        generation: None,
+    }
+}
+
+fn row(node: Option<u32>, pool: Pool) -> PoolRow {
+    PoolRow { node, is_default: true, pool, limit: None, obtainable_now: None }
+}
+
+fn host(instances: Vec<InstanceMetrics>) -> String {
+    let meminfo = instances.first().and_then(|instance| instance.status.facts.meminfo.clone());
+    text(&MetricsSnapshot {
+        instances,
+        stopped: Vec::new(),
+        pools: vec![row(None, pool(512, 12, 2)), row(Some(0), pool(512, 12, 0))],
+        meminfo,
+    })
+}
+
+/// The samples as `name{labels}`, each once.
+fn samples(text: &str) -> BTreeMap<&str, &str> {
+    let lines: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let samples: BTreeMap<_, _> = lines.iter().map(|line| line.rsplit_once(' ').unwrap()).collect();
+    assert_eq!(samples.len(), lines.len(), "a series twice in\n{text}");
+    samples
+}
+
+fn of<'a>(samples: &BTreeMap<&str, &'a str>, name: &str, labels: &str) -> Option<&'a str> {
+    samples.get(format!("{name}{{kind=\"postgresql\",name=\"/pg\"{labels}}}").as_str()).copied()
+}
+
+#[test]
+fn one_server_as_asked() {
+    let text = host(vec![instance("/pg", Server::default().status())]);
+    let samples = samples(&text);
+    for (name, labels, value) in [
+        ("hugepage_verdict", "", "0"),
+        ("hugepage_landed_in", ",landed_in=\"hugetlb\"", "1"),
+        ("hugepage_landed_in", ",landed_in=\"base\"", "0"),
+        ("hugepage_restart_outlook", ",lands_in=\"hugetlb\"", "1"),
+        ("hugepage_fallback_cause", ",reason=\"pool_empty\"", "0"),
+        ("hugepage_instance_info", ",huge_pages=\"try\",huge_page_size=\"2097152\"", "1"),
+        ("hugepage_shared_memory_bytes", "", "1073741824"),
+        ("hugepage_page_size_bytes", "", "2097152"),
+        ("hugepage_pages_needed", "", "512"),
+        ("hugepage_pages_missing", "", "0"),
+    ] {
+        assert_eq!(of(&samples, name, labels), Some(value), "{name}{labels} in\n{text}");
+    }
+    for (series, value) in [
+        ("hugepage_pool_nr_hugepages{page_size=\"2097152\"}", "512"),
+        ("hugepage_pool_available_hugepages{page_size=\"2097152\"}", "10"),
+        ("hugepage_node_free_hugepages{page_size=\"2097152\",node=\"0\"}", "12"),
+        ("hugepage_host_memory_bytes", "17179869184"),
+        ("hugepage_host_page_tables_bytes", "67108864"),
+    ] {
+        assert_eq!(samples.get(series), Some(&value), "{series} in\n{text}");
+    }
+}
+
+#[test]
+fn what_is_wrong_has_its_gravity() {
+    let lost = Server { size: GIB, ..Server::in_base_pages() };
+    let small = Server { size: 512 * MIB, ..Server::in_base_pages() };
+    let fails = Server { huge_pages: HugePages::On, ..Server::in_base_pages() };
+    let surplus = known(Pool { surplus: Some(Pages(512)), ..pool(512, 0, 0) });
+    let loses = Server { pool: surplus.clone(), ..Server::default() };
+    let trap = Server { limits: fault(&[(GIB - 1, 0)]), ..Server::default() };
+    let tables = |page_tables| Server { page_tables, memory: 1000 * MIB, ..Server::default() };
+    for (finding, server, verdict) in [
+        ("base_pages", lost, "2"),
+        ("base_pages", small, "1"),
+        ("restart_fails", fails, "3"),
+        ("restart_loses", loses.clone(), "2"),
+        ("cgroup_limit", trap, "3"),
+        ("page_tables", tables(51 * MIB), "2"),
+        ("page_tables", tables(101 * MIB), "3"),
+    ] {
+        let text = host(vec![instance("/pg", server.status())]);
+        let samples = samples(&text);
+        assert_eq!(
+            of(&samples, "hugepage_finding_severity", &format!(",finding=\"{finding}\"")),
+            Some(verdict),
+            "{finding}"
+        );
+        assert_eq!(of(&samples, "hugepage_verdict", ""), Some(verdict), "{finding}");
+    }
+    // What is not the gravest is told too.
+    let both = Server { page_tables: 2 * GIB, pool: surplus, ..Server::default() };
+    let text = host(vec![instance("/pg", both.status())]);
+    let samples = samples(&text);
+    assert_eq!(of(&samples, "hugepage_finding_severity", ",finding=\"page_tables\""), Some("3"));
+    assert_eq!(of(&samples, "hugepage_finding_severity", ",finding=\"restart_loses\""), Some("2"));
+}
+
+#[test]
+fn unknown_has_no_sample() {
+    let text = host(vec![instance("/pg", Server { landing: None, limits: None, ..Server::default() }.status())]);
+    let samples = samples(&text);
+    for name in ["hugepage_shared_memory_bytes", "hugepage_page_size_bytes", "hugepage_pages_needed"] {
+        assert_eq!(of(&samples, name, ""), None, "{name}");
+    }
+    for name in ["hugepage_generation", "hugepage_cgroup_limit_bytes", "hugepage_page_tables_total_bytes"] {
+        assert!(!text.contains(name), "{name} in\n{text}");
+    }
+    assert_eq!(of(&samples, "hugepage_landed_in", ",landed_in=\"unknown\""), Some("1"));
+
+    let nothing = MetricsSnapshot { instances: Vec::new(), stopped: Vec::new(), pools: Vec::new(), meminfo: None };
+    assert_eq!(hugepage_assess::metrics::text(&nothing), "# EOF\n");
+}
+
+#[test]
+fn what_is_counted_elsewhere() {
+    let sum = PageTables {
+        processes: 7,
+        total: Some(Bytes(700)),
+        max: Some(Bytes(300)),
+        min: Some(Bytes(10)),
+        of_shared_memory: Some(Bytes(600)),
+    };
+    let limited = Server { limits: reservation(&[(2 * GIB, GIB)]), ..Server::default() };
+    let counted = InstanceMetrics {
+        page_tables: Some(sum),
+        page_tables_at_max: Some(Bytes(9000)),
+        generation: Some(3),
+        ..instance("/pg", limited.status())
+    };
+    let text = host(vec![counted]);
+    let samples = samples(&text);
+    for (name, value) in [
+        ("hugepage_page_tables_processes", "7"),
+        ("hugepage_page_tables_total_bytes", "700"),
+        ("hugepage_page_tables_max_bytes", "300"),
+        ("hugepage_page_tables_saving_bytes", "600"),
+        ("hugepage_page_tables_at_max_connections_bytes", "9000"),
+        ("hugepage_generation", "3"),
+        ("hugepage_cgroup_limit_bytes", "2147483648"),
+        ("hugepage_cgroup_usage_bytes", "1073741824"),
+    ] {
+        assert_eq!(of(&samples, name, ""), Some(value), "{name} in\n{text}");
+    }
+}
+
+/// A family's lines stand together under one HELP and one TYPE, whatever the number of instances.
+#[test]
+fn several_instances_and_odd_names() {
+    let other = instance("/var/lib/a \"b\"\\c\nd", Server::in_base_pages().status());
+    let oracle = InstanceMetrics { kind: "oracle".to_owned(), ..instance("/pg", Server::default().status()) };
+    let text = host(vec![instance("/pg", Server::default().status()), other, oracle]);
+    assert!(text.contains(r#"hugepage_verdict{kind="postgresql",name="/var/lib/a \"b\"\\c\nd"} 2"#), "{text}");
+    assert!(text.contains(r#"hugepage_verdict{kind="oracle",name="/pg"} 0"#), "{text}");
+    assert!(text.ends_with("# EOF\n"));
+
+    let mut seen = BTreeSet::new();
+    let mut current = String::new();
+    for line in text.lines().filter(|line| *line != "# EOF") {
+        let mut words = line.split(' ');
+        match (words.next(), words.next()) {
+            (Some("#"), Some("HELP")) => {
+                current = words.next().unwrap().to_owned();
+                assert!(seen.insert(current.clone()), "{current} twice");
+                assert!(current.starts_with("hugepage_") && line.ends_with('.'), "{line}");
+            }
+            (Some("#"), Some("TYPE")) => assert_eq!(line, format!("# TYPE {current} gauge")),
+            (Some("#"), Some("UNIT")) => {
+                let (name, unit) = (words.next().unwrap(), words.next().unwrap());
+                assert!(name == current && name.ends_with(&format!("_{unit}")), "{line}");
+            }
+            (Some(series), _) => assert_eq!(series.split('{').next(), Some(current.as_str()), "{line}"),
+            _ => panic!("{line}"),
+        }
+    }
+}
+
+/// Whatever is found has one of the names that have a series, and landings and causes too.
+#[test]
+fn every_text_has_a_series() {
+    for landing in Landing::ALL {
+        let status = Server { landing: Some(landing), ..Server::default() }.status();
+        assert!(status.findings.iter().all(|(_, finding)| Finding::NAMES.contains(&finding.name())));
+        let text = host(vec![instance("/pg", status.clone())]);
+        for (metric, holds) in [
+            ("hugepage_landed_in", Some(landing.to_string())),
+            ("hugepage_restart_outlook", Some(status.outlook.to_string())),
+            ("hugepage_fallback_cause", status.cause.map(|cause| cause.to_string())),
+        ] {
+            let ones: Vec<_> =
+                text.lines().filter(|line| line.starts_with(&format!("{metric}{{")) && line.ends_with(" 1")).collect();
+            assert_eq!(ones.len(), usize::from(holds.is_some()), "{landing}: {ones:?}");
+            assert!(holds.is_none_or(|text| ones[0].contains(&format!("=\"{text}\"}}"))), "{landing}: {ones:?}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! NUMA nodes: the kernel counts the free pages of allowed nodes alone when it reserves huge pages.
+
+use hugepage_assess::advice;
+use hugepage_assess::advice::remedy::{Remedy, Step};
+use hugepage_assess::assessment::{Outlook, Severity, Status};
+use hugepage_assess::model::{Cause, HugePages, Landing, NodePools};
+use hugepage_kernel::cgroups::cgroup::CgroupLimits;
+use hugepage_kernel::cgroups::memory_cgroup::{MemoryLimit, MemoryLimitKind};
+use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
+use hugepage_kernel::memory::pool::{NodePool, Pool};
+use hugepage_kernel::{Bytes, Pages};
+
+use super::{GIB, Server, known, pool, reservation};
+
+/// Nodes with these pages and so many of them free, of 8 GB each.
+fn nodes(shares: &[(u64, u64)], allowed: Option<&[u32]>, policy: MemoryPolicy) -> Option<NodePools> {
+    let share = |(node, &(nr, free)): (u32, &(u64, u64))| NodePool {
+        node,
+        pool: Pool { resv: None, overcommit: None, ..pool(nr, free, 0) },
+        memory: Some(Bytes(8 * GIB)),
+    };
+    Some(NodePools { pools: (0..).zip(shares).map(share).collect(), allowed: allowed.map(<[u32]>::to_vec), policy })
+}
+
+/// Landing, pool, shares, allowed nodes, policy: outlook under try, cause, missing. The server needs 512 pages.
+#[test]
+fn table_of_nodes() {
+    use Landing::{Base, Hugetlb};
+    use MemoryPolicy::{Any, Bind, Unknown};
+    let (both, first) = (Some(&[0, 1][..]), Some(&[0][..]));
+    let bound = || Bind(vec![0]);
+    let base = |at_node| (Base, pool(600, 600, 0), [(600 - at_node, 600 - at_node), (at_node, at_node)]);
+    for (what, (landing, pool, shares), allowed, policy, outlook, cause, missing) in [
+        ("all nodes", base(600), both, Any, Outlook::Hugetlb, Some(Cause::Unknown), Some(0)),
+        ("cpuset without the pages", base(600), first, Any, Outlook::Base, Some(Cause::NodeLimit), Some(512)),
+        ("policy without the pages", base(600), both, bound(), Outlook::Base, Some(Cause::NodeLimit), Some(512)),
+        ("one page short", base(89), first, Any, Outlook::Base, Some(Cause::NodeLimit), Some(1)),
+        ("just enough", base(88), first, Any, Outlook::Hugetlb, Some(Cause::Unknown), Some(0)),
+        (
+            "a policy of forbidden nodes is no policy",
+            base(88),
+            first,
+            Bind(vec![1]),
+            Outlook::Hugetlb,
+            Some(Cause::Unknown),
+            Some(0),
+        ),
+        (
+            "a policy that can't be seen, and nodes differ",
+            base(600),
+            both,
+            Unknown,
+            Outlook::Unknown,
+            Some(Cause::Unknown),
+            None,
+        ),
+        ("and nodes are equal", base(300), both, Unknown, Outlook::Hugetlb, Some(Cause::Unknown), Some(0)),
+        ("cpuset unknown, and nodes differ", base(0), None, Any, Outlook::Unknown, Some(Cause::Unknown), None),
+        (
+            "others have promises that may be on the node",
+            (Base, pool(1200, 1200, 100), [(600, 600), (600, 600)]),
+            first,
+            Any,
+            Outlook::Unknown,
+            Some(Cause::Unknown),
+            None,
+        ),
+        (
+            "its own pages come back to it",
+            (Hugetlb, pool(1200, 688, 0), [(600, 88), (600, 600)]),
+            first,
+            Any,
+            Outlook::Hugetlb,
+            None,
+            Some(0),
+        ),
+        (
+            "its node was reduced since",
+            (Hugetlb, pool(812, 300, 0), [(512, 0), (300, 300)]),
+            first,
+            Any,
+            Outlook::Hugetlb,
+            None,
+            Some(0),
+        ),
+        (
+            "its cpuset was changed since",
+            (Hugetlb, pool(1024, 512, 0), [(500, 500), (524, 12)]),
+            first,
+            Any,
+            Outlook::Base,
+            None,
+            Some(0),
+        ),
+    ] {
+        let server = Server {
+            landing: Some(landing),
+            pool: known(pool),
+            nodes: nodes(&shares, allowed, policy),
+            ..Server::default()
+        };
+        let status = server.clone().status();
+        assert_eq!((status.outlook, status.cause), (outlook, cause), "{what}");
+        assert_eq!(status.missing, missing.map(Pages), "{what}");
+        let on = Server { huge_pages: HugePages::On, ..server }.status();
+        assert_eq!(on.outlook, if outlook == Outlook::Base { Outlook::Fails } else { outlook }, "{what}");
+    }
+}
+
+#[test]
+fn the_hint_names_the_file_of_the_node() {
+    let server = |landing, shares: &[(u64, u64)], pool| Server {
+        landing: Some(landing),
+        pool: known(pool),
+        nodes: nodes(shares, Some(&[0]), MemoryPolicy::Any),
+        ..Server::default()
+    };
+    let status = server(Landing::Base, &[(0, 0), (600, 600)], pool(600, 600, 0)).status();
+    assert_eq!(
+        advice::message(&status),
+        "Shared memory (1 GB) is in 4 kB pages although huge pages were asked for: the NUMA nodes that it may use have only 0 \
+         of the 512 pages of 2 MB needed (node 0: 0 of 0 free; not allowed: node 1: 600 of 600 free)."
+    );
+    assert_eq!(
+        advice::hint(&status).as_deref(),
+        Some(
+            "Run \"echo 512 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages\" and restart the \
+             server."
+        )
+    );
+    // In huge pages, whose node is forbidden since.
+    let status = server(Landing::Hugetlb, &[(500, 500), (524, 12)], pool(1024, 512, 0)).status();
+    assert_eq!(status.verdict().0, Severity::Warning);
+    assert_eq!(
+        advice::hint(&status).as_deref(),
+        Some("Run \"echo 512 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages\".")
+    );
+    // A pool too small for all: more pages of the host would be spread over both nodes.
+    let status = server(Landing::Base, &[(50, 50), (50, 50)], pool(100, 100, 0)).status();
+    assert_eq!(status.cause, Some(Cause::PoolTooSmall));
+    assert!(advice::hint(&status).unwrap().contains("echo 512 > /sys/devices/system/node/node0/"));
+    // The pages of the other node, which the server may not use, are no waste: less than 1 GB, so a notice before.
+    let small = Server { size: 140 << 20, ..server(Landing::Base, &[(0, 0), (80, 80)], pool(80, 80, 0)) };
+    let status = small.status();
+    assert_eq!(status.verdict().0, Severity::Notice);
+    assert!(advice::hint(&status).unwrap().contains("echo 70 > /sys/devices/system/node/node0/"));
+    let both = server(Landing::Hugetlb, &[(512, 0), (600, 600)], pool(1112, 600, 0)).status();
+    assert_eq!(both.verdict().0, Severity::Ok);
+    // The node can't hold it.
+    let large = Server {
+        size: 7 * GIB,
+        memory: 64 * GIB,
+        ..server(Landing::Base, &[(0, 0), (9000, 9000)], pool(9000, 9000, 0))
+    };
+    let hint = advice::hint(&large.status()).unwrap();
+    assert!(hint.starts_with("Let the server use more NUMA nodes"), "{hint}");
+}
+
+/// A limit of the hugetlb cgroup and one of the memory cgroup come before the node, and the node before the restart.
+#[test]
+fn the_node_is_one_obstacle_of_several() {
+    let server = || Server {
+        nodes: nodes(&[(0, 0), (600, 600)], Some(&[0]), MemoryPolicy::Any),
+        pool: known(pool(600, 600, 0)),
+        limits: reservation(&[(0, 0)]),
+        ..Server::in_base_pages()
+    };
+    assert_eq!(
+        advice::hint(&server().status()).as_deref(),
+        Some(
+            "Set /sys/fs/cgroup/limit_0 to at least 1073741824 bytes, run \"echo 512 > \
+             /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages\" and restart the server."
+        )
+    );
+    let mut facts = server().facts();
+    let memory = MemoryLimit {
+        path: "/sys/fs/cgroup/memory.max".to_owned(),
+        kind: MemoryLimitKind::Max,
+        limit: Bytes(GIB),
+        current: Bytes(0),
+        private: Some(Bytes(4096)),
+        huge: None,
+    };
+    facts.limits = Some(CgroupLimits { memory: vec![memory], ..CgroupLimits::default() });
+    let status = Status::of(facts);
+    let remedy = Remedy::of(&status).unwrap();
+    assert!(
+        matches!(
+            &remedy.steps[..],
+            [Step::RaiseLimit { to: Bytes(1_140_854_784), .. }, Step::SetNodePool { node: 0, .. }, Step::Restart]
+        ),
+        "{remedy:?}"
+    );
+    let after = Status::of(remedy.apply(&status.facts));
+    assert_eq!((after.cause, after.outlook, after.excesses()), (None, Outlook::Hugetlb, Vec::new()));
+}
+
+/// What a hint sets leads to huge pages.
+#[test]
+fn the_hint_is_enough() {
+    for shares in [[(0, 0), (600, 600)], [(100, 0), (600, 600)], [(511, 511), (10, 10)], [(300, 100), (900, 500)]] {
+        for promised in [0, 40] {
+            let whole = |shares: &[(u64, u64)]| {
+                let sum = |take: fn(&(u64, u64)) -> u64| shares.iter().map(take).sum();
+                pool(sum(|share| share.0), sum(|share| share.1), promised)
+            };
+            let status = |shares: &[(u64, u64)]| {
+                Server {
+                    pool: known(whole(shares)),
+                    nodes: nodes(shares, Some(&[0]), MemoryPolicy::Any),
+                    ..Server::in_base_pages()
+                }
+                .status()
+            };
+            let before = status(&shares);
+            let facts = &before.facts;
+            let target = facts.nodes.as_ref().unwrap().target(facts.pool.known().unwrap(), Pages(512), Pages(0), 20);
+            let target = target.unwrap();
+            assert!(target.fits && target.node == 0);
+            let after = [(target.pages.0, shares[0].1 + target.more.0), shares[1]];
+            assert_eq!(
+                (status(&after).outlook, status(&after).missing),
+                (Outlook::Hugetlb, Some(Pages(0))),
+                "{shares:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Hints name every obstacle in order, and are proved: the assessment after their steps is better than before.
+
+use hugepage_assess::advice;
+use hugepage_assess::advice::remedy::{Remedy, Step, gravity};
+use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
+use hugepage_assess::model::{Cause, Demand, Facts, HugePages, Landing, Pending, PoolFact};
+use hugepage_kernel::cgroups::cgroup::CgroupLimits;
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::{Bytes, Pages};
+
+use super::{GIB, MIB, Server, fault, known, limit, pool, reservation};
+
+fn hint(server: Server) -> Option<String> {
+    advice::hint(&server.status())
+}
+
+/// `server` with a configuration on disk that asks for `size` with `huge_pages`.
+fn pending(server: Server, huge_pages: HugePages, size: u64) -> Facts {
+    let mut facts = server.facts();
+    let asked = hugepage_assess::model::Asked { huge_pages, ..facts.asked };
+    let demand = Demand { asked, max_connections: 100, shared_memory: Bytes(size) };
+    facts.pending = Pending::Changed(demand, facts.ground());
+    facts
+}
+
+#[test]
+fn every_obstacle_in_order() {
+    let base = Server::in_base_pages();
+    let closed = CgroupLimits {
+        fault: vec![limit(MIB, 0)],
+        reservation: vec![limit(0, 0), limit(GIB / 2, GIB / 4)],
+        ..CgroupLimits::default()
+    };
+    for (what, server, expected) in [
+        (
+            "an empty pool and rsvd.max = 0",
+            Server { limits: reservation(&[(0, 0)]), ..base.clone() },
+            Some(
+                "Set /sys/fs/cgroup/limit_0 to at least 1073741824 bytes, run \"sysctl -w vm.nr_hugepages=512\" and restart \
+                  the server.",
+            ),
+        ),
+        (
+            "three limits",
+            Server { limits: Some(closed), ..base.clone() },
+            Some(
+                "Set /sys/fs/cgroup/limit_1048576 to at least 1073741824 bytes, set /sys/fs/cgroup/limit_0 to at least \
+                  1073741824 bytes, set /sys/fs/cgroup/limit_536870912 to at least 1342177280 bytes, run \"sysctl -w \
+                  vm.nr_hugepages=512\" and restart the server.",
+            ),
+        ),
+        (
+            "the pool was raised since, and the fault limit is below the segment",
+            Server { pool: known(pool(512, 512, 0)), limits: fault(&[(GIB / 2, 0)]), ..base.clone() },
+            Some("Set /sys/fs/cgroup/limit_536870912 to at least 1073741824 bytes and restart the server."),
+        ),
+        ("an unknown pool", Server { pool: PoolFact::Unknown, ..base }, None),
+    ] {
+        assert_eq!(hint(server).as_deref(), expected, "{what}");
+    }
+}
+
+/// Row 12: no new surplus page where all that are allowed are another's.
+#[test]
+fn surplus_pages_of_another() {
+    let full = Pool { surplus: Some(Pages(512)), overcommit: Some(Pages(512)), ..pool(512, 0, 0) };
+    let status = Server { pool: known(full), ..Server::in_base_pages() }.status();
+    assert_eq!((status.outlook, status.cause), (Outlook::Base, Some(Cause::PoolTaken)));
+    assert_eq!(
+        advice::hint(&status).as_deref(),
+        Some("Run \"sysctl -w vm.nr_hugepages=1024\" and restart the server.")
+    );
+}
+
+/// Row 20: the extension sees no other server.
+#[test]
+fn a_pool_for_servers_that_are_not_seen() {
+    let raised = Server { pool: known(pool(1024, 512, 0)), ..Server::default() };
+    let seen = raised.clone().status();
+    assert_eq!(seen.verdict(), (Severity::Warning, &Finding::PoolWasted { needed: Pages(512) }));
+    let status = Server { sees_others: false, ..raised }.status();
+    assert_eq!(status.verdict(), (Severity::Warning, &Finding::PoolWasted { needed: Pages(512) }));
+    assert_eq!(
+        advice::message(&status),
+        "The pool has 1024 pages of 2 MB, this server and current users of the pool need 512, and whether other servers need \
+         the other 512 is unknown."
+    );
+    assert_eq!(advice::hint(&status), None);
+    // Nothing is said in favour of a pool without pages.
+    let off = Server { huge_pages: HugePages::Off, pool: known(pool(512, 512, 0)), ..Server::in_base_pages() };
+    assert_eq!(hint(off), None);
+}
+
+/// Row 25: off until the next start.
+#[test]
+fn off_now_and_try_on_disk() {
+    let off = Server { huge_pages: HugePages::Off, pool: known(pool(512, 512, 0)), ..Server::in_base_pages() };
+    let cases = [
+        (
+            off.clone(),
+            "Shared memory (1 GB) is in 4 kB pages because huge_pages = off; a restart with the configuration on disk would \
+             land in huge pages.",
+            "Restart the server.",
+        ),
+        (
+            Server { pool: known(pool(0, 0, 0)), ..off },
+            "Shared memory (1 GB) is in 4 kB pages because huge_pages = off; the configuration on disk asks for huge pages, \
+             but only 0 of the 512 pages of 2 MB needed are guaranteed.",
+            "Run \"sysctl -w vm.nr_hugepages=512\" and restart the server.",
+        ),
+    ];
+    for (server, message, hint) in cases {
+        let status = Status::of(pending(server, HugePages::Try, GIB));
+        assert_eq!(status.verdict(), (Severity::Notice, &Finding::BasePages(Cause::Disabled)));
+        assert_eq!(advice::message(&status), message);
+        assert_eq!(advice::hint(&status).as_deref(), Some(hint));
+    }
+}
+
+#[test]
+fn of_the_configuration_on_disk() {
+    let larger = Status::of(pending(Server::default(), HugePages::Try, 2 * GIB));
+    assert_eq!(advice::hint(&larger).as_deref(), Some("Run \"sysctl -w vm.nr_hugepages=1024\"."));
+    let limited = Server { limits: reservation(&[(GIB, GIB)]), ..Server::default() };
+    assert_eq!(
+        advice::hint(&Status::of(pending(limited, HugePages::Try, 2 * GIB))).as_deref(),
+        Some(
+            "Set /sys/fs/cgroup/limit_1073741824 to at least 2147483648 bytes and run \"sysctl -w vm.nr_hugepages=1024\"."
+        )
+    );
+    let off = Status::of(pending(Server::default(), HugePages::Off, GIB));
+    assert_eq!(
+        advice::hint(&off).as_deref(),
+        Some("Set huge_pages = try in the configuration, or do not restart the server.")
+    );
+}
+
+/// The number of pages that a sentence or command sets.
+fn pages_set(text: &str) -> Option<u64> {
+    if text.contains("/sys/devices/system/node/") {
+        return None;
+    }
+    let (_, rest) = text.split_once("nr_hugepages=").or_else(|| text.split_once("echo "))?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// Whatever the kernel says: no pages below those in use or promised, none that the host can't hold, and a hint is better
+/// than none.
+pub fn check(facts: Facts) {
+    let status = Status::of(facts);
+    let text = advice::hint(&status).unwrap_or_default();
+    if let Some(pages) = pages_set(&text) {
+        let in_use = status.facts.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
+        assert!(Pages(pages) >= in_use, "{text} {status:?}");
+        assert!(Pages(pages) <= status.capacity.unwrap().most, "{text} {status:?}");
+    }
+    if let Some(recommended) = status.recommended {
+        let in_use = status.facts.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
+        assert!(recommended >= in_use && recommended <= status.capacity.unwrap().most, "{status:?}");
+    }
+    if let Some(remedy) = Remedy::of(&status) {
+        let after = Status::of(remedy.apply(&status.facts));
+        assert!(gravity(&after) < gravity(&status), "{remedy:?} {after:?}");
+        check_nodes(&status, &remedy);
+        let all_seen = status.facts.limits.as_ref().is_some_and(|limits| !limits.hidden_levels);
+        if status.facts.landing() == Landing::Base && all_seen && remedy.steps.contains(&Step::Restart) {
+            assert_eq!(after.facts.landing(), Landing::Hugetlb, "{remedy:?} {after:?}");
+        }
+    }
+}
+
+/// The same for the pool of a node.
+fn check_nodes(status: &Status, remedy: &Remedy) {
+    for step in &remedy.steps {
+        let Step::SetNodePool { node, pages, .. } = step else { continue };
+        let nodes = status.facts.nodes.as_ref().unwrap();
+        let share = nodes.usable().into_iter().find(|share| share.node == *node).expect("a node that it may use");
+        let touched = share.pool.nr.saturating_sub(share.pool.free);
+        assert!(*pages >= touched.max(share.pool.persistent()), "{remedy:?} {status:?}");
+        let more = pages.saturating_sub(share.pool.persistent());
+        let all = status.facts.pool.known().unwrap().persistent().saturating_add(more);
+        assert!(all <= status.capacity.unwrap().most, "{remedy:?} {status:?}");
+        assert!(
+            share.memory.is_none_or(|memory| share.pool.page_size.times(*pages) <= memory),
+            "{remedy:?} {status:?}"
+        );
+    }
+}
+
+#[test]
+fn facts_of_pending_sizes() {
+    for size in [1, GIB / 2, GIB, 2 * GIB, 15 * GIB, 40 * GIB] {
+        for huge_pages in [HugePages::Off, HugePages::Try, HugePages::On] {
+            for server in [Server::default(), Server::in_base_pages()] {
+                check(pending(server, huge_pages, size));
+            }
+        }
+    }
+}

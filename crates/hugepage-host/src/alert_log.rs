@@ -1,0 +1,188 @@
+//! What the alert logs of an Oracle instance remember: its starts, with the pages that the SGA got at each, also from before
+//! this program was installed.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use hugepage_assess::history::regression::lost_pages;
+use hugepage_assess::model::{HugePages, Landing, Loss, Lost, PageKind};
+use hugepage_kernel::notes::Notes;
+use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
+use hugepage_oracle::readers::startup::LoggedLanding;
+use hugepage_oracle::readers::{LastStart, alert_log, locate};
+
+use crate::{Instance, StoppedOracle};
+
+/// The largest number of starts of one instance that are read.
+pub const MAX_STARTS: usize = 200;
+/// The largest number of rotated logs of one instance that are read.
+const MAX_FILES: usize = 100;
+/// Of each log, how many starts are searched for what a start lost: starts that failed, or show no pages, may lie between.
+const MAX_COMPARED_STARTS: usize = 20;
+/// The times of one start in the text and in log.xml differ by less, in seconds.
+const SAME_START_SECONDS: i64 = 2;
+
+/// A start in an alert log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RememberedStart {
+    /// What the log shows of it.
+    pub start: LastStart,
+    /// The kind of pages that the SGA got; [`Landing::Unknown`] where the log does not show it, or the start failed.
+    pub got: PageKind,
+    /// The bytes in huge pages; `None` if unknown.
+    pub in_huge_pages: Option<Bytes>,
+    /// Whether it ended with an error before PMON ran.
+    pub failed: bool,
+    /// What it lost against the last start before it whose pages are known; `None` if nothing.
+    pub lost: Option<Lost>,
+    /// The number, in the same list, of the first start of those that got this kind of pages without an interruption.
+    pub since: usize,
+}
+
+impl RememberedStart {
+    /// Seconds since 1970 UTC; `None` for logs up to 12.1, which do not show the zone.
+    pub fn at(&self) -> Option<SystemTime> {
+        let unix = u64::try_from(self.start.at.as_ref()?.unix()?).ok()?;
+        UNIX_EPOCH.checked_add(Duration::from_secs(unix))
+    }
+
+    fn of(start: LastStart) -> Self {
+        let failed = start.pmon.is_none() && !start.errors.is_empty();
+        let huge = start.page_sizes.iter().filter(|row| !row.is_base);
+        let in_rows = huge.clone().map(|row| row.allocated.map(|pages| (row.page_size, row.page_size.times(pages))));
+        let rows: Option<Vec<(PageSize, Bytes)>> = in_rows.collect();
+        let of_block = || {
+            start.large_pages.as_ref().and_then(|block| Some((block.page_size?, block.page_size?.times(block.used?))))
+        };
+        let rows = if start.page_sizes.is_empty() { of_block().map(|row| vec![row]) } else { rows };
+        let base = start.page_sizes.iter().find(|row| row.is_base).map(|row| row.page_size);
+        // Of several sizes the one with the most memory.
+        let largest = rows.iter().flatten().filter(|(_, size)| *size > Bytes(0)).max_by_key(|(_, size)| *size);
+        let (landing, size) = match start.landed() {
+            _ if failed => (Landing::Unknown, None),
+            Some(LoggedLanding::All) => (Landing::Hugetlb, largest.map(|(size, _)| *size)),
+            Some(LoggedLanding::Mixed) => (Landing::Mixed, largest.map(|(size, _)| *size)),
+            Some(LoggedLanding::Nothing) => (Landing::Base, base),
+            None if start.parameters.is_automatic_memory() => (Landing::Base, base),
+            None => (Landing::Unknown, None),
+        };
+        let in_huge_pages =
+            rows.filter(|_| !failed).map(|rows| rows.iter().fold(Bytes(0), |sum, (_, size)| sum.saturating_add(*size)));
+        Self { start, got: PageKind { landing, size }, in_huge_pages, failed, lost: None, since: 0 }
+    }
+
+    fn is_by_choice(&self) -> bool {
+        let of_parameters = self.start.parameters.get("use_large_pages").or(self.start.use_large_pages.as_deref());
+        of_parameters.is_some_and(|value| value.eq_ignore_ascii_case("FALSE"))
+    }
+}
+
+/// The starts of a running instance that its alert logs have, the oldest first. Empty without a visible log.
+pub fn of_running(root: &Root, instance: &Instance, notes: &mut Notes) -> Vec<RememberedStart> {
+    let files = InstanceFiles::of_process(root, instance.pid);
+    instance.alert_log.as_ref().map(|log| of_log(&files, log, MAX_STARTS, notes)).unwrap_or_default()
+}
+
+/// The same of one that does not run.
+pub fn of_stopped(root: &Root, stopped: &StoppedOracle, notes: &mut Notes) -> Vec<RememberedStart> {
+    let files = InstanceFiles::of_owner(root, &format!("{}/bin/oracle", stopped.home));
+    stopped.alert_log.as_ref().map(|log| of_log(&files, log, MAX_STARTS, notes)).unwrap_or_default()
+}
+
+/// The starts in the log at `log` and in the other files of it: rotated ones and log.xml, which has the same starts. Of each
+/// file the last `most` are read.
+pub fn of_log(files: &InstanceFiles, log: &str, most: usize, notes: &mut Notes) -> Vec<RememberedStart> {
+    let (mut left, mut of_text, mut of_xml) = (limit::ALERT_HISTORY, Vec::new(), Vec::new());
+    let mut logs = locate::others(files, log, MAX_FILES);
+    logs.insert(0, log.to_owned());
+    // The text is the smaller one.
+    logs.sort_by_key(|path| path.ends_with(".xml"));
+    for path in logs {
+        let found = files.open(&path).and_then(|mut file| {
+            let starts = alert_log::starts_in(&mut file, most, &mut left);
+            starts.map_err(|source| files.error("read", &path, source))
+        });
+        let starts = if path.ends_with(".xml") { &mut of_xml } else { &mut of_text };
+        starts.extend(notes.keep(found).unwrap_or_default());
+    }
+    if left == 0 {
+        notes.add(format!(
+            "of the alert logs beside \"{log}\" only the last {} were searched",
+            Bytes(limit::ALERT_HISTORY)
+        ));
+    }
+    remembered(of_text, of_xml)
+}
+
+/// Orders starts by time, each once, and compares each with those before it. Starts without a time or a beginning are
+/// dropped. log.xml has the same starts as the text; either may be cut.
+pub fn remembered(of_text: Vec<LastStart>, of_xml: Vec<LastStart>) -> Vec<RememberedStart> {
+    let is_whole = |start: &LastStart| start.at.is_some() && start.mode.is_some();
+    let local = |start: &LastStart| start.at.as_ref().map_or(0, |at| at.local);
+    let mut once: Vec<LastStart> = of_text.into_iter().filter(is_whole).collect();
+    once.sort_by_key(local);
+    let count = once.len();
+    for start in of_xml.into_iter().filter(is_whole) {
+        let from = once[..count].partition_point(|other| local(other) <= local(&start) - SAME_START_SECONDS);
+        let near = once[from..count].iter_mut().take_while(|other| local(other) < local(&start) + SAME_START_SECONDS);
+        match near.into_iter().find(|other| is_same(other, &start)) {
+            Some(same) => merge(same, start),
+            None => once.push(start),
+        }
+    }
+    once.sort_by_key(local);
+    let surplus = once.len().saturating_sub(MAX_STARTS);
+    let mut all: Vec<_> = once.into_iter().skip(surplus).map(RememberedStart::of).collect();
+    let mut known: Option<usize> = None;
+    for at in 0..all.len() {
+        all[at].since = at;
+        if all[at].got.landing == Landing::Unknown {
+            continue;
+        }
+        if let Some(before) = known {
+            if all[before].got == all[at].got {
+                all[at].since = all[before].since;
+            }
+            if !all[at].is_by_choice() {
+                all[at].lost = lost_pages(all[before].got, all[at].got);
+            }
+        }
+        known = Some(at);
+    }
+    all
+}
+
+/// Whether two entries of the same moment are of one start: what both show is the same.
+fn is_same(one: &LastStart, other: &LastStart) -> bool {
+    let agree = |one: Option<i32>, other: Option<i32>| one.zip(other).is_none_or(|(one, other)| one == other);
+    agree(one.os_pid, other.os_pid) && agree(one.pmon, other.pmon)
+}
+
+/// Up to 12.1 only log.xml has the zone.
+fn merge(into: &mut LastStart, from: LastStart) {
+    let zone = [&from, &*into].into_iter().filter_map(|start| start.at.clone()).find(|at| at.offset.is_some());
+    let shows = |start: &LastStart| (start.landed().is_some(), start.pmon.is_some());
+    if shows(into) < shows(&from) {
+        *into = from;
+    }
+    into.at = zone.or(into.at.take());
+}
+
+/// What the current start of a running instance lost against the one before it, as its alert logs show it; `None` if nothing,
+/// or if they do not show it.
+pub fn loss(root: &Root, instance: &Instance, notes: &mut Notes) -> Option<Loss> {
+    let facts = &instance.status.facts;
+    let segment = facts.segment.as_ref()?;
+    let is = PageKind { landing: segment.landing, size: segment.page_size };
+    // Most instances are not read further.
+    if !matches!(is.landing, Landing::Mixed | Landing::Base) || facts.asked.huge_pages == HugePages::Off {
+        return None;
+    }
+    let current = instance.last_start.as_ref()?.at.as_ref()?.local;
+    let log = instance.alert_log.as_ref()?;
+    let starts = of_log(&InstanceFiles::of_process(root, instance.pid), log, MAX_COMPARED_STARTS, notes);
+    let is_before = |one: &&RememberedStart| one.start.at.as_ref().is_some_and(|at| at.local < current);
+    let mut before = starts.iter().rev().filter(is_before);
+    let was = before.find(|one| one.got.landing != Landing::Unknown)?.got;
+    Some(Loss { at: instance.started?, lost: lost_pages(was, is)? })
+}

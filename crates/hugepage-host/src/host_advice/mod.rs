@@ -1,0 +1,97 @@
+//! The recommendations for a host with several servers, and one sentence on its state.
+
+mod oracle;
+pub mod pool;
+pub mod stopped;
+
+use std::cmp::Reverse;
+
+use hugepage_assess::advice::Recommendation;
+use hugepage_assess::assessment::{Severity, Sizing};
+use hugepage_kernel::PageSize;
+
+use crate::{InstanceLanding, Survey};
+
+/// A recommendation for one server or for the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostRecommendation {
+    /// The server's name; `None` for the host.
+    pub instance: Option<String>,
+    /// What to set.
+    pub recommendation: Recommendation,
+}
+
+/// All recommendations, the gravest first.
+pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommendation> {
+    let of_host = |recommendation| HostRecommendation { instance: None, recommendation };
+    let mut all: Vec<_> = sizings.iter().flat_map(|sizing| pool::rule(survey, sizing)).map(of_host).collect();
+    for instance in survey.counted() {
+        let of_instance = |recommendation| HostRecommendation { instance: Some(instance.name.clone()), recommendation };
+        all.extend(oracle::rule(instance).into_iter().map(of_instance));
+    }
+    all.extend(oracle::host_rule(survey, sizings).into_iter().map(of_host));
+    // The sort is stable, so among equals the order above holds.
+    all.sort_by_key(|one| Reverse(one.recommendation.severity));
+    all
+}
+
+/// The gravest of all servers' verdicts, and one sentence on the host.
+pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
+    let count = survey.counted().count();
+    let others = survey.instances.len() - count;
+    let worst = survey.counted().max_by_key(|instance| instance.status.verdict().0);
+    let worst_stopped = survey.stopped.iter().max_by_key(|stopped| (stopped.severity(), Reverse(&stopped.name)));
+    let of_stopped = |text: String| match worst_stopped {
+        Some(stopped) if stopped.severity() > Severity::Notice => {
+            format!("{text} {}: {}", stopped.name, stopped::message(stopped))
+        }
+        _ => text,
+    };
+    let stopped_severity = worst_stopped.map_or(Severity::Ok, |stopped| stopped.severity());
+    let Some(worst) = worst else {
+        let text = match survey.meminfo {
+            Some(_) if others > 0 => "No PostgreSQL and no Oracle instance of a service account runs here.",
+            Some(_) if survey.processes_are_hidden => {
+                "Whether PostgreSQL or Oracle runs here could not be determined: hidepid hides the processes of other users."
+            }
+            Some(_) => "No PostgreSQL and no Oracle instance runs here.",
+            None => "/proc of this host could not be read.",
+        };
+        return (stopped_severity.max(Severity::Notice), of_stopped(text.to_owned()));
+    };
+    let of_running = worst.status.verdict().0;
+    // That an instance is stopped is no finding on those that run.
+    let severity = if stopped_severity > Severity::Notice { of_running.max(stopped_severity) } else { of_running };
+    let misfits: Vec<_> = sizings.iter().flat_map(|sizing| &sizing.misfits).collect();
+    let landed = survey.counted().filter(|instance| instance.landed() == InstanceLanding::All).count();
+    let unknown = survey.counted().filter(|instance| instance.landed().is_hidden()).count();
+    let mut text = match (count, landed) {
+        (1, 1) => "The one instance is in huge pages".to_owned(),
+        (1, _) if unknown == 1 => "The one instance could not be inspected".to_owned(),
+        (1, _) => "The one instance is not completely in huge pages".to_owned(),
+        _ if landed == count => format!("All {count} instances are in huge pages"),
+        _ => format!("{landed} of {count} instances are in huge pages"),
+    };
+    if unknown > 0 && count > 1 {
+        text += &format!(", {unknown} could not be inspected");
+    }
+    if others > 0 {
+        text += &format!(" ({others} more not counted)");
+    }
+    if let Some(misfit) = misfits.first() {
+        text += &format!("; {} does not fit this host: {} pages too many", misfit.name, misfit.over);
+    } else if severity > Severity::Ok
+        && let Some(change) = sizings.iter().find_map(|sizing| pool::change(survey, sizing))
+    {
+        let who = if survey.stopped_needs().is_empty() { "running instance" } else { "instance, running or stopped" };
+        text += &format!("; \"{change}\" covers every {who}");
+    }
+    (severity, of_stopped(text + "."))
+}
+
+impl Survey {
+    /// Whether mappings that request no size get huge pages of `size`.
+    fn is_default(&self, size: PageSize) -> bool {
+        self.default_page_size() == Some(size)
+    }
+}

@@ -1,0 +1,148 @@
+//! The shared memory of one process of a server, seen from another process, and the kind of its pages.
+
+use hugepage_assess::model::{Landing, Segment};
+use hugepage_kernel::host::kernel_release::KernelRelease;
+use hugepage_kernel::mapping::maps::Mapping;
+use hugepage_kernel::mapping::shm_devices::Devices;
+use hugepage_kernel::mapping::{procmap_query, smaps};
+use hugepage_kernel::{Bytes, PageSize, ReadError, Root};
+
+/// The source of the page sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageSizeSource {
+    /// The kernel, asked for each mapping (`PROCMAP_QUERY`, Linux 6.11).
+    Kernel,
+    /// The smaps file of a captured host.
+    Smaps,
+    /// The devices that the mappings are on.
+    Devices,
+    /// The names that kernels of the RHEL 5 age gave.
+    Names,
+}
+
+impl PageSizeSource {
+    /// The text that is shown after "evidence:".
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "maps, page sizes asked of the kernel",
+            Self::Smaps => "smaps",
+            Self::Devices => "maps, page sizes from device numbers",
+            Self::Names => "maps, page sizes from the kernel's names",
+        }
+    }
+}
+
+/// The shared memory of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceMemory {
+    /// Its mappings, in the order of addresses.
+    pub mappings: Vec<Mapping>,
+    /// The source of their page sizes.
+    pub source: PageSizeSource,
+}
+
+/// The mappings of `pid` for which `wanted` holds, with their page sizes. `numbered`: whether the kernel's names show
+/// them, see [`names_by_number`]. No page table is walked. The process's mmap lock is held only while its mappings are
+/// listed.
+pub fn of(
+    root: &Root,
+    pid: i32,
+    devices: &Devices,
+    default: Option<PageSize>,
+    numbered: bool,
+    wanted: impl Fn(&Mapping) -> bool,
+) -> Result<InstanceMemory, ReadError> {
+    let (mut mappings, is_sized) = procmap_query::with_page_sizes(root, pid, wanted)?;
+    if is_sized {
+        return Ok(InstanceMemory { mappings, source: PageSizeSource::Kernel });
+    }
+    let starts: Vec<u64> = mappings.iter().map(|mapping| mapping.start).collect();
+    // On a live host the kernel would walk all page tables of the process for this file.
+    if let Some(sizes) = smaps::page_sizes(root, pid, &starts)? {
+        set(&mut mappings, sizes);
+        return Ok(InstanceMemory { mappings, source: PageSizeSource::Smaps });
+    }
+    let base = root.base_page_size().ok();
+    let known: Vec<_> = mappings.iter().map(|mapping| devices.page_size(mapping.device)).collect();
+    let source = if known.iter().any(Option::is_some) { PageSizeSource::Devices } else { PageSizeSource::Names };
+    let old = numbered || mappings.iter().any(is_numbered);
+    let sizes = mappings.iter().zip(known).map(|(mapping, known)| {
+        known.or_else(|| if is_numbered(mapping) { default } else { base.filter(|_| old || is_of_base_pages(mapping)) })
+    });
+    let sizes = sizes.collect();
+    set(&mut mappings, sizes);
+    Ok(InstanceMemory { mappings, source })
+}
+
+fn set(mappings: &mut [Mapping], sizes: Vec<Option<PageSize>>) {
+    for (mapping, size) in mappings.iter_mut().zip(sizes) {
+        mapping.page_size = size;
+    }
+}
+
+/// Whether this kernel names System V segments in huge pages by a number, so that they differ from others: kernels
+/// before 2.6.22. False if unknown.
+pub fn names_by_number(root: &Root) -> bool {
+    KernelRelease::running(root).is_some_and(|release| release.is_before(2, 6, 22))
+}
+
+/// `/223 (deleted)`: how kernels around 2.6.18 name a System V segment in huge pages. On such a kernel a segment named
+/// `/SYSV...` is in base pages.
+pub fn is_numbered(mapping: &Mapping) -> bool {
+    let name = mapping.path.strip_suffix(" (deleted)").and_then(|path| path.strip_prefix('/'));
+    mapping.shared && name.is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn is_of_base_pages(mapping: &Mapping) -> bool {
+    mapping.path.starts_with("/dev/zero") || mapping.path.starts_with("/dev/shm/")
+}
+
+impl InstanceMemory {
+    /// The bytes in pages of each size, ascending; pages of unknown size last, as `None`.
+    pub fn by_page_size(&self) -> Vec<(Option<PageSize>, Bytes)> {
+        let mut sums: Vec<(Option<PageSize>, Bytes)> = Vec::new();
+        for mapping in &self.mappings {
+            match sums.iter_mut().find(|(size, _)| *size == mapping.page_size) {
+                Some((_, sum)) => *sum = sum.saturating_add(mapping.memory()),
+                None => sums.push((mapping.page_size, mapping.memory())),
+            }
+        }
+        sums.sort_by_key(|(size, _)| (size.is_none(), *size));
+        sums
+    }
+
+    /// All of it as one segment, for a host with base pages of size `base` and huge pages of size `huge`. `None` if
+    /// there is no mapping.
+    ///
+    /// A mapping in base pages that is smaller than a huge page counts as intended: Oracle puts a few base pages beside
+    /// the huge ones (EXPECTED_PAGES of 4K in the alert log since 12.1).
+    pub fn segment(&self, base: PageSize, huge: Option<PageSize>) -> Option<Segment> {
+        let largest = self.mappings.iter().max_by_key(|mapping| mapping.size())?;
+        let is_huge = |mapping: &&Mapping| mapping.page_size.is_some_and(|size| size > base);
+        let in_huge = self.mappings.iter().filter(is_huge);
+        // Of several sizes, the one with the most memory.
+        let page_size = in_huge.clone().max_by_key(|mapping| mapping.size()).and_then(|mapping| mapping.page_size);
+        let small = |mapping: &Mapping| huge.or(page_size).is_some_and(|huge| mapping.size() < huge.bytes());
+        let in_base = |mapping: &&Mapping| mapping.page_size == Some(base) && !(small(mapping) && page_size.is_some());
+        let sum = |sizes: &mut dyn Iterator<Item = Bytes>| sizes.fold(Bytes(0), Bytes::saturating_add);
+        let huge = page_size.or(huge);
+        let rounded =
+            |mapping: &Mapping| huge.map_or(mapping.memory(), |huge| huge.times(huge.pages_to_hold(mapping.memory())));
+        let landing = match (page_size, self.mappings.iter().any(|mapping| in_base(&mapping))) {
+            _ if self.mappings.iter().any(|mapping| mapping.page_size.is_none()) => Landing::Unknown,
+            (Some(_), false) => Landing::Hugetlb,
+            (Some(_), true) => Landing::Mixed,
+            (None, _) => Landing::Base,
+        };
+        let counted = |mapping: &&Mapping| is_huge(mapping) || in_base(mapping) || mapping.page_size.is_none();
+        Some(Segment {
+            name: largest.name().to_owned(),
+            size: sum(&mut self.mappings.iter().map(Mapping::memory)),
+            reserved: sum(&mut self.mappings.iter().map(Mapping::size)),
+            to_reserve: sum(&mut self.mappings.iter().filter(counted).map(rounded)),
+            in_huge_pages: sum(&mut in_huge.map(Mapping::memory)),
+            page_size: page_size.or((landing == Landing::Base).then_some(base)),
+            landing,
+        })
+    }
+}

@@ -1,0 +1,106 @@
+//! The metrics of a surveyed host with all its instances.
+
+use hugepage_assess::metrics::{InstanceMetrics, MetricsSnapshot, StoppedMetrics};
+use hugepage_assess::stopped_databases::Wants;
+use hugepage_kernel::Pages;
+
+use crate::{Instance, InstanceKind, StoppedOracle, Survey};
+
+impl From<&Survey> for MetricsSnapshot {
+    fn from(survey: &Survey) -> Self {
+        // No user may raise an alert with a server of its own.
+        let counted: Vec<_> = survey.counted().collect();
+        let instances = counted.iter().map(|instance| InstanceMetrics {
+            kind: instance.kind.to_string(),
+            name: name(instance, &counted),
+            status: instance.status.clone(),
+            page_tables: Some(instance.page_tables),
+            page_tables_at_max: None,
+            generation: None,
+        });
+        Self {
+            stopped: survey.stopped.iter().map(stopped_metrics).collect(),
+            instances: instances.collect(),
+            pools: survey.pools.clone(),
+            meminfo: survey.meminfo.clone(),
+        }
+    }
+}
+
+fn stopped_metrics(stopped: &StoppedOracle) -> StoppedMetrics {
+    let needed = match stopped.wants {
+        Wants::Pages(pages, _) => Some(pages),
+        Wants::None(_) => Some(Pages(0)),
+        Wants::Unknown(_) => None,
+    };
+    StoppedMetrics {
+        kind: InstanceKind::Oracle(stopped.kind).to_string(),
+        name: stopped.name.clone(),
+        state: stopped.state,
+        severity: stopped.severity(),
+        outlook: stopped.outlook(),
+        needed,
+        missing: stopped
+            .forecast
+            .as_ref()
+            .and_then(|forecast| forecast.missing)
+            .or(needed.filter(|pages| pages.0 == 0)),
+    }
+}
+
+/// The name, made unique: containers often have their data directories at the same path, and a duplicate series makes the
+/// whole text invalid.
+fn name(instance: &Instance, all: &[&Instance]) -> String {
+    let same: Vec<_> =
+        all.iter().filter(|other| (other.kind, &other.name) == (instance.kind, &instance.name)).collect();
+    let name = &instance.name;
+    if same.len() == 1 {
+        return name.clone();
+    }
+    let alike = same.iter().filter(|other| other.system_identifier == instance.system_identifier).count();
+    match &instance.system_identifier {
+        Some(identifier) if alike == 1 => format!("{name} ({identifier})"),
+        _ => format!("{name} (process {})", instance.pid),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::survey;
+    use hugepage_kernel::Root;
+
+    /// A host with a postmaster for each pair of pid and data directory, its shared memory in base pages.
+    fn host(servers: &[(i32, &str)]) -> tempfile::TempDir {
+        let tree = tempfile::tempdir().unwrap();
+        let meminfo = "MemTotal: 16777216 kB\nPageTables: 1000 kB\nHugepagesize: 2048 kB\n";
+        fs::create_dir_all(tree.path().join("proc")).unwrap();
+        fs::write(tree.path().join("proc/meminfo"), meminfo).unwrap();
+        for (pid, directory) in servers {
+            let process = tree.path().join(format!("proc/{pid}"));
+            fs::create_dir_all(&process).unwrap();
+            fs::write(process.join("cmdline"), format!("/usr/bin/postgres\0-D\0{directory}\0")).unwrap();
+            fs::write(process.join("status"), "PPid:\t1\nVmPTE:\t100 kB\n").unwrap();
+            let maps = "7f0000000000-7f0040000000 rw-s 00000000 00:01 1028 /dev/zero (deleted)\n";
+            fs::write(process.join("maps"), maps).unwrap();
+        }
+        tree
+    }
+
+    fn names(tree: &tempfile::TempDir) -> Vec<String> {
+        let snapshot = MetricsSnapshot::from(&survey(&Root::at(tree.path()), 20));
+        assert_eq!(snapshot.meminfo.and_then(|meminfo| meminfo.page_tables), Some(hugepage_kernel::Bytes(1_024_000)));
+        snapshot.instances.into_iter().map(|instance| format!("{} {}", instance.kind, instance.name)).collect()
+    }
+
+    #[test]
+    fn no_two_instances_have_the_same_name() {
+        let tree = host(&[(10, "/pg/15"), (20, "/data"), (30, "/data")]);
+        assert_eq!(
+            names(&tree),
+            ["postgresql /pg/15", "postgresql /data (process 20)", "postgresql /data (process 30)"]
+        );
+    }
+}

@@ -1,0 +1,209 @@
+//! What a PostgreSQL server would ask for at its next start if its files have changed since the last one. Only a program of its
+//! version can tell; whoever surveys the host asks one, and this says what the answer comes to.
+
+use std::collections::BTreeMap;
+
+use hugepage_assess::model::{CrashRecovery, Demand, Facts, Landing, Pending, PoolState};
+use hugepage_kernel::notes::Notes;
+use hugepage_kernel::postgresql::pg_control::{self, PgControl, RecoveryParameters};
+use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
+use hugepage_start::options;
+
+use super::postgresql::{self, Configured};
+
+/// The first major whose program tells the size.
+const FIRST_MAJOR: u32 = 15;
+
+/// A start of which a program is asked.
+#[derive(Debug)]
+pub struct StartQuestion<'a> {
+    /// The running postmaster.
+    pub pid: i32,
+    /// The user whose files have the settings.
+    pub uid: Option<u32>,
+    /// The major version of the data directory.
+    pub major: u32,
+    /// `wal_segment_size` of the data directory.
+    pub wal_segment: Bytes,
+    /// The effective settings, names in lower case.
+    pub settings: BTreeMap<&'a str, &'a str>,
+}
+
+/// What the program says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StartAnswer {
+    /// The start asks for a main segment of this size.
+    Starts(Bytes),
+    /// The server refuses its configuration; the text of its error.
+    Refuses(String),
+    /// The reason why it is unknown.
+    Unknown(String),
+}
+
+/// Who is asked. Bounds how often a program runs, because the files are the server's user's.
+pub type AskStart<'a> = dyn Fn(&StartQuestion<'_>) -> StartAnswer + 'a;
+
+/// A running server and its files.
+pub(super) struct RunningServer<'a> {
+    pub(super) pid: i32,
+    pub(super) version: &'a str,
+    pub(super) directory: &'a str,
+    pub(super) files: &'a InstanceFiles,
+    pub(super) configured: &'a Configured,
+}
+
+impl RunningServer<'_> {
+    /// What the next start asks for, compared with the running server. `default`: the size of huge pages without
+    /// `huge_page_size`. `ground`: what a start with pages of that size finds. The error is why it is unknown.
+    pub(super) fn pending(
+        &self,
+        ask: &AskStart<'_>,
+        facts: &Facts,
+        default: Option<PageSize>,
+        mut ground: impl FnMut(Option<PageSize>) -> PoolState,
+    ) -> Result<Pending, String> {
+        let files = &self.configured.files;
+        if let Some(error) = &files.missing {
+            return Ok(Pending::Refused(error.clone()));
+        }
+        if let Some(what) = &files.unclear {
+            return Err(what.clone());
+        }
+        let major = self.version.parse().ok().filter(|major| *major >= FIRST_MAJOR);
+        let major = major.ok_or_else(|| format!("PostgreSQL {} reports its need only while running", self.version))?;
+        let control = self.control()?;
+        let start = |settings: BTreeMap<&str, &str>| self.start(ask, major, &control, settings);
+
+        let options = &self.configured.options;
+        let all = self.configured.with(options.iter());
+        let alone = self.configured.with(std::iter::empty());
+        let differs = |name: &str| {
+            let value = |settings: &BTreeMap<&str, &str>| settings.get(name).map(|value| value.to_ascii_lowercase());
+            options::has_effect(name) && value(&all) != value(&alone)
+        };
+        let (left_out, kept): (Vec<_>, Vec<_>) = options.iter().partition(|(name, _)| differs(name));
+        let without = self.configured.with(kept.into_iter());
+        let demand = match start(all)? {
+            Ok(demand) => demand,
+            Err(error) => return Ok(Pending::Refused(error)),
+        };
+        let mut changed = |demand: Demand| Pending::Changed(demand, ground(demand.asked.huge_page_size));
+        if !left_out.is_empty() {
+            let names: Vec<_> = left_out.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let note = options::note(&names);
+            match start(without)? {
+                Ok(alone) if alone == demand => {}
+                Ok(alone) => {
+                    let starts = [demand, alone].map(&mut changed);
+                    return facts.start_of_both(starts).ok_or(note);
+                }
+                Err(error) => return Err(format!("{note}; without it the server says: {error}")),
+            }
+        }
+        let page = demand.asked.huge_page_size.or(default);
+        let keeps_page = facts.landing() != Landing::Hugetlb || facts.page_size() == page;
+        Ok(if keeps_page && facts.is_met_by(&demand) { Pending::Unchanged } else { changed(demand) })
+    }
+
+    /// What the start asks for, or the server's error; the outer error is why it is unknown.
+    fn start(
+        &self,
+        ask: &AskStart<'_>,
+        major: u32,
+        control: &PgControl,
+        settings: BTreeMap<&str, &str>,
+    ) -> Result<Result<Demand, String>, String> {
+        let uid = self.files.uid();
+        let question = StartQuestion { pid: self.pid, uid, major, wal_segment: control.wal_segment, settings };
+        let shared_memory = match ask(&question) {
+            StartAnswer::Starts(size) => size,
+            StartAnswer::Refuses(error) => return Ok(Err(error)),
+            StartAnswer::Unknown(why) => return Err(why),
+        };
+        let settings = &question.settings;
+        if let Some(error) = self.recovery(major, settings, control)? {
+            return Ok(Err(error));
+        }
+        let value = |name: &str| settings.get(name).map(|value| (*value).to_owned());
+        // The notes on these values are there already.
+        let asked = postgresql::asked(value, &mut Notes::default());
+        let max_connections = value("max_connections").and_then(|text| text.trim().parse().ok()).unwrap_or(100);
+        Ok(Ok(Demand { asked, max_connections, shared_memory }))
+    }
+
+    /// Whether it would recover after a crash with the settings that its files have.
+    pub(super) fn crash_recovery(&self) -> Result<CrashRecovery, String> {
+        let settings = self.configured.with(self.configured.options.iter());
+        let major = self.version.parse().map_err(|_| format!("its version is {}", self.version))?;
+        let refusal = recovery_parameters(major, &settings)?.refusal(&self.control()?.parameters);
+        Ok(refusal.map_or(CrashRecovery::Possible, CrashRecovery::Refused))
+    }
+
+    /// Whether it replays the log of another server.
+    pub(super) fn is_standby(&self) -> bool {
+        pg_control::SIGNAL_FILES.iter().any(|name| self.files.exists(&self.inside(name)))
+    }
+
+    fn inside(&self, name: &str) -> String {
+        format!("{}/{name}", self.directory)
+    }
+
+    fn control(&self) -> Result<PgControl, String> {
+        let bytes = self.files.read_first(&self.inside("global/pg_control"), pg_control::LENGTH);
+        let found = PgControl::parse(&bytes.map_err(|error| error.to_string())?);
+        found.ok_or_else(|| "its pg_control is not one of a known version".to_owned())
+    }
+
+    /// What a start finds only in the data directory itself, which the program does not get: the server's error, or why it is
+    /// unknown whether there is one.
+    fn recovery(
+        &self,
+        major: u32,
+        settings: &BTreeMap<&str, &str>,
+        control: &PgControl,
+    ) -> Result<Option<String>, String> {
+        let own = recovery_parameters(major, settings)?;
+        let has = |name: &str| self.files.exists(&self.inside(name));
+        if has("recovery.signal") {
+            return Err("recovery.signal is in its data directory".to_owned());
+        }
+        if has("standby.signal") {
+            return Ok(own.refusal(&control.parameters));
+        }
+        if own.max_prepared_transactions < control.parameters.max_prepared_transactions {
+            return Err("max_prepared_transactions is lower, and transactions may be prepared".to_owned());
+        }
+        // Slots need room, and the wal_level of their time (slot.c, RestoreSlotFromDisk).
+        let slots = self.files.list(&self.inside("pg_replslot")).map_err(|error| error.to_string())?.len();
+        let wal_level = match settings.get("wal_level").map(|value| value.trim().to_ascii_lowercase()).as_deref() {
+            Some("minimal") => 0,
+            Some("logical") => 2,
+            _ => 1,
+        };
+        let room = number(settings, "max_replication_slots", 10)?;
+        if slots > 0 && (wal_level < control.wal_level || i32::try_from(slots).is_ok_and(|slots| slots > room)) {
+            return Err(format!("it has {slots} replication slots, and wal_level or max_replication_slots is lower"));
+        }
+        Ok(None)
+    }
+}
+
+/// What a standby with these settings has.
+fn recovery_parameters(major: u32, settings: &BTreeMap<&str, &str>) -> Result<RecoveryParameters, String> {
+    let hot_standby = settings.get("hot_standby").map_or("on", |value| value.trim());
+    Ok(RecoveryParameters {
+        hot_standby: !["off", "false", "no", "0"].contains(&&*hot_standby.to_ascii_lowercase()),
+        max_connections: number(settings, "max_connections", 100)?,
+        max_worker_processes: number(settings, "max_worker_processes", 8)?,
+        max_wal_senders: number(settings, "max_wal_senders", 10)?,
+        max_prepared_transactions: number(settings, "max_prepared_transactions", 0)?,
+        max_locks_per_transaction: number(settings, "max_locks_per_transaction", if major < 19 { 64 } else { 128 })?,
+    })
+}
+
+fn number(settings: &BTreeMap<&str, &str>, name: &str, default: i32) -> Result<i32, String> {
+    match settings.get(name) {
+        None => Ok(default),
+        Some(value) => value.trim().parse().map_err(|_| format!("{name} = '{value}' is not a plain number")),
+    }
+}

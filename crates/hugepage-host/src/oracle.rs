@@ -1,0 +1,254 @@
+//! What an Oracle instance was asked for, and which memory of its processes is the SGA.
+
+use std::borrow::Cow;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use hugepage_assess::assessment::advisory::Advisories;
+use hugepage_assess::model::{Asked, Landing, LockLimit, Product, Segment};
+use hugepage_kernel::fields::value;
+use hugepage_kernel::host::kernel_release::KernelRelease;
+use hugepage_kernel::mapping::maps::Mapping;
+use hugepage_kernel::mapping::shm_devices::Devices;
+use hugepage_kernel::memory::sysctl;
+use hugepage_kernel::notes::Notes;
+use hugepage_kernel::proc::rlimit::{LockedMemory, Rlimit};
+use hugepage_kernel::proc::{process, service};
+use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
+use hugepage_oracle::readers::locate::Search;
+use hugepage_oracle::readers::oratab::{self, OratabEntry};
+use hugepage_oracle::readers::process::home_of;
+use hugepage_oracle::readers::{LastStart, OracleInstance, OracleKind, Parameters};
+
+use super::asked::{asked_by, of_kind};
+use super::clusterware::{Registered, names};
+use super::context::{Identity, InspectContext};
+use super::memory::InstanceMemory;
+use super::pending::Settings;
+
+/// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
+pub(super) const SHM_FILES: &str = "/dev/shm/ora_";
+
+/// No SGA is smaller.
+const MIN_SGA: u64 = 16 << 20;
+
+/// Whether a mapping of an Oracle process may belong to the SGA: a System V segment by any of the kernel's names, a
+/// file of /dev/shm, or a file on hugetlbfs.
+pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) -> bool {
+    let on_hugetlbfs = || devices.page_size(mapping.device) > base;
+    mapping.shared
+        && (mapping.path.starts_with("/SYSV")
+            || mapping.path.starts_with(SHM_FILES)
+            || super::memory::is_numbered(mapping)
+            || mapping.page_size > base
+            || on_hugetlbfs())
+}
+
+/// Keeps the mappings of the SGA, and returns whether they are files of /dev/shm, and the size of the files that are not its. Under Automatic Memory Management
+/// all of it is there but a segment of one page; else such files belong to the Managed Global Area, which may be larger
+/// than the SGA.
+pub fn keep_sga(memory: &mut InstanceMemory) -> (bool, Bytes) {
+    let in_shm = |mapping: &&Mapping| mapping.path.starts_with(SHM_FILES);
+    let sum = |mappings: &mut dyn Iterator<Item = &Mapping>| mappings.map(|mapping| mapping.size().0).sum::<u64>();
+    let files = sum(&mut memory.mappings.iter().filter(in_shm));
+    let segments = sum(&mut memory.mappings.iter().filter(|mapping| !in_shm(mapping)));
+    let automatic = files > segments && segments < MIN_SGA;
+    if !automatic {
+        memory.mappings.retain(|mapping| !in_shm(&mapping));
+    }
+    (automatic, Bytes(if automatic { 0 } else { files }))
+}
+
+impl InspectContext<'_> {
+    /// The oratab of the host or container that `files` are of; the host's is read once.
+    pub(super) fn oratab(&self, files: &InstanceFiles, notes: &mut Notes) -> Cow<'_, [OratabEntry]> {
+        if files.root().is_below(self.root) {
+            return Cow::Owned(oratab::read(files.root(), notes));
+        }
+        let (entries, noted) = self.oratab.get_or_init(|| {
+            let mut notes = Notes::default();
+            (oratab::read(self.root, &mut notes), notes.into_vec())
+        });
+        noted.iter().for_each(|note| notes.add(note));
+        Cow::Borrowed(entries)
+    }
+
+    pub(super) fn oracle(
+        &self,
+        pid: i32,
+        files: &InstanceFiles,
+        instance: &OracleInstance,
+        started: Option<SystemTime>,
+        automatic: Option<bool>,
+        notes: &mut Notes,
+    ) -> Identity {
+        let exe = process::link(self.root, pid, "exe").ok().flatten();
+        let of_oratab = || {
+            let entries = self.oratab(files, notes);
+            entries.iter().find(|entry| entry.sid == instance.sid).map(|entry| entry.home.clone())
+        };
+        let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);
+        let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some((self.root, pid)) };
+        let is_of = |start: &LastStart| {
+            let seconds = started.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+            let started = seconds.and_then(|seconds| i64::try_from(seconds.as_secs()).ok());
+            started.is_some_and(|started| start.is_of(pid, started) == Some(true))
+        };
+        let settings = Settings::on_disk(&search, files, is_of, notes);
+        let known = [settings.start.as_ref().map(|start| &start.parameters), settings.parameters.as_ref()];
+        let known: Vec<_> = known.into_iter().flatten().collect();
+        let names = names(&known, settings.log.as_deref());
+        let by_agent = || {
+            service::of(self.root, pid).is_some_and(|service| service.contains("ohasd"))
+                || self
+                    .oratab(files, &mut Notes::default())
+                    .iter()
+                    .any(|entry| entry.by_agent && entry.sid == instance.sid)
+        };
+        let registered = Registered {
+            instance,
+            parameters: &known,
+            log: settings.log.as_deref(),
+            version: settings.start.as_ref().and_then(|start| start.version.as_deref()),
+            by_agent: &by_agent,
+        };
+        let clusterware = registered.clusterware(files, notes);
+        let last_start = settings.start.clone();
+        let asked = asked(last_start.as_ref(), settings.parameters.as_ref(), automatic, instance.kind);
+        if matches!(asked.product, Product::Oracle { use_large_pages: None, .. }) {
+            notes.add(
+                "use_large_pages is unknown: neither an alert log of this start nor a parameter file shows it; TRUE, the default, \
+                 is assumed",
+            );
+        }
+        Identity {
+            name: instance.sid.clone(),
+            database: Some(names).filter(|names| !names.is_empty()),
+            directory: None,
+            version: last_start.as_ref().and_then(|start| start.version.clone()),
+            system_identifier: None,
+            max_connections: None,
+            has_configuration: true,
+            asked,
+            settings: Some(settings),
+            last_change: None,
+            configured: None,
+            ring_entries: None,
+            clusterware,
+            home,
+            last_start,
+        }
+    }
+}
+
+/// What the start was asked for, by its log, or else by the parameter file. `automatic`: whether the SGA was seen in
+/// files of /dev/shm.
+fn asked(start: Option<&LastStart>, on_disk: Option<&Parameters>, automatic: Option<bool>, kind: OracleKind) -> Asked {
+    let of_parameters = start.and_then(|start| start.parameters.get("use_large_pages"));
+    let of_log = of_parameters.or_else(|| start?.use_large_pages.as_deref());
+    // A list of the parameters that were set shows that one is not among them.
+    let is_default = start.is_some_and(|start| !start.parameters.is_empty());
+    let setting = of_log.or_else(|| if is_default { Some("TRUE") } else { on_disk?.get("use_large_pages") });
+    let memory_target = automatic.unwrap_or_else(|| start.is_some_and(|start| start.parameters.is_automatic_memory()));
+    let sga = start.and_then(|start| start.parameters.sga_max_size());
+    let asked = asked_by(setting, start.and_then(|start| start.version.as_deref()), memory_target, sga);
+    of_kind(asked, kind)
+}
+
+/// The SGA as the alert log shows it, if the mappings may not be read; `None` if the log does not show all of it.
+pub fn logged_segment(start: &LastStart) -> Option<Segment> {
+    let (mut in_base, mut huge) = (Bytes(0), Vec::new());
+    for row in &start.page_sizes {
+        let size = row.page_size.times(row.allocated?);
+        match row.is_base {
+            true => in_base = in_base.saturating_add(size),
+            false => huge.push((row.page_size, size)),
+        }
+    }
+    if let (Some(pages), true) = (&start.large_pages, start.page_sizes.is_empty()) {
+        let (page_size, size) = (pages.page_size?, pages.page_size?.times(pages.used?));
+        huge.push((page_size, size));
+        if pages.percent? < 100 {
+            in_base = start.sga?.saturating_sub(size);
+        }
+    }
+    let in_huge_pages = huge.iter().fold(Bytes(0), |sum, (_, size)| sum.saturating_add(*size));
+    let Some((page_size, _)) = huge.into_iter().max_by_key(|(_, size)| *size) else {
+        // A table with base pages only, where the pool was empty.
+        let base = start.page_sizes.iter().find(|row| row.is_base).map(|row| row.page_size);
+        return (in_base > Bytes(0)).then(|| Segment {
+            name: String::new(),
+            size: in_base,
+            reserved: in_base,
+            to_reserve: in_base,
+            in_huge_pages: Bytes(0),
+            page_size: base,
+            landing: Landing::Base,
+        });
+    };
+    let size = in_base.saturating_add(in_huge_pages);
+    let landing = match (in_huge_pages, in_base) {
+        (Bytes(0), Bytes(0)) => return None,
+        (Bytes(0), _) => Landing::Base,
+        (_, rest) if rest < page_size.bytes() => Landing::Hugetlb,
+        _ => Landing::Mixed,
+    };
+    let to_reserve = if landing == Landing::Hugetlb { in_huge_pages } else { size };
+    Some(Segment {
+        name: String::new(),
+        size,
+        reserved: size,
+        to_reserve,
+        in_huge_pages,
+        page_size: (landing != Landing::Base).then_some(page_size),
+        landing,
+    })
+}
+
+/// What the kernel requires for System V segments in huge pages and the instance does not have: CAP_IPC_LOCK, the group
+/// `vm.hugetlb_shm_group`, or before 5.18 a limit on locked memory of at least their size. `None` for an instance that
+/// is in huge pages.
+pub fn lock_limit(
+    root: &Root,
+    pid: i32,
+    asked: &Asked,
+    segment: Option<&Segment>,
+    memlock: Option<LockedMemory>,
+) -> Option<LockLimit> {
+    const CAP_IPC_LOCK: u64 = 1 << 14;
+    let is_let = segment.is_some_and(|segment| segment.in_huge_pages > Bytes(0));
+    if is_let || asked.product == Product::PostgreSql {
+        return None;
+    }
+    let text = root.read_once(&format!("/proc/{pid}/status"), str::to_owned).ok()?;
+    let line = |name: &str| value(&text, name);
+    let capabilities = line("CapEff").and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())?;
+    let group = sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten()?;
+    let of_process = || line("Gid").into_iter().chain(line("Groups")).flat_map(str::split_ascii_whitespace);
+    if capabilities & CAP_IPC_LOCK != 0 || of_process().any(|gid| gid == group) {
+        return None;
+    }
+    // The effective group is the second of four (proc(5)).
+    let gid = || line("Gid")?.split_ascii_whitespace().nth(1)?.parse().ok();
+    let counts_memlock = Advisories::known().affects("shm_memlock", &KernelRelease::text(root)?);
+    match (counts_memlock, memlock?.soft?) {
+        (Some(true), Rlimit::At(limit)) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
+        (Some(true), Rlimit::Unlimited) => None,
+        (Some(false), _) => Some(LockLimit::ShmGroup { gid: gid()? }),
+        (None, limit) => Some(LockLimit::Either { gid: gid()?, limit: limit.bytes() }),
+    }
+}
+
+/// What refused huge pages at a start whose table in the log has enough available pages and allocated none of them:
+/// the memlock limit in the log if it was too small, else something that is not visible. `None` if the table shows
+/// something else.
+pub fn logged_refusal(start: &LastStart, segment: &Segment) -> Option<LockLimit> {
+    let mut huge = start.page_sizes.iter().filter(|row| !row.is_base && row.expected.is_some_and(|pages| pages.0 > 0));
+    let is_refused = huge.all(|row| row.available >= row.expected && row.allocated.is_some_and(|pages| pages.0 == 0));
+    if !is_refused || segment.landing != Landing::Base || start.page_sizes.iter().all(|row| row.is_base) {
+        return None;
+    }
+    match start.memlock {
+        Some(Rlimit::At(limit)) if limit < segment.to_reserve => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
+        _ => Some(LockLimit::Unexplained),
+    }
+}

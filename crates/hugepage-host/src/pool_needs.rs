@@ -1,0 +1,96 @@
+//! The pools that a host needs, for all servers that run and those that are only configured.
+
+use hugepage_assess::assessment::Capacity;
+use hugepage_assess::assessment::capacity::HostMemory;
+use hugepage_assess::assessment::host::{PoolNeed, Room, Sizing};
+use hugepage_assess::model::Segment;
+use hugepage_assess::pools;
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::{Bytes, PageSize, Pages};
+
+use super::{Instance, PrimaryNeed, Survey};
+
+impl Survey {
+    /// A sizing for each page size that a server needs or that has pages. `down`: servers that do not run; `None` for a
+    /// page size means the host's default.
+    pub fn sizings(&self, down: &[(Option<PageSize>, PoolNeed)], reserve_percent: u32) -> Vec<Sizing> {
+        self.sizings_for_switchover(down, &[], reserve_percent)
+    }
+
+    /// The same where standby databases need as much as their primaries, if that is more. One that is yet to be made counts
+    /// in addition.
+    pub fn sizings_for_switchover(
+        &self,
+        down: &[(Option<PageSize>, PoolNeed)],
+        primaries: &[PrimaryNeed],
+        reserve_percent: u32,
+    ) -> Vec<Sizing> {
+        let default = self.default_page_size();
+        let as_primary = |mut need: PoolNeed, size: PageSize| {
+            let of_it = primaries.iter().filter(|one| default == Some(size) && one.instances.contains(&need.name));
+            need.pages = of_it.map(|primary| primary.pages).fold(need.pages, Ord::max);
+            need
+        };
+        let sizing = |pool: &Pool| {
+            let size = pool.page_size;
+            let of_size = |instance: &&Instance| instance.status.facts.huge_page_size == Some(size);
+            let running = self.counted().filter(of_size).map(Instance::need);
+            let down = down.iter().filter(|(wanted, _)| wanted.or(default) == Some(size)).map(|(_, need)| need.clone());
+            let used = pool.in_use().unwrap_or(pool.nr.saturating_sub(pool.free));
+            let room = self.room(pool, reserve_percent);
+            let mut needs: Vec<_> = running.chain(down).map(|need| as_primary(need, size)).collect();
+            for primary in primaries.iter().filter(|_| default == Some(size)) {
+                // Its own need is unknown, or there is none yet.
+                let missing: Vec<_> =
+                    primary.names().into_iter().filter(|name| needs.iter().all(|need| need.name != *name)).collect();
+                needs.extend(missing.into_iter().map(|name| PoolNeed {
+                    name,
+                    pages: primary.pages,
+                    held: Pages(0),
+                    is_running: false,
+                }));
+            }
+            let mut sizing = Sizing::of(size, needs, used, room);
+            if self.counted().filter(of_size).any(|instance| instance.status.needed.is_none()) {
+                // It has, or wants, pages that are not visible.
+                sizing.recommended = None;
+            }
+            sizing
+        };
+        let wanted =
+            |sizing: &Sizing| !sizing.needs.is_empty() || sizing.others > Pages(0) || default == Some(sizing.page_size);
+        pools::of_host(&self.pools).map(|row| sizing(&row.pool)).filter(wanted).collect()
+    }
+
+    /// The needs of the Oracle instances that do not run, for [`Survey::sizings`].
+    pub fn stopped_needs(&self) -> Vec<(Option<PageSize>, PoolNeed)> {
+        self.stopped.iter().filter_map(|stopped| stopped.database().need()).collect()
+    }
+
+    fn room(&self, pool: &Pool, reserve_percent: u32) -> Option<Room> {
+        let size = pool.page_size;
+        let in_base_pages = |instance: &Instance| {
+            let facts = &instance.status.facts;
+            let lacks = facts.huge_page_size == Some(size) && facts.lack() > Pages(0);
+            facts.segment.as_ref().filter(|_| lacks).map_or(Bytes(0), Segment::in_base_pages)
+        };
+        let movable = self.instances.iter().map(in_base_pages).fold(Bytes(0), Bytes::saturating_add);
+        let memory = HostMemory::of(self.meminfo.as_ref()?, pool, movable, reserve_percent)?;
+        let elsewhere = pools::memory(pools::of_host(&self.pools).filter(|row| row.pool.page_size != size));
+        let memory = HostMemory { elsewhere, ..memory };
+        Some(Room { mem_total: memory.mem_total, elsewhere, capacity: Capacity::of(&memory, pool) })
+    }
+}
+
+impl Instance {
+    /// What it needs of the pool of its page size.
+    pub fn need(&self) -> PoolNeed {
+        let facts = &self.status.facts;
+        PoolNeed {
+            name: self.name.clone(),
+            pages: facts.own().saturating_add(facts.lack()),
+            held: facts.own(),
+            is_running: true,
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What a PostgreSQL server was asked for, from its command line and its files. If the files may not be read, the
+//! defaults are assumed, and a note says so.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use hugepage_assess::model::{Asked, HugePages, Product};
+use hugepage_kernel::notes::Notes;
+use hugepage_kernel::postgresql::postgresql_conf::Configuration;
+use hugepage_kernel::postgresql::postmaster_opts;
+use hugepage_kernel::proc::process;
+use hugepage_kernel::{Bytes, InstanceFiles, PageSize, ReadError, Root};
+
+/// What the server's own files show.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// The data directory, as the server itself sees it.
+    pub directory: Option<String>,
+    /// Its major version (`PG_VERSION`).
+    pub version: Option<String>,
+    /// The cluster's identifier (pg_control), as pg_controldata prints it.
+    pub system_identifier: Option<String>,
+    /// The settings, those of the command line first.
+    pub asked: Asked,
+    /// `max_connections`.
+    pub max_connections: u64,
+    /// The most submissions that a ring of io_uring has room for, by `io_max_concurrency`.
+    pub ring_entries: u64,
+    /// Whether the configuration file was found; a server does not start without one.
+    pub has_configuration: bool,
+    /// The file or directory of the configuration that has changed last, where a file is missing the directory that it would be
+    /// in; `None` if no time of a change can be seen.
+    pub last_change: Option<(SystemTime, PathBuf)>,
+    /// All settings.
+    pub configured: Configured,
+}
+
+/// Everything that a server is configured with.
+#[derive(Clone, Debug)]
+pub struct Configured {
+    /// Its files.
+    pub files: Configuration,
+    /// The settings of its command line, which count before those of files; of several with one name the last.
+    pub options: Vec<(String, String)>,
+}
+
+impl Configured {
+    /// The effective settings with these of its options.
+    pub fn with<'a>(&'a self, options: impl Iterator<Item = &'a (String, String)>) -> BTreeMap<&'a str, &'a str> {
+        self.files.settings.iter().chain(options).map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    }
+
+    /// `pg_hugepages.history_directory`; `None` if it is not set.
+    pub fn history_directory(&self) -> Option<String> {
+        let value =
+            self.with(self.options.iter()).get("pg_hugepages.history_directory").map(|value| (*value).to_owned());
+        value.filter(|directory| !directory.is_empty())
+    }
+}
+
+/// Reads the files of the postmaster `pid`, which are `its_files`.
+pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[String], notes: &mut Notes) -> Files {
+    let set = postmaster_opts::settings(arguments);
+    let of_command_line =
+        |name: &str| set.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value.clone());
+    // A postmaster works in its data directory. If that link may not be read, the command line tells the directory.
+    let told = of_command_line("data_directory")
+        .or_else(|| postmaster_opts::letter(arguments, 'D').map(str::to_owned))
+        .filter(|path| path.starts_with('/'));
+    // -D names the directory of postgresql.conf, which may set another data_directory (SelectConfigFiles in guc.c).
+    let of_configuration = postmaster_opts::letter(arguments, 'D')
+        .filter(|path| path.starts_with('/'))
+        .map(|path| Path::new(path).join("postgresql.conf"));
+    let directory = process::link(root, pid, "cwd").ok().flatten().or(told);
+    let in_directory = |file: &str| Some(Path::new(directory.as_deref()?).join(file));
+    let there = |file: &Path| its_files.open(&file.to_string_lossy()).is_ok();
+    let file = of_command_line("config_file")
+        .map(Into::into)
+        .or_else(|| of_configuration.filter(|file| there(file)))
+        .or_else(|| in_directory("postgresql.conf"));
+    let can_see = in_directory("PG_VERSION").is_some_and(|file| there(&file));
+    let has_configuration = !can_see || file.as_deref().is_some_and(there);
+    let mut configuration = Configuration::default();
+    for file in [file, in_directory("postgresql.auto.conf")].into_iter().flatten() {
+        configuration.add(its_files, &file, notes);
+    }
+    let value = |name: &str| of_command_line(name).or_else(|| configuration.get(name).map(str::to_owned));
+    let asked = asked(value, notes);
+    if !has_configuration {
+        notes.add(format!(
+            "the configuration file of the server with process {pid} is not in its data directory and its place is unknown"
+        ));
+    } else if configuration.settings.is_empty() {
+        notes.add(format!(
+            "the configuration of the server with process {pid} could not be read, so its default huge_pages = {} is \
+             assumed; run this as root",
+            asked.huge_pages
+        ));
+    }
+    // By itself the server takes at most 64 (AioChooseMaxConcurrency).
+    let concurrency = value("io_max_concurrency").and_then(|text| text.trim().parse().ok());
+    let ring_entries = concurrency.filter(|entries| *entries > 0).unwrap_or(64);
+    let last_change = configuration.sources.iter().filter_map(|path| its_files.last_change(path)).max();
+    let max_connections = value("max_connections").and_then(|text| text.trim().parse().ok()).unwrap_or(100);
+    let mut told = |file: &str, take: &dyn Fn(&str) -> Result<String, ReadError>| {
+        match take(&in_directory(file)?.to_string_lossy()) {
+            Ok(text) => Some(text),
+            // Who may not read the files has been told so.
+            Err(ReadError::Io { .. }) => None,
+            Err(error) => notes.keep(Err(error)),
+        }
+    };
+    let version = told("PG_VERSION", &|path| its_files.version(path));
+    let system_identifier = told("global/pg_control", &|path| system_identifier(its_files, path));
+    Files {
+        version,
+        system_identifier,
+        asked,
+        max_connections,
+        ring_entries,
+        has_configuration,
+        last_change,
+        directory,
+        configured: Configured { files: configuration, options: set },
+    }
+}
+
+/// The settings that `value` returns as they are written, and the server's defaults for those that it does not have.
+pub fn asked(value: impl Fn(&str) -> Option<String>, notes: &mut Notes) -> Asked {
+    let mut understood = |name: &str, kind: &str, found: Option<bool>| {
+        if found == Some(false) {
+            notes.add(format!("{name} = '{}' is not {kind}", value(name).unwrap_or_default()));
+        }
+    };
+    let huge_pages = value("huge_pages").map(|text| HugePages::parse(&text));
+    understood("huge_pages", "on, off or try", huge_pages.map(|found| found.is_some()));
+    let size = |name: &str, unit: u64| value(name).map(|text| memory(&text, unit));
+    let (page_size, buffers) = (size("huge_page_size", 1 << 10), size("shared_buffers", 8 << 10));
+    understood("huge_page_size", "a size", page_size.map(|found| found.is_some()));
+    understood("shared_buffers", "a size", buffers.map(|found| found.is_some()));
+    Asked {
+        product: Product::PostgreSql,
+        huge_pages: huge_pages.flatten().unwrap_or(HugePages::Try),
+        huge_page_size: page_size.flatten().and_then(|size| PageSize::new(size.0)),
+        sysv: value("shared_memory_type").is_some_and(|text| text.eq_ignore_ascii_case("sysv")),
+        shared_buffers: buffers.flatten().unwrap_or(Bytes(128 << 20)),
+    }
+}
+
+/// A size as the server parses it: a number with `B`, `kB`, `MB`, `GB` or `TB`, or in units of `unit` bytes (guc.c).
+pub fn memory(text: &str, unit: u64) -> Option<Bytes> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, name) = text.split_at(end);
+    let unit = match name.trim() {
+        "" => unit,
+        "B" => 1,
+        "kB" => 1 << 10,
+        "MB" => 1 << 20,
+        "GB" => 1 << 30,
+        "TB" => 1 << 40,
+        _ => return None,
+    };
+    match number.parse::<u64>() {
+        Ok(number) => number.checked_mul(unit).map(Bytes),
+        // The server accepts fractions too, and rounds them to its units.
+        Err(_) => {
+            let (whole, fraction) = number.split_once('.')?;
+            let digits = fraction.get(..fraction.len().min(9))?;
+            let scale = 10u64.checked_pow(u32::try_from(digits.len()).ok()?)?;
+            let part = u128::from(digits.parse::<u64>().ok()?) * u128::from(unit) / u128::from(scale);
+            whole.parse::<u64>().ok()?.checked_mul(unit)?.checked_add(u64::try_from(part).ok()?).map(Bytes)
+        }
+    }
+}
+
+/// The first eight bytes of pg_control, in the byte order of the machine (pg_control.h).
+fn system_identifier(files: &InstanceFiles, path: &str) -> Result<String, ReadError> {
+    match files.read_first(path, 8)?.try_into() {
+        Ok(bytes) => Ok(u64::from_ne_bytes(bytes).to_string()),
+        Err(_) => Err(files.content(path, "it is too short")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_as_the_server_takes_them() {
+        let of = |pairs: &'static [(&str, &str)]| {
+            let mut notes = Notes::default();
+            let value =
+                |name: &str| pairs.iter().find(|(found, _)| *found == name).map(|(_, value)| (*value).to_owned());
+            let asked = asked(value, &mut notes);
+            let size = asked.huge_page_size.map(|size| size.bytes().0);
+            (asked.huge_pages.to_string(), size, asked.sysv, asked.shared_buffers.0, notes.into_vec().len())
+        };
+        assert_eq!(of(&[]), ("try".into(), None, false, 128 << 20, 0));
+        let all = [("huge_pages", "ON"), ("huge_page_size", "1GB"), ("shared_buffers", "16384")];
+        assert_eq!(of(Box::leak(Box::new(all))), ("on".into(), Some(1 << 30), false, 128 << 20, 0));
+        assert_eq!(of(&[("huge_page_size", "0"), ("huge_pages", "0")]), ("off".into(), None, false, 128 << 20, 0));
+        assert_eq!(of(&[("shared_memory_type", "SysV"), ("shared_buffers", "1.5 GB")]).3, 3 << 29);
+        assert_eq!(
+            of(&[("huge_pages", "maybe"), ("shared_buffers", "8 EB")]),
+            ("try".into(), None, false, 128 << 20, 2)
+        );
+    }
+}

@@ -1,0 +1,237 @@
+//! The Oracle instances that oratab has and that do not run: what their next start will ask for, and what it would get.
+
+use hugepage_assess::assessment::oracle_size::{self, when_down};
+use hugepage_assess::assessment::stopped_oracle::{StoppedState, severity};
+use hugepage_assess::assessment::{Forecast, Outlook, Severity};
+use hugepage_assess::model::{Clusterware, HugePages, LockLimit, PoolFact, PoolState};
+use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
+use hugepage_kernel::cgroups::cgroup::CgroupLimits;
+use hugepage_kernel::notes::Notes;
+use hugepage_kernel::proc::rlimit::Rlimit;
+use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Pages};
+use hugepage_oracle::readers::locate::{Search, is_numbered};
+use hugepage_oracle::readers::oratab::OratabEntry;
+use hugepage_oracle::readers::{LastStart, OracleInstance, OracleKind};
+
+use super::asked::asked_by;
+use super::clusterware::{Registered, names};
+use super::context::InspectContext;
+use super::instance::{Instance, InstanceKind};
+use super::pending::Settings;
+
+/// An instance that does not run.
+#[derive(Clone, Debug)]
+pub struct StoppedOracle {
+    /// Its kind.
+    pub kind: OracleKind,
+    /// Its SID.
+    pub name: String,
+    /// ORACLE_HOME.
+    pub home: String,
+    /// Whether oratab has it start at boot (`Y` or `W`).
+    pub starts_at_boot: bool,
+    /// Whether it was stopped, or its last start failed.
+    pub state: StoppedState,
+    /// What its next start will ask for.
+    pub wants: Wants,
+    /// `use_large_pages` of its files or its log; `None` if none of them shows it.
+    pub use_large_pages: Option<String>,
+    /// Whether its files or its log set MEMORY_TARGET.
+    pub memory_target: bool,
+    /// What a start would get of the pool as it is, by the pool and by the memlock limit in the log. A cgroup in which it
+    /// might be started is not known. `None` if its need is unknown, or if it needs no huge pages and would start.
+    pub forecast: Option<Forecast>,
+    /// The ground of the forecast.
+    pub ground: PoolState,
+    /// The setting, for the forecast.
+    pub huge_pages: HugePages,
+    /// The path of its alert log; `None` if none is visible.
+    pub alert_log: Option<String>,
+    /// The last start in its alert log.
+    pub last_start: Option<LastStart>,
+    /// The names of its database; empty if none is known.
+    pub database: Vec<String>,
+    /// Grid Infrastructure of its host.
+    pub clusterware: Option<Clusterware>,
+    /// What could not be read of it.
+    pub notes: Vec<String>,
+}
+
+impl StoppedOracle {
+    /// What `size` counts.
+    pub fn database(&self) -> StoppedDatabase {
+        let kind = if self.kind == OracleKind::Asm { "asm" } else { "oracle" };
+        StoppedDatabase { kind, name: self.name.clone(), page_size: None, wants: self.wants.clone() }
+    }
+
+    /// What its next start would get; `Base` if it asks for no huge pages.
+    pub fn outlook(&self) -> Outlook {
+        match (&self.wants, &self.forecast) {
+            (_, Some(forecast)) => forecast.outlook,
+            (Wants::None(_), None) => Outlook::Base,
+            _ => Outlook::Unknown,
+        }
+    }
+
+    /// How severe it is that it does not run, or how it would start.
+    pub fn severity(&self) -> Severity {
+        severity(self.state, self.starts_at_boot, self.forecast.as_ref().map(|forecast| forecast.outlook))
+    }
+}
+
+/// The instances of oratab that do not run, in its order. An entry that names the database of a running instance of a
+/// cluster stands for that instance.
+pub(super) fn stopped(host: &InspectContext<'_>, running: &[Instance], notes: &mut Notes) -> Vec<StoppedOracle> {
+    let mut found: Vec<StoppedOracle> = Vec::new();
+    for entry in host.oratab(&InstanceFiles::own(host.root), notes).into_owned() {
+        let mut of_entry = Notes::default();
+        let files = &InstanceFiles::of_owner(host.root, &format!("{}/bin/oracle", entry.home));
+        if running.iter().any(|instance| stands_for(host, files, instance, &entry)) {
+            continue;
+        }
+        let kind = OracleKind::of_sid(&entry.sid);
+        let listed = OracleInstance { kind, sid: entry.sid.clone() };
+        let search = Search { instance: &listed, home: Some(&entry.home), diagnostic_dest: None, pmon: None };
+        let sid = search.sid_of_database(files, &mut of_entry);
+        // Clusters before 12.1 have both the database and its instance in oratab.
+        if found.iter().any(|other| (&other.name, &other.home) == (&sid, &entry.home)) {
+            continue;
+        }
+        let instance = OracleInstance { kind, sid };
+        found.push(inspect(host, instance, entry, files, of_entry));
+    }
+    found
+}
+
+/// Whether a running instance is the one that an entry names, by its SID or by its database.
+fn stands_for(host: &InspectContext<'_>, files: &InstanceFiles, instance: &Instance, entry: &OratabEntry) -> bool {
+    // A process that only bears the name does not stand for it.
+    if !instance.counts() || !matches!(instance.kind, InstanceKind::Oracle(_)) {
+        return false;
+    }
+    // What runs in a container is not what this host's oratab has.
+    if instance.place.container.is_some() {
+        return false;
+    }
+    if instance.name == entry.sid {
+        return true;
+    }
+    let canonical = |home: &str| files.canonical(home).unwrap_or_else(|| home.to_owned());
+    let is_home = |home: &String| *home == entry.home || canonical(home) == canonical(&entry.home);
+    if instance.kind != InstanceKind::Oracle(OracleKind::Database) || !instance.home.as_ref().is_none_or(is_home) {
+        return false;
+    }
+    match &instance.database {
+        Some(names) => names.iter().any(|name| name.eq_ignore_ascii_case(&entry.sid)),
+        // Its log is not visible, so only the name tells; one that has an entry of its own is another database.
+        None => {
+            let entries = host.oratab(files, &mut Notes::default());
+            is_numbered(&instance.name, &entry.sid) && entries.iter().all(|other| other.sid != instance.name)
+        }
+    }
+}
+
+fn inspect(
+    host: &InspectContext<'_>,
+    instance: OracleInstance,
+    entry: OratabEntry,
+    files: &InstanceFiles,
+    mut notes: Notes,
+) -> StoppedOracle {
+    let home = &entry.home;
+    let search = Search { instance: &instance, home: Some(home), diagnostic_dest: None, pmon: None };
+    let Settings { parameters, start, log, .. } = Settings::on_disk(&search, files, |_| true, &mut notes);
+    let known = [parameters.as_ref(), start.as_ref().map(|start| &start.parameters)];
+    let known = || known.into_iter().flatten();
+    let use_large_pages = known().find_map(|parameters| parameters.get("use_large_pages")).map(str::to_ascii_uppercase);
+    let use_large_pages = use_large_pages.or_else(|| start.as_ref()?.use_large_pages.clone());
+    let automatic_memory = known().next().is_some_and(|parameters| parameters.is_automatic_memory());
+    let sga = known().find_map(|parameters| parameters.sga_max_size());
+    let version = start.as_ref().and_then(|start| start.version.as_deref());
+    let asked = asked_by(use_large_pages.as_deref(), version, automatic_memory, sga);
+
+    let pool =
+        host.default.and_then(|size| host.pools.iter().find(|row| row.node.is_none() && row.pool.page_size == size));
+    let ground = PoolState {
+        huge_page_size: host.default,
+        pool: match (host.default, pool) {
+            (_, Some(row)) => PoolFact::Known(row.pool.clone()),
+            (None, _) if host.meminfo.is_some() => PoolFact::Unsupported(Vec::new()),
+            _ => PoolFact::Unknown,
+        },
+        limits: Some(CgroupLimits::default()),
+        nodes: None,
+        lock_limit: start.as_ref().and_then(|start| start.memlock).and_then(|limit| match limit {
+            Rlimit::At(limit) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
+            Rlimit::Unlimited => None,
+        }),
+    };
+    let expected = |size: PageSize| -> Option<Pages> {
+        let expected = start.as_ref()?.expected().into_iter().find(|(of, _)| *of == size)?;
+        Some(expected.1)
+    };
+    let wants = match host.default {
+        _ if asked.huge_pages == HugePages::Off => Wants::None("use_large_pages = FALSE"),
+        None => Wants::None("this kernel has no huge pages"),
+        Some(size) => {
+            let expected = expected(size);
+            let down = oracle_size::StoppedOracleSize { expected, sga_max_size: sga, automatic_memory };
+            match when_down(&down, size) {
+                oracle_size::OracleNeed::Pages(pages) if expected.is_some() => {
+                    Wants::Pages(pages, "its last start and parameters")
+                }
+                oracle_size::OracleNeed::Pages(pages) => Wants::Pages(pages, "its parameters"),
+                oracle_size::OracleNeed::AutomaticMemory => Wants::None("MEMORY_TARGET: its SGA is files in /dev/shm"),
+                // Database Reference, MEMORY_TARGET: an ASM instance has a default of its own.
+                oracle_size::OracleNeed::Unknown if instance.kind == OracleKind::Asm => {
+                    Wants::None("ASM uses MEMORY_TARGET unless its parameters say otherwise")
+                }
+                oracle_size::OracleNeed::Unknown => Wants::Unknown(format!(
+                    "neither a parameter file with SGA_MAX_SIZE or SGA_TARGET nor an alert log with the size was found for \
+                     {home}"
+                )),
+            }
+        }
+    };
+    let shown: Vec<_> =
+        [start.as_ref().map(|start| &start.parameters), parameters.as_ref()].into_iter().flatten().collect();
+    let database = names(&shown, log.as_deref());
+    let registered = Registered {
+        instance: &instance,
+        parameters: &shown,
+        log: log.as_deref(),
+        version,
+        by_agent: &|| entry.by_agent,
+    };
+    let clusterware = registered.clusterware(files, &mut notes);
+    let forecast = match (&wants, host.default) {
+        (Wants::Pages(pages, _), Some(size)) => Some(Forecast::of(&asked, Some(size.times(*pages)), &ground, Pages(0))),
+        // On a kernel without huge pages ONLY fails, whatever the size is.
+        (Wants::None(_), None) if asked.huge_pages == HugePages::On && host.meminfo.is_some() => {
+            Some(Forecast::of(&asked, None, &ground, Pages(0)))
+        }
+        _ => None,
+    };
+    if let Wants::Unknown(why) = &wants {
+        notes.add(why.clone());
+    }
+    let failed = start.as_ref().is_some_and(|start| start.pmon.is_none() && !start.errors.is_empty());
+    StoppedOracle {
+        kind: instance.kind,
+        name: instance.sid,
+        home: entry.home,
+        starts_at_boot: entry.starts_at_boot,
+        state: if failed { StoppedState::Failed } else { StoppedState::Stopped },
+        wants,
+        use_large_pages,
+        memory_target: automatic_memory,
+        forecast,
+        ground,
+        huge_pages: asked.huge_pages,
+        alert_log: log,
+        last_start: start,
+        database,
+        clusterware,
+        notes: notes.into_vec(),
+    }
+}

@@ -1,0 +1,154 @@
+//! The survey of a host: its pools, and every database server on it.
+
+use std::cell::OnceCell;
+use std::time::SystemTime;
+
+use hugepage_assess::model::Asked;
+use hugepage_assess::pools::{self, PoolRow};
+use hugepage_kernel::cgroups::cgroup::Hierarchy;
+use hugepage_kernel::host::identity;
+use hugepage_kernel::host::kernel_release::KernelRelease;
+use hugepage_kernel::mapping::shm_devices::Devices;
+use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::memory::thp;
+use hugepage_kernel::notes::Notes;
+use hugepage_kernel::postgresql::postgresql_conf::Configuration;
+use hugepage_kernel::proc::process;
+use hugepage_kernel::source::root::if_there;
+use hugepage_kernel::{PageSize, ReadError, Root};
+use hugepage_server::CgroupView;
+
+use crate::context::InspectContext;
+use crate::neighbours::{beside_each_other, share_memlock};
+use crate::service_accounts::ServiceAccounts;
+use crate::{AskStart, Instance, StoppedOracle, discover, memory, postgresql, stopped};
+
+/// A host with its servers.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// The host's name.
+    pub host_name: Option<String>,
+    /// When this was read; for captured files when they were written.
+    pub taken_at: SystemTime,
+    /// The kernel's identifier of this boot.
+    pub boot_id: Option<String>,
+    /// The release of the kernel that runs.
+    pub kernel_release: Option<String>,
+    /// The host's memory.
+    pub meminfo: Option<Meminfo>,
+    /// All pools.
+    pub pools: Vec<PoolRow>,
+    /// `transparent_hugepage/enabled`.
+    pub transparent_hugepage: Option<String>,
+    /// Whether /dev/shm is a ramfs, as papers of 2002 recommended for 32-bit Oracle: its size has no limit.
+    pub shm_is_ramfs: bool,
+    /// Whether /proc hides the processes of other users, so that servers may run that are not seen.
+    pub processes_are_hidden: bool,
+    /// The servers that run.
+    pub instances: Vec<Instance>,
+    /// The Oracle instances of oratab that do not run.
+    pub stopped: Vec<StoppedOracle>,
+    /// What could not be read of the host.
+    pub notes: Vec<String>,
+}
+
+impl Survey {
+    /// The size of huge pages for mappings that ask for no size; `None` if there is none, or it is unknown.
+    pub fn default_page_size(&self) -> Option<PageSize> {
+        self.meminfo.as_ref()?.huge_page_size
+    }
+
+    /// The servers that count for what is said of the whole host.
+    pub fn counted(&self) -> impl Iterator<Item = &Instance> {
+        self.instances.iter().filter(|instance| instance.counts())
+    }
+
+    /// The host's pool of `size`.
+    pub fn pool(&self, size: PageSize) -> Option<&Pool> {
+        pools::of_size(&self.pools, size).map(|row| &row.pool)
+    }
+}
+
+/// What a PostgreSQL configuration asks for.
+pub fn asked_of(configuration: &Configuration, notes: &mut Notes) -> Asked {
+    postgresql::asked(|name| configuration.get(name).map(str::to_owned), notes)
+}
+
+/// Surveys the host. `reserve_percent`: the percentage of memory that it keeps for base pages.
+pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
+    survey_for(root, reserve_percent, &[], None)
+}
+
+/// The same where the accounts with these names or uids are service accounts too, whose servers count, and where `ask`
+/// answers what files of PostgreSQL servers come to that have changed since the start.
+pub fn survey_for(
+    root: &Root,
+    reserve_percent: u32,
+    service_accounts: &[String],
+    ask: Option<&AskStart<'_>>,
+) -> Survey {
+    let mut notes = Notes::default();
+    let root = &root.for_survey();
+    let meminfo = notes.keep(Meminfo::read(root));
+    let hierarchy = notes.keep(Hierarchy::find(root));
+    let view = CgroupView::of(hierarchy.as_ref());
+    let pools = hugepage_server::pools::rows(root, view, &mut notes);
+    let taken_at = root.now();
+    let host = InspectContext {
+        root,
+        booted: OnceCell::new(),
+        default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
+        base: notes.keep(root.base_page_size()),
+        accounts: ServiceAccounts::read(root, service_accounts, &mut notes),
+        oratab: OnceCell::new(),
+        devices: notes.keep(Devices::find(root)).unwrap_or_default(),
+        hierarchy,
+        meminfo: with_hugetlb(meminfo, &pools),
+        pools,
+        reserve_percent,
+        numbered: memory::names_by_number(root),
+        ask,
+    };
+    let processes_are_hidden = process::hides_others(root);
+    if processes_are_hidden {
+        notes.add("/proc is mounted with hidepid, which hides the processes of other users: run this as root");
+    }
+    if host.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
+        notes.add(LXCFS);
+    }
+    let found = discover::servers(root, |pid| host.accounts.why_not(root, pid), &mut notes);
+    let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.inspect(found)).collect();
+    let stopped = stopped::stopped(&host, &instances, &mut notes);
+    share_memlock(&mut instances);
+    beside_each_other(&mut instances, &stopped, host.default);
+    Survey {
+        host_name: notes.keep(identity::host_name(root)),
+        taken_at,
+        boot_id: notes.keep(identity::boot_id(root)).flatten(),
+        kernel_release: KernelRelease::text(root),
+        pools: host.pools,
+        transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
+        shm_is_ramfs: notes.keep(shm_is_ramfs(root)).unwrap_or(false),
+        processes_are_hidden,
+        instances,
+        stopped,
+        meminfo: host.meminfo,
+        notes: notes.into_vec(),
+    }
+}
+
+/// Kernels before 4.19 do not show the sum of all pools in meminfo.
+fn with_hugetlb(meminfo: Option<Meminfo>, pools: &[PoolRow]) -> Option<Meminfo> {
+    let mut meminfo = meminfo?;
+    meminfo.hugetlb = meminfo.hugetlb.or_else(|| Some(pools::memory(pools::of_host(pools))));
+    Some(meminfo)
+}
+
+/// From /proc/self/mountinfo (proc(5)); of several mounts on one directory the last is visible.
+fn shm_is_ramfs(root: &Root) -> Result<bool, ReadError> {
+    let mounts = if_there(root.read("/proc/self/mountinfo"))?.unwrap_or_default();
+    let on_shm = |line: &&str| line.split(' ').nth(4) == Some("/dev/shm");
+    let last = mounts.lines().rfind(on_shm);
+    Ok(last.is_some_and(|line| line.split(" - ").nth(1).is_some_and(|system| system.starts_with("ramfs "))))
+}

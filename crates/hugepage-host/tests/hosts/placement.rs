@@ -1,0 +1,101 @@
+//! The NUMA nodes of a machine with two of them, from its files.
+
+use std::fs;
+use std::path::Path;
+
+use hugepage_assess::assessment::Status;
+use hugepage_assess::model::{Asked, HugePages, Product};
+use hugepage_kernel::mapping::maps;
+use hugepage_kernel::{Bytes, Notes, PageSize, Root};
+use hugepage_server::CgroupView;
+use hugepage_server::placement::placement;
+use hugepage_server::server::facts;
+
+use super::{FIXTURES, MIB};
+
+fn write(top: &Path, path: &str, text: &str) {
+    let path = top.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// 300 pages on each of two nodes, for a server with 512 that has touched 44 of the first and 4 of the second.
+fn machine(top: &Path) {
+    write(top, "proc/meminfo", "MemTotal: 16777216 kB\nHugepagesize: 2048 kB\n");
+    fs::create_dir_all(top.join("proc/self")).unwrap();
+    fs::copy(format!("{FIXTURES}/two-nodes/proc/self/auxv"), top.join("proc/self/auxv")).unwrap();
+    write(top, "proc/self/status", "Mems_allowed_list:\t0-1\n");
+    write(
+        top,
+        "proc/self/numa_maps",
+        "7f0000000000 default file=/anon_hugepage\\040(deleted) huge dirty=48 N0=44 N1=4 kernelpagesize_kB=2048\n\
+         7f8000000000 default anon=3 dirty=3 N0=3 kernelpagesize_kB=4\n",
+    );
+    let pool = |directory: &str, numbers: [u64; 3]| {
+        for (name, number) in ["nr_hugepages", "free_hugepages", "surplus_hugepages"].into_iter().zip(numbers) {
+            write(top, &format!("{directory}/hugepages-2048kB/{name}"), &format!("{number}\n"));
+        }
+    };
+    pool("sys/kernel/mm/hugepages", [600, 552, 0]);
+    write(top, "sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages", "464\n");
+    for (node, free) in [(0, 256), (1, 296)] {
+        pool(&format!("sys/devices/system/node/node{node}/hugepages"), [300, free, 0]);
+        let text = format!("Node {node} MemTotal: 8388608 kB\n");
+        write(top, &format!("sys/devices/system/node/node{node}/meminfo"), &text);
+    }
+}
+
+#[test]
+fn two_nodes() {
+    let tree = tempfile::tempdir().unwrap();
+    machine(tree.path());
+    let root = Root::at(tree.path());
+    let end = 0x7f00_0000_0000_u64 + 512 * 2 * MIB;
+    let line = format!("7f0000000000-{end:x} rw-s 00000000 00:10 7 /anon_hugepage (deleted)");
+    let mapping = maps::Mapping { page_size: PageSize::new(2 * MIB), ..maps::parse(&line).unwrap() };
+    let asked = Asked {
+        product: Product::PostgreSql,
+        huge_pages: HugePages::Try,
+        huge_page_size: None,
+        sysv: false,
+        shared_buffers: Bytes(512 * MIB),
+    };
+    let rows = |mapping: Option<&maps::Mapping>| {
+        let mut notes = Notes::default();
+        let facts = facts(&root, asked, mapping.cloned(), CgroupView::Unknown, 20, &mut notes);
+        let mut notes = Notes::default();
+        let found = placement(&root, &Status::of(facts), mapping, None, &mut || {}, &mut notes);
+        (found.map(|found| found.rows()), notes.into_vec())
+    };
+    let (found, notes) = rows(Some(&mapping));
+    let found = found.unwrap();
+    let numbers = |row: &hugepage_assess::assessment::placement::NodeRow| {
+        (row.node, row.pool.free.0, row.segment.map(|pages| pages.0), row.restart.map(|pages| pages.0))
+    };
+    // All touched pages are the server's, and so are all reservations: a restart finds everything.
+    assert_eq!(
+        found.iter().map(numbers).collect::<Vec<_>>(),
+        [(0, 256, Some(44), Some(300)), (1, 296, Some(4), Some(300))]
+    );
+    assert!(found.iter().all(|row| row.memory == Some(Bytes(8 << 30)) && row.pool.resv.is_none()));
+    assert!(found.iter().all(|row| row.allowed.is_none()), "a tree does not show the memory policy");
+    assert_eq!(notes, Vec::<String>::new());
+
+    let (found, _) = rows(None);
+    assert_eq!(found.unwrap()[0].segment.map(|pages| pages.0), Some(0), "no segment is in huge pages");
+
+    // Fewer than were touched: by others, or by other processes of the server.
+    write(tree.path(), "proc/self/numa_maps", "7f0000000000 default huge N0=40\n");
+    let (found, notes) = rows(Some(&mapping));
+    assert_eq!(found.unwrap()[0].segment.map(|pages| pages.0), Some(40));
+    assert_eq!(notes, ["the NUMA nodes are known only of those pages that this session has touched itself"]);
+
+    fs::remove_file(tree.path().join("proc/self/numa_maps")).unwrap();
+    let (found, notes) = rows(Some(&mapping));
+    assert!(found.unwrap().iter().all(|row| row.segment.is_none() && row.restart.is_none()));
+    assert!(notes[0].contains("/proc/self/numa_maps"), "{notes:?}");
+
+    fs::remove_dir_all(tree.path().join("sys/devices")).unwrap();
+    let (found, notes) = rows(Some(&mapping));
+    assert_eq!((found, notes), (None, vec!["this kernel shows no NUMA nodes".to_owned()]));
+}

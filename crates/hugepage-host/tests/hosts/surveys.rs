@@ -1,0 +1,145 @@
+//! What several files say together: the pools of a host and the shared memory of a process.
+
+use hugepage_assess::model::Landing;
+use hugepage_kernel::cgroups::cgroup::{CgroupLimits, Hierarchy};
+use hugepage_kernel::{Notes, PageSize};
+use hugepage_server::segments::{self, SegmentRole};
+use hugepage_server::{CgroupView, limits, pools};
+
+use super::{GIB, KIB, MIB, host, notes_of, page_size, segment};
+
+/// Page size, node, default, nr, available, cgroup limit, obtainable now.
+type PoolCase = (u64, Option<u32>, bool, u64, Option<u64>, Option<u64>, Option<u64>);
+
+#[test]
+fn pools_with_what_is_obtainable() {
+    let missing = "could not list \"/sys/kernel/mm/hugepages\": No such file or directory";
+    let hidden = "cgroup limits that are not visible from here may apply too";
+    let mounts =
+        "could not understand \"/proc/self/mountinfo\": no cgroup file system with the hugetlb controller is mounted";
+    let cases: [(&str, &[PoolCase], &[&str]); 8] = [
+        (
+            // In zone Normal 17 * 128 + 391 * 256 of the two highest orders and 6672 of orders 5 to 11; 512 MB are order 13.
+            "aarch64-64k",
+            &[
+                (2 * MIB, None, false, 16, Some(16), None, Some(6672 + 17 * 128 + 391 * 256)),
+                (2 * MIB, Some(0), false, 16, None, None, Some(6672 + 17 * 128 + 391 * 256)),
+                (512 * MIB, None, true, 0, Some(0), None, Some(391)),
+                (512 * MIB, Some(0), true, 0, Some(0), None, Some(391)),
+                (16 * GIB, None, false, 0, Some(0), None, None),
+                (16 * GIB, Some(0), false, 0, Some(0), None, None),
+            ],
+            &[],
+        ),
+        (
+            // Zone DMA holds all memory; 16 MB are order 8, the largest there is.
+            "ppc64le-16m",
+            &[
+                (16 * MIB, None, true, 600, Some(75), None, Some(4702)),
+                (16 * MIB, Some(0), true, 600, None, None, Some(4702)),
+                (16 * GIB, None, false, 0, Some(0), None, None),
+                (16 * GIB, Some(0), false, 0, Some(0), None, None),
+            ],
+            &[],
+        ),
+        (
+            // Orders 9 and 10: DMA32 18 + 2 * 350, Normal 160 + 2 * 2011 and 205 + 2 * 4007.
+            "two-nodes",
+            &[
+                (2 * MIB, None, true, 20_000, Some(12_000), None, Some(718 + 4182 + 8219)),
+                (2 * MIB, Some(0), true, 10_000, None, None, Some(718 + 4182)),
+                (2 * MIB, Some(1), true, 10_000, None, None, Some(8219)),
+                (GIB, None, false, 4, Some(4), None, None),
+                (GIB, Some(0), false, 4, None, None, None),
+                (GIB, Some(1), false, 0, Some(0), None, None),
+            ],
+            &[],
+        ),
+        (
+            // The service's reservation limit has no room left, its fault-time limit and the slice have.
+            "cgroup2-slices",
+            &[
+                (2 * MIB, None, true, 2100, Some(100), Some(2_222_981_120), Some(8 + 1100 + 60 + 8022)),
+                (2 * MIB, Some(0), true, 2100, None, None, Some(8 + 1100 + 60 + 8022)),
+                (GIB, None, false, 0, Some(0), Some(0), None),
+                (GIB, Some(0), false, 0, Some(0), None, None),
+            ],
+            &[],
+        ),
+        (
+            "cgroup1-container",
+            &[
+                (2 * MIB, None, true, 1200, Some(140), Some(1_073_741_824), Some(8 + 1100 + 60 + 8022)),
+                (2 * MIB, Some(0), true, 1200, None, None, Some(8 + 1100 + 60 + 8022)),
+                (GIB, None, false, 0, Some(0), None, None),
+                (GIB, Some(0), false, 0, Some(0), None, None),
+            ],
+            &[hidden],
+        ),
+        ("linux-2.6.9", &[(2 * MIB, None, true, 0, Some(0), None, Some(0))], &[missing]),
+        ("no-hugetlb", &[], &[]),
+        ("no-sys", &[(2 * MIB, None, true, 600, Some(63), None, Some(8 + 1100))], &[mounts, missing]),
+    ];
+    for (name, expected, expected_notes) in cases {
+        let root = host(name);
+        let mut notes = Notes::default();
+        let hierarchy = notes.keep(Hierarchy::find(&root));
+        let view = CgroupView::of(hierarchy.as_ref());
+        let rows = pools::rows(&root, view, &mut notes);
+        let found: Vec<PoolCase> = rows
+            .iter()
+            .map(|row| {
+                let limit = row.limit.as_ref().map(|limit| limit.limit.0);
+                let available = row.pool.available().map(|pages| pages.0);
+                let obtainable = row.obtainable_now.map(|pages| pages.0);
+                (row.pool.page_size.bytes().0, row.node, row.is_default, row.pool.nr.0, available, limit, obtainable)
+            })
+            .collect();
+        assert_eq!(found, expected, "{name}");
+        assert_eq!(notes_of(name, notes), expected_notes, "{name}");
+    }
+}
+
+#[test]
+fn shared_memory_of_a_server() {
+    for (name, mapping, landing, base) in [
+        ("hidepid", "anon_hugepage", Landing::Hugetlb, 4 * KIB),
+        ("aarch64-64k", "zero", Landing::Base, 64 * KIB),
+        ("ppc64le-16m", "anon_hugepage", Landing::Hugetlb, 64 * KIB),
+        ("shmem-thp", "zero", Landing::PartialThp, 4 * KIB),
+    ] {
+        let root = host(name);
+        let main = segment(&root);
+        let all = hugepage_kernel::mapping::maps::read(&root, hugepage_kernel::mapping::maps::SELF, |_| true).unwrap();
+        let interlock = all.iter().find(|mapping| mapping.path.starts_with("/SYSV")).unwrap().start;
+        let mut notes = Notes::default();
+        let rows = segments::rows(&root, main.start, interlock, &mut notes);
+        let found: Vec<_> =
+            rows.iter().map(|row| (row.role, row.mapping.name(), row.mapping.page_size, row.landing)).collect();
+        let expected = [
+            (SegmentRole::Main, mapping, main.page_size, landing),
+            (SegmentRole::Dynamic, "PostgreSQL.3391048166", PageSize::new(base), Landing::Base),
+            (SegmentRole::Interlock, "SYSV0052e2c1", PageSize::new(base), Landing::Base),
+        ];
+        assert_eq!(found, expected, "{name}");
+
+        let mut pulses = 0;
+        let usage = segments::usage(&root, &rows, &mut || pulses += 1, &mut notes);
+        assert_eq!(usage[2].unwrap().resident.0, base, "{name}");
+        assert!(pulses >= rows.len(), "{name}: a caller can look for a cancel at every mapping");
+        assert!(notes.into_vec().is_empty(), "{name}");
+    }
+}
+
+/// No hierarchy limits nothing; one that could not be found may limit all.
+#[test]
+fn no_cgroups_and_unknown_ones() {
+    for (name, expected) in [("linux-2.6.9", Some(CgroupLimits::default())), ("no-sys", None)] {
+        let root = host(name);
+        let mut notes = Notes::default();
+        let hierarchy = notes.keep(Hierarchy::find(&root));
+        let found = limits(&root, CgroupView::of(hierarchy.as_ref()), page_size(2 * MIB), &mut notes);
+        assert_eq!(found, expected, "{name}");
+        assert_eq!(notes.into_vec().is_empty(), expected.is_some(), "{name}: what is unknown has a note");
+    }
+}

@@ -1,0 +1,283 @@
+//! Servers of which something can't be known from outside, or is not what the files say.
+
+use std::fs;
+
+use hugepage_assess::advice;
+use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
+use hugepage_assess::model::{Cause, HugePages, Landing};
+use hugepage_host::{Instance, Survey, host_advice, survey};
+use hugepage_kernel::{Notes, Root};
+use hugepage_server::kernel_facts;
+
+const MEMINFO: &str = "MemTotal: 16777216 kB\nPageTables: 65536 kB\nHugepagesize: 2048 kB\nHugetlb: 2097152 kB\n";
+const MOUNTS: &str =
+    "23 28 0:21 / /proc rw shared:14 - proc proc rw\n30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+const SEGMENT: &str =
+    "7f0000000000-7f0040000000 rw-s 00000000 00:10 1028                       /anon_hugepage (deleted)\n";
+
+/// A host of 16 GB whose pool of 600 pages has 512 of a server in /data.
+struct Host(tempfile::TempDir);
+
+impl Host {
+    fn new() -> Self {
+        let host = Self(tempfile::tempdir().unwrap());
+        host.write("proc/meminfo", MEMINFO);
+        host.write("proc/uptime", "1000.00 4000.00\n");
+        host.write("proc/sys/kernel/osrelease", "6.12.0\n");
+        host.write("proc/self/mountinfo", MOUNTS);
+        host.write("proc/self/cgroup", "0::/\n");
+        host.write("proc/1/status", "Name:\tsystemd\nPPid:\t0\n");
+        let auxv: Vec<u8> = [6u64, 4096, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect();
+        fs::write(host.0.path().join("proc/self/auxv"), auxv).unwrap();
+        for (file, value) in [("nr", 600), ("free", 88), ("resv", 0), ("surplus", 0), ("nr_overcommit", 0)] {
+            host.write(&format!("sys/kernel/mm/hugepages/hugepages-2048kB/{file}_hugepages"), &format!("{value}\n"));
+        }
+        host
+    }
+
+    fn with_server(arguments: &str) -> Self {
+        let host = Self::new();
+        host.write("proc/70/cmdline", &format!("/usr/lib/postgresql/17/bin/postgres\0{arguments}"));
+        host.write("proc/70/status", "PPid:\t1\nVmPTE:\t64 kB\nHugetlbPages:\t1048576 kB\nMems_allowed_list:\t0\n");
+        host.write("proc/70/stat", &format!("70 (postgres) S 1 {}", "0 ".repeat(40)));
+        host.write("proc/70/cgroup", "0::/\n");
+        host.write("proc/70/maps", SEGMENT);
+        host.write(
+            "proc/70/smaps",
+            &format!("{SEGMENT}Size: 1048576 kB\nKernelPageSize: 2048 kB\nMMUPageSize: 2048 kB\n"),
+        );
+        std::os::unix::fs::symlink("/data", host.0.path().join("proc/70/cwd")).unwrap();
+        host.write("data/PG_VERSION", "17\n");
+        host.write("data/postgresql.auto.conf", "# none\n");
+        host
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn survey(&self) -> Survey {
+        survey(&Root::at(self.0.path()), 20)
+    }
+
+    fn server(&self) -> Instance {
+        self.survey().instances.pop().unwrap()
+    }
+}
+
+fn words(status: &Status) -> (Severity, Outlook) {
+    (status.verdict().0, status.outlook)
+}
+
+#[test]
+fn a_server_as_asked() {
+    let host = Host::with_server("-D\0/data\0");
+    host.write("data/postgresql.conf", "huge_pages = try\nshared_buffers = 900MB\n");
+    let server = host.server();
+    assert_eq!(server.status.facts.landing(), Landing::Hugetlb, "{:?}", server.notes);
+    assert_eq!(words(&server.status), (Severity::Ok, Outlook::Hugetlb), "{:?}", server.notes);
+}
+
+/// The file is for the next start; a crash keeps what the server has, and no cgroup is involved.
+#[test]
+fn huge_pages_off_in_the_file_of_a_server_in_huge_pages() {
+    let host = Host::with_server("-D\0/data\0");
+    host.write("data/postgresql.conf", "huge_pages = off\nshared_buffers = 900MB\n");
+    let status = host.server().status;
+    assert_eq!((words(&status), status.of_pending), ((Severity::Warning, Outlook::Base), true));
+    assert_eq!(status.forecast.cause, Some(Cause::Disabled));
+    assert_eq!(
+        advice::message(&status),
+        "Shared memory (1 GB) is in huge pages, but a restart with the configuration on disk would lose them: huge_pages = \
+         off."
+    );
+    assert_eq!(
+        advice::hint(&status).unwrap(),
+        "Set huge_pages = try in the configuration, or do not restart the server."
+    );
+}
+
+#[test]
+fn a_directory_of_the_configuration() {
+    let host = Host::with_server("-D\0/etc/pg\0");
+    host.write("etc/pg/postgresql.conf", "data_directory = '/data'\nhuge_pages = on\nshared_buffers = 900MB\n");
+    let server = host.server();
+    assert_eq!(server.status.facts.asked.huge_pages, HugePages::On);
+    assert_eq!((words(&server.status), server.directory.as_deref()), ((Severity::Ok, Outlook::Hugetlb), Some("/data")));
+    // By PGDATA, or a relative path.
+    let elsewhere = Host::with_server("-D\0pg\0").server();
+    assert_eq!(words(&elsewhere.status), (Severity::Notice, Outlook::Unknown));
+    assert!(elsewhere.notes.iter().any(|note| note.contains("its place is unknown")), "{:?}", elsewhere.notes);
+}
+
+#[test]
+fn cgroups_that_can_not_be_read_leave_the_outlook_unknown() {
+    let host = Host::with_server("-D\0/data\0");
+    host.write("data/postgresql.conf", "shared_buffers = 900MB\n");
+    host.write("proc/self/mountinfo", "23 28 0:21 / /proc rw shared:14 - proc proc rw\n");
+    host.write("proc/self/cgroup", "0::/system.slice\n");
+    let server = host.server();
+    assert_eq!(words(&server.status), (Severity::Notice, Outlook::Unknown));
+    assert!(server.notes.iter().any(|note| note.starts_with("cgroup limits")), "{:?}", server.notes);
+}
+
+#[test]
+fn hidden_processes_are_not_absent_ones() {
+    let host = Host::new();
+    let verdict = |host: &Host| host_advice::verdict(&host.survey(), &[]).1;
+    assert_eq!(verdict(&host), "No PostgreSQL and no Oracle instance runs here.");
+    host.write("proc/self/mountinfo", &MOUNTS.replace("proc rw", "proc rw,hidepid=invisible"));
+    assert!(!host.survey().processes_are_hidden, "root sees all");
+    fs::remove_dir_all(host.0.path().join("proc/1")).unwrap();
+    assert!(host.survey().processes_are_hidden);
+    assert!(verdict(&host).starts_with("Whether PostgreSQL or Oracle runs here could not be determined"));
+}
+
+#[test]
+fn lxcfs_knows_the_container_and_not_the_host() {
+    let host = Host::with_server("-D\0/data\0");
+    host.write("data/postgresql.conf", "shared_buffers = 900MB\n");
+    host.write("proc/meminfo", &MEMINFO.replace("16777216", "65536"));
+    assert_eq!(host.server().status.severity_of("page_tables"), Severity::Critical);
+    host.write(
+        "proc/self/mountinfo",
+        &format!("{MOUNTS}99 23 0:50 /proc/meminfo /proc/meminfo rw - fuse.lxcfs lxcfs rw\n"),
+    );
+    let survey = host.survey();
+    let status = &survey.instances[0].status;
+    assert_eq!(
+        (words(status), status.capacity, status.recommended),
+        ((Severity::Notice, Outlook::Hugetlb), None, None)
+    );
+    assert_eq!(status.verdict().1, &Finding::HostMemoryUnknown);
+    assert_eq!(
+        advice::message(status),
+        "Shared memory (1 GB) is in 512 huge pages of 2 MB, but the page tables and the memory of the host are unknown: lxcfs \
+         shows those of a container."
+    );
+    assert!(survey.notes.iter().any(|note| note.starts_with("lxcfs")), "{:?}", survey.notes);
+}
+
+/// Lines that lxcfs replaces are no facts of the host; it shows the kernel's others as they are.
+#[test]
+fn host_facts_under_lxcfs() {
+    let host = Host::new();
+    host.write("proc/meminfo", &format!("{MEMINFO}SwapTotal: 1024 kB\nAnonHugePages: 2048 kB\n"));
+    host.write("proc/vmstat", "");
+    let facts = || {
+        let mut notes = Notes::default();
+        let facts = kernel_facts::facts(&Root::at(host.0.path()), &mut notes);
+        let of = |name: &str| facts.iter().find(|fact| fact.name == name).unwrap().setting.clone();
+        (["MemTotal", "SwapTotal", "AnonHugePages"].map(of), ["PageTables", "Hugepagesize"].map(of), notes.into_vec())
+    };
+    let (of_container, of_host, notes) = facts();
+    assert!(of_container.iter().chain(&of_host).all(Option::is_some) && notes.is_empty(), "{notes:?}");
+    host.write(
+        "proc/self/mountinfo",
+        &format!("{MOUNTS}99 23 0:50 /proc/meminfo /proc/meminfo rw - fuse.lxcfs lxcfs rw\n"),
+    );
+    let (of_container, of_host, notes) = facts();
+    assert_eq!(of_container, [None, None, None]);
+    assert!(of_host.iter().all(Option::is_some));
+    assert!(notes.len() == 1 && notes[0].starts_with("lxcfs"), "{notes:?}");
+}
+
+/// How many rings of io_uring are of the present segment is not visible from outside: a pool that is exactly large enough
+/// may lose pages at a crash.
+#[test]
+fn rings_of_a_postmaster() {
+    let host = Host::with_server("-D\0/data\0");
+    host.write("data/postgresql.conf", "shared_buffers = 900MB\nio_method = io_uring\n");
+    for (file, value) in [("nr", 512), ("free", 0)] {
+        host.write(&format!("sys/kernel/mm/hugepages/hugepages-2048kB/{file}_hugepages"), &format!("{value}\n"));
+    }
+    let outlooks = || {
+        let status = host.server().status;
+        (words(&status), status.crash_outlook())
+    };
+    assert_eq!(outlooks(), ((Severity::Ok, Outlook::Hugetlb), Some(Outlook::Hugetlb)));
+    let directory = host.0.path().join("proc/70/fd");
+    fs::create_dir_all(&directory).unwrap();
+    for descriptor in 0..102 {
+        std::os::unix::fs::symlink("anon_inode:[io_uring]", directory.join(descriptor.to_string())).unwrap();
+    }
+    assert_eq!(outlooks(), ((Severity::Notice, Outlook::Hugetlb), Some(Outlook::Unknown)));
+    host.write(
+        "proc/70/maps",
+        &format!("{SEGMENT}7f1000000000-7f1000002000 rw-s 00000000 00:0f 9 anon_inode:[io_uring]\n"),
+    );
+    assert_eq!(outlooks(), ((Severity::Ok, Outlook::Hugetlb), Some(Outlook::Hugetlb)), "the kernel holds their memory");
+}
+
+/// The sidecar does not see a memory policy: nodes whose pools differ leave the outlook unknown.
+#[test]
+fn nodes_of_a_server() {
+    let with = |shares: [(u64, u64); 2], allowed: &str| {
+        let host = Host::with_server("-D\0/data\0");
+        host.write("data/postgresql.conf", "shared_buffers = 900MB\n");
+        host.write(
+            "proc/70/status",
+            &format!("PPid:\t1\nVmPTE:\t64 kB\nMems_allowed:\t3\nMems_allowed_list:\t{allowed}\n"),
+        );
+        for (node, (nr, free)) in shares.into_iter().enumerate() {
+            let directory = format!("sys/devices/system/node/node{node}");
+            host.write(&format!("{directory}/meminfo"), &format!("Node {node} MemTotal:       8388608 kB\n"));
+            for (file, value) in [("nr", nr), ("free", free), ("surplus", 0)] {
+                host.write(&format!("{directory}/hugepages/hugepages-2048kB/{file}_hugepages"), &format!("{value}\n"));
+            }
+        }
+        words(&host.server().status)
+    };
+    assert_eq!(with([(300, 44), (300, 44)], "0-1"), (Severity::Ok, Outlook::Hugetlb));
+    assert_eq!(with([(400, 44), (200, 44)], "0-1"), (Severity::Notice, Outlook::Unknown));
+    assert_eq!(with([(300, 44), (300, 44)], "0"), (Severity::Warning, Outlook::Base));
+}
+
+/// The mappings of a process of a server that reserved 1 GB of address space and uses this many pages of 2 MB of it.
+fn resizable(pages: u64) -> String {
+    let start = 0x7f00_0000_0000_u64;
+    let (middle, end) = (start + pages * (2 << 20), start + (1 << 30));
+    format!(
+        "{start:x}-{middle:x} rw-s 00000000 00:10 1028                       /anon_hugepage (deleted)\n\
+         {middle:x}-{end:x} ---s {:08x} 00:10 1028                       /anon_hugepage (deleted)\n",
+        middle - start
+    )
+}
+
+/// The postmaster has the protection of the start, and an older backend may have that of an earlier size.
+#[test]
+fn a_resized_server_is_as_its_newest_process_sees_it() {
+    let host = Host::with_server("-D\0/data\0");
+    host.write("data/postgresql.conf", "huge_pages = try\nshared_buffers = 100MB\n");
+    host.write("proc/70/maps", &resizable(64));
+    let note =
+        "whether shared memory was resized since the start is unknown: no process of postmaster 70 shows its mappings";
+    let size = |server: &Instance| {
+        let segment = server.status.facts.segment.as_ref().unwrap();
+        (segment.size.0 >> 20, segment.reserved.0 >> 20, server.status.needed.map(|pages| pages.0))
+    };
+    let alone = host.server();
+    assert_eq!(size(&alone), (128, 1024, Some(64)));
+    assert!(alone.notes.iter().any(|found| found == note), "{:?}", alone.notes);
+
+    host.write("proc/70/task/70/children", "71 72 73 ");
+    // The logger, the newest, has no shared memory.
+    for (pid, started, maps) in [(71, 500, resizable(64)), (72, 400, resizable(96)), (73, 900, String::new())] {
+        host.write(&format!("proc/{pid}/maps"), &maps);
+        host.write(&format!("proc/{pid}/stat"), &format!("{pid} (postgres) S 70 {} {started} 0 0", "0 ".repeat(17)));
+    }
+    assert_eq!(size(&host.server()), (128, 1024, Some(64)), "the newest with shared memory");
+    host.write("proc/72/stat", &format!("72 (postgres) S 70 {} 700 0 0", "0 ".repeat(17)));
+    let resized = host.server();
+    assert_eq!(size(&resized), (192, 1024, Some(96)));
+    assert_eq!(resized.status.facts.landing(), Landing::Hugetlb, "{:?}", resized.notes);
+    assert!(!resized.notes.contains(&note.to_owned()), "{:?}", resized.notes);
+    let shares = resized.memory.as_ref().unwrap().by_page_size();
+    assert_eq!(shares.iter().map(|(_, size)| size.0 >> 20).collect::<Vec<_>>(), [192]);
+
+    // Another segment at the same place, as a crash restart maps it, is none of its.
+    host.write("proc/72/maps", &resizable(128).replace("1028", "1029"));
+    assert_eq!(size(&host.server()), (128, 1024, Some(64)));
+}

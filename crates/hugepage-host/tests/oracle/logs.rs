@@ -1,0 +1,338 @@
+//! What each log says.
+
+use super::*;
+
+/// The logs with all facts that are in them.
+const LOGS: [(&str, &[&str]); 25] = [
+    ("11.2.0.1-amm.log", &["mode normal", "dev_shm 512 MB of Some(529969152)"]),
+    (
+        "11.2.0.3-all-28gb.log",
+        &[
+            "total 28 GB",
+            "percent 100",
+            "used 14497",
+            "unused 1015",
+            "configured 19680",
+            "increment 64 MB",
+            "page_size 2 MB",
+            "landed All",
+            "expected 14497 of 2 MB",
+        ],
+    ),
+    (
+        "11.2.0.3-all.log",
+        &[
+            "total 1074 MB",
+            "percent 100",
+            "used 537",
+            "unused 4118",
+            "configured 9216",
+            "increment 16 MB",
+            "page_size 2 MB",
+            "landed All",
+            "expected 537 of 2 MB",
+        ],
+    ),
+    (
+        "11.2.0.3-mixed-4.log",
+        &[
+            "total 32 MB",
+            "percent 4",
+            "used 16",
+            "unused 0",
+            "configured 9216",
+            "increment 4 MB",
+            "page_size 2 MB",
+            "landed Mixed",
+        ],
+    ),
+    (
+        "11.2.0.3-mixed-99.log",
+        &[
+            "mode normal",
+            "total 4000 MB",
+            "percent 99",
+            "used 2000",
+            "unused 0",
+            "configured 9216",
+            "increment 16 MB",
+            "page_size 2 MB",
+            "landed Mixed",
+        ],
+    ),
+    (
+        "11.2.0.3-no-pool.log",
+        &[
+            "mode normal",
+            "total 0 bytes",
+            "percent 0",
+            "used 0",
+            "unused 0",
+            "configured 0",
+            "increment 4 MB",
+            "page_size 2 MB",
+            "landed Nothing",
+        ],
+    ),
+    (
+        "11.2.0.3-only-refused.log",
+        &[
+            "at Tue Apr 17 11:02:03 2012",
+            "mode normal",
+            "use_large_pages ONLY",
+            "unused 100",
+            "configured 612",
+            "increment 4 MB",
+            "page_size 2 MB",
+            "sga 802 MB",
+            "unused_pages 401",
+            "error Failed to allocate shared global region with large pages, unix errno = 12.",
+            "error ORA-27137: unable to allocate Large Pages to create a shared memory segment",
+            "expected 401 of 2 MB",
+        ],
+    ),
+    (
+        "11.2.0.3-pool-taken.log",
+        &[
+            "mode normal",
+            "total 0 bytes",
+            "percent 0",
+            "used 0",
+            "unused 0",
+            "configured 9216",
+            "increment 4 MB",
+            "page_size 2 MB",
+            "sga 534 MB",
+            "more_pages 267",
+            "landed Nothing",
+            "expected 267 of 2 MB",
+        ],
+    ),
+    ("11.2.0.3-shmall.log", &["refused 26 GB", "error ORA-27102: out of memory"]),
+    (
+        "11.2.0.4-all-40gb.log",
+        &[
+            "memlock 100 GB",
+            "total 40 GB",
+            "percent 100",
+            "used 20481",
+            "unused 0",
+            "configured 20481",
+            "page_size 2 MB",
+            "landed All",
+            "expected 20481 of 2 MB",
+        ],
+    ),
+    (
+        "11.2.0.4-all.log",
+        &[
+            "memlock unlimited",
+            "total 150 GB",
+            "percent 100",
+            "used 76801",
+            "unused 26",
+            "configured 76827",
+            "page_size 2 MB",
+            "landed All",
+            "expected 76801 of 2 MB",
+        ],
+    ),
+    ("11.2.0.4-one-short.log", &["page_size 2 MB", "sga 40 GB", "more_pages 1", "memlock_wanted 40 GB"]),
+    (
+        "11.2.0.4-start.log",
+        &[
+            "at Mon Mar 02 08:12:30 2015",
+            "mode normal",
+            "pmon 4352",
+            "version 11.2.0.4.0",
+            "home /u01/app/oracle/product/11.2.0.4/dbhome_1",
+            "parameter_file /u01/app/oracle/product/11.2.0.4/dbhome_1/dbs/spfileprod.ora",
+            "use_large_pages TRUE",
+            "sga_max_size 1200 MB",
+            "memlock 8 GB",
+            "total 1 GB",
+            "percent 85",
+            "used 512",
+            "unused 0",
+            "configured 512",
+            "page_size 2 MB",
+            "sga 1202 MB",
+            "more_pages 89",
+            "landed Mixed",
+            "expected 601 of 2 MB",
+        ],
+    ),
+    ("12.1-cut.log", &["at Wed Aug 12 09:26:27 2015", "mode normal", "os_pid 14753", "memlock_expected 4 GB"]),
+    ("12.1-memlock.log", &["memlock_wanted 20 GB"]),
+    ("12.1-table.log", &["row 4 kB base 4 786436", "row 2 MB 0 1537 0", "landed Nothing", "expected 1537 of 2 MB"]),
+    ("12.2-no-table.log", &["at 2018-07-30T15:21:00.796201-05:00", "unix 1532982060", "mode normal", "os_pid 23853"]),
+    ("12.2-start.xml", &["at 2019-05-02T16:52:30.837+02:00", "unix 1556808750", "mode normal", "os_pid 7720"]),
+    (
+        "18.4-none.log",
+        &[
+            "at 2020-03-24T00:34:05.482917+00:00",
+            "unix 1585010045",
+            "mode normal",
+            "os_pid 654",
+            "memlock 64 kB",
+            "memlock_expected 1538 MB",
+            "row 4 kB base 3 393219",
+            "row 2 MB 0 769 0",
+            "landed Nothing",
+            "expected 769 of 2 MB",
+        ],
+    ),
+    (
+        "19.22-all.log",
+        &[
+            "at 2024-02-11T04:00:01.200300+01:00",
+            "unix 1707620401",
+            "mode normal",
+            "os_pid 1203",
+            "pmon 1211",
+            "version 19.22.0.0.0",
+            "home /u01/app/oracle/product/19.0.0/dbhome_1",
+            "parameter_file +DATA/CDB1/PARAMETERFILE/spfile.270.1130000001",
+            "use_large_pages TRUE",
+            "sga_max_size 4 GB",
+            "memlock 128 GB",
+            "memlock_expected 4098 MB",
+            "row 4 kB base 5 5",
+            "row 2 MB 3000 2049 2049",
+            "row 1 GB 0 0 0",
+            "landed All",
+            "expected 2049 of 2 MB",
+            "expected 0 of 1 GB",
+        ],
+    ),
+    (
+        "19.22-mixed.log",
+        &[
+            "at 2024-02-11T04:00:01.200300+01:00",
+            "unix 1707620401",
+            "mode normal",
+            "os_pid 1203",
+            "pmon 1211",
+            "version 19.22.0.0.0",
+            "home /u01/app/oracle/product/19.0.0/dbhome_1",
+            "parameter_file +DATA/CDB1/PARAMETERFILE/spfile.270.1130000001",
+            "use_large_pages TRUE",
+            "sga_max_size 4 GB",
+            "memlock 64 kB",
+            "memlock_expected 4098 MB",
+            "row 4 kB base 5 524293",
+            "row 2 MB 1025 2049 1025",
+            "memlock_wanted 4098 MB",
+            "landed Mixed",
+            "expected 2049 of 2 MB",
+        ],
+    ),
+    (
+        "19.22-mixed.xml",
+        &[
+            "at 2024-02-11T04:00:01.200+01:00",
+            "unix 1707620401",
+            "mode normal",
+            "os_pid 1203",
+            "pmon 1211",
+            "version 19.22.0.0.0",
+            "home /u01/app/oracle/product/19.0.0/dbhome_1",
+            "parameter_file +DATA/CDB1/PARAMETERFILE/spfile.270.1130000001",
+            "use_large_pages TRUE",
+            "sga_max_size 4 GB",
+            "memlock 64 kB",
+            "memlock_expected 4098 MB",
+            "row 4 kB base 5 524293",
+            "row 2 MB 1025 2049 1025",
+            "memlock_wanted 4098 MB",
+            "landed Mixed",
+            "expected 2049 of 2 MB",
+        ],
+    ),
+    (
+        "19.22-only.log",
+        &[
+            "at 2024-02-11T04:00:01.200300+01:00",
+            "unix 1707620401",
+            "mode normal",
+            "os_pid 1203",
+            "pmon 1211",
+            "version 19.22.0.0.0",
+            "home /u01/app/oracle/product/19.0.0/dbhome_1",
+            "parameter_file +DATA/CDB1/PARAMETERFILE/spfile.270.1130000001",
+            "use_large_pages ONLY",
+            "sga_max_size 4 GB",
+            "memlock unlimited",
+            "memlock_expected 4098 MB",
+            "row 2 MB 2361 2049 2049",
+            "landed All",
+            "expected 2049 of 2 MB",
+        ],
+    ),
+    (
+        "19.27-exadata.log",
+        &[
+            "use_large_pages FALSE",
+            "error use_large_pages = FALSE is not a supported setting for database on Exadata: suggested values are AUTO_ONLY or ONLY",
+        ],
+    ),
+    (
+        "23ai-cut.log",
+        &[
+            "at 2024-12-11T12:39:36.960155+00:00",
+            "unix 1733920776",
+            "mode normal",
+            "os_pid 73",
+            "memlock 64 kB",
+            "memlock_expected 1532 MB",
+            "domain docker/37a841c0123b49c58af7fc4151a9d72eebe8c5d96a7fa8bd939d12046f2ea716",
+        ],
+    ),
+];
+
+#[test]
+fn every_log_says_just_this() {
+    assert_eq!(names(), LOGS.map(|(name, _)| name));
+    for (name, expected) in LOGS {
+        let found = last_start(&log(name)).map(|start| facts(&start));
+        assert_eq!(found.unwrap_or_default(), expected, "{name}");
+    }
+}
+
+/// An old log beside a new instance must not pass for its own.
+#[test]
+fn whether_a_start_is_that_of_the_running_instance() {
+    // 2024-02-11 04:00:01 +01:00, and 2015-03-02 08:12:30 in an unknown zone with PMON 4352.
+    let (with_zone, without) = (1_707_620_401, 1_425_283_950);
+    for (name, pmon, started, expected) in [
+        ("19.22-all.log", 1211, with_zone + 2, Some(true)),
+        ("19.22-all.log", 7, with_zone + 600, Some(true)),
+        ("19.22-all.log", 1211, with_zone + 7200, Some(false)),
+        ("19.22-all.log", 1211, with_zone - 600, Some(false)),
+        ("11.2.0.4-start.log", 4352, without + 3, Some(true)),
+        ("11.2.0.4-start.log", 4352, without - 5 * 3600, Some(true)),
+        ("11.2.0.4-start.log", 4352, without + 86400, Some(false)),
+        ("11.2.0.4-start.log", 4353, without + 3, None),
+        ("11.2.0.3-all.log", 4352, without, None),
+    ] {
+        let start = last_start(&log(name)).unwrap();
+        assert_eq!(start.is_of(pmon, started), expected, "{name} {pmon} {started}");
+    }
+}
+
+#[test]
+fn mappings_of_a_rhel_5_kernel() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/maps-rhel5");
+    let text = fs::read_to_string(path).unwrap();
+    let found: Vec<_> = text.lines().map(|line| hugepage_kernel::mapping::maps::parse(line).unwrap()).collect();
+    let found: Vec<_> = found.iter().map(|mapping| (mapping.device.1, mapping.inode, mapping.name())).collect();
+    let expected = [
+        (6, 81_002_502, "SYSV00000000"),
+        (6, 81_035_271, "SYSV00000000"),
+        (6, 81_068_066, "SYSVee9b42e0"),
+        (10, 1_575_813_166, "223"),
+        (10, 1_575_878_704, "225"),
+        (10, 1_576_599_617, "242"),
+    ];
+    assert_eq!(found, expected);
+}

@@ -1,0 +1,115 @@
+//! What Oracle leaves on disk, as the readers see it: alert logs of the releases in `logs`, whole, damaged and enormous;
+//! trees of files that stand for installations; and what instances need.
+
+mod damage;
+mod enormous;
+mod files;
+mod history;
+mod logs;
+mod size;
+
+use std::fs;
+use std::path::PathBuf;
+
+use hugepage_kernel::proc::rlimit::Rlimit;
+use hugepage_kernel::{InstanceFiles, Root};
+use hugepage_oracle::readers::{LastStart, alert_log};
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// One of `logs`.
+fn log(name: &str) -> Vec<u8> {
+    fs::read(directory().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn directory() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/logs"))
+}
+
+fn names() -> Vec<String> {
+    let entries = fs::read_dir(directory()).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort_unstable();
+    names
+}
+
+fn last_start(bytes: &[u8]) -> Option<LastStart> {
+    alert_log::last_start_in(&mut std::io::Cursor::new(bytes)).unwrap()
+}
+
+/// A tree of files; what ends in `/` is a directory.
+fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+    let directory = tempfile::tempdir().unwrap();
+    for (path, content) in files {
+        let place = directory.path().join(path);
+        if path.ends_with('/') {
+            fs::create_dir_all(place).unwrap();
+        } else {
+            fs::create_dir_all(place.parent().unwrap()).unwrap();
+            fs::write(place, content).unwrap();
+        }
+    }
+    let root = Root::at(directory.path());
+    (directory, root)
+}
+
+/// All that is known of a start, one fact in a line; what is unknown is left out.
+fn facts(start: &LastStart) -> Vec<String> {
+    let mut facts = Vec::new();
+    let mut fact = |name: &str, value: Option<String>| facts.extend(value.map(|value| format!("{name} {value}")));
+    fact("at", start.at.as_ref().map(|at| at.text.clone()));
+    fact("unix", start.at.as_ref().and_then(|at| at.unix()).map(|unix| unix.to_string()));
+    fact("mode", start.mode.clone());
+    fact("os_pid", start.os_pid.map(|pid| pid.to_string()));
+    fact("pmon", start.pmon.map(|pid| pid.to_string()));
+    fact("version", start.version.clone());
+    fact("home", start.home.clone());
+    fact("parameter_file", start.parameter_file.clone());
+    fact("use_large_pages", start.use_large_pages.clone());
+    fact("sga_max_size", start.parameters.sga_max_size().map(|size| size.to_string()));
+    fact("memlock", start.memlock.map(limit));
+    fact("memlock_expected", start.memlock_expected.map(|size| size.to_string()));
+    if let Some(pages) = &start.large_pages {
+        let count = |pages: Option<hugepage_kernel::Pages>| pages.map(|pages| pages.to_string());
+        fact("total", pages.total.map(|size| size.to_string()));
+        fact("percent", pages.percent.map(|percent| percent.to_string()));
+        fact("used", count(pages.used));
+        fact("unused", count(pages.unused));
+        fact("configured", count(pages.configured));
+        fact("increment", pages.increment.map(|size| size.to_string()));
+        fact("page_size", pages.page_size.map(|size| size.to_string()));
+    }
+    for row in &start.page_sizes {
+        let count = |pages: Option<hugepage_kernel::Pages>| pages.map_or("?".to_owned(), |pages| pages.to_string());
+        let available = if row.is_base { "base".to_owned() } else { count(row.available) };
+        let (expected, allocated) = (count(row.expected), count(row.allocated));
+        let error = row.error.as_deref().unwrap_or("");
+        fact(
+            "row",
+            Some(format!("{} {available} {expected} {allocated} {error}", row.page_size).trim_end().to_owned()),
+        );
+    }
+    fact("domain", start.domain.clone());
+    fact("sga", start.sga.map(|size| size.to_string()));
+    fact("more_pages", start.recommendation.more_pages.map(|pages| pages.to_string()));
+    fact("unused_pages", start.recommendation.unused_pages.map(|pages| pages.to_string()));
+    fact("memlock_wanted", start.recommendation.memlock.map(|size| size.to_string()));
+    fact("dev_shm", start.dev_shm.map(|shm| format!("{} of {:?}", shm.needed, shm.available.map(|size| size.0))));
+    fact("refused", start.refused_segment.map(|size| size.to_string()));
+    for error in &start.errors {
+        fact("error", Some(error.clone()));
+    }
+    fact("landed", start.landed().map(|landed| format!("{landed:?}")));
+    for (size, pages) in start.expected() {
+        fact("expected", Some(format!("{pages} of {size}")));
+    }
+    facts
+}
+
+fn limit(limit: Rlimit) -> String {
+    match limit {
+        Rlimit::Unlimited => "unlimited".to_owned(),
+        Rlimit::At(size) => size.to_string(),
+    }
+}

@@ -1,0 +1,171 @@
+//! Findings on the whole host: a kernel without huge pages, a pool that nobody can use, transparent huge pages.
+
+use std::fs;
+
+use hugepage_assess::advice::{self, Recommendation};
+use hugepage_assess::assessment::{Outlook, Severity};
+use hugepage_assess::model::Cause;
+use hugepage_host::host_advice::stopped::{hint, message};
+use hugepage_host::{Survey, host_advice};
+
+use crate::builder::*;
+
+fn found(survey: &Survey, setting: &str) -> Option<Recommendation> {
+    let sizings = survey.sizings(&survey.stopped_needs(), 20);
+    let all = host_advice::recommendations(survey, &sizings).into_iter().map(|one| one.recommendation);
+    let mut all = all.filter(|one| one.setting == setting);
+    let found = all.next();
+    assert_eq!(all.next(), None, "once");
+    found
+}
+
+/// An SGA of 4 GB in base pages, with these parameters.
+fn in_base(host: &OracleHost, parameters: &[&str]) {
+    host.run(&Running { segments: vec![(4 * GIB, 4)], ..Running::default() });
+    let parameters = parameters.iter().map(|line| (*line).to_owned()).collect();
+    host.log("orcl", "orcl", &host.start(&LoggedStart { parameters, ..LoggedStart::default() }));
+}
+
+/// The SGA in files of /dev/shm.
+fn automatic(host: &OracleHost) {
+    in_base(host, &["memory_target = 8G"]);
+    for file in ["maps", "smaps"] {
+        let path = host.path(&format!("/proc/4000/{file}"));
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("/SYSV00000000 (deleted)", "/dev/shm/ora_orcl_0_0")).unwrap();
+    }
+}
+
+fn without_huge_pages(host: &OracleHost) {
+    fs::remove_dir_all(host.path("/sys/kernel/mm/hugepages")).unwrap();
+    let text = fs::read_to_string(host.path("/proc/meminfo")).unwrap();
+    let kept = text.lines().filter(|line| !line.starts_with("Huge")).map(|line| format!("{line}\n"));
+    host.write("/proc/meminfo", &kept.collect::<String>());
+}
+
+#[test]
+fn a_kernel_without_huge_pages() {
+    for (setting, outlook, severity) in [
+        ("TRUE", Outlook::Base, Some(Severity::Warning)),
+        ("ONLY", Outlook::Fails, Some(Severity::Critical)),
+        ("FALSE", Outlook::Base, None),
+    ] {
+        let host = OracleHost::new(KERNELS[1], 64, (0, 0));
+        without_huge_pages(&host);
+        in_base(&host, &["sga_max_size = 4G", &format!("use_large_pages = \"{setting}\"")]);
+        let survey = host.survey();
+        let status = &running(&survey, "orcl").status;
+        assert_eq!(status.outlook, outlook, "{setting}");
+        let finding = found(&survey, "use_large_pages");
+        assert_eq!(finding.as_ref().map(|one| one.severity), severity, "{setting}");
+        if let Some(finding) = finding {
+            assert_eq!((finding.current.as_deref(), finding.recommended.as_deref()), (Some(setting), Some("FALSE")));
+            assert_eq!(status.cause, Some(Cause::PageSizeUnsupported));
+            assert!(finding.reason.contains("this kernel has no huge pages"), "{}", finding.reason);
+            let hint = advice::hint(status).unwrap();
+            assert_eq!(hint, "Set use_large_pages = FALSE, or boot a kernel that has huge pages.");
+        }
+    }
+}
+
+#[test]
+fn a_stopped_instance_on_a_kernel_without_huge_pages() {
+    for (setting, outlook, severity, said) in [
+        (
+            "ONLY",
+            Outlook::Fails,
+            Severity::Warning,
+            "would fail: use_large_pages = ONLY, and this kernel has no huge pages",
+        ),
+        ("TRUE", Outlook::Base, Severity::Notice, "asks for no huge pages: this kernel has no huge pages"),
+    ] {
+        let host = OracleHost::new(KERNELS[1], 64, (0, 0));
+        without_huge_pages(&host);
+        host.home(DB_HOME);
+        host.write("/etc/oratab", &format!("down:{DB_HOME}:Y\n"));
+        host.write(&format!("{DB_HOME}/dbs/initdown.ora"), &format!("sga_max_size=2G\nuse_large_pages={setting}\n"));
+        let survey = host.survey();
+        let down = stopped(&survey, "down");
+        assert_eq!((down.outlook(), down.severity()), (outlook, severity), "{setting}");
+        assert_eq!(message(down), format!("The instance is stopped; its next start {said}."));
+        assert_eq!(hint(down, &survey, &[]).is_some(), setting == "ONLY");
+    }
+}
+
+#[test]
+fn a_pool_beside_instances_that_cannot_use_it() {
+    let host = OracleHost::new(KERNELS[1], 64, (8000, 8000));
+    automatic(&host);
+    let finding = found(&host.survey(), "vm.nr_hugepages").unwrap();
+    assert_eq!((finding.severity, finding.saves.map(|size| size.0)), (Severity::Warning, Some(8000 * 2 * MIB)));
+    assert_eq!((finding.command, finding.recommended), (None, None), "either the setting is wrong or the pool");
+    assert!(finding.reason.contains("orcl (MEMORY_TARGET) cannot use huge pages"), "{}", finding.reason);
+
+    let off = OracleHost::new(KERNELS[1], 64, (8000, 8000));
+    in_base(&off, &["use_large_pages = \"FALSE\""]);
+    assert!(found(&off.survey(), "vm.nr_hugepages").unwrap().reason.contains("orcl (use_large_pages = FALSE)"));
+
+    // What a stopped instance needs is not idle.
+    host.write("/etc/oratab", &format!("down:{DB_HOME}:N\n"));
+    host.write(&format!("{DB_HOME}/dbs/initdown.ora"), "sga_max_size=4G\n");
+    let finding = found(&host.survey(), "vm.nr_hugepages").unwrap();
+    assert_eq!(finding.saves.map(|size| size.0), Some((8000 - 2052) * 2 * MIB));
+    host.write(&format!("{DB_HOME}/dbs/initdown.ora"), "sga_max_size=16G\n");
+    assert_eq!(found(&host.survey(), "vm.nr_hugepages").and_then(|finding| finding.saves), None);
+    // Its need is unknown, and so is whether the pool is idle.
+    host.write(&format!("{DB_HOME}/dbs/initdown.ora"), "processes=300\n");
+    assert_eq!(found(&host.survey(), "vm.nr_hugepages"), None);
+
+    let none = OracleHost::new(KERNELS[1], 64, (0, 0));
+    automatic(&none);
+    assert_eq!(found(&none.survey(), "vm.nr_hugepages"), None);
+}
+
+#[test]
+fn transparent_huge_pages_on_a_host_of_oracle() {
+    const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+    for (version, wanted) in [("19.24.0.0.0", "never"), ("21.3.0.0.0", "never"), ("23.5.0.24.07", "madvise")] {
+        let host = OracleHost::new(KERNELS[3], 64, (2048, 0));
+        host.run(&Running { segments: vec![(4 * GIB, 2048)], ..Running::default() });
+        host.log("orcl", "orcl", &host.start(&LoggedStart { version, ..LoggedStart::default() }));
+        assert_eq!(found(&host.survey(), "transparent_hugepage/enabled"), None);
+        host.write(ENABLED, "[always] madvise never\n");
+        let finding = found(&host.survey(), "transparent_hugepage/enabled").unwrap();
+        assert_eq!((finding.severity, finding.recommended.as_deref()), (Severity::Notice, Some(wanted)), "{version}");
+        assert_eq!(finding.command.unwrap(), format!("echo {wanted} > {ENABLED}"));
+        // Beside another release both are content with what the older one asks for.
+        host.run(&Running { pid: 6000, sid: "unknown", segments: vec![(GIB, 2048)], ..Running::default() });
+        let finding = found(&host.survey(), "transparent_hugepage/enabled").unwrap();
+        assert_eq!(finding.recommended.as_deref(), Some("never"));
+    }
+    // Without Oracle it is no finding of this kind.
+    let host = OracleHost::new(KERNELS[3], 64, (0, 0));
+    host.write(ENABLED, "[always] madvise never\n");
+    assert_eq!(found(&host.survey(), "transparent_hugepage/enabled"), None);
+}
+
+/// 40 GB of SGA, 2 GB of MGA and 30 GB of PGA on a host of 64 GB.
+#[test]
+fn more_memory_promised_than_there_is() {
+    for (limit, expected) in [("30G", true), ("20G", false)] {
+        let host = OracleHost::new(KERNELS[3], 64, (20480, 0));
+        host.run(&Running { segments: vec![(40 * GIB, 2048)], ..Running::default() });
+        let mga = "7f0000000000-7f0080000000 rw-s 00000000 00:18 9                      /dev/shm/ora_mga_1";
+        for file in ["maps", "smaps"] {
+            let path = host.path(&format!("/proc/4000/{file}"));
+            let of_smaps = if file == "smaps" { "\nSize: 2097152 kB\nKernelPageSize: 4 kB" } else { "" };
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(&path, format!("{text}{mga}{of_smaps}\n")).unwrap();
+        }
+        let parameters = vec!["sga_max_size = 40G".to_owned(), format!("pga_aggregate_limit = {limit}")];
+        host.log("orcl", "orcl", &host.start(&LoggedStart { parameters, ..LoggedStart::default() }));
+        let survey = host.survey();
+        assert_eq!(running(&survey, "orcl").managed_global_area.map(|size| size.0), Some(2 * GIB));
+        let finding = found(&survey, "pga_aggregate_limit");
+        assert_eq!(finding.is_some(), expected, "{limit}");
+        if let Some(finding) = finding {
+            let said = "may take 72 GB of the host's 64 GB: 40 GB SGA, 2 GB Managed Global Area and 30 GB";
+            assert!(finding.reason.contains(said), "{}", finding.reason);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What the kernel asks of an owner beside pages: memlock, which old kernels count for all of a user's instances, the
+//! group of vm.hugetlb_shm_group, or one of the two where only the distribution knows.
+
+use hugepage_assess::advice;
+use hugepage_assess::assessment::{Outlook, Severity};
+use hugepage_assess::model::Cause;
+
+use crate::builder::*;
+
+/// An SGA of 4 GB in base pages.
+fn in_base(memlock: Option<u64>) -> Running<'static> {
+    Running { segments: vec![(4 * GIB, 4)], memlock, ..Running::default() }
+}
+
+/// All obstacles are named at once, so that no second outage follows.
+#[test]
+fn memlock_behind_a_short_pool() {
+    for kernel in &KERNELS[..4] {
+        let host = OracleHost::new(kernel, 16, (100, 100));
+        host.run(&in_base(Some(64 << 10)));
+        let survey = host.survey();
+        let status = &running(&survey, "orcl").status;
+        assert_eq!((status.cause, status.outlook), (Some(Cause::PoolTooSmall), Outlook::Base), "{kernel}");
+        assert_eq!(
+            advice::hint(status).as_deref(),
+            Some(
+                "Run \"sysctl -w vm.nr_hugepages=2048\", raise the memlock limit of the instance to at least 4194304 kB \
+                 and restart the instance (MOS 2049901.1)."
+            )
+        );
+    }
+}
+
+/// The second instance of a user is refused though the limit is larger than its SGA.
+#[test]
+fn memlock_is_for_all_instances_of_a_user() {
+    for (kernel, uid, cause) in [
+        (KERNELS[0], 54321, Some(Cause::MemlockLimit)),
+        (KERNELS[1], 54321, Some(Cause::MemlockLimit)),
+        // Another owner has a limit of its own.
+        (KERNELS[1], 54322, Some(Cause::Unknown)),
+    ] {
+        let host = OracleHost::new(kernel, 64, (5000, 2952));
+        host.run(&Running {
+            pid: 5000,
+            sid: "first",
+            segments: vec![(4 * GIB, 2048)],
+            memlock: Some(5 * GIB),
+            uid,
+            ..Running::default()
+        });
+        host.run(&in_base(Some(5 * GIB)));
+        let survey = host.survey();
+        let status = &running(&survey, "orcl").status;
+        assert_eq!(status.cause, cause, "{kernel} {uid}");
+        if cause == Some(Cause::MemlockLimit) {
+            let message = advice::message(status);
+            assert!(
+                message.ends_with(
+                    "its memlock limit is 5 GB; 4 GB is needed, beside 4 GB of other instances of its owner."
+                ),
+                "{message}"
+            );
+            let hint = advice::hint(status).unwrap();
+            assert!(hint.contains("at least 8388608 kB"), "{hint}");
+        } else {
+            assert_eq!(advice::hint(status).as_deref(), Some("Restart the instance."));
+        }
+    }
+}
+
+/// Enterprise Linux 9 and SUSE with 5.14: whether memlock is enough is unknown, the group helps in any case.
+#[test]
+fn a_distribution_that_may_have_the_change() {
+    for (kernel, memlock, outlook, cause) in [
+        (KERNELS[4], None, Outlook::Unknown, Cause::Unknown),
+        (KERNELS[5], Some(8 * GIB), Outlook::Unknown, Cause::Unknown),
+        (KERNELS[4], Some(64 << 10), Outlook::Base, Cause::MemlockLimit),
+        (KERNELS[3], None, Outlook::Hugetlb, Cause::Unknown),
+        ("6.12.0-55.9.1.el10_0.x86_64", None, Outlook::Base, Cause::ShmGroup),
+    ] {
+        let host = OracleHost::new(kernel, 16, (2048, 2048));
+        host.run(&in_base(memlock));
+        let survey = host.survey();
+        let status = &running(&survey, "orcl").status;
+        assert_eq!((status.outlook, status.cause), (outlook, Some(cause)), "{kernel} {memlock:?}");
+        let hint = advice::hint(status).unwrap();
+        match outlook {
+            Outlook::Hugetlb => assert_eq!(hint, "Restart the instance."),
+            _ => assert_eq!(hint, "Run \"sysctl -w vm.hugetlb_shm_group=54321\" and restart the instance."),
+        }
+        host.write("/proc/sys/vm/hugetlb_shm_group", "54321\n");
+        let survey = host.survey();
+        let status = &running(&survey, "orcl").status;
+        assert_eq!(
+            (status.outlook, advice::hint(status).as_deref()),
+            (Outlook::Hugetlb, Some("Restart the instance."))
+        );
+    }
+}
+
+/// The log's table has pages enough and none taken: a restart alone changes nothing.
+#[test]
+fn a_start_that_was_refused_its_pages() {
+    for (logged_memlock, allocated, outlook, cause, hint) in [
+        ("UNLIMITED", 0, Outlook::Unknown, Cause::Unknown, None),
+        ("64K", 0, Outlook::Base, Cause::MemlockLimit, Some("at least 4194304 kB and restart the instance")),
+        ("UNLIMITED", 1, Outlook::Hugetlb, Cause::Unknown, Some("Restart the instance.")),
+    ] {
+        let host = OracleHost::new(KERNELS[2], 16, (2100, 2100));
+        host.run(&in_base(None));
+        let start = LoggedStart {
+            parameters: vec!["sga_max_size = 4G".to_owned(), "use_large_pages = \"TRUE\"".to_owned()],
+            table: vec![("4K", None, 5, 1_048_576), ("2048K", Some(2100), 2049, allocated)],
+            memlock: logged_memlock,
+            ..LoggedStart::default()
+        };
+        host.log("orcl", "orcl", &host.start(&start));
+        let survey = host.survey();
+        let instance = running(&survey, "orcl");
+        let status = &instance.status;
+        assert_eq!(
+            (status.outlook, status.cause, status.verdict().0),
+            (outlook, Some(cause), Severity::Warning),
+            "{logged_memlock} {allocated}"
+        );
+        let said = advice::hint(status);
+        match hint {
+            Some(part) => assert!(said.as_ref().is_some_and(|said| said.contains(part)), "{said:?}"),
+            None => assert_eq!(said, None),
+        }
+        let is_noted = instance.notes.iter().any(|note| note.contains("took none of them"));
+        assert_eq!(is_noted, hint.is_none(), "{:?}", instance.notes);
+    }
+}
+
+/// limits.conf only counts for sessions; its line names the owner.
+#[test]
+fn where_memlock_is_set() {
+    for (group, uid, part, command) in [
+        (
+            "0::/user.slice/user-54321.slice/session-4.scope",
+            54321,
+            "new sessions of its owner",
+            Some("echo 'oracle - memlock 4194304' > /etc/security/limits.d/90-oracle-memlock.conf"),
+        ),
+        (
+            "0::/user.slice/user-54322.slice/session-4.scope",
+            54322,
+            "new sessions of its owner",
+            Some("echo 'grid - memlock 4194304' > /etc/security/limits.d/90-oracle-memlock.conf"),
+        ),
+        (
+            "0::/system.slice/dbora.service",
+            54321,
+            "dbora.service started it, to which limits.conf does not apply",
+            Some("/etc/systemd/system/dbora.service.d/memlock.conf && systemctl daemon-reload"),
+        ),
+        (
+            "0::/system.slice/oracle-ohasd.service",
+            54321,
+            "set CRS_LIMIT_MEMLOCK in crs/install/s_crsconfig_HOST_env.txt",
+            None,
+        ),
+    ] {
+        let host = OracleHost::new(KERNELS[1], 16, (2048, 2048));
+        host.run(&Running { uid, ..in_base(Some(64 << 10)) });
+        host.write("/proc/4000/cgroup", &format!("{group}\n"));
+        let survey = host.survey();
+        let advice = hugepage_host::host_advice::recommendations(&survey, &[]);
+        let memlock = &advice.iter().find(|one| one.recommendation.setting == "memlock").unwrap().recommendation;
+        assert!(memlock.reason.contains(part), "{}", memlock.reason);
+        match command {
+            Some(command) => assert!(memlock.command.as_ref().unwrap().contains(command), "{:?}", memlock.command),
+            None => assert_eq!(memlock.command, None),
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Hosts with Oracle as they are: RAC, ASM, several homes, stopped and failed instances, on the kernels of the
+//! distributions that Oracle runs on; from their files to the sentence that a person reads.
+
+mod builder;
+mod clusterware;
+mod equal_sids;
+mod findings;
+mod history;
+mod limits;
+mod matrix;
+mod pending;
+mod stopped;
+mod switchover;

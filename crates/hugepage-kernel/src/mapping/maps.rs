@@ -1,0 +1,271 @@
+//! /proc/PID/maps: the mappings of a process. Reading it does not walk page tables (proc(5)).
+
+use std::fmt::{self, Write as _};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+use crate::source::root::as_text;
+use crate::{Bytes, PageSize, ReadError, Root};
+
+/// The maps of this process.
+pub const SELF: &str = "/proc/self/maps";
+
+/// The maps of process `pid`; readable by processes that may trace it (proc(5)).
+pub fn path(pid: i32) -> String {
+    format!("/proc/{pid}/maps")
+}
+
+/// What a process may do with a mapping (mprotect(2)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// `r`.
+    pub read: bool,
+    /// `w`.
+    pub write: bool,
+    /// `x`.
+    pub execute: bool,
+}
+
+impl fmt::Display for Access {
+    /// As the kernel writes it: `rw-`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (is_set, letter) in [(self.read, 'r'), (self.write, 'w'), (self.execute, 'x')] {
+            f.write_char(if is_set { letter } else { '-' })?;
+        }
+        Ok(())
+    }
+}
+
+impl Access {
+    /// Reading and writing, as shared memory has it.
+    pub const READ_WRITE: Self = Self { read: true, write: true, execute: false };
+
+    /// Parses `rw-s`; whether it is shared comes second.
+    fn parse(text: &str) -> Option<(Self, bool)> {
+        let [read, write, execute, kind] = text.as_bytes() else { return None };
+        Some((Self { read: *read == b'r', write: *write == b'w', execute: *execute == b'x' }, *kind == b's'))
+    }
+
+    /// Whether it allows nothing (`PROT_NONE`).
+    pub const fn is_none(self) -> bool {
+        !self.read && !self.write && !self.execute
+    }
+
+    const fn or(self, other: Self) -> Self {
+        Self { read: self.read || other.read, write: self.write || other.write, execute: self.execute || other.execute }
+    }
+}
+
+/// One mapping, or several adjacent ones of the same object merged into one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// First address.
+    pub start: u64,
+    /// First address after it.
+    pub end: u64,
+    /// What the process may do with it; of several parts, with any of them.
+    pub access: Access,
+    /// The parts of it that the process may not access at all: address space for memory that may come later.
+    pub inaccessible: Bytes,
+    /// Whether it is shared (`s`), not private.
+    pub shared: bool,
+    /// Offset in its object, in bytes.
+    pub offset: u64,
+    /// Device of its object, major and minor number.
+    pub device: (u32, u32),
+    /// Inode of its object; the shmid for a System V segment.
+    pub inode: u64,
+    /// The kernel's name of it, with the directory and the ` (deleted)`; empty for private anonymous memory.
+    pub path: String,
+    /// The size of its pages; `None` where the source does not show it.
+    pub page_size: Option<PageSize>,
+}
+
+impl Mapping {
+    /// Its length, with the parts that may not be accessed.
+    pub const fn size(&self) -> Bytes {
+        Bytes(self.end - self.start)
+    }
+
+    /// The memory that it stands for: of anonymous memory the part that the process may access, because the rest is only
+    /// reserved. System V segments and files have all of theirs, whatever one process may do with them.
+    pub fn memory(&self) -> Bytes {
+        let is_anonymous = self.path.starts_with("/anon_hugepage") || self.path.starts_with("/dev/zero");
+        self.size().saturating_sub(if is_anonymous { self.inaccessible } else { Bytes(0) })
+    }
+
+    /// Whether it has `address`.
+    pub const fn holds(&self, address: u64) -> bool {
+        self.start <= address && address < self.end
+    }
+
+    /// The kernel's name without directory and ` (deleted)`, as pmap(1) prints it: `anon_hugepage`, `zero`,
+    /// `SYSV009b2220`.
+    pub fn name(&self) -> &str {
+        let path = self.path.strip_suffix(" (deleted)").unwrap_or(&self.path);
+        path.rsplit('/').next().unwrap_or(path)
+    }
+
+    /// Whether `next` continues this one in the same object: two parts of one mmap that was split.
+    pub fn continues_in(&self, next: &Self) -> bool {
+        self.end == next.start
+            && self.inode == next.inode
+            && self.device == next.device
+            && self.shared == next.shared
+            && self.offset.wrapping_add(self.size().0) == next.offset
+    }
+
+    /// Makes them one; `next` continues this one.
+    pub fn join(&mut self, next: &Self) {
+        self.end = next.end;
+        self.access = self.access.or(next.access);
+        self.inaccessible = self.inaccessible.saturating_add(next.inaccessible);
+    }
+}
+
+/// Parses one line: `7f00-7f01 rw-s 00000000 00:0f 1234   /anon_hugepage (deleted)`.
+pub fn parse(line: &str) -> Option<Mapping> {
+    let mut rest = line;
+    let mut word = || {
+        let begun = without_spaces(rest);
+        let (word, after) = split_at_byte(begun, b' ').unwrap_or((begun, ""));
+        rest = after;
+        word
+    };
+    let hex = |text| u64::from_str_radix(text, 16).ok();
+    let (start, end) = split_at_byte(word(), b'-')?;
+    let (access, shared) = Access::parse(word())?;
+    let offset = hex(word())?;
+    let (major, minor) = split_at_byte(word(), b':')?;
+    let inode = word().parse().ok()?;
+    let path = without_spaces(rest).to_owned();
+    let (start, end) = (hex(start)?, hex(end)?);
+    let device = (u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
+    (start < end).then(|| Mapping {
+        start,
+        end,
+        access,
+        inaccessible: Bytes(if access.is_none() { end - start } else { 0 }),
+        shared,
+        offset,
+        device,
+        inode,
+        path,
+        page_size: None,
+    })
+}
+
+/// What is before and behind the first `byte`, which is ASCII. Words are short, so that looking at each byte is soonest done.
+fn split_at_byte(text: &str, byte: u8) -> Option<(&str, &str)> {
+    let at = text.bytes().position(|found| found == byte)?;
+    Some((&text[..at], &text[at + 1..]))
+}
+
+fn without_spaces(text: &str) -> &str {
+    &text[text.bytes().take_while(|&byte| byte == b' ').count()..]
+}
+
+/// All mappings for which `wanted` holds, in the order of addresses. Adjacent mappings of one object are merged.
+pub fn read(root: &Root, path: &str, wanted: impl Fn(&Mapping) -> bool) -> Result<Vec<Mapping>, ReadError> {
+    read_from(root, path, &root.open(path)?, wanted)
+}
+
+/// The same of the open `file` at `path`.
+pub(crate) fn read_from(
+    root: &Root,
+    path: &str,
+    file: &File,
+    wanted: impl Fn(&Mapping) -> bool,
+) -> Result<Vec<Mapping>, ReadError> {
+    let mut mappings: Vec<Mapping> = Vec::new();
+    let (mut file, mut line) = (BufReader::with_capacity(1 << 16, file), Vec::new());
+    while file.read_until(b'\n', &mut line).map_err(|source| root.error("read", path, source))? > 0 {
+        let mapping = as_text(line.strip_suffix(b"\n").unwrap_or(&line), |line| {
+            parse(line).ok_or_else(|| root.content(path, format!("the line \"{line}\"")))
+        })?;
+        line.clear();
+        match mappings.last_mut() {
+            Some(last) if last.continues_in(&mapping) => last.join(&mapping),
+            _ if wanted(&mapping) => mappings.push(mapping),
+            _ => {}
+        }
+    }
+    Ok(mappings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_all_kinds() {
+        let huge =
+            parse("7f6b40000000-7f6b83200000 rw-s 00000000 00:10 12345                      /anon_hugepage (deleted)");
+        let huge = huge.unwrap();
+        assert_eq!((huge.name(), huge.size(), huge.shared), ("anon_hugepage", Bytes(0x4320_0000), true));
+        assert_eq!((huge.device, huge.inode), ((0, 16), 12345));
+        assert_eq!((huge.access, huge.memory()), (Access::READ_WRITE, Bytes(0x4320_0000)));
+        for (line, name) in [
+            ("7f00-7f01 rw-s 00000000 00:01 1028   /dev/zero (deleted)", "zero"),
+            ("7f00-7f01 rw-s 00000000 00:01 0   /SYSV009b2220 (deleted)", "SYSV009b2220"),
+            ("60000000-61000000 rw-s 00000000 00:0a 1575813166 /223 (deleted)", "223"),
+            ("7f00-7f01 ---s 00000000 00:10 5   /anon_hugepage (deleted)", "anon_hugepage"),
+            ("7f00-7f01 rw-p 00000000 00:00 0", ""),
+            ("7f00-7f01 r-xp 00000000 08:01 7   /srv/a file (deleted) (deleted)", "a file (deleted)"),
+            ("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0  [vsyscall]", "[vsyscall]"),
+        ] {
+            assert_eq!(parse(line).unwrap().name(), name, "{line}");
+        }
+        for line in ["", "x", "7f01-7f00 rw-s 0 00:01 1 /a", "7f00-7f01 rw-s 0 0001 1 /a", "7f00-7f01 rws 0 00:01 1"] {
+            assert_eq!(parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn keep_what_may_be_accessed() {
+        for (permissions, read, write, execute) in [
+            ("---s", false, false, false),
+            ("r--s", true, false, false),
+            ("rw-s", true, true, false),
+            ("--xp", false, false, true),
+        ] {
+            let mapping = parse(&format!("1000-3000 {permissions} 00000000 00:01 5 /dev/zero (deleted)")).unwrap();
+            assert_eq!(mapping.access, Access { read, write, execute }, "{permissions}");
+            assert_eq!(format!("{}s", mapping.access).replace("xs", "xp"), permissions);
+            let nothing = mapping.access.is_none();
+            assert_eq!(nothing, permissions == "---s");
+            assert_eq!(mapping.memory(), Bytes(if nothing { 0 } else { 0x2000 }), "{permissions}");
+        }
+    }
+
+    /// The main segment of a server that reserves address space, in the form that Linux 6.18 shows: what is in use, what a
+    /// structure may grow into, and the structures behind it.
+    #[test]
+    fn a_reservation_is_part_of_its_mapping() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(directory.path().join("proc/self")).unwrap();
+        let text = "7f0000000000-7f0000800000 rw-s 00000000 00:10 7   /anon_hugepage (deleted)\n\
+                    7f0000800000-7f0002000000 ---s 00800000 00:10 7   /anon_hugepage (deleted)\n\
+                    7f0002000000-7f0002200000 rw-s 02000000 00:10 7   /anon_hugepage (deleted)\n\
+                    7f0002200000-7f0002400000 ---s 00000000 00:10 8   /anon_hugepage (deleted)\n";
+        std::fs::write(directory.path().join("proc/self/maps"), text).unwrap();
+        let mappings = read(&Root::at(directory.path()), SELF, |_| true).unwrap();
+        let sizes: Vec<_> = mappings.iter().map(|mapping| (mapping.size(), mapping.memory())).collect();
+        assert_eq!(sizes, [(Bytes(0x220_0000), Bytes(0xa0_0000)), (Bytes(0x20_0000), Bytes(0))]);
+        assert_eq!(mappings[0].access, Access::READ_WRITE);
+        let segment = parse("1000-3000 ---s 00000000 00:01 5 /SYSV00000000 (deleted)").unwrap();
+        assert_eq!(segment.memory(), Bytes(0x2000), "the kernel reserves all of it");
+    }
+
+    #[test]
+    fn halves_of_one_object_are_one_mapping() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(directory.path().join("proc/self")).unwrap();
+        let text = "1000-2000 rw-s 00000000 00:01 5 /dev/zero (deleted)\n\
+                    2000-4000 rw-s 00001000 00:01 5 /dev/zero (deleted)\n\
+                    4000-5000 rw-s 00000000 00:01 6 /dev/zero (deleted)\n";
+        std::fs::write(directory.path().join("proc/self/maps"), text).unwrap();
+        let mappings = read(&Root::at(directory.path()), SELF, |_| true).unwrap();
+        assert_eq!(mappings.iter().map(Mapping::size).collect::<Vec<_>>(), [Bytes(0x3000), Bytes(0x1000)]);
+    }
+}

@@ -1,0 +1,12 @@
+//! The memory of a process: its mappings, their pages and nodes, and the segments that several processes share.
+
+pub mod maps;
+pub mod memory_policy;
+pub mod numa_maps;
+pub mod own_mapping;
+pub mod page_nodes;
+pub mod pagemap;
+pub mod procmap_query;
+pub mod shm_devices;
+pub mod smaps;
+pub mod sysvipc;

@@ -1,0 +1,123 @@
+//! The page size by device number. The kernel keeps memory without a file on internal file systems, one for base pages
+//! and one for each huge page size, and /proc/PID/maps shows their device numbers.
+//!
+//! The numbers differ from boot to boot. To find them, this module maps memory that it neither touches nor reserves,
+//! and reads its device in /proc/self/maps.
+
+use std::ptr;
+
+use crate::mapping::maps;
+use crate::memory::pool;
+use crate::source::root::if_there;
+use crate::{PageSize, ReadError, Root};
+
+/// A device number, major and minor.
+type Device = (u32, u32);
+
+/// Devices of shared memory with the size of its pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Devices(Vec<(Device, PageSize)>);
+
+impl Devices {
+    /// The devices of this host; for a tree of files only the mounted ones.
+    pub fn find(root: &Root) -> Result<Self, ReadError> {
+        let mut found = Vec::new();
+        let sizes = pool::sizes(root).unwrap_or_default();
+        if root.is_live() {
+            let base = PageSize::base();
+            for size in std::iter::once(base).chain(sizes) {
+                found.extend(probe(root, size, size != base)?.map(|device| (device, size)));
+            }
+        }
+        let mut found = Self(found);
+        found.add_mounts(root, "/proc/self/mountinfo")?;
+        Ok(found)
+    }
+
+    /// These, and each hugetlbfs that is mounted for the process `pid`, as in its own container.
+    pub fn with_mounts_of(&self, root: &Root, pid: i32) -> Result<Self, ReadError> {
+        let mut found = self.clone();
+        found.add_mounts(root, &format!("/proc/{pid}/mountinfo"))?;
+        Ok(found)
+    }
+
+    fn add_mounts(&mut self, root: &Root, path: &str) -> Result<(), ReadError> {
+        let default = crate::memory::meminfo::Meminfo::read(root)?.huge_page_size;
+        let mounts = if_there(root.read(path))?.unwrap_or_default();
+        self.0.extend(mounts.lines().filter_map(|line| hugetlbfs(line, default)));
+        Ok(())
+    }
+
+    /// The page size of memory on `device`; `None` if unknown.
+    pub fn page_size(&self, device: Device) -> Option<PageSize> {
+        self.0.iter().find(|(known, _)| *known == device).map(|(_, size)| *size)
+    }
+}
+
+/// The device of shared anonymous memory on pages of `size`; `None` where the kernel refuses to map it.
+fn probe(root: &Root, size: PageSize, huge: bool) -> Result<Option<Device>, ReadError> {
+    let Ok(length) = usize::try_from(size.bytes().0) else { return Ok(None) };
+    let encoded = i32::try_from(length.trailing_zeros()).unwrap_or(0) << libc::MAP_HUGE_SHIFT;
+    let huge = if huge { libc::MAP_HUGETLB | encoded } else { 0 };
+    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | huge;
+    // SAFETY: a new mapping at an address of the kernel's choice, which no pointer refers to and which takes no page.
+    #[allow(unsafe_code)]
+    let address = unsafe { libc::mmap(ptr::null_mut(), length, libc::PROT_NONE, flags, -1, 0) };
+    if address == libc::MAP_FAILED {
+        return Ok(None);
+    }
+    let found = maps::read(root, maps::SELF, |mapping| mapping.holds(address as u64));
+    // SAFETY: the mapping made above, which no pointer refers to.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::munmap(address, length)
+    };
+    Ok(found?.first().map(|mapping| mapping.device))
+}
+
+/// The device of a hugetlbfs and its page size from one line of /proc/self/mountinfo (proc(5)).
+fn hugetlbfs(line: &str, default: Option<PageSize>) -> Option<(Device, PageSize)> {
+    let (own, file_system) = line.split_once(" - ")?;
+    let mut file_system = file_system.split(' ');
+    if file_system.next()? != "hugetlbfs" {
+        return None;
+    }
+    let (major, minor) = own.split(' ').nth(2)?.split_once(':')?;
+    let option = file_system.nth(1)?.split(',').find_map(|option| option.strip_prefix("pagesize="));
+    let size = match option {
+        Some(text) => crate::next_boot::boot::memparse(text)?,
+        None => default?,
+    };
+    Some(((major.parse().ok()?, minor.parse().ok()?), size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts() {
+        let (huge, gigantic) = (PageSize::from_kib(2048), PageSize::from_kib(1 << 20));
+        for (line, expected) in [
+            ("30 23 0:26 / /dev/hugepages rw,relatime shared:15 - hugetlbfs hugetlbfs rw,pagesize=2M", huge),
+            ("30 23 0:26 / /mnt/huge rw - hugetlbfs none rw,gid=54321,pagesize=1024M,size=4G", gigantic),
+            ("30 23 0:26 / /mnt/huge rw - hugetlbfs none rw", huge),
+            ("30 23 0:26 / /dev/shm rw - tmpfs tmpfs rw", None),
+            ("garbage", None),
+        ] {
+            assert_eq!(hugetlbfs(line, huge), expected.map(|size| ((0, 26), size)), "{line}");
+        }
+    }
+
+    #[test]
+    fn this_kernel_keeps_base_and_huge_pages_apart() {
+        let root = Root::live();
+        let base = probe(&root, PageSize::base(), false).unwrap().unwrap();
+        assert_eq!(Devices::find(&root).unwrap().page_size(base), Some(PageSize::base()));
+        for size in pool::sizes(&root).unwrap() {
+            let device = probe(&root, size, true).unwrap().expect("a mapping that takes no page");
+            assert_ne!(device, base);
+            assert_eq!(Devices::find(&root).unwrap().page_size(device), Some(size));
+        }
+    }
+}

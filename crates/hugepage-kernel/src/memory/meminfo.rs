@@ -1,0 +1,151 @@
+//! /proc/meminfo: the host's memory, its page tables, and the default huge page size (proc(5)).
+
+use crate::fields::{fields, first_number};
+use crate::host::mounts;
+use crate::{Bytes, PageSize, Pages, ReadError, Root};
+
+/// The lines of /proc/meminfo that are used; `None` where this kernel has no such line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Meminfo {
+    /// `MemTotal`: usable RAM, huge pages included.
+    pub mem_total: Option<Bytes>,
+    /// `MemFree`: RAM that nothing uses.
+    pub mem_free: Option<Bytes>,
+    /// `MemAvailable` (since 3.14): the memory that is available without swapping.
+    pub mem_available: Option<Bytes>,
+    /// `Shmem` (since 2.6.32): resident shared memory and tmpfs in base and transparent huge pages.
+    pub shmem: Option<Bytes>,
+    /// `PageTables`: the lowest level of all page tables of the host.
+    pub page_tables: Option<Bytes>,
+    /// `AnonHugePages`: transparent huge pages of anonymous memory.
+    pub anon_huge_pages: Option<Bytes>,
+    /// `ShmemHugePages`: transparent huge pages of shared memory and tmpfs.
+    pub shmem_huge_pages: Option<Bytes>,
+    /// `ShmemPmdMapped`: shared memory that is mapped by whole huge pages.
+    pub shmem_pmd_mapped: Option<Bytes>,
+    /// `SwapTotal`.
+    pub swap_total: Option<Bytes>,
+    /// `SwapFree`.
+    pub swap_free: Option<Bytes>,
+    /// `Hugetlb` (since 4.19): the memory of all huge page pools, of every size.
+    pub hugetlb: Option<Bytes>,
+    /// `Hugepagesize`: the default huge page size.
+    pub huge_page_size: Option<PageSize>,
+    /// `HugePages_Total` of the default size alone.
+    pub huge_pages_total: Option<Pages>,
+    /// `HugePages_Free` of the default size alone.
+    pub huge_pages_free: Option<Pages>,
+    /// `HugePages_Rsvd` (since 2.6.17) of the default size alone.
+    pub huge_pages_rsvd: Option<Pages>,
+    /// `HugePages_Surp` (since 2.6.24) of the default size alone.
+    pub huge_pages_surp: Option<Pages>,
+    /// The size of base pages, if the kernel gives back the memory that describes those of new huge pages: not a line of the
+    /// file, but [`OPTIMIZE_VMEMMAP`]. `None` also if that could not be read.
+    pub vmemmap_base: Option<PageSize>,
+    /// Whether lxcfs shows the file instead of the kernel: its numbers are of the container, or of the host, by line.
+    pub is_of_lxcfs: bool,
+}
+
+/// The note on [`Meminfo::is_of_lxcfs`].
+pub const LXCFS: &str = "lxcfs is mounted on /proc/meminfo: the memory and the page tables of the host are unknown";
+/// The sysctl that lets the kernel give back most of the memory that describes new huge pages (mm/vmemmap_dedup, Linux 5.19).
+pub const OPTIMIZE_VMEMMAP: &str = "vm.hugetlb_optimize_vmemmap";
+/// Its file.
+const OPTIMIZE_VMEMMAP_PATH: &str = "/proc/sys/vm/hugetlb_optimize_vmemmap";
+const PATH: &str = "/proc/meminfo";
+
+impl Meminfo {
+    /// Reads /proc/meminfo; an error without `MemTotal`, because then it is another file.
+    pub fn read(root: &Root) -> Result<Self, ReadError> {
+        let mut meminfo = root.read_once(PATH, Self::parse)?;
+        if meminfo.mem_total.is_none() {
+            return Err(root.content(PATH, "it has no line MemTotal"));
+        }
+        let optimizes = root.read_once(OPTIMIZE_VMEMMAP_PATH, |text| text.trim() == "1").unwrap_or(false);
+        meminfo.vmemmap_base = root.base_page_size().ok().filter(|_| optimizes);
+        if is_of_lxcfs(root) {
+            meminfo = Self {
+                huge_page_size: meminfo.huge_page_size,
+                huge_pages_total: meminfo.huge_pages_total,
+                huge_pages_free: meminfo.huge_pages_free,
+                huge_pages_rsvd: meminfo.huge_pages_rsvd,
+                huge_pages_surp: meminfo.huge_pages_surp,
+                hugetlb: meminfo.hugetlb,
+                is_of_lxcfs: true,
+                // The rest is of the container, or of the host beside that of the container.
+                ..Self::default()
+            };
+        }
+        Ok(meminfo)
+    }
+
+    /// Parses the text of /proc/meminfo and skips unknown lines.
+    pub fn parse(text: &str) -> Self {
+        let mut meminfo = Self::default();
+        let wanted = |start: &[u8; 4]| {
+            matches!(start, b"MemT" | b"MemF" | b"MemA" | b"Shme" | b"Page" | b"Anon" | b"Swap" | b"Huge")
+        };
+        for (name, value) in fields(text.as_bytes(), wanted) {
+            let number = || first_number(value);
+            let bytes = || number().map(Bytes::from_kib);
+            let pages = || number().map(Pages);
+            match name {
+                b"MemTotal" => meminfo.mem_total = bytes(),
+                b"MemFree" => meminfo.mem_free = bytes(),
+                b"MemAvailable" => meminfo.mem_available = bytes(),
+                b"Shmem" => meminfo.shmem = bytes(),
+                b"PageTables" => meminfo.page_tables = bytes(),
+                b"AnonHugePages" => meminfo.anon_huge_pages = bytes(),
+                b"ShmemHugePages" => meminfo.shmem_huge_pages = bytes(),
+                b"ShmemPmdMapped" => meminfo.shmem_pmd_mapped = bytes(),
+                b"SwapTotal" => meminfo.swap_total = bytes(),
+                b"SwapFree" => meminfo.swap_free = bytes(),
+                b"Hugetlb" => meminfo.hugetlb = bytes(),
+                b"Hugepagesize" => meminfo.huge_page_size = number().and_then(PageSize::from_kib),
+                b"HugePages_Total" => meminfo.huge_pages_total = pages(),
+                b"HugePages_Free" => meminfo.huge_pages_free = pages(),
+                b"HugePages_Rsvd" => meminfo.huge_pages_rsvd = pages(),
+                b"HugePages_Surp" => meminfo.huge_pages_surp = pages(),
+                _ => {}
+            }
+        }
+        meminfo
+    }
+}
+
+/// Whether `line`, such as `MemTotal`, is the host's where lxcfs shows the file: it takes the kernel's text, and replaces
+/// what has a number of the container (proc_meminfo_read in proc_fuse.c of lxcfs).
+pub fn is_hosts_under_lxcfs(line: &str) -> bool {
+    ["PageTables", "CommitLimit", "Committed_AS", "Hugetlb", "Hugepagesize"].contains(&line)
+        || line.starts_with("HugePages_")
+}
+
+/// Whether lxcfs shows /proc/meminfo instead of the kernel.
+pub fn is_of_lxcfs(root: &Root) -> bool {
+    // linux/magic.h
+    const FUSE_SUPER_MAGIC: u64 = 0x6573_5546;
+    if root.is_live() {
+        // mountinfo would cost more than all of this file.
+        return rustix::fs::statfs(PATH).is_ok_and(|found| u64::try_from(found.f_type) == Ok(FUSE_SUPER_MAGIC));
+    }
+    let text = root.read(mounts::PATH).unwrap_or_default();
+    mounts::parse(&text).rfind(|mount| mount.point == PATH).is_some_and(|mount| mount.kind == "fuse.lxcfs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_that_of_the_sysctl() {
+        assert_eq!(OPTIMIZE_VMEMMAP_PATH, crate::memory::sysctl::path(OPTIMIZE_VMEMMAP));
+    }
+
+    #[test]
+    fn a_line_with_nonsense_costs_only_itself() {
+        let meminfo =
+            Meminfo::parse("MemTotal: 20549012 kB\nPageTables: x kB\nno colon\nHugepagesize: 0 kB\nSwapFree:\n");
+        assert_eq!(meminfo.mem_total, Some(Bytes(20_549_012 * 1024)));
+        assert_eq!((meminfo.page_tables, meminfo.huge_page_size, meminfo.swap_free), (None, None, None));
+    }
+}

@@ -1,0 +1,8 @@
+//! The memory of the host: its pools of huge pages, free memory, and the settings of the kernel.
+
+pub mod buddyinfo;
+pub mod meminfo;
+pub mod pool;
+pub mod pressure;
+pub mod sysctl;
+pub mod thp;

@@ -1,0 +1,371 @@
+//! postgresql.conf and its includes, by the rules of the server's own scanner (guc-file.l): which files a configuration
+//! has, and what it sets. The server decides whether a value is valid.
+
+use std::path::{Path, PathBuf};
+
+use crate::source::root::if_there;
+use crate::stranger::instance_files::limit;
+use crate::{InstanceFiles, Notes, ReadError};
+
+/// The depth to which the server follows includes (`CONF_FILE_MAX_DEPTH`).
+const MAX_INCLUDE_DEPTH: usize = 10;
+/// A configuration of more files is not read further.
+const MAX_FILES: usize = 1000;
+/// Nor is one of more settings; the server has about 400.
+const MAX_SETTINGS: usize = 50_000;
+
+/// A configuration with all that it includes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Configuration {
+    /// Every file and directory that was read, in that order, missing ones too.
+    pub sources: Vec<PathBuf>,
+    /// Names in lower case with their values; of several with one name the last counts.
+    pub settings: Vec<(String, String)>,
+    /// The server's error for an included file or directory that does not exist: it does not start with it.
+    pub missing: Option<String>,
+    /// What of it could not be read, or may be no valid syntax: the server may see other settings, or refuse it.
+    pub unclear: Option<String>,
+    /// Whether nothing more is read.
+    is_over: bool,
+    /// How many bytes were read so far.
+    length: u64,
+}
+
+impl Configuration {
+    /// The effective value.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.settings.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Adds `file`, an absolute path, with its includes. What cannot be read is a note.
+    pub fn add(&mut self, files: &InstanceFiles, file: &Path, notes: &mut Notes) {
+        self.add_file(files, file, false, 0, notes);
+    }
+
+    fn add_file(&mut self, files: &InstanceFiles, file: &Path, is_needed: bool, depth: usize, notes: &mut Notes) {
+        // The server stops at the first file that is too deep, and so does this. Files that include each other twice
+        // would else be read 2^10 times.
+        if self.is_over {
+            return;
+        }
+        self.sources.push(file.to_owned());
+        if depth > MAX_INCLUDE_DEPTH || self.sources.len() > MAX_FILES {
+            self.is_over = true;
+            self.is_unclear(format!("\"{}\" is included too deep, or among too many files", file.display()));
+            return;
+        }
+        let text = files.read_text(&file.to_string_lossy(), limit::CONFIGURATION);
+        let what = format!("configuration file \"{}\"", file.display());
+        let Some(text) = self.kept(text, &what, is_needed, notes) else { return };
+        self.length = self.length.saturating_add(u64::try_from(text.len()).unwrap_or(u64::MAX));
+        if self.length > limit::CONFIGURATION_IN_ALL {
+            self.end(format!("more than {} bytes", limit::CONFIGURATION_IN_ALL), file, notes);
+            return;
+        }
+        let below = file.parent().unwrap_or(Path::new("/"));
+        for (number, line) in text.lines().enumerate() {
+            if !is_valid(line) {
+                self.is_unclear(format!("line {} of \"{}\" may be a syntax error", number + 1, file.display()));
+            }
+            let Some((name, value)) = parse(line) else { continue };
+            match name.as_str() {
+                // The server refuses these.
+                "include" | "include_if_exists" | "include_dir" if value.is_empty() => {
+                    self.is_unclear(format!("{name} in \"{}\" names nothing", file.display()));
+                }
+                "include" => self.add_file(files, &below.join(value), true, depth + 1, notes),
+                "include_if_exists" => self.add_file(files, &below.join(value), false, depth + 1, notes),
+                "include_dir" => self.add_directory(files, &below.join(value), depth + 1, notes),
+                _ if self.settings.len() >= MAX_SETTINGS => {
+                    self.end(format!("more than {MAX_SETTINGS} settings"), file, notes);
+                    return;
+                }
+                _ => self.settings.push((name, value)),
+            }
+        }
+    }
+
+    /// Reads no further, for this is more than any configuration has.
+    fn end(&mut self, what: String, file: &Path, notes: &mut Notes) {
+        let what = format!("the configuration with \"{}\" has {what}; the rest of it was not read", file.display());
+        notes.add(what.clone());
+        self.is_unclear(what);
+        self.is_over = true;
+    }
+
+    fn is_unclear(&mut self, what: String) {
+        self.unclear.get_or_insert(what);
+    }
+
+    /// What was read of a file or directory; an error becomes a note, and one that `is_needed` may not be missing.
+    fn kept<T>(&mut self, read: Result<T, ReadError>, what: &str, is_needed: bool, notes: &mut Notes) -> Option<T> {
+        match if_there(read) {
+            Ok(found) => {
+                if found.is_none() && is_needed {
+                    // conffiles.c, with the text of ENOENT.
+                    self.missing.get_or_insert_with(|| format!("could not open {what}: No such file or directory"));
+                }
+                found
+            }
+            Err(error) => {
+                self.is_unclear(error.to_string());
+                notes.add(error.to_string());
+                None
+            }
+        }
+    }
+
+    fn add_directory(&mut self, files: &InstanceFiles, directory: &Path, depth: usize, notes: &mut Notes) {
+        self.sources.push(directory.to_owned());
+        let names = files.list(&directory.to_string_lossy());
+        let what = format!("configuration directory \"{}\"", directory.display());
+        let names = self.kept(names, &what, true, notes).unwrap_or_default();
+        for name in names.iter().filter(|name| name.ends_with(".conf") && !name.starts_with('.')) {
+            self.add_file(files, &directory.join(name), true, depth, notes);
+        }
+    }
+}
+
+/// `name = value`, `name value`, `Name = 'it''s' # comment`; `None` for comments, empty lines and invalid text.
+pub fn parse(line: &str) -> Option<(String, String)> {
+    let line = line.trim_start();
+    let end = line.find(|c: char| !is_name(c)).unwrap_or(line.len());
+    let (name, rest) = line.split_at(end);
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let rest = rest.trim_start();
+    let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
+    let value = match rest.strip_prefix('\'') {
+        Some(quoted) => unquote(quoted)?,
+        None => rest.split(|c: char| c.is_ascii_whitespace() || c == '#').next().unwrap_or_default().to_owned(),
+    };
+    Some((name.to_ascii_lowercase(), value))
+}
+
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.') || !c.is_ascii()
+}
+
+/// Whether the line is certainly one of the server's grammar: empty, a comment, or a name with one value (guc-file.l). Values
+/// that are seldom written, such as hexadecimal numbers, are not certain.
+fn is_valid(line: &str) -> bool {
+    let is_blank = |c: char| matches!(c, ' ' | '\t' | '\r');
+    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
+    let is_end = |rest: &str| rest.is_empty() || rest.starts_with('#');
+    let end_of_name = |text: &str| {
+        let end = text.find(|c: char| !is_letter(c) && !c.is_ascii_digit()).unwrap_or(text.len());
+        text.starts_with(is_letter).then_some(end)
+    };
+    let line = line.trim_start_matches(is_blank);
+    if is_end(line) {
+        return true;
+    }
+    let Some(end) = end_of_name(line) else { return false };
+    let mut rest = &line[end..];
+    if let Some(second) = rest.strip_prefix('.') {
+        let Some(end) = end_of_name(second) else { return false };
+        rest = &second[end..];
+    }
+    let rest = rest.trim_start_matches(is_blank);
+    let value = rest.strip_prefix('=').unwrap_or(rest).trim_start_matches(is_blank);
+    let after = match value.chars().next() {
+        Some('\'') => after_quoted(&value[1..]),
+        Some(first) if is_letter(first) => {
+            let is_part = |c: char| is_letter(c) || c.is_ascii_digit() || matches!(c, '-' | '.' | ':' | '/');
+            Some(value.trim_start_matches(is_part))
+        }
+        _ => {
+            let number = value.strip_prefix(['-', '+']).unwrap_or(value);
+            let rest = number.trim_start_matches(|c: char| c.is_ascii_digit());
+            let after = match rest.strip_prefix('.') {
+                Some(fraction) => fraction.trim_start_matches(|c: char| c.is_ascii_digit()),
+                None => rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()),
+            };
+            number.starts_with(|c: char| c.is_ascii_digit()).then_some(after)
+        }
+    };
+    after.is_some_and(|after| is_end(after.trim_start_matches(is_blank)))
+}
+
+/// What follows the closing quote.
+fn after_quoted(text: &str) -> Option<&str> {
+    let mut rest = text.char_indices().peekable();
+    loop {
+        match rest.next()? {
+            (_, '\\') => drop(rest.next()?),
+            (_, '\'') if rest.peek().is_some_and(|(_, c)| *c == '\'') => drop(rest.next()),
+            (at, '\'') => return text.get(at + 1..),
+            _ => {}
+        }
+    }
+}
+
+/// The text up to the closing quote: a doubled quote is one, and a backslash escapes (`GUC_scanstr`).
+fn unquote(text: &str) -> Option<String> {
+    let mut plain = String::new();
+    let mut rest = text.chars().peekable();
+    loop {
+        match rest.next()? {
+            '\'' if rest.peek() == Some(&'\'') => {
+                rest.next();
+                plain.push('\'');
+            }
+            '\'' => return Some(plain),
+            '\\' => match rest.next()? {
+                'b' => plain.push('\u{8}'),
+                'f' => plain.push('\u{c}'),
+                'n' => plain.push('\n'),
+                'r' => plain.push('\r'),
+                't' => plain.push('\t'),
+                digit @ '0'..='7' => {
+                    let mut code = digit.to_digit(8)?;
+                    for _ in 0..2 {
+                        let Some(next) = rest.peek().and_then(|c| c.to_digit(8)) else { break };
+                        code = code * 8 + next;
+                        rest.next();
+                    }
+                    plain.push(char::from(u8::try_from(code & 0xff).ok()?));
+                }
+                other => plain.push(other),
+            },
+            other => plain.push(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::Root;
+
+    #[test]
+    fn lines() {
+        for (line, expected) in [
+            ("huge_pages = on", Some(("huge_pages", "on"))),
+            ("  Huge_Pages on # why", Some(("huge_pages", "on"))),
+            ("huge_page_size=2MB#x", Some(("huge_page_size", "2MB"))),
+            ("search_path = '\"$user\", public'", Some(("search_path", "\"$user\", public"))),
+            ("x = 'it''s \\'so\\' # no comment' # comment", Some(("x", "it's 'so' # no comment"))),
+            ("x = 'a\\101\\n'", Some(("x", "aA\n"))),
+            ("pg_stat_statements.max = 10", Some(("pg_stat_statements.max", "10"))),
+            ("# huge_pages = on", None),
+            ("", None),
+            ("1x = 2", None),
+            ("x = 'open", None),
+        ] {
+            let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            assert_eq!(parse(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn includes_in_their_order() {
+        let tree = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = tree.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write(
+            "etc/main.conf",
+            "a = 1\ninclude_dir 'conf.d'\ninclude_if_exists = 'none.conf'\ninclude '/else/where.conf'\nb = last\n",
+        );
+        write("etc/conf.d/20.conf", "a = 3\n");
+        write("etc/conf.d/10.conf", "a = 2\nb = 2\n");
+        write("etc/conf.d/.hidden.conf", "a = 9\n");
+        write("etc/conf.d/30.conf.off", "a = 9\n");
+        write("else/where.conf", "c = 'deep'\ninclude 'where.conf'\n");
+        let mut found = Configuration::default();
+        let mut notes = Notes::default();
+        found.add(&InstanceFiles::own(&Root::at(tree.path())), Path::new("/etc/main.conf"), &mut notes);
+        assert_eq!((found.get("a"), found.get("b"), found.get("c")), (Some("3"), Some("last"), Some("deep")));
+        let sources: Vec<_> = found.sources.iter().take(6).map(|path| path.to_str().unwrap()).collect();
+        let expected =
+            ["/etc/main.conf", "/etc/conf.d", "/etc/conf.d/10.conf", "/etc/conf.d/20.conf", "/etc/none.conf"];
+        assert_eq!(sources[..5], expected);
+        assert_eq!(sources[5], "/else/where.conf");
+        // A file that includes itself ends where the server's patience does.
+        assert!(found.sources.len() < 20 && found.unclear.unwrap().contains("too deep"));
+        assert!(notes.into_vec().is_empty());
+    }
+
+    #[test]
+    fn what_the_server_refuses_or_may_refuse() {
+        let tree = tempfile::tempdir().unwrap();
+        let read = |text: &str| {
+            fs::write(tree.path().join("main.conf"), text).unwrap();
+            let mut found = Configuration::default();
+            found.add(&InstanceFiles::own(&Root::at(tree.path())), Path::new("/main.conf"), &mut Notes::default());
+            (found.missing, found.unclear)
+        };
+        assert_eq!(read("a = 1\ninclude_if_exists 'none.conf'\n"), (None, None));
+        for (text, what) in [("include 'none.conf'", "file \"/none.conf\""), ("include_dir no", "directory \"/no\"")] {
+            let missing = format!("could not open configuration {what}: No such file or directory");
+            assert_eq!(read(text), (Some(missing), None));
+        }
+        assert!(read("a = 1\nb = 'open\n").1.unwrap().starts_with("line 2 of \"/main.conf\""));
+        assert!(read("include ''").1.is_some());
+    }
+
+    #[test]
+    fn lines_of_the_grammar() {
+        for line in [
+            "",
+            "  # why",
+            "a = 1",
+            "a 1",
+            "A=-8MB#x",
+            "a.b = on",
+            "a='it''s \\' so' # c",
+            "a = 0.5",
+            "a = C.UTF-8",
+            "\ta\t=\tx:/y\r",
+        ] {
+            assert!(is_valid(line), "{line}");
+        }
+        for line in [
+            "a",
+            "a =",
+            "a = 'open",
+            "a = 1 2",
+            "a = x y",
+            "a = a, b",
+            "a-b = 1",
+            "1a = 1",
+            "a = 'x' 'y'",
+            "a.b.c = 1",
+            "= 1",
+            "a = $x",
+            "a == 1",
+            "<<<<<<< HEAD",
+        ] {
+            assert!(!is_valid(line), "{line}");
+        }
+    }
+    /// Four files of a megabyte, each included a hundred times, and settings without end.
+    #[test]
+    fn what_is_read_has_an_end() {
+        let tree = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: String| fs::write(tree.path().join(name), text).unwrap();
+        write("many.conf", (0..100).map(|part| format!("include 'part{}.conf'\n", part % 4)).collect());
+        for part in 0..4 {
+            write(&format!("part{part}.conf"), format!("# {}\n", "x".repeat(1000)).repeat(1000));
+        }
+        write("long.conf", "#\n".repeat(600_000));
+        write("settings.conf", (0..100_000).map(|number| format!("a{number}=1\n")).collect());
+        for (file, note) in [
+            ("/many.conf", "has more than 4194304 bytes"),
+            ("/long.conf", "it is longer than 1048576 bytes"),
+            ("/settings.conf", "has more than 50000 settings"),
+        ] {
+            let (mut found, mut notes) = (Configuration::default(), Notes::default());
+            found.add(&InstanceFiles::own(&Root::at(tree.path())), Path::new(file), &mut notes);
+            let notes = notes.into_vec();
+            assert!(notes.len() == 1 && notes[0].contains(note), "{notes:?}");
+            assert!(found.sources.len() < 10 && found.settings.len() <= 50_000);
+        }
+    }
+}

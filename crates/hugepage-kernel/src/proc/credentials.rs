@@ -1,0 +1,106 @@
+//! Which user a process is of, from /proc/PID/status (proc(5)), which everybody may read. In a user namespace the numbers
+//! are those of this program's own namespace (user_namespaces(7)).
+
+use crate::fields::value;
+use crate::proc::process::unless_gone;
+use crate::{ReadError, Root};
+
+/// User and groups of one process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Credentials {
+    /// `Uid`, its first.
+    pub real: u32,
+    /// Its second.
+    pub effective: u32,
+    /// Its third.
+    pub saved: u32,
+    /// The effective one of `Gid`, and `Groups`.
+    pub groups: Vec<u32>,
+}
+
+impl Credentials {
+    /// Those of `pid`; `Ok(None)` if there is no such process, or an old capture has nothing of it.
+    pub fn read(root: &Root, pid: i32) -> Result<Option<Self>, ReadError> {
+        Ok(unless_gone(root.read_once(&format!("/proc/{pid}/status"), Self::parse))?.flatten())
+    }
+
+    /// Takes the text of /proc/PID/status.
+    pub fn parse(text: &str) -> Option<Self> {
+        let numbers = |name| -> Option<Vec<u32>> {
+            value(text, name)?.split_ascii_whitespace().map(|word| word.parse().ok()).collect()
+        };
+        let &[real, effective, saved, _] = numbers("Uid")?.as_slice() else { return None };
+        let mut groups = vec![*numbers("Gid")?.get(1)?];
+        groups.extend(numbers("Groups").unwrap_or_default());
+        Some(Self { real, effective, saved, groups })
+    }
+
+    /// The user whose files it may have this program read. A setuid program has the powers of two users, and its caller
+    /// chooses the arguments: of root's powers the caller lends none.
+    pub fn lends(&self) -> u32 {
+        if self.effective == 0 { self.real } else { self.effective }
+    }
+
+    /// All users whose powers it has.
+    pub fn users(&self) -> [u32; 3] {
+        [self.real, self.effective, self.saved]
+    }
+}
+
+/// What the user `inside` of the user namespace of `pid` is outside of it, where this program is (/proc/PID/uid_map);
+/// `None` if it is nobody there, or that may not be seen.
+pub fn mapped(root: &Root, pid: i32, inside: u32) -> Option<u32> {
+    let text = root.read(&format!("/proc/{pid}/uid_map")).ok()?;
+    extents(&text)
+        .find_map(|(first, outside, count)| outside.checked_add(inside.checked_sub(first).filter(|at| *at < count)?))
+}
+
+/// What the user `outside` is inside of that namespace.
+pub fn unmapped(root: &Root, pid: i32, outside: u32) -> Option<u32> {
+    let text = root.read(&format!("/proc/{pid}/uid_map")).ok()?;
+    extents(&text)
+        .find_map(|(first, begin, count)| first.checked_add(outside.checked_sub(begin).filter(|at| *at < count)?))
+}
+
+/// First inside, first outside, count.
+fn extents(text: &str) -> impl Iterator<Item = (u32, u32, u32)> {
+    text.lines().filter_map(|line| {
+        let mut numbers = line.split_ascii_whitespace().map(|word| word.parse::<u32>().ok());
+        Some((numbers.next()??, numbers.next()??, numbers.next()??))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_of_a_status() {
+        let text = "Name:\tpostgres\nUid:\t101\t101\t101\t101\nGid:\t104\t104\t104\t104\nGroups:\t103 104 \n";
+        let found = Credentials::parse(text).unwrap();
+        assert_eq!((found.users(), found.groups.as_slice()), ([101; 3], &[104, 103, 104][..]));
+        assert_eq!(Credentials::parse("Name:\tpostgres\nPPid:\t1\n"), None);
+        assert_eq!(Credentials::parse("Uid:\t1\t2\nGid:\t1\t1\t1\t1\n"), None);
+    }
+
+    #[test]
+    fn a_setuid_program_of_root_lends_nothing_of_root() {
+        let of = |real, effective| Credentials { real, effective, ..Credentials::default() }.lends();
+        assert_eq!((of(1000, 0), of(0, 0), of(1000, 54321), of(0, 26)), (1000, 0, 54321, 26));
+    }
+
+    #[test]
+    fn extents_of_a_namespace() {
+        let tree = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(tree.path().join("proc/7")).unwrap();
+        std::fs::write(tree.path().join("proc/7/uid_map"), "         0       1000          1\n 1 100000 65536\nx\n")
+            .unwrap();
+        let root = Root::at(tree.path());
+        assert_eq!(
+            [0, 1, 999, 65537].map(|inside| mapped(&root, 7, inside)),
+            [Some(1000), Some(100_000), Some(100_998), None]
+        );
+        assert_eq!([1000, 100_998, 7].map(|outside| unmapped(&root, 7, outside)), [Some(0), Some(999), None]);
+        assert_eq!(mapped(&root, 8, 0), None);
+    }
+}

@@ -1,0 +1,8 @@
+//! Files of one process in /proc (proc(5)): its status, limits, user and namespaces.
+
+pub(crate) mod auxv;
+pub mod credentials;
+pub mod namespace;
+pub mod process;
+pub mod rlimit;
+pub mod service;

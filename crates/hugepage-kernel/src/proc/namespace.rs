@@ -1,0 +1,32 @@
+//! Namespaces (namespaces(7)): whether a process sees the same files and the same host name as this program.
+
+use crate::Root;
+
+/// The files that `pid` sees, where those are not this program's: those of its container, below the root directory that
+/// the kernel shows for it. `None` where they are this program's, or that may not be seen.
+pub fn container(root: &Root, pid: i32) -> Option<Root> {
+    is_another(root, pid, "mnt").then(|| root.below(&format!("/proc/{pid}/root")))
+}
+
+/// Whether `pid` certainly has another host name than this program, as in a container.
+pub fn has_own_host_name(root: &Root, pid: i32) -> bool {
+    is_another(root, pid, "uts")
+}
+
+fn is_another(root: &Root, pid: i32, kind: &str) -> bool {
+    let namespace = |process: &str| root.read_link_once(&format!("/proc/{process}/ns/{kind}")).ok();
+    namespace("self").zip(namespace(&pid.to_string())).is_some_and(|(own, its)| own != its)
+}
+
+/// Whether `pid` is in this program's namespace of this kind (`ipc`, `pid`, `mnt`). Where that is not visible, it is taken for
+/// granted: kernels before 3.0 show none, and without privilege nothing else of the process is visible.
+pub fn is_own(root: &Root, pid: i32, kind: &str) -> bool {
+    let namespace = |process: &str| root.read_link_once(&format!("/proc/{process}/ns/{kind}")).ok();
+    namespace("self").zip(namespace(&pid.to_string())).is_none_or(|(own, its)| own == its)
+}
+
+/// The number of the mount namespace of `pid`: 4026531841; no other one has it as long as this one exists.
+pub fn number(root: &Root, pid: i32) -> Option<String> {
+    let link = root.read_link(&format!("/proc/{pid}/ns/mnt")).ok()?;
+    Some(link.strip_prefix("mnt:[")?.strip_suffix(']')?.to_owned())
+}

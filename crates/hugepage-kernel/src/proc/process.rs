@@ -1,0 +1,374 @@
+//! /proc/PID/status: the memory of one process, without walking its page tables and without its mmap lock (proc(5)).
+
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, SystemTime};
+
+use memchr::memrchr;
+use rustix::path::DecInt;
+
+use crate::fields::{fields, first_number};
+use crate::host::mounts::{self, Mount};
+use crate::source::root::{Directory, UPTIME, as_text, if_there};
+use crate::{Bytes, ReadError, Root};
+
+/// The unit of times in /proc (`USER_HZ`), independent of the kernel's own clock.
+const TICKS_PER_SECOND: u64 = 100;
+
+/// The memory of one process; `None` where this kernel has no such line, or the process no longer has memory of its
+/// own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessStatus {
+    /// `PPid`: its parent.
+    pub parent: Option<i32>,
+    /// `VmPTE`: its page tables.
+    pub page_tables: Option<Bytes>,
+    /// `RssAnon` (since 4.5): resident private memory.
+    pub rss_anon: Option<Bytes>,
+    /// `RssFile` (since 4.5): resident file pages.
+    pub rss_file: Option<Bytes>,
+    /// `RssShmem` (since 4.5): resident shared memory in base or transparent huge pages, hugetlb pages not counted.
+    pub rss_shmem: Option<Bytes>,
+    /// `VmSwap`: its private memory in swap.
+    pub swap: Option<Bytes>,
+    /// `HugetlbPages` (since 4.4): a positive value proves hugetlb pages; the amount can be far too low, because
+    /// processes share page tables of huge pages.
+    pub hugetlb_pages: Option<Bytes>,
+}
+
+impl ProcessStatus {
+    /// Parses the text of /proc/PID/status.
+    pub fn parse(text: impl AsRef<[u8]>) -> Self {
+        let mut status = Self::default();
+        let wanted = |start: &[u8; 4]| {
+            matches!(start, b"PPid" | b"RssA" | b"RssF" | b"RssS" | b"VmPT" | b"VmSw" | b"Huge" | b"Thre")
+        };
+        for (name, value) in fields(text.as_ref(), wanted) {
+            let into = match name {
+                b"PPid" => {
+                    status.parent = first_number(value).and_then(|pid| pid.try_into().ok());
+                    continue;
+                }
+                b"VmPTE" => &mut status.page_tables,
+                b"RssAnon" => &mut status.rss_anon,
+                b"RssFile" => &mut status.rss_file,
+                b"RssShmem" => &mut status.rss_shmem,
+                b"VmSwap" => &mut status.swap,
+                b"HugetlbPages" => &mut status.hugetlb_pages,
+                // The memory is before the threads, and masks and counters are behind them.
+                b"Threads" => break,
+                _ => continue,
+            };
+            *into = first_number(value).map(Bytes::from_kib);
+        }
+        status
+    }
+}
+
+/// What /proc/PID/stat counts of one process (proc(5)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessStat {
+    /// `minflt`: page faults that needed no I/O.
+    pub minor_faults: u64,
+    /// `cminflt`: the same of all children that have ended and were waited for, and of theirs.
+    pub children_minor_faults: u64,
+    /// `utime` and `stime`: its CPU time so far, in hundredths of a second.
+    pub cpu_ticks: u64,
+    /// `starttime`: when it started after boot, in hundredths of a second. With the pid it identifies a process.
+    pub start_ticks: u64,
+    /// `vsize`: the size of its address space, in bytes.
+    pub virtual_memory: u64,
+    /// `rss`: its resident pages, hugetlb pages not counted.
+    pub resident_pages: u64,
+}
+
+impl ProcessStat {
+    /// Parses the text of /proc/PID/stat; `None` if it has too few fields.
+    pub fn parse(text: impl AsRef<[u8]>) -> Option<Self> {
+        // The second field, in brackets, may have spaces and brackets itself. The third one follows.
+        let text = text.as_ref();
+        let mut fields = str::from_utf8(&text[memrchr(b')', text)? + 1..]).ok()?.split_ascii_whitespace();
+        let mut number = |skip: usize| fields.nth(skip)?.parse().ok();
+        Some(Self {
+            minor_faults: number(7)?,
+            children_minor_faults: number(0)?,
+            cpu_ticks: number(2)?.saturating_add(number(0)?),
+            start_ticks: number(6)?,
+            virtual_memory: number(0)?,
+            resident_pages: number(0)?,
+        })
+    }
+
+    /// From the boot of the machine to the start of the process, including suspended time.
+    pub const fn start_after_boot(&self) -> Duration {
+        Duration::from_millis(self.start_ticks.saturating_mul(1000 / TICKS_PER_SECOND))
+    }
+}
+
+/// The counters of `pid`; `Ok(None)` if the process does not exist (any more).
+pub fn stat(root: &Root, pid: i32) -> Result<Option<ProcessStat>, ReadError> {
+    Processes { root, directory: None }.stat(pid)
+}
+
+/// The status of `pid`; `Ok(None)` if the process does not exist (any more).
+pub fn status(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
+    Processes { root, directory: None }.status(pid)
+}
+
+/// The same of a server, of which a survey needs more of that file.
+pub fn status_of_server(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
+    unless_gone(root.read_once(&format!("/proc/{pid}/status"), |text| ProcessStatus::parse(text)))
+}
+
+/// /proc, open for a pass over many processes: the files of each are looked up from here, and nothing is allocated.
+#[derive(Debug)]
+pub struct Processes<'a> {
+    root: &'a Root,
+    /// `None` where it can't be opened, or is not worth it for one file.
+    directory: Option<Directory<'a>>,
+}
+
+impl<'a> Processes<'a> {
+    /// Those below `root`.
+    pub fn of(root: &'a Root) -> Self {
+        Self { root, directory: root.directory("/proc").ok() }
+    }
+
+    /// The counters of `pid`; `Ok(None)` if the process does not exist (any more).
+    pub fn stat(&self, pid: i32) -> Result<Option<ProcessStat>, ReadError> {
+        let parsed = self.read(pid, "stat", |text| ProcessStat::parse(text))?;
+        let too_few = || self.root.content(&format!("/proc/{pid}/stat"), "it has too few fields");
+        parsed.map(|stat| stat.ok_or_else(too_few)).transpose()
+    }
+
+    /// The status of `pid`; `Ok(None)` if the process does not exist (any more).
+    pub fn status(&self, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
+        self.read(pid, "status", |text| ProcessStatus::parse(text))
+    }
+
+    /// Gives `take` the command line of `pid`, the arguments with a zero byte behind each; `Ok(None)` if the process does
+    /// not exist (any more).
+    pub fn command_line<T>(&self, pid: i32, take: impl FnOnce(&str) -> T) -> Result<Option<T>, ReadError> {
+        self.read(pid, "cmdline", |text| as_text(text, take))
+    }
+
+    fn read<T>(&self, pid: i32, file: &str, parse: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, ReadError> {
+        const LONGEST: usize = "-2147483648/cmdline".len();
+        let (mut name, pid) = ([0; LONGEST], DecInt::new(pid));
+        let parts = [pid.as_bytes(), b"/", file.as_bytes()];
+        let length = name.iter_mut().zip(parts.into_iter().flatten()).map(|(to, &from)| *to = from).count();
+        let name = str::from_utf8(&name[..length]).unwrap_or_default();
+        unless_gone(match &self.directory {
+            Some(directory) => directory.read_bytes(name, parse),
+            None => self.root.read_short(&format!("/proc/{name}"), |text| parse(text.as_bytes())),
+        })
+    }
+}
+
+/// The command line of `pid`, which a server process uses as its title; empty for a process that is ending.
+pub fn title(root: &Root, pid: i32) -> Result<Option<String>, ReadError> {
+    let text = unless_gone(root.read(&format!("/proc/{pid}/cmdline")))?;
+    Ok(text.map(|text| text.split('\0').next().unwrap_or_default().trim_end().to_owned()))
+}
+
+/// All visible processes, ascending.
+pub fn pids(root: &Root) -> Result<Vec<i32>, ReadError> {
+    numbers(root, "/proc")
+}
+
+/// The descriptors of the process named `process` below /proc, ascending (proc(5), `fd`).
+pub fn descriptors(root: &Root, process: &str) -> Result<Vec<i32>, ReadError> {
+    numbers(root, &format!("/proc/{process}/fd"))
+}
+
+/// The numbers among the names in the directory `path`, ascending.
+fn numbers(root: &Root, path: &str) -> Result<Vec<i32>, ReadError> {
+    let mut numbers = Vec::new();
+    root.each_name(path, |name| numbers.extend(name.parse::<i32>()))?;
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// Whether /proc hides the processes of other users from this one: its option `hidepid`, and not even the first process,
+/// which always exists, can be seen (proc(5)).
+pub fn hides_others(root: &Root) -> bool {
+    let is_set = |mount: &Mount| {
+        let hides =
+            |option: &String| option.strip_prefix("hidepid=").is_some_and(|value| !matches!(value, "0" | "off"));
+        mount.point == "/proc" && mount.kind == "proc" && mount.options.iter().any(hides)
+    };
+    let text = root.read(mounts::PATH).unwrap_or_default();
+    mounts::parse(&text).rfind(|mount| mount.point == "/proc").is_some_and(|mount| is_set(&mount))
+        && root.read("/proc/1/status").is_err()
+}
+
+/// The target of a link of `pid`, such as `exe` or `cwd`; `Ok(None)` if the process does not exist or is ending.
+pub fn link(root: &Root, pid: i32, name: &str) -> Result<Option<String>, ReadError> {
+    unless_gone(root.read_link(&format!("/proc/{pid}/{name}")))
+}
+
+/// The owner of the program that `pid` runs, which the kernel's own link leads to; `None` if it is not visible, and for
+/// a capture, whose files belong to no user of its host.
+pub fn owner_of_program(root: &Root, pid: i32) -> Option<u32> {
+    let program = || std::fs::metadata(root.path(&format!("/proc/{pid}/exe"))).ok();
+    if root.is_tree() { None } else { program().map(|program| program.uid()) }
+}
+
+/// How long `pid` has been running, including suspended time, to a hundredth of a second; `Ok(None)` if it does not
+/// exist.
+pub fn age(root: &Root, pid: i32) -> Result<Option<Duration>, ReadError> {
+    let Some(stat) = stat(root, pid)? else { return Ok(None) };
+    Ok(Some(uptime(root)?.saturating_sub(stat.start_after_boot())))
+}
+
+/// When this machine was booted, by its clock now, to a hundredth of a second; of a tree by the clock of its host. The
+/// clock and /proc/uptime are read one after the other, however long ago a survey began. If this program has to wait
+/// between the two, the result is too early, so that a file rather seems newer than a process than older.
+pub fn boot_time(root: &Root) -> Result<SystemTime, ReadError> {
+    let now = root.now();
+    now.checked_sub(uptime(root)?).ok_or_else(|| root.content(UPTIME, "it is more than the clock shows"))
+}
+
+fn uptime(root: &Root) -> Result<Duration, ReadError> {
+    let seconds = |text: &str| text.split_ascii_whitespace().next().and_then(|seconds| seconds.parse::<f64>().ok());
+    let uptime = root.read_short(UPTIME, seconds)?;
+    let uptime = uptime.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    uptime.ok_or_else(|| root.content(UPTIME, "it does not begin with a number"))
+}
+
+/// The rings of io_uring that the process named `process` below /proc has open (proc(5), `fd`). The names of its other
+/// files are nobody else's business, so a capture gets the rings alone.
+pub fn open_rings(root: &Root, process: &str) -> Result<u64, ReadError> {
+    let quiet = root.unrecorded();
+    let mut count = 0;
+    for descriptor in descriptors(&quiet, process)? {
+        let path = format!("/proc/{process}/fd/{descriptor}");
+        // A descriptor may be closed meanwhile.
+        if if_there(quiet.read_link(&path))?.is_some_and(|target| target == "anon_inode:[io_uring]") {
+            root.read_link(&path)?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+/// The children of `pid` (`children`, since 3.5 if configured). A child that ends meanwhile may hide another one, so
+/// compare the list with other sources.
+pub fn children(root: &Root, pid: i32) -> Result<Vec<i32>, ReadError> {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    root.read_short(&path, |text| {
+        text.split_ascii_whitespace()
+            .map(|word| word.parse().map_err(|_| root.content(&path, format!("\"{word}\" is not a process"))))
+            .collect()
+    })?
+}
+
+/// The process that /proc/self shows. Another number than that of getpid(2) means that /proc shows another PID
+/// namespace.
+pub fn own_pid(root: &Root) -> Result<i32, ReadError> {
+    const PATH: &str = "/proc/self";
+    let link = root.read_link(PATH)?;
+    link.parse().map_err(|_| root.content(PATH, format!("\"{link}\" is not a process")))
+}
+
+/// A process can end between open and read, which then fails with ESRCH.
+pub fn unless_gone<T>(result: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(ReadError::Io { source, .. }) if is_no_such_process(&source) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_no_such_process(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ESRCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zombie_has_no_memory() {
+        let zombie = ProcessStatus::parse("Name:\tpostgres\nState:\tZ (zombie)\nPPid:\t7\n");
+        assert_eq!(zombie, ProcessStatus { parent: Some(7), ..ProcessStatus::default() });
+    }
+
+    /// A name may have any bytes, and what is behind the threads is not memory.
+    #[test]
+    fn memory_is_before_the_threads() {
+        let text = b"Name:\tRssAnon: \xff 7\nPPid:\t7\nVmPTE:\t    48 kB\nThreads:\t1\nVmSwap:\t4 kB\n";
+        let found = ProcessStatus::parse(text);
+        let expected =
+            ProcessStatus { page_tables: Some(Bytes(48 << 10)), parent: Some(7), ..ProcessStatus::default() };
+        assert_eq!(found, expected);
+        assert_eq!(ProcessStatus::parse("VmPTE:\t48 kB").page_tables, Some(Bytes(48 << 10)), "without an end");
+        for nothing in ["", " ", " kB", "4x kB", "-4 kB", "18446744073709551616 kB"] {
+            assert_eq!(ProcessStatus::parse(format!("VmPTE:{nothing}\n")).page_tables, None, "{nothing}");
+        }
+        let without_brackets =
+            ProcessStat::parse(b"1 (\xff) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21");
+        assert_eq!(without_brackets.map(|stat| (stat.minor_faults, stat.start_ticks)), Some((7, 19)));
+    }
+
+    /// The field numbers of proc(5): minflt is the 10th, cminflt the 11th, utime and stime the 14th and 15th, starttime the 22nd, vsize and rss follow.
+    #[test]
+    fn fields_of_stat() {
+        let fields: Vec<_> = (4..=52).map(|number| number.to_string()).collect();
+        let text = format!("1 (a) b (c) S {}\n", fields.join(" "));
+        let expected = ProcessStat {
+            minor_faults: 10,
+            children_minor_faults: 11,
+            cpu_ticks: 14 + 15,
+            start_ticks: 22,
+            virtual_memory: 23,
+            resident_pages: 24,
+        };
+        assert_eq!(ProcessStat::parse(&text), Some(expected));
+        assert_eq!(ProcessStat::parse("1 (a) S 1 2 3\n"), None);
+    }
+
+    /// A command line can be longer than what is read at once.
+    #[test]
+    fn a_long_command_line() {
+        let long = "a".repeat(10_000);
+        let mut child = std::process::Command::new("/bin/sh")
+            .args(["-c", "read line", &long])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let root = Root::live();
+        let pid = i32::try_from(child.id()).unwrap();
+        // The kernel gives it to the process a moment after the memory that spawn waits for.
+        let text = || Processes::of(&root).command_line(pid, str::to_owned).unwrap().unwrap();
+        let found = std::iter::repeat_with(text).find(|text| text.starts_with("/bin/sh")).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(found.ends_with(&format!("\0{long}\0")), "{} bytes", found.len());
+        assert_eq!(Processes::of(&root).command_line(pid, |_| ()).unwrap(), None);
+    }
+
+    #[test]
+    fn boot_time_late_in_a_survey() {
+        const SURVEY: Duration = Duration::from_millis(500);
+        let root = Root::live().for_survey();
+        // On a busy machine some are too early.
+        let latest = || std::iter::repeat_with(|| boot_time(&root).unwrap()).take(10).max().unwrap();
+        let first = latest();
+        std::thread::sleep(SURVEY);
+        let apart = latest().duration_since(first).unwrap_or_else(|earlier| earlier.duration());
+        assert!(apart < SURVEY / 2, "{apart:?}: the survey keeps what it has read, and the clock goes on");
+    }
+
+    #[test]
+    fn own_process() {
+        let root = Root::live();
+        let pid = i32::try_from(std::process::id()).unwrap();
+        assert_eq!(own_pid(&root).unwrap(), pid);
+        assert!(status(&root, pid).unwrap().unwrap().page_tables.unwrap() > Bytes(0));
+        assert_eq!(status(&root, i32::MAX).unwrap(), None);
+        assert!(stat(&root, pid).unwrap().unwrap().minor_faults > 0);
+        assert_eq!(stat(&root, i32::MAX).unwrap(), None);
+    }
+}

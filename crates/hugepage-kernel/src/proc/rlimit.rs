@@ -1,0 +1,95 @@
+//! /proc/PID/limits: the resource limits that apply to a process, whatever limits.conf or a unit says. Every user may
+//! read it, also that of a process that is not dumpable (proc(5), getrlimit(2)).
+
+use crate::proc::process::unless_gone;
+use crate::{Bytes, ReadError, Root};
+
+/// One limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rlimit {
+    /// No limit (`unlimited`, RLIM_INFINITY).
+    Unlimited,
+    /// This number of bytes.
+    At(Bytes),
+}
+
+impl Rlimit {
+    /// The bytes; `None` for no limit.
+    pub const fn bytes(self) -> Option<Bytes> {
+        match self {
+            Self::Unlimited => None,
+            Self::At(limit) => Some(limit),
+        }
+    }
+}
+
+/// `Max locked memory` (RLIMIT_MEMLOCK) of a process; `None` where the line is missing or invalid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LockedMemory {
+    /// The limit that applies.
+    pub soft: Option<Rlimit>,
+    /// The limit up to which the process may raise it.
+    pub hard: Option<Rlimit>,
+}
+
+impl LockedMemory {
+    /// Parses the text of /proc/PID/limits.
+    pub fn parse(text: &str) -> Self {
+        let values = text.lines().find_map(|line| line.strip_prefix("Max locked memory"));
+        let mut words = values.unwrap_or_default().split_ascii_whitespace();
+        let mut next = || match words.next()? {
+            "unlimited" => Some(Rlimit::Unlimited),
+            bytes => bytes.parse().ok().map(|bytes| Rlimit::At(Bytes(bytes))),
+        };
+        Self { soft: next(), hard: next() }
+    }
+}
+
+/// The limits of `pid` on locked memory; `Ok(None)` if the process does not exist (any more).
+pub fn locked_memory(root: &Root, pid: i32) -> Result<Option<LockedMemory>, ReadError> {
+    unless_gone(root.read_short(&format!("/proc/{pid}/limits"), LockedMemory::parse))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_in_its_forms() {
+        let at = |bytes| Some(Rlimit::At(Bytes(bytes)));
+        for (line, soft, hard) in [
+            ("Max locked memory         8388608              8388608              bytes", at(8 << 20), at(8 << 20)),
+            (
+                "Max locked memory         65536                unlimited            bytes",
+                at(65536),
+                Some(Rlimit::Unlimited),
+            ),
+            (
+                "Max locked memory         unlimited            unlimited            bytes",
+                Some(Rlimit::Unlimited),
+                Some(Rlimit::Unlimited),
+            ),
+            ("Max locked memory         -1 x", None, None),
+            ("Max locked memory", None, None),
+            ("Max file locks            unlimited            unlimited            locks", None, None),
+        ] {
+            let text = format!("Limit                     Soft Limit           Hard Limit           Units\n{line}\n");
+            assert_eq!(LockedMemory::parse(&text), LockedMemory { soft, hard }, "{line}");
+        }
+    }
+
+    #[test]
+    fn own_limits_are_what_getrlimit_says() {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: getrlimit writes one struct, which belongs to this function.
+        #[allow(unsafe_code)]
+        let result = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) };
+        assert_eq!(result, 0);
+        let as_limit =
+            |value| Some(if value == libc::RLIM_INFINITY { Rlimit::Unlimited } else { Rlimit::At(Bytes(value)) });
+        let expected = LockedMemory { soft: as_limit(limit.rlim_cur), hard: as_limit(limit.rlim_max) };
+        let pid = i32::try_from(std::process::id()).unwrap();
+        assert_eq!(locked_memory(&Root::live(), pid).unwrap(), Some(expected));
+        assert_eq!(locked_memory(&Root::live(), i32::MAX).unwrap(), None);
+    }
+}

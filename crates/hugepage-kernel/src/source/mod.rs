@@ -1,0 +1,9 @@
+//! Where files are read: the live host or a tree of files, with what is remembered and recorded of it.
+
+pub mod access_again;
+pub mod access_log;
+pub(crate) mod reader;
+pub mod root;
+pub(crate) mod survey_cache;
+
+pub use root::Root;

@@ -1,0 +1,65 @@
+//! For whom a file of a server is read, and what that user could read without this program.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+
+use crate::stranger::beneath::BeneathFile;
+
+/// Whose permissions count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// This program's own, which the kernel holds it to: it runs as the server's user.
+    This,
+    /// Those of a tree's owner, which [`Root`] holds it to.
+    Tree,
+    /// Those of the server's user, which this program has to hold itself to.
+    User(ServerUser),
+}
+
+/// The server's user, as far as it may lend this program its eyes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ServerUser {
+    /// `None`: unknown, so nothing counts as its own.
+    pub uid: Option<u32>,
+    /// All groups of the process.
+    pub groups: Vec<u32>,
+    /// Root, in the server's container too.
+    pub roots: Vec<u32>,
+}
+
+impl ServerUser {
+    /// Why the file is not read for this user; `None` if it is.
+    pub fn refusal(&self, found: &BeneathFile) -> Option<String> {
+        let owner = found.metadata.uid();
+        let is_ours = |uid: &u32| self.uid == Some(*uid) || self.roots.contains(uid);
+        if let Some(other) = found.link_owners.iter().find(|uid| !is_ours(uid)) {
+            return Some(format!("a link of uid {other} leads to it"));
+        }
+        match owner {
+            _ if self.uid == Some(owner) && found.metadata.nlink() > 1 && owner != 0 => {
+                Some("it is a file of several names".to_owned())
+            }
+            _ if self.uid == Some(owner) => None,
+            _ if !self.roots.contains(&owner) => Some(format!("its owner is uid {owner}, not the server's user")),
+            _ if !self.may_read(found) => Some("it is root's, and the server's user may not read it".to_owned()),
+            _ => None,
+        }
+    }
+
+    /// Whether the modes on the way and of the thing itself let the user read it (path_resolution(7)).
+    pub fn may_read(&self, found: &BeneathFile) -> bool {
+        const READ: u32 = 4;
+        const SEARCH: u32 = 1;
+        self.may(&found.metadata, READ) && found.searched().all(|directory| self.may(directory, SEARCH))
+    }
+
+    fn may(&self, of: &Metadata, what: u32) -> bool {
+        let shift = match () {
+            () if self.uid == Some(0) => return true,
+            () if self.uid == Some(of.uid()) => 6,
+            () if self.groups.contains(&of.gid()) => 3,
+            () => 0,
+        };
+        of.mode() >> shift & what != 0
+    }
+}

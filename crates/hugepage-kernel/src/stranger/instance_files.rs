@@ -1,0 +1,363 @@
+//! The one door to files that others own: the configuration, logs and directories of database servers.
+//!
+//! This program runs as root, and who runs a server chooses where its files are and what stands in their places. So a
+//! file is looked at before it is opened, by a descriptor that leads to it whatever is renamed meanwhile, and opened only
+//! if it is a plain file that the server's user could have read without this program: the user's own, or one of root's
+//! that its mode and those of the directories on the way let the user read. A device, a pipe or a file of the kernel's
+//! is never opened. Every read has a limit.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::process::geteuid;
+
+use crate::host::accounts;
+use crate::proc::credentials::{self, Credentials};
+use crate::proc::namespace;
+use crate::source::access_log::AccessKind;
+use crate::source::reader::{Reader, ServerUser};
+use crate::stranger::beneath::{self, BeneathFile};
+use crate::{ReadError, Root};
+
+/// The most that is read of each kind of file, in bytes.
+pub mod limit {
+    /// `PG_VERSION`: a number.
+    pub const VERSION: u64 = 16;
+    /// /etc/hostname: a name of at most 64 bytes.
+    pub const HOST_NAME: u64 = 256;
+    /// `postmaster.pid`: eight short lines (pidfile.h).
+    pub const POSTMASTER_PID: u64 = 4 << 10;
+    /// `postmaster.opts`: a command line.
+    pub const POSTMASTER_OPTS: u64 = 64 << 10;
+    /// One file of a configuration, of PostgreSQL's or Oracle's.
+    pub const CONFIGURATION: u64 = 1 << 20;
+    /// All files of one configuration.
+    pub const CONFIGURATION_IN_ALL: u64 = 4 << 20;
+    /// Of a history its end.
+    pub const HISTORY: u64 = 8 << 20;
+    /// Of an alert log the last that holds data.
+    pub const ALERT_LOG: u64 = 64 << 20;
+    /// Of all alert logs of an instance together, for their history.
+    pub const ALERT_HISTORY: u64 = 1 << 30;
+}
+
+/// More names than any directory has that is listed here.
+const MAX_NAMES: usize = 10_000;
+
+/// More directories and links than lead to any file of a server.
+const MAX_STEPS_UP: usize = 100;
+
+/// The files of one server, or of one that could be started.
+#[derive(Clone, Debug)]
+pub struct InstanceFiles {
+    root: Root,
+    reader: Reader,
+}
+
+/// The owner of a file or directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its user.
+    pub uid: u32,
+    /// Its group, which may be one that the user is not in.
+    pub gid: u32,
+}
+
+impl InstanceFiles {
+    /// Those of the server with the process `pid`, as that process sees them from within its container.
+    pub fn of_process(root: &Root, pid: i32) -> Self {
+        let container = namespace::container(root, pid);
+        let user = || {
+            let found = Credentials::read(root, pid).ok().flatten();
+            let inside = container.as_ref().and_then(|_| credentials::mapped(root, pid, 0));
+            ServerUser {
+                uid: found.as_ref().map(Credentials::lends),
+                groups: found.map(|found| found.groups).unwrap_or_default(),
+                roots: [Some(0), inside].into_iter().flatten().collect(),
+            }
+        };
+        Self::with(container.as_ref().unwrap_or(root), user)
+    }
+
+    /// Those of a server that does not run, whose user owns the file or directory `path`. Where that is root's it tells
+    /// no user, and only files count that everybody may read.
+    pub fn of_owner(root: &Root, path: &str) -> Self {
+        Self::with(root, || {
+            let owner = root.find(path, true).ok().map(|found| found.metadata.uid());
+            known_user(root, owner.filter(|uid| *uid != 0))
+        })
+    }
+
+    /// Those of a server that does not run, as the user `name` of /etc/passwd may read them.
+    pub fn of_account(root: &Root, name: &str) -> Self {
+        Self::with(root, || {
+            let all = accounts::accounts(&root.unrecorded()).unwrap_or_default();
+            known_user(root, all.iter().find(|account| account.name == name).map(|account| account.uid))
+        })
+    }
+
+    /// Those below `root` that were read for `reader` before.
+    pub(crate) fn again(root: Root, reader: Reader) -> Self {
+        Self { root, reader }
+    }
+
+    /// Those of the server that this program runs in, or as the user of.
+    pub fn own(root: &Root) -> Self {
+        Self { root: root.clone(), reader: if root.is_tree() { Reader::Tree } else { Reader::This } }
+    }
+
+    fn with(root: &Root, user: impl FnOnce() -> ServerUser) -> Self {
+        if root.is_tree() {
+            return Self::own(root);
+        }
+        let user = user();
+        let (me, is_this) = (geteuid(), |uid| geteuid().as_raw() == uid);
+        match user.uid {
+            Some(uid) if is_this(uid) && !me.is_root() => Self::own(root),
+            _ => Self { root: root.clone(), reader: Reader::User(user) },
+        }
+    }
+
+    /// Where they are: the host's files, those of a container, or a tree.
+    pub const fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// The user that the files are read for; `None` if that is unknown, or the kernel sees to it.
+    pub fn uid(&self) -> Option<u32> {
+        match &self.reader {
+            Reader::User(user) => user.uid,
+            Reader::This | Reader::Tree => None,
+        }
+    }
+
+    /// Opens the plain file `path` for reading.
+    pub fn open(&self, path: &str) -> Result<File, ReadError> {
+        self.note(path, AccessKind::Content);
+        match self.open_found(path)? {
+            Some(file) => Ok(file),
+            None => Err(self.root.refuses(path, "it is not a regular file")),
+        }
+    }
+
+    /// All of `path`, which is an error if it has more than `most` bytes.
+    pub fn read(&self, path: &str, most: u64) -> Result<Vec<u8>, ReadError> {
+        self.note(path, AccessKind::Content);
+        let Some(file) = self.open_found(path)? else { return Ok(Vec::new()) };
+        let length = file.metadata().map_err(|source| self.root.error("read", path, source))?.len();
+        let too_long = || self.root.content(path, format!("it is longer than {most} bytes"));
+        if length > most {
+            return Err(too_long());
+        }
+        // It may grow meanwhile.
+        let bytes = self.some_of(path, &file, most.saturating_add(1))?;
+        if u64::try_from(bytes.len()).is_ok_and(|length| length <= most) { Ok(bytes) } else { Err(too_long()) }
+    }
+
+    /// The same as text; bytes that are not UTF-8 are replaced.
+    pub fn read_text(&self, path: &str, most: u64) -> Result<String, ReadError> {
+        let bytes = self.read(path, most)?;
+        Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+
+    /// The first bytes of `path`, however long it is.
+    pub fn read_first(&self, path: &str, count: u64) -> Result<Vec<u8>, ReadError> {
+        self.some_of(path, &self.open(path)?, count)
+    }
+
+    /// The last bytes of `path`, from the beginning of a line on if that is not all of it.
+    pub fn read_last(&self, path: &str, count: u64) -> Result<Vec<u8>, ReadError> {
+        let mut file = self.open(path)?;
+        let length = file.metadata().map_err(|source| self.root.error("read", path, source))?.len();
+        let from = length.saturating_sub(count);
+        file.seek(SeekFrom::Start(from)).map_err(|source| self.root.error("read", path, source))?;
+        let mut bytes = self.some_of(path, &file, count)?;
+        if from > 0 {
+            let line = bytes.iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |end| end + 1);
+            bytes.drain(..line);
+        }
+        Ok(bytes)
+    }
+
+    /// The major version in the `PG_VERSION` at `path`: digits, and a dot before version 10.
+    pub fn version(&self, path: &str) -> Result<String, ReadError> {
+        let text = self.read_text(path, limit::VERSION)?;
+        let version = text.trim();
+        match !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+            true => Ok(version.to_owned()),
+            false => Err(self.root.content(path, "it is not a version")),
+        }
+    }
+
+    /// The names in the directory `path`, sorted.
+    pub fn list(&self, path: &str) -> Result<Vec<String>, ReadError> {
+        self.note(path, AccessKind::Names);
+        let failed = |source| self.root.error("list", path, source);
+        let found = self.root.find(path, true).map_err(failed)?;
+        if let Reader::User(user) = &self.reader
+            && user.uid != Some(found.metadata.uid())
+            && !user.may_read(&found)
+        {
+            return Err(self.root.refuses(path, "the server's user may not list it"));
+        }
+        let mut names = Vec::new();
+        for name in found.names().map_err(failed)? {
+            names.push(name.map_err(failed)?);
+            if names.len() > MAX_NAMES {
+                return Err(self.root.content(path, format!("it has more than {MAX_NAMES} names")));
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Where the symbolic link `path` points to.
+    pub fn read_link(&self, path: &str) -> Result<String, ReadError> {
+        self.note(path, AccessKind::Link);
+        let target = self.root.find(path, false).and_then(|found| found.target());
+        let target = target.map_err(|source| self.root.error("read", path, source))?;
+        Ok(String::from_utf8_lossy(&target).into_owned())
+    }
+
+    /// When the plain file `path` was last written to; `None` if there is none that can be seen.
+    pub fn modified(&self, path: &str) -> Option<SystemTime> {
+        self.note(path, AccessKind::Existence);
+        let metadata = self.root.find(path, true).ok()?.metadata;
+        metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
+    }
+
+    /// When the file or directory `path` has changed last, or a link on the way to it; `None` if there is none that can be
+    /// seen. Renaming something into its place is a change. The files of a tree have other times than those of its host, so
+    /// there it is known only if it was captured.
+    pub fn changed(&self, path: &str) -> Option<SystemTime> {
+        self.note(path, AccessKind::Change);
+        if self.root.is_tree() {
+            return self.root.changed_at_capture(path);
+        }
+        let found = self.root.find(path, true).ok()?;
+        Some(beneath::changed(&found.metadata)).max(found.link_changed)
+    }
+
+    /// The last change of what `path` names, and what has changed: it, or if nothing is there the nearest directory that is, from
+    /// which it may have been removed. `None` if no time of a change can be seen.
+    pub fn last_change(&self, path: &Path) -> Option<(SystemTime, PathBuf)> {
+        let mut place = path.to_owned();
+        for _ in 0..MAX_STEPS_UP {
+            let name = place.to_string_lossy().into_owned();
+            if let Some(at) = self.changed(&name) {
+                return Some((at, place));
+            }
+            // A tree does not tell; there the capture has taken the same steps.
+            let is_missing = || self.root.find(&name, true).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+            if !self.root.is_tree() && !is_missing() {
+                return None;
+            }
+            let parent = place.parent()?;
+            place = match self.read_link(&name) {
+                Ok(target) => parent.join(target),
+                Err(_) => parent.to_owned(),
+            };
+        }
+        None
+    }
+
+    /// Whether something is at `path` that can be seen.
+    pub fn exists(&self, path: &str) -> bool {
+        self.note(path, AccessKind::Existence);
+        self.root.find(path, true).is_ok()
+    }
+
+    /// Whether a directory is at `path` that can be seen.
+    pub fn is_directory(&self, path: &str) -> bool {
+        self.note(path, AccessKind::Existence);
+        self.root.find(path, true).is_ok_and(|found| found.metadata.is_dir())
+    }
+
+    /// Who owns the file or directory `path`.
+    pub fn owner(&self, path: &str) -> Result<Owner, ReadError> {
+        self.note(path, AccessKind::Existence);
+        let found = self.root.find(path, true).map_err(|source| self.root.error("open", path, source))?;
+        Ok(Owner { uid: found.metadata.uid(), gid: found.metadata.gid() })
+    }
+
+    /// Device and inode of the file or directory `path`: the same from wherever it is seen. `None` if that is nothing.
+    pub fn inode(&self, path: &str) -> Option<(u64, u64)> {
+        let found = self.root.find(path, true).ok()?;
+        Some((found.metadata.dev(), found.metadata.ino()))
+    }
+
+    /// The path without links of what `path` names; `None` if that is nothing.
+    pub fn canonical(&self, path: &str) -> Option<String> {
+        self.note(path, AccessKind::Existence);
+        Some(self.root.find(path, true).ok()?.path)
+    }
+
+    /// An error that says what is wrong with the content of `path`.
+    pub fn content(&self, path: &str, problem: impl Into<String>) -> ReadError {
+        self.root.content(path, problem)
+    }
+
+    /// An error of the operating system on `path`.
+    pub fn error(&self, operation: &'static str, path: &str, source: io::Error) -> ReadError {
+        self.root.error(operation, path, source)
+    }
+
+    /// `Ok(None)` for /dev/null, in whose place a file would be empty: it is not opened either.
+    fn open_found(&self, path: &str) -> Result<Option<File>, ReadError> {
+        let failed = |source| self.root.error("open", path, source);
+        let found = self.root.find(path, true).map_err(failed)?;
+        if is_null(&found.metadata) {
+            return Ok(None);
+        }
+        if let Some(why) = self.refusal(&found) {
+            return Err(self.root.refuses(path, why));
+        }
+        #[cfg(test)]
+        tests::note_opened(&found.metadata);
+        found.open().map(Some).map_err(failed)
+    }
+
+    /// Why this is not to be opened; `None` if it is.
+    fn refusal(&self, found: &BeneathFile) -> Option<String> {
+        if !found.metadata.is_file() {
+            return Some("it is not a regular file".to_owned());
+        }
+        match &self.reader {
+            Reader::Tree => match self.root.of_another(found) {
+                Ok(why) => why.map(str::to_owned),
+                Err(error) => Some(error.to_string()),
+            },
+            _ if found.is_of_kernel() => Some("it is the kernel's".to_owned()),
+            Reader::This => None,
+            Reader::User(user) => user.refusal(found),
+        }
+    }
+
+    fn some_of(&self, path: &str, file: &File, count: u64) -> Result<Vec<u8>, ReadError> {
+        let mut bytes = Vec::new();
+        file.take(count).read_to_end(&mut bytes).map_err(|source| self.root.error("read", path, source))?;
+        Ok(bytes)
+    }
+
+    fn note(&self, path: &str, kind: AccessKind) {
+        self.root.note_of_server(path, kind, &self.reader);
+    }
+}
+
+/// A user with the groups that it has on this host.
+fn known_user(root: &Root, uid: Option<u32>) -> ServerUser {
+    let groups = uid.and_then(|uid| accounts::groups(&root.unrecorded(), uid).ok());
+    ServerUser { uid, groups: groups.unwrap_or_default(), roots: vec![0] }
+}
+
+/// The null device (null(4)).
+fn is_null(metadata: &Metadata) -> bool {
+    const CHARACTER_DEVICE: u32 = 0o020_000;
+    metadata.mode() & 0o170_000 == CHARACTER_DEVICE && metadata.rdev() == rustix::fs::makedev(1, 3)
+}
+
+#[cfg(test)]
+mod tests;

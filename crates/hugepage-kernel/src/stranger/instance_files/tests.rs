@@ -1,0 +1,398 @@
+//! What the door opens, and for whom. Files of other users can only be made by root; elsewhere those tests say that they
+//! were left out.
+
+use std::cell::RefCell;
+use std::fs::{self, Permissions};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+
+use super::*;
+use crate::Notes;
+use crate::postgresql::postgresql_conf::Configuration;
+
+const SERVER: u32 = 4711;
+const OTHER: u32 = 4712;
+const GROUP: u32 = 4713;
+
+thread_local! {
+    static OPENED: RefCell<Vec<Metadata>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What every opening of this thread was of.
+pub(crate) fn note_opened(metadata: &Metadata) {
+    OPENED.with_borrow_mut(|opened| opened.push(metadata.clone()));
+}
+
+/// A directory that everybody may search, and the files of a server below it.
+fn server() -> Option<(tempfile::TempDir, InstanceFiles)> {
+    if !geteuid().is_root() {
+        eprintln!("left out: only root can make files of other users");
+        return None;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
+    let user = ServerUser { uid: Some(SERVER), groups: vec![GROUP], roots: vec![0] };
+    Some((directory, InstanceFiles { root: Root::live(), reader: Reader::User(user) }))
+}
+
+fn put(path: &Path, uid: u32, gid: u32, mode: u32) {
+    fs::write(path, "content").unwrap();
+    chown(path, Some(uid), Some(gid)).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_file_is_read_if_the_servers_user_could_read_it() {
+    let Some((directory, files)) = server() else { return };
+    let private = directory.path().join("private");
+    fs::create_dir(&private).unwrap();
+    fs::set_permissions(&private, Permissions::from_mode(0o700)).unwrap();
+    for (name, uid, gid, mode, why) in [
+        ("own", SERVER, GROUP, 0o600, None),
+        ("own_unreadable", SERVER, GROUP, 0, None),
+        ("of_root", 0, 0, 0o644, None),
+        ("of_root_for_the_group", 0, GROUP, 0o640, None),
+        ("of_root_for_another_group", 0, 0, 0o640, Some("it is root's, and the server's user may not read it")),
+        ("of_root_alone", 0, 0, 0o600, Some("it is root's, and the server's user may not read it")),
+        ("of_root_not_for_the_group", 0, GROUP, 0o604, Some("it is root's, and the server's user may not read it")),
+        ("of_another", OTHER, 0, 0o644, Some("its owner is uid 4712, not the server's user")),
+        ("private/of_root", 0, 0, 0o644, Some("it is root's, and the server's user may not read it")),
+    ] {
+        let path = directory.path().join(name);
+        put(&path, uid, gid, mode);
+        for path in [path.clone(), link_to(directory.path(), &path, SERVER), link_to(directory.path(), &path, 0)] {
+            let read = files.read_text(path.to_str().unwrap(), 100);
+            match why {
+                None => assert_eq!(read.unwrap(), "content", "{name}"),
+                Some(why) => assert!(read.unwrap_err().to_string().ends_with(why), "{name}"),
+            }
+        }
+        let link = link_to(directory.path(), &path, OTHER);
+        let error = files.read(link.to_str().unwrap(), 100).unwrap_err().to_string();
+        assert!(error.ends_with("a link of uid 4712 leads to it"), "{name}: {error}");
+    }
+}
+
+/// A link with a name of its own that `uid` owns.
+fn link_to(directory: &Path, target: &Path, uid: u32) -> PathBuf {
+    let links = fs::read_dir(directory).unwrap().count();
+    let link = directory.join(format!("link{links}"));
+    symlink(target, &link).unwrap();
+    std::os::unix::fs::lchown(&link, Some(uid), None).unwrap();
+    link
+}
+
+#[test]
+fn what_is_no_plain_file_is_never_opened() {
+    let Some((directory, files)) = server() else { return };
+    let path = |name: &str| directory.path().join(name);
+    let make = |name: &str, kind, device| {
+        mknodat(CWD, path(name), kind, Mode::from(0o666), device)
+            .map(|()| chown(path(name), Some(SERVER), None).unwrap())
+    };
+    make("fifo", FileType::Fifo, 0).unwrap();
+    // Containers may not make devices.
+    let _ = make("zero", FileType::CharacterDevice, makedev(1, 5));
+    let _socket = UnixListener::bind(path("socket")).unwrap();
+    put(&path("one"), SERVER, 0, 0o644);
+    fs::hard_link(path("one"), path("two")).unwrap();
+    symlink("/dev/zero", path("to_zero")).unwrap();
+    symlink("/proc/self/environ", path("environment")).unwrap();
+    OPENED.take();
+    for name in ["fifo", "zero", "socket", "two", "to_zero", "environment", "none"] {
+        assert!(files.read(path(name).to_str().unwrap(), 100).is_err(), "{name}");
+    }
+    for path in
+        ["/dev/zero", "/dev/tty", "/proc/kmsg", "/proc/self/mem", "/proc/cpuinfo", "/sys/kernel/mm", "/", "/etc/shadow"]
+    {
+        assert!(files.read(path, 100).is_err(), "{path}");
+    }
+    assert!(OPENED.take().is_empty());
+    // A link to /dev/null keeps ALTER SYSTEM from its file.
+    symlink("/dev/null", path("nothing")).unwrap();
+    assert_eq!(files.read(path("nothing").to_str().unwrap(), 100).unwrap(), b"");
+    assert!(OPENED.take().is_empty());
+}
+
+#[test]
+fn directories_are_listed_if_the_servers_user_could_list_them() {
+    let Some((directory, files)) = server() else { return };
+    for (name, uid, mode, listed) in [
+        ("own", SERVER, 0o700, true),
+        ("open", OTHER, 0o755, true),
+        ("closed", OTHER, 0o711, false),
+        ("root", 0, 0o700, false),
+    ] {
+        let path = directory.path().join(name);
+        fs::create_dir(&path).unwrap();
+        chown(&path, Some(uid), Some(0)).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        assert_eq!(files.list(path.to_str().unwrap()).is_ok(), listed, "{name}");
+    }
+}
+
+#[test]
+fn versions_are_numbers() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = InstanceFiles::own(&Root::at(directory.path()));
+    for (text, version) in
+        [("15\n", Some("15")), ("9.6\n", Some("9.6")), ("root:$6$x\n", None), ("", None), ("12345678901234567\n", None)]
+    {
+        fs::write(directory.path().join("PG_VERSION"), text).unwrap();
+        assert_eq!(files.version("/PG_VERSION").ok().as_deref(), version, "{text:?}");
+    }
+}
+
+#[test]
+fn the_end_of_a_long_file_begins_with_a_line() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("history"), "first\nsecond\nthird\n").unwrap();
+    let files = InstanceFiles::own(&Root::at(directory.path()));
+    for (count, expected) in [(100, "first\nsecond\nthird\n"), (14, "second\nthird\n"), (13, "third\n"), (2, "")] {
+        assert_eq!(files.read_last("/history", count).unwrap(), expected.as_bytes(), "{count}");
+    }
+}
+
+/// Of a tree that a user hands to root, a file of root's under a second name is not read.
+#[test]
+fn a_tree_of_another_user() {
+    if server().is_none() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let tree = directory.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    chown(&tree, Some(OTHER), None).unwrap();
+    put(&tree.join("own"), OTHER, 0, 0o600);
+    put(&tree.join("of_root"), 0, 0, 0o644);
+    put(&directory.path().join("secret"), 0, 0, 0o600);
+    fs::hard_link(directory.path().join("secret"), tree.join("hard")).unwrap();
+    symlink("../secret", tree.join("soft")).unwrap();
+    let root = Root::at(&tree);
+    let files = InstanceFiles::of_process(&root, 7);
+    for (name, is_read) in [("/own", true), ("/of_root", true), ("/hard", false), ("/soft", false)] {
+        assert_eq!(files.read(name, 100).is_ok(), is_read, "{name}");
+        assert_eq!(root.read(name).is_ok(), is_read, "{name}");
+    }
+}
+
+/// One entry of a tree that its owner made to do harm.
+#[derive(Clone, Debug)]
+enum Entry {
+    File { uid: u32, mode: u32, length: u64, text: String },
+    HardLink(usize),
+    Link(String),
+    Fifo,
+    Device,
+    Directory,
+}
+
+fn name() -> impl Strategy<Value = Vec<u8>> {
+    let odd = proptest::collection::vec(prop_oneof![1u8..47, 48u8..=255], 1..12);
+    let usual = prop_oneof![
+        Just("PG_VERSION"),
+        Just("postgresql.conf"),
+        Just("a.conf"),
+        Just("b.conf"),
+        Just("c"),
+        Just("d"),
+        Just("e")
+    ];
+    prop_oneof![1 => odd, 4 => usual.prop_map(|name| name.as_bytes().to_vec())]
+}
+
+fn target() -> impl Strategy<Value = String> {
+    let parts = prop_oneof![
+        Just(".."),
+        Just("."),
+        Just("c"),
+        Just("d"),
+        Just("e"),
+        Just("a.conf"),
+        Just("b.conf"),
+        Just("postgresql.conf")
+    ];
+    let inside = proptest::collection::vec(parts, 1..5).prop_map(|parts| parts.join("/"));
+    let outside = prop_oneof![
+        Just("/etc/shadow"),
+        Just("/dev/zero"),
+        Just("/dev/tty"),
+        Just("/proc/kmsg"),
+        Just("/proc/self/mem"),
+        Just("/"),
+        Just("/proc/self/fd/0"),
+        Just("/proc/self/root/etc/shadow"),
+        Just("/proc/self/cwd"),
+        Just("/sys"),
+        Just("/etc")
+    ];
+    prop_oneof![2 => inside, 1 => outside.prop_map(str::to_owned)]
+}
+
+fn entry() -> impl Strategy<Value = Entry> {
+    let line =
+        (prop_oneof![Just("include"), Just("include_dir"), Just("include_if_exists"), Just("huge_pages")], target());
+    let text = proptest::collection::vec(line.prop_map(|(name, value)| format!("{name} = '{value}'\n")), 0..20);
+    let length = prop_oneof![Just(0u64), Just(100 << 10), Just(1 << 30), Just(4 << 40)];
+    let uid = prop_oneof![4 => Just(SERVER), 1 => Just(OTHER), 1 => Just(0)];
+    prop_oneof![
+        6 => (uid, prop_oneof![Just(0o600), Just(0o644)], length, text)
+            .prop_map(|(uid, mode, length, text)| Entry::File { uid, mode, length, text: text.concat() }),
+        1 => (0usize..20).prop_map(Entry::HardLink),
+        4 => target().prop_map(Entry::Link),
+        1 => Just(Entry::Fifo),
+        1 => Just(Entry::Device),
+        2 => Just(Entry::Directory),
+    ]
+}
+
+/// Makes what it can of the entries in directories of the server's user; returns their paths.
+fn make(top: &Path, entries: &[(usize, Vec<u8>, Entry)]) -> Vec<PathBuf> {
+    let mut directories = vec![top.to_owned()];
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for (within, name, entry) in entries {
+        let path = directories[within % directories.len()].join(std::ffi::OsStr::from_bytes(name));
+        let special = |kind, device| mknodat(CWD, &path, kind, Mode::from(0o666), device).map_err(io::Error::from);
+        let made = match entry {
+            // Never through a link that is there already: those lead out of the tree.
+            Entry::File { uid, mode, length, text } => File::create_new(&path).and_then(|mut file| {
+                file.write_all(text.as_bytes())?;
+                file.set_len((*length).max(u64::try_from(text.len()).unwrap()))?;
+                std::os::unix::fs::fchown(&file, Some(*uid), Some(0))?;
+                file.set_permissions(Permissions::from_mode(*mode))
+            }),
+            Entry::HardLink(to) => match paths.get(*to) {
+                Some(to) => fs::hard_link(to, &path),
+                None => continue,
+            },
+            Entry::Link(to) => symlink(to, &path),
+            Entry::Fifo => special(FileType::Fifo, 0),
+            Entry::Device => special(FileType::CharacterDevice, makedev(1, 5)),
+            Entry::Directory => fs::create_dir(&path).map(|()| directories.push(path.clone())),
+        };
+        if made.is_ok() {
+            if matches!(entry, Entry::Link(_) | Entry::Fifo | Entry::Device | Entry::Directory) {
+                std::os::unix::fs::lchown(&path, Some(SERVER), None).unwrap();
+            }
+            paths.push(path);
+        }
+    }
+    paths
+}
+
+/// The most that this process has had in memory (VmHWM, proc(5)), in bytes.
+fn most_resident() -> u64 {
+    let text = fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.split_ascii_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
+}
+
+/// As many as `PROPTEST_CASES` says, 200 without it.
+#[test]
+fn hostile_trees() {
+    if server().is_none() {
+        return;
+    }
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(200);
+    let before = most_resident();
+    let entries = proptest::collection::vec((0usize..8, name(), entry()), 1..30);
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(config, |(entries in entries)| {
+        let (directory, files) = server().unwrap();
+        let top = directory.path().to_str().unwrap();
+        let paths = make(directory.path(), &entries);
+        OPENED.take();
+        let begun = Instant::now();
+        let (mut configuration, mut notes) = (Configuration::default(), Notes::default());
+        configuration.add(&files, &directory.path().join("postgresql.conf"), &mut notes);
+        let _ = files.version(&format!("{top}/PG_VERSION"));
+        for path in paths.iter().filter_map(|path| path.to_str()) {
+            let _ = (files.read_first(path, 8), files.read_last(path, 1 << 16), files.list(path), files.read_link(path));
+            let _ = (files.exists(path), files.modified(path), files.canonical(path));
+        }
+        let elapsed = begun.elapsed();
+        prop_assert!(elapsed < Duration::from_secs(10), "{elapsed:?}");
+        for opened in OPENED.take() {
+            prop_assert!(opened.is_file());
+            match opened.uid() {
+                SERVER => prop_assert_eq!(opened.nlink(), 1),
+                0 => prop_assert!(opened.mode() & 0o004 != 0),
+                other => prop_assert!(false, "a file of uid {} was opened", other),
+            }
+        }
+    });
+    let more = most_resident().saturating_sub(before);
+    assert!(more < 64 << 20, "{more} bytes more were resident");
+}
+
+/// A file keeps the time that a program gives it, and whoever switches a link does not touch what it leads to.
+#[test]
+fn changes_that_the_time_of_writing_hides() {
+    let tree = tempfile::tempdir().unwrap();
+    let path = |name: &str| tree.path().join(name).to_str().unwrap().to_owned();
+    let (old, link) = (path("old.conf"), path("link.conf"));
+    let files = InstanceFiles::own(&Root::live());
+    fs::write(&old, "").unwrap();
+    File::open(&old).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    let written = files.changed(&old).unwrap();
+    assert_eq!(files.modified(&old), Some(SystemTime::UNIX_EPOCH));
+    assert!(written > SystemTime::UNIX_EPOCH);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let _ = fs::remove_file(&link);
+        symlink("old.conf", &link).unwrap();
+        // The file system's clock goes in steps.
+        if files.changed(&link).unwrap() > written {
+            break;
+        }
+        assert!(Instant::now() < deadline);
+    }
+    assert_eq!((files.changed(&old), files.changed(&path("none.conf"))), (Some(written), None));
+}
+
+/// A file that is not there may have been removed: from its directory, from where a link leads to, or with its directory.
+#[test]
+fn changes_that_leave_nothing_behind() {
+    let tree = tempfile::tempdir().unwrap();
+    let path = |name: &str| tree.path().join(name);
+    let files = InstanceFiles::own(&Root::live());
+    let of = |name: &str| files.last_change(&path(name)).unwrap();
+    fs::create_dir_all(path("conf/d")).unwrap();
+    fs::create_dir(path("elsewhere")).unwrap();
+    fs::write(path("conf/a.conf"), "").unwrap();
+    symlink("../elsewhere/gone.conf", path("conf/link.conf")).unwrap();
+    symlink("nonesuch", path("conf/link.d")).unwrap();
+    symlink("loop.conf", path("conf/loop.conf")).unwrap();
+    assert_eq!(of("conf/a.conf").1, path("conf/a.conf"));
+    let (written, at) = of("conf/b.conf");
+    assert_eq!((at, of("conf/link.d/b.conf").1), (path("conf"), path("conf")));
+    assert_eq!(of("conf/link.conf").1, path("conf/../elsewhere"));
+    assert_eq!(of("conf/none/d/b.conf").1, path("conf"));
+    assert_eq!(files.last_change(&path("conf/loop.conf")), None);
+    assert_eq!(files.last_change(&path("conf/a.conf/b.conf")), None);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while of("conf/b.conf").0 <= written {
+        fs::write(path("conf/b.conf"), "").unwrap();
+        fs::remove_file(path("conf/b.conf")).unwrap();
+        assert!(Instant::now() < deadline);
+    }
+}
+
+/// The times of a tree are those of its copying, and a capture says when its host's files had changed.
+#[test]
+fn changes_that_a_capture_tells() {
+    let tree = tempfile::tempdir().unwrap();
+    fs::write(tree.path().join("a.conf"), "").unwrap();
+    let changed = || InstanceFiles::own(&Root::at(tree.path())).changed("/a.conf");
+    assert_eq!(changed(), None);
+    fs::write(tree.path().join("changed"), "x /a.conf\n1.1000000000 /a.conf\n1700000000.5 /a.conf\n2.0 /b.conf\n")
+        .unwrap();
+    assert_eq!(changed(), Some(SystemTime::UNIX_EPOCH + Duration::new(1_700_000_000, 5)));
+}

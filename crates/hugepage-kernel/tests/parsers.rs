@@ -1,0 +1,288 @@
+//! Whatever a file holds, a reader does not panic, and garbage beside a well-formed line costs nothing but itself. Where a
+//! line could be the one that is looked for (maps, buddyinfo), garbage is an error that names it, never a silent loss.
+
+use std::fs;
+use std::path::Path;
+
+use hugepage_kernel::cgroups::cgroup::Hierarchy;
+use hugepage_kernel::mapping::maps::{self, Access, Mapping};
+use hugepage_kernel::mapping::{own_mapping, smaps};
+use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::memory::{buddyinfo, pool, thp};
+use hugepage_kernel::{Bytes, Notes, PageSize, Pages, Root};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+const MAPPING: &str = "7f0000000000-7f0000200000 rw-s 00000000 00:01 1028 /dev/zero (deleted)";
+
+/// A tree with these files.
+fn tree(files: &[(&str, &[u8])]) -> (TempDir, Root) {
+    let directory = tempfile::tempdir().unwrap();
+    for (path, content) in files {
+        let path = directory.path().join(path);
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    let root = Root::at(directory.path());
+    (directory, root)
+}
+
+fn page_size(kib: u64) -> PageSize {
+    PageSize::from_kib(kib).unwrap()
+}
+
+/// One line that is nothing, of any characters and of those that the kernel's files are made of.
+fn garbage() -> impl Strategy<Value = String> {
+    prop_oneof!["[^\n\r]{0,60}", "[0-9a-f:,/ -]{0,40}", "[A-Za-z_]{0,12}:? *[0-9]{0,30}( kB)?"]
+}
+
+/// Lines of garbage around `line`.
+fn around(line: String) -> impl Strategy<Value = String> {
+    let lines = || prop::collection::vec(garbage(), 0..4);
+    (lines(), lines()).prop_map(move |(before, after)| {
+        let lines: Vec<_> = before.into_iter().chain([line.clone()]).chain(after).collect();
+        lines.join("\n")
+    })
+}
+
+/// What the files of the kernel are made of, cut and put together at random, or any bytes.
+fn contents() -> impl Strategy<Value = Vec<u8>> {
+    let pieces = prop::sample::select(vec![
+        MAPPING,
+        "MemTotal:",
+        "18446744073709551615",
+        "99999999999999999999",
+        " kB",
+        "\n",
+        " ",
+        "-",
+        ":",
+        "::",
+        "0::/",
+        "/..",
+        "hugetlb",
+        "Node 0, zone",
+        " DMA",
+        "Normal",
+        "29 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw",
+        " - ",
+        "[",
+        "]",
+        "KernelPageSize:",
+        "Rss:",
+        "0",
+        "1",
+        "ffffffffffffffff",
+        "\0",
+        "\u{fffd}",
+        "\\040",
+        "max",
+    ]);
+    prop_oneof![
+        prop::collection::vec(pieces, 0..60).prop_map(|pieces| pieces.concat().into_bytes()),
+        prop::collection::vec(any::<u8>(), 0..300),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// As many columns as a garbled line may have, and as many blocks: the sum stays at the largest number.
+    #[test]
+    fn blocks_are_summed_without_overflow(free in prop::collection::vec(any::<u64>(), 1..200)) {
+        let zone = buddyinfo::Zone { node: 0, name: "Normal".to_owned(), free };
+        let ready = buddyinfo::ready(&[zone.clone(), zone.clone()], None, page_size(4), page_size(4)).unwrap();
+        prop_assert!(ready >= zone.free.iter().copied().max().map(Pages).unwrap());
+    }
+
+    #[test]
+    fn meminfo_keeps_its_lines_beside_garbage(text in around("PageTables:     5007924 kB".to_owned())) {
+        prop_assume!(text.matches("PageTables").count() == 1);
+        prop_assert_eq!(Meminfo::parse(&text).page_tables, Some(Bytes(5_007_924 * 1024)));
+    }
+
+    /// Whatever the kernel writes about a mapping is read back.
+    #[test]
+    fn a_mapping_survives_its_text(
+        start in 1..u64::MAX / 2,
+        size in 1..u64::MAX / 2,
+        access in any::<[bool; 3]>(),
+        shared in any::<bool>(),
+        offset in any::<u64>(),
+        device in (0..4096u32, 0..(1u32 << 20)),
+        inode in any::<u64>(),
+        path in prop_oneof![Just(String::new()), "/[a-zA-Z0-9 ._()/-]{0,40}[a-z)]", Just("[heap]".to_owned())],
+    ) {
+        let access = Access { read: access[0], write: access[1], execute: access[2] };
+        let inaccessible = Bytes(if access.is_none() { size } else { 0 });
+        let mapping =
+            Mapping { start, end: start + size, access, inaccessible, shared, offset, device, inode, path, page_size: None };
+        let flag = if shared { 's' } else { 'p' };
+        let head = format!("{start:08x}-{:08x} {access}{flag} {offset:08x} {:02x}:{:02x} {inode} ", mapping.end, device.0, device.1);
+        let line = if mapping.path.is_empty() { head } else { format!("{head:<73}{}", mapping.path) };
+        prop_assert_eq!(maps::parse(&line), Some(mapping));
+    }
+}
+
+proptest! {
+    // Each case writes files, so these are fewer.
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_content_makes_a_reader_panic(content in contents(), other in contents(), address in any::<u64>()) {
+        let text = String::from_utf8_lossy(&content);
+        let _ = (maps::parse(&text), Meminfo::parse(&text));
+        let (_directory, root) = tree(&[
+            ("proc/meminfo", &content),
+            ("proc/buddyinfo", &content),
+            ("proc/self/auxv", &content),
+            ("proc/self/maps", &content),
+            ("proc/self/smaps", &other),
+            ("proc/self/cgroup", &content),
+            ("proc/self/mountinfo", &other),
+            ("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", &content),
+            ("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", &other),
+            ("sys/kernel/mm/transparent_hugepage/enabled", &content),
+            ("sys/fs/cgroup/hugetlb.2MB.max", &content),
+        ]);
+        let _ = (Meminfo::read(&root), own_mapping::at(&root, address), root.base_page_size());
+        let _ = (pool::pool(&root, page_size(2048)), pool::memory(&root), thp::choice(&root, "enabled"));
+        let _ = smaps::of(&root, &maps::parse(MAPPING).unwrap());
+        if let Ok(zones) = buddyinfo::read(&root) {
+            let _ = buddyinfo::ready(&zones, None, page_size(2048), page_size(4));
+        }
+        if let Ok(Some(hierarchy)) = Hierarchy::find(&root) {
+            let mut notes = Notes::default();
+            let limits = hierarchy.limits(&root, page_size(2048), &mut notes);
+            prop_assert!(notes.into_vec().is_empty() || limits.hidden_levels, "what can't be read is not taken for none");
+        }
+    }
+
+    #[test]
+    fn smaps_keeps_its_lines_beside_garbage(fields in around("Rss:              204800 kB".to_owned())) {
+        prop_assume!(fields.matches("Rss").count() == 1 && fields.lines().all(|line| maps::parse(line).is_none()));
+        let (_directory, root) = tree(&[("proc/self/smaps", format!("{MAPPING}\n{fields}\n").as_bytes())]);
+        let usage = smaps::of(&root, &maps::parse(MAPPING).unwrap()).unwrap().unwrap();
+        prop_assert_eq!(usage.resident, Bytes(204_800 * 1024));
+    }
+
+    #[test]
+    fn cgroup_and_mountinfo_keep_their_lines_beside_garbage(
+        memberships in around("0::/a.slice".to_owned()),
+        mounts in around("30 22 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate".to_owned()),
+    ) {
+        prop_assume!(memberships.matches("0::").count() == 1 && !memberships.contains("hugetlb"));
+        let (_directory, root) = tree(&[
+            ("proc/self/cgroup", memberships.as_bytes()),
+            ("proc/self/mountinfo", mounts.as_bytes()),
+            ("sys/fs/cgroup/a.slice/hugetlb.2MB.max", b"4194304\n"),
+            ("sys/fs/cgroup/a.slice/hugetlb.2MB.current", b"2097152\n"),
+        ]);
+        let mut notes = Notes::default();
+        let limits = Hierarchy::find(&root).unwrap().unwrap().limits(&root, page_size(2048), &mut notes);
+        prop_assert_eq!(limits.fault.iter().min_by_key(|limit| limit.limit).map(|limit| (limit.limit, limit.usage)), Some((Bytes(4 << 20), Bytes(2 << 20))));
+        prop_assert!(notes.into_vec().is_empty() && !limits.hidden_levels);
+    }
+
+    #[test]
+    fn maps_finds_the_line_or_names_the_garbage(text in around(MAPPING.to_owned())) {
+        let (_directory, root) = tree(&[("proc/self/maps", text.as_bytes())]);
+        match maps::read(&root, maps::SELF, |_| true) {
+            Ok(mappings) => prop_assert!(mappings.iter().any(|mapping| mapping.holds(0x7f00_0010_0000))),
+            Err(error) => {
+                let bad = text.lines().find(|line| maps::parse(line).is_none()).unwrap();
+                prop_assert!(error.to_string().contains(bad), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn buddyinfo_finds_the_line_or_names_the_garbage(
+        text in around("Node 1, zone   Normal      5      4      3      2      1      0      0      0      0      7      9".to_owned()),
+    ) {
+        let (_directory, root) = tree(&[("proc/buddyinfo", text.as_bytes())]);
+        match buddyinfo::read(&root) {
+            Ok(zones) => prop_assert_eq!(
+                buddyinfo::ready(&zones, Some(1), page_size(2048), page_size(4)),
+                Some(Pages(7 + 2 * 9))
+            ),
+            Err(error) => prop_assert!(text.lines().any(|line| error.to_string().contains(line)), "{error}"),
+        }
+    }
+}
+
+/// Only what lies side by side in memory and in the same object is one mapping.
+#[test]
+fn neighbours_that_are_one_mapping_or_two() {
+    let first = "1000-3000 rw-s 00004000 00:01 5 /dev/zero (deleted)";
+    for (what, second, mappings) in [
+        ("the next pages of the object", "3000-4000 rw-s 00006000 00:01 5 /dev/zero (deleted)", 1),
+        ("the same, protected otherwise", "3000-4000 ---s 00006000 00:01 5 /dev/zero (deleted)", 1),
+        ("a gap in memory", "4000-5000 rw-s 00006000 00:01 5 /dev/zero (deleted)", 2),
+        ("later pages", "3000-4000 rw-s 00007000 00:01 5 /dev/zero (deleted)", 2),
+        ("the same pages again", "3000-4000 rw-s 00004000 00:01 5 /dev/zero (deleted)", 2),
+        ("another object", "3000-4000 rw-s 00006000 00:01 6 /dev/zero (deleted)", 2),
+        ("another device", "3000-4000 rw-s 00006000 00:02 5 /dev/zero (deleted)", 2),
+        ("a private copy", "3000-4000 rw-p 00006000 00:01 5 /dev/zero (deleted)", 2),
+    ] {
+        let (_directory, root) = tree(&[("proc/self/maps", format!("{first}\n{second}\n").as_bytes())]);
+        assert_eq!(maps::read(&root, maps::SELF, |_| true).unwrap().len(), mappings, "{what}");
+    }
+}
+
+/// Cases of cgroup paths that decide whether a limit is seen, missed or told to be missed.
+#[test]
+fn cgroups_below_other_mounts() {
+    let mount = |root: &str, point: &str| format!("30 22 0:26 {root} {point} rw - cgroup2 cgroup2 rw\n");
+    let limit = ("sys/fs/cgroup/hugetlb.2MB.max", &b"4194304\n"[..]);
+    let usage = ("sys/fs/cgroup/hugetlb.2MB.current", &b"0\n"[..]);
+    for (what, membership, mounts, limits, hidden, notes) in [
+        ("the container's own part", "0::/a.slice/b.scope", mount("/a.slice/b.scope", "/sys/fs/cgroup"), 1, true, 0),
+        ("a namespace", "0::/", mount("/a.slice/b.scope", "/sys/fs/cgroup"), 1, true, 0),
+        (
+            "a sibling with the same beginning",
+            "0::/a.slice/b.scopes",
+            mount("/a.slice/b.scope", "/sys/fs/cgroup"),
+            0,
+            true,
+            1,
+        ),
+        ("outside", "0::/../c.scope", mount("/", "/sys/fs/cgroup"), 0, true, 1),
+        ("mounted from outside the namespace", "0::/", mount("/../..", "/sys/fs/cgroup"), 0, true, 1),
+        ("the host's top has no limits", "0::/", mount("/", "/sys/fs/cgroup"), 0, false, 0),
+    ] {
+        let files =
+            [("proc/self/cgroup", membership.as_bytes()), ("proc/self/mountinfo", mounts.as_bytes()), limit, usage];
+        let (_directory, root) = tree(&files);
+        let mut said = Notes::default();
+        let found = Hierarchy::find(&root).unwrap().unwrap().limits(&root, page_size(2048), &mut said);
+        assert_eq!((found.fault.len(), found.hidden_levels), (limits, hidden), "{what}");
+        assert_eq!(said.into_vec().len(), notes, "{what}");
+    }
+}
+
+#[test]
+fn a_limit_that_is_no_number_is_a_note() {
+    let mounts = b"30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+    for (content, fault, notes) in
+        [("max\n", 0, 0), ("0\n", 1, 0), ("4611686018427387904\n", 0, 0), ("\n", 0, 1), ("-1\n", 0, 1)]
+    {
+        let (_directory, root) = tree(&[
+            ("proc/self/cgroup", b"0::/a\n"),
+            ("proc/self/mountinfo", mounts),
+            ("sys/fs/cgroup/a/hugetlb.2MB.max", content.as_bytes()),
+            ("sys/fs/cgroup/a/hugetlb.2MB.current", b"0\n"),
+        ]);
+        let mut said = Notes::default();
+        let found = Hierarchy::find(&root).unwrap().unwrap().limits(&root, page_size(2048), &mut said);
+        assert_eq!((found.fault.len(), said.into_vec().len()), (fault, notes), "{content:?}");
+        assert_eq!(found.hidden_levels, notes > 0, "{content:?}");
+    }
+}
+
+#[test]
+fn a_file_without_end_is_refused() {
+    let (_directory, root) = tree(&[("proc/meminfo", &vec![b'x'; 40 << 20])]);
+    let error = Meminfo::read(&root).unwrap_err().to_string();
+    assert!(error.contains("longer than 16777216 bytes"), "{error}");
+}

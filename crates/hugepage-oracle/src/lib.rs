@@ -1,0 +1,12 @@
+//! What an Oracle instance shows to the operating system, without an Oracle library and without a connection.
+//!
+//! The readers are bounded in time and memory, and never wait for a file, because a file here can be of any kind.
+//!
+//! ```
+//! use hugepage_oracle::readers::OracleProcess;
+//!
+//! assert!(OracleProcess::parse("ora_pmon_ORCL").is_some());
+//! assert!(OracleProcess::parse("postgres").is_none());
+//! ```
+
+pub mod readers;

@@ -1,0 +1,136 @@
+//! `ALTER SYSTEM` in an alert log since the last start: what the spfile got in the meantime, also where it is in ASM.
+
+use std::io::{self, Read, SeekFrom};
+
+use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::{InstanceFiles, ReadError};
+use memchr::memmem;
+
+use crate::readers::alert_log::{self, Log};
+use crate::readers::parameters::ParameterChange;
+
+const STATEMENT: &str = "ALTER SYSTEM ";
+/// The log is read in blocks of this size.
+const BLOCK_BYTES: usize = 256 << 10;
+/// Longer lines are no statements about memory.
+const MAX_LINE_BYTES: usize = 64 << 10;
+/// More changes of parameters than anybody makes between two starts.
+const MAX_CHANGES: usize = 10_000;
+
+/// The changes with SCOPE=SPFILE or BOTH behind the last start in the log at `path`; `Ok(None)` if no start is found in
+/// what is searched of it.
+pub fn since_last_start(files: &InstanceFiles, path: &str) -> Result<Option<Vec<ParameterChange>>, ReadError> {
+    let mut file = files.open(path)?;
+    since_last_start_in(&mut file).map_err(|source| files.error("read", path, source))
+}
+
+/// The same for a log at hand.
+pub fn since_last_start_in(log: &mut impl Log) -> io::Result<Option<Vec<ParameterChange>>> {
+    let Some(start) = alert_log::find_last(log)? else { return Ok(None) };
+    log.seek(SeekFrom::Start(start))?;
+    let (mut changes, mut block, mut rest) = (Vec::new(), vec![0; BLOCK_BYTES], Vec::new());
+    let mut log = log.take(limit::ALERT_LOG);
+    loop {
+        let count = log.read(&mut block)?;
+        rest.extend_from_slice(&block[..count]);
+        // A line without its end goes on in the next block; at the end of the log it may be cut within a value.
+        let whole = rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        for line in rest[..whole].split(|byte| *byte == b'\n') {
+            changes.extend(change_in(line));
+        }
+        rest.drain(..whole);
+        if count == 0 || changes.len() > MAX_CHANGES {
+            return Ok(Some(changes));
+        }
+        if rest.len() > MAX_LINE_BYTES {
+            rest.clear();
+        }
+    }
+}
+
+/// The change that a line is about: in log.xml it begins the text of a message.
+fn change_in(line: &[u8]) -> Option<ParameterChange> {
+    let at = memmem::find(line, STATEMENT.as_bytes())?;
+    let before = line[..at].trim_ascii();
+    if !before.is_empty() && !before.ends_with(b">") {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&line[at..]);
+    parse(&text.replace("&apos;", "'").replace("&quot;", "\""))
+}
+
+/// Parses `ALTER SYSTEM SET sga_max_size='16G' SCOPE=SPFILE SID='*';` and `ALTER SYSTEM RESET memory_target
+/// SCOPE=SPFILE;` as the log has them. `None` for changes of memory alone, and for other statements.
+pub fn parse(line: &str) -> Option<ParameterChange> {
+    let (verb, rest) = line.trim().strip_prefix(STATEMENT)?.trim_start().split_once(' ')?;
+    let rest = rest.trim().trim_end_matches(';');
+    let (assignment, scope) = rest.rsplit_once(" SCOPE=").or_else(|| rest.rsplit_once(" scope="))?;
+    let (scope, sid) = match scope.split_once(" SID=") {
+        Some((scope, sid)) => (scope, sid.trim().trim_matches('\'')),
+        None => (scope, "*"),
+    };
+    if !matches!(scope.trim().to_ascii_uppercase().as_str(), "SPFILE" | "BOTH") {
+        return None;
+    }
+    let (name, value) = match verb.to_ascii_uppercase().as_str() {
+        "SET" => {
+            let (name, value) = assignment.split_once('=')?;
+            let value = value.split(" COMMENT=").next().unwrap_or(value).trim();
+            (name, Some(value.trim_matches(['\'', '"']).to_owned()))
+        }
+        "RESET" => (assignment, None),
+        _ => return None,
+    };
+    let name = name.trim().trim_matches('"').to_ascii_lowercase();
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_name.then(|| ParameterChange { name, value, sid: sid.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements() {
+        for (line, found) in [
+            ("ALTER SYSTEM SET sga_max_size=16G SCOPE=SPFILE;", Some(("sga_max_size", Some("16G"), "*"))),
+            ("ALTER SYSTEM SET sga_target='4G' SCOPE=BOTH SID='*';", Some(("sga_target", Some("4G"), "*"))),
+            (
+                "ALTER SYSTEM SET use_large_pages='ONLY' COMMENT='a = b' SCOPE=SPFILE SID='orcl1';",
+                Some(("use_large_pages", Some("ONLY"), "orcl1")),
+            ),
+            ("ALTER SYSTEM RESET memory_target SCOPE=SPFILE SID='*';", Some(("memory_target", None, "*"))),
+            ("ALTER SYSTEM SET sga_target=4G SCOPE=MEMORY;", None),
+            ("ALTER SYSTEM SWITCH LOGFILE", None),
+            ("ALTER SYSTEM SET x y=1 SCOPE=SPFILE;", None),
+            ("ALTER SYSTEM SET", None),
+        ] {
+            let expected = found.map(|(name, value, sid)| ParameterChange {
+                name: name.to_owned(),
+                value: value.map(str::to_owned),
+                sid: sid.to_owned(),
+            });
+            assert_eq!(parse(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn only_what_follows_the_last_start() {
+        let set = |size: u32| format!("ALTER SYSTEM SET sga_max_size={size}G SCOPE=SPFILE;\n");
+        let begin = "Starting ORACLE instance (normal)\n";
+        let of = |text: &str| {
+            let found = since_last_start_in(&mut io::Cursor::new(text.as_bytes())).unwrap();
+            found.map(|all| all.into_iter().filter_map(|change| change.value).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&set(1)), None);
+        assert_eq!(
+            of(&format!("{}{begin}{}x {}{}", set(1), set(2), set(3), set(4))),
+            Some(vec!["2G".to_owned(), "4G".to_owned()])
+        );
+        assert_eq!(of(&format!("{begin}{}", set(2).trim())), Some(Vec::new()));
+        let xml = format!(
+            "<msg time='x'>\n <txt>{begin} </txt>\n</msg>\n<msg time='x'>\n <txt>ALTER SYSTEM SET sga_target=&apos;8G&apos; SCOPE=SPFILE;\n </txt>"
+        );
+        assert_eq!(of(&xml), Some(vec!["8G".to_owned()]));
+    }
+}

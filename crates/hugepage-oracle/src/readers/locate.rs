@@ -1,0 +1,228 @@
+//! Where an instance keeps its alert log and its parameters. Only the directories where Oracle itself reads or writes
+//! are searched, to a fixed depth.
+
+use std::time::SystemTime;
+
+use hugepage_kernel::proc::process;
+use hugepage_kernel::source::root::if_there;
+use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::{InstanceFiles, Notes, Root};
+
+use crate::readers::{LastStart, OracleInstance, OracleKind, last_start};
+
+/// The largest number of databases of one diagnostic destination that are read.
+const MAX_DATABASES: usize = 1000;
+/// The largest number of rotated logs of one instance that are searched.
+const MAX_ROTATED_LOGS: usize = 4;
+/// The largest number of PMON's open files that are looked at.
+const MAX_OPEN_FILES: usize = 4096;
+
+/// What is known of an instance before its files are found.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a> {
+    /// The instance.
+    pub instance: &'a OracleInstance,
+    /// Its ORACLE_HOME, from PMON's program or from oratab.
+    pub home: Option<&'a str>,
+    /// DIAGNOSTIC_DEST, if its parameters set it.
+    pub diagnostic_dest: Option<&'a str>,
+    /// The host and its PMON there, if it runs. The files that PMON has open show the place exactly, but only to root.
+    pub pmon: Option<(&'a Root, i32)>,
+}
+
+impl Search<'_> {
+    /// The alert log: the text if it exists, else log.xml. Of several, the one that was written last. `None` if there
+    /// is none or none is visible. A directory that cannot be listed is a note.
+    pub fn alert_log(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<String> {
+        let sid = &self.instance.sid;
+        if let Some(log) = self.opened_home().and_then(|home| log_in(files, &home, sid)) {
+            return Some(log.1);
+        }
+        let mut destinations: Vec<_> = self.diagnostic_dest.map(str::to_owned).into_iter().collect();
+        if let Some(home) = self.home {
+            destinations.extend(bases(files, home, notes));
+            // Without ORACLE_BASE (Database Reference, DIAGNOSTIC_DEST).
+            destinations.push(format!("{home}/log"));
+        }
+        let mut logs = Vec::new();
+        for destination in destinations {
+            logs.extend(self.logs_below(files, &destination, notes));
+            if !logs.is_empty() {
+                break;
+            }
+        }
+        logs.into_iter().max().map(|(_, path)| path)
+    }
+
+    /// The last start in its alert log, and the path of that log. If the text was cut or removed, log.xml or a
+    /// rotated log still has the start. What cannot be read is a note.
+    pub fn last_start(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<(String, LastStart)> {
+        let log = self.alert_log(files, notes)?;
+        let start = notes.keep(last_start(files, &log)).flatten();
+        if start.as_ref().is_some_and(|start| start.mode.is_some()) {
+            return Some((log, start?));
+        }
+        let complete = others(files, &log, MAX_ROTATED_LOGS).into_iter().find_map(|other| {
+            let start = notes.keep(last_start(files, &other)).flatten()?;
+            start.mode.is_some().then_some((other, start))
+        });
+        complete.or_else(|| Some((log, start?)))
+    }
+
+    /// The spfile or init.ora that a start without PFILE reads.
+    pub fn parameter_file(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<String> {
+        let (home, sid) = (self.home?, &self.instance.sid);
+        let names = [format!("spfile{sid}.ora"), "spfile.ora".to_owned(), format!("init{sid}.ora")];
+        // A read-only home keeps them in ORACLE_BASE (since 18c).
+        let directories = [home.to_owned()].into_iter().chain(bases(files, home, notes));
+        let paths = directories.flat_map(|base| names.clone().map(|name| format!("{base}/dbs/{name}")));
+        paths.into_iter().find(|path| files.modified(path).is_some())
+    }
+
+    /// The ADR home by the files that PMON has open. Its standard streams lead nowhere (/dev/null).
+    fn opened_home(&self) -> Option<String> {
+        let (root, pmon) = self.pmon?;
+        let descriptors = process::descriptors(root, &pmon.to_string()).ok()?.into_iter();
+        descriptors
+            .filter(|descriptor| *descriptor > libc::STDERR_FILENO)
+            .take(MAX_OPEN_FILES)
+            .find_map(|descriptor| self.home_in(&root.read_link(&format!("/proc/{pmon}/fd/{descriptor}")).ok()?))
+    }
+
+    /// `/u01/app/oracle/diag/rdbms/orcl/orcl1` in `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/orcl1_pmon_7.trc`.
+    fn home_in(&self, path: &str) -> Option<String> {
+        let within = format!("/diag/{}/", self.product());
+        let database = path.find(&within)? + within.len();
+        let sid = database + path[database..].find('/')? + 1;
+        let end = sid + path[sid..].find('/')?;
+        (path[sid..end] == self.instance.sid).then(|| path[..end].to_owned())
+    }
+
+    /// The logs of the SID below one diagnostic destination, for any database name.
+    fn logs_below(&self, files: &InstanceFiles, destination: &str, notes: &mut Notes) -> Vec<(SystemTime, String)> {
+        let sid = &self.instance.sid;
+        let directory = format!("{destination}/diag/{}", self.product());
+        let databases = notes.keep(if_there(files.list(&directory))).flatten().unwrap_or_default();
+        let databases = databases.iter().take(MAX_DATABASES).map(|name| format!("{directory}/{name}"));
+        let logs: Vec<_> = databases.filter_map(|database| log_in(files, &format!("{database}/{sid}"), sid)).collect();
+        if !logs.is_empty() {
+            return logs;
+        }
+        // In a cluster oratab has the database's name; the SID is that name with the number of the instance.
+        let database = format!("{directory}/{}", sid.to_lowercase());
+        let instances = if_there(files.list(&database)).ok().flatten().unwrap_or_default();
+        let instances = instances.iter().filter(|name| is_numbered(name, sid)).take(MAX_DATABASES);
+        instances.filter_map(|sid| log_in(files, &format!("{database}/{sid}"), sid)).collect()
+    }
+
+    /// The SID on this host of the database that oratab has under this name. In a cluster that is the name with the
+    /// number of the instance (`orcl1`, or `orcl_1` of RAC One Node): of several the one whose log was written last,
+    /// or else whose parameter file is in the home. It is the name itself where nothing shows another.
+    pub fn sid_of_database(&self, files: &InstanceFiles, notes: &mut Notes) -> String {
+        let name = &self.instance.sid;
+        let Some(home) = self.home.filter(|_| self.instance.kind == OracleKind::Database) else { return name.clone() };
+        let directory = |base: &str| format!("{base}/diag/{}/{}", self.product(), name.to_lowercase());
+        for base in bases(files, home, notes).into_iter().chain([format!("{home}/log")]) {
+            let sids = if_there(files.list(&directory(&base))).ok().flatten().unwrap_or_default();
+            let sids = sids.iter().filter(|sid| *sid == name || is_numbered(sid, name)).take(MAX_DATABASES);
+            let written =
+                sids.filter_map(|sid| Some((log_in(files, &format!("{}/{sid}", directory(&base)), sid)?.0, sid)));
+            if let Some((_, sid)) = written.max() {
+                return sid.clone();
+            }
+        }
+        let names = files.list(&format!("{home}/dbs")).unwrap_or_default();
+        let of_file = |file: &String| -> Option<String> {
+            let rest = ["init", "spfile"].into_iter().find_map(|prefix| file.strip_prefix(prefix))?;
+            Some(rest.strip_suffix(".ora")?.to_owned())
+        };
+        let sids: Vec<_> = names.iter().filter_map(of_file).collect();
+        let numbered = sids.iter().find(|sid| is_numbered(sid, name)).filter(|_| !sids.contains(name));
+        numbered.unwrap_or(name).clone()
+    }
+
+    /// The name of its kind's directory in the ADR.
+    fn product(&self) -> &'static str {
+        match self.instance.kind {
+            OracleKind::Database | OracleKind::ManagementDatabase => "rdbms",
+            OracleKind::Asm => "asm",
+            OracleKind::AsmProxy => "apx",
+            OracleKind::IoServer => "ios",
+        }
+    }
+}
+
+/// The other files of a log, which may have what was cut from it: log.xml, then what was rotated (`log_1.xml`,
+/// `alert_SID.log.1`, `alert_SID.log-20240101`), the last written first.
+pub fn others(files: &InstanceFiles, log: &str, most: usize) -> Vec<String> {
+    let home = log.rsplit_once("/trace/").or_else(|| log.rsplit_once("/alert/")).map_or("", |(home, _)| home);
+    let name = log.rsplit('/').next().unwrap_or_default();
+    let xml = format!("{home}/alert/log.xml");
+    let is_rotated = |file: &String| {
+        let number = file.strip_prefix("log_").and_then(|rest| rest.strip_suffix(".xml"));
+        let is_xml =
+            number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
+        let behind = file.strip_prefix(name).and_then(|rest| rest.strip_prefix(['.', '-', '_']));
+        is_xml || behind.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let mut rotated: Vec<_> = ["alert", "trace"]
+        .into_iter()
+        .flat_map(|directory| {
+            let names = files.list(&format!("{home}/{directory}")).unwrap_or_default();
+            names.into_iter().filter(is_rotated).map(|name| format!("{home}/{directory}/{name}")).collect::<Vec<_>>()
+        })
+        .filter_map(|path| Some((files.modified(&path)?, path)))
+        .collect();
+    rotated.sort_by(|one, other| other.cmp(one));
+    let rotated = rotated.into_iter().take(most).map(|(_, path)| path);
+    let xml = Some(xml).filter(|xml| xml != log && files.modified(xml).is_some());
+    xml.into_iter().chain(rotated).collect()
+}
+
+/// Whether `sid` is that of an instance of a cluster's database with this name.
+pub fn is_numbered(sid: &str, database: &str) -> bool {
+    let number = sid.strip_prefix(database).map(|number| number.strip_prefix('_').unwrap_or(number));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// DB_UNIQUE_NAME in lower case by the path of an alert log: `orcl` in
+/// `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/alert_orcl1.log`.
+pub fn database_of(log: &str) -> Option<&str> {
+    let (_, within) = log.rsplit_once("/diag/rdbms/")?;
+    within.split('/').next().filter(|name| !name.is_empty())
+}
+
+/// The alert log in an ADR home, and when it was last written.
+fn log_in(files: &InstanceFiles, home: &str, sid: &str) -> Option<(SystemTime, String)> {
+    let paths = [format!("{home}/trace/alert_{sid}.log"), format!("{home}/alert/log.xml")];
+    paths.into_iter().find_map(|path| Some((files.modified(&path)?, path)))
+}
+
+/// Candidates for ORACLE_BASE of this ORACLE_HOME, the most likely first: the installer's record (orabasetab), the
+/// directory above `product`, and for a Grid Infrastructure home the directories beside it that have a `diag`.
+pub fn bases(files: &InstanceFiles, home: &str, notes: &mut Notes) -> Vec<String> {
+    let mut bases = Vec::new();
+    let table = files.read_text(&format!("{home}/install/orabasetab"), limit::CONFIGURATION);
+    let table = notes.keep(if_there(table)).flatten();
+    for line in table.unwrap_or_default().lines().filter(|line| !line.starts_with('#')) {
+        if let Some(base) = line.strip_prefix(home).and_then(|rest| rest.strip_prefix(':')?.split(':').next()) {
+            bases.push(base.to_owned());
+        }
+    }
+    if let Some((base, _)) = home.rsplit_once("/product/") {
+        bases.push(base.to_owned());
+    } else if let Some((above, _)) = home.rsplit_once('/').and_then(|(above, _)| above.rsplit_once('/')) {
+        let names = files.list(above).unwrap_or_default();
+        let beside = names.iter().take(MAX_DATABASES).map(|name| format!("{above}/{name}"));
+        bases.extend(beside.filter(|base| files.exists(&format!("{base}/diag"))));
+    }
+    bases.retain(|base| base.starts_with('/'));
+    let mut seen = Vec::new();
+    bases.retain(|base| {
+        !seen.contains(base) && {
+            seen.push(base.clone());
+            true
+        }
+    });
+    bases
+}

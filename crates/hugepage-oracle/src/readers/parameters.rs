@@ -1,0 +1,273 @@
+//! Initialisation parameters: from an init.ora, from an spfile, or as an alert log lists them. The few that affect
+//! memory are read by name. Oracle decides whether a value is valid.
+
+use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::{Bytes, InstanceFiles, Notes};
+
+use crate::readers::{size, spfile};
+
+/// The depth to which an IFILE may name another one (Database Reference, IFILE).
+const MAX_INCLUDE_DEPTH: usize = 3;
+/// The largest number of files that are read.
+const MAX_FILES: usize = 64;
+/// The largest number of parameters that are kept. Oracle has about 500, and about 5000 with the hidden ones.
+const MAX_PARAMETERS: usize = 10_000;
+
+/// A change of one parameter in the spfile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParameterChange {
+    /// In lower case.
+    pub name: String,
+    /// Without its quotes; `None` for RESET.
+    pub value: Option<String>,
+    /// The instance that it is for; `*` for all.
+    pub sid: String,
+}
+
+/// Parameters that were set; all others have Oracle's defaults.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parameters(Vec<Parameter>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Parameter {
+    /// The SID that it is for, `*` or empty for all.
+    sid: String,
+    /// In lower case.
+    name: String,
+    /// Without its quotes.
+    value: String,
+}
+
+impl Parameters {
+    /// The parameters of the instance `sid` in the init.ora or spfile at `path`, with the files that it names (IFILE,
+    /// and SPFILE unless that is in ASM). What cannot be read is a note.
+    pub fn read(files: &InstanceFiles, path: &str, sid: &str, notes: &mut Notes) -> Self {
+        let mut all = Self::default();
+        all.add_file(files, path, &mut Vec::new(), 0, notes);
+        all.of_instance(sid)
+    }
+
+    /// Parses the text of an init.ora, for the instance `sid`.
+    pub fn parse(text: &str, sid: &str) -> Self {
+        let mut all = Self::default();
+        all.add_text(text);
+        all.of_instance(sid)
+    }
+
+    /// Parses the bytes of an init.ora or an spfile, for the instance `sid`.
+    pub fn parse_bytes(bytes: &[u8], sid: &str) -> Self {
+        Self::parse(&text_of(bytes), sid)
+    }
+
+    /// The parameters of each instance that an init.ora or spfile names, and last those of any other instance. Files that it
+    /// names are not read.
+    pub fn of_each_instance(bytes: &[u8]) -> Vec<Self> {
+        let mut all = Self::default();
+        all.add_text(&text_of(bytes));
+        let mut sids: Vec<_> = all.0.iter().map(|parameter| parameter.sid.clone()).collect();
+        sids.retain(|sid| !matches!(sid.as_str(), "" | "*"));
+        sids.sort_unstable();
+        sids.dedup();
+        sids.truncate(MAX_FILES);
+        sids.push("*".to_owned());
+        sids.iter().map(|sid| all.clone().of_instance(sid)).collect()
+    }
+
+    /// The effective value.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().rev().find(|parameter| parameter.name == name).map(|parameter| parameter.value.as_str())
+    }
+
+    /// A size, `3G`.
+    pub fn size(&self, name: &str) -> Option<Bytes> {
+        size::parse(self.get(name)?)
+    }
+
+    /// TRUE or FALSE.
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        match self.get(name)?.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "t" | "y" | "1" => Some(true),
+            "false" | "no" | "f" | "n" | "0" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Whether Automatic Memory Management puts the SGA into files of /dev/shm, which rules out huge pages.
+    pub fn is_automatic_memory(&self) -> bool {
+        ["memory_target", "memory_max_target"].into_iter().any(|name| self.size(name).is_some_and(|size| size.0 > 0))
+    }
+
+    /// The size of shared memory at a start: SGA_MAX_SIZE, or SGA_TARGET if that is larger. `None` if neither is set;
+    /// then the sizes of the pools add up to it.
+    pub fn sga_max_size(&self) -> Option<Bytes> {
+        self.size("sga_max_size").max(self.size("sga_target")).filter(|size| size.0 > 0)
+    }
+
+    /// Applies a change of the spfile.
+    pub fn change(&mut self, change: &ParameterChange) {
+        match &change.value {
+            Some(value) => self.add("", &change.name, value),
+            None => self.0.retain(|parameter| parameter.name != change.name),
+        }
+    }
+
+    /// Whether nothing was set.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a line of an alert log's list; false if the line is something else.
+    pub(super) fn add_line(&mut self, line: &str) -> bool {
+        match assignment(line) {
+            Some((name, value)) if is_name(name) => {
+                self.add("", name, value);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn add(&mut self, sid: &str, name: &str, value: &str) {
+        if self.0.len() < MAX_PARAMETERS {
+            let name = name.to_ascii_lowercase();
+            self.0.push(Parameter { sid: sid.to_owned(), name, value: unquoted(value).to_owned() });
+        }
+    }
+
+    fn add_text(&mut self, text: &str) {
+        for (name, value) in text.lines().filter_map(|line| assignment(without_comment(line))) {
+            let (sid, name) = name.rsplit_once('.').unwrap_or(("", name));
+            if is_name(name) {
+                self.add(sid.trim(), name, value);
+            }
+        }
+    }
+
+    /// Adds a file and the files that it names, each once. `read`: the files so far.
+    fn add_file(&mut self, files: &InstanceFiles, path: &str, read: &mut Vec<String>, depth: usize, notes: &mut Notes) {
+        if read.len() >= MAX_FILES || read.iter().any(|known| known == path) {
+            return;
+        }
+        read.push(path.to_owned());
+        let Some(bytes) = notes.keep(files.read(path, limit::CONFIGURATION)) else { return };
+        let before = self.0.len();
+        self.add_text(&text_of(&bytes));
+        if depth >= MAX_INCLUDE_DEPTH {
+            return;
+        }
+        let named = |parameter: &&Parameter| matches!(parameter.name.as_str(), "ifile" | "spfile");
+        let named: Vec<_> = self.0[before..].iter().filter(named).map(|found| found.value.clone()).collect();
+        for file in named {
+            if file.starts_with('/') {
+                self.add_file(files, &file, read, depth + 1, notes);
+            } else if file.starts_with('+') {
+                notes.add(format!("the parameter file \"{file}\" is in ASM, where it could not be read"));
+            }
+        }
+    }
+
+    /// The parameters for this instance. Its own come after those for all instances, so that they override them.
+    fn of_instance(self, sid: &str) -> Self {
+        let (own, others): (Vec<_>, Vec<_>) = self.0.into_iter().partition(|parameter| parameter.sid == sid);
+        let for_all = others.into_iter().filter(|parameter| matches!(parameter.sid.as_str(), "" | "*"));
+        Self(for_all.chain(own).collect())
+    }
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    if spfile::is_spfile(bytes) { spfile::text(bytes) } else { String::from_utf8_lossy(bytes).into_owned() }
+}
+
+/// `name = value`, both trimmed.
+pub(super) fn assignment(line: &str) -> Option<(&str, &str)> {
+    let (name, value) = line.split_once('=')?;
+    let (name, value) = (name.trim(), value.trim());
+    (!name.is_empty()).then_some((name, value))
+}
+
+fn is_name(name: &str) -> bool {
+    let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#');
+    !name.is_empty() && name.len() <= 128 && name.bytes().all(in_name)
+}
+
+/// The line up to a `#` outside of quotes.
+fn without_comment(line: &str) -> &str {
+    let mut quote = None;
+    let end = line.char_indices().find(|&(_, c)| {
+        match (quote, c) {
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            _ => {}
+        }
+        quote.is_none() && c == '#'
+    });
+    end.map_or(line, |(end, _)| &line[..end])
+}
+
+fn unquoted(value: &str) -> &str {
+    let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    inside('"').or_else(|| inside('\'')).unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_init_ora() {
+        let text = "# comment\n\
+                    *.sga_target=3G\n\
+                    TEST1.sga_target = 4g   # for this one\n\
+                    TEST2.sga_target=8G\n\
+                    SGA_MAX_SIZE=3221225472\n\
+                    *.db_name='test # no comment'\n\
+                    *.use_large_pages=\"only\"\n\
+                    *.pre_page_sga=TRUE\n\
+                    *.control_files='/a/1.ctl','/a/2.ctl'\n\
+                    nonsense\n= 5\n*.=7\nmemory_target=0\n";
+        let one = Parameters::parse(text, "TEST1");
+        assert_eq!(one.size("sga_target"), Some(Bytes(4 << 30)));
+        assert_eq!(one.sga_max_size(), Some(Bytes(4 << 30)));
+        assert_eq!((one.get("db_name"), one.get("use_large_pages")), (Some("test # no comment"), Some("only")));
+        assert_eq!(
+            (one.flag("pre_page_sga"), one.flag("db_name"), one.is_automatic_memory()),
+            (Some(true), None, false)
+        );
+        let third = Parameters::parse(text, "TEST3");
+        assert_eq!((third.size("sga_target"), third.sga_max_size()), (Some(Bytes(3 << 30)), Some(Bytes(3 << 30))));
+        assert!(Parameters::parse("memory_max_target=2G", "x").is_automatic_memory());
+        assert!(Parameters::parse("\0\u{1}garbage", "x").is_empty());
+    }
+
+    /// A line that one block ends in goes on in the next.
+    #[test]
+    fn an_spfile_across_its_seams() {
+        let mut text = String::new();
+        for number in 0..40 {
+            text.push_str(&format!("*._parameter_{number}={number}\n"));
+        }
+        text.push_str("*.sga_target=12345M\nTEST1.sga_max_size=5G\n");
+        for shift in 0..40 {
+            let text = format!("{}\n{text}", "#".repeat(shift));
+            let mut file = block(1, b"");
+            for (number, part) in (2..).zip(text.as_bytes().chunks(BLOCK_TEXT)) {
+                file.extend(block(number, part));
+            }
+            let found = Parameters::parse_bytes(&file, "TEST1");
+            assert_eq!(found.size("sga_target"), Some(Bytes(12345 << 20)), "{shift}");
+            assert_eq!(found.size("sga_max_size"), Some(Bytes(5 << 30)), "{shift}");
+            assert_eq!(found.get("_parameter_39"), Some("39"), "{shift}");
+        }
+    }
+
+    const BLOCK_TEXT: usize = 512 - 20;
+
+    fn block(number: u32, text: &[u8]) -> Vec<u8> {
+        let mut block = b"C\"\0\0".to_vec();
+        block.extend(number.to_le_bytes());
+        block.extend([0, 0, 0, 0, 0, 0, 1, 4, b'x', b'=', 0, 0]);
+        block.extend(text);
+        block.resize(512, 0);
+        block
+    }
+}

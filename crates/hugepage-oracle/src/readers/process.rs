@@ -1,0 +1,183 @@
+//! The Oracle instance of a process, from its command line. Oracle's processes use it as their title, and every user
+//! may read it. (`comm` would be cut after 15 bytes.)
+
+use hugepage_kernel::proc::process::unless_gone;
+use hugepage_kernel::{ReadError, Root};
+
+/// What an instance serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OracleKind {
+    /// A database (`ora_pmon_SID`).
+    Database,
+    /// Automatic Storage Management (`asm_pmon_+ASM1`).
+    Asm,
+    /// The Grid Infrastructure management repository (`mdb_pmon_-MGMTDB`).
+    ManagementDatabase,
+    /// An ASM proxy instance of Flex ASM (`apx_pmon_+APX1`).
+    AsmProxy,
+    /// An I/O server instance of Flex ASM (`ios_pmon_+IOS1`).
+    IoServer,
+}
+
+impl OracleKind {
+    /// The prefixes of the names of its background processes.
+    const PREFIXES: [(&str, Self); 5] = [
+        ("ora", Self::Database),
+        ("asm", Self::Asm),
+        ("mdb", Self::ManagementDatabase),
+        ("apx", Self::AsmProxy),
+        ("ios", Self::IoServer),
+    ];
+
+    /// The kind by the first characters of the SID: those of Grid Infrastructure are reserved.
+    pub fn of_sid(sid: &str) -> Self {
+        match sid {
+            _ if sid.starts_with("+ASM") => Self::Asm,
+            _ if sid.starts_with("+APX") => Self::AsmProxy,
+            _ if sid.starts_with("+IOS") => Self::IoServer,
+            _ if sid.starts_with("-MGMTDB") => Self::ManagementDatabase,
+            _ => Self::Database,
+        }
+    }
+}
+
+/// An instance: its SID, which is unique among the instances of one ORACLE_HOME.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OracleInstance {
+    /// What it serves.
+    pub kind: OracleKind,
+    /// `ORACLE_SID`, in its own case.
+    pub sid: String,
+}
+
+/// A process of an instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OracleProcess {
+    /// Its instance.
+    pub instance: OracleInstance,
+    /// Its role there.
+    pub role: OracleRole,
+}
+
+/// The role of a process in its instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OracleRole {
+    /// PMON: the one that every running instance has exactly once.
+    Pmon,
+    /// Another background process.
+    Background,
+    /// A server process of a session (`oracleSID (LOCAL=NO)`).
+    Server,
+}
+
+impl OracleProcess {
+    /// Parses the content of /proc/PID/cmdline, words separated by NUL or, in a title, by spaces. `None` for other
+    /// programs. Any process can have such a title: check with /proc/PID/exe that it runs `bin/oracle` ([`home_of`]).
+    pub fn parse(cmdline: &str) -> Option<Self> {
+        let (name, rest) = cmdline.split_once(['\0', ' ']).unwrap_or((cmdline, ""));
+        if let Some(sid) = name.strip_prefix("oracle") {
+            // Without the bracket it is another program whose name begins so.
+            return rest.starts_with('(').then(|| server(sid)).flatten();
+        }
+        let (prefix, rest) = name.split_once('_')?;
+        let (function, sid) = rest.split_once('_')?;
+        let (_, kind) = OracleKind::PREFIXES.into_iter().find(|(known, _)| *known == prefix)?;
+        let known = is_sid(sid) && !function.is_empty() && function.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let role = if function == "pmon" { OracleRole::Pmon } else { OracleRole::Background };
+        known.then(|| Self { instance: OracleInstance { kind, sid: sid.to_owned() }, role })
+    }
+
+    /// The process `pid`; `Ok(None)` if it is not Oracle's, or does not exist (any more).
+    pub fn read(root: &Root, pid: i32) -> Result<Option<Self>, ReadError> {
+        Ok(unless_gone(root.read_short(&format!("/proc/{pid}/cmdline"), Self::parse))?.flatten())
+    }
+}
+
+/// `oracleSID`, also in the forms of later releases: `oracle_4711_SID` with the process id, `oracle+ASM1_asmb_SID` for
+/// a database's connection to ASM.
+fn server(name: &str) -> Option<OracleProcess> {
+    let sid = match name.strip_prefix('_').and_then(|numbered| numbered.split_once('_')) {
+        Some((number, sid)) if number.bytes().all(|byte| byte.is_ascii_digit()) => sid,
+        _ if name.starts_with('+') => name.split('_').next().unwrap_or(name),
+        _ => name,
+    };
+    let instance = || OracleInstance { kind: OracleKind::of_sid(sid), sid: sid.to_owned() };
+    is_sid(sid).then(|| OracleProcess { instance: instance(), role: OracleRole::Server })
+}
+
+/// Letters, digits, `_`, `$` and `#`, after `+` or `-` for Grid Infrastructure's own.
+fn is_sid(text: &str) -> bool {
+    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let in_sid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#');
+    !text.is_empty() && text.len() <= 64 && text.bytes().all(in_sid)
+}
+
+/// ORACLE_HOME from the target of /proc/PID/exe: the part before `/bin/oracle`. `None` for another program. A binary
+/// that was replaced by a patch (` (deleted)`) counts.
+pub fn home_of(exe: &str) -> Option<&str> {
+    exe.strip_suffix(" (deleted)").unwrap_or(exe).strip_suffix("/bin/oracle").filter(|home| home.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines() {
+        use OracleKind::{Asm, AsmProxy, Database, IoServer, ManagementDatabase};
+        use OracleRole::{Background, Pmon, Server};
+        for (cmdline, kind, sid, role) in [
+            ("ora_pmon_TEST1\0", Database, "TEST1", Pmon),
+            ("ora_pmon_TEST1", Database, "TEST1", Pmon),
+            ("ora_pmon_my_db_1\0", Database, "my_db_1", Pmon),
+            ("asm_pmon_+ASM1\0", Asm, "+ASM1", Pmon),
+            ("mdb_pmon_-MGMTDB\0", ManagementDatabase, "-MGMTDB", Pmon),
+            ("apx_pmon_+APX2\0", AsmProxy, "+APX2", Pmon),
+            ("ios_pmon_+IOS1\0", IoServer, "+IOS1", Pmon),
+            ("ora_dbw0_orcl\0", Database, "orcl", Background),
+            ("ora_p00a_my_db_1\0", Database, "my_db_1", Background),
+            ("asm_rbal_+ASM\0", Asm, "+ASM", Background),
+            ("oracleorcl\0(LOCAL=NO)\0", Database, "orcl", Server),
+            ("oraclemy_db_1 (LOCAL=NO)\0\0\0", Database, "my_db_1", Server),
+            ("oracleorcl\0(DESCRIPTION=(LOCAL=YES)(ADDRESS=(PROTOCOL=beq)))\0", Database, "orcl", Server),
+            ("oracle_4711_my_db\0(LOCAL=NO)\0", Database, "my_db", Server),
+            ("oracle+ASM1_asmb_orcl\0(DESCRIPTION=(LOCAL=YES))\0", Asm, "+ASM1", Server),
+            ("oracle-MGMTDB (LOCAL=NO)", ManagementDatabase, "-MGMTDB", Server),
+        ] {
+            let expected = OracleProcess { instance: OracleInstance { kind, sid: sid.to_owned() }, role };
+            assert_eq!(OracleProcess::parse(cmdline), Some(expected), "{cmdline:?}");
+        }
+        for cmdline in [
+            "",
+            "\0",
+            "ora_pmon_\0",
+            "ora_pmon",
+            "ora__TEST1",
+            "ora_pm on_TEST1",
+            "ora_pmon_a/b",
+            "xyz_pmon_TEST1",
+            "oracle",
+            "oracleasm-discover\0",
+            "oracle\0(LOCAL=NO)\0",
+            "oracleorcl\0--help\0",
+            "grep\0ora_pmon_TEST1\0",
+            "postgres: checkpointer \0",
+            "ora_pmon_\u{fffd}",
+        ] {
+            assert_eq!(OracleProcess::parse(cmdline), None, "{cmdline:?}");
+        }
+    }
+
+    #[test]
+    fn homes() {
+        for (exe, home) in [
+            ("/u01/app/oracle/product/19.0.0/dbhome_1/bin/oracle", Some("/u01/app/oracle/product/19.0.0/dbhome_1")),
+            ("/u01/app/19/grid/bin/oracle (deleted)", Some("/u01/app/19/grid")),
+            ("/usr/bin/oraclexe", None),
+            ("bin/oracle", None),
+            ("/bin/oracle", None),
+        ] {
+            assert_eq!(home_of(exe), home, "{exe}");
+        }
+    }
+}

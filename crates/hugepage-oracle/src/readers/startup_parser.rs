@@ -1,0 +1,262 @@
+//! Parses an alert log line by line into a [`LastStart`]. The lines of all releases are recognised at once, because
+//! logs are kept over upgrades. Unknown lines are skipped.
+
+use std::mem;
+
+use hugepage_kernel::{PageSize, Pages};
+
+use crate::readers::parameters::assignment;
+use crate::readers::sentences::{self, number, word};
+use crate::readers::startup::{DevShm, LargePages, LastStart, LoggedRecommendation, PageRow};
+use crate::readers::{Timestamp, size};
+
+/// The beginning of a line that starts an instance.
+pub const START: &str = "Starting ORACLE instance (";
+/// Oracle wraps its sentences, so they are searched in one text of at most this many bytes.
+const MAX_TEXT_BYTES: usize = 16 << 10;
+/// The largest number of errors of a start that are kept.
+const MAX_ERRORS: usize = 16;
+
+/// What the lines so far have shown.
+#[derive(Default)]
+pub struct Parser {
+    start: LastStart,
+    /// The last time before a line.
+    now: Option<Timestamp>,
+    /// The lines of this block, as one line in lower case.
+    text: String,
+    section: Section,
+}
+
+/// The section that the current lines belong to.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Section {
+    #[default]
+    Text,
+    /// Rows of the table of page sizes.
+    Table,
+    /// System parameters with non-default values.
+    Parameters,
+    /// The lines after a bare `ERROR:`.
+    Error,
+    /// The instance runs: lines are ignored until the next start.
+    Over,
+}
+
+impl Parser {
+    /// The time of a message of log.xml, which is an attribute.
+    pub fn at(&mut self, time: &str) {
+        self.now = Timestamp::split(time).map(|(time, _)| time).or(self.now.take());
+    }
+
+    /// A line without its end.
+    pub fn line(&mut self, line: &str) {
+        let line = line.trim();
+        match Timestamp::split(line) {
+            Some((time, rest)) => {
+                self.now = Some(time);
+                if !rest.is_empty() {
+                    self.content(rest);
+                }
+            }
+            None => self.content(line),
+        }
+    }
+
+    /// The last line of a log without its end: its numbers may be cut, so only the fact of a start counts.
+    pub fn cut_line(&mut self, line: &str) {
+        let line = line.trim();
+        let content = Timestamp::split(line).map_or(line, |(_, rest)| rest);
+        if content.starts_with(START) {
+            self.line(line);
+        }
+    }
+
+    /// The result; `None` if the lines show nothing of a start.
+    pub fn finish(mut self) -> Option<LastStart> {
+        if self.section == Section::Table && self.start.page_sizes.iter().all(|row| row.is_base) {
+            // The log ends in the table, so it does not show whether only base pages were used.
+            self.start.page_sizes.clear();
+        }
+        sentences::add(&mem::take(&mut self.text), &mut self.start);
+        if self.start.use_large_pages.is_none() {
+            self.start.use_large_pages = self.start.parameters.get("use_large_pages").map(str::to_ascii_uppercase);
+        }
+        (self.start != LastStart::default()).then_some(self.start)
+    }
+
+    fn content(&mut self, line: &str) {
+        if let Some(rest) = line.strip_prefix(START) {
+            self.begin(rest);
+            return;
+        }
+        if self.section == Section::Over || line.is_empty() {
+            return;
+        }
+        let taken = match self.section {
+            Section::Table => self.row(line),
+            Section::Parameters => self.start.parameters.add_line(line),
+            Section::Error => self.error(line),
+            Section::Text | Section::Over => false,
+        };
+        if taken {
+            return;
+        }
+        self.section = Section::Text;
+        self.other(line);
+    }
+
+    fn begin(&mut self, rest: &str) {
+        *self = Self { now: self.now.take(), ..Self::default() };
+        self.start.at.clone_from(&self.now);
+        self.start.mode = rest.split(')').next().map(str::to_owned);
+        self.start.os_pid = rest.split_once("(OS id: ").and_then(|(_, id)| number(id));
+    }
+
+    fn other(&mut self, line: &str) {
+        if line.contains("Large Pages Information") || line.starts_with("Dump of system resources acquired") {
+            self.start.page_sizes.clear();
+            self.start.recommendation = LoggedRecommendation::default();
+            self.start.large_pages = line.contains("Information").then(LargePages::default);
+            self.text.clear();
+        } else if line.starts_with("PAGESIZE") && line.contains("EXPECTED_PAGES") {
+            self.section = Section::Table;
+        } else if line.starts_with("System parameters with non-default values") {
+            self.section = Section::Parameters;
+        } else if let Some((_, rest)) = line.split_once("PMON started with pid=") {
+            self.start.pmon = rest.split_once("OS id=").and_then(|(_, id)| number(id));
+            self.section = Section::Over;
+        } else if let Some(message) = line.strip_prefix("ERROR:") {
+            self.section = Section::Error;
+            self.error(message.trim());
+        } else {
+            self.large_pages(line);
+            self.identity(line);
+            self.refusal(line);
+        }
+        self.remember(line);
+    }
+
+    /// A row such as `2048K  0  769  0  NONE`; false if it is none.
+    fn row(&mut self, line: &str) -> bool {
+        let mut words = line.split_ascii_whitespace();
+        let size = words.next().unwrap_or_default();
+        let unit = size.ends_with(['K', 'M', 'G']);
+        let Some(page_size) = size::parse(size).filter(|_| unit).and_then(|size| PageSize::new(size.0)) else {
+            return false;
+        };
+        let available = words.next().unwrap_or_default();
+        let is_base = available == "Configured";
+        let pages = |word: Option<&str>| word.and_then(|word| word.parse().ok()).map(Pages);
+        let available = pages(Some(available));
+        if !is_base && available.is_none() {
+            return false;
+        }
+        let (expected, allocated) = (pages(words.next()), pages(words.next()));
+        let error = words.collect::<Vec<_>>().join(" ");
+        let error = (!matches!(error.as_str(), "" | "NONE" | "0")).then_some(error);
+        self.start.page_sizes.push(PageRow { page_size, available, is_base, expected, allocated, error });
+        true
+    }
+
+    /// The text after `ERROR:`, on the same or on the next line; true if the line belonged to it.
+    fn error(&mut self, message: &str) -> bool {
+        const MEMORY: [&str; 4] = ["large_pages", "large pages", "system pages", "shared global"];
+        if let (Some(continued), Some(last)) = (message.strip_prefix(':'), self.start.errors.last_mut()) {
+            *last = format!("{last}:{continued}");
+            return true;
+        }
+        let lower = message.to_ascii_lowercase();
+        if !MEMORY.iter().any(|word| lower.contains(word)) || lower.starts_with("ora-") {
+            return false;
+        }
+        if let Some((_, value)) = lower.split_once("use_large_pages = ") {
+            self.start.use_large_pages = word(value).map(str::to_ascii_uppercase);
+        }
+        self.add_error(message);
+        true
+    }
+
+    fn add_error(&mut self, message: &str) {
+        if self.start.errors.len() < MAX_ERRORS && self.start.errors.iter().all(|known| known != message) {
+            self.start.errors.push(message.to_owned());
+        }
+    }
+
+    /// The lines of 11.2's block.
+    fn large_pages(&mut self, line: &str) {
+        if let Some(("Parameter use_large_pages", value)) = assignment(line) {
+            self.start.use_large_pages = word(value).map(str::to_ascii_uppercase);
+        }
+        let Some((name, value)) = line.split_once(" = ").or_else(|| line.split_once(": ")) else { return };
+        let block = match name {
+            "Total Shared Global Region in Large Pages"
+            | "Total System Global Area in Large Pages"
+            | "Large Pages used by this instance"
+            | "Large Pages unused system wide"
+            | "Large Pages configured system wide"
+            | "Large Page size" => self.start.large_pages.get_or_insert_default(),
+            _ => return,
+        };
+        let pages = || number(value).map(Pages);
+        match name {
+            "Large Pages used by this instance" => block.used = pages(),
+            "Large Pages configured system wide" => block.configured = pages(),
+            "Large Page size" => block.page_size = size::parse(value).and_then(|size| PageSize::new(size.0)),
+            "Large Pages unused system wide" => {
+                block.unused = pages();
+                block.increment = value.split_once("(alloc incr ").and_then(|(_, size)| size::parse(size));
+            }
+            _ => {
+                block.total = size::parse(value);
+                block.percent = value.split_once('(').and_then(|(_, percent)| number(percent));
+            }
+        }
+    }
+
+    /// The release and its files.
+    fn identity(&mut self, line: &str) {
+        let version = || {
+            let behind = |marker| line.split_once(marker).map(|(_, rest)| rest);
+            let release = if line.starts_with("Oracle ") { behind(" Release ") } else { None };
+            release.or_else(|| line.strip_prefix("Version ")).or_else(|| behind("ORACLE RDBMS Version: "))
+        };
+        if let Some(version) = version().and_then(word).map(|version| version.trim_end_matches(['.', ','])) {
+            if version.starts_with(|c: char| c.is_ascii_digit()) && version.contains('.') {
+                self.start.version = Some(version.to_owned());
+            }
+        } else if let Some(home) = line.strip_prefix("ORACLE_HOME") {
+            let home = home.trim_start_matches([' ', ':', '=', '\t']);
+            self.start.home = home.starts_with('/').then(|| home.to_owned());
+        } else if let Some((_, file)) = line.split_once("Using parameter settings in ") {
+            self.start.parameter_file = file.split_once("pfile ").and_then(|(_, path)| word(path)).map(str::to_owned);
+        } else if let Some(domain) = line.strip_prefix("Domain name: ") {
+            self.start.domain = Some(domain.to_owned());
+        }
+    }
+
+    /// Errors that prevent an instance from getting its memory.
+    fn refusal(&mut self, line: &str) {
+        let code = line.strip_prefix("ORA-").and_then(number::<u32>);
+        // SGA_TARGET and MEMORY_TARGET that don't fit, shared pool too small, and the operating system's refusals of
+        // shared memory.
+        if let Some(821 | 838 | 839 | 843..=849 | 4031 | 27100..=27159) = code {
+            self.add_error(line);
+        }
+        let Some((_, needed)) = line.split_once("/dev/shm file system to be mounted for at least ") else { return };
+        if let Some(needed) = size::parse(needed) {
+            let available = line.split_once("Current available is ").and_then(|(_, size)| size::parse(size));
+            self.start.dev_shm = Some(DevShm { needed, available });
+        }
+    }
+
+    fn remember(&mut self, line: &str) {
+        for word in line.split_ascii_whitespace() {
+            if self.text.len() + word.len() >= MAX_TEXT_BYTES {
+                return;
+            }
+            self.text.push_str(word);
+            self.text.push(' ');
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What the recommendations for one server need of its host.
+
+use hugepage_assess::advice::context::{AdviceContext, Server};
+use hugepage_assess::assessment::Status;
+use hugepage_kernel::memory::{pressure, sysctl, thp};
+use hugepage_kernel::next_boot::boot::{NextBoot, PoolAtBoot};
+use hugepage_kernel::{Bytes, Notes, Root};
+
+use crate::{CgroupView, pools};
+
+/// Adds what the host has to what is known of the server.
+pub fn advice_context(
+    root: &Root,
+    status: Status,
+    server: Server,
+    view: CgroupView<'_>,
+    notes: &mut Notes,
+) -> AdviceContext {
+    let mut number = |name: &str| {
+        let text = notes.keep(sysctl::running(root, name)).flatten()?;
+        text.parse::<u64>().ok()
+    };
+    let swappiness = number("vm.swappiness");
+    let min_free = number("vm.min_free_kbytes").map(Bytes::from_kib);
+    let overcommit_memory = number("vm.overcommit_memory");
+    let next_boot = notes.keep(NextBoot::read(root));
+    if let (Some(boot), Some(pool)) = (&next_boot, status.facts.pool.known()) {
+        boot.not_read.iter().for_each(|note| notes.add(note.clone()));
+        if let PoolAtBoot::Unknown(why) = boot.pool(pool.page_size, status.facts.is_default(pool.page_size)) {
+            notes.add(format!("the pool of {} pages after the next boot is unknown: {why}", pool.page_size));
+        }
+    }
+    AdviceContext {
+        status,
+        server,
+        pools: pools::rows(root, view, notes),
+        next_boot,
+        thp_enabled: notes.keep(thp::choice(root, "enabled")).flatten(),
+        swappiness,
+        min_free,
+        overcommit_memory,
+        pressure: pressure(root),
+    }
+}
+
+/// `some avg300` of /proc/pressure/memory. Kernels that were booted without PSI have the file but refuse to read it.
+fn pressure(root: &Root) -> Option<f64> {
+    let average = pressure::memory(root).into_iter().find(|one| one.tasks == "some" && one.window == "avg300")?;
+    average.percent.parse().ok()
+}

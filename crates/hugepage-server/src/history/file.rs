@@ -1,0 +1,215 @@
+//! The history file: appended to line by line, read from its end, cut to its size by rename(2).
+//!
+//! No failure of it stops the server. A torn or damaged line costs that line; a full disk costs the new record; a file
+//! that is not a regular file of this user is refused. There is one writer at a time: the postmaster while it allocates
+//! shared memory and has no children, later its one worker.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use hugepage_assess::history::record::{MAX_LINE_BYTES, Record};
+
+use crate::history::error::HistoryError;
+use crate::history::stored::{History, StoredRecords, last_record, read_line};
+
+/// A longer file is neither read nor written: this program did not write it.
+const MAX_FILE_BYTES: u64 = 256 << 20;
+
+/// The path of a server's history: in its data directory, or in `history_directory`, which several servers may share.
+pub fn path_of_server(data_directory: &Path, history_directory: Option<&Path>, system_identifier: &str) -> PathBuf {
+    let Some(directory) = history_directory else { return data_directory.join("pg_hugepages.history") };
+    // Copies of a cluster have its identifier.
+    let checksum = crc32fast::hash(data_directory.to_string_lossy().as_bytes());
+    data_directory.join(directory).join(format!("pg_hugepages.{system_identifier}.{checksum:08x}.history"))
+}
+
+/// The place of one instance's history.
+#[derive(Clone, Debug)]
+pub struct HistoryFile {
+    path: PathBuf,
+}
+
+impl HistoryFile {
+    /// The file at `path`, which need not exist.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All of it; empty if there is no file.
+    pub fn read(&self) -> Result<History, HistoryError> {
+        self.read_all(self.open(OpenOptions::new().read(true))?)
+    }
+
+    /// Its records, one at a time; `None` if there is no file.
+    pub fn records(&self) -> Result<Option<StoredRecords>, HistoryError> {
+        let file = self.open(OpenOptions::new().read(true))?;
+        Ok(file.map(|file| StoredRecords::new(self.path.clone(), file)))
+    }
+
+    /// The same as [`HistoryFile::read`] for a reader of other users' histories, such as root on a host with several servers.
+    /// Every other condition holds.
+    pub fn read_of_any_owner(&self) -> Result<History, HistoryError> {
+        self.read_all(self.open_of_any_owner(OpenOptions::new().read(true))?)
+    }
+
+    fn read_all(&self, file: Option<File>) -> Result<History, HistoryError> {
+        let Some(file) = file else { return Ok(History::default()) };
+        let mut stored = StoredRecords::new(self.path.clone(), file);
+        let records = stored.by_ref().collect::<Result<_, _>>()?;
+        Ok(History { records, damaged: stored.damaged })
+    }
+
+    /// The last record for which `wanted` holds. Reads from the end, so that the cost does not grow with the file.
+    pub fn last(&self, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
+        let Some(file) = self.open(OpenOptions::new().read(true))? else { return Ok(None) };
+        last_record(&file, MAX_FILE_BYTES, wanted).map_err(|source| self.error("read", source))
+    }
+
+    /// Appends one record in one write. If it does not fit completely, the file is cut back.
+    pub fn append(&self, record: &Record) -> Result<(), HistoryError> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(self.mode());
+        let Some(mut file) = self.open(&options)? else {
+            return Err(self.error("create", io::ErrorKind::NotFound.into()));
+        };
+        let length = file.metadata().map_err(|source| self.error("write", source))?.len();
+        let mut line = record.to_line();
+        if line.len() > MAX_LINE_BYTES {
+            return Err(self.error("write", io::Error::other("the record is longer than 64 kB")));
+        }
+        if length > 0 && !ends_with_line_feed(&mut file).map_err(|source| self.error("read", source))? {
+            // A crash tore the last line; the new one begins on its own line.
+            line.insert(0, '\n');
+        }
+        file.write_all(line.as_bytes()).map_err(|source| {
+            // If this fails too, nothing more can be done; readers skip the torn line.
+            let _ = file.set_len(length);
+            self.error("write", source)
+        })
+    }
+
+    /// Makes the file and its name durable across a crash of the machine (fsync).
+    pub fn sync(&self) -> Result<(), HistoryError> {
+        let Some(file) = self.open(OpenOptions::new().read(true))? else { return Ok(()) };
+        file.sync_data().and_then(|()| self.sync_directory()).map_err(|source| self.error("fsync", source))
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        let directory = self.path.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        match File::open(directory)?.sync_all() {
+            // Some file systems have no fsync of directories.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Drops damaged lines and all others except the last `keep`. Returns the number of damaged lines. Never holds more than
+    /// one line: the caller may run for years.
+    pub fn trim(&self, keep: usize) -> Result<usize, HistoryError> {
+        let Some(mut file) = self.open(OpenOptions::new().read(true))? else { return Ok(0) };
+        let (mut whole, mut damaged) = (0_usize, 0);
+        let counted = each_line(&file, |line| {
+            match Record::json_of(line) {
+                Some(_) => whole += 1,
+                None => damaged += 1,
+            }
+            Ok(())
+        });
+        counted.and_then(|()| file.rewind()).map_err(|source| self.error("read", source))?;
+        if whole <= keep && damaged == 0 {
+            return Ok(0);
+        }
+        let mut excess = whole.saturating_sub(keep);
+        let new = self.path.with_extension("history.new");
+        let written = (|| {
+            // A crash may have left the file of an earlier attempt.
+            match std::fs::remove_file(&new) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let file_of_kept = OpenOptions::new().write(true).create_new(true).mode(self.mode()).open(&new)?;
+            let mut kept = BufWriter::new(file_of_kept);
+            each_line(&file, |line| match Record::json_of(line) {
+                None => Ok(()),
+                Some(_) if excess > 0 => {
+                    excess -= 1;
+                    Ok(())
+                }
+                Some(_) => kept.write_all(line).and_then(|()| kept.write_all(b"\n")),
+            })?;
+            kept.into_inner()?.sync_data()?;
+            std::fs::rename(&new, &self.path)?;
+            self.sync_directory()
+        })();
+        written.map(|()| damaged).map_err(|source| {
+            let _ = std::fs::remove_file(&new);
+            self.error("rewrite", source)
+        })
+    }
+
+    /// The mode of a new file: that of the directory's own files, as PostgreSQL does it, so that a group that may read
+    /// a backup of the directory may read this file too.
+    fn mode(&self) -> u32 {
+        let directory = self.path.parent().and_then(|directory| std::fs::metadata(directory).ok());
+        directory.map_or(0o600, |directory| directory.permissions().mode() & 0o640)
+    }
+
+    /// Opens it if it is a regular file of this user and not a link; `None` if it does not exist and is not to be
+    /// created.
+    fn open(&self, options: &OpenOptions) -> Result<Option<File>, HistoryError> {
+        let Some(file) = self.open_of_any_owner(options)? else { return Ok(None) };
+        let owner = file.metadata().map_err(|source| self.error("open", source))?.uid();
+        // SAFETY: returns a number of this process and has no precondition.
+        #[allow(unsafe_code)]
+        let me = unsafe { libc::geteuid() };
+        if owner == me { Ok(Some(file)) } else { Err(self.refused("another user's file")) }
+    }
+
+    fn open_of_any_owner(&self, options: &OpenOptions) -> Result<Option<File>, HistoryError> {
+        // O_NONBLOCK: a named pipe in its place must not stop the server.
+        let file = match options.clone().custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return Err(self.refused("a symbolic link")),
+            Err(source) => return Err(self.error("open", source)),
+        };
+        let metadata = file.metadata().map_err(|source| self.error("open", source))?;
+        match () {
+            () if !metadata.is_file() => Err(self.refused("not a plain file")),
+            () if metadata.nlink() > 1 => Err(self.refused("a file with several hard links")),
+            () if metadata.len() > MAX_FILE_BYTES => Err(self.refused("longer than 256 MB")),
+            () => Ok(Some(file)),
+        }
+    }
+
+    fn error(&self, operation: &'static str, source: io::Error) -> HistoryError {
+        HistoryError::Io { operation, path: self.path.clone(), source }
+    }
+
+    fn refused(&self, found: &'static str) -> HistoryError {
+        HistoryError::Refused { path: self.path.clone(), found }
+    }
+}
+
+/// Calls `take` with each line that is not empty, without its line feed.
+fn each_line(file: &File, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let (mut reader, mut line) = (BufReader::new(file), Vec::new());
+    while read_line(&mut reader, &mut line)? {
+        take(&line)?;
+    }
+    Ok(())
+}
+
+fn ends_with_line_feed(file: &mut File) -> io::Result<bool> {
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last == [b'\n'])
+}

@@ -1,0 +1,12 @@
+//! The history: one line of text for every start and every change of state of an instance, in one small file.
+//!
+//! The file needs no database and no server, so it is written before the first connection and on standbys. Its format
+//! is in docs/history.md.
+
+pub mod error;
+pub mod file;
+pub mod stored;
+
+pub use error::HistoryError;
+pub use file::HistoryFile;
+pub use stored::History;

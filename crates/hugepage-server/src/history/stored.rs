@@ -1,0 +1,134 @@
+//! Reads the lines of a history. Whoever reads holds one line of at most 64 kB, however long the file or a line of it is.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+use hugepage_assess::history::record::{HistoryLine, MAX_LINE_BYTES, Record};
+
+use crate::history::error::HistoryError;
+
+/// How much is read at once to find the last records.
+const BLOCK_BYTES: u64 = 64 << 10;
+
+/// What was read.
+#[derive(Debug, Default)]
+pub struct History {
+    /// The records, the oldest first.
+    pub records: Vec<Record>,
+    /// How many lines are damaged.
+    pub damaged: usize,
+}
+
+/// The records of a history file, the oldest first. Holds one line at a time.
+#[derive(Debug)]
+pub struct StoredRecords {
+    path: PathBuf,
+    reader: BufReader<File>,
+    line: Vec<u8>,
+    /// How many lines were damaged so far.
+    pub damaged: usize,
+}
+
+impl StoredRecords {
+    /// Those of `file`, which was opened by `path`.
+    pub(super) fn new(path: PathBuf, file: File) -> Self {
+        Self { path, reader: BufReader::new(file), line: Vec::new(), damaged: 0 }
+    }
+
+    /// Begins again.
+    pub fn rewind(&mut self) -> Result<(), HistoryError> {
+        self.damaged = 0;
+        self.reader.rewind().map_err(|source| self.error(source))
+    }
+
+    fn error(&self, source: io::Error) -> HistoryError {
+        HistoryError::Io { operation: "read", path: self.path.clone(), source }
+    }
+}
+
+impl Iterator for StoredRecords {
+    type Item = Result<Record, HistoryError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match read_line(&mut self.reader, &mut self.line) {
+                Ok(false) => return None,
+                Ok(true) => {}
+                Err(source) => return Some(Err(self.error(source))),
+            }
+            match Record::from_line(&self.line) {
+                Some(HistoryLine::Record(record)) => return Some(Ok(*record)),
+                Some(HistoryLine::OtherVersion) => {}
+                None => self.damaged += 1,
+            }
+        }
+    }
+}
+
+impl History {
+    /// Takes the content of a history file.
+    pub fn parse(bytes: &[u8]) -> Self {
+        let mut history = Self::default();
+        for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+            match Record::from_line(line) {
+                Some(HistoryLine::Record(record)) => history.records.push(*record),
+                Some(HistoryLine::OtherVersion) => {}
+                None => history.damaged += 1,
+            }
+        }
+        history
+    }
+}
+
+/// The last record for which `wanted` holds, among the last `most` bytes of a history. Reads blocks from the end, and never
+/// holds more than a block and a line: the caller may run for years.
+pub fn last_record(mut file: &File, most: u64, wanted: impl Fn(&Record) -> bool) -> io::Result<Option<Record>> {
+    let length = file.metadata()?.len();
+    let first = length.saturating_sub(most);
+    let (mut end, mut cut_line) = (length, Vec::new());
+    while end > first {
+        let start = end.saturating_sub(BLOCK_BYTES).max(first);
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(start))?;
+        file.take(end - start).read_to_end(&mut bytes)?;
+        bytes.append(&mut cut_line);
+        // The block before this one may have the beginning of its first line.
+        let whole = match bytes.iter().position(|&byte| byte == b'\n') {
+            _ if start == 0 => 0,
+            Some(line_feed) => line_feed,
+            None => bytes.len(),
+        };
+        let found = bytes[whole..].rsplit(|&byte| byte == b'\n').find_map(|line| match Record::from_line(line)? {
+            HistoryLine::Record(record) => Some(*record).filter(|record| wanted(record)),
+            HistoryLine::OtherVersion => None,
+        });
+        if found.is_some() {
+            return Ok(found);
+        }
+        // Of a line that is too long, as much as shows that.
+        bytes.truncate(whole.min(MAX_LINE_BYTES + 1));
+        (end, cut_line) = (start, bytes);
+    }
+    Ok(None)
+}
+
+/// Reads the next line that is not empty into `line`, without its line feed; false at the end. Of one that is too long it
+/// keeps as much as shows that.
+pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    loop {
+        line.clear();
+        // A whole line with its line feed, or the beginning of a longer one.
+        if reader.by_ref().take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', line)? == 0 {
+            return Ok(false);
+        }
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        } else if line.len() > MAX_LINE_BYTES {
+            reader.skip_until(b'\n')?;
+        }
+        if !line.is_empty() {
+            return Ok(true);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The kernel's facts on huge pages in one list, which an administrator would otherwise read file by file.
+
+use hugepage_kernel::memory::meminfo::{self, LXCFS};
+use hugepage_kernel::memory::sysctl::{self, Assignment};
+use hugepage_kernel::memory::{pressure, thp};
+use hugepage_kernel::notes::Notes;
+use hugepage_kernel::source::root::if_there;
+use hugepage_kernel::{Bytes, ReadError, Root};
+
+/// One fact. A fact that this kernel does not have has no row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostFact {
+    /// The kernel's own name of it.
+    pub name: String,
+    /// Its value: memory in bytes, everything else as the kernel prints it; `None` where lxcfs shows that of a container.
+    pub setting: Option<String>,
+    /// `bytes`, `kB`, `pages`, `events` or `%`; `None` for a choice.
+    pub unit: Option<&'static str>,
+    /// The file that it comes from.
+    pub source: String,
+}
+
+const MEMINFO: &str = "/proc/meminfo";
+const MEMORY: [&str; 13] = [
+    "MemTotal",
+    "MemFree",
+    "MemAvailable",
+    "PageTables",
+    "AnonHugePages",
+    "ShmemHugePages",
+    "ShmemPmdMapped",
+    "Hugepagesize",
+    "Hugetlb",
+    "SwapTotal",
+    "SwapFree",
+    "CommitLimit",
+    "Committed_AS",
+];
+const PARAMETERS: [(&str, Option<&str>); 7] = [
+    ("vm.nr_hugepages", Some("pages")),
+    ("vm.nr_overcommit_hugepages", Some("pages")),
+    ("vm.hugetlb_shm_group", None),
+    ("vm.overcommit_memory", None),
+    ("vm.overcommit_ratio", Some("%")),
+    ("vm.swappiness", None),
+    ("vm.min_free_kbytes", Some("kB")),
+];
+/// Counters of /proc/vmstat since boot that grow when the kernel reclaims memory; the kernel splits some of them by
+/// zone.
+const EVENTS: [&str; 5] = ["pgscan_kswapd", "pgscan_direct", "allocstall", "compact_stall", "compact_fail"];
+
+/// All facts, in a fixed order; what cannot be read is a note.
+pub fn facts(root: &Root, notes: &mut Notes) -> Vec<HostFact> {
+    let mut facts = Vec::new();
+    type FactReader = fn(&Root) -> Result<Vec<HostFact>, ReadError>;
+    let sources: [FactReader; 6] =
+        [memory, transparent_huge_pages, parameters, boot_command_line, next_boot, memory_pressure];
+    for source in sources {
+        facts.extend(notes.keep(source(root)).unwrap_or_default());
+    }
+    if facts.iter().any(|fact| fact.setting.is_none()) {
+        notes.add(LXCFS);
+    }
+    facts.extend(notes.keep(events(root)).unwrap_or_default());
+    facts
+}
+
+fn memory(root: &Root) -> Result<Vec<HostFact>, ReadError> {
+    let text = root.read(MEMINFO)?;
+    let is_of_lxcfs = meminfo::is_of_lxcfs(root);
+    let line = |name: &&str| {
+        let (_, value) = text.lines().filter_map(|line| line.split_once(':')).find(|(found, _)| found == name)?;
+        let fact = in_bytes(name, value.split_ascii_whitespace().next()?, MEMINFO);
+        let is_of_container = is_of_lxcfs && !meminfo::is_hosts_under_lxcfs(name);
+        Some(if is_of_container { HostFact { setting: None, ..fact } } else { fact })
+    };
+    Ok(MEMORY.iter().filter_map(line).collect())
+}
+
+fn transparent_huge_pages(root: &Root) -> Result<Vec<HostFact>, ReadError> {
+    let mut facts = Vec::new();
+    for file in ["enabled", "defrag", "shmem_enabled"] {
+        if let Some(setting) = thp::choice(root, file)? {
+            let source = format!("/sys/kernel/mm/transparent_hugepage/{file}");
+            let setting = Some(setting);
+            facts.push(HostFact { name: format!("transparent_hugepage/{file}"), setting, unit: None, source });
+        }
+    }
+    Ok(facts)
+}
+
+fn parameters(root: &Root) -> Result<Vec<HostFact>, ReadError> {
+    let mut facts = Vec::new();
+    for (name, unit) in PARAMETERS {
+        if let Some(setting) = sysctl::running(root, name)? {
+            let source = sysctl::path(name);
+            facts.push(HostFact { name: name.to_owned(), setting: Some(setting), unit, source });
+        }
+    }
+    Ok(facts)
+}
+
+/// `hugepages=`, `hugepagesz=` and similar parameters, one row each. Their order has a meaning and is kept.
+fn boot_command_line(root: &Root) -> Result<Vec<HostFact>, ReadError> {
+    const PATH: &str = "/proc/cmdline";
+    let text = if_there(root.read(PATH))?.unwrap_or_default();
+    let words = text.split_ascii_whitespace().filter_map(|word| word.split_once('='));
+    let wanted = ["hugepages", "hugepagesz", "default_hugepagesz", "hugetlb_cma", "transparent_hugepage"];
+    Ok(words
+        .filter(|(name, _)| wanted.contains(name))
+        .map(|(name, value)| HostFact {
+            name: format!("boot {name}"),
+            setting: Some(value.to_owned()),
+            unit: None,
+            source: PATH.to_owned(),
+        })
+        .collect())
+}
+
+/// What sysctl.d will set the same parameters to at the next boot.
+fn next_boot(root: &Root) -> Result<Vec<HostFact>, ReadError> {
+    let mut assignments = sysctl::at_next_boot(root)?;
+    let fact = |(name, unit): &(&str, Option<&'static str>)| {
+        let Assignment { value, file } = assignments.remove(*name)?;
+        Some(HostFact { name: format!("next boot {name}"), setting: Some(value), unit: *unit, source: file })
+    };
+    Ok(PARAMETERS.iter().filter_map(fact).collect())
+}
+
+/// The share of time that some, or all, tasks waited for memory (accounting/psi).
+fn memory_pressure(root: &Root) -> Result<Vec<HostFact>, ReadError> {
+    let fact = |pressure::Average { tasks, window, percent }| HostFact {
+        name: format!("memory pressure {tasks} {window}"),
+        setting: Some(percent),
+        unit: Some("%"),
+        source: pressure::PATH.to_owned(),
+    };
+    Ok(pressure::memory(root).into_iter().map(fact).collect())
+}
+
+fn events(root: &Root) -> Result<Vec<HostFact>, ReadError> {
+    const PATH: &str = "/proc/vmstat";
+    let text = root.read(PATH)?;
+    let counters: Vec<_> = text.lines().filter_map(|line| line.split_once(' ')).collect();
+    let sum = |event: &&str| {
+        // allocstall_normal, pgscan_direct_dma32 and similar; pgscan_direct_throttle counts something else.
+        let of_event = |name: &str| {
+            name == *event
+                || ["_dma", "_dma32", "_normal", "_high", "_movable", "_device"]
+                    .iter()
+                    .any(|zone| name.strip_prefix(event) == Some(zone))
+        };
+        let values =
+            counters.iter().filter(|(name, _)| of_event(name)).filter_map(|(_, value)| value.parse::<u64>().ok());
+        values.reduce(u64::saturating_add).map(|sum| HostFact {
+            name: (*event).to_owned(),
+            setting: Some(sum.to_string()),
+            unit: Some("events"),
+            source: PATH.to_owned(),
+        })
+    };
+    Ok(EVENTS.iter().filter_map(sum).collect())
+}
+
+/// The kernel's kB as bytes; text that is not a number is shown unchanged.
+fn in_bytes(name: &str, kib: &str, source: &str) -> HostFact {
+    let bytes = kib.parse().map(Bytes::from_kib);
+    let (setting, unit) = match bytes {
+        Ok(bytes) => (bytes.0.to_string(), Some("bytes")),
+        Err(_) => (kib.to_owned(), None),
+    };
+    HostFact { name: name.to_owned(), setting: Some(setting), unit, source: source.to_owned() }
+}

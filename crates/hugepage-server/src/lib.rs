@@ -1,0 +1,74 @@
+//! Gathers the facts about one server and the pools of its host, from files that each are read once.
+//!
+//! What can't be read is a note and an unknown fact, never a guess. Nothing here decides what a fact means: that is
+//! `hugepage_assess`. [`history`] is the file in which a server keeps its records.
+//!
+//! ```
+//! use hugepage_kernel::{Notes, Root};
+//! use hugepage_server::{CgroupView, pools};
+//!
+//! let mut notes = Notes::default();
+//! let rows = pools::rows(&Root::live(), CgroupView::Absent, &mut notes);
+//! assert!(rows.iter().all(|row| row.pool.free <= row.pool.nr));
+//! ```
+
+pub mod advice_context;
+pub mod benefit;
+pub mod fault_cost;
+pub mod fault_sample;
+pub mod history;
+pub mod kernel_facts;
+pub mod nodes;
+pub mod placement;
+pub mod pools;
+mod private_tables;
+pub mod segments;
+pub mod server;
+
+use hugepage_kernel::cgroups::cgroup::{CgroupLimits, Hierarchy};
+use hugepage_kernel::notes::Notes;
+use hugepage_kernel::{PageSize, Root};
+
+/// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it.
+#[derive(Clone, Copy, Debug)]
+pub enum CgroupView<'a> {
+    /// It could not be determined; a note says why.
+    Unknown,
+    /// There is none, so nothing limits.
+    Absent,
+    /// This one limits.
+    Present(&'a Hierarchy),
+}
+
+impl<'a> CgroupView<'a> {
+    /// The process whose cgroup this is, as it is named below /proc.
+    pub fn process(&self) -> &str {
+        match self {
+            Self::Present(hierarchy) => hierarchy.process(),
+            Self::Unknown | Self::Absent => "self",
+        }
+    }
+
+    /// The view of what was found; `None` stands for a failure that a note explains.
+    pub const fn of(found: Option<&'a Option<Hierarchy>>) -> Self {
+        match found {
+            None => Self::Unknown,
+            Some(None) => Self::Absent,
+            Some(Some(hierarchy)) => Self::Present(hierarchy),
+        }
+    }
+}
+
+/// The cgroup limits on pages of `size`; `None` if unknown. A note tells of limits that are not visible.
+pub fn limits(root: &Root, view: CgroupView<'_>, size: PageSize, notes: &mut Notes) -> Option<CgroupLimits> {
+    let hierarchy = match view {
+        CgroupView::Unknown => return None,
+        CgroupView::Absent => return Some(CgroupLimits::default()),
+        CgroupView::Present(hierarchy) => hierarchy,
+    };
+    let limits = hierarchy.limits(root, size, notes);
+    if limits.hidden_levels {
+        notes.add("cgroup limits that are not visible from here may apply too");
+    }
+    Some(limits)
+}

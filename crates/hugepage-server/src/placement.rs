@@ -1,0 +1,173 @@
+//! The NUMA nodes that the pages of a server's segment are on. A process has mapped only the pages that it has touched
+//! itself, so several are asked, each for the pages that no other one had. Nothing is touched.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use hugepage_assess::assessment::Status;
+use hugepage_assess::assessment::placement::Placement;
+use hugepage_assess::model::PoolFact;
+use hugepage_kernel::mapping::maps::Mapping;
+use hugepage_kernel::mapping::{memory_policy, numa_maps, page_nodes};
+use hugepage_kernel::memory::pool::{self, Pool};
+use hugepage_kernel::notes::Notes;
+use hugepage_kernel::proc::process;
+use hugepage_kernel::{PageSize, Pages, Root};
+
+use crate::nodes;
+
+/// Questions for pages in one call: with 150 ns each, about half a second.
+const MAX_QUESTIONS: u64 = 4 << 20;
+
+/// The nodes of this server's host, with the pool that it is in or would be in. `mapping` is the main segment in this process, and
+/// `postmaster` the process whose cpuset counts. `None` and a note where there is no pool, or the kernel has no nodes.
+pub fn placement(
+    root: &Root,
+    status: &Status,
+    mapping: Option<&Mapping>,
+    postmaster: Option<i32>,
+    pulse: &mut dyn FnMut(),
+    notes: &mut Notes,
+) -> Option<Placement> {
+    let facts = &status.facts;
+    let PoolFact::Known(pool) = &facts.pool else {
+        notes.add("the pool of huge pages is unknown, and so are its shares on NUMA nodes");
+        return None;
+    };
+    let pools = notes.keep(pool::node_pools(root, pool.page_size))?;
+    if pools.is_empty() {
+        notes.add("this kernel shows no NUMA nodes");
+        return None;
+    }
+    let process = postmaster.map_or_else(|| "self".to_owned(), |pid| pid.to_string());
+    let nodes = nodes::complete(root, pools, &process, |notes| memory_policy::own(root, notes), notes);
+    let in_pool = mapping.filter(|mapping| facts.own() > Pages(0) && mapping.page_size == Some(pool.page_size));
+    let pages = match in_pool {
+        Some(mapping) => pages_by_node(root, mapping, pool, postmaster, pulse, notes),
+        None => Some(BTreeMap::new()),
+    };
+    let next = status.forecast.needed.filter(|_| status.forecast.huge_page_size == Some(pool.page_size));
+    Some(Placement {
+        pool: pool.clone(),
+        nodes,
+        own: facts.own(),
+        needed: next.or(status.needed),
+        segment: pages,
+        reserve_percent: facts.reserve_percent,
+    })
+}
+
+/// The pages of `mapping` by node; `None` and a note if the kernel does not say.
+fn pages_by_node(
+    root: &Root,
+    mapping: &Mapping,
+    pool: &Pool,
+    postmaster: Option<i32>,
+    pulse: &mut dyn FnMut(),
+    notes: &mut Notes,
+) -> Option<BTreeMap<u32, Pages>> {
+    let touched = pool.nr.saturating_sub(pool.free);
+    if root.is_live() {
+        match asked(root, mapping, (pool.page_size, touched), postmaster, pulse, notes) {
+            Ok(pages) if !pages.is_empty() => return Some(pages),
+            Ok(_) => {}
+            Err(error) => notes.add(format!("could not ask for the NUMA nodes of pages (move_pages): {error}")),
+        }
+    }
+    let pages = notes.keep(numa_maps::of(root, mapping))?;
+    if sum(&pages) < touched {
+        notes.add("the NUMA nodes are known only of those pages that this session has touched itself");
+    }
+    Some(pages)
+}
+
+/// By move_pages(2): this process, the postmaster, and then its children until no page of the pool is left to be found.
+fn asked(
+    root: &Root,
+    mapping: &Mapping,
+    (size, touched): (PageSize, Pages),
+    postmaster: Option<i32>,
+    pulse: &mut dyn FnMut(),
+    notes: &mut Notes,
+) -> io::Result<BTreeMap<u32, Pages>> {
+    let mut search = PageSearch { mapping, size, is_found: Vec::new(), by_node: BTreeMap::new(), questions: 0 };
+    search.is_found = vec![false; usize::try_from(size.pages_to_hold(mapping.size()).0).unwrap_or(0)];
+    search.ask(0, pulse)?;
+    if sum(&search.by_node) >= touched {
+        return Ok(search.by_node);
+    }
+    let others = processes(root, postmaster, notes);
+    for (index, pid) in others.iter().enumerate() {
+        if search.questions >= MAX_QUESTIONS {
+            notes.add(format!(
+                "{} of {} processes were not asked for the NUMA nodes of their pages",
+                others.len() - index,
+                others.len()
+            ));
+            break;
+        }
+        // One that has ended, or may not be asked, adds nothing.
+        let _ = search.ask(*pid, pulse);
+        if sum(&search.by_node) >= touched {
+            return Ok(search.by_node);
+        }
+    }
+    let left = search.is_found.iter().filter(|is_found| !**is_found).count() as u64;
+    let unknown = touched.saturating_sub(sum(&search.by_node)).0.min(left);
+    if unknown > 0 {
+        notes.add(format!(
+            "the NUMA nodes of up to {unknown} touched pages are unknown: no process of this server has them mapped now"
+        ));
+    }
+    Ok(search.by_node)
+}
+
+/// The pages of one mapping, and those of them that were found.
+struct PageSearch<'a> {
+    mapping: &'a Mapping,
+    size: PageSize,
+    is_found: Vec<bool>,
+    by_node: BTreeMap<u32, Pages>,
+    questions: u64,
+}
+
+impl PageSearch<'_> {
+    /// Asks the process `pid`, 0 for this one, for the pages that were not found yet.
+    fn ask(&mut self, pid: i32, pulse: &mut dyn FnMut()) -> io::Result<()> {
+        let mut at = 0;
+        while at < self.is_found.len() {
+            pulse();
+            let end = self.is_found.len().min(at + page_nodes::AT_ONCE);
+            let pages: Vec<usize> = (at..end).filter(|&page| !self.is_found[page]).collect();
+            let address = |&page: &usize| self.mapping.start + self.size.bytes().0 * page as u64;
+            let addresses: Vec<u64> = pages.iter().map(address).collect();
+            self.questions += addresses.len() as u64;
+            for (page, node) in pages.into_iter().zip(page_nodes::of(pid, &addresses)?) {
+                if let Some(node) = node {
+                    self.is_found[page] = true;
+                    self.by_node.entry(node).or_default().0 += 1;
+                }
+            }
+            at = end;
+        }
+        Ok(())
+    }
+}
+
+/// The postmaster and its children. A child that has ended meanwhile is not asked: its number may be another's.
+fn processes(root: &Root, postmaster: Option<i32>, notes: &mut Notes) -> Vec<i32> {
+    let Some(postmaster) = postmaster else {
+        notes.add(
+            "/proc shows another PID namespace: the NUMA nodes are known only of pages that this session has touched",
+        );
+        return Vec::new();
+    };
+    let children = notes.keep(process::children(root, postmaster)).unwrap_or_default();
+    let is_child =
+        |pid: &i32| process::status(root, *pid).ok().flatten().is_some_and(|status| status.parent == Some(postmaster));
+    [postmaster].into_iter().chain(children.into_iter().filter(is_child)).collect()
+}
+
+fn sum(pages: &BTreeMap<u32, Pages>) -> Pages {
+    pages.values().fold(Pages(0), |sum, pages| sum.saturating_add(*pages))
+}

@@ -1,0 +1,128 @@
+//! The shared memory that a PostgreSQL process maps.
+
+use std::fmt;
+
+use hugepage_assess::model::Landing;
+use hugepage_kernel::Root;
+use hugepage_kernel::mapping::maps::{self, Mapping};
+use hugepage_kernel::mapping::{own_mapping, smaps};
+use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::notes::Notes;
+use serde::Serialize;
+
+use crate::server::{landing, thp_in_use};
+
+/// The purpose of a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SegmentRole {
+    /// The segment with the buffer pool.
+    Main,
+    /// The few bytes of System V memory that prevent two postmasters in one data directory (sysv_shmem.c).
+    Interlock,
+    /// Dynamic shared memory, as for parallel query (dsm_impl.c).
+    Dynamic,
+    /// Shared memory that other code in the process mapped.
+    Other,
+}
+
+impl fmt::Display for SegmentRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// One piece of shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MappedSegment {
+    /// Its purpose.
+    pub role: SegmentRole,
+    /// Its place and its page size.
+    pub mapping: Mapping,
+    /// What kind of pages it has.
+    pub landing: Landing,
+}
+
+/// All shared memory that this process maps. `main` and `interlock` are addresses inside those segments.
+pub fn rows(root: &Root, main: u64, interlock: u64, notes: &mut Notes) -> Vec<MappedSegment> {
+    let thp_in_use = thp_in_use(notes.keep(Meminfo::read(root)).as_ref());
+    let mappings = notes.keep(maps::read(root, maps::SELF, is_shared_memory)).unwrap_or_default();
+    let mut rows = Vec::with_capacity(mappings.len());
+    for mapping in mappings {
+        let role = role(&mapping, main, interlock);
+        // A segment that was removed meanwhile is absent.
+        if let Some(mapping) = notes.keep(own_mapping::at(root, mapping.start)).flatten() {
+            let landing = notes.keep(landing(root, &mapping, thp_in_use)).unwrap_or(Landing::Unknown);
+            rows.push(MappedSegment { role, mapping, landing });
+        }
+    }
+    rows
+}
+
+/// The resident memory of each of these, in their order. `pulse` is called often enough to check for a cancel request.
+pub fn usage(
+    root: &Root,
+    rows: &[MappedSegment],
+    pulse: &mut dyn FnMut(),
+    notes: &mut Notes,
+) -> Vec<Option<smaps::Usage>> {
+    let mappings: Vec<_> = rows.iter().map(|row| row.mapping.clone()).collect();
+    let usage = notes.keep(smaps::of_all(root, &mappings, pulse));
+    usage.unwrap_or_else(|| vec![None; rows.len()])
+}
+
+/// Whether a mapping of a PostgreSQL process may be the main segment. If there are several, the largest one is
+/// (sysv_shmem.c).
+pub fn may_be_main(mapping: &Mapping) -> bool {
+    const NAMES: [&str; 3] = ["/anon_hugepage", "/dev/zero", "/SYSV"];
+    mapping.shared && NAMES.iter().any(|name| mapping.path.starts_with(name))
+}
+
+/// Shared mappings of ordinary files, such as a library's cache, are not shared memory.
+fn is_shared_memory(mapping: &Mapping) -> bool {
+    const PLACES: [&str; 5] = ["/dev/zero", "/anon_hugepage", "/SYSV", "/dev/shm/", "/memfd:"];
+    mapping.shared && (PLACES.iter().any(|place| mapping.path.starts_with(place)) || is_dsm_file(mapping))
+}
+
+/// dynamic_shared_memory_type = mmap: files below the data directory.
+fn is_dsm_file(mapping: &Mapping) -> bool {
+    mapping.path.contains("/pg_dynshmem/mmap.")
+}
+
+fn role(mapping: &Mapping, main: u64, interlock: u64) -> SegmentRole {
+    if mapping.holds(main) {
+        SegmentRole::Main
+    } else if mapping.holds(interlock) {
+        SegmentRole::Interlock
+    } else if mapping.path.starts_with("/dev/shm/PostgreSQL.")
+        || mapping.path.starts_with("/SYSV")
+        || is_dsm_file(mapping)
+    {
+        SegmentRole::Dynamic
+    } else {
+        SegmentRole::Other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_and_what_is_shared_memory() {
+        for (line, role_expected) in [
+            ("1000-2000 rw-s 00000000 00:01 1 /dev/zero (deleted)", Some(SegmentRole::Main)),
+            ("3000-4000 rw-s 00000000 00:01 2 /SYSV009b2220 (deleted)", Some(SegmentRole::Interlock)),
+            ("5000-6000 rw-s 00000000 00:01 3 /SYSV00000001 (deleted)", Some(SegmentRole::Dynamic)),
+            ("5000-6000 rw-s 00000000 00:19 3 /dev/shm/PostgreSQL.1234", Some(SegmentRole::Dynamic)),
+            ("5000-6000 rw-s 00000000 08:01 3 /srv/data/pg_dynshmem/mmap.77", Some(SegmentRole::Dynamic)),
+            ("5000-6000 rw-s 00000000 00:10 3 /anon_hugepage (deleted)", Some(SegmentRole::Other)),
+            ("5000-6000 rw-p 00000000 00:01 3 /dev/zero (deleted)", None),
+            ("5000-6000 r--s 00000000 08:01 3 /usr/lib/gconv/gconv-modules.cache", None),
+        ] {
+            let mapping = maps::parse(line).unwrap();
+            let found = is_shared_memory(&mapping).then(|| role(&mapping, 0x1800, 0x3000));
+            assert_eq!(found, role_expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The facts on one PostgreSQL server, seen from one of its own processes.
+
+use hugepage_assess::model::{Asked, CrashRecovery, Facts, KeptPages, Landing, Pending, PoolFact, PoolState, Segment};
+use hugepage_kernel::mapping::maps::Mapping;
+use hugepage_kernel::mapping::{memory_policy, smaps};
+use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
+use hugepage_kernel::memory::{pool, thp};
+use hugepage_kernel::notes::Notes;
+use hugepage_kernel::{PageSize, ReadError, Root};
+
+use crate::{CgroupView, limits, nodes};
+
+/// The facts on the server whose main segment is `mapping`, a mapping of this process.
+pub fn facts(
+    root: &Root,
+    asked: Asked,
+    mapping: Option<Mapping>,
+    view: CgroupView<'_>,
+    reserve_percent: u32,
+    notes: &mut Notes,
+) -> Facts {
+    let mut meminfo = notes.keep(Meminfo::read(root));
+    if let Some(meminfo) = &mut meminfo
+        && meminfo.hugetlb.is_none()
+    {
+        meminfo.hugetlb = pool::memory(root).ok();
+    }
+    if meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
+        notes.add(LXCFS);
+    }
+    let segment = mapping.map(|mapping| {
+        if mapping.page_size.is_none() {
+            notes.add(format!("the kernel does not show the page size of the mapping {}", mapping.name()));
+        }
+        let landing = notes.keep(landing(root, &mapping, thp_in_use(meminfo.as_ref()))).unwrap_or(Landing::Unknown);
+        Segment::of(&mapping, landing)
+    });
+    let huge_page_size = match &segment {
+        Some(segment) if segment.landing == Landing::Hugetlb => segment.page_size,
+        _ => asked.huge_page_size.or(meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size)),
+    };
+    let PoolState { pool, limits, nodes, .. } = ground(root, huge_page_size, meminfo.as_ref(), view, notes);
+    Facts {
+        asked,
+        segment,
+        huge_page_size,
+        pool,
+        meminfo,
+        limits,
+        nodes,
+        pending: Pending::Unchanged,
+        reserve_percent,
+        lock_limit: None,
+        others_lack: None,
+        cause_at_start: None,
+        needed_at_start: None,
+        loss: None,
+        kept_at_crash: KeptPages::default(),
+        crash_recovery: CrashRecovery::default(),
+        clusterware: None,
+        asked_may_differ: false,
+        others_may_serve: false,
+    }
+}
+
+/// The pool of `size` and the limits on it; `None` for a kernel that has no default size.
+pub fn ground(
+    root: &Root,
+    size: Option<PageSize>,
+    meminfo: Option<&Meminfo>,
+    view: CgroupView<'_>,
+    notes: &mut Notes,
+) -> PoolState {
+    let pool = pool_of_size(root, size, meminfo, notes);
+    let limits = size.and_then(|size| limits(root, view, size, notes));
+    // The server's processes inherit their policy from the postmaster, and nothing else may ask for the postmaster's.
+    let nodes = nodes::of(root, &pool, view.process(), |notes| memory_policy::own(root, notes), notes);
+    PoolState { huge_page_size: size, pool, limits, nodes, lock_limit: None }
+}
+
+/// The pool of `size` alone.
+pub fn pool_of_size(root: &Root, size: Option<PageSize>, meminfo: Option<&Meminfo>, notes: &mut Notes) -> PoolFact {
+    match size {
+        Some(size) => pool_of(root, size, meminfo, notes),
+        None => no_size(root, notes),
+    }
+}
+
+/// Whether this host maps any shared memory by transparent huge pages, so that page tables are worth walking.
+pub fn thp_in_use(meminfo: Option<&Meminfo>) -> bool {
+    meminfo.and_then(|meminfo| meminfo.shmem_pmd_mapped).is_some_and(|mapped| mapped.0 > 0)
+}
+
+/// Where a mapping of this process landed. Its page tables are walked only if `thp_in_use`.
+pub fn landing(root: &Root, mapping: &Mapping, thp_in_use: bool) -> Result<Landing, ReadError> {
+    if mapping.page_size.is_none() {
+        return Ok(Landing::Unknown);
+    }
+    let base = root.base_page_size()?;
+    let (usage, pmd_size) = match thp_in_use && mapping.page_size == Some(base) {
+        true => (smaps::of(root, mapping)?, thp::pmd_size(root)?),
+        false => (None, None),
+    };
+    Ok(Landing::of(mapping, base, usage.as_ref(), pmd_size))
+}
+
+fn pool_of(root: &Root, size: PageSize, meminfo: Option<&Meminfo>, notes: &mut Notes) -> PoolFact {
+    let error = match pool::of_one_moment(root, size, meminfo) {
+        Ok(pool) => return PoolFact::Known(pool),
+        Err(error) => error,
+    };
+    match pool::sizes(root) {
+        Ok(sizes) if error.is_not_found() && !sizes.contains(&size) => return PoolFact::Unsupported(sizes),
+        _ => notes.add(error.to_string()),
+    }
+    // On a kernel before 2.6.27, or with a hidden /sys, meminfo has only the pool of the default size.
+    match meminfo.and_then(pool::from_meminfo) {
+        Some(pool) if pool.page_size == size => PoolFact::Known(pool),
+        _ => PoolFact::Unknown,
+    }
+}
+
+/// Without a default size in meminfo the kernel has no huge pages, if /sys confirms it.
+fn no_size(root: &Root, notes: &mut Notes) -> PoolFact {
+    match notes.keep(pool::sizes(root)) {
+        Some(sizes) if sizes.is_empty() => PoolFact::Unsupported(sizes),
+        _ => PoolFact::Unknown,
+    }
+}

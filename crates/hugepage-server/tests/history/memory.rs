@@ -1,0 +1,56 @@
+//! What a process that reads or cuts a file needs does not depend on the file.
+
+use std::fs;
+use std::process::Command;
+
+use hugepage_assess::history::Record;
+use hugepage_server::history::HistoryFile;
+
+use super::{new_file, record};
+
+const FILE: &str = "PG_HUGEPAGES_TEST_LONG_HISTORY";
+/// More than blocks and lines of 64 kB take, much less than the files.
+const MOST: u64 = 4 << 20;
+
+fn peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
+}
+
+#[test]
+#[ignore = "run by a_long_file_needs_no_more as the process that is measured"]
+fn reader() {
+    let file = HistoryFile::at(std::env::var(FILE).unwrap());
+    let before = peak();
+    assert_eq!(file.last(|record| record.generation == 1).unwrap().unwrap().generation, 1);
+    assert!(file.last(|_| false).unwrap().is_none());
+    let mut records = file.records().unwrap().unwrap();
+    let count = records.by_ref().map(Result::unwrap).count();
+    assert!(count >= 2);
+    let damaged = records.damaged;
+    assert_eq!(file.trim(count - 1).unwrap(), damaged);
+    let more = peak() - before;
+    assert!(more < MOST, "{more} bytes more for {count} records and {damaged} damaged lines");
+}
+
+#[test]
+fn a_long_file_needs_no_more() {
+    let (first, last) = (record(1).to_line(), record(2).to_line());
+    let long = Record { detail: Some("x".repeat(100 << 20)), ..record(3) }.to_line();
+    let cases = [
+        ("a long line", [&*first, &long, &last].concat()),
+        ("a long line at the end", [&*first, &last, &long].concat()),
+        ("100,000 records", [&*first, &last.repeat(100_000)].concat()),
+    ];
+    for (what, content) in cases {
+        let (_directory, file) = new_file();
+        fs::write(file.path(), content).unwrap();
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "memory::reader", "--ignored"])
+            .env(FILE, file.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stdout));
+    }
+}

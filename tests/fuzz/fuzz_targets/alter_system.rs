@@ -1,0 +1,28 @@
+//! The changes of the spfile behind the last start of an alert log, and the parser of a single statement.
+#![no_main]
+
+use std::io::Cursor;
+
+use hugepage_oracle::readers::Parameters;
+use hugepage_oracle::readers::alter_system::{parse, since_last_start_in};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let found = since_last_start_in(&mut Cursor::new(bytes)).expect("memory can be read");
+    let mut parameters = Parameters::default();
+    for change in found.iter().flatten() {
+        let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        assert!(!change.name.is_empty() && change.name.bytes().all(is_name), "{change:?}");
+        parameters.change(change);
+    }
+    let _ = (parameters.sga_max_size(), parameters.is_automatic_memory());
+    let text = String::from_utf8_lossy(bytes);
+    for line in text.lines() {
+        // A statement is found in a log as it is found alone, unless log.xml would have escaped it.
+        if let Some(change) = parse(line).filter(|_| line.len() < 1000 && !line.contains(['&', '>', '\r'])) {
+            let log = format!("Starting ORACLE instance (normal)\n{}\n", line.trim());
+            let found = since_last_start_in(&mut Cursor::new(log)).expect("memory can be read");
+            assert_eq!(found, Some(vec![change]), "{line:?}");
+        }
+    }
+});

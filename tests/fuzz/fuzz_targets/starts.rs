@@ -1,0 +1,26 @@
+//! All starts of an alert log, of text or XML as the bytes have it, and the history that they make.
+#![no_main]
+
+use std::io::Cursor;
+
+use hugepage_host::alert_log::{MAX_STARTS, remembered};
+use hugepage_oracle::readers::alert_log::{last_start_in, starts_in};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut left = u64::MAX;
+    let starts = starts_in(&mut Cursor::new(bytes), MAX_STARTS, &mut left).expect("memory can be read");
+    assert!(starts.len() <= MAX_STARTS);
+    // The last of all is what a reader of the last one finds. Text with tags in it is neither text nor XML.
+    if let Some(last) = starts.first().filter(|start| start.mode.is_some() && !bytes.contains(&b'<')) {
+        assert_eq!(last_start_in(&mut Cursor::new(bytes)).expect("memory can be read").as_ref(), Some(last));
+    }
+    let history = remembered(starts.clone(), starts.clone());
+    assert!(history.len() <= starts.len().max(1) * 2);
+    for (at, one) in history.iter().enumerate() {
+        assert!(one.since <= at && history[one.since].got == one.got, "{at}: {one:?}");
+        assert!(one.lost.is_none() || !one.failed, "a failed start loses nothing");
+    }
+    let time = |at: usize| history[at].start.at.as_ref().map(|time| time.local);
+    assert!((1..history.len()).all(|at| time(at - 1) <= time(at)));
+});
