@@ -18,10 +18,11 @@ struct Processes<'a> {
     pid: u32,
 }
 
-pub fn host() -> Tree {
+/// The host, with a kernel of that release.
+pub fn host(release: &str) -> Tree {
     let tree = Tree::copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../hugepage-core/tests/fixtures/two-nodes"));
     tree.write("/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
-    tree.write("/proc/sys/kernel/osrelease", "6.12.40+deb13-amd64\n");
+    tree.write("/proc/sys/kernel/osrelease", format!("{release}\n"));
     let mut processes = Processes { tree: &tree, pid: 1000 };
     processes.postgresql(MAIN, 4000 * HUGE, HUGE, 12);
     processes.postgresql(HOSTILE, 30 << 30, 4096, 6);

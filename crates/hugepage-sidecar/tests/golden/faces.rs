@@ -34,7 +34,7 @@ pub const REST: &[Face] = &[
 ];
 
 /// The last call, because it writes into the tree.
-const WATCH: [&str; 8] =
+pub const WATCH: [&str; 8] =
     ["watch", "--once", "--state-dir", "state", "--json", "../status.json", "--textfile", "../metrics.prom"];
 
 /// Compares what all these calls say of a host, and what `watch` writes.

@@ -54,7 +54,10 @@ fn captures() {
 #[test]
 fn servers() {
     let (mut snapshots, all) = (Snapshots::of("servers"), [SURVEY, REST].concat());
-    faces::compare(&mut snapshots, "busy", busy::host(), &all);
+    // The second kernel has another trait than the first; of the third it is not known which it has.
+    faces::compare(&mut snapshots, "busy", busy::host("6.12.40+deb13-amd64"), &all);
+    faces::compare(&mut snapshots, "busy-7.0", busy::host("7.0.0-14-generic"), SURVEY);
+    faces::compare(&mut snapshots, "busy-el10", busy::host("6.12.0-55.el10.x86_64"), SURVEY);
     for (layout, kernel) in layouts::LAYOUTS.iter().zip(builder::KERNELS.iter().cycle()) {
         let host = (layout.make)(kernel);
         let words: Vec<_> =

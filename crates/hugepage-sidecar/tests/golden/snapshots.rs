@@ -26,6 +26,8 @@ impl Snapshots {
         if said.is_empty() {
             return;
         }
+        let blank = said.lines().find(|line| *line != line.trim_end());
+        assert_eq!(blank, None, "no line ends in a blank: {name}");
         let path = self.directory.join(name);
         // Snapbox takes all line ends for the same.
         let said = said.replace('\r', "\\r").into_data();

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::faces::{REST, SURVEY, WATCH};
 use crate::program::run;
 use crate::snapshots::Snapshots;
 use crate::trees::{Tree, names};
@@ -36,6 +37,17 @@ fn help() {
     snapshots.finish();
 }
 
+/// A new command is added to the calls of this test.
+#[test]
+fn every_command_is_called() {
+    let of_hosts = SURVEY.iter().chain(REST).map(|(_, call)| *call);
+    let called: Vec<&str> =
+        of_hosts.chain([&WATCH[..], &["lint"]]).chain(REFUSED.iter().copied()).flatten().copied().collect();
+    for command in commands(&Tree::bare().path, &[]) {
+        assert!(called.contains(&command.as_str()), "{command}");
+    }
+}
+
 /// Every script that `oracle` prints, and some with options.
 #[test]
 fn scripts() {
@@ -64,29 +76,31 @@ fn scripts() {
     snapshots.finish();
 }
 
+/// Calls that are refused.
+const REFUSED: &[&[&str]] = &[
+    &[],
+    &["no-such-command"],
+    &["status", "--no-such-option"],
+    &["status", "--reserve-percent", "91"],
+    &["status", "--format", "picture"],
+    &["watch", "--interval", "0s"],
+    &["benefit"],
+    &["apply"],
+    &["apply", "--pages", "1"],
+    &["apply", "--pages", "1", "--recommended"],
+    &["report"],
+    &["lint"],
+    &["lint", "none.yaml"],
+    &["oracle", "print", "nothing"],
+    &["oracle", "install-sql", "--schema", "a; drop user sys"],
+    &["oracle", "cluster-sql"],
+];
+
 /// What is refused, and why.
 #[test]
 fn refusals() {
-    const CALLS: &[&[&str]] = &[
-        &[],
-        &["no-such-command"],
-        &["status", "--no-such-option"],
-        &["status", "--reserve-percent", "91"],
-        &["status", "--format", "picture"],
-        &["watch", "--interval", "0s"],
-        &["benefit"],
-        &["apply"],
-        &["apply", "--pages", "1"],
-        &["apply", "--pages", "1", "--recommended"],
-        &["report"],
-        &["lint"],
-        &["lint", "none.yaml"],
-        &["oracle", "print", "nothing"],
-        &["oracle", "install-sql", "--schema", "a; drop user sys"],
-        &["oracle", "cluster-sql"],
-    ];
     let tree = Tree::bare();
-    let said = CALLS.iter().map(|call| run(&tree.path, call).transcript());
+    let said = REFUSED.iter().map(|call| run(&tree.path, call).transcript());
     let mut snapshots = Snapshots::of("refusals");
     snapshots.compare("calls.txt", &said.collect::<String>());
     snapshots.finish();
