@@ -6,12 +6,12 @@ packages_for() {
     local need
     for need in "$@"; do
         case $need in
-            unit) printf '%s\n' gcc libc6-dev git python3 python3-pytest ;;
+            unit) printf '%s\n' gcc libc6-dev git python3 python3-pytest xz-utils ;;
             build) printf '%s\n' gcc libc6-dev make clang libclang-dev libicu-dev zlib1g-dev ;;
             run) printf '%s\n' python3 python3-psycopg2 procps ;;
             test) printf '%s\n' python3-pytest openssl strace systemd ;;
             # What the scenarios of that marker need besides.
-            any-major) printf '%s\n' bc xz-utils python3-venv python3-yaml python3-matplotlib ansible-core python3-selenium \
+            any-major) printf '%s\n' bc python3-venv python3-yaml python3-matplotlib ansible-core python3-selenium \
                 prometheus prometheus-postgres-exporter prometheus-sql-exporter prometheus-node-exporter
                 browser_packages ;;
             oracle)    # the parsers of its SQL, by whatever Java, Maven and npm are there, and orafce: see below

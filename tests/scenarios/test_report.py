@@ -208,18 +208,6 @@ def test_figures_are_those_of_the_json(busy: tuple[Path, Path], browser: Browser
         assert {"page_size", "nr_hugepages", "free_hugepages"} <= set(figures)
 
 
-def test_what_to_do(busy: tuple[Path, Path], browser: Browser) -> None:
-    tree, page = busy
-    advice = sidecar.run("status", "--format", "json", "--root", tree).json()["recommendations"]
-    assert advice, "it lacks pages"
-    browser.show(page)
-    shown = browser.ask("return [...document.querySelectorAll('.todo > li')].map(item => item.innerText)")
-    assert len(shown) == len(advice)
-    for text, row in zip(shown, advice):
-        for part in ("severity", "setting", "recommended", "reason", "command", "takes_effect"):
-            assert row[part] is None or " ".join(row[part].split()) in " ".join(text.split())
-
-
 def test_where_memory_goes(busy: tuple[Path, Path], browser: Browser) -> None:
     """The parts are those of meminfo, and together all of it."""
     tree, page = busy
@@ -251,25 +239,6 @@ def test_page_tables_at_other_numbers_of_connections(busy: tuple[Path, Path], br
     _, figures, _ = browser.ask(FIGURES, "section[aria-labelledby=tables] figure")
     assert figures["on_base"] == 1000 * ((120 << 10) + 30 * GB // 4096 * 8)
     assert figures["on_huge"] == 1000 * ((120 << 10) + 2 * (4 << 10)) + 29 * (4 << 10)
-
-
-def test_history_in_time(busy: tuple[Path, Path], browser: Browser) -> None:
-    _, page = busy
-    browser.show(page)
-    past = "section[aria-labelledby=history] article"
-    marks = browser.ask("return [...document.querySelectorAll(arguments[0] + ' .plot path')].map(m => m.classList[1])", past)
-    assert sorted(marks) == ["crash", "lost", "lost", "start", "start"]
-    levels = browser.ask("return [...document.querySelectorAll(arguments[0] + ' .plot rect.span')].map(s => s.classList[1])", past)
-    assert levels == ["huge", "huge", "base", "huge"]
-    newest, crash, *_ = browser.ask("return [...document.querySelectorAll(arguments[0] + ' .records li')].map(r => r.innerText)",
-                                    past)
-    assert "2026-11-12 06:00:00 UTC" in newest and "start" in newest
-    assert "crash restart" in crash and "lost: was in huge pages of 2 MB, is in 4 kB pages" in crash
-    empty = browser.ask("return [...document.querySelectorAll(arguments[0])].map(a => a.querySelector('.empty')?.innerText)",
-                        past)
-    assert empty[0] is None
-    assert "shared_preload_libraries" in empty[1] and "hugepage-sidecar watch" in empty[1]
-    assert "shared_preload_libraries" not in empty[2] and "hugepage-sidecar watch" in empty[2], "it is Oracle's"
 
 
 def test_history_of_watch_and_of_a_copy(tmp_path: Path, browser: Browser) -> None:

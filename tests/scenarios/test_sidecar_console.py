@@ -1,4 +1,4 @@
-"""What hugepage-sidecar prints, as text: line ends, and a console that does not know its width."""
+"""What hugepage-sidecar prints on a console that does not know its width, and on a narrow one."""
 
 import fcntl
 import os
@@ -16,28 +16,6 @@ from harness.host_tree import busy_host
 
 pytestmark = pytest.mark.any_major
 
-MANIFESTS = Path(__file__).parents[2] / "crates" / "hugepage-sidecar" / "tests" / "manifests"
-
-CALLS = {
-    "status": ["status"],
-    "size": ["size", "--explain", "--sessions", "1024"],
-    "benefit": ["benefit", "--interval", "100ms"],
-    "check": ["check"],
-    "watch": ["watch", "--once"],
-    "metrics": ["metrics"],
-    "report": ["report", "--html", "-"],
-    "apply": ["apply", "--pages", "1"],
-    "capture": ["capture", "{directory}/capture"],
-    "lint": ["lint", str(MANIFESTS / "cnpg-short.yaml")],
-    "oracle prepare": ["oracle", "prepare", "{directory}"],
-    "oracle write": ["oracle", "write", "{directory}"],
-    "oracle print": ["oracle", "print", "hp_pool.dat"],
-    "oracle cluster-sql": ["oracle", "cluster-sql", "--shared-dir", "/shared", "--node", "rac1"],
-    **{f"oracle {name}": ["oracle", name] for name in ("install-sql", "upgrade-sql", "uninstall-sql", "live-sql", "cross-check-sql",
-                                                       "metric-sql", "metric-xml", "trend-sql", "trend-uninstall-sql", "columns")},
-}
-"""Each command, and a call of it that prints what it has."""
-
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
@@ -45,48 +23,9 @@ def tree(tmp_path: Path) -> Path:
     return busy_host(tmp_path / "host").directory
 
 
-def commands(*of: str) -> set[str]:
-    """The names that the help lists below `Commands:`."""
-    listed = sidecar.run(*of, "--help").stdout.split("Commands:\n")[1].split("\n\n")[0]
-    return set(re.findall(r"(?m)^  (\S+)", listed)) - {"help"}
-
-
 def with_blanks(text: str) -> list[str]:
     """The lines that end in a blank."""
     return [line for line in text.split("\n") if line != line.rstrip()]
-
-
-def test_kernel_advisories_that_concern_an_instance(tree, tmp_path):
-    def told(release):
-        place = tree / "proc/sys/kernel/osrelease"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(f"{release}\n")
-        answer = sidecar.run("--root", tree, "status", "--format", "json", "--state-dir", tmp_path)
-        rows = answer.json()["kernel_advisories"]
-        table = " ".join(sidecar.run("--root", tree, "status", "--state-dir", tmp_path).stdout.split())
-        assert all(" ".join(row["detail"].split()) in table for row in rows), table
-        return {row["name"]: (row["applies"], len(row["instances"])) for row in rows}
-
-    assert told("6.12.40+deb13-amd64") == {"kernel_pmd_sharing": (True, 2)}
-    assert told("7.0.0-14-generic") == {"kernel_no_preempt_none": (True, 1)}
-    assert told("6.12.0-55.el10.x86_64") == {"kernel_pmd_sharing": (None, 2), "kernel_no_preempt_none": (None, 1)}
-
-
-def test_every_command_is_called():
-    assert CALLS.keys() == commands() - {"oracle"} | {f"oracle {name}" for name in commands("oracle")}
-
-
-@pytest.mark.parametrize("command", CALLS)
-def test_no_line_ends_in_a_blank(tree, tmp_path, command):
-    directory = tmp_path / "made"
-    directory.mkdir()
-    call = [word.format(directory=directory) for word in CALLS[command]]
-    state = ["--state-dir", str(tmp_path / "state")] if "--state-dir" in sidecar.run(*command.split(), "--help").stdout else []
-    answer = sidecar.run("--root", tree, *call, *state)
-    assert answer.stdout or answer.stderr or list(directory.iterdir()), answer
-    assert answer.status != sidecar.USAGE or command in ("apply", "benefit"), answer    # those are for this host
-    for text in (answer.stdout, answer.stderr, *(sidecar.run(*command.split(), flag).stdout for flag in ("-h", "--help"))):
-        assert with_blanks(text) == []
 
 
 def on_console(*arguments: str | Path, columns: int, **environment: str) -> str:

@@ -1,6 +1,6 @@
 //! One builder of hosts with Oracle: a tree of the files that the kernel, the installer and the instances leave.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -14,6 +14,8 @@ pub const GIB: u64 = 1 << 30;
 /// Seconds between the start of every instance and the moment of the survey.
 const AGE: u64 = 90_000;
 const UPTIME: u64 = 100_000;
+/// The moment of the survey, which of a tree is the time of its /proc/uptime: so long after 1970, 2026-12-01 00:00:00 UTC.
+pub const NOW: Duration = Duration::from_secs(1_796_083_200);
 
 pub const DB_HOME: &str = "/u01/app/oracle/product/19.0.0/dbhome_1";
 pub const GRID_HOME: &str = "/u01/app/19.0.0/grid";
@@ -31,7 +33,6 @@ pub const KERNELS: [&str; 6] = [
 /// A host as a tree of files.
 pub struct OracleHost {
     tree: tempfile::TempDir,
-    now: SystemTime,
 }
 
 /// An instance that runs.
@@ -102,7 +103,7 @@ impl Default for LoggedStart<'_> {
 impl OracleHost {
     /// `pool`: pages of 2 MB and how many of them are free.
     pub fn new(kernel: &str, memory_gib: u64, pool: (u64, u64)) -> Self {
-        let host = Self { tree: tempfile::tempdir().unwrap(), now: SystemTime::now() };
+        let host = Self { tree: tempfile::tempdir().unwrap() };
         let total = memory_gib << 20;
         let (nr, free) = pool;
         let unused = total.saturating_sub(nr * 2048) * 6 / 10;
@@ -116,6 +117,7 @@ impl OracleHost {
         );
         host.pool(2048, nr, free);
         host.write("/proc/uptime", &format!("{UPTIME}.00 400000.00\n"));
+        File::open(host.path("/proc/uptime")).unwrap().set_modified(SystemTime::UNIX_EPOCH + NOW).unwrap();
         host.write("/proc/sys/kernel/hostname", "db01\n");
         host.write("/proc/sys/kernel/osrelease", &format!("{kernel}\n"));
         host.write("/proc/sys/vm/hugetlb_shm_group", "0\n");
@@ -223,7 +225,9 @@ impl OracleHost {
 
     /// The time of so many seconds before the survey, as a log since 12.2 has it.
     pub fn at(&self, ago: u64) -> String {
-        humantime::format_rfc3339_micros(self.now - Duration::from_secs(ago)).to_string().replace('Z', "+00:00")
+        humantime::format_rfc3339_micros(SystemTime::UNIX_EPOCH + NOW - Duration::from_secs(ago))
+            .to_string()
+            .replace('Z', "+00:00")
     }
 
     pub fn start(&self, start: &LoggedStart<'_>) -> String {

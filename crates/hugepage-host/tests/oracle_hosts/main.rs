@@ -6,6 +6,7 @@ mod clusterware;
 mod equal_sids;
 mod findings;
 mod history;
+mod layouts;
 mod limits;
 mod matrix;
 mod pending;

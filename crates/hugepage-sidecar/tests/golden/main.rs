@@ -1,0 +1,68 @@
+//! What every face of the program says of every host, byte for byte: the files below `snapshots`.
+//!
+//! A host is a tree of files whose clock and name are fixed. What a face should say otherwise is a diff of these files:
+//! `SNAPSHOTS=overwrite cargo test -p hugepage-sidecar --test golden` writes them anew.
+
+#[path = "../../../hugepage-host/tests/oracle_hosts/builder.rs"]
+#[allow(dead_code)]
+mod builder;
+mod busy;
+mod faces;
+#[path = "../../../hugepage-host/tests/oracle_hosts/layouts.rs"]
+#[allow(dead_code)]
+mod layouts;
+mod program;
+mod snapshots;
+mod texts;
+mod trees;
+
+use std::path::Path;
+
+use crate::faces::{REST, SURVEY};
+use crate::snapshots::Snapshots;
+use crate::trees::{Tree, names};
+
+/// The composed machines of the core's tests, each with one server.
+#[test]
+fn machines() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+    let mut snapshots = Snapshots::of("machines");
+    for name in names(&fixtures).iter().filter(|name| fixtures.join(name).is_dir()) {
+        let tree = Tree::copy(&fixtures.join(name));
+        tree.add_server();
+        faces::compare(&mut snapshots, name, tree, SURVEY);
+    }
+    snapshots.finish();
+}
+
+/// Captures of real hosts: archives or directories, in a directory for each kernel, and in `customers`.
+#[test]
+fn captures() {
+    let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/captures");
+    let (mut snapshots, all) = (Snapshots::of("captures"), [SURVEY, REST].concat());
+    for of in names(&captures).into_iter().filter(|name| captures.join(name).is_dir()) {
+        for name in names(&captures.join(&of)) {
+            let tree = Tree::captured(&captures.join(&of).join(&name));
+            let host = format!("{of}/{}", name.split(".tar").next().unwrap());
+            faces::compare(&mut snapshots, &host, tree, if of == "customers" { &all } else { SURVEY });
+        }
+    }
+    snapshots.finish();
+}
+
+/// A host with everything, and the layouts of hosts with Oracle, on a kernel each.
+#[test]
+fn servers() {
+    let (mut snapshots, all) = (Snapshots::of("servers"), [SURVEY, REST].concat());
+    // The second kernel has another trait than the first; of the third it is not known which it has.
+    faces::compare(&mut snapshots, "busy", busy::host("6.12.40+deb13-amd64"), &all);
+    faces::compare(&mut snapshots, "busy-7.0", busy::host("7.0.0-14-generic"), SURVEY);
+    faces::compare(&mut snapshots, "busy-el10", busy::host("6.12.0-55.el10.x86_64"), SURVEY);
+    for (layout, kernel) in layouts::LAYOUTS.iter().zip(builder::KERNELS.iter().cycle()) {
+        let host = (layout.make)(kernel);
+        let words: Vec<_> =
+            layout.name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        faces::compare(&mut snapshots, &words.join("-"), Tree::copy(&host.path("/")), &all);
+    }
+    snapshots.finish();
+}

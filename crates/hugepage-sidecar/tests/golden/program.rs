@@ -1,0 +1,46 @@
+//! Calls of the program.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What a call said.
+pub struct Said {
+    call: String,
+    exit: i32,
+    pub stdout: String,
+    stderr: String,
+}
+
+/// Calls the program on the tree `directory`, with nothing of this machine's environment. Every call has `--root`: no test
+/// looks at this host, and none can change its pools. `JOURNAL_STREAM`: without it, `watch` tells the time before each message.
+pub fn run(directory: &Path, arguments: &[&str]) -> Said {
+    let arguments = [&["--root", "."], arguments].concat();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hugepage-sidecar"));
+    command.env_clear().envs([("COLUMNS", "80"), ("TZ", "UTC"), ("JOURNAL_STREAM", "0:0")]);
+    let output = command.args(&arguments).current_dir(directory).stdin(Stdio::null()).output().unwrap();
+    let above = directory.parent().unwrap().to_str().unwrap();
+    let text = |bytes: Vec<u8>| without_version(String::from_utf8(bytes).unwrap().replace(above, "[ABOVE]"));
+    Said {
+        call: arguments.join(" "),
+        exit: output.status.code().unwrap(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+/// A release changes nothing else.
+fn without_version(text: String) -> String {
+    ["hugepage-sidecar {}", "'{}'", "\"{}\"", "|{}|"].iter().fold(text, |text, place| {
+        text.replace(&place.replace("{}", env!("CARGO_PKG_VERSION")), &place.replace("{}", "[VERSION]"))
+    })
+}
+
+impl Said {
+    /// The call, its exit status and its standard error. Whether a kernel has Landlock is not told.
+    pub fn transcript(&self) -> String {
+        let Self { call, exit, .. } = self;
+        let lines =
+            self.stderr.split_inclusive('\n').filter(|line| !line.starts_with("<6>LOG:  Landlock is unavailable"));
+        format!("$ hugepage-sidecar {call}\nexit status {exit}\n{}\n", lines.collect::<String>())
+    }
+}

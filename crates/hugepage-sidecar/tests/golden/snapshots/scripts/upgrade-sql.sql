@@ -1,0 +1,2341 @@
+-- Huge pages of this host as views of Oracle Database: upgrade of an installation to this version.
+-- Made by hugepage-sidecar [VERSION], for Oracle Database 11.2 to 23ai on Linux
+--
+-- Run it like the installation script, with the same names and options; also after an upgrade or an installation that
+-- ended early. The user, role, directory, synonyms and grants on the views are kept. Grants on the package to grantees
+-- other than HUGEPAGE_READER are removed.
+SET DEFINE OFF
+SET ECHO OFF
+SET FEEDBACK OFF
+SET SERVEROUTPUT ON
+WHENEVER OSERROR EXIT FAILURE ROLLBACK
+WHENEVER SQLERROR EXIT FAILURE ROLLBACK
+
+PROMPT Checking
+
+DECLARE
+  l_found PLS_INTEGER;
+  l_container VARCHAR2(128);
+  e_no_such_parameter EXCEPTION;
+  PRAGMA EXCEPTION_INIT(e_no_such_parameter, -2003);
+BEGIN
+  IF DBMS_DB_VERSION.VERSION < 11 OR (DBMS_DB_VERSION.VERSION = 11 AND DBMS_DB_VERSION.RELEASE < 2) THEN
+    RAISE_APPLICATION_ERROR(-20700, 'Oracle Database 11.2 or later is required.');
+  END IF;
+  BEGIN
+    l_container := SYS_CONTEXT('USERENV', 'CON_NAME');
+  EXCEPTION
+    -- Before 12c there are no containers.
+    WHEN e_no_such_parameter THEN
+      l_container := NULL;
+  END;
+  IF l_container = 'CDB$ROOT' AND SUBSTR('HUGEPAGE', 1, 3) <> 'C##' THEN
+    RAISE_APPLICATION_ERROR(-20700, 'This is the root of a multitenant database: run ALTER SESSION SET CONTAINER for a PDB first.');
+  END IF;
+  -- The user, the role and the directory may be there already: of an older installation, or of one that ended early.
+  SELECT COUNT(*)
+    INTO l_found
+    FROM dba_users
+   WHERE username = 'HUGEPAGE'
+     AND account_status NOT LIKE '%LOCKED%';
+  IF l_found > 0 THEN
+    RAISE_APPLICATION_ERROR(-20700, 'The user HUGEPAGE can log in, so it is of no installation: choose another schema.');
+  END IF;
+  SELECT COUNT(*)
+    INTO l_found
+    FROM dba_objects
+   WHERE owner = 'HUGEPAGE'
+     AND object_name NOT LIKE 'SYS%'
+     AND object_name NOT IN (
+       'HUGEPAGE_ADVISOR',
+       'HUGEPAGE_STATUS',
+       'HUGEPAGE_INSTANCES',
+       'HUGEPAGE_REGRESSIONS',
+       'HUGEPAGE_HISTORY',
+       'HUGEPAGE_SEGMENTS',
+       'HUGEPAGE_POOLS',
+       'HUGEPAGE_FINDINGS',
+       'HUGEPAGE_HOSTS',
+       'HP_POOL', 'HP_POOL_T', 'HP_POOL_C',
+       'HP_INSTANCE', 'HP_INSTANCE_T', 'HP_INSTANCE_C',
+       'HP_FINDING', 'HP_FINDING_T', 'HP_FINDING_C',
+       'HP_SEGMENT', 'HP_SEGMENT_T', 'HP_SEGMENT_C',
+       'HP_START', 'HP_START_T', 'HP_START_C',
+       'HP_HOST', 'HP_HOST_T', 'HP_HOST_C',
+       'HUGEPAGE_CLUSTER', 'HP_POOL_LIVE', 'HP_HOST_LIVE',
+       'HUGEPAGE_TREND', 'HUGEPAGE_TREND_I', 'HUGEPAGE_RECORD_TREND', 'HUGEPAGE_TREND_JOB'
+     );
+  IF l_found > 0 THEN
+    RAISE_APPLICATION_ERROR(-20700, 'The schema HUGEPAGE contains other objects: move or drop them first.');
+  END IF;
+  SELECT COUNT(*) INTO l_found FROM dba_tab_privs WHERE grantee = 'HUGEPAGE_READER' AND owner <> 'HUGEPAGE';
+  IF l_found > 0 THEN
+    RAISE_APPLICATION_ERROR(-20700, 'The role HUGEPAGE_READER has privileges on objects of other schemas.');
+  END IF;
+  SELECT COUNT(*) INTO l_found FROM dba_sys_privs WHERE grantee = 'HUGEPAGE_READER';
+  IF l_found > 0 THEN
+    RAISE_APPLICATION_ERROR(-20700, 'The role HUGEPAGE_READER has system privileges that no installation granted.');
+  END IF;
+  SELECT COUNT(*)
+    INTO l_found
+    FROM dba_directories
+   WHERE directory_name = 'HUGEPAGE_DIR'
+     AND RTRIM(directory_path, '/') <> '/var/lib/hugepage-sidecar/oracle';
+  IF l_found > 0 THEN
+    RAISE_APPLICATION_ERROR(-20700, 'The directory HUGEPAGE_DIR is not /var/lib/hugepage-sidecar/oracle.');
+  END IF;
+  SELECT COUNT(*)
+    INTO l_found
+    FROM dba_synonyms
+   WHERE owner = 'PUBLIC'
+     AND table_owner <> 'HUGEPAGE'
+     AND synonym_name IN ('HUGEPAGE_ADVISOR', 'HUGEPAGE_STATUS', 'HUGEPAGE_INSTANCES', 'HUGEPAGE_REGRESSIONS', 'HUGEPAGE_HISTORY', 'HUGEPAGE_SEGMENTS', 'HUGEPAGE_POOLS', 'HUGEPAGE_FINDINGS', 'HUGEPAGE_HOSTS');
+  IF l_found > 0 THEN
+    RAISE_APPLICATION_ERROR(-20700, 'Public synonyms with these names already exist: print the script with --no-synonyms.');
+  END IF;
+  SELECT COUNT(*) INTO l_found FROM dba_users WHERE username = 'HUGEPAGE';
+  IF l_found = 0 THEN
+    RAISE_APPLICATION_ERROR(-20700, 'There is no user HUGEPAGE: run the installation script.');
+  END IF;
+END;
+/
+
+PROMPT Creating the user HUGEPAGE, the role HUGEPAGE_READER and the directory HUGEPAGE_DIR, as far as they are missing
+
+-- The user owns the objects and cannot log in. Its password satisfies Oracle's own verification functions; nobody knows it.
+DECLARE
+  l_found PLS_INTEGER;
+  l_identified VARCHAR2(100);
+BEGIN
+  SELECT COUNT(*) INTO l_found FROM dba_users WHERE username = 'HUGEPAGE';
+  IF l_found = 0 THEN
+    IF DBMS_DB_VERSION.VERSION >= 18 THEN
+      l_identified := 'NO AUTHENTICATION';
+    ELSE
+      l_identified := 'IDENTIFIED BY "xAy1#_Bz' || SUBSTR(RAWTOHEX(SYS_GUID()), 1, 22) || '" PASSWORD EXPIRE';
+    END IF;
+    EXECUTE IMMEDIATE 'CREATE USER HUGEPAGE ' || l_identified || ' ACCOUNT LOCK';
+  END IF;
+  SELECT COUNT(*) INTO l_found FROM dba_roles WHERE role = 'HUGEPAGE_READER';
+  IF l_found = 0 THEN
+    EXECUTE IMMEDIATE 'CREATE ROLE HUGEPAGE_READER';
+  END IF;
+  SELECT COUNT(*) INTO l_found FROM dba_directories WHERE directory_name = 'HUGEPAGE_DIR';
+  IF l_found = 0 THEN
+    EXECUTE IMMEDIATE 'CREATE DIRECTORY HUGEPAGE_DIR AS ''/var/lib/hugepage-sidecar/oracle''';
+  END IF;
+END;
+/
+
+-- Only READ, and directly to the user: a package ignores privileges of roles. WRITE would let the database overwrite the
+-- files of root, and EXECUTE would let it run programs.
+GRANT READ ON DIRECTORY HUGEPAGE_DIR TO HUGEPAGE;
+
+-- A DBA cannot grant this, but needs not if PUBLIC has it.
+DECLARE
+  l_found PLS_INTEGER;
+BEGIN
+  EXECUTE IMMEDIATE 'GRANT EXECUTE ON SYS.UTL_FILE TO HUGEPAGE';
+EXCEPTION
+  WHEN OTHERS THEN
+    SELECT COUNT(*)
+      INTO l_found
+      FROM dba_tab_privs
+     WHERE grantee IN ('PUBLIC', 'HUGEPAGE')
+       AND owner = 'SYS'
+       AND table_name = 'UTL_FILE'
+       AND privilege = 'EXECUTE';
+    IF l_found = 0 THEN
+      RAISE_APPLICATION_ERROR(
+        -20700, 'EXECUTE on UTL_FILE could not be granted: run this as SYS, or print the script with --external-tables.'
+      );
+    END IF;
+END;
+/
+
+PROMPT Removing tables, types and package of an earlier run
+
+BEGIN
+  FOR l_object IN (
+    SELECT object_type, object_name
+      FROM dba_objects
+     WHERE owner = 'HUGEPAGE'
+       AND object_type IN ('PACKAGE', 'TABLE', 'TYPE')
+       AND object_name IN (
+         'HUGEPAGE_ADVISOR',
+         'HP_POOL', 'HP_POOL_T', 'HP_POOL_C',
+         'HP_INSTANCE', 'HP_INSTANCE_T', 'HP_INSTANCE_C',
+         'HP_FINDING', 'HP_FINDING_T', 'HP_FINDING_C',
+         'HP_SEGMENT', 'HP_SEGMENT_T', 'HP_SEGMENT_C',
+         'HP_START', 'HP_START_T', 'HP_START_C',
+         'HP_HOST', 'HP_HOST_T', 'HP_HOST_C'
+       )
+     ORDER BY object_type
+  ) LOOP
+    EXECUTE IMMEDIATE 'DROP ' || l_object.object_type || ' HUGEPAGE.' || l_object.object_name
+      || CASE l_object.object_type WHEN 'TABLE' THEN ' PURGE' WHEN 'TYPE' THEN ' FORCE' ELSE '' END;
+  END LOOP;
+END;
+/
+
+PROMPT Creating an external table for each file
+
+CREATE TABLE HUGEPAGE.hp_pool (
+  format_version NUMBER(20),
+  snapshot_id VARCHAR2(16),
+  snapshot_utc VARCHAR2(19),
+  host_name VARCHAR2(64),
+  page_size NUMBER(20),
+  node NUMBER(20),
+  is_default VARCHAR2(1),
+  nr_hugepages NUMBER(20),
+  free_hugepages NUMBER(20),
+  resv_hugepages NUMBER(20),
+  surplus_hugepages NUMBER(20),
+  nr_overcommit_hugepages NUMBER(20),
+  available NUMBER(20),
+  cgroup_limit NUMBER(20),
+  cgroup_usage NUMBER(20),
+  obtainable_now NUMBER(20)
+)
+ORGANIZATION EXTERNAL (
+  TYPE ORACLE_LOADER
+  DEFAULT DIRECTORY HUGEPAGE_DIR
+  ACCESS PARAMETERS (
+    RECORDS DELIMITED BY NEWLINE CHARACTERSET US7ASCII SKIP 1 NOBADFILE NODISCARDFILE NOLOGFILE
+    FIELDS TERMINATED BY '|' MISSING FIELD VALUES ARE NULL (
+      format_version CHAR(20),
+      snapshot_id CHAR(16),
+      snapshot_utc CHAR(19),
+      host_name CHAR(64),
+      page_size CHAR(20),
+      node CHAR(20),
+      is_default CHAR(1),
+      nr_hugepages CHAR(20),
+      free_hugepages CHAR(20),
+      resv_hugepages CHAR(20),
+      surplus_hugepages CHAR(20),
+      nr_overcommit_hugepages CHAR(20),
+      available CHAR(20),
+      cgroup_limit CHAR(20),
+      cgroup_usage CHAR(20),
+      obtainable_now CHAR(20)
+    )
+  )
+  LOCATION ('hp_pool.dat')
+)
+REJECT LIMIT 0
+NOPARALLEL;
+
+COMMENT ON TABLE HUGEPAGE.hp_pool IS 'A pool of huge pages: one record per page size, and one per NUMA node.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.format_version IS 'Version of the file format: 1.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.snapshot_id IS 'ID of the snapshot: the same in all files.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.snapshot_utc IS 'When the snapshot was taken, UTC.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.host_name IS 'Name of the host, from uname(2).';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.page_size IS 'Page size in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.node IS 'NUMA node; NULL for the pool of the whole host.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.is_default IS 'Whether it is the pool of the default page size.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.nr_hugepages IS 'Pages in the pool, including surplus pages.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.free_hugepages IS 'Free pages, including reserved pages.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.resv_hugepages IS 'Free pages that are reserved; NULL for a NUMA node, where the kernel does not count them.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.surplus_hugepages IS 'Surplus pages; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.nr_overcommit_hugepages IS 'Maximum number of surplus pages; NULL for a NUMA node.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.available IS 'Free pages that are not reserved; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.cgroup_limit IS 'The cgroup limit with the least free space, as visible to the sidecar, in bytes; NULL if there is none.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.cgroup_usage IS 'Current usage of that limit in bytes; NULL if there is none.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.obtainable_now IS 'Pages that the kernel could allocate from free memory without compaction; NULL if unknown.';
+
+CREATE TABLE HUGEPAGE.hp_instance (
+  format_version NUMBER(20),
+  snapshot_id VARCHAR2(16),
+  snapshot_utc VARCHAR2(19),
+  host_name VARCHAR2(64),
+  kind VARCHAR2(10),
+  sid VARCHAR2(64),
+  verdict VARCHAR2(8),
+  message VARCHAR2(300),
+  hint VARCHAR2(300),
+  sga_in_huge_pages VARCHAR2(1),
+  landed_in VARCHAR2(11),
+  mapping VARCHAR2(32),
+  page_size NUMBER(20),
+  cause VARCHAR2(24),
+  shared_memory NUMBER(20),
+  huge_page_bytes NUMBER(20),
+  base_page_bytes NUMBER(20),
+  use_large_pages VARCHAR2(10),
+  huge_page_size NUMBER(20),
+  memlock NUMBER(20),
+  memlock_unlimited VARCHAR2(1),
+  pages_needed NUMBER(20),
+  pages_missing NUMBER(20),
+  nr_hugepages NUMBER(20),
+  free_hugepages NUMBER(20),
+  resv_hugepages NUMBER(20),
+  surplus_hugepages NUMBER(20),
+  available_hugepages NUMBER(20),
+  page_tables NUMBER(20),
+  transparent_hugepage VARCHAR2(8),
+  restart_outlook VARCHAR2(8),
+  recommended_nr_hugepages NUMBER(20),
+  notes VARCHAR2(300),
+  pid NUMBER(20),
+  home VARCHAR2(160),
+  started_utc VARCHAR2(19),
+  processes NUMBER(20),
+  instance_page_tables NUMBER(20),
+  evidence VARCHAR2(100),
+  memory_target VARCHAR2(1),
+  version VARCHAR2(20),
+  regression VARCHAR2(1),
+  regression_utc VARCHAR2(19),
+  regression_detail VARCHAR2(120),
+  state VARCHAR2(8),
+  starts_at_boot VARCHAR2(1),
+  last_start_available NUMBER(20),
+  last_start_expected NUMBER(20),
+  last_start_allocated NUMBER(20),
+  last_start_errors VARCHAR2(200),
+  instance_host VARCHAR2(64)
+)
+ORGANIZATION EXTERNAL (
+  TYPE ORACLE_LOADER
+  DEFAULT DIRECTORY HUGEPAGE_DIR
+  ACCESS PARAMETERS (
+    RECORDS DELIMITED BY NEWLINE CHARACTERSET US7ASCII SKIP 1 NOBADFILE NODISCARDFILE NOLOGFILE
+    FIELDS TERMINATED BY '|' MISSING FIELD VALUES ARE NULL (
+      format_version CHAR(20),
+      snapshot_id CHAR(16),
+      snapshot_utc CHAR(19),
+      host_name CHAR(64),
+      kind CHAR(10),
+      sid CHAR(64),
+      verdict CHAR(8),
+      message CHAR(300),
+      hint CHAR(300),
+      sga_in_huge_pages CHAR(1),
+      landed_in CHAR(11),
+      mapping CHAR(32),
+      page_size CHAR(20),
+      cause CHAR(24),
+      shared_memory CHAR(20),
+      huge_page_bytes CHAR(20),
+      base_page_bytes CHAR(20),
+      use_large_pages CHAR(10),
+      huge_page_size CHAR(20),
+      memlock CHAR(20),
+      memlock_unlimited CHAR(1),
+      pages_needed CHAR(20),
+      pages_missing CHAR(20),
+      nr_hugepages CHAR(20),
+      free_hugepages CHAR(20),
+      resv_hugepages CHAR(20),
+      surplus_hugepages CHAR(20),
+      available_hugepages CHAR(20),
+      page_tables CHAR(20),
+      transparent_hugepage CHAR(8),
+      restart_outlook CHAR(8),
+      recommended_nr_hugepages CHAR(20),
+      notes CHAR(300),
+      pid CHAR(20),
+      home CHAR(160),
+      started_utc CHAR(19),
+      processes CHAR(20),
+      instance_page_tables CHAR(20),
+      evidence CHAR(100),
+      memory_target CHAR(1),
+      version CHAR(20),
+      regression CHAR(1),
+      regression_utc CHAR(19),
+      regression_detail CHAR(120),
+      state CHAR(8),
+      starts_at_boot CHAR(1),
+      last_start_available CHAR(20),
+      last_start_expected CHAR(20),
+      last_start_allocated CHAR(20),
+      last_start_errors CHAR(200),
+      instance_host CHAR(64)
+    )
+  )
+  LOCATION ('hp_instance.dat')
+)
+REJECT LIMIT 0
+NOPARALLEL;
+
+COMMENT ON TABLE HUGEPAGE.hp_instance IS 'An instance: one record per Oracle instance, running or listed in oratab, and per running PostgreSQL server.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.format_version IS 'Version of the file format: 1.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.snapshot_id IS 'ID of the snapshot: the same in all files.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.snapshot_utc IS 'When the snapshot was taken, UTC.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.host_name IS 'Name of the host, from uname(2).';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.kind IS 'Kind of instance: oracle (a database), asm, mgmtdb, apx, ios, or postgresql.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.sid IS 'ORACLE_SID of an Oracle instance; data directory of a PostgreSQL server, truncated to 64 (home has the full path).';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.verdict IS 'ok (as configured, also after a restart), notice, warning or critical.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.message IS 'The state in one sentence.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.hint IS 'What to do, in one sentence; NULL if nothing.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.sga_in_huge_pages IS 'Whether the whole SGA (PostgreSQL: shared memory) is in huge pages; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.landed_in IS 'hugetlb (all in huge pages), mixed, thp, partial thp, base, or unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.mapping IS 'Name of the mapping of the largest segment; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.page_size IS 'Page size of the SGA in bytes; of a mixed SGA the huge page size; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.cause IS 'Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group, memory_target, page_size_unsupported, sysv_shared_memory, node_limit, memory_limit or unknown; NULL if it is as configured.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.shared_memory IS 'Size of the SGA (all shared memory of the instance) in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.huge_page_bytes IS 'Part of the SGA in huge pages, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.base_page_bytes IS 'Part of the SGA in base pages, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.use_large_pages IS 'Parameter use_large_pages (PostgreSQL: huge_pages), as far as visible from outside; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.huge_page_size IS 'Huge page size that the instance uses, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.memlock IS 'Max locked memory of the running instance (memlock), in bytes; NULL if unknown or unlimited.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.memlock_unlimited IS 'Whether memlock is unlimited; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.pages_needed IS 'Huge pages that the SGA needs; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.pages_missing IS 'Needed pages that are unavailable now; 0 if the whole SGA is in huge pages; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.nr_hugepages IS 'Pages in the pool of huge_page_size; NULL if unknown, also in the next four columns.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.free_hugepages IS 'Free pages of that pool, including reserved pages.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.resv_hugepages IS 'Free pages of that pool that are reserved.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.surplus_hugepages IS 'Surplus pages of that pool.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.available_hugepages IS 'Free pages of that pool that are not reserved.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.page_tables IS 'PageTables of the host, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.restart_outlook IS 'Expected result of the next start: hugetlb, mixed, base, fails or unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.recommended_nr_hugepages IS 'Recommended pool for all instances, in pages of huge_page_size; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.notes IS 'What could not be read and why, separated by semicolons; NULL if everything was read.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.pid IS 'Process ID of PMON (PostgreSQL: postmaster); NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.home IS 'ORACLE_HOME (PostgreSQL: data directory); NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.started_utc IS 'When the instance started, UTC; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.processes IS 'Number of processes of the instance; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.instance_page_tables IS 'Page tables of its processes in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.evidence IS 'Sources of landed_in; NULL if it is unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.memory_target IS 'Whether MEMORY_TARGET is set (AMM), which excludes huge pages; NULL for a PostgreSQL server.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.version IS 'Version from the alert log or PG_VERSION; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.regression IS 'Whether the last start lost huge pages, which are still lost; N if neither a history of the server or of `watch` nor the alert log shows it.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.regression_utc IS 'When that start was first observed, UTC; NULL if there is no regression.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if there is no regression.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.state IS 'running; stopped (Oracle, listed in oratab); failed (the same, and its last start ended with an error about memory).';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.starts_at_boot IS 'Whether oratab has the instance start at boot; NULL if it is running or a PostgreSQL server.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1; 11.2: unused pages plus its own); NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.last_start_expected IS 'EXPECTED_PAGES of that start; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.last_start_allocated IS 'ALLOCATED_PAGES of that start; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.last_start_errors IS 'ERROR(s) of that table and errors of that start, separated by semicolons; NULL if there are none.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.instance_host IS 'Name of the host as the instance sees it, if it is in a container with another name and the record has room for it.';
+
+CREATE TABLE HUGEPAGE.hp_finding (
+  format_version NUMBER(20),
+  snapshot_id VARCHAR2(16),
+  snapshot_utc VARCHAR2(19),
+  host_name VARCHAR2(64),
+  priority NUMBER(20),
+  kind VARCHAR2(10),
+  sid VARCHAR2(64),
+  severity VARCHAR2(8),
+  area VARCHAR2(12),
+  setting VARCHAR2(100),
+  current_value VARCHAR2(64),
+  recommended VARCHAR2(64),
+  command VARCHAR2(250),
+  takes_effect VARCHAR2(16),
+  saves NUMBER(20),
+  reason VARCHAR2(400),
+  instance_host VARCHAR2(64)
+)
+ORGANIZATION EXTERNAL (
+  TYPE ORACLE_LOADER
+  DEFAULT DIRECTORY HUGEPAGE_DIR
+  ACCESS PARAMETERS (
+    RECORDS DELIMITED BY NEWLINE CHARACTERSET US7ASCII SKIP 1 NOBADFILE NODISCARDFILE NOLOGFILE
+    FIELDS TERMINATED BY '|' MISSING FIELD VALUES ARE NULL (
+      format_version CHAR(20),
+      snapshot_id CHAR(16),
+      snapshot_utc CHAR(19),
+      host_name CHAR(64),
+      priority CHAR(20),
+      kind CHAR(10),
+      sid CHAR(64),
+      severity CHAR(8),
+      area CHAR(12),
+      setting CHAR(100),
+      current_value CHAR(64),
+      recommended CHAR(64),
+      command CHAR(250),
+      takes_effect CHAR(16),
+      saves CHAR(20),
+      reason CHAR(400),
+      instance_host CHAR(64)
+    )
+  )
+  LOCATION ('hp_finding.dat')
+)
+REJECT LIMIT 0
+NOPARALLEL;
+
+COMMENT ON TABLE HUGEPAGE.hp_finding IS 'A recommendation: one record per setting, for one instance or for the host.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.format_version IS 'Version of the file format: 1.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.snapshot_id IS 'ID of the snapshot: the same in all files.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.snapshot_utc IS 'When the snapshot was taken, UTC.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.host_name IS 'Name of the host, from uname(2).';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.priority IS 'Priority; 1 is the most urgent.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.kind IS 'Kind of the instance, as in hp_instance.dat; NULL for the host.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.sid IS 'SID of the instance, as in hp_instance.dat; NULL for the host.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.severity IS 'Severity: ok, notice, warning or critical.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.area IS 'Area of the setting: oracle, postgresql, kernel, boot, limits, cgroup or node.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.setting IS 'Name of the setting, as in the file or command that sets it.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.current_value IS 'Current value; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.recommended IS 'Recommended value; NULL if no possible value suffices.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.command IS 'The complete command; NULL if there is none, or if it exceeds the column.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.takes_effect IS 'When the change takes effect: now, server restart or reboot.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.saves IS 'Memory that the change frees, in bytes; NULL if unknown or none.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.reason IS 'The reason in one sentence.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
+
+CREATE TABLE HUGEPAGE.hp_segment (
+  format_version NUMBER(20),
+  snapshot_id VARCHAR2(16),
+  snapshot_utc VARCHAR2(19),
+  host_name VARCHAR2(64),
+  kind VARCHAR2(10),
+  sid VARCHAR2(64),
+  pid NUMBER(20),
+  mapping VARCHAR2(64),
+  shmid NUMBER(20),
+  shm_key VARCHAR2(10),
+  segment_size NUMBER(20),
+  requested_size NUMBER(20),
+  page_size NUMBER(20),
+  landed_in VARCHAR2(11),
+  attached NUMBER(20),
+  instance_host VARCHAR2(64)
+)
+ORGANIZATION EXTERNAL (
+  TYPE ORACLE_LOADER
+  DEFAULT DIRECTORY HUGEPAGE_DIR
+  ACCESS PARAMETERS (
+    RECORDS DELIMITED BY NEWLINE CHARACTERSET US7ASCII SKIP 1 NOBADFILE NODISCARDFILE NOLOGFILE
+    FIELDS TERMINATED BY '|' MISSING FIELD VALUES ARE NULL (
+      format_version CHAR(20),
+      snapshot_id CHAR(16),
+      snapshot_utc CHAR(19),
+      host_name CHAR(64),
+      kind CHAR(10),
+      sid CHAR(64),
+      pid CHAR(20),
+      mapping CHAR(64),
+      shmid CHAR(20),
+      shm_key CHAR(10),
+      segment_size CHAR(20),
+      requested_size CHAR(20),
+      page_size CHAR(20),
+      landed_in CHAR(11),
+      attached CHAR(20),
+      instance_host CHAR(64)
+    )
+  )
+  LOCATION ('hp_segment.dat')
+)
+REJECT LIMIT 0
+NOPARALLEL;
+
+COMMENT ON TABLE HUGEPAGE.hp_segment IS 'A segment of the SGA of a running Oracle instance: one record per segment, one for all files of Automatic Memory Management.';
+COMMENT ON COLUMN HUGEPAGE.hp_segment.format_version IS 'Version of the file format: 1.';
+COMMENT ON COLUMN HUGEPAGE.hp_segment.snapshot_id IS 'ID of the snapshot: the same in all files.';
+COMMENT ON COLUMN HUGEPAGE.hp_segment.snapshot_utc IS 'When the snapshot was taken, UTC.';
+COMMENT ON COLUMN HUGEPAGE.hp_segment.host_name IS 'Name of the host, from uname(2).';
+COMMENT ON COLUMN HUGEPAGE.hp_segment.kind IS 'Kind of the instance, as in hp_instance.dat.';
+COMMENT ON COLUMN HUGEPAGE.hp_segment.sid IS 'SID of the instance, as in hp_instance.dat.';
+COMMENT ON COLUMN HUGEPAGE.hp_segment.pid IS 'Process ID of its PMON.';
+COMMENT ON COLUMN HUGEPAGE.hp_segment.mapping IS 'Name of the mapping, such as SYSV009b2220.';
+COMMENT ON COLUMN HUGEPAGE.hp_segment.shmid IS 'shmid of a System V segment; NULL for files.';
+COMMENT ON COLUMN HUGEPAGE.hp_segment.shm_key IS 'Its key, as ipcs prints it: 0x009b2220; NULL for files, and if it is not in this namespace.';
+COMMENT ON COLUMN HUGEPAGE.hp_segment.segment_size IS 'Mapped size in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hp_segment.requested_size IS 'Size as requested from the kernel, not rounded up to pages; NULL for files, and if it is not in this namespace.';
+COMMENT ON COLUMN HUGEPAGE.hp_segment.page_size IS 'Page size in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_segment.landed_in IS 'hugetlb, base or unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_segment.attached IS 'How many times it is attached now; NULL for files, and if it is not in this namespace.';
+COMMENT ON COLUMN HUGEPAGE.hp_segment.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
+
+CREATE TABLE HUGEPAGE.hp_start (
+  format_version NUMBER(20),
+  snapshot_id VARCHAR2(16),
+  snapshot_utc VARCHAR2(19),
+  host_name VARCHAR2(64),
+  kind VARCHAR2(10),
+  sid VARCHAR2(64),
+  home VARCHAR2(160),
+  started_utc VARCHAR2(19),
+  started_in_log VARCHAR2(40),
+  is_current VARCHAR2(1),
+  landed_in VARCHAR2(11),
+  page_size NUMBER(20),
+  huge_page_bytes NUMBER(20),
+  landed_since VARCHAR2(40),
+  regression VARCHAR2(1),
+  regression_detail VARCHAR2(120),
+  failed VARCHAR2(1),
+  version VARCHAR2(20),
+  use_large_pages VARCHAR2(10),
+  sga_max_size NUMBER(20),
+  memory_target NUMBER(20),
+  pga_aggregate_target NUMBER(20),
+  pga_aggregate_limit NUMBER(20),
+  available_pages NUMBER(20),
+  expected_pages NUMBER(20),
+  allocated_pages NUMBER(20),
+  memlock NUMBER(20),
+  errors VARCHAR2(200),
+  instance_host VARCHAR2(64)
+)
+ORGANIZATION EXTERNAL (
+  TYPE ORACLE_LOADER
+  DEFAULT DIRECTORY HUGEPAGE_DIR
+  ACCESS PARAMETERS (
+    RECORDS DELIMITED BY NEWLINE CHARACTERSET US7ASCII SKIP 1 NOBADFILE NODISCARDFILE NOLOGFILE
+    FIELDS TERMINATED BY '|' MISSING FIELD VALUES ARE NULL (
+      format_version CHAR(20),
+      snapshot_id CHAR(16),
+      snapshot_utc CHAR(19),
+      host_name CHAR(64),
+      kind CHAR(10),
+      sid CHAR(64),
+      home CHAR(160),
+      started_utc CHAR(19),
+      started_in_log CHAR(40),
+      is_current CHAR(1),
+      landed_in CHAR(11),
+      page_size CHAR(20),
+      huge_page_bytes CHAR(20),
+      landed_since CHAR(40),
+      regression CHAR(1),
+      regression_detail CHAR(120),
+      failed CHAR(1),
+      version CHAR(20),
+      use_large_pages CHAR(10),
+      sga_max_size CHAR(20),
+      memory_target CHAR(20),
+      pga_aggregate_target CHAR(20),
+      pga_aggregate_limit CHAR(20),
+      available_pages CHAR(20),
+      expected_pages CHAR(20),
+      allocated_pages CHAR(20),
+      memlock CHAR(20),
+      errors CHAR(200),
+      instance_host CHAR(64)
+    )
+  )
+  LOCATION ('hp_start.dat')
+)
+REJECT LIMIT 0
+NOPARALLEL;
+
+COMMENT ON TABLE HUGEPAGE.hp_start IS 'A start of an Oracle instance in its alert log, log.xml and their rotated files: one record per start, at most 50 per instance.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.format_version IS 'Version of the file format: 1.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.snapshot_id IS 'ID of the snapshot: the same in all files.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.snapshot_utc IS 'When the snapshot was taken, UTC.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.host_name IS 'Name of the host, from uname(2).';
+COMMENT ON COLUMN HUGEPAGE.hp_start.kind IS 'Kind of the instance, as in hp_instance.dat.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.sid IS 'SID of the instance, as in hp_instance.dat.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.home IS 'ORACLE_HOME of the instance.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.started_utc IS 'When the instance started, UTC; NULL if the log does not show the time zone (up to 12.1 the text does not).';
+COMMENT ON COLUMN HUGEPAGE.hp_start.started_in_log IS 'The same as the log has it.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.is_current IS 'Whether it is the start of what runs now.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.landed_in IS 'hugetlb (all in huge pages), mixed, base, or unknown: what the log shows of the SGA.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.page_size IS 'Page size of the SGA in bytes; of a mixed SGA the huge page size; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.huge_page_bytes IS 'Part of the SGA in huge pages, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.landed_since IS 'The first of the starts without interruption that landed in the same pages, as the log has its time.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.regression IS 'Whether the start lost huge pages against the last one before it whose pages are known.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if nothing.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.failed IS 'Whether the start failed.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.version IS 'Version from the log; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.use_large_pages IS 'use_large_pages of that start; NULL if the log does not show it.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.sga_max_size IS 'SGA_MAX_SIZE or SGA_TARGET of that start, the larger one; NULL if the log does not show it, also in the next three columns.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.memory_target IS 'MEMORY_TARGET of that start.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.pga_aggregate_target IS 'PGA_AGGREGATE_TARGET of that start.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.pga_aggregate_limit IS 'PGA_AGGREGATE_LIMIT of that start.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.available_pages IS 'AVAILABLE_PAGES of page_size, or of the only huge page size; NULL if the log does not show it, also in the next two columns.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.expected_pages IS 'EXPECTED_PAGES.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.allocated_pages IS 'ALLOCATED_PAGES.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.memlock IS 'Memlock limit in the log, in bytes; NULL if unknown or unlimited.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.errors IS 'ERROR(s) of the table and errors of that start, separated by semicolons; NULL if there are none.';
+COMMENT ON COLUMN HUGEPAGE.hp_start.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
+
+CREATE TABLE HUGEPAGE.hp_host (
+  format_version NUMBER(20),
+  snapshot_id VARCHAR2(16),
+  snapshot_utc VARCHAR2(19),
+  host_name VARCHAR2(64),
+  pool_count NUMBER(20),
+  instance_count NUMBER(20),
+  finding_count NUMBER(20),
+  interval_seconds NUMBER(20),
+  sidecar_version VARCHAR2(30),
+  verdict VARCHAR2(8),
+  memory_total NUMBER(20),
+  memory_available NUMBER(20),
+  page_tables NUMBER(20),
+  huge_page_size NUMBER(20),
+  hugetlb NUMBER(20),
+  recommended_nr_hugepages NUMBER(20),
+  transparent_hugepage VARCHAR2(8),
+  hugetlb_shm_group NUMBER(20),
+  kernel VARCHAR2(64),
+  notes VARCHAR2(400),
+  segment_count NUMBER(20),
+  start_count NUMBER(20),
+  sga_total NUMBER(20),
+  mga_total NUMBER(20),
+  pga_limit_total NUMBER(20)
+)
+ORGANIZATION EXTERNAL (
+  TYPE ORACLE_LOADER
+  DEFAULT DIRECTORY HUGEPAGE_DIR
+  ACCESS PARAMETERS (
+    RECORDS DELIMITED BY NEWLINE CHARACTERSET US7ASCII SKIP 1 NOBADFILE NODISCARDFILE NOLOGFILE
+    FIELDS TERMINATED BY '|' MISSING FIELD VALUES ARE NULL (
+      format_version CHAR(20),
+      snapshot_id CHAR(16),
+      snapshot_utc CHAR(19),
+      host_name CHAR(64),
+      pool_count CHAR(20),
+      instance_count CHAR(20),
+      finding_count CHAR(20),
+      interval_seconds CHAR(20),
+      sidecar_version CHAR(30),
+      verdict CHAR(8),
+      memory_total CHAR(20),
+      memory_available CHAR(20),
+      page_tables CHAR(20),
+      huge_page_size CHAR(20),
+      hugetlb CHAR(20),
+      recommended_nr_hugepages CHAR(20),
+      transparent_hugepage CHAR(8),
+      hugetlb_shm_group CHAR(20),
+      kernel CHAR(64),
+      notes CHAR(400),
+      segment_count CHAR(20),
+      start_count CHAR(20),
+      sga_total CHAR(20),
+      mga_total CHAR(20),
+      pga_limit_total CHAR(20)
+    )
+  )
+  LOCATION ('hp_host.dat')
+)
+REJECT LIMIT 0
+NOPARALLEL;
+
+COMMENT ON TABLE HUGEPAGE.hp_host IS 'The host: one record.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.format_version IS 'Version of the file format: 1.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.snapshot_id IS 'ID of the snapshot: the same in all files.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.snapshot_utc IS 'When the snapshot was taken, UTC.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.host_name IS 'Name of the host, from uname(2).';
+COMMENT ON COLUMN HUGEPAGE.hp_host.pool_count IS 'Number of records in hp_pool.dat.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.instance_count IS 'Number of records in hp_instance.dat.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.finding_count IS 'Number of records in hp_finding.dat.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.interval_seconds IS 'Seconds until the next snapshot; NULL if this one was taken manually.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.sidecar_version IS 'Version of hugepage-sidecar.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.verdict IS 'Worst verdict of all instances: ok, notice, warning, critical; NULL if there are none.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.memory_total IS 'MemTotal in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.memory_available IS 'MemAvailable in bytes; NULL if unknown (before Linux 3.14).';
+COMMENT ON COLUMN HUGEPAGE.hp_host.page_tables IS 'PageTables in bytes: page tables of all processes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.huge_page_size IS 'Default huge page size in bytes; NULL if the kernel has none.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.hugetlb IS 'Memory in huge page pools of all sizes, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.recommended_nr_hugepages IS 'Recommended pool of the default size for all instances, in pages; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.hugetlb_shm_group IS 'ID of the group that may use huge pages in System V shared memory (vm.hugetlb_shm_group); NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.kernel IS 'Kernel release, from uname(2); NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.notes IS 'What could not be read and why, separated by semicolons; NULL if everything was read.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.segment_count IS 'Number of records in hp_segment.dat; NULL if the sidecar is older than that file.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.start_count IS 'Number of records in hp_start.dat; NULL if the sidecar is older than that file.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.sga_total IS 'SGA of all running Oracle instances, in bytes; NULL if one is unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.mga_total IS 'Managed Global Area (files of /dev/shm since 18c) of all running Oracle instances, in bytes; NULL if one is unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.pga_limit_total IS 'Sum of PGA_AGGREGATE_LIMIT of all running Oracle instances, in bytes; NULL if one is not in an alert log of its start.';
+
+PROMPT Creating the types
+
+CREATE OR REPLACE TYPE HUGEPAGE.hp_pool_t AS OBJECT (
+  format_version NUMBER(20),
+  snapshot_id VARCHAR2(16),
+  snapshot_utc VARCHAR2(19),
+  host_name VARCHAR2(64),
+  page_size NUMBER(20),
+  node NUMBER(20),
+  is_default VARCHAR2(1),
+  nr_hugepages NUMBER(20),
+  free_hugepages NUMBER(20),
+  resv_hugepages NUMBER(20),
+  surplus_hugepages NUMBER(20),
+  nr_overcommit_hugepages NUMBER(20),
+  available NUMBER(20),
+  cgroup_limit NUMBER(20),
+  cgroup_usage NUMBER(20),
+  obtainable_now NUMBER(20),
+  consistent VARCHAR2(1)
+);
+/
+
+CREATE OR REPLACE TYPE HUGEPAGE.hp_pool_c AS TABLE OF HUGEPAGE.hp_pool_t;
+/
+
+CREATE OR REPLACE TYPE HUGEPAGE.hp_instance_t AS OBJECT (
+  format_version NUMBER(20),
+  snapshot_id VARCHAR2(16),
+  snapshot_utc VARCHAR2(19),
+  host_name VARCHAR2(64),
+  kind VARCHAR2(10),
+  sid VARCHAR2(64),
+  verdict VARCHAR2(8),
+  message VARCHAR2(300),
+  hint VARCHAR2(300),
+  sga_in_huge_pages VARCHAR2(1),
+  landed_in VARCHAR2(11),
+  mapping VARCHAR2(32),
+  page_size NUMBER(20),
+  cause VARCHAR2(24),
+  shared_memory NUMBER(20),
+  huge_page_bytes NUMBER(20),
+  base_page_bytes NUMBER(20),
+  use_large_pages VARCHAR2(10),
+  huge_page_size NUMBER(20),
+  memlock NUMBER(20),
+  memlock_unlimited VARCHAR2(1),
+  pages_needed NUMBER(20),
+  pages_missing NUMBER(20),
+  nr_hugepages NUMBER(20),
+  free_hugepages NUMBER(20),
+  resv_hugepages NUMBER(20),
+  surplus_hugepages NUMBER(20),
+  available_hugepages NUMBER(20),
+  page_tables NUMBER(20),
+  transparent_hugepage VARCHAR2(8),
+  restart_outlook VARCHAR2(8),
+  recommended_nr_hugepages NUMBER(20),
+  notes VARCHAR2(300),
+  pid NUMBER(20),
+  home VARCHAR2(160),
+  started_utc VARCHAR2(19),
+  processes NUMBER(20),
+  instance_page_tables NUMBER(20),
+  evidence VARCHAR2(100),
+  memory_target VARCHAR2(1),
+  version VARCHAR2(20),
+  regression VARCHAR2(1),
+  regression_utc VARCHAR2(19),
+  regression_detail VARCHAR2(120),
+  state VARCHAR2(8),
+  starts_at_boot VARCHAR2(1),
+  last_start_available NUMBER(20),
+  last_start_expected NUMBER(20),
+  last_start_allocated NUMBER(20),
+  last_start_errors VARCHAR2(200),
+  instance_host VARCHAR2(64),
+  consistent VARCHAR2(1)
+);
+/
+
+CREATE OR REPLACE TYPE HUGEPAGE.hp_instance_c AS TABLE OF HUGEPAGE.hp_instance_t;
+/
+
+CREATE OR REPLACE TYPE HUGEPAGE.hp_finding_t AS OBJECT (
+  format_version NUMBER(20),
+  snapshot_id VARCHAR2(16),
+  snapshot_utc VARCHAR2(19),
+  host_name VARCHAR2(64),
+  priority NUMBER(20),
+  kind VARCHAR2(10),
+  sid VARCHAR2(64),
+  severity VARCHAR2(8),
+  area VARCHAR2(12),
+  setting VARCHAR2(100),
+  current_value VARCHAR2(64),
+  recommended VARCHAR2(64),
+  command VARCHAR2(250),
+  takes_effect VARCHAR2(16),
+  saves NUMBER(20),
+  reason VARCHAR2(400),
+  instance_host VARCHAR2(64),
+  consistent VARCHAR2(1)
+);
+/
+
+CREATE OR REPLACE TYPE HUGEPAGE.hp_finding_c AS TABLE OF HUGEPAGE.hp_finding_t;
+/
+
+CREATE OR REPLACE TYPE HUGEPAGE.hp_segment_t AS OBJECT (
+  format_version NUMBER(20),
+  snapshot_id VARCHAR2(16),
+  snapshot_utc VARCHAR2(19),
+  host_name VARCHAR2(64),
+  kind VARCHAR2(10),
+  sid VARCHAR2(64),
+  pid NUMBER(20),
+  mapping VARCHAR2(64),
+  shmid NUMBER(20),
+  shm_key VARCHAR2(10),
+  segment_size NUMBER(20),
+  requested_size NUMBER(20),
+  page_size NUMBER(20),
+  landed_in VARCHAR2(11),
+  attached NUMBER(20),
+  instance_host VARCHAR2(64),
+  consistent VARCHAR2(1)
+);
+/
+
+CREATE OR REPLACE TYPE HUGEPAGE.hp_segment_c AS TABLE OF HUGEPAGE.hp_segment_t;
+/
+
+CREATE OR REPLACE TYPE HUGEPAGE.hp_start_t AS OBJECT (
+  format_version NUMBER(20),
+  snapshot_id VARCHAR2(16),
+  snapshot_utc VARCHAR2(19),
+  host_name VARCHAR2(64),
+  kind VARCHAR2(10),
+  sid VARCHAR2(64),
+  home VARCHAR2(160),
+  started_utc VARCHAR2(19),
+  started_in_log VARCHAR2(40),
+  is_current VARCHAR2(1),
+  landed_in VARCHAR2(11),
+  page_size NUMBER(20),
+  huge_page_bytes NUMBER(20),
+  landed_since VARCHAR2(40),
+  regression VARCHAR2(1),
+  regression_detail VARCHAR2(120),
+  failed VARCHAR2(1),
+  version VARCHAR2(20),
+  use_large_pages VARCHAR2(10),
+  sga_max_size NUMBER(20),
+  memory_target NUMBER(20),
+  pga_aggregate_target NUMBER(20),
+  pga_aggregate_limit NUMBER(20),
+  available_pages NUMBER(20),
+  expected_pages NUMBER(20),
+  allocated_pages NUMBER(20),
+  memlock NUMBER(20),
+  errors VARCHAR2(200),
+  instance_host VARCHAR2(64),
+  consistent VARCHAR2(1)
+);
+/
+
+CREATE OR REPLACE TYPE HUGEPAGE.hp_start_c AS TABLE OF HUGEPAGE.hp_start_t;
+/
+
+CREATE OR REPLACE TYPE HUGEPAGE.hp_host_t AS OBJECT (
+  format_version NUMBER(20),
+  snapshot_id VARCHAR2(16),
+  snapshot_utc VARCHAR2(19),
+  host_name VARCHAR2(64),
+  pool_count NUMBER(20),
+  instance_count NUMBER(20),
+  finding_count NUMBER(20),
+  interval_seconds NUMBER(20),
+  sidecar_version VARCHAR2(30),
+  verdict VARCHAR2(8),
+  memory_total NUMBER(20),
+  memory_available NUMBER(20),
+  page_tables NUMBER(20),
+  huge_page_size NUMBER(20),
+  hugetlb NUMBER(20),
+  recommended_nr_hugepages NUMBER(20),
+  transparent_hugepage VARCHAR2(8),
+  hugetlb_shm_group NUMBER(20),
+  kernel VARCHAR2(64),
+  notes VARCHAR2(400),
+  segment_count NUMBER(20),
+  start_count NUMBER(20),
+  sga_total NUMBER(20),
+  mga_total NUMBER(20),
+  pga_limit_total NUMBER(20),
+  consistent VARCHAR2(1)
+);
+/
+
+CREATE OR REPLACE TYPE HUGEPAGE.hp_host_c AS TABLE OF HUGEPAGE.hp_host_t;
+/
+
+PROMPT Creating the package
+
+CREATE OR REPLACE PACKAGE HUGEPAGE.hugepage_advisor AUTHID DEFINER AS
+  -- Huge pages of this host, as written by hugepage-sidecar. age_seconds is the age of a row.
+  c_version CONSTANT VARCHAR2(30) := '[VERSION]';
+
+  -- The records of hp_pool.dat: p_route is FILE (by UTL_FILE) or TABLE (by the external table).
+  FUNCTION pools(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_pool_c PIPELINED;
+
+  -- The records of hp_instance.dat: p_route is FILE (by UTL_FILE) or TABLE (by the external table).
+  FUNCTION instances(
+    p_route IN VARCHAR2 DEFAULT 'FILE', p_directory IN VARCHAR2 DEFAULT NULL
+  ) RETURN hp_instance_c PIPELINED;
+
+  -- The records of hp_finding.dat: p_route is FILE (by UTL_FILE) or TABLE (by the external table).
+  FUNCTION findings(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_finding_c PIPELINED;
+
+  -- The records of hp_segment.dat: p_route is FILE (by UTL_FILE) or TABLE (by the external table).
+  FUNCTION segments(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_segment_c PIPELINED;
+
+  -- The records of hp_start.dat: p_route is FILE (by UTL_FILE) or TABLE (by the external table).
+  FUNCTION starts(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_start_c PIPELINED;
+
+  -- The records of hp_host.dat: p_route is FILE (by UTL_FILE) or TABLE (by the external table).
+  FUNCTION hosts(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_host_c PIPELINED;
+
+  -- Seconds since a timestamp, which is text as in the files.
+  FUNCTION age_seconds(p_snapshot_utc IN VARCHAR2) RETURN NUMBER;
+
+  -- Y if the session is connected to that instance on that host (for an instance in a container: instance_host), otherwise N.
+  FUNCTION this_instance(p_host_name IN VARCHAR2, p_sid IN VARCHAR2) RETURN VARCHAR2;
+
+  -- Y if the last snapshot is older than p_seconds (by default three intervals of the sidecar) or unreadable, otherwise N.
+  -- p_directory: the directory object of another node's files (cluster-sql).
+  FUNCTION is_stale(p_seconds IN NUMBER DEFAULT NULL, p_directory IN VARCHAR2 DEFAULT NULL) RETURN VARCHAR2;
+
+  -- One line for a monitoring system about an instance (by default this one). It begins with OK, NOTICE, WARNING, CRITICAL
+  -- or UNKNOWN.
+  FUNCTION check_instance(p_sid IN VARCHAR2 DEFAULT NULL) RETURN VARCHAR2;
+
+  -- Recommendations for the host and for one instance (by default all).
+  FUNCTION recommendations(p_sid IN VARCHAR2 DEFAULT NULL) RETURN hp_finding_c PIPELINED;
+END hugepage_advisor;
+/
+SHOW ERRORS
+
+CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
+  -- The files are replaced one after the other: a read in between is repeated.
+  c_attempts CONSTANT PLS_INTEGER := 20;
+  TYPE lines_t IS TABLE OF VARCHAR2(1024);
+
+  TYPE snapshot_t IS RECORD (
+    pools hp_pool_c,
+    instances hp_instance_c,
+    findings hp_finding_c,
+    segments hp_segment_c,
+    starts hp_start_c,
+    hosts hp_host_c,
+    consistent VARCHAR2(1)
+  );
+  -- A field of a record; NULL if it is empty, or if a record of an older version does not have it.
+  FUNCTION field(p_line IN VARCHAR2, p_number IN PLS_INTEGER) RETURN VARCHAR2 IS
+    l_start PLS_INTEGER := 1;
+    l_end PLS_INTEGER;
+  BEGIN
+    IF p_number > 1 THEN
+      l_start := INSTR(p_line, '|', 1, p_number - 1) + 1;
+      IF l_start = 1 THEN
+        RETURN NULL;
+      END IF;
+    END IF;
+    l_end := INSTR(p_line || '|', '|', 1, p_number);
+    RETURN SUBSTR(p_line, l_start, l_end - l_start);
+  END field;
+
+  -- The records of a file, without the header line.
+  FUNCTION read_lines(p_directory IN VARCHAR2, p_file IN VARCHAR2) RETURN lines_t IS
+    l_file UTL_FILE.FILE_TYPE;
+    l_lines lines_t := lines_t();
+    l_line VARCHAR2(1024);
+  BEGIN
+    l_file := UTL_FILE.FOPEN(NVL(p_directory, 'HUGEPAGE_DIR'), p_file, 'r', 1024);
+    BEGIN
+      UTL_FILE.GET_LINE(l_file, l_line);
+      LOOP
+        UTL_FILE.GET_LINE(l_file, l_line);
+        l_lines.EXTEND;
+        l_lines(l_lines.COUNT) := l_line;
+      END LOOP;
+    EXCEPTION
+      WHEN NO_DATA_FOUND THEN
+        UTL_FILE.FCLOSE(l_file);
+      WHEN OTHERS THEN
+        UTL_FILE.FCLOSE(l_file);
+        RAISE;
+    END;
+    RETURN l_lines;
+  END read_lines;
+
+  FUNCTION pools_in_file(p_directory IN VARCHAR2) RETURN hp_pool_c IS
+    l_lines lines_t := read_lines(p_directory, 'hp_pool.dat');
+    l_rows hp_pool_c := hp_pool_c();
+  BEGIN
+    FOR i IN 1 .. l_lines.COUNT LOOP
+      l_rows.EXTEND;
+      l_rows(l_rows.COUNT) := hp_pool_t(
+        TO_NUMBER(field(l_lines(i), 1)),
+        field(l_lines(i), 2),
+        field(l_lines(i), 3),
+        field(l_lines(i), 4),
+        TO_NUMBER(field(l_lines(i), 5)),
+        TO_NUMBER(field(l_lines(i), 6)),
+        field(l_lines(i), 7),
+        TO_NUMBER(field(l_lines(i), 8)),
+        TO_NUMBER(field(l_lines(i), 9)),
+        TO_NUMBER(field(l_lines(i), 10)),
+        TO_NUMBER(field(l_lines(i), 11)),
+        TO_NUMBER(field(l_lines(i), 12)),
+        TO_NUMBER(field(l_lines(i), 13)),
+        TO_NUMBER(field(l_lines(i), 14)),
+        TO_NUMBER(field(l_lines(i), 15)),
+        TO_NUMBER(field(l_lines(i), 16)),
+        NULL
+      );
+    END LOOP;
+    RETURN l_rows;
+  END pools_in_file;
+
+  FUNCTION pools_in_table RETURN hp_pool_c IS
+    l_rows hp_pool_c;
+  BEGIN
+    SELECT hp_pool_t(
+        t.format_version,
+        t.snapshot_id,
+        t.snapshot_utc,
+        t.host_name,
+        t.page_size,
+        t.node,
+        t.is_default,
+        t.nr_hugepages,
+        t.free_hugepages,
+        t.resv_hugepages,
+        t.surplus_hugepages,
+        t.nr_overcommit_hugepages,
+        t.available,
+        t.cgroup_limit,
+        t.cgroup_usage,
+        t.obtainable_now,
+        NULL
+      )
+      BULK COLLECT INTO l_rows
+      FROM hp_pool t;
+    RETURN l_rows;
+  END pools_in_table;
+
+  FUNCTION instances_in_file(p_directory IN VARCHAR2) RETURN hp_instance_c IS
+    l_lines lines_t := read_lines(p_directory, 'hp_instance.dat');
+    l_rows hp_instance_c := hp_instance_c();
+  BEGIN
+    FOR i IN 1 .. l_lines.COUNT LOOP
+      l_rows.EXTEND;
+      l_rows(l_rows.COUNT) := hp_instance_t(
+        TO_NUMBER(field(l_lines(i), 1)),
+        field(l_lines(i), 2),
+        field(l_lines(i), 3),
+        field(l_lines(i), 4),
+        field(l_lines(i), 5),
+        field(l_lines(i), 6),
+        field(l_lines(i), 7),
+        field(l_lines(i), 8),
+        field(l_lines(i), 9),
+        field(l_lines(i), 10),
+        field(l_lines(i), 11),
+        field(l_lines(i), 12),
+        TO_NUMBER(field(l_lines(i), 13)),
+        field(l_lines(i), 14),
+        TO_NUMBER(field(l_lines(i), 15)),
+        TO_NUMBER(field(l_lines(i), 16)),
+        TO_NUMBER(field(l_lines(i), 17)),
+        field(l_lines(i), 18),
+        TO_NUMBER(field(l_lines(i), 19)),
+        TO_NUMBER(field(l_lines(i), 20)),
+        field(l_lines(i), 21),
+        TO_NUMBER(field(l_lines(i), 22)),
+        TO_NUMBER(field(l_lines(i), 23)),
+        TO_NUMBER(field(l_lines(i), 24)),
+        TO_NUMBER(field(l_lines(i), 25)),
+        TO_NUMBER(field(l_lines(i), 26)),
+        TO_NUMBER(field(l_lines(i), 27)),
+        TO_NUMBER(field(l_lines(i), 28)),
+        TO_NUMBER(field(l_lines(i), 29)),
+        field(l_lines(i), 30),
+        field(l_lines(i), 31),
+        TO_NUMBER(field(l_lines(i), 32)),
+        field(l_lines(i), 33),
+        TO_NUMBER(field(l_lines(i), 34)),
+        field(l_lines(i), 35),
+        field(l_lines(i), 36),
+        TO_NUMBER(field(l_lines(i), 37)),
+        TO_NUMBER(field(l_lines(i), 38)),
+        field(l_lines(i), 39),
+        field(l_lines(i), 40),
+        field(l_lines(i), 41),
+        field(l_lines(i), 42),
+        field(l_lines(i), 43),
+        field(l_lines(i), 44),
+        field(l_lines(i), 45),
+        field(l_lines(i), 46),
+        TO_NUMBER(field(l_lines(i), 47)),
+        TO_NUMBER(field(l_lines(i), 48)),
+        TO_NUMBER(field(l_lines(i), 49)),
+        field(l_lines(i), 50),
+        field(l_lines(i), 51),
+        NULL
+      );
+    END LOOP;
+    RETURN l_rows;
+  END instances_in_file;
+
+  FUNCTION instances_in_table RETURN hp_instance_c IS
+    l_rows hp_instance_c;
+  BEGIN
+    SELECT hp_instance_t(
+        t.format_version,
+        t.snapshot_id,
+        t.snapshot_utc,
+        t.host_name,
+        t.kind,
+        t.sid,
+        t.verdict,
+        t.message,
+        t.hint,
+        t.sga_in_huge_pages,
+        t.landed_in,
+        t.mapping,
+        t.page_size,
+        t.cause,
+        t.shared_memory,
+        t.huge_page_bytes,
+        t.base_page_bytes,
+        t.use_large_pages,
+        t.huge_page_size,
+        t.memlock,
+        t.memlock_unlimited,
+        t.pages_needed,
+        t.pages_missing,
+        t.nr_hugepages,
+        t.free_hugepages,
+        t.resv_hugepages,
+        t.surplus_hugepages,
+        t.available_hugepages,
+        t.page_tables,
+        t.transparent_hugepage,
+        t.restart_outlook,
+        t.recommended_nr_hugepages,
+        t.notes,
+        t.pid,
+        t.home,
+        t.started_utc,
+        t.processes,
+        t.instance_page_tables,
+        t.evidence,
+        t.memory_target,
+        t.version,
+        t.regression,
+        t.regression_utc,
+        t.regression_detail,
+        t.state,
+        t.starts_at_boot,
+        t.last_start_available,
+        t.last_start_expected,
+        t.last_start_allocated,
+        t.last_start_errors,
+        t.instance_host,
+        NULL
+      )
+      BULK COLLECT INTO l_rows
+      FROM hp_instance t;
+    RETURN l_rows;
+  END instances_in_table;
+
+  FUNCTION findings_in_file(p_directory IN VARCHAR2) RETURN hp_finding_c IS
+    l_lines lines_t := read_lines(p_directory, 'hp_finding.dat');
+    l_rows hp_finding_c := hp_finding_c();
+  BEGIN
+    FOR i IN 1 .. l_lines.COUNT LOOP
+      l_rows.EXTEND;
+      l_rows(l_rows.COUNT) := hp_finding_t(
+        TO_NUMBER(field(l_lines(i), 1)),
+        field(l_lines(i), 2),
+        field(l_lines(i), 3),
+        field(l_lines(i), 4),
+        TO_NUMBER(field(l_lines(i), 5)),
+        field(l_lines(i), 6),
+        field(l_lines(i), 7),
+        field(l_lines(i), 8),
+        field(l_lines(i), 9),
+        field(l_lines(i), 10),
+        field(l_lines(i), 11),
+        field(l_lines(i), 12),
+        field(l_lines(i), 13),
+        field(l_lines(i), 14),
+        TO_NUMBER(field(l_lines(i), 15)),
+        field(l_lines(i), 16),
+        field(l_lines(i), 17),
+        NULL
+      );
+    END LOOP;
+    RETURN l_rows;
+  END findings_in_file;
+
+  FUNCTION findings_in_table RETURN hp_finding_c IS
+    l_rows hp_finding_c;
+  BEGIN
+    SELECT hp_finding_t(
+        t.format_version,
+        t.snapshot_id,
+        t.snapshot_utc,
+        t.host_name,
+        t.priority,
+        t.kind,
+        t.sid,
+        t.severity,
+        t.area,
+        t.setting,
+        t.current_value,
+        t.recommended,
+        t.command,
+        t.takes_effect,
+        t.saves,
+        t.reason,
+        t.instance_host,
+        NULL
+      )
+      BULK COLLECT INTO l_rows
+      FROM hp_finding t;
+    RETURN l_rows;
+  END findings_in_table;
+
+  FUNCTION segments_in_file(p_directory IN VARCHAR2) RETURN hp_segment_c IS
+    l_lines lines_t := read_lines(p_directory, 'hp_segment.dat');
+    l_rows hp_segment_c := hp_segment_c();
+  BEGIN
+    FOR i IN 1 .. l_lines.COUNT LOOP
+      l_rows.EXTEND;
+      l_rows(l_rows.COUNT) := hp_segment_t(
+        TO_NUMBER(field(l_lines(i), 1)),
+        field(l_lines(i), 2),
+        field(l_lines(i), 3),
+        field(l_lines(i), 4),
+        field(l_lines(i), 5),
+        field(l_lines(i), 6),
+        TO_NUMBER(field(l_lines(i), 7)),
+        field(l_lines(i), 8),
+        TO_NUMBER(field(l_lines(i), 9)),
+        field(l_lines(i), 10),
+        TO_NUMBER(field(l_lines(i), 11)),
+        TO_NUMBER(field(l_lines(i), 12)),
+        TO_NUMBER(field(l_lines(i), 13)),
+        field(l_lines(i), 14),
+        TO_NUMBER(field(l_lines(i), 15)),
+        field(l_lines(i), 16),
+        NULL
+      );
+    END LOOP;
+    RETURN l_rows;
+  END segments_in_file;
+
+  FUNCTION segments_in_table RETURN hp_segment_c IS
+    l_rows hp_segment_c;
+  BEGIN
+    SELECT hp_segment_t(
+        t.format_version,
+        t.snapshot_id,
+        t.snapshot_utc,
+        t.host_name,
+        t.kind,
+        t.sid,
+        t.pid,
+        t.mapping,
+        t.shmid,
+        t.shm_key,
+        t.segment_size,
+        t.requested_size,
+        t.page_size,
+        t.landed_in,
+        t.attached,
+        t.instance_host,
+        NULL
+      )
+      BULK COLLECT INTO l_rows
+      FROM hp_segment t;
+    RETURN l_rows;
+  END segments_in_table;
+
+  FUNCTION starts_in_file(p_directory IN VARCHAR2) RETURN hp_start_c IS
+    l_lines lines_t := read_lines(p_directory, 'hp_start.dat');
+    l_rows hp_start_c := hp_start_c();
+  BEGIN
+    FOR i IN 1 .. l_lines.COUNT LOOP
+      l_rows.EXTEND;
+      l_rows(l_rows.COUNT) := hp_start_t(
+        TO_NUMBER(field(l_lines(i), 1)),
+        field(l_lines(i), 2),
+        field(l_lines(i), 3),
+        field(l_lines(i), 4),
+        field(l_lines(i), 5),
+        field(l_lines(i), 6),
+        field(l_lines(i), 7),
+        field(l_lines(i), 8),
+        field(l_lines(i), 9),
+        field(l_lines(i), 10),
+        field(l_lines(i), 11),
+        TO_NUMBER(field(l_lines(i), 12)),
+        TO_NUMBER(field(l_lines(i), 13)),
+        field(l_lines(i), 14),
+        field(l_lines(i), 15),
+        field(l_lines(i), 16),
+        field(l_lines(i), 17),
+        field(l_lines(i), 18),
+        field(l_lines(i), 19),
+        TO_NUMBER(field(l_lines(i), 20)),
+        TO_NUMBER(field(l_lines(i), 21)),
+        TO_NUMBER(field(l_lines(i), 22)),
+        TO_NUMBER(field(l_lines(i), 23)),
+        TO_NUMBER(field(l_lines(i), 24)),
+        TO_NUMBER(field(l_lines(i), 25)),
+        TO_NUMBER(field(l_lines(i), 26)),
+        TO_NUMBER(field(l_lines(i), 27)),
+        field(l_lines(i), 28),
+        field(l_lines(i), 29),
+        NULL
+      );
+    END LOOP;
+    RETURN l_rows;
+  END starts_in_file;
+
+  FUNCTION starts_in_table RETURN hp_start_c IS
+    l_rows hp_start_c;
+  BEGIN
+    SELECT hp_start_t(
+        t.format_version,
+        t.snapshot_id,
+        t.snapshot_utc,
+        t.host_name,
+        t.kind,
+        t.sid,
+        t.home,
+        t.started_utc,
+        t.started_in_log,
+        t.is_current,
+        t.landed_in,
+        t.page_size,
+        t.huge_page_bytes,
+        t.landed_since,
+        t.regression,
+        t.regression_detail,
+        t.failed,
+        t.version,
+        t.use_large_pages,
+        t.sga_max_size,
+        t.memory_target,
+        t.pga_aggregate_target,
+        t.pga_aggregate_limit,
+        t.available_pages,
+        t.expected_pages,
+        t.allocated_pages,
+        t.memlock,
+        t.errors,
+        t.instance_host,
+        NULL
+      )
+      BULK COLLECT INTO l_rows
+      FROM hp_start t;
+    RETURN l_rows;
+  END starts_in_table;
+
+  FUNCTION hosts_in_file(p_directory IN VARCHAR2) RETURN hp_host_c IS
+    l_lines lines_t := read_lines(p_directory, 'hp_host.dat');
+    l_rows hp_host_c := hp_host_c();
+  BEGIN
+    FOR i IN 1 .. l_lines.COUNT LOOP
+      l_rows.EXTEND;
+      l_rows(l_rows.COUNT) := hp_host_t(
+        TO_NUMBER(field(l_lines(i), 1)),
+        field(l_lines(i), 2),
+        field(l_lines(i), 3),
+        field(l_lines(i), 4),
+        TO_NUMBER(field(l_lines(i), 5)),
+        TO_NUMBER(field(l_lines(i), 6)),
+        TO_NUMBER(field(l_lines(i), 7)),
+        TO_NUMBER(field(l_lines(i), 8)),
+        field(l_lines(i), 9),
+        field(l_lines(i), 10),
+        TO_NUMBER(field(l_lines(i), 11)),
+        TO_NUMBER(field(l_lines(i), 12)),
+        TO_NUMBER(field(l_lines(i), 13)),
+        TO_NUMBER(field(l_lines(i), 14)),
+        TO_NUMBER(field(l_lines(i), 15)),
+        TO_NUMBER(field(l_lines(i), 16)),
+        field(l_lines(i), 17),
+        TO_NUMBER(field(l_lines(i), 18)),
+        field(l_lines(i), 19),
+        field(l_lines(i), 20),
+        TO_NUMBER(field(l_lines(i), 21)),
+        TO_NUMBER(field(l_lines(i), 22)),
+        TO_NUMBER(field(l_lines(i), 23)),
+        TO_NUMBER(field(l_lines(i), 24)),
+        TO_NUMBER(field(l_lines(i), 25)),
+        NULL
+      );
+    END LOOP;
+    RETURN l_rows;
+  END hosts_in_file;
+
+  FUNCTION hosts_in_table RETURN hp_host_c IS
+    l_rows hp_host_c;
+  BEGIN
+    SELECT hp_host_t(
+        t.format_version,
+        t.snapshot_id,
+        t.snapshot_utc,
+        t.host_name,
+        t.pool_count,
+        t.instance_count,
+        t.finding_count,
+        t.interval_seconds,
+        t.sidecar_version,
+        t.verdict,
+        t.memory_total,
+        t.memory_available,
+        t.page_tables,
+        t.huge_page_size,
+        t.hugetlb,
+        t.recommended_nr_hugepages,
+        t.transparent_hugepage,
+        t.hugetlb_shm_group,
+        t.kernel,
+        t.notes,
+        t.segment_count,
+        t.start_count,
+        t.sga_total,
+        t.mga_total,
+        t.pga_limit_total,
+        NULL
+      )
+      BULK COLLECT INTO l_rows
+      FROM hp_host t;
+    RETURN l_rows;
+  END hosts_in_table;
+
+  -- Y if all records have the snapshot_id of the host record and the counts match, or if there are no records; otherwise N.
+  FUNCTION consistency(p_snapshot IN snapshot_t) RETURN VARCHAR2 IS
+    l_records PLS_INTEGER;
+    l_host hp_host_t;
+  BEGIN
+    IF p_snapshot.hosts.COUNT = 0 THEN
+      l_records := p_snapshot.pools.COUNT + p_snapshot.instances.COUNT + p_snapshot.findings.COUNT;
+      RETURN CASE WHEN l_records = 0 THEN 'Y' ELSE 'N' END;
+    END IF;
+    l_host := p_snapshot.hosts(1);
+    IF NVL(l_host.pool_count, -1) <> p_snapshot.pools.COUNT THEN
+      RETURN 'N';
+    END IF;
+    FOR i IN 1 .. p_snapshot.pools.COUNT LOOP
+      IF NVL(p_snapshot.pools(i).snapshot_id, '-') <> l_host.snapshot_id THEN
+        RETURN 'N';
+      END IF;
+    END LOOP;
+    IF NVL(l_host.instance_count, -1) <> p_snapshot.instances.COUNT THEN
+      RETURN 'N';
+    END IF;
+    FOR i IN 1 .. p_snapshot.instances.COUNT LOOP
+      IF NVL(p_snapshot.instances(i).snapshot_id, '-') <> l_host.snapshot_id THEN
+        RETURN 'N';
+      END IF;
+    END LOOP;
+    IF NVL(l_host.finding_count, -1) <> p_snapshot.findings.COUNT THEN
+      RETURN 'N';
+    END IF;
+    FOR i IN 1 .. p_snapshot.findings.COUNT LOOP
+      IF NVL(p_snapshot.findings(i).snapshot_id, '-') <> l_host.snapshot_id THEN
+        RETURN 'N';
+      END IF;
+    END LOOP;
+    IF NVL(l_host.segment_count, 0) <> p_snapshot.segments.COUNT THEN
+      RETURN 'N';
+    END IF;
+    FOR i IN 1 .. p_snapshot.segments.COUNT LOOP
+      IF NVL(p_snapshot.segments(i).snapshot_id, '-') <> l_host.snapshot_id THEN
+        RETURN 'N';
+      END IF;
+    END LOOP;
+    IF NVL(l_host.start_count, 0) <> p_snapshot.starts.COUNT THEN
+      RETURN 'N';
+    END IF;
+    FOR i IN 1 .. p_snapshot.starts.COUNT LOOP
+      IF NVL(p_snapshot.starts(i).snapshot_id, '-') <> l_host.snapshot_id THEN
+        RETURN 'N';
+      END IF;
+    END LOOP;
+    RETURN 'Y';
+  END consistency;
+
+  FUNCTION snapshot(p_route IN VARCHAR2, p_directory IN VARCHAR2 DEFAULT NULL) RETURN snapshot_t IS
+    l_snapshot snapshot_t;
+  BEGIN
+    FOR attempt IN 1 .. c_attempts LOOP
+      IF p_route = 'TABLE' THEN
+        l_snapshot.pools := pools_in_table();
+        l_snapshot.instances := instances_in_table();
+        l_snapshot.findings := findings_in_table();
+        l_snapshot.hosts := hosts_in_table();
+      ELSE
+        l_snapshot.pools := pools_in_file(p_directory);
+        l_snapshot.instances := instances_in_file(p_directory);
+        l_snapshot.findings := findings_in_file(p_directory);
+        l_snapshot.hosts := hosts_in_file(p_directory);
+      END IF;
+      -- An older sidecar does not write these files.
+      l_snapshot.segments := hp_segment_c();
+      IF l_snapshot.hosts.COUNT > 0 AND l_snapshot.hosts(1).segment_count IS NOT NULL THEN
+        IF p_route = 'TABLE' THEN
+          l_snapshot.segments := segments_in_table();
+        ELSE
+          l_snapshot.segments := segments_in_file(p_directory);
+        END IF;
+      END IF;
+      l_snapshot.starts := hp_start_c();
+      IF l_snapshot.hosts.COUNT > 0 AND l_snapshot.hosts(1).start_count IS NOT NULL THEN
+        IF p_route = 'TABLE' THEN
+          l_snapshot.starts := starts_in_table();
+        ELSE
+          l_snapshot.starts := starts_in_file(p_directory);
+        END IF;
+      END IF;
+      l_snapshot.consistent := consistency(l_snapshot);
+      EXIT WHEN l_snapshot.consistent = 'Y';
+    END LOOP;
+    RETURN l_snapshot;
+  END snapshot;
+
+  FUNCTION pools(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_pool_c PIPELINED IS
+    l_snapshot snapshot_t;
+    l_row hp_pool_t;
+  BEGIN
+    l_snapshot := snapshot(p_route);
+    FOR i IN 1 .. l_snapshot.pools.COUNT LOOP
+      l_row := l_snapshot.pools(i);
+      l_row.consistent := l_snapshot.consistent;
+      PIPE ROW (l_row);
+    END LOOP;
+    RETURN;
+  END pools;
+
+  FUNCTION instances(
+    p_route IN VARCHAR2 DEFAULT 'FILE', p_directory IN VARCHAR2 DEFAULT NULL
+  ) RETURN hp_instance_c PIPELINED IS
+    l_snapshot snapshot_t;
+    l_row hp_instance_t;
+  BEGIN
+    BEGIN
+      l_snapshot := snapshot(p_route, p_directory);
+    EXCEPTION
+      WHEN OTHERS THEN
+        -- The view of all nodes shows a node without files as stale, and the other nodes.
+        IF p_directory IS NULL THEN
+          RAISE;
+        END IF;
+        RETURN;
+    END;
+    FOR i IN 1 .. l_snapshot.instances.COUNT LOOP
+      l_row := l_snapshot.instances(i);
+      l_row.consistent := l_snapshot.consistent;
+      PIPE ROW (l_row);
+    END LOOP;
+    RETURN;
+  END instances;
+
+  FUNCTION findings(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_finding_c PIPELINED IS
+    l_snapshot snapshot_t;
+    l_row hp_finding_t;
+  BEGIN
+    l_snapshot := snapshot(p_route);
+    FOR i IN 1 .. l_snapshot.findings.COUNT LOOP
+      l_row := l_snapshot.findings(i);
+      l_row.consistent := l_snapshot.consistent;
+      PIPE ROW (l_row);
+    END LOOP;
+    RETURN;
+  END findings;
+
+  FUNCTION segments(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_segment_c PIPELINED IS
+    l_snapshot snapshot_t;
+    l_row hp_segment_t;
+  BEGIN
+    l_snapshot := snapshot(p_route);
+    FOR i IN 1 .. l_snapshot.segments.COUNT LOOP
+      l_row := l_snapshot.segments(i);
+      l_row.consistent := l_snapshot.consistent;
+      PIPE ROW (l_row);
+    END LOOP;
+    RETURN;
+  END segments;
+
+  FUNCTION starts(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_start_c PIPELINED IS
+    l_snapshot snapshot_t;
+    l_row hp_start_t;
+  BEGIN
+    l_snapshot := snapshot(p_route);
+    FOR i IN 1 .. l_snapshot.starts.COUNT LOOP
+      l_row := l_snapshot.starts(i);
+      l_row.consistent := l_snapshot.consistent;
+      PIPE ROW (l_row);
+    END LOOP;
+    RETURN;
+  END starts;
+
+  FUNCTION hosts(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_host_c PIPELINED IS
+    l_snapshot snapshot_t;
+    l_row hp_host_t;
+  BEGIN
+    l_snapshot := snapshot(p_route);
+    FOR i IN 1 .. l_snapshot.hosts.COUNT LOOP
+      l_row := l_snapshot.hosts(i);
+      l_row.consistent := l_snapshot.consistent;
+      PIPE ROW (l_row);
+    END LOOP;
+    RETURN;
+  END hosts;
+
+  FUNCTION age_seconds(p_snapshot_utc IN VARCHAR2) RETURN NUMBER IS
+    l_now DATE := CAST(SYS_EXTRACT_UTC(SYSTIMESTAMP) AS DATE);
+  BEGIN
+    RETURN ROUND((l_now - TO_DATE(p_snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN')) * 86400);
+  END age_seconds;
+
+  FUNCTION first_label(p_host_name IN VARCHAR2) RETURN VARCHAR2 IS
+  BEGIN
+    RETURN LOWER(SUBSTR(p_host_name, 1, INSTR(p_host_name || '.', '.') - 1));
+  END first_label;
+
+  FUNCTION this_instance(p_host_name IN VARCHAR2, p_sid IN VARCHAR2) RETURN VARCHAR2 IS
+  BEGIN
+    IF first_label(p_host_name) = first_label(SYS_CONTEXT('USERENV', 'SERVER_HOST'))
+      AND UPPER(p_sid) = UPPER(SYS_CONTEXT('USERENV', 'INSTANCE_NAME'))
+    THEN
+      RETURN 'Y';
+    END IF;
+    RETURN 'N';
+  END this_instance;
+
+  FUNCTION staleness(p_snapshot IN snapshot_t, p_seconds IN NUMBER) RETURN VARCHAR2 IS
+    l_host hp_host_t;
+  BEGIN
+    IF p_snapshot.hosts.COUNT = 0 THEN
+      RETURN 'Y';
+    END IF;
+    l_host := p_snapshot.hosts(1);
+    -- A snapshot from the future is stale, too: the clock was set back.
+    IF ABS(age_seconds(l_host.snapshot_utc)) <= NVL(p_seconds, NVL(3 * l_host.interval_seconds, 300)) THEN
+      RETURN 'N';
+    END IF;
+    RETURN 'Y';
+  END staleness;
+
+  FUNCTION is_stale(p_seconds IN NUMBER DEFAULT NULL, p_directory IN VARCHAR2 DEFAULT NULL) RETURN VARCHAR2 IS
+    l_snapshot snapshot_t;
+  BEGIN
+    l_snapshot := snapshot('FILE', p_directory);
+    RETURN staleness(l_snapshot, p_seconds);
+  EXCEPTION
+    WHEN OTHERS THEN
+      RETURN 'Y';
+  END is_stale;
+
+  FUNCTION check_instance(p_sid IN VARCHAR2 DEFAULT NULL) RETURN VARCHAR2 IS
+    l_snapshot snapshot_t;
+    l_row hp_instance_t;
+    l_wanted VARCHAR2(1);
+  BEGIN
+    l_snapshot := snapshot('FILE');
+    IF staleness(l_snapshot, NULL) = 'Y' THEN
+      RETURN 'UNKNOWN: the last snapshot of hugepage-sidecar is stale.';
+    END IF;
+    FOR i IN 1 .. l_snapshot.instances.COUNT LOOP
+      l_row := l_snapshot.instances(i);
+      IF p_sid IS NULL THEN
+        l_wanted := this_instance(NVL(l_row.instance_host, l_row.host_name), l_row.sid);
+      ELSIF UPPER(l_row.sid) = UPPER(p_sid) THEN
+        l_wanted := 'Y';
+      ELSE
+        l_wanted := 'N';
+      END IF;
+      IF l_wanted = 'Y' AND l_row.kind <> 'postgresql' THEN
+        RETURN UPPER(l_row.verdict) || ': ' || l_row.message || ' ' || l_row.hint;
+      END IF;
+    END LOOP;
+    RETURN 'UNKNOWN: hugepage-sidecar found no such instance on this host.';
+  EXCEPTION
+    WHEN OTHERS THEN
+      RETURN 'UNKNOWN: ' || SQLERRM;
+  END check_instance;
+
+  FUNCTION recommendations(p_sid IN VARCHAR2 DEFAULT NULL) RETURN hp_finding_c PIPELINED IS
+    l_snapshot snapshot_t;
+    l_row hp_finding_t;
+  BEGIN
+    l_snapshot := snapshot('FILE');
+    FOR i IN 1 .. l_snapshot.findings.COUNT LOOP
+      l_row := l_snapshot.findings(i);
+      IF p_sid IS NULL OR l_row.sid IS NULL OR UPPER(l_row.sid) = UPPER(p_sid) THEN
+        l_row.consistent := l_snapshot.consistent;
+        PIPE ROW (l_row);
+      END IF;
+    END LOOP;
+    RETURN;
+  END recommendations;
+END hugepage_advisor;
+/
+SHOW ERRORS
+
+PROMPT Creating the views
+
+CREATE OR REPLACE VIEW HUGEPAGE.hugepage_status AS
+SELECT
+  r.sid AS sid,
+  TO_DATE(r.snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS snapshot_utc,
+  HUGEPAGE.hugepage_advisor.age_seconds(r.snapshot_utc) AS age_seconds,
+  HUGEPAGE.hugepage_advisor.this_instance(NVL(r.instance_host, r.host_name), r.sid) AS this_instance,
+  r.consistent AS consistent,
+  r.host_name AS host_name,
+  r.kind AS kind,
+  r.verdict AS verdict,
+  r.message AS message,
+  r.hint AS hint,
+  r.sga_in_huge_pages AS sga_in_huge_pages,
+  r.landed_in AS landed_in,
+  r.mapping AS mapping,
+  r.page_size AS page_size,
+  r.cause AS cause,
+  r.shared_memory AS shared_memory,
+  r.huge_page_bytes AS huge_page_bytes,
+  r.base_page_bytes AS base_page_bytes,
+  r.use_large_pages AS use_large_pages,
+  r.huge_page_size AS huge_page_size,
+  r.memlock AS memlock,
+  r.memlock_unlimited AS memlock_unlimited,
+  r.pages_needed AS pages_needed,
+  r.pages_missing AS pages_missing,
+  r.nr_hugepages AS nr_hugepages,
+  r.free_hugepages AS free_hugepages,
+  r.resv_hugepages AS resv_hugepages,
+  r.surplus_hugepages AS surplus_hugepages,
+  r.available_hugepages AS available_hugepages,
+  r.page_tables AS page_tables,
+  r.transparent_hugepage AS transparent_hugepage,
+  r.restart_outlook AS restart_outlook,
+  r.recommended_nr_hugepages AS recommended_nr_hugepages,
+  r.notes AS notes,
+  r.pid AS pid,
+  r.home AS home,
+  TO_DATE(r.started_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS started_utc,
+  r.processes AS processes,
+  r.instance_page_tables AS instance_page_tables,
+  r.evidence AS evidence,
+  r.memory_target AS memory_target,
+  r.version AS version,
+  r.regression AS regression,
+  TO_DATE(r.regression_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS regression_utc,
+  r.regression_detail AS regression_detail,
+  r.state AS state,
+  r.starts_at_boot AS starts_at_boot,
+  r.last_start_available AS last_start_available,
+  r.last_start_expected AS last_start_expected,
+  r.last_start_allocated AS last_start_allocated,
+  r.last_start_errors AS last_start_errors,
+  r.instance_host AS instance_host
+FROM TABLE(HUGEPAGE.hugepage_advisor.instances('FILE')) r
+WHERE r.kind <> 'postgresql';
+
+COMMENT ON TABLE HUGEPAGE.hugepage_status IS 'Huge pages of the Oracle instances of this host: one row per instance.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.sid IS 'ORACLE_SID of an Oracle instance; data directory of a PostgreSQL server, truncated to 64 (home has the full path).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.snapshot_utc IS 'When the snapshot was taken, UTC.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.age_seconds IS 'Age of the snapshot in seconds.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.this_instance IS 'Y for the instance of this session, otherwise N.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.host_name IS 'Name of the host, from uname(2).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.kind IS 'Kind of instance: oracle (a database), asm, mgmtdb, apx, ios, or postgresql.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.verdict IS 'ok (as configured, also after a restart), notice, warning or critical.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.message IS 'The state in one sentence.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.hint IS 'What to do, in one sentence; NULL if nothing.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.sga_in_huge_pages IS 'Whether the whole SGA (PostgreSQL: shared memory) is in huge pages; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.landed_in IS 'hugetlb (all in huge pages), mixed, thp, partial thp, base, or unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.mapping IS 'Name of the mapping of the largest segment; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.page_size IS 'Page size of the SGA in bytes; of a mixed SGA the huge page size; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.cause IS 'Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group, memory_target, page_size_unsupported, sysv_shared_memory, node_limit, memory_limit or unknown; NULL if it is as configured.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.shared_memory IS 'Size of the SGA (all shared memory of the instance) in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.huge_page_bytes IS 'Part of the SGA in huge pages, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.base_page_bytes IS 'Part of the SGA in base pages, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.use_large_pages IS 'Parameter use_large_pages (PostgreSQL: huge_pages), as far as visible from outside; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.huge_page_size IS 'Huge page size that the instance uses, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.memlock IS 'Max locked memory of the running instance (memlock), in bytes; NULL if unknown or unlimited.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.memlock_unlimited IS 'Whether memlock is unlimited; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.pages_needed IS 'Huge pages that the SGA needs; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.pages_missing IS 'Needed pages that are unavailable now; 0 if the whole SGA is in huge pages; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.nr_hugepages IS 'Pages in the pool of huge_page_size; NULL if unknown, also in the next four columns.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.free_hugepages IS 'Free pages of that pool, including reserved pages.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.resv_hugepages IS 'Free pages of that pool that are reserved.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.surplus_hugepages IS 'Surplus pages of that pool.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.available_hugepages IS 'Free pages of that pool that are not reserved.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.page_tables IS 'PageTables of the host, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.restart_outlook IS 'Expected result of the next start: hugetlb, mixed, base, fails or unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.recommended_nr_hugepages IS 'Recommended pool for all instances, in pages of huge_page_size; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.notes IS 'What could not be read and why, separated by semicolons; NULL if everything was read.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.pid IS 'Process ID of PMON (PostgreSQL: postmaster); NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.home IS 'ORACLE_HOME (PostgreSQL: data directory); NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.started_utc IS 'When the instance started, UTC; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.processes IS 'Number of processes of the instance; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.instance_page_tables IS 'Page tables of its processes in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.evidence IS 'Sources of landed_in; NULL if it is unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.memory_target IS 'Whether MEMORY_TARGET is set (AMM), which excludes huge pages; NULL for a PostgreSQL server.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.version IS 'Version from the alert log or PG_VERSION; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.regression IS 'Whether the last start lost huge pages, which are still lost; N if neither a history of the server or of `watch` nor the alert log shows it.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.regression_utc IS 'When that start was first observed, UTC; NULL if there is no regression.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if there is no regression.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.state IS 'running; stopped (Oracle, listed in oratab); failed (the same, and its last start ended with an error about memory).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.starts_at_boot IS 'Whether oratab has the instance start at boot; NULL if it is running or a PostgreSQL server.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1; 11.2: unused pages plus its own); NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.last_start_expected IS 'EXPECTED_PAGES of that start; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.last_start_allocated IS 'ALLOCATED_PAGES of that start; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.last_start_errors IS 'ERROR(s) of that table and errors of that start, separated by semicolons; NULL if there are none.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.instance_host IS 'Name of the host as the instance sees it, if it is in a container with another name and the record has room for it.';
+
+CREATE OR REPLACE VIEW HUGEPAGE.hugepage_instances AS
+SELECT
+  r.sid AS sid,
+  TO_DATE(r.snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS snapshot_utc,
+  HUGEPAGE.hugepage_advisor.age_seconds(r.snapshot_utc) AS age_seconds,
+  HUGEPAGE.hugepage_advisor.this_instance(NVL(r.instance_host, r.host_name), r.sid) AS this_instance,
+  r.consistent AS consistent,
+  r.host_name AS host_name,
+  r.kind AS kind,
+  r.verdict AS verdict,
+  r.message AS message,
+  r.hint AS hint,
+  r.sga_in_huge_pages AS sga_in_huge_pages,
+  r.landed_in AS landed_in,
+  r.mapping AS mapping,
+  r.page_size AS page_size,
+  r.cause AS cause,
+  r.shared_memory AS shared_memory,
+  r.huge_page_bytes AS huge_page_bytes,
+  r.base_page_bytes AS base_page_bytes,
+  r.use_large_pages AS use_large_pages,
+  r.huge_page_size AS huge_page_size,
+  r.memlock AS memlock,
+  r.memlock_unlimited AS memlock_unlimited,
+  r.pages_needed AS pages_needed,
+  r.pages_missing AS pages_missing,
+  r.nr_hugepages AS nr_hugepages,
+  r.free_hugepages AS free_hugepages,
+  r.resv_hugepages AS resv_hugepages,
+  r.surplus_hugepages AS surplus_hugepages,
+  r.available_hugepages AS available_hugepages,
+  r.page_tables AS page_tables,
+  r.transparent_hugepage AS transparent_hugepage,
+  r.restart_outlook AS restart_outlook,
+  r.recommended_nr_hugepages AS recommended_nr_hugepages,
+  r.notes AS notes,
+  r.pid AS pid,
+  r.home AS home,
+  TO_DATE(r.started_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS started_utc,
+  r.processes AS processes,
+  r.instance_page_tables AS instance_page_tables,
+  r.evidence AS evidence,
+  r.memory_target AS memory_target,
+  r.version AS version,
+  r.regression AS regression,
+  TO_DATE(r.regression_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS regression_utc,
+  r.regression_detail AS regression_detail,
+  r.state AS state,
+  r.starts_at_boot AS starts_at_boot,
+  r.last_start_available AS last_start_available,
+  r.last_start_expected AS last_start_expected,
+  r.last_start_allocated AS last_start_allocated,
+  r.last_start_errors AS last_start_errors,
+  r.instance_host AS instance_host
+FROM TABLE(HUGEPAGE.hugepage_advisor.instances('FILE')) r;
+
+COMMENT ON TABLE HUGEPAGE.hugepage_instances IS 'The same for all instances of this host, including PostgreSQL servers: one row per instance.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.sid IS 'ORACLE_SID of an Oracle instance; data directory of a PostgreSQL server, truncated to 64 (home has the full path).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.snapshot_utc IS 'When the snapshot was taken, UTC.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.age_seconds IS 'Age of the snapshot in seconds.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.this_instance IS 'Y for the instance of this session, otherwise N.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.host_name IS 'Name of the host, from uname(2).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.kind IS 'Kind of instance: oracle (a database), asm, mgmtdb, apx, ios, or postgresql.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.verdict IS 'ok (as configured, also after a restart), notice, warning or critical.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.message IS 'The state in one sentence.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.hint IS 'What to do, in one sentence; NULL if nothing.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.sga_in_huge_pages IS 'Whether the whole SGA (PostgreSQL: shared memory) is in huge pages; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.landed_in IS 'hugetlb (all in huge pages), mixed, thp, partial thp, base, or unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.mapping IS 'Name of the mapping of the largest segment; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.page_size IS 'Page size of the SGA in bytes; of a mixed SGA the huge page size; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.cause IS 'Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group, memory_target, page_size_unsupported, sysv_shared_memory, node_limit, memory_limit or unknown; NULL if it is as configured.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.shared_memory IS 'Size of the SGA (all shared memory of the instance) in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.huge_page_bytes IS 'Part of the SGA in huge pages, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.base_page_bytes IS 'Part of the SGA in base pages, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.use_large_pages IS 'Parameter use_large_pages (PostgreSQL: huge_pages), as far as visible from outside; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.huge_page_size IS 'Huge page size that the instance uses, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.memlock IS 'Max locked memory of the running instance (memlock), in bytes; NULL if unknown or unlimited.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.memlock_unlimited IS 'Whether memlock is unlimited; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.pages_needed IS 'Huge pages that the SGA needs; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.pages_missing IS 'Needed pages that are unavailable now; 0 if the whole SGA is in huge pages; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.nr_hugepages IS 'Pages in the pool of huge_page_size; NULL if unknown, also in the next four columns.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.free_hugepages IS 'Free pages of that pool, including reserved pages.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.resv_hugepages IS 'Free pages of that pool that are reserved.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.surplus_hugepages IS 'Surplus pages of that pool.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.available_hugepages IS 'Free pages of that pool that are not reserved.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.page_tables IS 'PageTables of the host, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.restart_outlook IS 'Expected result of the next start: hugetlb, mixed, base, fails or unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.recommended_nr_hugepages IS 'Recommended pool for all instances, in pages of huge_page_size; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.notes IS 'What could not be read and why, separated by semicolons; NULL if everything was read.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.pid IS 'Process ID of PMON (PostgreSQL: postmaster); NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.home IS 'ORACLE_HOME (PostgreSQL: data directory); NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.started_utc IS 'When the instance started, UTC; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.processes IS 'Number of processes of the instance; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.instance_page_tables IS 'Page tables of its processes in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.evidence IS 'Sources of landed_in; NULL if it is unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.memory_target IS 'Whether MEMORY_TARGET is set (AMM), which excludes huge pages; NULL for a PostgreSQL server.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.version IS 'Version from the alert log or PG_VERSION; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.regression IS 'Whether the last start lost huge pages, which are still lost; N if neither a history of the server or of `watch` nor the alert log shows it.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.regression_utc IS 'When that start was first observed, UTC; NULL if there is no regression.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if there is no regression.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.state IS 'running; stopped (Oracle, listed in oratab); failed (the same, and its last start ended with an error about memory).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.starts_at_boot IS 'Whether oratab has the instance start at boot; NULL if it is running or a PostgreSQL server.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1; 11.2: unused pages plus its own); NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_expected IS 'EXPECTED_PAGES of that start; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_allocated IS 'ALLOCATED_PAGES of that start; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_errors IS 'ERROR(s) of that table and errors of that start, separated by semicolons; NULL if there are none.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.instance_host IS 'Name of the host as the instance sees it, if it is in a container with another name and the record has room for it.';
+
+CREATE OR REPLACE VIEW HUGEPAGE.hugepage_regressions AS
+SELECT
+  r.sid AS sid,
+  TO_DATE(r.snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS snapshot_utc,
+  HUGEPAGE.hugepage_advisor.age_seconds(r.snapshot_utc) AS age_seconds,
+  HUGEPAGE.hugepage_advisor.this_instance(NVL(r.instance_host, r.host_name), r.sid) AS this_instance,
+  r.consistent AS consistent,
+  r.host_name AS host_name,
+  r.kind AS kind,
+  r.regression_detail AS regression_detail,
+  TO_DATE(r.regression_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS regression_utc,
+  r.landed_in AS landed_in,
+  r.cause AS cause,
+  r.message AS message,
+  r.hint AS hint,
+  TO_DATE(r.started_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS started_utc
+FROM TABLE(HUGEPAGE.hugepage_advisor.instances('FILE')) r
+WHERE r.regression = 'Y';
+
+COMMENT ON TABLE HUGEPAGE.hugepage_regressions IS 'Instances that lost huge pages at their last start and have not regained them: one row per instance.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.sid IS 'ORACLE_SID of an Oracle instance; data directory of a PostgreSQL server, truncated to 64 (home has the full path).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.snapshot_utc IS 'When the snapshot was taken, UTC.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.age_seconds IS 'Age of the snapshot in seconds.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.this_instance IS 'Y for the instance of this session, otherwise N.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.host_name IS 'Name of the host, from uname(2).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.kind IS 'Kind of instance: oracle (a database), asm, mgmtdb, apx, ios, or postgresql.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if there is no regression.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.regression_utc IS 'When that start was first observed, UTC; NULL if there is no regression.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.landed_in IS 'hugetlb (all in huge pages), mixed, thp, partial thp, base, or unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.cause IS 'Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group, memory_target, page_size_unsupported, sysv_shared_memory, node_limit, memory_limit or unknown; NULL if it is as configured.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.message IS 'The state in one sentence.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.hint IS 'What to do, in one sentence; NULL if nothing.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.started_utc IS 'When the instance started, UTC; NULL if unknown.';
+
+CREATE OR REPLACE VIEW HUGEPAGE.hugepage_history AS
+SELECT
+  r.sid AS sid,
+  TO_DATE(r.snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS snapshot_utc,
+  HUGEPAGE.hugepage_advisor.age_seconds(r.snapshot_utc) AS age_seconds,
+  HUGEPAGE.hugepage_advisor.this_instance(NVL(r.instance_host, r.host_name), r.sid) AS this_instance,
+  r.consistent AS consistent,
+  r.host_name AS host_name,
+  r.kind AS kind,
+  r.home AS home,
+  TO_DATE(r.started_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS started_utc,
+  r.started_in_log AS started_in_log,
+  r.is_current AS is_current,
+  r.landed_in AS landed_in,
+  r.page_size AS page_size,
+  r.huge_page_bytes AS huge_page_bytes,
+  r.landed_since AS landed_since,
+  r.regression AS regression,
+  r.regression_detail AS regression_detail,
+  r.failed AS failed,
+  r.version AS version,
+  r.use_large_pages AS use_large_pages,
+  r.sga_max_size AS sga_max_size,
+  r.memory_target AS memory_target,
+  r.pga_aggregate_target AS pga_aggregate_target,
+  r.pga_aggregate_limit AS pga_aggregate_limit,
+  r.available_pages AS available_pages,
+  r.expected_pages AS expected_pages,
+  r.allocated_pages AS allocated_pages,
+  r.memlock AS memlock,
+  r.errors AS errors,
+  r.instance_host AS instance_host
+FROM TABLE(HUGEPAGE.hugepage_advisor.starts('FILE')) r;
+
+COMMENT ON TABLE HUGEPAGE.hugepage_history IS 'Starts of the Oracle instances in their alert logs, the oldest first: one row per start.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.sid IS 'SID of the instance, as in hp_instance.dat.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.snapshot_utc IS 'When the snapshot was taken, UTC.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.age_seconds IS 'Age of the snapshot in seconds.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.this_instance IS 'Y for the instance of this session, otherwise N.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.host_name IS 'Name of the host, from uname(2).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.kind IS 'Kind of the instance, as in hp_instance.dat.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.home IS 'ORACLE_HOME of the instance.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.started_utc IS 'When the instance started, UTC; NULL if the log does not show the time zone (up to 12.1 the text does not).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.started_in_log IS 'The same as the log has it.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.is_current IS 'Whether it is the start of what runs now.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.landed_in IS 'hugetlb (all in huge pages), mixed, base, or unknown: what the log shows of the SGA.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.page_size IS 'Page size of the SGA in bytes; of a mixed SGA the huge page size; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.huge_page_bytes IS 'Part of the SGA in huge pages, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.landed_since IS 'The first of the starts without interruption that landed in the same pages, as the log has its time.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.regression IS 'Whether the start lost huge pages against the last one before it whose pages are known.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if nothing.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.failed IS 'Whether the start failed.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.version IS 'Version from the log; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.use_large_pages IS 'use_large_pages of that start; NULL if the log does not show it.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.sga_max_size IS 'SGA_MAX_SIZE or SGA_TARGET of that start, the larger one; NULL if the log does not show it, also in the next three columns.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.memory_target IS 'MEMORY_TARGET of that start.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.pga_aggregate_target IS 'PGA_AGGREGATE_TARGET of that start.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.pga_aggregate_limit IS 'PGA_AGGREGATE_LIMIT of that start.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.available_pages IS 'AVAILABLE_PAGES of page_size, or of the only huge page size; NULL if the log does not show it, also in the next two columns.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.expected_pages IS 'EXPECTED_PAGES.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.allocated_pages IS 'ALLOCATED_PAGES.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.memlock IS 'Memlock limit in the log, in bytes; NULL if unknown or unlimited.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.errors IS 'ERROR(s) of the table and errors of that start, separated by semicolons; NULL if there are none.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_history.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
+
+CREATE OR REPLACE VIEW HUGEPAGE.hugepage_segments AS
+SELECT
+  r.sid AS sid,
+  TO_DATE(r.snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS snapshot_utc,
+  HUGEPAGE.hugepage_advisor.age_seconds(r.snapshot_utc) AS age_seconds,
+  HUGEPAGE.hugepage_advisor.this_instance(NVL(r.instance_host, r.host_name), r.sid) AS this_instance,
+  r.consistent AS consistent,
+  r.host_name AS host_name,
+  r.kind AS kind,
+  r.pid AS pid,
+  r.mapping AS mapping,
+  r.shmid AS shmid,
+  r.shm_key AS shm_key,
+  r.segment_size AS segment_size,
+  r.requested_size AS requested_size,
+  r.page_size AS page_size,
+  r.landed_in AS landed_in,
+  r.attached AS attached,
+  r.instance_host AS instance_host
+FROM TABLE(HUGEPAGE.hugepage_advisor.segments('FILE')) r;
+
+COMMENT ON TABLE HUGEPAGE.hugepage_segments IS 'Segments of the SGA of the running Oracle instances: one row per segment.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_segments.sid IS 'SID of the instance, as in hp_instance.dat.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_segments.snapshot_utc IS 'When the snapshot was taken, UTC.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_segments.age_seconds IS 'Age of the snapshot in seconds.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_segments.this_instance IS 'Y for the instance of this session, otherwise N.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_segments.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_segments.host_name IS 'Name of the host, from uname(2).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_segments.kind IS 'Kind of the instance, as in hp_instance.dat.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_segments.pid IS 'Process ID of its PMON.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_segments.mapping IS 'Name of the mapping, such as SYSV009b2220.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_segments.shmid IS 'shmid of a System V segment; NULL for files.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_segments.shm_key IS 'Its key, as ipcs prints it: 0x009b2220; NULL for files, and if it is not in this namespace.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_segments.segment_size IS 'Mapped size in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_segments.requested_size IS 'Size as requested from the kernel, not rounded up to pages; NULL for files, and if it is not in this namespace.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_segments.page_size IS 'Page size in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_segments.landed_in IS 'hugetlb, base or unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_segments.attached IS 'How many times it is attached now; NULL for files, and if it is not in this namespace.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_segments.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
+
+CREATE OR REPLACE VIEW HUGEPAGE.hugepage_pools AS
+SELECT
+  TO_DATE(r.snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS snapshot_utc,
+  HUGEPAGE.hugepage_advisor.age_seconds(r.snapshot_utc) AS age_seconds,
+  r.consistent AS consistent,
+  r.host_name AS host_name,
+  r.page_size AS page_size,
+  r.node AS node,
+  r.is_default AS is_default,
+  r.nr_hugepages AS nr_hugepages,
+  r.free_hugepages AS free_hugepages,
+  r.resv_hugepages AS resv_hugepages,
+  r.surplus_hugepages AS surplus_hugepages,
+  r.nr_overcommit_hugepages AS nr_overcommit_hugepages,
+  r.available AS available,
+  r.cgroup_limit AS cgroup_limit,
+  r.cgroup_usage AS cgroup_usage,
+  r.obtainable_now AS obtainable_now
+FROM TABLE(HUGEPAGE.hugepage_advisor.pools('FILE')) r;
+
+COMMENT ON TABLE HUGEPAGE.hugepage_pools IS 'Pools of huge pages of this host: one row per page size, and one per NUMA node.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.snapshot_utc IS 'When the snapshot was taken, UTC.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.age_seconds IS 'Age of the snapshot in seconds.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.host_name IS 'Name of the host, from uname(2).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.page_size IS 'Page size in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.node IS 'NUMA node; NULL for the pool of the whole host.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.is_default IS 'Whether it is the pool of the default page size.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.nr_hugepages IS 'Pages in the pool, including surplus pages.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.free_hugepages IS 'Free pages, including reserved pages.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.resv_hugepages IS 'Free pages that are reserved; NULL for a NUMA node, where the kernel does not count them.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.surplus_hugepages IS 'Surplus pages; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.nr_overcommit_hugepages IS 'Maximum number of surplus pages; NULL for a NUMA node.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.available IS 'Free pages that are not reserved; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.cgroup_limit IS 'The cgroup limit with the least free space, as visible to the sidecar, in bytes; NULL if there is none.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.cgroup_usage IS 'Current usage of that limit in bytes; NULL if there is none.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.obtainable_now IS 'Pages that the kernel could allocate from free memory without compaction; NULL if unknown.';
+
+CREATE OR REPLACE VIEW HUGEPAGE.hugepage_findings AS
+SELECT
+  r.sid AS sid,
+  TO_DATE(r.snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS snapshot_utc,
+  HUGEPAGE.hugepage_advisor.age_seconds(r.snapshot_utc) AS age_seconds,
+  HUGEPAGE.hugepage_advisor.this_instance(NVL(r.instance_host, r.host_name), r.sid) AS this_instance,
+  r.consistent AS consistent,
+  r.host_name AS host_name,
+  r.priority AS priority,
+  r.kind AS kind,
+  r.severity AS severity,
+  r.area AS area,
+  r.setting AS setting,
+  r.current_value AS current_value,
+  r.recommended AS recommended,
+  r.command AS command,
+  r.takes_effect AS takes_effect,
+  r.saves AS saves,
+  r.reason AS reason,
+  r.instance_host AS instance_host
+FROM TABLE(HUGEPAGE.hugepage_advisor.findings('FILE')) r;
+
+COMMENT ON TABLE HUGEPAGE.hugepage_findings IS 'Recommendations for this host, ordered by priority: one row per setting.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.sid IS 'SID of the instance, as in hp_instance.dat; NULL for the host.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.snapshot_utc IS 'When the snapshot was taken, UTC.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.age_seconds IS 'Age of the snapshot in seconds.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.this_instance IS 'Y for the instance of this session, otherwise N.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.host_name IS 'Name of the host, from uname(2).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.priority IS 'Priority; 1 is the most urgent.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.kind IS 'Kind of the instance, as in hp_instance.dat; NULL for the host.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.severity IS 'Severity: ok, notice, warning or critical.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.area IS 'Area of the setting: oracle, postgresql, kernel, boot, limits, cgroup or node.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.setting IS 'Name of the setting, as in the file or command that sets it.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.current_value IS 'Current value; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.recommended IS 'Recommended value; NULL if no possible value suffices.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.command IS 'The complete command; NULL if there is none, or if it exceeds the column.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.takes_effect IS 'When the change takes effect: now, server restart or reboot.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.saves IS 'Memory that the change frees, in bytes; NULL if unknown or none.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.reason IS 'The reason in one sentence.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
+
+CREATE OR REPLACE VIEW HUGEPAGE.hugepage_hosts AS
+SELECT
+  TO_DATE(r.snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS snapshot_utc,
+  HUGEPAGE.hugepage_advisor.age_seconds(r.snapshot_utc) AS age_seconds,
+  r.consistent AS consistent,
+  r.host_name AS host_name,
+  r.pool_count AS pool_count,
+  r.instance_count AS instance_count,
+  r.finding_count AS finding_count,
+  r.interval_seconds AS interval_seconds,
+  r.sidecar_version AS sidecar_version,
+  r.verdict AS verdict,
+  r.memory_total AS memory_total,
+  r.memory_available AS memory_available,
+  r.page_tables AS page_tables,
+  r.huge_page_size AS huge_page_size,
+  r.hugetlb AS hugetlb,
+  r.recommended_nr_hugepages AS recommended_nr_hugepages,
+  r.transparent_hugepage AS transparent_hugepage,
+  r.hugetlb_shm_group AS hugetlb_shm_group,
+  r.kernel AS kernel,
+  r.notes AS notes,
+  r.segment_count AS segment_count,
+  r.start_count AS start_count,
+  r.sga_total AS sga_total,
+  r.mga_total AS mga_total,
+  r.pga_limit_total AS pga_limit_total
+FROM TABLE(HUGEPAGE.hugepage_advisor.hosts('FILE')) r;
+
+COMMENT ON TABLE HUGEPAGE.hugepage_hosts IS 'The memory of this host: one row.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.snapshot_utc IS 'When the snapshot was taken, UTC.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.age_seconds IS 'Age of the snapshot in seconds.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.host_name IS 'Name of the host, from uname(2).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.pool_count IS 'Number of records in hp_pool.dat.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.instance_count IS 'Number of records in hp_instance.dat.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.finding_count IS 'Number of records in hp_finding.dat.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.interval_seconds IS 'Seconds until the next snapshot; NULL if this one was taken manually.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.sidecar_version IS 'Version of hugepage-sidecar.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.verdict IS 'Worst verdict of all instances: ok, notice, warning, critical; NULL if there are none.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.memory_total IS 'MemTotal in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.memory_available IS 'MemAvailable in bytes; NULL if unknown (before Linux 3.14).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.page_tables IS 'PageTables in bytes: page tables of all processes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.huge_page_size IS 'Default huge page size in bytes; NULL if the kernel has none.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.hugetlb IS 'Memory in huge page pools of all sizes, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.recommended_nr_hugepages IS 'Recommended pool of the default size for all instances, in pages; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.hugetlb_shm_group IS 'ID of the group that may use huge pages in System V shared memory (vm.hugetlb_shm_group); NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.kernel IS 'Kernel release, from uname(2); NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.notes IS 'What could not be read and why, separated by semicolons; NULL if everything was read.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.segment_count IS 'Number of records in hp_segment.dat; NULL if the sidecar is older than that file.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.start_count IS 'Number of records in hp_start.dat; NULL if the sidecar is older than that file.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.sga_total IS 'SGA of all running Oracle instances, in bytes; NULL if one is unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.mga_total IS 'Managed Global Area (files of /dev/shm since 18c) of all running Oracle instances, in bytes; NULL if one is unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.pga_limit_total IS 'Sum of PGA_AGGREGATE_LIMIT of all running Oracle instances, in bytes; NULL if one is not in an alert log of its start.';
+
+
+PROMPT Granting to the role HUGEPAGE_READER
+
+GRANT SELECT ON HUGEPAGE.hugepage_status TO HUGEPAGE_READER;
+GRANT SELECT ON HUGEPAGE.hugepage_instances TO HUGEPAGE_READER;
+GRANT SELECT ON HUGEPAGE.hugepage_regressions TO HUGEPAGE_READER;
+GRANT SELECT ON HUGEPAGE.hugepage_history TO HUGEPAGE_READER;
+GRANT SELECT ON HUGEPAGE.hugepage_segments TO HUGEPAGE_READER;
+GRANT SELECT ON HUGEPAGE.hugepage_pools TO HUGEPAGE_READER;
+GRANT SELECT ON HUGEPAGE.hugepage_findings TO HUGEPAGE_READER;
+GRANT SELECT ON HUGEPAGE.hugepage_hosts TO HUGEPAGE_READER;
+GRANT EXECUTE ON HUGEPAGE.hugepage_advisor TO HUGEPAGE_READER;
+GRANT EXECUTE ON HUGEPAGE.hp_pool_t TO HUGEPAGE_READER;
+GRANT EXECUTE ON HUGEPAGE.hp_pool_c TO HUGEPAGE_READER;
+GRANT EXECUTE ON HUGEPAGE.hp_instance_t TO HUGEPAGE_READER;
+GRANT EXECUTE ON HUGEPAGE.hp_instance_c TO HUGEPAGE_READER;
+GRANT EXECUTE ON HUGEPAGE.hp_finding_t TO HUGEPAGE_READER;
+GRANT EXECUTE ON HUGEPAGE.hp_finding_c TO HUGEPAGE_READER;
+GRANT EXECUTE ON HUGEPAGE.hp_segment_t TO HUGEPAGE_READER;
+GRANT EXECUTE ON HUGEPAGE.hp_segment_c TO HUGEPAGE_READER;
+GRANT EXECUTE ON HUGEPAGE.hp_start_t TO HUGEPAGE_READER;
+GRANT EXECUTE ON HUGEPAGE.hp_start_c TO HUGEPAGE_READER;
+GRANT EXECUTE ON HUGEPAGE.hp_host_t TO HUGEPAGE_READER;
+GRANT EXECUTE ON HUGEPAGE.hp_host_c TO HUGEPAGE_READER;
+
+PROMPT Creating public synonyms
+
+BEGIN
+  FOR l_object IN (
+    SELECT o.object_name
+      FROM dba_objects o
+     WHERE o.owner = 'HUGEPAGE'
+       AND o.object_type IN ('PACKAGE', 'VIEW')
+       AND NOT EXISTS (SELECT 1 FROM dba_synonyms s WHERE s.owner = 'PUBLIC' AND s.synonym_name = o.object_name)
+     ORDER BY o.object_name
+  ) LOOP
+    EXECUTE IMMEDIATE 'CREATE PUBLIC SYNONYM ' || l_object.object_name || ' FOR HUGEPAGE.' || l_object.object_name;
+  END LOOP;
+END;
+/
+
+PROMPT Compiling
+
+DECLARE
+  l_invalid PLS_INTEGER;
+BEGIN
+  DBMS_UTILITY.COMPILE_SCHEMA(schema => 'HUGEPAGE', compile_all => FALSE);
+  FOR l_error IN (
+    SELECT name, type, line, text
+      FROM dba_errors
+     WHERE owner = 'HUGEPAGE'
+     ORDER BY name, type, sequence
+  ) LOOP
+    DBMS_OUTPUT.PUT_LINE(l_error.type || ' ' || l_error.name || ', line ' || l_error.line || ': ' || l_error.text);
+  END LOOP;
+  SELECT COUNT(*) INTO l_invalid FROM dba_objects WHERE owner = 'HUGEPAGE' AND status <> 'VALID';
+  IF l_invalid > 0 THEN
+    RAISE_APPLICATION_ERROR(-20701, l_invalid || ' objects of HUGEPAGE do not compile.');
+  END IF;
+END;
+/
+
+PROMPT Done. GRANT HUGEPAGE_READER TO the users of the views, then: SELECT * FROM hugepage_status
+-- The defaults of SQL*Plus, because the settings above would outlast this script. After an error it has exited.
+WHENEVER SQLERROR CONTINUE NONE
+WHENEVER OSERROR CONTINUE NONE
+SET SERVEROUTPUT OFF
+SET FEEDBACK 6
+SET DEFINE ON

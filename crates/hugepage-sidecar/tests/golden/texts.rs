@@ -1,0 +1,131 @@
+//! What the program says that no host is needed for: help, scripts, refusals, and what is wrong with a manifest.
+
+use std::path::Path;
+
+use crate::faces::{REST, SURVEY, WATCH};
+use crate::program::run;
+use crate::snapshots::Snapshots;
+use crate::trees::{Tree, names};
+
+/// The commands that the help of a command lists.
+fn commands(directory: &Path, of: &[&str]) -> Vec<String> {
+    let help = run(directory, &[of, &["--help"]].concat()).stdout;
+    let listed = help.split_once("Commands:\n").map_or("", |(_, rest)| rest.split("\n\n").next().unwrap());
+    // The text of a command may go on, further to the right.
+    let names = listed.lines().filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')));
+    names.map(|line| line.split(' ').next().unwrap().to_owned()).filter(|name| name != "help").collect()
+}
+
+#[test]
+fn help() {
+    let tree = Tree::bare();
+    let mut snapshots = Snapshots::of("help");
+    let mut compare = |command: &[&str]| {
+        for flag in ["-h", "--help"] {
+            let said = run(&tree.path, &[command, &[flag]].concat());
+            let name = [&["hugepage-sidecar"], command].concat().join("-");
+            snapshots.compare(&format!("{name}.{}.txt", flag.trim_matches('-')), &(said.transcript() + &said.stdout));
+        }
+    };
+    compare(&[]);
+    for command in commands(&tree.path, &[]) {
+        compare(&[&command]);
+        for below in commands(&tree.path, &[&command]) {
+            compare(&[&command, &below]);
+        }
+    }
+    snapshots.finish();
+}
+
+/// A new command is added to the calls of this test.
+#[test]
+fn every_command_is_called() {
+    let of_hosts = SURVEY.iter().chain(REST).map(|(_, call)| *call);
+    let called: Vec<&str> =
+        of_hosts.chain([&WATCH[..], &["lint"]]).chain(REFUSED.iter().copied()).flatten().copied().collect();
+    for command in commands(&Tree::bare().path, &[]) {
+        assert!(called.contains(&command.as_str()), "{command}");
+    }
+}
+
+/// Every script that `oracle` prints, and some with options.
+#[test]
+fn scripts() {
+    let tree = Tree::bare();
+    let mut snapshots = Snapshots::of("scripts");
+    let mut compare = |call: &[&str], options: &[&str]| {
+        let said = run(&tree.path, &[&["oracle"], call, options].concat());
+        assert!(said.transcript().ends_with("\nexit status 0\n\n"), "{}", said.transcript());
+        snapshots.compare(&name(call), &said.stdout);
+    };
+    fn name(call: &[&str]) -> String {
+        let extension = match call[0] {
+            "columns" => "md",
+            "metric-xml" => "xml",
+            _ => "sql",
+        };
+        format!("{}.{extension}", call.concat())
+    }
+    let others = ["prepare", "write", "print", "cluster-sql"];
+    for script in commands(&tree.path, &["oracle"]).iter().filter(|name| !others.contains(&name.as_str())) {
+        compare(&[script], &[]);
+    }
+    compare(&["cluster-sql"], &["--shared-dir", "/shared", "--node", "rac1", "--node", "rac2"]);
+    compare(&["install-sql", "--external-tables"], &["--no-synonyms"]);
+    compare(&["install-sql", "--schema=HP"], &["--role", "HP_READER", "--directory", "HP_DIR", "--dir", "/srv/hp"]);
+    snapshots.finish();
+}
+
+/// Calls that are refused.
+const REFUSED: &[&[&str]] = &[
+    &[],
+    &["no-such-command"],
+    &["status", "--no-such-option"],
+    &["status", "--reserve-percent", "91"],
+    &["status", "--format", "picture"],
+    &["watch", "--interval", "0s"],
+    &["benefit"],
+    &["apply"],
+    &["apply", "--pages", "1"],
+    &["apply", "--pages", "1", "--recommended"],
+    &["report"],
+    &["lint"],
+    &["lint", "none.yaml"],
+    &["oracle", "print", "nothing"],
+    &["oracle", "install-sql", "--schema", "a; drop user sys"],
+    &["oracle", "cluster-sql"],
+];
+
+/// What is refused, and why.
+#[test]
+fn refusals() {
+    let tree = Tree::bare();
+    let said = REFUSED.iter().map(|call| run(&tree.path, call).transcript());
+    let mut snapshots = Snapshots::of("refusals");
+    snapshots.compare("calls.txt", &said.collect::<String>());
+    snapshots.finish();
+}
+
+/// The manifests of tests/lint.rs. Of a tree, no server that is installed here is asked.
+#[test]
+fn manifests() {
+    let manifests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/manifests");
+    let tree = Tree::copy(&manifests);
+    tree.write("proc/version", "");
+    let mut snapshots = Snapshots::of("manifests");
+    let names = names(&manifests);
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut calls = String::new();
+    for (host, files) in all.iter().map(|name| (*name, vec![*name])).chain([("all", all.clone())]) {
+        let host = host.trim_end_matches(".yaml");
+        for (format, file) in
+            [("table", "lint.txt"), ("json", "lint.json"), ("sarif", "lint.sarif"), ("patch", "lint.patch")]
+        {
+            let said = run(&tree.path, &[&["lint", "--format", format], &files[..]].concat());
+            calls += &said.transcript();
+            snapshots.compare(&format!("{host}/{file}"), &said.stdout);
+        }
+    }
+    snapshots.compare("calls.txt", &calls);
+    snapshots.finish();
+}
