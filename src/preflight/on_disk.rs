@@ -7,7 +7,7 @@ use hugepage_assess::model::{Demand, HugePages};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
 use hugepage_kernel::postgresql::postmaster_opts;
-use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, PageSize, Root};
 use hugepage_start::options;
 use pgrx::pg_sys;

@@ -8,7 +8,7 @@ use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_host::{Survey, asked_of};
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
-use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, Pages, Root};
 
 use crate::server_program::{ANSWER_TIMEOUT, child, packaged, trust};

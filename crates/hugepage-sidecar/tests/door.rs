@@ -31,15 +31,14 @@ const CALLS: [&str; 22] = [
     ".canonicalize()",
 ];
 
-const ALLOWED: [(&str, &str); 29] = [
+const ALLOWED: [(&str, &str); 28] = [
     ("crates/hugepage-assess/build.rs", "the crate's own table, when it is compiled"),
     ("crates/hugepage-kernel/src/stranger/beneath.rs", "the door's steps, all with O_PATH"),
     ("crates/hugepage-kernel/src/stranger/instance_files.rs", "the door"),
     ("crates/hugepage-server/src/history/file.rs", "the writer's own history"),
     ("crates/hugepage-sidecar/src/atomic_file.rs", "output that the command line names"),
     ("crates/hugepage-kernel/src/safe_directory.rs", "what this program writes, by descriptors"),
-    ("crates/hugepage-kernel/src/source/root.rs", "the kernel's files, and trees step by step"),
-    ("crates/hugepage-kernel/src/source/root/directory.rs", "the kernel's files"),
+    ("crates/hugepage-kernel/src/source/", "the kernel's files, and trees step by step"),
     ("crates/hugepage-kernel/src/proc/process.rs", "/proc/PID/exe"),
     ("crates/hugepage-kernel/src/mapping/procmap_query.rs", "/proc/PID/maps"),
     ("crates/hugepage-sidecar/src/cli.rs", "the directory of --root"),

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-use crate::source::root::as_text;
+use crate::source::short_file::as_text;
 use crate::{Bytes, PageSize, ReadError, Root};
 
 /// The maps of this process.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::source::root::if_there;
-use crate::stranger::instance_files::limit;
+use crate::stranger::limit;
 use crate::{InstanceFiles, Notes, ReadError};
 
 /// The depth to which the server follows includes (`CONF_FILE_MAX_DEPTH`).

@@ -9,7 +9,8 @@ use rustix::path::DecInt;
 
 use crate::fields::{fields, first_number};
 use crate::host::mounts::{self, Mount};
-use crate::source::root::{Directory, UPTIME, as_text, if_there};
+use crate::source::root::{UPTIME, if_there};
+use crate::source::short_file::{Directory, as_text};
 use crate::{Bytes, ReadError, Root};
 
 /// The unit of times in /proc (`USER_HZ`), independent of the kernel's own clock.

@@ -2,5 +2,7 @@
 
 pub(crate) mod beneath;
 pub mod instance_files;
+mod last_change;
+pub mod limit;
 
 pub use instance_files::InstanceFiles;

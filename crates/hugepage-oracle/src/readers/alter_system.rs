@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, SeekFrom};
 
-use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, ReadError};
 use memchr::memmem;
 

@@ -2,7 +2,7 @@
 //! under Oracle Restart, and `ocr.loc`, which tells both apart.
 
 use hugepage_kernel::source::root::if_there;
-use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, ReadError};
 
 use crate::readers::parameters::assignment;

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use hugepage_kernel::proc::process;
 use hugepage_kernel::source::root::if_there;
-use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, Root};
 
 use crate::readers::{LastStart, OracleInstance, OracleKind, last_start};

@@ -41,7 +41,7 @@ impl HistoryFile {
         Self { path: path.into() }
     }
 
-    /// Its path.
+    /// Where the file is.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -51,13 +51,13 @@ impl HistoryFile {
         self.read_all(self.open(OFlags::RDONLY)?)
     }
 
-    /// Its records, one at a time; `None` if there is no file.
+    /// The records, one at a time; `None` if there is no file.
     pub fn records(&self) -> Result<Option<StoredRecords>, HistoryError> {
         let file = self.open(OFlags::RDONLY)?;
         Ok(file.map(|file| StoredRecords::new(self.path.clone(), file)))
     }
 
-    /// The same as [`HistoryFile::read`] for a reader of other users' histories, such as root on a host with several servers.
+    /// What [`HistoryFile::read`] returns, for a reader of other users' histories, such as root on a host with several servers.
     /// Every other condition holds.
     pub fn read_of_any_owner(&self) -> Result<History, HistoryError> {
         self.read_all(self.open_of_any_owner(OFlags::RDONLY)?)
