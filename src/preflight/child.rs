@@ -76,6 +76,7 @@ fn end_running() -> Option<ExitStatus> {
 }
 
 /// Runs `program` in `directory` with the environment that a start has.
+#[expect(clippy::disallowed_methods, reason = "the stub")]
 pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: Instant) -> io::Result<Ending> {
     let latch = LatchGuard;
     let reaper = Subreaper::begin()?;
@@ -139,6 +140,7 @@ pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: I
 }
 
 /// A file in memory, so that a full disk loses no error text; before Linux 3.17 a file in `directory`.
+#[expect(clippy::disallowed_methods, reason = "a file in the stub")]
 fn file_for_errors(directory: &Path) -> io::Result<File> {
     // By number: old C libraries have no function for it.
     // SAFETY: the name is a constant, and the descriptor is this process's own.
@@ -231,5 +233,6 @@ pub fn clean_up_at_exit(directory: &Path) {
 #[pg_guard]
 extern "C-unwind" fn at_exit(_code: c_int, _arg: pg_sys::Datum) {
     end_running();
+    #[expect(clippy::disallowed_methods, reason = "the stub")]
     let _ = fs::remove_dir_all(CLEANUP.with_borrow_mut(|cleanup| std::mem::take(&mut cleanup.directory)));
 }

@@ -16,6 +16,7 @@ mod failure;
 pub mod next_start;
 pub mod on_disk;
 pub mod standby;
+#[expect(clippy::disallowed_methods, reason = "temporary files of the server")]
 pub mod stub;
 mod turn;
 

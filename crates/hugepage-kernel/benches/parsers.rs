@@ -1,5 +1,7 @@
 //! What the parsers cost, on the texts of the kernel at hand: alone, and with the reading that the views pay for.
 
+#![allow(clippy::disallowed_methods)]
+
 use std::fs;
 use std::hint::black_box;
 

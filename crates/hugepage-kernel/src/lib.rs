@@ -14,6 +14,8 @@
 //! # Ok::<(), ReadError>(())
 //! ```
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
 pub mod cgroups;
 pub mod error;
 pub mod escape;

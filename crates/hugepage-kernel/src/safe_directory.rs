@@ -56,6 +56,7 @@ pub enum UnsafeDirectory {
     Writable(PathBuf),
 }
 
+#[expect(clippy::disallowed_methods, reason = "what this program writes, by descriptors")]
 impl SafeDirectory {
     /// Opens `path`, whose steps are the caller's to trust. `flags` may refuse a link at its end (O_NOFOLLOW), or open it for
     /// no more than looking up names in it (O_PATH).

@@ -1,6 +1,8 @@
 //! Whatever a file holds, a reader does not panic, and garbage beside a well-formed line costs nothing but itself. Where a
 //! line could be the one that is looked for (maps, buddyinfo), garbage is an error that names it, never a silent loss.
 
+#![allow(clippy::disallowed_methods)]
+
 use std::fs;
 use std::path::Path;
 

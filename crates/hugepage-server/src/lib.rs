@@ -12,6 +12,8 @@
 //! assert!(rows.iter().all(|row| row.pool.free <= row.pool.nr));
 //! ```
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
 pub mod advice_context;
 pub mod benefit;
 pub mod fault_cost;

@@ -1,5 +1,7 @@
 //! The running kernel: both ways to ask about a mapping agree on real shared memory of every kind.
 
+#![allow(clippy::disallowed_methods)]
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, ptr};
 

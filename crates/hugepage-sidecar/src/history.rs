@@ -131,6 +131,7 @@ impl HostHistory {
 
     /// Gives an instance without a history that of an older version, or of the home from which it was moved. `taken`: the files of
     /// the instances that run. The other file remains: another home may have it, too.
+    #[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
     fn adopt(&self, instance: &Instance, taken: &BTreeSet<PathBuf>) -> Result<(), HistoryError> {
         let new = self.path(instance);
         if instance.kind == InstanceKind::PostgreSql || fs::symlink_metadata(&new).is_ok() {
@@ -300,6 +301,7 @@ impl HostHistory {
         self.last_matching(instance, &self.path(instance), |record| record.instance.is_past_of(&identity))
     }
 
+    #[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
     fn last_matching(
         &self,
         instance: &Instance,

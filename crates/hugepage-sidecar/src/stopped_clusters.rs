@@ -127,6 +127,7 @@ fn inspect(root: &Root, cluster: &ClusterPaths, notes: &mut Notes) -> StoppedDat
 
 /// Runs `postgres -C shared_memory_size_in_huge_pages` as the owner of the cluster. PostgreSQL 15 and later report it for a
 /// stopped server, without allocating memory or changing files. The error is the reason why it is unknown.
+#[expect(clippy::disallowed_methods, reason = "whether a program exists")]
 fn shared_memory_pages(
     root: &Root,
     files: &InstanceFiles,

@@ -210,6 +210,7 @@ pub fn link(root: &Root, pid: i32, name: &str) -> Result<Option<String>, ReadErr
 
 /// The owner of the program that `pid` runs, which the kernel's own link leads to; `None` if it is not visible, and for
 /// a capture, whose files belong to no user of its host.
+#[expect(clippy::disallowed_methods, reason = "the kernel's own link, /proc/PID/exe")]
 pub fn owner_of_program(root: &Root, pid: i32) -> Option<u32> {
     let program = || std::fs::metadata(root.path(&format!("/proc/{pid}/exe"))).ok();
     if root.is_tree() { None } else { program().map(|program| program.uid()) }

@@ -2,6 +2,7 @@
 
 pub mod access_again;
 pub mod access_log;
+#[expect(clippy::disallowed_methods, reason = "the kernel's files, by name")]
 mod host;
 mod lookup;
 pub(crate) mod reader;

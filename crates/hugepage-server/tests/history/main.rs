@@ -1,5 +1,7 @@
 //! The history file under everything that can happen to a file, and what counts as a loss.
 
+#![allow(clippy::disallowed_methods)]
+
 mod damage;
 mod instances;
 mod killed;

@@ -99,6 +99,7 @@ pub struct Servers {
 
 impl Servers {
     /// `directory`: that of `postgres`, or above its `bin`. None is run where the host is a captured one.
+    #[expect(clippy::disallowed_methods, reason = "whether a program exists")]
     pub fn new(directory: Option<&Path>, may_run: bool) -> Self {
         let named = directory.filter(|_| may_run).map(|directory| {
             let programs = [directory.join("postgres"), directory.join("bin/postgres"), directory.to_owned()];
@@ -114,6 +115,7 @@ impl Servers {
         self.named.as_ref()?.as_ref().err().map(String::as_str)
     }
 
+    #[expect(clippy::disallowed_methods, reason = "whether a program exists")]
     fn program(&self, major: Option<u32>) -> Result<(u32, PathBuf), String> {
         if !self.may_run {
             return Err("no program is run with --root".to_owned());
