@@ -1,5 +1,6 @@
 //! Files of a PostgreSQL data directory.
 
+pub mod conf_line;
 pub mod pg_control;
 mod pg_version;
 pub mod postgresql_conf;
