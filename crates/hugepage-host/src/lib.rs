@@ -38,7 +38,7 @@ mod survey;
 mod switchover;
 
 pub use instance::{Instance, InstanceKind, InstanceLanding, InstancePlace};
-pub use next_start::{AskStart, StartAnswer, StartQuestion};
+pub use next_start::{AskStart, ServerStart};
 pub use postgresql::memory as size_setting;
 pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
 pub use stopped::StoppedOracle;

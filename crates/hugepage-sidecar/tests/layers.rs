@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Each crate, and those of the workspace that it may name: what Cargo.toml says, in the order that is meant.
 const CRATES: [(&str, &[&str]); 6] = [
     ("kernel", &[]),
-    ("start", &[]),
+    ("start", &["kernel"]),
     ("assess", &["kernel"]),
     ("server", &["assess", "kernel"]),
     ("oracle", &["kernel"]),

@@ -11,7 +11,7 @@ use hugepage_assess::advice::events::LogLevel;
 use hugepage_assess::advice::log::LogMessage;
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::metrics::{MetricsSnapshot, text};
-use hugepage_host::{AskStart, Instance, StartQuestion, Survey, survey_for};
+use hugepage_host::{AskStart, Instance, ServerStart, Survey, survey_for};
 use hugepage_kernel::Root;
 
 use crate::changed_servers::ChangedServers;
@@ -104,7 +104,7 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
     let mut pruned: Option<Instant> = None;
     let mut logs = LogStarts::default();
     let servers = ChangedServers::default();
-    let ask = |start: &StartQuestion<'_>| servers.answer(start);
+    let ask = |start: &ServerStart<'_>| servers.answer(start);
     let ask: Option<&AskStart<'_>> = if root.is_live() && options.ask_programs { Some(&ask) } else { None };
     loop {
         let begun = Instant::now();

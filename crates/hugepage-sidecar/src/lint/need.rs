@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use hugepage_assess::model::Asked;
 use hugepage_host::size_setting;
 use hugepage_kernel::{Bytes, Notes, PageSize, Pages};
+use hugepage_start::{StartAnswer, majors};
 
 use super::estimate::{self, Terms};
 use super::postgres::Postgres;
@@ -129,7 +130,7 @@ impl Servers {
             return Err("the manifest does not say the major version".to_owned());
         };
         match packaged(major).find(|path| path.is_file()) {
-            _ if major < 15 => Err(format!("PostgreSQL {major} does not report it")),
+            _ if major < majors::FIRST_MAJOR => Err(format!("PostgreSQL {major} does not report it")),
             Some(program) => Ok((major, program)),
             None => Err(format!("PostgreSQL {major} is not installed here")),
         }
@@ -199,8 +200,10 @@ impl Servers {
             }
         }
         match cluster.shared_memory(settings.into_iter()) {
-            Ok(size) => Ok((size, size, major)),
-            Err(why) => Err((format!("postgres -C of version {major} failed"), Some(why.into_text()))),
+            StartAnswer::Starts(size) => Ok((size, size, major)),
+            StartAnswer::Refuses(why) | StartAnswer::Unknown(why) => {
+                Err((format!("postgres -C of version {major} failed"), Some(why)))
+            }
         }
     }
 }
@@ -209,12 +212,12 @@ impl Servers {
 fn version(program: &Path) -> Result<u32, String> {
     let account = ProgramAccount::without_privileges()?;
     let program = trust::check_program(program, account)?;
-    let output = child::run(&program, &["--version".to_owned()], account, ANSWER_TIMEOUT)?;
+    let output = child::run(&program, &["--version".into()], account, ANSWER_TIMEOUT)?;
     // postgres (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1), 19devel
     let number = output.stdout.split_whitespace().nth(2).unwrap_or_default();
     let major = number.split(|c: char| !c.is_ascii_digit()).next().and_then(|major| major.parse().ok());
     match major {
-        Some(major) if major >= 15 => Ok(major),
+        Some(major) if major >= majors::FIRST_MAJOR => Ok(major),
         _ => Err(format!("{} is PostgreSQL \"{number}\", and 15 is the first that reports it", program.display())),
     }
 }
