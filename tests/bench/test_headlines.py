@@ -1,6 +1,5 @@
 """`./dev bench --only headlines`: pictures and sentences from numbers that need no server, and one point of each from a server."""
 
-import sys
 import tempfile
 from pathlib import Path
 
@@ -9,14 +8,9 @@ import pytest
 from harness.cluster import Install
 from harness.units import GB, MB
 
-REPOSITORY = Path(__file__).parents[2]
-sys.path.insert(0, str(REPOSITORY / "bench"))
-
 import build
 import headlines
 import pictures
-
-pytestmark = pytest.mark.any_major
 
 
 def turns(figure: str, size: int, base: list[float], huge: list[float], **case: int) -> list[headlines.Point]:

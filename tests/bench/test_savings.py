@@ -1,16 +1,8 @@
 """`./dev bench --only benefit`: predicted and real savings side by side, from numbers that need no server."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
-REPOSITORY = Path(__file__).parents[2]
-sys.path.insert(0, str(REPOSITORY / "bench"))
-
 import benefit
-
-pytestmark = pytest.mark.any_major
 
 
 def foretold(**figures: tuple[float, float]) -> dict:

@@ -1,7 +1,6 @@
 """`./dev bench` beside extensions of other projects: one that works is measured, any other is a line with the reason."""
 
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,14 +9,9 @@ import pytest
 
 from harness.cluster import Cluster, Install, StartFailed
 
-REPOSITORY = Path(__file__).parents[2]
-sys.path.insert(0, str(REPOSITORY / "bench"))
-
 import backends
 import build
 import peers
-
-pytestmark = pytest.mark.any_major
 
 PRELOADED_ALONE = """
 #include "postgres.h"
