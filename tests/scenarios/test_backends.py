@@ -1,9 +1,6 @@
 """hugepage_backends and hugepage_page_tables, compared with /proc."""
 
-import os
 import resource
-import signal
-import subprocess
 from pathlib import Path
 
 import psycopg2
@@ -11,8 +8,9 @@ import pytest
 
 from harness.cluster import Install, rows
 from harness.kernel import kernel_files, meminfo
+from harness.pid_namespace import server_in_pid_namespace
 from harness.poll import until
-from harness.processes import children, run, status, status_bytes
+from harness.processes import run, status, status_bytes
 from harness.shared_buffers import fill_shared_buffers, touch_all
 from harness.smaps import main_mapping
 from harness.status import create_extension
@@ -176,12 +174,7 @@ def test_hidepid(new_cluster, root):
 
 def test_another_pid_namespace(new_cluster, root):
     """If /proc shows another PID namespace, memory is NULL with a note, and every session has a row."""
-    server = new_cluster(**STILL)
-    postgres = ["runuser", "-u", "postgres", "--", server.install.bindir / "postgres", "-D", server.data]
-    inside = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child=KILL", "--", *postgres],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        until("the server to answer", server.ready)
+    with server_in_pid_namespace(new_cluster(**STILL), as_process_1=False) as server:
         create_extension(server)
         session = server.connect()
         ours = rows(session, "SELECT * FROM hugepage_backends")
@@ -199,16 +192,6 @@ def test_another_pid_namespace(new_cluster, root):
 
         until("the two views to count the same processes", both_count)
         assert [note for note in session.notices if "namespace" in note]
-        # Killed, it would leave its dynamic shared memory and its System V segment.
-        [within] = children(inside.pid)
-        [postmaster] = children(within)
-        os.kill(postmaster, signal.SIGINT)
-        until("the server to stop", lambda: inside.poll() is not None)
-    finally:
-        inside.kill()
-        inside.wait()
-        # It names a process of the namespace, which out here is another's.
-        (server.data / "postmaster.pid").unlink(missing_ok=True)
 
 
 def test_cancel_between_two_processes(new_cluster, root):
