@@ -17,7 +17,7 @@ import psycopg2
 from harness.cluster import Cluster, Install
 from harness.units import MB
 from report import Results, Target, measured, milliseconds
-from servers import PAGES, Crowd, Skipped, server
+from servers import PAGES, IdleSessions, Skipped, server
 
 OURS, BARE = "hugepage_backends", "bare reads"
 QUERIES = {
@@ -44,9 +44,9 @@ def rows_of(directory: Path, quick: bool, sessions: tuple[int, ...] = ()) -> Ite
             try:
                 with server(case["size"], pages, count, directory, peers.libraries(there)) as cluster:
                     peers.create(cluster, there)
-                    crowd = Crowd(cluster, touching=True).grow(count - 1)
+                    idle_sessions = IdleSessions(cluster, touching=True).grow(count - 1)
                     yield {**case, **one(cluster, quick, there, missing)}
-                    crowd.close()
+                    idle_sessions.close()
             except Skipped as why:
                 yield {**case, "skipped": str(why)}
 

@@ -31,7 +31,7 @@ def rows_of(_directory: Path, quick: bool) -> Iterator[dict[str, Any]]:
     with ReservedHost() as reserved_host:
         cluster = reserved_host.cluster(huge_pages=False, autovacuum=False)
         result = starting(cluster, starts)
-    with lonely_server() as cluster:
+    with server_in_base_pages() as cluster:
         yield {"starts": starts, **result, **running(cluster, minutes)}
 
 
@@ -65,7 +65,7 @@ def one_start(cluster: Cluster) -> float:
 
 
 @contextmanager
-def lonely_server() -> Iterator[Cluster]:
+def server_in_base_pages() -> Iterator[Cluster]:
     """A server with the library and its default settings, in base pages, so that the lock of the host is not held."""
     with Cluster(huge_pages=False, autovacuum=False, shared_preload_libraries=EXTENSION) as cluster:
         yield cluster.start()

@@ -155,8 +155,8 @@ def test_many_that_call_themselves_servers(home):
         assert many.stdout.readline() == "ready\n"
         answer, used = sidecar.run_measured("status", "--format", "json")
         answer = answer.json()
-        strangers = [row for row in answer["instances"] if row["not_counted_because"] == f"runs as uid {USER}"]
-        assert len(strangers) <= shown
+        not_counted = [row for row in answer["instances"] if row["not_counted_because"] == f"runs as uid {USER}"]
+        assert len(not_counted) <= shown
         note = f"{count - shown} more processes of ordinary users have names of servers; only the first {shown} are shown"
         assert note in answer["notes"]
         assert (answer["verdict"], pools(answer)) == (before["verdict"], pools(before))

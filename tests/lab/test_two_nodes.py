@@ -9,29 +9,29 @@ from harness.status import create_extension
 from harness.units import MB
 
 
-def test_lands_on_both_nodes(new_cluster, pool, both_say):
+def test_lands_on_both_nodes(new_cluster, pool, check_both):
     server = new_cluster()
     pool(2 * MB, server.pages_needed(2 * MB))
     assert all(int(node_file(node).read_text()) for node in (0, 1))
     create_extension(server.start())
-    both_say(server, verdict="ok", landed_in="hugetlb", cause=None, restart_outlook="hugetlb")
+    check_both(server, verdict="ok", landed_in="hugetlb", cause=None, restart_outlook="hugetlb")
     fill_shared_buffers(server, 120 * MB)
     assert set(nodes_of(server.postmaster)) | set(nodes_of(server.connect().info.backend_pid)) <= {0, 1}
 
 
-def test_one_page_short_on_both_nodes(new_cluster, pool, both_say):
+def test_one_page_short_on_both_nodes(new_cluster, pool, check_both):
     server = new_cluster()
     pool(2 * MB, server.pages_needed(2 * MB) - 1)
     create_extension(server.start())
-    both_say(server, landed_in="base", cause="pool_too_small", pages_missing=1, restart_outlook="base")
+    check_both(server, landed_in="base", cause="pool_too_small", pages_missing=1, restart_outlook="base")
 
 
 def nodes_after_filling(server):
     """hugepage_nodes while a session has touched 100 MB; the segment's pages by node as the kernel's files have them."""
     fill_shared_buffers(server, 100 * MB)
-    with server.connect() as toucher, server.connect() as asker:
-        touch_all(toucher)
-        ours = rows(asker, "SELECT * FROM hugepage_nodes")
+    with server.connect() as touching_session, server.connect() as observer:
+        touch_all(touching_session)
+        ours = rows(observer, "SELECT * FROM hugepage_nodes")
         pids = [server.postmaster, *children(server.postmaster)]
         return ours, nodes_of_pages(pids, main_mapping(server.postmaster))
 

@@ -399,8 +399,8 @@ def test_splits_a_larger_page_where_memory_does_not_suffice(gigabyte, small):
     call = ["apply", "--pages", wanted, *reserve_that_needs_a_split(wanted)]
     refused = sidecar.run(*call)
     assert refused.status == UNKNOWN and "do not fit" in refused.stderr, refused
-    told = sidecar.run(*call, "--demote", "--dry-run")
-    assert told.status == OK and "1 unused pages of 1 GB would be split first" in told.stdout, told
+    dry_run = sidecar.run(*call, "--demote", "--dry-run")
+    assert dry_run.status == OK and "1 unused pages of 1 GB would be split first" in dry_run.stdout, dry_run
     assert (small.persistent(), gigabyte.numbers()) == (kept, before)
     # The only one is promised: it stays whole.
     promised = gigabyte.reserve(1)
@@ -438,6 +438,6 @@ def test_a_split_is_undone_with_the_rest(gigabyte, small):
         answer = end(process)
     assert small.numbers() == before
     # The kernel may have put something into its place meanwhile.
-    said = {WARNING: "interrupted", CRITICAL: f"the pool of 1 GB keeps {nr - 1} pages; before it kept {nr}"}
-    assert said[answer.status] in answer.stderr, answer
+    reasons = {WARNING: "interrupted", CRITICAL: f"the pool of 1 GB keeps {nr - 1} pages; before it kept {nr}"}
+    assert reasons[answer.status] in answer.stderr, answer
     assert gigabyte.persistent() == (nr if answer.status == WARNING else nr - 1)

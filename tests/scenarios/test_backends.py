@@ -55,14 +55,14 @@ def test_show_every_process_once(new_cluster):
     own = session.info.backend_pid
     ours = []
 
-    def agree() -> bool:
+    def same_as_proc() -> bool:
         """Any process of the server may start, end, or touch a page between the two looks."""
         ours[:] = rows(session, "SELECT * FROM hugepage_backends")
         shown = {row["pid"]: {name: row[name] for name in FIELDS} for row in ours if row["pid"] != own}
         others = server_processes(server.postmaster) - {own}
         return shown == {pid: {name: status_bytes(pid, field) for name, field in FIELDS.items()} for pid in others}
 
-    until("the view and /proc to agree about every process", agree)
+    until("the view and /proc to agree about every process", same_as_proc)
     assert len(ours) == len({row["pid"] for row in ours})
     types = {row["pid"]: row["backend_type"] for row in ours}
     assert types[server.postmaster] == "postmaster"
@@ -100,8 +100,8 @@ def test_explain_the_page_tables_of_the_host(new_cluster, pool):
         fill_shared_buffers(server, size - 64 * MB) if landed_in == "base" else server.sql("SELECT pg_prewarm('touched')")
         sums = "SELECT * FROM hugepage_page_tables"
         [before], host_before = rows(watcher, sums), page_tables_of_host(server.postmaster)
-        crowd = [server.connect() for _ in range(backends)]
-        for session in crowd:
+        sessions = [server.connect() for _ in range(backends)]
+        for session in sessions:
             touch_all(session)
         [after], host_after = rows(watcher, sums), page_tables_of_host(server.postmaster)
         ours = after["page_tables_total"] - before["page_tables_total"]
@@ -109,9 +109,9 @@ def test_explain_the_page_tables_of_the_host(new_cluster, pool):
         assert abs(host - ours) <= 0.05 * host, (landed_in, host, ours)
         assert main_mapping(watcher.info.backend_pid).landed_in == landed_in
         total[landed_in] = after
-        for session in crowd:
+        for session in sessions:
             session.close()
-        until("the crowd to go", lambda: len(server_processes(server.postmaster)) < backends)
+        until("the sessions to end", lambda: len(server_processes(server.postmaster)) < backends)
     base, huge = total["base"], total["hugetlb"]
     assert base["page_tables_total"] > 10 * huge["page_tables_total"]
     assert huge["saving"] <= 0.05 * huge["page_tables_total"]
@@ -221,7 +221,7 @@ def test_two_thousand_processes(new_cluster, root):
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 3 * count)), hard))
     server = create_extension(new_cluster(max_connections=count + 20, **STILL, shared_buffers="32MB").start())
     session = server.connect()
-    crowd = [server.connect() for _ in range(count)]
+    sessions = [server.connect() for _ in range(count)]
     [row] = rows(session, "SELECT count(*), count(page_tables) AS read FROM hugepage_backends")
     assert row["count"] == row["read"] == len(server_processes(server.postmaster)) > count
     other = server.connect()
@@ -230,7 +230,7 @@ def test_two_thousand_processes(new_cluster, root):
         rows(session, "DO $$ BEGIN LOOP PERFORM * FROM hugepage_backends; END LOOP; END $$")
     assert not kernel_files(session.info.backend_pid)
     assert rows(other, "SELECT 1 AS alive") == [{"alive": 1}]
-    for each in crowd:
+    for each in sessions:
         each.close()
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 

@@ -71,12 +71,12 @@ def test_every_way_says_the_same(new_cluster, pool, cgroup, landed_in):
     textfile = Textfile(server, "monitor")
     textfile.write()
     text = text_of(server)
-    said = samples(text)
-    assert said[("hugepage_landed_in", labels(server, landed_in=landed_in))] == 1
-    assert said[("hugepage_cgroup_limit_bytes", labels(server))] == (needed + 9) * 2 * MB
-    assert said[("hugepage_generation", labels(server))] == 1
-    assert said[("hugepage_pool_nr_hugepages", frozenset({("page_size", str(2 * MB))}))] == pool_numbers(2 * MB).nr
-    assert said[("hugepage_host_memory_bytes", frozenset())] == meminfo()["MemTotal"]
+    expected = samples(text)
+    assert expected[("hugepage_landed_in", labels(server, landed_in=landed_in))] == 1
+    assert expected[("hugepage_cgroup_limit_bytes", labels(server))] == (needed + 9) * 2 * MB
+    assert expected[("hugepage_generation", labels(server))] == 1
+    assert expected[("hugepage_pool_nr_hugepages", frozenset({("page_size", str(2 * MB))}))] == pool_numbers(2 * MB).nr
+    assert expected[("hugepage_host_memory_bytes", frozenset())] == meminfo()["MemTotal"]
     with ExitStack() as services:
         targets = {
             "postgres_exporter": services.enter_context(postgres_exporter(server, "monitor")),
@@ -85,10 +85,10 @@ def test_every_way_says_the_same(new_cluster, pool, cgroup, landed_in):
         }
         watcher = services.enter_context(prometheus(server.root, targets))
         for job in targets:
-            until(f"samples of {job}", lambda: len(scraped(watcher, job)) >= len(said))
+            until(f"samples of {job}", lambda: len(scraped(watcher, job)) >= len(expected))
             seen = scraped(watcher, job)
-            assert seen.keys() == said.keys(), job
-            assert at_rest(seen) == at_rest(said), job
+            assert seen.keys() == expected.keys(), job
+            assert at_rest(seen) == at_rest(expected), job
         exported = described(get(f"http://{targets['postgres_exporter']}/metrics"))
     ours = described(text)
     assert {name: exported[name] for name in ours} == ours

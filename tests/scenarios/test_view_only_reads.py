@@ -165,8 +165,8 @@ DIFFERENT = {
 }
 
 
-@pytest.mark.parametrize("change,said", DIFFERENT.values(), ids=DIFFERENT)
-def test_differs(new_cluster, change, said):
+@pytest.mark.parametrize("change,expected", DIFFERENT.values(), ids=DIFFERENT)
+def test_differs(new_cluster, change, expected):
     """Unknown, with the parameter and both its values, and who tells more."""
     server = create_extension(new_cluster(max_prepared_transactions=5).start())
     session, before = server.connect(), dict(server.settings)
@@ -174,18 +174,18 @@ def test_differs(new_cluster, change, said):
     server.conf(**change)
     row = checked_status(server, session, restart_outlook="unknown", verdict="notice")
     [note] = row["notes"]
-    assert said in note and "SELECT * FROM hugepage_preflight() asks the server's program" in note
+    assert expected in note and "SELECT * FROM hugepage_preflight() asks the server's program" in note
     server.conf(**{name: before.get(name) for name in change})
     checked_status(server, session, restart_outlook="base", notes=[])
 
 
 def test_files_that_no_start_accepts(new_cluster):
     server = create_extension(new_cluster().start())
-    for line, said in (("shared_buffers = = 5", "syntax error"), ("shared_bufers = 5", 'unrecognized configuration parameter "shared_bufers"')):
+    for line, error in (("shared_buffers = = 5", "syntax error"), ("shared_bufers = 5", 'unrecognized configuration parameter "shared_bufers"')):
         conf = server.data / "harness.conf"
         conf.write_text(conf.read_text() + line + "\n")
         row = checked_status(server, restart_outlook="fails")
-        assert said in row["message"] and "harness.conf" in row["message"], row
+        assert error in row["message"] and "harness.conf" in row["message"], row
         server.conf()
 
 

@@ -50,14 +50,14 @@ def test_nodes_count_each_page_once_and_touch_none(new_cluster, pool):
     pool(2 * MB, needed + 3)
     create_extension(server.start())
     fill_shared_buffers(server, 60 * MB)
-    toucher, asker = server.connect(), server.connect()
-    touch_all(toucher)
+    touching_session, observer = server.connect(), server.connect()
+    touch_all(touching_session)
     # Load the library, and what a second call runs of it: on a tmpfs its code counts as shared memory.
     for _ in range(2):
-        rows(asker, "SELECT * FROM hugepage_nodes")
-    touched, free = shared_memory_of(asker.info.backend_pid), pool_numbers(2 * MB).free
-    ours = rows(asker, "SELECT * FROM hugepage_nodes")
-    assert (shared_memory_of(asker.info.backend_pid), pool_numbers(2 * MB).free) == (touched, free)
+        rows(observer, "SELECT * FROM hugepage_nodes")
+    touched, free = shared_memory_of(observer.info.backend_pid), pool_numbers(2 * MB).free
+    ours = rows(observer, "SELECT * FROM hugepage_nodes")
+    assert (shared_memory_of(observer.info.backend_pid), pool_numbers(2 * MB).free) == (touched, free)
     by_hand = nodes_of_pages([server.postmaster, *children(server.postmaster)], main_mapping(server.postmaster))
     assert sum(by_hand.values()) > 30
     assert {row["node"]: row["segment_pages"] for row in ours if row["segment_pages"]} == by_hand
