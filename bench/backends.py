@@ -61,9 +61,9 @@ def one(cluster: Cluster, quick: bool, there: list[peers.Peer], missing: dict[st
     turns = measure.in_turns(timers, turns=3 if quick else 7)
     turns = {name: took for name, took in turns.items() if name not in missing}
     times = {name: measure.ratio(turns, name, OURS) for name in turns if name not in (OURS, BARE)}
-    ours = statistics.median(turns[OURS])
-    return {"missing": missing, "microseconds": ours, "of_bare": measure.ratio(turns, OURS, BARE),
-            "times": {**times, SLOW: session.once(SLOW, QUERIES[SLOW]) / ours}}
+    microseconds = statistics.median(turns[OURS])
+    return {"missing": missing, "microseconds": microseconds, "of_bare": measure.ratio(turns, OURS, BARE),
+            "times": {**times, SLOW: session.once(SLOW, QUERIES[SLOW]) / microseconds}}
 
 
 def of_peer(session: measure.Session, peer: peers.Peer, missing: dict[str, str]) -> Callable[[], float]:

@@ -80,9 +80,9 @@ def running(cluster: Cluster, minutes: float) -> dict[str, float]:
     seconds = time.monotonic() - begin
     empty = cluster.sql("SELECT pid FROM pg_stat_activity WHERE backend_type = %s", EMPTY_WORKER)[0]["pid"]
     used = cpu_seconds(pid) - before
-    ours, theirs = private(pid), private(empty)
+    of_worker, of_empty_worker = private(pid), private(empty)
     return {"minutes": seconds / 60, "cpu_seconds": used, "cpu_percent": 100 * used / seconds,
-            "memory_of_worker": ours, "memory_of_empty_worker": theirs, "memory": ours - theirs}
+            "memory_of_worker": of_worker, "memory_of_empty_worker": of_empty_worker, "memory": of_worker - of_empty_worker}
 
 
 def private(pid: int) -> int:

@@ -89,18 +89,18 @@ def status_for(user: int) -> dict:
 
 
 @pytest.mark.parametrize("name", ["PG_VERSION", "postgresql.conf", "postgresql.auto.conf", "global/pg_control"])
-@pytest.mark.parametrize("way", ["link", "hard link", "through /proc"])
-def test_no_file_of_roots_is_read(home, name, way):
+@pytest.mark.parametrize("kind", ["link", "hard link", "through /proc"])
+def test_no_file_of_roots_is_read(home, name, kind):
     secret = home.parent / f"secret-{os.getpid()}"
     secret.write_text(f"huge_pages = '{SECRET}'\n")
     secret.chmod(0o600)
     try:
         (home / name).parent.mkdir(exist_ok=True)
-        if way == "hard link":
+        if kind == "hard link":
             # As where fs.protected_hardlinks is 0.
             os.link(secret, home / name)
         else:
-            (home / name).symlink_to(secret if way == "link" else f"/proc/self/root{secret}")
+            (home / name).symlink_to(secret if kind == "link" else f"/proc/self/root{secret}")
         with fake(home) as process:
             text = sidecar.run("status", "--format", "json").stdout
             assert SECRET not in text and SECRET not in sidecar.run("status").stdout

@@ -68,9 +68,9 @@ class Sampler(threading.Thread):
         """Until end() is called."""
         try:
             while not self._ended.wait(self.interval):
-                for who, pids in self.processes().items():
-                    self.samples[who, "memory"].append(sum(status_bytes(pid, "RssAnon") for pid in pids) / len(pids))
-                    self.samples[who, "descriptors"].append(
+                for role, pids in self.processes().items():
+                    self.samples[role, "memory"].append(sum(status_bytes(pid, "RssAnon") for pid in pids) / len(pids))
+                    self.samples[role, "descriptors"].append(
                         sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in pids) / len(pids))
         except (OSError, KeyError) as error:
             self.error = error
@@ -130,17 +130,17 @@ def figures(sampler: Sampler) -> tuple[list[str], list[str]]:
     """Lines of a table, and what has grown."""
     lines = ["| process | figure | after the warm-up | at the end | grown | noise |", "| --- | --- | --: | --: | --: | --: |"]
     wrong = []
-    for (who, what), samples in sampler.samples.items():
+    for (role, what), samples in sampler.samples.items():
         found = growth(samples, GRAIN[what])
         if not found:
-            wrong.append(f"too few samples of the {who}: {len(samples)}")
+            wrong.append(f"too few samples of the {role}: {len(samples)}")
             continue
         unit = KB if what == "memory" else 1
         name = "private memory, kB" if what == "memory" else what
         numbers = [f"{value / unit:.0f}" if unit > 1 else f"{value:.1f}" for value in (found.began, found.ended, found.grown, found.noise)]
-        lines.append(f"| {who} | {name} | {' | '.join(numbers)} |")
+        lines.append(f"| {role} | {name} | {' | '.join(numbers)} |")
         if found.grown:
-            wrong.append(f"{what} of the {who} has grown")
+            wrong.append(f"{what} of the {role} has grown")
     return lines, wrong
 
 

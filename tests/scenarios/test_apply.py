@@ -366,15 +366,15 @@ def test_without_the_right_to(small):
 
 def test_a_progress_bar_on_a_terminal_alone(small):
     before = small.numbers().nr
-    ours, theirs = pty.openpty()
+    controller, terminal = pty.openpty()
     try:
-        done = subprocess.run(sidecar.command("apply", "--pages", before + 900), stdout=subprocess.PIPE, stderr=theirs)
+        done = subprocess.run(sidecar.command("apply", "--pages", before + 900), stdout=subprocess.PIPE, stderr=terminal)
         assert done.returncode == OK
-        os.set_blocking(ours, False)
-        assert b"pages of 2 MB" in os.read(ours, 1 << 16)
+        os.set_blocking(controller, False)
+        assert b"pages of 2 MB" in os.read(controller, 1 << 16)
     finally:
-        os.close(theirs)
-        os.close(ours)
+        os.close(terminal)
+        os.close(controller)
     piped = sidecar.run("apply", "--pages", before)
     assert (piped.status, piped.stderr) == (OK, "") and piped.status != CRITICAL
 

@@ -53,24 +53,24 @@ def test_show_every_process_once(new_cluster):
     rows(idle[0], "SET application_name = 'the first'")
     session = server.connect()
     own = session.info.backend_pid
-    ours = []
+    of_view = []
 
     def same_as_proc() -> bool:
         """Any process of the server may start, end, or touch a page between the two looks."""
-        ours[:] = rows(session, "SELECT * FROM hugepage_backends")
-        shown = {row["pid"]: {name: row[name] for name in FIELDS} for row in ours if row["pid"] != own}
+        of_view[:] = rows(session, "SELECT * FROM hugepage_backends")
+        shown = {row["pid"]: {name: row[name] for name in FIELDS} for row in of_view if row["pid"] != own}
         others = server_processes(server.postmaster) - {own}
         return shown == {pid: {name: status_bytes(pid, field) for name, field in FIELDS.items()} for pid in others}
 
     until("the view and /proc to agree about every process", same_as_proc)
-    assert len(ours) == len({row["pid"] for row in ours})
-    types = {row["pid"]: row["backend_type"] for row in ours}
+    assert len(of_view) == len({row["pid"] for row in of_view})
+    types = {row["pid"]: row["backend_type"] for row in of_view}
     assert types[server.postmaster] == "postmaster"
     assert list(types.values()).count("syslogger" if server.install.major >= 19 else "logger") == 1
     assert None not in types.values()
     assert {types[session.info.backend_pid] for session in idle} == {"client backend"}
     activity = rows(session, "SELECT * FROM pg_stat_activity")
-    by_pid = {row["pid"]: row for row in ours}
+    by_pid = {row["pid"]: row for row in of_view}
     for row in activity:
         same = ("backend_type", "datname", "usename", "application_name", "state", "backend_start")
         assert {name: by_pid[row["pid"]][name] for name in same} == {name: row[name] for name in same}
@@ -104,9 +104,9 @@ def test_explain_the_page_tables_of_the_host(new_cluster, pool):
         for session in sessions:
             touch_all(session)
         [after], host_after = rows(watcher, sums), page_tables_of_host(server.postmaster)
-        ours = after["page_tables_total"] - before["page_tables_total"]
+        of_view = after["page_tables_total"] - before["page_tables_total"]
         host = host_after - host_before
-        assert abs(host - ours) <= 0.05 * host, (landed_in, host, ours)
+        assert abs(host - of_view) <= 0.05 * host, (landed_in, host, of_view)
         assert main_mapping(watcher.info.backend_pid).landed_in == landed_in
         total[landed_in] = after
         for session in sessions:
@@ -131,13 +131,13 @@ def test_unreadable_status_file(new_cluster, root, tmp_path):
     unreadable = tmp_path / "unreadable"
     unreadable.touch(mode=0o000)
     nsenter(server.postmaster, "mount", "--bind", str(unreadable), f"/proc/{pid}/status")
-    ours = {row["pid"]: row for row in rows(session, "SELECT * FROM hugepage_backends")}
-    assert ours[pid]["backend_type"] == "client backend"
-    assert {ours[pid][name] for name in FIELDS} == {None}
-    assert all(row["page_tables"] > 0 for other, row in ours.items() if other != pid)
+    of_view = {row["pid"]: row for row in rows(session, "SELECT * FROM hugepage_backends")}
+    assert of_view[pid]["backend_type"] == "client backend"
+    assert {of_view[pid][name] for name in FIELDS} == {None}
+    assert all(row["page_tables"] > 0 for other, row in of_view.items() if other != pid)
     assert [note for note in session.notices if f"/proc/{pid}/status" in note and "Permission denied" in note]
     [sums] = rows(session, "SELECT * FROM hugepage_page_tables")
-    assert sums["processes"] == len(ours)
+    assert sums["processes"] == len(of_view)
     nsenter(server.postmaster, "umount", f"/proc/{pid}/status")
 
 
@@ -166,9 +166,9 @@ def test_hidepid(new_cluster, root):
     session = server.connect()
     visible = session.info.backend_pid
     assert rows(session, "SELECT count(*) FROM pg_ls_dir('/proc') AS name WHERE name = '1'") == [{"count": 0}]
-    ours = rows(session, "SELECT * FROM hugepage_backends")
-    assert {row["pid"] for row in ours} == server_processes(server.postmaster)
-    assert all(row["page_tables"] == status_bytes(row["pid"], "VmPTE") for row in ours if row["pid"] != visible)
+    of_view = rows(session, "SELECT * FROM hugepage_backends")
+    assert {row["pid"] for row in of_view} == server_processes(server.postmaster)
+    assert all(row["page_tables"] == status_bytes(row["pid"], "VmPTE") for row in of_view if row["pid"] != visible)
     assert not session.notices
 
 
@@ -177,10 +177,10 @@ def test_another_pid_namespace(new_cluster, root):
     with server_in_pid_namespace(new_cluster(**STILL), as_process_1=False) as server:
         create_extension(server)
         session = server.connect()
-        ours = rows(session, "SELECT * FROM hugepage_backends")
-        assert {row["backend_type"] for row in ours} >= {"postmaster", "client backend", "checkpointer"}
-        assert [row["datname"] for row in ours if row["pid"] == session.info.backend_pid] == ["postgres"]
-        assert {row[name] for row in ours for name in FIELDS} == {None}
+        of_view = rows(session, "SELECT * FROM hugepage_backends")
+        assert {row["backend_type"] for row in of_view} >= {"postmaster", "client backend", "checkpointer"}
+        assert [row["datname"] for row in of_view if row["pid"] == session.info.backend_pid] == ["postgres"]
+        assert {row[name] for row in of_view for name in FIELDS} == {None}
         [sums] = rows(session, "SELECT * FROM hugepage_page_tables")
         assert (sums["page_tables_total"], sums["saving"]) == (None, None)
 

@@ -90,9 +90,9 @@ def test_every_way_says_the_same(new_cluster, pool, cgroup, landed_in):
             assert seen.keys() == expected.keys(), job
             assert at_rest(seen) == at_rest(expected), job
         exported = described(get(f"http://{targets['postgres_exporter']}/metrics"))
-    ours = described(text)
-    assert {name: exported[name] for name in ours} == ours
-    assert {kind for _help, kind in ours.values()} == {"gauge"}
+    documented = described(text)
+    assert {name: exported[name] for name in documented} == documented
+    assert {kind for _help, kind in documented.values()} == {"gauge"}
 
 
 def test_text_is_sound(new_cluster):
@@ -112,10 +112,10 @@ def test_alerts_by_their_own_tests():
     tests = yaml.safe_load((MONITORING / "prometheus/alerts_test.yaml").read_text())["tests"]
     checks = [check for test in tests for check in test["alert_rule_test"]]
     for rule in rules:
-        mine = [check["exp_alerts"] for check in checks if check["alertname"] == rule["alert"]]
-        assert [] in mine, f"{rule['alert']} is never tested silent"
+        alert_checks = [check["exp_alerts"] for check in checks if check["alertname"] == rule["alert"]]
+        assert [] in alert_checks, f"{rule['alert']} is never tested silent"
         severity = rule["labels"]["severity"]
-        assert any(each["exp_labels"]["severity"] == severity for found in mine for each in found), (
+        assert any(each["exp_labels"]["severity"] == severity for found in alert_checks for each in found), (
             f"{rule['alert']} is never tested firing as {severity}")
 
 

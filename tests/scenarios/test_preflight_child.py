@@ -132,14 +132,14 @@ def test_child_has_nothing_of_ours(server, stuck):
     descriptors = {fd.name: str(fd.readlink()) for fd in Path(f"/proc/{call.child}/fd").iterdir()}
     assert descriptors.pop("0") == "/dev/null"
     assert "memfd:" in descriptors.pop("2")
-    ours = [int(fd.name) for fd in Path(f"/proc/{call.backend}/fd").iterdir()]
-    assert not [name for number, name in descriptors.items() for our in ours
-                if same_open_file(call.child, int(number), call.backend, our)]
+    backend_fds = [int(fd.name) for fd in Path(f"/proc/{call.backend}/fd").iterdir()]
+    assert not [name for number, name in descriptors.items() for backend_fd in backend_fds
+                if same_open_file(call.child, int(number), call.backend, backend_fd)]
     assert not [name for name in descriptors.values() if name.startswith("socket:")]
-    variables, ours = ({variable for variable in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-                        if variable and not variable.startswith((b"LC_ALL=", b"NOTIFY_SOCKET="))}
-                       for pid in (call.child, server.postmaster))
-    assert variables == ours
+    variables, expected = ({variable for variable in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+                            if variable and not variable.startswith((b"LC_ALL=", b"NOTIFY_SOCKET="))}
+                           for pid in (call.child, server.postmaster))
+    assert variables == expected
     assert b"LC_ALL=C" in Path(f"/proc/{call.child}/environ").read_bytes().split(b"\0")
     assert status(call.child)["PPid"] == str(call.backend)
     [stub] = stubs(server)
