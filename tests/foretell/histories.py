@@ -20,7 +20,7 @@ ANYWHERE = "[^\n]*"
 
 @dataclass(frozen=True)
 class Allocation:
-    """One allocation of shared memory, as the kernel shows it. `certain`: the record must be there; a full disk may lose it,
+    """One allocation of shared memory, as the kernel shows it. `is_required`: the record must be there; a full disk may lose it,
     and a start that fails may write it."""
 
     event: str
