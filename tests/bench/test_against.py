@@ -10,15 +10,10 @@ import pytest
 
 from harness.cluster import Cluster, Install
 
-REPOSITORY = Path(__file__).parents[2]
-sys.path.insert(0, str(REPOSITORY / "bench"))
-
 import against
 import build
 import measure
 import run
-
-pytestmark = pytest.mark.any_major
 
 SLOWER = "CREATE OR REPLACE VIEW hugepage_status AS SELECT s.* FROM hugepage_status() s, " \
          "(SELECT count(*) FROM generate_series(1, 20000)) slow"

@@ -1,6 +1,5 @@
 """`./dev bench`: tables, and targets that are met or missed, from numbers that need no server; and the smallest run on servers."""
 
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,16 +10,13 @@ from harness.cluster import Cluster, Install
 from harness.poll import until
 from harness.units import GB, MB
 
-REPOSITORY = Path(__file__).parents[2]
-sys.path.insert(0, str(REPOSITORY / "bench"))
-
 import build
 import parts
 import scrape
 import status
 from report import Target
 
-pytestmark = pytest.mark.any_major
+REPOSITORY = Path(__file__).parents[2]
 
 
 def of_status(what: str, ratio: float, **details: int) -> dict[str, Any]:

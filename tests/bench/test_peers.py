@@ -1,7 +1,6 @@
 """`./dev bench` beside extensions of other projects: one that works is measured, any other is a line with the reason."""
 
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,14 +9,9 @@ import pytest
 
 from harness.cluster import Cluster, Install, StartFailed
 
-REPOSITORY = Path(__file__).parents[2]
-sys.path.insert(0, str(REPOSITORY / "bench"))
-
 import backends
 import build
 import peers
-
-pytestmark = pytest.mark.any_major
 
 PRELOADED_ALONE = """
 #include "postgres.h"
@@ -107,14 +101,14 @@ def test_what_is_said_of_each(dummies):
     before = list(Cluster.roots)
     there, missing = peers.present(dummies)
     assert [peer.extension for peer in there] == ["dummy_right", "dummy_preload", "dummy_later", "dummy_tired"]
-    said = {"dummy_not_preloaded": "dummy_preload has to be preloaded",
-            "dummy_no_library": 'could not access file "$libdir/dummy_no_library"',
-            "dummy_preload_nothing": 'could not access file "dummy_preload_nothing"',
-            "dummy_raises": "not on this host",
-            "dummy_other_function": "function dummy_other_function() does not exist",
-            "dummy_absent": "not installed"}
-    assert missing.keys() == said.keys()
-    for name, words in said.items():
+    reasons = {"dummy_not_preloaded": "dummy_preload has to be preloaded",
+               "dummy_no_library": 'could not access file "$libdir/dummy_no_library"',
+               "dummy_preload_nothing": 'could not access file "dummy_preload_nothing"',
+               "dummy_raises": "not on this host",
+               "dummy_other_function": "function dummy_other_function() does not exist",
+               "dummy_absent": "not installed"}
+    assert missing.keys() == reasons.keys()
+    for name, words in reasons.items():
         assert words in missing[name] and "\n" not in missing[name], missing
     assert not any(root.exists() for root in Cluster.roots if root not in before)
 

@@ -1,6 +1,5 @@
 """`./dev bench --only headlines`: pictures and sentences from numbers that need no server, and one point of each from a server."""
 
-import sys
 import tempfile
 from pathlib import Path
 
@@ -9,14 +8,9 @@ import pytest
 from harness.cluster import Install
 from harness.units import GB, MB
 
-REPOSITORY = Path(__file__).parents[2]
-sys.path.insert(0, str(REPOSITORY / "bench"))
-
 import build
 import headlines
 import pictures
-
-pytestmark = pytest.mark.any_major
 
 
 def turns(figure: str, size: int, base: list[float], huge: list[float], **case: int) -> list[headlines.Point]:
@@ -34,10 +28,10 @@ POINTS = [*turns("page tables", GB, [20 * MB], [4 * MB], sessions=10), *turns("p
 def test_sentences():
     """Of many sessions the most, and where nothing differs that is said."""
     by_name = {picture.name: picture for picture in pictures.PICTURES}
-    assert pictures.said(by_name["page-tables"], POINTS) == \
+    assert pictures.sentences_of(by_name["page-tables"], POINTS) == \
         ["1 GB of shared_buffers, 1000 sessions: 2.05 GB in base pages, 90 MB in 2 MB pages."]
-    assert pictures.said(by_name["login"], POINTS) == ["1 GB of shared_buffers: 260 ms in base pages, 110 ms in 2 MB pages."]
-    [fork] = pictures.said(by_name["fork"], POINTS)
+    assert pictures.sentences_of(by_name["login"], POINTS) == ["1 GB of shared_buffers: 260 ms in base pages, 110 ms in 2 MB pages."]
+    [fork] = pictures.sentences_of(by_name["fork"], POINTS)
     assert fork.startswith("1 GB of shared_buffers: 3.1 ms in base pages, 3.1 ms in 2 MB pages. No difference from base pages in 2 MB pages")
     part = pictures.measured_part(POINTS)
     assert "Not measured with 1 GB of shared_buffers in 1 GB pages (turn 2 of 2, many sessions): the memory has no free gigabyte." in part

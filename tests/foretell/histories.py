@@ -19,21 +19,21 @@ ANYWHERE = "[^\n]*"
 
 
 @dataclass(frozen=True)
-class Happened:
-    """One allocation of shared memory, as the kernel shows it. `certain`: the record must be there; a full disk may lose it,
+class Allocation:
+    """One allocation of shared memory, as the kernel shows it. `is_required`: the record must be there; a full disk may lose it,
     and a start that fails may write it."""
 
     event: str
     landed_in: str
     page_size: int | str
-    certain: bool = True
+    is_required: bool = True
 
 
-def assert_equal(server: Cluster, happened: list[Happened]) -> None:
+def assert_equal(server: Cluster, allocations: list[Allocation]) -> None:
     """The views show each allocation once and in order, changes that are changes, and exactly the regressions."""
     rows = server.sql("SELECT * FROM hugepage_history")
-    _assert_starts(rows, happened)
-    was_full = any(not one.certain and one.page_size != ANYWHERE for one in happened)
+    _assert_starts(rows, allocations)
+    was_full = any(not one.is_required and one.page_size != ANYWHERE for one in allocations)
     for before, row in zip(rows, rows[1:]):
         if row["event"] == "change":
             assert row["detail"], f"a change without a detail: {row}"
@@ -54,14 +54,14 @@ def assert_equal(server: Cluster, happened: list[Happened]) -> None:
 _STATE = ("landed_in", "page_size", "restart_outlook", "cause", "nr_hugepages")
 
 
-def _assert_starts(rows: list[dict[str, Any]], happened: list[Happened]) -> None:
+def _assert_starts(rows: list[dict[str, Any]], allocations: list[Allocation]) -> None:
     """The allocations recorded are those that happened, in their order; one that is not certain may be missing."""
     def text(event: str, landed_in: str, page_size: int | str) -> str:
         return f"{event} {landed_in} {page_size}\n"
 
     seen = "".join(text(row["event"], row["landed_in"], row["page_size"]) for row in rows
                    if row["event"] in ("start", "crash restart"))
-    expected = "".join(f"({text(one.event, one.landed_in, one.page_size)}){'' if one.certain else '?'}" for one in happened)
+    expected = "".join(f"({text(one.event, one.landed_in, one.page_size)}){'' if one.is_required else '?'}" for one in allocations)
     assert re.fullmatch(expected, seen), f"recorded:\n{seen}happened:\n{expected}"
 
 
