@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use hugepage_assess::model::{CrashRecovery, Demand, Facts, Landing, Pending, PoolState};
+use hugepage_assess::model::{CrashRecovery, Demand, Facts, Landing, Pending, PoolState, asked_by_settings};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::pg_control::{self, PgControl, RecoveryParameters};
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
 use hugepage_start::{StartAnswer, TwoStarts, majors, options};
 
-use super::postgresql::{self, Configured};
+use super::postgresql::Configured;
 
 /// A start of which a program is asked.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl RunningServer<'_> {
         answer.map(|shared_memory| {
             let value = |name: &str| settings.get(name).map(|value| (*value).to_owned());
             // The notes on these values are there already.
-            let asked = postgresql::asked(value, &mut Notes::default());
+            let asked = asked_by_settings(value, &mut Notes::default());
             let max_connections = value("max_connections").and_then(|text| text.trim().parse().ok()).unwrap_or(100);
             Demand { asked, max_connections, shared_memory }
         })

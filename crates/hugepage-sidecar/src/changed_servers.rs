@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use hugepage_host::ServerStart;
 use hugepage_kernel::Bytes;
 use hugepage_start::StartAnswer;
+use hugepage_start::libraries::is_known;
 
 use crate::server_program::empty_cluster::EmptyCluster;
 use crate::server_program::libraries;
@@ -96,7 +97,7 @@ impl ChangedServers {
         let libraries = libraries::names(text)?;
         for name in &libraries {
             match libraries::find(&program, name, account)? {
-                Some(_) if !libraries::is_known(name) => {
+                Some(_) if !is_known(name) => {
                     return Err(format!("the shared memory of the library {name} may depend on more than settings"));
                 }
                 Some(path) => question.push(trust::stamp(&path)),

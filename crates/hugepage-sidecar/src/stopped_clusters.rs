@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use hugepage_assess::model::asked_by_settings;
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
-use hugepage_host::{Survey, asked_of};
+use hugepage_host::Survey;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::stranger::instance_files::limit;
@@ -117,7 +118,7 @@ fn inspect(
     if configuration.settings.is_empty() {
         return down(None, Wants::Unknown("its configuration could not be read".to_owned()));
     }
-    let asked = asked_of(&configuration, notes);
+    let asked = asked_by_settings(|name| configuration.get(name).map(str::to_owned), notes);
     if asked.huge_pages == hugepage_assess::model::HugePages::Off {
         return down(asked.huge_page_size, Wants::None("huge_pages = off"));
     }

@@ -53,7 +53,7 @@ const ALLOWED: [(&str, &str); 32] = [
     ("crates/hugepage-sidecar/src/commands/report.rs", "output that the command line names"),
     ("crates/hugepage-sidecar/src/commands/watch.rs", "the sidecar's own directory of histories"),
     ("crates/hugepage-sidecar/src/history.rs", "the sidecar's own directory of histories"),
-    ("crates/hugepage-sidecar/src/lint/need.rs", "whether a program exists"),
+    ("crates/hugepage-sidecar/src/server_program/installed.rs", "whether a program exists"),
     ("crates/hugepage-sidecar/src/oracle/directory.rs", "output that the command line names"),
     ("crates/hugepage-sidecar/src/privileges/mod.rs", "the directories that the command line names"),
     ("crates/hugepage-sidecar/src/state.rs", "the sidecar's own directory of histories"),

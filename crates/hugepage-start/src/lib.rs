@@ -21,6 +21,7 @@
 mod answer;
 pub mod data_directory;
 mod errors;
+pub mod libraries;
 pub mod majors;
 pub mod options;
 mod question;

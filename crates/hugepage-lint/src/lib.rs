@@ -1,4 +1,6 @@
-//! Kubernetes manifests: the PostgreSQLs in them, the huge pages that each needs and gets, and the lines to change.
+//! Judges Kubernetes manifests: the PostgreSQLs in them, the huge pages that each needs and gets, and the lines to change.
+//!
+//! Nothing here reads a file or runs a program: texts go in, and who can ask a server's program is an [`AskServer`].
 //!
 //! One direction: [`yaml`] reads text, [`containers`] and [`operators`] find PostgreSQLs, [`need`] asks a server or estimates,
 //! [`judgement`] judges, [`edit`] and [`sarif`] show.
@@ -27,9 +29,7 @@ use need::Source;
 use postgres::Postgres;
 use serde::Serialize;
 
-use crate::exit::{self, Exit};
-
-pub use need::Servers;
+pub use need::AskServer;
 
 /// A file with manifests.
 #[derive(Debug)]
@@ -50,48 +50,81 @@ pub struct Lint {
 /// One PostgreSQL as JSON. Sizes are in bytes; null is unknown.
 #[derive(Debug, Serialize)]
 pub struct PostgresRow {
+    /// The file, as the user names it.
     pub file: String,
+    /// The line where it begins.
     pub line: usize,
+    /// The kind and the name of the object.
     pub name: String,
+    /// What the manifest is written for.
     pub form: postgres::Form,
+    /// The major version of PostgreSQL; null if the manifest does not say it.
     pub major: Option<u32>,
     /// `ok`, `notice`, `warning`, `critical`, or `unknown`.
     pub verdict: String,
+    /// `huge_pages`.
     pub huge_pages: String,
+    /// The size of its huge pages.
     pub page_size: u64,
+    /// `shared_buffers`.
     pub shared_buffers: Option<u64>,
+    /// Shared memory, at least.
     pub shared_memory_least: Option<u64>,
+    /// Shared memory, at most; null where a library may take more.
     pub shared_memory_most: Option<u64>,
+    /// Huge pages that it needs, at least.
     pub pages_needed_least: Option<u64>,
+    /// Huge pages that it needs, at most; null where a library may take more.
     pub pages_needed_most: Option<u64>,
     /// `postgres -C of version 17`, or `estimated`.
     pub source: Option<String>,
+    /// The limit `hugepages-...` of its container.
     pub hugepages_limit: Option<u64>,
+    /// That limit in whole pages.
     pub pages_limit: Option<u64>,
+    /// The limit `memory` of its container.
     pub memory_limit: Option<u64>,
     /// `hugetlb`, `base`, `fails`, `unknown`: on a node with these pages.
     pub outlook: String,
+    /// What was found.
     pub findings: Vec<FindingRow>,
+    /// What could not be determined, and why.
     pub notes: Vec<String>,
 }
 
 /// One finding as JSON.
 #[derive(Debug, Serialize)]
 pub struct FindingRow {
+    /// The rule.
     pub rule: finding::LintRule,
+    /// How severe it is.
     pub severity: Severity,
+    /// The file.
     pub file: String,
+    /// The line in it.
     pub line: usize,
+    /// The column in the line.
     pub column: usize,
+    /// One sentence on what is wrong.
     pub message: String,
+    /// One sentence on what to do; null if nothing is known.
     pub hint: Option<String>,
 }
 
+/// A file that is no YAML: its name, and the place in it.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: {problem}")]
+pub struct LintError {
+    file: String,
+    problem: yaml::YamlError,
+}
+
 /// Judges every PostgreSQL of `files`. The error names the file and the place of what could not be read.
-pub fn lint(files: Vec<SourceFile>, servers: &mut Servers) -> anyhow::Result<Lint> {
+pub fn lint(files: Vec<SourceFile>, servers: &mut dyn AskServer) -> Result<Lint, LintError> {
     let mut documents = Vec::new();
     for (number, file) in files.iter().enumerate() {
-        let read = yaml::documents(&file.text).map_err(|error| anyhow::anyhow!("{}: {error}", file.name))?;
+        let unreadable = |problem| LintError { file: file.name.clone(), problem };
+        let read = yaml::documents(&file.text).map_err(unreadable)?;
         read.iter().for_each(|document| manifest::flatten(number, document, &mut documents));
     }
     let texts: Vec<_> = files.iter().map(|file| file.text.clone()).collect();
@@ -104,16 +137,11 @@ pub fn lint(files: Vec<SourceFile>, servers: &mut Servers) -> anyhow::Result<Lin
 }
 
 impl Lint {
-    /// As of `check`: the worst verdict; unknown if nothing is worse than notice and something is unknown, or if there is no
-    /// PostgreSQL.
-    pub fn exit(&self) -> Exit {
-        match self.judged.iter().map(|(_, judgement)| judgement.verdict()).max() {
-            Some(Severity::Critical) => exit::CRITICAL,
-            Some(Severity::Warning) => exit::WARNING,
-            None => exit::UNKNOWN,
-            Some(_) if self.judged.iter().any(|(_, judgement)| judgement.is_unknown()) => exit::UNKNOWN,
-            Some(_) => exit::OK,
-        }
+    /// The worst severity; `None` if there is no PostgreSQL, or if nothing is worse than notice and something is unknown.
+    pub fn worst(&self) -> Option<Severity> {
+        let worst = self.judged.iter().map(|(_, judgement)| judgement.verdict()).max()?;
+        let is_unknown = self.judged.iter().any(|(_, judgement)| judgement.is_unknown());
+        (worst >= Severity::Warning || !is_unknown).then_some(worst)
     }
 
     /// The rows for people and programs.

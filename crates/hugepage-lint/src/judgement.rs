@@ -5,7 +5,7 @@ use hugepage_assess::model::{Asked, HugePages};
 use hugepage_kernel::{Bytes, Notes, PageSize};
 
 use super::finding::{LintFinding, LintRule};
-use super::need::{Need, Servers};
+use super::need::{AskServer, Need, need, need_of_initdb};
 use super::postgres::{Postgres, USUAL_SIZE};
 use super::work::Work;
 
@@ -41,12 +41,12 @@ impl Judgement {
 }
 
 /// Judges one PostgreSQL. `texts`: those of all files.
-pub fn judge(postgres: &Postgres, servers: &mut Servers, texts: &[String]) -> Judgement {
+pub fn judge(postgres: &Postgres, servers: &mut dyn AskServer, texts: &[String]) -> Judgement {
     let mut notes = Notes::default();
     let asked = postgres.asked(&mut notes);
     let sizes = postgres.resources.page_sizes();
     let page_size = asked.huge_page_size.unwrap_or(USUAL_SIZE);
-    let need = postgres.settings_unknown.is_none().then(|| servers.need(postgres, &asked, &mut notes));
+    let need = postgres.settings_unknown.is_none().then(|| need(servers, postgres, &asked, &mut notes));
     let mut work = Work { postgres, texts, asked, sizes, page_size, need: need.as_ref(), findings: Vec::new() };
     work.refusals();
     let limit = work.limit();
@@ -56,7 +56,7 @@ pub fn judge(postgres: &Postgres, servers: &mut Servers, texts: &[String]) -> Ju
     if work.asked.huge_pages != HugePages::Off
         && let Some(limit) = limit.as_ref().and_then(|limit| limit.bytes)
     {
-        work.initdb(limit, servers.of_initdb(postgres));
+        work.initdb(limit, need_of_initdb(servers, postgres));
     }
     let mut findings = work.findings;
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

@@ -21,7 +21,7 @@ pub fn document(lint: &Lint) -> Value {
         "version": "2.1.0",
         "runs": [{
             "tool": {"driver": {
-                "name": env!("CARGO_PKG_NAME"),
+                "name": "hugepage-sidecar",
                 "version": env!("CARGO_PKG_VERSION"),
                 "rules": rules,
             }},

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use hugepage_assess::model::Asked;
+use hugepage_assess::model::{Asked, asked_by_settings};
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::{Bytes, Notes, PageSize};
 
@@ -89,7 +89,7 @@ impl Postgres {
     pub fn asked(&self, notes: &mut Notes) -> Asked {
         let mut configuration = Configuration::default();
         configuration.settings.extend(self.settings.iter().map(|(name, value, _)| (name.clone(), value.clone())));
-        hugepage_host::asked_of(&configuration, notes)
+        asked_by_settings(|name| configuration.get(name).map(str::to_owned), notes)
     }
 
     /// `shared_preload_libraries` without directories.
