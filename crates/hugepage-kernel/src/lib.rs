@@ -9,7 +9,7 @@
 //! use hugepage_kernel::{ReadError, Root};
 //!
 //! let meminfo = Meminfo::read(&Root::live())?;
-//! assert!(meminfo.total.is_some());
+//! assert!(meminfo.mem_total.is_some());
 //! # Ok::<(), ReadError>(())
 //! ```
 

@@ -3,15 +3,15 @@
 
 use std::time::{Duration, Instant};
 
-use hugepage_assess::assessment::Benefit;
-use hugepage_assess::model::{BenefitFacts, FaultCost, FaultSample, Landing, PrivateTables, ProcessSample};
+use hugepage_assess::model::Landing;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, PageSize, Root};
 
-use super::fault_cost::FaultCostRuns;
-use super::{fault_sample, private_tables};
+use crate::fault_cost::FaultCostRuns;
+use crate::model::{BenefitFacts, FaultCost, FaultSample, PrivateTables, ProcessSample};
+use crate::{Benefit, fault_sample, private_tables};
 
 /// How long [`Observation::look`] waits until it looks again.
 pub const LOOK: Duration = Duration::from_millis(500);

@@ -3,10 +3,10 @@
 //! The 8 bytes for each shared page are too few: a page that is touched alone has a whole table of 4 kB for its 2 MB. But what
 //! a process has for everything else was counted, for one of each kind. The rest of its page tables is for shared memory.
 
+use hugepage_assess::assessment::page_tables::{at_least, at_most, table};
 use hugepage_kernel::proc::process::ProcessStatus;
 use hugepage_kernel::{Bytes, PageSize};
 
-use crate::assessment::page_tables::{at_least, at_most, table};
 use crate::model::{CountedProcess, FaultSample, PrivateTables};
 
 /// Those of a server.

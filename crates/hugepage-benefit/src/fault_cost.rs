@@ -7,8 +7,9 @@ use std::io;
 use std::ptr::{self, NonNull};
 use std::time::{Duration, Instant};
 
-use hugepage_assess::model::FaultCost;
 use hugepage_kernel::{Bytes, PageSize};
+
+use crate::model::FaultCost;
 
 /// What is mapped again.
 const SIZE: Bytes = Bytes(16 << 20);

@@ -7,17 +7,18 @@
 
 use std::time::Duration;
 
+use hugepage_assess::assessment::page_tables::{PageTables, tables};
+use hugepage_assess::assessment::sessions::{HUGE_SIZES, MIN_SHARE_OF_MEMORY};
+use hugepage_assess::model::Landing;
 use hugepage_kernel::proc::process::ProcessStatus;
 use hugepage_kernel::{Bytes, PageSize};
 
-use crate::assessment::figure::{Confidence, Figure, HUGE_SIZES};
-use crate::assessment::page_tables::{PageTables, tables};
-use crate::assessment::shared_tables::SharedTables;
-use crate::model::{BenefitFacts, FaultCost, FaultSample, Landing, ProcessSample};
+use crate::figure::{Confidence, Figure};
+use crate::model::{BenefitFacts, FaultCost, FaultSample, ProcessSample};
+use crate::shared_tables::SharedTables;
 
-/// From here on a restart is worth it: of one CPU, of the memory of the host, and for a session, in CPU seconds.
+/// From here on a restart is worth it: of one CPU, and for a session, in CPU seconds.
 const MIN_CPU: f64 = 0.01;
-pub(super) const MIN_SHARE_OF_MEMORY: f64 = 0.01;
 const MIN_WARM_UP: f64 = 0.010;
 
 /// What huge pages would save.

@@ -2,17 +2,16 @@
 
 use std::time::Duration;
 
-use hugepage_assess::advice::benefit::{rows, summary};
-use hugepage_assess::assessment::Benefit;
-use hugepage_assess::assessment::figure::Confidence;
-use hugepage_assess::model::{
-    BenefitFacts, CountedProcess, FaultCost, FaultSample, Landing, PrivateTables, ProcessSample,
-};
+use hugepage_assess::model::Landing;
+use hugepage_benefit::Benefit;
+use hugepage_benefit::figure::Confidence;
+use hugepage_benefit::model::{BenefitFacts, CountedProcess, FaultCost, FaultSample, PrivateTables, ProcessSample};
+use hugepage_benefit::rows::{rows, summary};
 use hugepage_kernel::proc::process::{ProcessStat, ProcessStatus};
 use hugepage_kernel::{Bytes, PageSize};
 
-use super::{KIB, MIB};
-
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 /// A fault takes 1 us and each page that it maps 0.1 us; 16 pages in a read fault.
 const COST: FaultCost =

@@ -2,11 +2,9 @@
 
 use std::fmt;
 
+use hugepage_assess::assessment::sessions::HUGE_SIZES;
 use hugepage_kernel::PageSize;
 use serde::Serialize;
-
-/// The page sizes that a server can be moved to, as columns: 2 MB and 1 GB.
-pub const HUGE_SIZES: [u64; 2] = [2 << 20, 1 << 30];
 
 /// How a figure was found. It is said of the figure for base pages; figures for huge pages are modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

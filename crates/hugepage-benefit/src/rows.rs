@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use hugepage_assess::assessment::sessions::HUGE_SIZES;
+use hugepage_assess::model::Landing;
 use hugepage_kernel::{Bytes, PageSize};
 
-use crate::assessment::Benefit;
-use crate::assessment::figure::{Confidence, Figure, HUGE_SIZES};
-use crate::model::Landing;
+use crate::Benefit;
+use crate::figure::{Confidence, Figure};
 
 /// A row, the same for SQL and for the sidecar.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]

@@ -1,9 +1,10 @@
 //! One pass over the processes of a PostgreSQL server: the faults and the memory of each.
 
-use hugepage_assess::model::{FaultSample, ProcessSample};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process::{self, ProcessStatus, Processes};
 use hugepage_kernel::{ReadError, Root};
+
+use crate::model::{FaultSample, ProcessSample};
 
 /// How many new processes are read at a time.
 const MAX_NEWCOMERS: usize = 16;

@@ -5,14 +5,14 @@
 use std::collections::BTreeSet;
 
 use hugepage_assess::assessment::page_tables::{KNOWS_LEVELS, of_lowest, range_of_lowest};
-use hugepage_assess::model::{CountedProcess, FaultSample, PrivateTables, ProcessSample};
 use hugepage_kernel::mapping::maps;
 use hugepage_kernel::mapping::pagemap::PageMap;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process::{Processes, unless_gone};
 use hugepage_kernel::{Bytes, PageSize, ReadError, Root};
+use hugepage_server::segments::may_be_main;
 
-use crate::segments::may_be_main;
+use crate::model::{CountedProcess, FaultSample, PrivateTables, ProcessSample};
 
 /// As many processes of a kind are tried: each may end meanwhile.
 const MAX_TRIES: usize = 4;

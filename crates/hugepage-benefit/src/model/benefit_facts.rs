@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use hugepage_assess::model::Landing;
 use hugepage_kernel::{Bytes, PageSize};
 
-use super::{FaultCost, FaultSample, Landing, PrivateTables, ProcessSample};
+use super::{FaultCost, FaultSample, PrivateTables, ProcessSample};
 
 /// What was observed of a server within an interval.
 #[derive(Clone, Copy, Debug)]
