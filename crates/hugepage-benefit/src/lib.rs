@@ -17,6 +17,7 @@ pub mod model;
 pub mod observation;
 mod private_tables;
 pub mod rows;
+mod shared_faults;
 mod shared_tables;
 
 pub use estimate::Benefit;

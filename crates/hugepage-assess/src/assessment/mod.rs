@@ -3,6 +3,7 @@
 pub mod advisory;
 pub mod capacity;
 mod cause;
+mod compared;
 mod exceeded;
 pub mod finding;
 pub mod forecast;

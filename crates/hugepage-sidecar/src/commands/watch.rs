@@ -22,7 +22,7 @@ use crate::oracle::files::WriterOptions;
 use crate::oracle::log_starts::LogStarts;
 use crate::oracle::{self, survey_snapshot};
 use crate::output::stream::complain;
-use crate::output::{escape, json_text, rows};
+use crate::output::{escape, host_rows, json_text};
 use crate::privileges::{self, Needs};
 use crate::signals::SignalTimer;
 use crate::{atomic_file, state};
@@ -168,7 +168,7 @@ fn write_files(
         atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
     };
     let json = options.json.as_deref().map(|path| {
-        let text = json_text(&rows::host(survey, sizings))? + "\n";
+        let text = json_text(&host_rows::host(survey, sizings))? + "\n";
         written(path, text.as_bytes())
     });
     let metrics =
