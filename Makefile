@@ -29,7 +29,7 @@ BUILD_DIR ?= build/pg$(PG_MAJOR)$(patsubst %,-%,$(filter-out release,$(BUILD_PRO
 # cargo-pgrx lays the files out below BUILD_DIR as they will be installed below /.
 LIBRARY := $(BUILD_DIR)$(shell $(PG_CONFIG) --pkglibdir)/$(EXTNAME).so
 BUILT_DATA := $(BUILD_DIR)$(shell $(PG_CONFIG) --sharedir)/extension/$(EXTNAME)
-LIBRARY_CRATES := $(addprefix crates/hugepage-,assess kernel server start)
+LIBRARY_CRATES := $(addprefix crates/hugepage-,assess benefit kernel server start)
 SOURCES := Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml crates/*/build.rs) $(EXTNAME).control $(shell find src $(LIBRARY_CRATES:%=%/src))
 
 # One static program for every host, whatever C library that has. A target is named so that the flags are not those of

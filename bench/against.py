@@ -15,7 +15,7 @@ import measure
 from harness.cluster import Cluster, Install
 from harness.sidecar import PROGRAM
 from harness.units import GB, MB
-from servers import Crowd, Skipped, server
+from servers import IdleSessions, Skipped, server
 
 MOST_RATIO = 1.10
 """Beyond it the exit status is not zero."""
@@ -39,7 +39,7 @@ def rows_of(directory: Path, quick: bool, other: Install) -> Iterator[dict[str, 
             builds = {name: stack.enter_context(server(size, "base", sessions, directory, install=install))
                       for name, install in (("this", Install.find()), ("other", other))}
             for cluster in builds.values():
-                stack.callback(Crowd(cluster, touching=True).grow(sessions - 1).close)
+                stack.callback(IdleSessions(cluster, touching=True).grow(sessions - 1).close)
             yield from compared(builds, quick)
     except Skipped as why:
         yield {"skipped": str(why)}

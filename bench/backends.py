@@ -17,7 +17,7 @@ import psycopg2
 from harness.cluster import Cluster, Install
 from harness.units import MB
 from report import Results, Target, measured, milliseconds
-from servers import PAGES, Crowd, Skipped, server
+from servers import PAGES, IdleSessions, Skipped, server
 
 OURS, BARE = "hugepage_backends", "bare reads"
 QUERIES = {
@@ -44,9 +44,9 @@ def rows_of(directory: Path, quick: bool, sessions: tuple[int, ...] = ()) -> Ite
             try:
                 with server(case["size"], pages, count, directory, peers.libraries(there)) as cluster:
                     peers.create(cluster, there)
-                    crowd = Crowd(cluster, touching=True).grow(count - 1)
+                    idle_sessions = IdleSessions(cluster, touching=True).grow(count - 1)
                     yield {**case, **one(cluster, quick, there, missing)}
-                    crowd.close()
+                    idle_sessions.close()
             except Skipped as why:
                 yield {**case, "skipped": str(why)}
 
@@ -61,9 +61,9 @@ def one(cluster: Cluster, quick: bool, there: list[peers.Peer], missing: dict[st
     turns = measure.in_turns(timers, turns=3 if quick else 7)
     turns = {name: took for name, took in turns.items() if name not in missing}
     times = {name: measure.ratio(turns, name, OURS) for name in turns if name not in (OURS, BARE)}
-    ours = statistics.median(turns[OURS])
-    return {"missing": missing, "microseconds": ours, "of_bare": measure.ratio(turns, OURS, BARE),
-            "times": {**times, SLOW: session.once(SLOW, QUERIES[SLOW]) / ours}}
+    microseconds = statistics.median(turns[OURS])
+    return {"missing": missing, "microseconds": microseconds, "of_bare": measure.ratio(turns, OURS, BARE),
+            "times": {**times, SLOW: session.once(SLOW, QUERIES[SLOW]) / microseconds}}
 
 
 def of_peer(session: measure.Session, peer: peers.Peer, missing: dict[str, str]) -> Callable[[], float]:

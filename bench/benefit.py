@@ -112,13 +112,13 @@ def rows_of(directory: Path, quick: bool) -> Iterator[dict[str, Any]]:
                         measured[load.name][pages] = load.run(cluster, load, load.seconds if load.run is pgbench else 0)
                         continue
                     try:
-                        measured[load.name][pages], foretold = observed(cluster, load)
+                        measured[load.name][pages], benefit_rows = observed(cluster, load)
                     except Skipped as why:
                         yield {"pages": pages, "skipped": str(why)}
                         continue
                     for huge in COLUMNS:
                         if huge in measured[load.name]:
-                            yield compared(load, huge, foretold, measured[load.name])
+                            yield compared(load, huge, benefit_rows, measured[load.name])
         except Skipped as why:
             yield {"pages": pages, "skipped": str(why)}
 
@@ -137,16 +137,16 @@ def observed(cluster: Cluster, load: Load) -> tuple[dict[str, float], dict[str, 
     return work, found
 
 
-def compared(load: Load, pages: str, foretold: dict[str, dict[str, Any]],
+def compared(load: Load, pages: str, benefit_rows: dict[str, dict[str, Any]],
              measured: dict[str, dict[str, float]]) -> dict[str, Any]:
     """Predicted and real savings."""
     base, huge, column = measured["base"], measured[pages], COLUMNS[pages]
 
     def saving(figure: str) -> float:
-        return foretold[figure]["base"] - foretold[figure][column]
+        return benefit_rows[figure]["base"] - benefit_rows[figure][column]
 
-    result: dict[str, Any] = {"load": load.name, "pages": pages, "confidence": foretold["fault_cpu"]["confidence"],
-                              "summary": foretold["summary"]["detail"]}
+    result: dict[str, Any] = {"load": load.name, "pages": pages, "confidence": benefit_rows["fault_cpu"]["confidence"],
+                              "summary": benefit_rows["summary"]["detail"]}
     if "units" in base:
         each = {kind: work["work"] / work["units"] for kind, work in measured.items()}
         # The transactions of pgbench go on after the observation.
@@ -160,8 +160,8 @@ def compared(load: Load, pages: str, foretold: dict[str, dict[str, Any]],
         result["again"] = {"of": base["again"], "predicted": None, "real": base["again"] - huge["again"]}
         result["warm_up"] = {"predicted": saving("warm_up"), "real": base["warm_up"] - huge["warm_up"]}
         result["exit"] = {"predicted": saving("exit"), "real": base["exit"] - huge["exit"]}
-        result["page_tables"] = {"predicted": foretold["page_tables"][column], "real": huge["page_tables"]}
-        result["page_tables_freed"] = {"predicted": foretold["page_tables_freed"][column],
+        result["page_tables"] = {"predicted": benefit_rows["page_tables"][column], "real": huge["page_tables"]}
+        result["page_tables_freed"] = {"predicted": benefit_rows["page_tables_freed"][column],
                                        "real": base["page_tables"] - huge["page_tables"]}
     return result
 

@@ -25,7 +25,7 @@ from harness.pool import PoolError, borrowed_pool
 from harness.processes import alive, page_tables, status_bytes
 from harness.reserved_host import ReservedHost
 from harness.units import GB, MB
-from servers import BASE_PER_TABLE, LANDED, OF_SESSION, Crowd, process_ids
+from servers import BASE_PER_TABLE, LANDED, OF_SESSION, IdleSessions, process_ids
 
 READERS = 2
 KEYS_A_READ = 255
@@ -196,23 +196,23 @@ def hits_per_second(cluster: Cluster, size: int, duration: float) -> float:
 
 def with_sessions(cluster: Cluster, size: int, pages: str, plan: Plan) -> Iterator[Point]:
     """Page tables, and the memory that is left, while more and more sessions have touched all of shared_buffers."""
-    crowd = Crowd(cluster, touching=True)
+    idle_sessions = IdleSessions(cluster, touching=True)
     own_tables = 0 if KINDS[pages] else size // BASE_PER_TABLE
     # Shared memory is there, so that what is available afterwards is for sessions.
     cluster.sql(TOUCH)
     before = meminfo()["MemAvailable"]
     try:
         for sessions in plan.sessions:
-            more = (sessions - crowd.size) * (OF_SESSION + own_tables)
+            more = (sessions - idle_sessions.size) * (OF_SESSION + own_tables)
             if meminfo()["MemAvailable"] < more + GB // 2:
                 yield {"what": f"{sessions} sessions", "skipped": "the memory of this machine does not hold them"}
                 continue
-            crowd.grow(sessions)
+            idle_sessions.grow(sessions)
             yield {"figure": "page tables", "sessions": sessions, "value": until("all processes to stay", lambda: tables(cluster))}
             if sessions == plan.cache_sessions:
                 yield {"figure": "memory left", "sessions": sessions, "value": meminfo()["MemAvailable"], "before": before}
     finally:
-        crowd.close()
+        idle_sessions.close()
 
 
 def tables(cluster: Cluster) -> int:

@@ -68,7 +68,7 @@ def measured_part(points: list[Point]) -> str:
     for picture in PICTURES:
         if any(values(points, figure) for figure in picture.figures):
             lines += [f"### {picture.title}", "", f"![{picture.title}](benefit/{picture.name}.svg)", "",
-                      f"{picture.means} {picture.source}", "", *(f"- {line}" for line in said(picture, points)), ""]
+                      f"{picture.means} {picture.source}", "", *(f"- {line}" for line in sentences_of(picture, points)), ""]
     return "\n".join(lines)
 
 
@@ -82,7 +82,7 @@ def not_measured(points: list[Point]) -> list[str]:
             for (size, pages, why), what in cases.items()]
 
 
-def said(picture: Picture, points: list[Point]) -> list[str]:
+def sentences_of(picture: Picture, points: list[Point]) -> list[str]:
     """What was measured, a sentence for each case."""
     sentences = []
     for figure in picture.figures:

@@ -13,7 +13,7 @@ import measure
 from harness.cluster import rows
 from harness.units import MB
 from report import Results, Target, measured, milliseconds
-from servers import PAGES, Crowd, Skipped, server
+from servers import PAGES, IdleSessions, Skipped, server
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "monitoring" / "exporters"))
 
@@ -30,10 +30,10 @@ def rows_of(directory: Path, quick: bool) -> Iterator[dict[str, Any]]:
     for pages in PAGES:
         try:
             with server(128 * MB, pages, max(counts), directory) as cluster:
-                crowd = Crowd(cluster, touching=True)
+                idle_sessions = IdleSessions(cluster, touching=True)
                 for sessions in counts:
                     print(f"a scrape: {pages} pages, {sessions} sessions", file=sys.stderr)
-                    crowd.grow(sessions - 1)
+                    idle_sessions.grow(sessions - 1)
                     session = measure.Session(cluster, milliseconds=20 if quick else 60)
                     timers = {query.name: scrape(session, query.name, [query]) for query in QUERIES}
                     timers[SCRAPE] = scrape(session, SCRAPE, QUERIES)

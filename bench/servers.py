@@ -63,7 +63,7 @@ def server(size: int, pages: str, sessions: int, directory: Path, preload: str =
         yield cluster
 
 
-class Crowd:
+class IdleSessions:
     """Idle sessions of a server, which end with it."""
 
     def __init__(self, cluster: Cluster, touching: bool = False) -> None:
@@ -76,8 +76,8 @@ class Crowd:
         """How many there are."""
         return len(self._sessions)
 
-    def grow(self, size: int) -> "Crowd":
-        """Open sessions until the server has so many of this crowd."""
+    def grow(self, size: int) -> "IdleSessions":
+        """Open sessions until the server has so many of these."""
         allow_open_files(size + 100)
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as cpus:
             self._sessions += cpus.map(lambda _number: self._open(), range(size - len(self._sessions)))

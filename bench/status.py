@@ -18,7 +18,7 @@ from harness.poll import until
 from harness.status import EXTENSION
 from harness.units import GB, MB
 from report import Results, Target, measured, size
-from servers import PAGES, Crowd, Skipped, server
+from servers import PAGES, IdleSessions, Skipped, server
 
 OURS = "SELECT * FROM hugepage_status"
 ACTIVITY = "SELECT count(*) FROM pg_stat_activity"
@@ -44,7 +44,7 @@ def rows_of(directory: Path, quick: bool) -> Iterator[dict[str, Any]]:
     most, large = (200, 256 * MB) if quick else (MOST, LARGE)
     try:
         with server(SMALL, "base", SESSIONS, directory, touching=False) as reference:
-            crowd = Crowd(reference).grow(SESSIONS - 1)
+            idle_sessions = IdleSessions(reference).grow(SESSIONS - 1)
             activity = session_of(reference, quick).timer("activity", ACTIVITY)
             for pages in PAGES:
                 for preloaded in PRELOADED:
@@ -55,7 +55,7 @@ def rows_of(directory: Path, quick: bool) -> Iterator[dict[str, Any]]:
                                 yield {**case, **row}
                         except Skipped as why:
                             yield {**case, "skipped": str(why)}
-            assert crowd.size == SESSIONS - 1    # a crowd that nobody refers to has ended
+            assert idle_sessions.size == SESSIONS - 1    # sessions that nobody refers to have ended
     except Skipped as why:
         yield {"skipped": str(why)}
 
@@ -64,7 +64,7 @@ def of_server(case: dict[str, Any], counts: tuple[int, ...], directory: Path, qu
               activity: Callable[[], float]) -> Iterator[dict[str, Any]]:
     """One server with so many sessions, and reloaded if it is a small one with 100."""
     with server(case["size"], case["pages"], max(counts), directory, PRELOADED[case["preloaded"]], touching=False) as cluster:
-        crowd, session = Crowd(cluster), session_of(cluster, quick)
+        idle_sessions, session = IdleSessions(cluster), session_of(cluster, quick)
 
         def row(what: str, **details: int) -> dict[str, Any]:
             print(f"hugepage_status: {case['pages']} pages, preloaded: {case['preloaded']}, {what}", file=sys.stderr)
@@ -73,7 +73,7 @@ def of_server(case: dict[str, Any], counts: tuple[int, ...], directory: Path, qu
                     "microseconds": {name: statistics.median(took) for name, took in turns.items()}}
 
         for count in counts:
-            crowd.grow(count - 1)
+            idle_sessions.grow(count - 1)
             yield row(f"{count} session{'s' * (count > 1)}" if case["size"] == SMALL else size(case["size"]), sessions=count)
         if (case["size"], counts) == (SMALL, (SESSIONS,)):
             for what, change in RELOADED.items():

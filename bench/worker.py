@@ -31,7 +31,7 @@ def rows_of(_directory: Path, quick: bool) -> Iterator[dict[str, Any]]:
     with ReservedHost() as reserved_host:
         cluster = reserved_host.cluster(huge_pages=False, autovacuum=False)
         result = starting(cluster, starts)
-    with lonely_server() as cluster:
+    with server_in_base_pages() as cluster:
         yield {"starts": starts, **result, **running(cluster, minutes)}
 
 
@@ -65,7 +65,7 @@ def one_start(cluster: Cluster) -> float:
 
 
 @contextmanager
-def lonely_server() -> Iterator[Cluster]:
+def server_in_base_pages() -> Iterator[Cluster]:
     """A server with the library and its default settings, in base pages, so that the lock of the host is not held."""
     with Cluster(huge_pages=False, autovacuum=False, shared_preload_libraries=EXTENSION) as cluster:
         yield cluster.start()
@@ -80,9 +80,9 @@ def running(cluster: Cluster, minutes: float) -> dict[str, float]:
     seconds = time.monotonic() - begin
     empty = cluster.sql("SELECT pid FROM pg_stat_activity WHERE backend_type = %s", EMPTY_WORKER)[0]["pid"]
     used = cpu_seconds(pid) - before
-    ours, theirs = private(pid), private(empty)
+    of_worker, of_empty_worker = private(pid), private(empty)
     return {"minutes": seconds / 60, "cpu_seconds": used, "cpu_percent": 100 * used / seconds,
-            "memory_of_worker": ours, "memory_of_empty_worker": theirs, "memory": ours - theirs}
+            "memory_of_worker": of_worker, "memory_of_empty_worker": of_empty_worker, "memory": of_worker - of_empty_worker}
 
 
 def private(pid: int) -> int:

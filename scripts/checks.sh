@@ -35,13 +35,19 @@ python_unit_tests() {    # [NAME]
 }
 
 scenarios() {    # PYTEST ARGUMENT...
-    local status=0
-    build_extension
-    install_extension
     say "Scenarios on throwaway clusters of PostgreSQL $PG_MAJOR"
-    run_python -m pytest -c tests/pytest.ini --rootdir tests --junitxml "$RESULTS/scenarios.xml" \
-        tests/scenarios tests/attacks tests/oracle "$@" || status=$?
-    echo "$status" >"$RESULTS/scenarios.xml.status"
+    pytest_on_clusters scenarios tests/scenarios tests/attacks tests/oracle "$@"
+}
+
+bench_tests() {    # PYTEST ARGUMENT...
+    say "Tests of the bench on throwaway clusters of PostgreSQL $PG_MAJOR"
+    pytest_on_clusters bench tests/bench "$@"
+}
+
+pytest_on_clusters() {    # NAME PYTEST ARGUMENT...
+    local status=0
+    run_python -m pytest -c tests/pytest.ini --rootdir tests --junitxml "$RESULTS/$1.xml" "${@:2}" || status=$?
+    echo "$status" >"$RESULTS/$1.xml.status"
 }
 
 tally() { "$PYTHON" scripts/tally "$RESULTS"; }

@@ -11,9 +11,10 @@ packages_for() {
             run) printf '%s\n' python3 python3-psycopg2 procps ;;
             test) printf '%s\n' python3-pytest openssl strace systemd ;;
             # What the scenarios of that marker need besides.
-            any-major) printf '%s\n' bc python3-venv python3-yaml python3-matplotlib ansible-core python3-selenium \
+            any-major) printf '%s\n' bc python3-venv python3-yaml ansible-core python3-selenium \
                 prometheus prometheus-postgres-exporter prometheus-sql-exporter prometheus-node-exporter
                 browser_packages ;;
+            bench-test) echo python3-matplotlib ;;
             oracle)    # the parsers of its SQL, by whatever Java, Maven and npm are there, and orafce: see below
                 echo python3-hypothesis
                 command -v java >/dev/null || echo default-jre-headless

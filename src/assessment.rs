@@ -4,6 +4,7 @@ use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{CrashRecovery, Demand, Facts, Pending};
 use hugepage_kernel::{Notes, PageSize, Root};
 use hugepage_server::server::{facts, ground};
+use hugepage_start::TwoStarts;
 
 use crate::preflight::{Answer, next_start, standby};
 use crate::{server, settings, shmem};
@@ -50,12 +51,13 @@ fn assess(
             .unwrap_or_default();
         facts.pending = match answer {
             None => Pending::Unchanged,
-            Some(Answer::Starts(demand)) if or_unchanged && facts.is_met_by(&demand) => Pending::Unchanged,
-            Some(Answer::Starts(demand)) => changed(&facts, demand),
-            Some(Answer::Either(either)) => {
-                let starts = [either.with_options, either.files_alone].map(|demand| changed(&facts, demand));
+            Some(Answer::Starts(TwoStarts { with_options: demand, without: None })) => {
+                if or_unchanged && facts.is_met_by(&demand) { Pending::Unchanged } else { changed(&facts, demand) }
+            }
+            Some(Answer::Starts(TwoStarts { with_options, without: Some(without) })) => {
+                let starts = [with_options, without.asks_for].map(|demand| changed(&facts, demand));
                 facts.start_of_both(starts).unwrap_or_else(|| {
-                    notes.add(either.note);
+                    notes.add(without.note);
                     Pending::Unknown
                 })
             }

@@ -5,18 +5,9 @@
 
 use pgrx::pg_sys;
 
-/// Whether shared_memory_size_in_huge_pages is one page too many if the segment fills its pages exactly (ipci.c,
-/// `InitializeShmemGUCs`).
-pub const COUNTS_ONE_PAGE_TOO_MANY: bool =
-    cfg!(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"));
-
 /// The auxiliary processes that have an io_uring ring beside all backends: those that are not I/O workers (proc.h,
 /// `NUM_AUXILIARY_PROCS`).
 pub const PROCESSES_WITH_RING: u64 = 6;
-
-/// The default of `max_locks_per_transaction` (guc_tables.c).
-pub const MAX_LOCKS_PER_TRANSACTION: i32 =
-    if cfg!(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")) { 64 } else { 128 };
 
 /// The server's error for `huge_pages = on` with System V shared memory (sysv_shmem.c, `PGSharedMemoryCreate`).
 pub const NO_HUGE_PAGES_IN_SYSV: &str = if cfg!(any(feature = "pg15", feature = "pg16")) {

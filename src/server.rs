@@ -50,6 +50,11 @@ pub fn shared_memory() -> Option<Bytes> {
     (size > 0).then_some(Bytes(size << 20))
 }
 
+/// The major version that this library was built for.
+pub fn major() -> u32 {
+    u32::from(pg_sys::get_pg_major_version_num())
+}
+
 /// `max_connections`.
 #[allow(unsafe_code)]
 pub fn max_connections() -> u64 {

@@ -11,11 +11,12 @@ use hugepage_assess::advice::log::LogMessage;
 use hugepage_assess::assessment::Threat;
 use hugepage_assess::history::Record;
 use hugepage_assess::model::{Cause, Demand, Loss};
+use hugepage_start::{TwoStarts, Without};
 use pgrx::atomics::PgAtomic;
 use pgrx::lwlock::PgLwLock;
 use pgrx::{PGRXSharedMemory, pg_sys};
 
-use crate::preflight::answer::{Answer, Either};
+use crate::preflight::Answer;
 
 /// In shared memory, so that a new worker knows what an earlier one has logged.
 #[derive(Default)]
@@ -49,8 +50,8 @@ pub struct SharedAnswer {
 enum AnswerContent {
     #[default]
     Unknown,
-    Starts(Demand),
-    Either(Demand, Demand),
+    /// With the options of the command line; without them, where they make a difference.
+    Starts(Demand, Option<Demand>),
     Refuses,
 }
 
@@ -182,9 +183,9 @@ pub fn answer(fingerprint: u64) -> Option<Answer> {
     let text = known.text.get();
     Some(match known.content {
         AnswerContent::Unknown => Answer::Unknown(text),
-        AnswerContent::Starts(demand) => Answer::Starts(demand),
-        AnswerContent::Either(with_options, files_alone) => {
-            Answer::Either(Either { with_options, files_alone, note: text })
+        AnswerContent::Starts(with_options, without) => {
+            let without = without.map(|asks_for| Without { asks_for, note: text });
+            Answer::Starts(TwoStarts { with_options, without })
         }
         AnswerContent::Refuses => Answer::Refuses(text),
     })
@@ -204,9 +205,9 @@ pub fn since_last_question() -> Option<Duration> {
 pub fn set_answer(fingerprint: u64, answer: &Answer) {
     let (content, text) = match answer {
         Answer::Unknown(why) => (AnswerContent::Unknown, why.as_str()),
-        Answer::Starts(demand) => (AnswerContent::Starts(*demand), ""),
-        Answer::Either(either) => {
-            (AnswerContent::Either(either.with_options, either.files_alone), either.note.as_str())
+        Answer::Starts(TwoStarts { with_options, without: None }) => (AnswerContent::Starts(*with_options, None), ""),
+        Answer::Starts(TwoStarts { with_options, without: Some(Without { asks_for, note }) }) => {
+            (AnswerContent::Starts(*with_options, Some(*asks_for)), note.as_str())
         }
         Answer::Refuses(errors) => (AnswerContent::Refuses, errors.as_str()),
     };

@@ -55,7 +55,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
+def host_unchanged(request: pytest.FixtureRequest) -> Iterator[None]:
     """Check at the end of the session that the host is unchanged; no other run of tests goes on meanwhile."""
     def waits() -> None:
         # What a fixture prints is else kept until its test fails.

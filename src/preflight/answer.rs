@@ -1,7 +1,8 @@
-//! What is asked about a start, and the answers.
+//! What is asked about a start of this server, and the answers.
 
 use hugepage_assess::model::Demand;
 use hugepage_kernel::PageSize;
+use hugepage_start::{StartAnswer, TwoStarts};
 
 /// Why nobody asks.
 pub const IS_OFF: &str = "the server's program is not asked, because pg_hugepages.ask_server_program is off";
@@ -17,26 +18,5 @@ pub struct Overrides {
     pub huge_page_size: Option<PageSize>,
 }
 
-/// The answer of the program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// A start would ask for this memory.
-    Starts(Demand),
-    /// It depends on who starts the server.
-    Either(Either),
-    /// The server would not start; its error text.
-    Refuses(String),
-    /// The program could not be run, or its end says nothing about the configuration; the reason.
-    Unknown(String),
-}
-
-/// Two starts: only `pg_ctl restart` repeats the options of the postmaster's command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Either {
-    /// With the options.
-    pub with_options: Demand,
-    /// Without them.
-    pub files_alone: Demand,
-    /// Why there are two, naming the options; a sentence for notes.
-    pub note: String,
-}
+/// What is known of the next start of this server.
+pub type Answer = StartAnswer<TwoStarts<Demand>>;

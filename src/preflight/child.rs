@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use hugepage_start::Ending;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -23,19 +24,6 @@ const MAX_OUTPUT_BYTES: u64 = 64 << 10;
 
 /// How often to look whether the program has ended.
 const PAUSE: Duration = Duration::from_millis(10);
-
-/// How the program ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// With exit status 0; its output.
-    Success(String),
-    /// With another status; its error text, never empty.
-    Failure(String),
-    /// By a signal, or with another status and no error text; which of them. This says nothing about what it was asked.
-    Died(String),
-    /// It was killed at the deadline, or because of too much output.
-    TooLate,
-}
 
 /// What this process has to clean up, also after a FATAL error, which ends it without unwinding.
 #[derive(Default)]
@@ -110,7 +98,7 @@ pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: I
     while !running.has_ended()? {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() || output.is_too_long() {
-            return Ok(Ending::TooLate);
+            return Ok(too_late());
         }
         if is_stopping() {
             return Err(io::ErrorKind::Interrupted.into());
@@ -122,7 +110,7 @@ pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: I
     let status = running.end()?;
     output.read()?;
     if output.is_too_long() {
-        return Ok(Ending::TooLate);
+        return Ok(too_late());
     }
     if status.success() {
         return Ok(Ending::Success(String::from_utf8_lossy(&output.text).into_owned()));
@@ -133,10 +121,16 @@ pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: I
     errors.take(MAX_OUTPUT_BYTES).read_to_end(&mut text)?;
     let text = String::from_utf8_lossy(&text).trim().to_owned();
     Ok(if status.signal().is_some() || text.is_empty() {
-        Ending::Died(status.to_string())
+        Ending::NoAnswer(format!("the check of the configuration ended with {status}"))
     } else {
         Ending::Failure(text)
     })
+}
+
+/// The end of a program that was killed at the deadline, or because of too much output.
+fn too_late() -> Ending {
+    let limit = super::TIME_LIMIT.as_secs();
+    Ending::NoAnswer(format!("checking the configuration took longer than {limit} s"))
 }
 
 /// A file in memory, so that a full disk loses no error text; before Linux 3.17 a file in `directory`.

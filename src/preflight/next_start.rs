@@ -18,6 +18,7 @@ use hugepage_kernel::mapping::maps;
 use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::{InstanceFiles, Notes, Root};
+use hugepage_start::TwoStarts;
 
 use super::answer::{Answer, IS_OFF};
 use super::on_disk::{Difference, OnDisk};
@@ -124,7 +125,7 @@ impl Comparison {
             Ok(_) => {}
         }
         if let Some(demand) = self.known(root) {
-            return Some(Answer::Starts(demand));
+            return Some(Answer::Starts(TwoStarts { with_options: demand, without: None }));
         }
         match shmem::answer(self.fingerprint()) {
             Some(Answer::Unknown(why)) => Some(Answer::Unknown(format!("{}: {why}", self.note()))),

@@ -9,12 +9,12 @@ use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, PageSize, Root};
-use hugepage_start::options;
+use hugepage_start::{majors, options};
 use pgrx::pg_sys;
 
 use super::Overrides;
 use crate::guc::{self, ConfigFiles, ServerParameter};
-use crate::{majors, server};
+use crate::server;
 
 /// The configuration on disk now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,7 +114,10 @@ impl OnDisk {
             max_worker_processes: number("max_worker_processes", 8),
             max_wal_senders: number("max_wal_senders", 10),
             max_prepared_transactions: number("max_prepared_transactions", 0),
-            max_locks_per_transaction: number("max_locks_per_transaction", majors::MAX_LOCKS_PER_TRANSACTION),
+            max_locks_per_transaction: number(
+                "max_locks_per_transaction",
+                majors::max_locks_per_transaction(server::major()),
+            ),
         }
     }
 

@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use hugepage_start::data_directory;
 use pgrx::pg_sys;
 
 use super::child::clean_up_at_exit;
@@ -30,23 +31,27 @@ pub fn parent(data: &Path) -> io::Result<PathBuf> {
 pub struct Stub(PathBuf);
 
 impl Stub {
-    /// Creates one for the server with this data directory, in `parent` from [`parent`].
-    pub fn create(data: &Path, parent: &Path) -> io::Result<Self> {
+    /// The place of this process's stub, in `parent` from [`parent`]; those that nobody uses are removed.
+    pub fn new(parent: &Path) -> Self {
         // SAFETY: set when the process starts.
         #[allow(unsafe_code)]
         let pid = unsafe { pg_sys::MyProcPid };
         remove_stale(parent, pid);
-        let stub = Self(parent.join(format!("{STUB_PREFIX}{pid}")));
-        clean_up_at_exit(&stub.0);
-        for directory in [stub.path(), &stub.0.join("global")] {
-            DirBuilder::new().mode(0o700).create(directory)?;
+        Self(parent.join(format!("{STUB_PREFIX}{pid}")))
+    }
+
+    /// Creates it anew for the server with this data directory, and returns its path.
+    pub fn create(&self, data: &Path) -> io::Result<&Path> {
+        match fs::remove_dir_all(&self.0) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => clean_up_at_exit(&self.0),
         }
-        for file in ["PG_VERSION", "global/pg_control"] {
-            fs::copy(data.join(file), stub.0.join(file))?;
-        }
-        match fs::copy(data.join("postgresql.auto.conf"), stub.0.join("postgresql.auto.conf")) {
+        DirBuilder::new().mode(0o700).create(&self.0)?;
+        let read = |name: &str| fs::read(data.join(name));
+        data_directory::fill(&self.0, &read("PG_VERSION")?, &read("global/pg_control")?)?;
+        match fs::copy(data.join("postgresql.auto.conf"), self.0.join("postgresql.auto.conf")) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(stub),
+            _ => Ok(&self.0),
         }
     }
 

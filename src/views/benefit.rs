@@ -8,13 +8,14 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use hugepage_assess::advice::benefit::{BenefitRow, rows};
-use hugepage_assess::model::{FaultSample, Landing};
+use hugepage_assess::model::Landing;
+use hugepage_benefit::fault_cost::FaultCostRuns;
+use hugepage_benefit::model::FaultSample;
+use hugepage_benefit::observation::{LOOK, Observation, ObservedServer, measure_cost};
+use hugepage_benefit::rows::{BenefitRow, rows};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, Root};
-use hugepage_server::benefit::{LOOK, Observation, ObservedServer, measure_cost};
-use hugepage_server::fault_cost::FaultCostRuns;
 use hugepage_server::server::{landing, thp_in_use};
 use pgrx::datum::Interval;
 use pgrx::pg_sys;

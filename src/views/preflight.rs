@@ -7,6 +7,7 @@ use hugepage_assess::assessment::page_tables::tables;
 use hugepage_assess::assessment::{Forecast, Outlook, Status};
 use hugepage_assess::model::Pending;
 use hugepage_kernel::{Notes, PageSize, Root};
+use hugepage_start::TwoStarts;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::{ErrorReport, ErrorReportable};
 use pgrx::prelude::*;
@@ -76,8 +77,8 @@ impl NextStart {
         let answer = preflight::ask(&on_disk, overrides);
         let unknown = match &answer {
             Answer::Unknown(why) => Some(why.clone()),
-            Answer::Either(either) => Some(either.note.clone()),
-            _ => None,
+            Answer::Starts(TwoStarts { without: Some(without), .. }) => Some(without.note.clone()),
+            Answer::Starts(_) | Answer::Refuses(_) => None,
         };
         let status = assessment::with_answer(&root, Some(answer), false, notes);
         let forecast = status.facts.forecast_of_pending(status.own).unwrap_or(Forecast::unknown());

@@ -6,5 +6,5 @@ from harness.reserved_host import ReservedHost
 
 
 @pytest.fixture(autouse=True)
-def no_other_test(reserved_host: ReservedHost) -> ReservedHost:
+def host_reserved(reserved_host: ReservedHost) -> ReservedHost:
     return reserved_host

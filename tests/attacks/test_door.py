@@ -89,18 +89,18 @@ def status_for(user: int) -> dict:
 
 
 @pytest.mark.parametrize("name", ["PG_VERSION", "postgresql.conf", "postgresql.auto.conf", "global/pg_control"])
-@pytest.mark.parametrize("way", ["link", "hard link", "through /proc"])
-def test_no_file_of_roots_is_read(home, name, way):
+@pytest.mark.parametrize("kind", ["link", "hard link", "through /proc"])
+def test_no_file_of_roots_is_read(home, name, kind):
     secret = home.parent / f"secret-{os.getpid()}"
     secret.write_text(f"huge_pages = '{SECRET}'\n")
     secret.chmod(0o600)
     try:
         (home / name).parent.mkdir(exist_ok=True)
-        if way == "hard link":
+        if kind == "hard link":
             # As where fs.protected_hardlinks is 0.
             os.link(secret, home / name)
         else:
-            (home / name).symlink_to(secret if way == "link" else f"/proc/self/root{secret}")
+            (home / name).symlink_to(secret if kind == "link" else f"/proc/self/root{secret}")
         with fake(home) as process:
             text = sidecar.run("status", "--format", "json").stdout
             assert SECRET not in text and SECRET not in sidecar.run("status").stdout
@@ -155,8 +155,8 @@ def test_many_that_call_themselves_servers(home):
         assert many.stdout.readline() == "ready\n"
         answer, used = sidecar.run_measured("status", "--format", "json")
         answer = answer.json()
-        strangers = [row for row in answer["instances"] if row["not_counted_because"] == f"runs as uid {USER}"]
-        assert len(strangers) <= shown
+        not_counted = [row for row in answer["instances"] if row["not_counted_because"] == f"runs as uid {USER}"]
+        assert len(not_counted) <= shown
         note = f"{count - shown} more processes of ordinary users have names of servers; only the first {shown} are shown"
         assert note in answer["notes"]
         assert (answer["verdict"], pools(answer)) == (before["verdict"], pools(before))

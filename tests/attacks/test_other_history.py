@@ -45,7 +45,7 @@ def in_a_container(data: Path, script: Path) -> Iterator[None]:
         process.wait()
 
 
-def look(place: Path) -> dict[str, str]:
+def histories_after_survey(place: Path) -> dict[str, str]:
     """The histories of servers there after another survey, by the names of their files."""
     answer = sidecar.run("watch", "--once", "--state-dir", place / "state")
     assert "could not write" not in answer.stderr, answer
@@ -55,14 +55,14 @@ def look(place: Path) -> dict[str, str]:
 def test_neither_a_container_nor_another_user_adds_to_a_history(place):
     data, plain = place / "data", str(place / "data").strip("/").replace("/", "-")
     with fake(data, size=64 * MB, uid=POSTGRES):
-        own = look(place)
+        own = histories_after_survey(place)
         assert list(own) == [f"postgresql-{plain}.{POSTGRES}.history"]
     with in_a_container(data, place / "scripts/server.py"):
-        of_container = look(place)
+        of_container = histories_after_survey(place)
         [name] = set(of_container) - set(own)
         assert name.startswith(f"postgresql-{plain}.{POSTGRES}.in-") and of_container.items() >= own.items()
     with fake(data, size=64 * MB, uid=OTHER):
-        of_other = look(place)
+        of_other = histories_after_survey(place)
         assert set(of_other) - set(of_container) == {f"postgresql-{plain}.{OTHER}.history"}
         assert of_other.items() >= of_container.items()
 
@@ -70,13 +70,13 @@ def test_neither_a_container_nor_another_user_adds_to_a_history(place):
 def test_a_mount_namespace_of_a_service_is_no_container(place):
     """As systemd makes them for PrivateTmp=: the data directory is the host's."""
     with fake(place / "data", size=64 * MB, uid=POSTGRES):
-        own = look(place)
+        own = histories_after_survey(place)
     command = ["unshare", "--mount", "--propagation=private", "setpriv", f"--reuid={POSTGRES}", f"--regid={POSTGRES}", "--clear-groups",
                "bash", "-c", f"exec -a postgres python3 {place}/scripts/server.py {64 * MB}"]
     process = subprocess.Popen(command, cwd=place / "data", stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == "ready\n"
-        assert list(look(place)) == list(own)
+        assert list(histories_after_survey(place)) == list(own)
     finally:
         process.kill()
         process.wait()

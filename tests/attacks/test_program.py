@@ -81,14 +81,14 @@ def test_it_has_nothing_of_root(cluster, place):
         for file in status stat; do while read line; do echo "$line" >&3; done < /proc/$$/$file; done
         echo 7
     """, group=0)
-    said = report(data)
+    report_file = report(data)
     os.environ["SECRET_OF_ROOT"] = "x"
     try:
         assert ask(data)["pages"] == 7
     finally:
         del os.environ["SECRET_OF_ROOT"]
     account = pwd.getpwnam("postgres")
-    text = said.read_text()
+    text = report_file.read_text()
     status = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
     assert set(status["Uid"].split()) == {str(account.pw_uid)} and set(status["Gid"].split()) == {str(account.pw_gid)}
     assert "Groups:" in text.splitlines() and status["NoNewPrivs"] == "1" and int(status["CapEff"], 16) == 0

@@ -3,44 +3,44 @@
 import os
 from typing import Any
 
-from foretell.scores import Word, warns_of_crash
+from foretell.scores import Outlook, warns_of_crash
 from harness import sidecar
 from harness.cluster import Cluster, rows
 from harness.poll import until
 from harness.prometheus import samples
 from harness.server_log import messages
 
-PATIENCE = float(os.environ.get("PG_HUGEPAGES_PATIENCE", 4))
+WORKER_TIMEOUT = float(os.environ.get("PG_HUGEPAGES_PATIENCE", 4))
 """Seconds that the worker has to speak of a change; its interval is 1 s. The guests of ./dev lab are slower."""
 
 
-def of_view(session: Any, event: str) -> Word:
+def of_view(session: Any, event: str) -> Outlook:
     """`restart_outlook` or `crash_outlook` of hugepage_status."""
     [row] = rows(session, "SELECT * FROM hugepage_status")
-    return Word(row[f"{event}_outlook"] or "unknown", tuple(row["notes"] or ()))
+    return Outlook(row[f"{event}_outlook"] or "unknown", tuple(row["notes"] or ()))
 
 
-def of_preflight(row: dict[str, Any], notes: tuple[str, ...]) -> Word:
+def of_preflight(row: dict[str, Any], notes: tuple[str, ...]) -> Outlook:
     """A row of hugepage_preflight(). `unknown` has its reason in `detail`, or in the notes of the view."""
-    said = "fails" if row["will_start"] is False else row["lands_in"] or "unknown"
-    return Word(said, tuple(filter(None, [row["detail"]])) or notes)
+    lands_in = "fails" if row["will_start"] is False else row["lands_in"] or "unknown"
+    return Outlook(lands_in, tuple(filter(None, [row["detail"]])) or notes)
 
 
-def of_metrics(text: str, name: str, event: str, notes: tuple[str, ...]) -> Word:
+def of_metrics(text: str, name: str, event: str, notes: tuple[str, ...]) -> Outlook:
     """The metric that is 1 of those that name the landing."""
-    said = [dict(labels)["lands_in"] for (metric, labels), value in samples(text).items()
-            if metric == f"hugepage_{event}_outlook" and value == 1 and ("name", name) in labels]
-    return Word(said[0] if said else "unknown", notes)
+    lands_in = [dict(labels)["lands_in"] for (metric, labels), value in samples(text).items()
+                if metric == f"hugepage_{event}_outlook" and value == 1 and ("name", name) in labels]
+    return Outlook(lands_in[0] if lands_in else "unknown", notes)
 
 
-def of_sidecar(server: Cluster, event: str, *options: str) -> Word:
+def of_sidecar(server: Cluster, event: str, *options: str) -> Outlook:
     """The row of the server in `status --format json`."""
     answer = sidecar.run("status", "--format", "json", *options)
     [row] = [row for row in answer.json()["instances"] if row["pid"] == server.postmaster]
-    return Word(row[f"{event}_outlook"] or "unknown", tuple(row["notes"] or ()))
+    return Outlook(row[f"{event}_outlook"] or "unknown", tuple(row["notes"] or ()))
 
 
-def of_worker(server: Cluster, event: str, view: Word, log_from: int) -> Word | None:
+def of_worker(server: Cluster, event: str, view: Outlook, log_from: int) -> Outlook | None:
     """Its last word. On a restart: the outlook of its last record. On a crash: whether its warnings speak of one; where it
     is silent it promises what runs, but not where the view itself calls the outcome unknown. None: a server in base pages
     has nothing to lose by a crash, and the worker says nothing of it."""
@@ -53,23 +53,23 @@ def of_worker(server: Cluster, event: str, view: Word, log_from: int) -> Word | 
 
     status = now()
     try:
-        until("the worker to say the same", lambda: last()["restart_outlook"] == status["restart_outlook"], PATIENCE)
+        until("the worker to say the same", lambda: last()["restart_outlook"] == status["restart_outlook"], WORKER_TIMEOUT)
     except TimeoutError:
         pass
     if event == "restart":
-        return Word(last()["restart_outlook"], view.notes)
+        return Outlook(last()["restart_outlook"], view.notes)
     if status["landed_in"] != "hugetlb":
         return None
     # A loss that becomes a failure is not warned of again.
     loss = "fails" if status["huge_pages"] == "on" or status["crash_outlook"] == "fails" else "base"
     try:
         until("the worker to warn or to end its warning",
-              lambda: _warned(server, log_from) == (status["crash_outlook"] == loss), PATIENCE)
+              lambda: _warned(server, log_from) == (status["crash_outlook"] == loss), WORKER_TIMEOUT)
     except TimeoutError:
         pass
     if _warned(server, log_from):
-        return Word(loss)
-    return Word("unknown", view.notes) if view.said == "unknown" else Word("hugetlb")
+        return Outlook(loss)
+    return Outlook("unknown", view.notes) if view.lands_in == "unknown" else Outlook("hugetlb")
 
 
 def _warned(server: Cluster, log_from: int) -> bool:

@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from foretell.scores import Foretold, Tally, table
+from foretell.scores import Prediction, Tally, table
 from foretell.walk import LENGTH, Walk
 from foretell.world import World
 from harness.cluster import Install
@@ -49,7 +49,7 @@ def walks(chosen: argparse.Namespace, world: World) -> str | None:
     """Take the steps. Returns the steps of the shortest walk that fails, and why, None if none does. The words of walks that
     Hypothesis takes to shrink a failing one do not count."""
     deadline = time.monotonic() + chosen.minutes * 60 if chosen.minutes else None
-    counted: list[Foretold] = []
+    counted: list[Prediction] = []
     steps, is_over = 0, False
     failing: list[tuple[list[str], Exception]] = []
 
@@ -61,7 +61,7 @@ def walks(chosen: argparse.Namespace, world: World) -> str | None:
             is_over = not failing and bool(Walk.steps >= chosen.steps or (deadline and time.monotonic() > deadline))
             if is_over:
                 raise Enough
-            world.words = []
+            world.predictions = []
             super().__init__()
 
         def teardown(self) -> None:
@@ -70,7 +70,7 @@ def walks(chosen: argparse.Namespace, world: World) -> str | None:
                 super().teardown()
             finally:
                 if not failing:
-                    counted.extend(world.words)
+                    counted.extend(world.predictions)
                     steps = Walk.steps
                 if self.failure:
                     failing.append((self.journal, self.failure))
@@ -90,8 +90,8 @@ def walks(chosen: argparse.Namespace, world: World) -> str | None:
         if failing and not any(error is failure for _, failure in failing):
             print(f"Hypothesis: {type(error).__name__}: {error}")
     finally:
-        world.let_go()
-        world.words, Walk.steps = counted, steps
+        world.release_held()
+        world.predictions, Walk.steps = counted, steps
     if not failing:
         return None
     journal, failure = min(failing, key=lambda walk: len(walk[0]))
@@ -100,7 +100,7 @@ def walks(chosen: argparse.Namespace, world: World) -> str | None:
 
 def report(chosen: argparse.Namespace, world: World, seconds: float, install: Install) -> str:
     """The scores as a section of docs/tested-on.md."""
-    tally = Tally(world.words)
+    tally = Tally(world.predictions)
     command = shlex.join(["./dev", "foretell", "--steps", str(chosen.steps), "--seed", str(chosen.seed)])
     lines = [f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, Linux {platform.release()}, {install.ask('version')}:",
              f"{Walk.steps} steps, {world.events} restarts and crashes, {seconds / 60:.0f} minutes.", "",
@@ -138,7 +138,7 @@ def main() -> int:
         write_docs(chosen.docs, text, "foretell", "Restarts foretold")
     if failure:
         print(f"\nThe shortest walk that failed, for tests/scenarios/test_walks.py:\n{failure}")
-    return 1 if failure or Tally(world.words).false() else 0
+    return 1 if failure or Tally(world.predictions).false() else 0
 
 
 if __name__ == "__main__":

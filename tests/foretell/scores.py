@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 RANK = {"fails": 0, "base": 1, "hugetlb": 2}
-"""The outcomes, the worst first; what a face says is one of these or `unknown`."""
+"""The outcomes, the worst first; an outlook is one of these or `unknown`."""
 
 NO_NOTE = "(no note)"
 
 
 class Score(Enum):
-    """What a word was worth."""
+    """What a prediction was worth."""
 
     HIT = "hits"
     UNKNOWN = "unknown"
@@ -22,40 +22,40 @@ class Score(Enum):
 
 
 @dataclass(frozen=True)
-class Word:
-    """What a face said; `notes` are its reasons, of which `unknown` needs one."""
+class Outlook:
+    """The outlook that a face shows; `notes` are its reasons, of which `unknown` needs one."""
 
-    said: str
+    lands_in: str
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Foretold:
-    """One word of one face before an event (`restart` or `crash`), and where the server landed."""
+class Prediction:
+    """The outlook of one face before an event (`restart` or `crash`), and where the server landed."""
 
     face: str
     event: str
-    word: Word
+    outlook: Outlook
     landed: str
 
     @property
     def score(self) -> Score:
-        """A landing worse than said was promised falsely, a better one was a false alarm."""
-        return score(self.word.said, self.landed)
+        """A landing worse than foretold was promised falsely, a better one was a false alarm."""
+        return score(self.outlook.lands_in, self.landed)
 
 
-def score(said: str, landed: str) -> Score:
-    """`landed` is one of RANK; whatever else than these a face says is `unknown`."""
-    if said not in RANK:
+def score(lands_in: str, landed: str) -> Score:
+    """`landed` is one of RANK; any other outlook than these is `unknown`."""
+    if lands_in not in RANK:
         return Score.UNKNOWN
-    if said == landed:
+    if lands_in == landed:
         return Score.HIT
-    return Score.FALSE_PROMISE if RANK[landed] < RANK[said] else Score.FALSE_ALARM
+    return Score.FALSE_PROMISE if RANK[landed] < RANK[lands_in] else Score.FALSE_ALARM
 
 
-def reason(word: Word) -> str:
+def reason(outlook: Outlook) -> str:
     """The notes without their numbers and without the directories of files, so that equal reasons count as one."""
-    notes = re.sub(r'"/[^"]*/([^/"]+)"', r'"\1"', "; ".join(word.notes))
+    notes = re.sub(r'"/[^"]*/([^/"]+)"', r'"\1"', "; ".join(outlook.notes))
     return re.sub(r"(?<![\w.])\d+", "N", notes) or NO_NOTE
 
 
@@ -71,25 +71,25 @@ def warns_of_crash(entries: Iterable[tuple[str, str]]) -> bool:
 
 @dataclass
 class Tally:
-    """All words of a run."""
+    """All predictions of a run."""
 
-    words: list[Foretold]
+    predictions: list[Prediction]
 
     def counts(self, face: str, event: str) -> Counter[Score]:
         """How often each score, of one face before one kind of event."""
-        return Counter(word.score for word in self.words if (word.face, word.event) == (face, event))
+        return Counter(prediction.score for prediction in self.predictions if (prediction.face, prediction.event) == (face, event))
 
     def faces(self) -> list[str]:
-        """In the order in which they first spoke."""
-        return list(dict.fromkeys(word.face for word in self.words))
+        """In the order of their first predictions."""
+        return list(dict.fromkeys(prediction.face for prediction in self.predictions))
 
     def reasons(self) -> list[tuple[str, int]]:
         """The reasons of `unknown`, the most frequent first."""
-        return Counter(reason(word.word) for word in self.words if word.score is Score.UNKNOWN).most_common()
+        return Counter(reason(prediction.outlook) for prediction in self.predictions if prediction.score is Score.UNKNOWN).most_common()
 
-    def false(self) -> list[Foretold]:
+    def false(self) -> list[Prediction]:
         """False promises and false alarms."""
-        return [word for word in self.words if word.score in (Score.FALSE_PROMISE, Score.FALSE_ALARM)]
+        return [prediction for prediction in self.predictions if prediction.score in (Score.FALSE_PROMISE, Score.FALSE_ALARM)]
 
 
 def table(tally: Tally, event: str) -> str:

@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from foretell.growth import growth
 from foretell.load import Load
-from foretell.past import NAME, Happened, assert_equal
+from foretell.histories import NAME, Allocation, assert_equal
 from foretell.run import walks, write_docs
 from foretell.scores import Score, Tally
 from foretell.walk import Walk
@@ -68,9 +68,9 @@ class Sampler(threading.Thread):
         """Until end() is called."""
         try:
             while not self._ended.wait(self.interval):
-                for who, pids in self.processes().items():
-                    self.samples[who, "memory"].append(sum(status_bytes(pid, "RssAnon") for pid in pids) / len(pids))
-                    self.samples[who, "descriptors"].append(
+                for role, pids in self.processes().items():
+                    self.samples[role, "memory"].append(sum(status_bytes(pid, "RssAnon") for pid in pids) / len(pids))
+                    self.samples[role, "descriptors"].append(
                         sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in pids) / len(pids))
         except (OSError, KeyError) as error:
             self.error = error
@@ -116,7 +116,7 @@ def lost_history(server: Cluster, state: Path) -> str | None:
     """What is wrong with the histories of the server and of the sidecar; None if nothing is."""
     mapping = main_mapping(server.postmaster)
     try:
-        assert_equal(server, [Happened("start", mapping.landed_in, mapping.page_size)])
+        assert_equal(server, [Allocation("start", mapping.landed_in, mapping.page_size)])
     except AssertionError as error:
         return str(error)
     files = [server.data / NAME, *state.glob("*.history")]
@@ -130,17 +130,17 @@ def figures(sampler: Sampler) -> tuple[list[str], list[str]]:
     """Lines of a table, and what has grown."""
     lines = ["| process | figure | after the warm-up | at the end | grown | noise |", "| --- | --- | --: | --: | --: | --: |"]
     wrong = []
-    for (who, what), samples in sampler.samples.items():
+    for (role, what), samples in sampler.samples.items():
         found = growth(samples, GRAIN[what])
         if not found:
-            wrong.append(f"too few samples of the {who}: {len(samples)}")
+            wrong.append(f"too few samples of the {role}: {len(samples)}")
             continue
         unit = KB if what == "memory" else 1
         name = "private memory, kB" if what == "memory" else what
         numbers = [f"{value / unit:.0f}" if unit > 1 else f"{value:.1f}" for value in (found.began, found.ended, found.grown, found.noise)]
-        lines.append(f"| {who} | {name} | {' | '.join(numbers)} |")
+        lines.append(f"| {role} | {name} | {' | '.join(numbers)} |")
         if found.grown:
-            wrong.append(f"{what} of the {who} has grown")
+            wrong.append(f"{what} of the {role} has grown")
     return lines, wrong
 
 
@@ -193,9 +193,9 @@ def main() -> int:
             watch.wait()
         problems = [line for line in server.log().splitlines() if " [" in line and any(
             f"] {level}:" in line for level in ("ERROR", "FATAL", "PANIC"))]
-    tally = Tally(world.words)
+    tally = Tally(world.predictions)
     false = len(tally.false())
-    hits = sum(word.score is Score.HIT for word in tally.words)
+    hits = sum(prediction.score is Score.HIT for prediction in tally.predictions)
     wrong += [text for is_wrong, text in (
         (load.failures, f"{load.failures} errors of sessions: {load.errors[:3]}"), (dead, f"{dead} processes of the load have ended"),
         (problems, f"{len(problems)} errors in the log: {problems[:3]}"), (zombies, f"{zombies} zombies"),
@@ -207,7 +207,7 @@ def main() -> int:
         f"{took / 60:.1f} minutes, {rates[0]:.0f} connections and {rates[1]:.0f} views a second, {chosen.sessions} standing "
         f"sessions; {Walk.steps} steps, {world.events} restarts and crashes beside them.", "", *lines, "",
         f"Errors {load.failures}, zombies {zombies}, lost records {'none' if not lost else lost}; words of the walk: "
-        f"{hits} hits of {len(tally.words)}, {false} false. Figures are of one process on the average.",
+        f"{hits} hits of {len(tally.predictions)}, {false} false. Figures are of one process on the average.",
         *([f"Wrong: {'; '.join(wrong)}"] if wrong else [])])
     print(text)
     if chosen.docs and not wrong:

@@ -11,8 +11,8 @@ from typing import Any
 import psycopg2
 
 from foretell import faces
-from foretell.past import ANYWHERE, Happened, assert_equal, set_clock_back
-from foretell.scores import RANK, Foretold, Score, Word
+from foretell.histories import ANYWHERE, Allocation, assert_equal, set_clock_back
+from foretell.scores import RANK, Outlook, Prediction, Score
 from harness.cgroup import Cgroup
 from harness.cluster import Cluster, StartFailed, rows
 from harness.poll import until
@@ -29,14 +29,14 @@ BASE = {**WATCHED, "shared_buffers": "32MB", "max_connections": 20, "huge_pages"
 
 MEMBERS = ("server", "neighbour", "standby")
 
-REPLAY_PATIENCE = 10
+REPLAY_TIMEOUT = 10
 """Seconds that a standby has to replay; without its primary it tries again after 5 (wal_retrieve_retry_interval)."""
 
 CGROUP_AGE = 1
 """Seconds for which the extension may know an earlier cgroup of the postmaster (docs/reference.md)."""
 
 
-class Lied(AssertionError):
+class FalsePrediction(AssertionError):
     """A false promise or a false alarm."""
 
 
@@ -46,7 +46,7 @@ class Member:
     def __init__(self, name: str, cluster: Cluster) -> None:
         self.name, self.cluster = name, cluster
         self.session: Any = None
-        self.happened: list[Happened] = []
+        self.allocations: list[Allocation] = []
         self.log_from = 0
         self.log_of_start = 0
 
@@ -64,17 +64,17 @@ class Member:
         mapping = main_mapping(self.cluster.postmaster)
         return mapping.length // page_size if mapping.page_size == page_size else 0
 
-    def arrived(self, event: str, *, certain: bool = True) -> str:
+    def record_landing(self, event: str, *, is_required: bool = True) -> str:
         """Note where it landed, and open the session that will be the old one at the next event."""
         landed = self.landed()
         self.log_from = self.log_of_start
         if landed == "fails":
             self.session = None
-            self.happened.append(Happened(event, ANYWHERE, ANYWHERE, certain=False))
+            self.allocations.append(Allocation(event, ANYWHERE, ANYWHERE, is_required=False))
             return landed
         mapping = main_mapping(self.cluster.postmaster)
         self.session = self.cluster.connect()
-        self.happened.append(Happened(event, landed, mapping.page_size, certain))
+        self.allocations.append(Allocation(event, landed, mapping.page_size, is_required))
         return landed
 
     def close(self) -> None:
@@ -86,7 +86,7 @@ class Member:
 
 
 class World:
-    """All of it. `words` gathers what was foretold, `journal` what was done since the last reset."""
+    """All of it. `predictions` gathers what was foretold, `journal` what was done since the last reset."""
 
     def __init__(self, host: ReservedHost, state: Path) -> None:
         self.host, self.state = host, state
@@ -104,14 +104,14 @@ class World:
                     conf.write(text)
             (member.cluster.data / "conf.d").mkdir()
         self.held: mmap.mmap | None = None
-        self.words: list[Foretold] = []
+        self.predictions: list[Prediction] = []
         self.events = 0
 
     # Between two walks
 
     def reset(self) -> None:
         """The state in which each walk begins: the server and its neighbour in huge pages, and not a page to spare."""
-        self.let_go()
+        self.release_held()
         if "standby" in self.members:
             member = self.members.pop("standby")
             member.close()
@@ -122,7 +122,7 @@ class World:
             self._restore(member)
             (member.cluster.data / "pg_hugepages.history").unlink(missing_ok=True)
             member.cluster.log_file.write_text("")
-            member.happened, member.log_of_start = [], 0
+            member.allocations, member.log_of_start = [], 0
         self._lift_limits()
         for size, pool in self.pools.items():
             pool.overcommit(0)
@@ -151,7 +151,7 @@ class World:
         """Each running member's history equals what happened."""
         for member in self.members.values():
             if member.cluster.running():
-                assert_equal(member.cluster, member.happened)
+                assert_equal(member.cluster, member.allocations)
 
     # The members
 
@@ -176,8 +176,8 @@ class World:
             member.cluster.start(within)
         return self._started(member)
 
-    def _started(self, member: Member, *, certain: bool = True) -> str:
-        return member.arrived("start", certain=certain)
+    def _started(self, member: Member, *, is_required: bool = True) -> str:
+        return member.record_landing("start", is_required=is_required)
 
     def _within(self, member: Member) -> Cgroup | None:
         """The group that the next start will be in: that of the postmaster."""
@@ -255,13 +255,13 @@ class World:
 
     def hold(self, count: int) -> None:
         """Reserve pages for this process, or as many as there are."""
-        self.let_go()
+        self.release_held()
         count = min(count, self.pools[2 * MB].numbers().available)
         if count > 0:
             with suppress(OSError):
                 self.held = self.pools[2 * MB].reserve(count)
 
-    def let_go(self) -> None:
+    def release_held(self) -> None:
         """Give them back."""
         if self.held:
             self.held.close()
@@ -310,27 +310,27 @@ class World:
             for event in ("restart", "crash"):
                 faces.of_view(member.session, event)
 
-    def foretell(self, member: Member, event: str) -> dict[str, Word]:
+    def foretell(self, member: Member, event: str) -> dict[str, Outlook]:
         """What every face says before it."""
         if member.name == "standby":
             self._await_replay(member)
         cluster, old = member.cluster, member.session
-        said = {}
+        outlooks = {}
         new = cluster.connect()
         view = faces.of_view(new, event)
-        worker_said = faces.of_worker(cluster, event, view, member.log_from)
-        said["view, old session"] = faces.of_view(old, event)
-        said["view, new session"] = faces.of_view(new, event)
+        worker_outlook = faces.of_worker(cluster, event, view, member.log_from)
+        outlooks["view, old session"] = faces.of_view(old, event)
+        outlooks["view, new session"] = faces.of_view(new, event)
         if event == "restart":
             [row] = rows(new, "SELECT * FROM hugepage_preflight()")
-            said["preflight"] = faces.of_preflight(row, view.notes)
+            outlooks["preflight"] = faces.of_preflight(row, view.notes)
         [[text]] = [list(row.values()) for row in rows(new, "SELECT hugepage_metrics()")]
-        said["metric"] = faces.of_metrics(text, str(cluster.data), event, view.notes)
+        outlooks["metric"] = faces.of_metrics(text, str(cluster.data), event, view.notes)
         new.close()
-        if worker_said:
-            said["worker"] = worker_said
-        said["sidecar"] = faces.of_sidecar(cluster, event, "--state-dir", str(self.state))
-        return said
+        if worker_outlook:
+            outlooks["worker"] = worker_outlook
+        outlooks["sidecar"] = faces.of_sidecar(cluster, event, "--state-dir", str(self.state))
+        return outlooks
 
     def _await_replay(self, standby: Member) -> None:
         """Until it has replayed all of its primary, whose settings may be more than it has: a part of the faces would speak of
@@ -342,23 +342,23 @@ class World:
         is_done = """SELECT current_setting('primary_conninfo') = '' OR pg_is_wal_replay_paused()
                          OR pg_last_wal_replay_lsn() >= %s::pg_lsn AS is_done"""
         with suppress(TimeoutError):
-            until("the standby to replay", lambda: standby.cluster.sql(is_done, written["lsn"])[0]["is_done"], REPLAY_PATIENCE)
+            until("the standby to replay", lambda: standby.cluster.sql(is_done, written["lsn"])[0]["is_done"], REPLAY_TIMEOUT)
 
     def restart(self, name: str) -> None:
         """Foretell, stop, start, and compare."""
         if member := self.member(name):
             within = self._within(member)
-            said = self.foretell(member, "restart")
+            outlooks = self.foretell(member, "restart")
             member.close()
             member.cluster.stop()
-            self._judge(member, "restart", said, self._start(member, within))
+            self._compare(member, "restart", outlooks, self._start(member, within))
 
     def crash(self, name: str, victim: str) -> None:
         """Foretell, kill a backend or the worker with SIGKILL, wait until the server is up again or has ended, and compare."""
         member = self.member(name)
         if not member:
             return
-        said = self.foretell(member, "crash")
+        outlooks = self.foretell(member, "crash")
         cluster = member.cluster
         member.close()
         member.log_of_start = len(cluster.log())
@@ -367,7 +367,7 @@ class World:
         os.kill(pid or session.info.backend_pid, signal.SIGKILL)
         until("the crash to end the other sessions", lambda: not _answers(bystander))
         cluster.recovers(member.log_of_start, 60)
-        self._judge(member, "crash", said, member.arrived("crash restart"))
+        self._compare(member, "crash", outlooks, member.record_landing("crash restart"))
 
     def clock_back(self, name: str, days: int) -> None:
         """Stop a member, make its records later than now, and start it."""
@@ -385,7 +385,7 @@ class World:
         server that does not start for want of space was not spoken of."""
         if member := self.member("server"):
             within = self._within(member)
-            said = self.foretell(member, "restart")
+            outlooks = self.foretell(member, "restart")
             member.close()
             member.cluster.stop()
             # PostgreSQL itself needs one block, for postmaster.pid.
@@ -397,22 +397,22 @@ class World:
             finally:
                 self.disk.empty()
             # With a full disk no session can write its init file.
-            landed = self._started(member, certain=False)
+            landed = self._started(member, is_required=False)
             if landed == "fails" and "No space left on device" in member.cluster.log()[member.log_of_start:]:
                 self.repair(member)
             else:
-                self._judge(member, "restart", said, landed)
+                self._compare(member, "restart", outlooks, landed)
 
-    def _judge(self, member: Member, event: str, said: dict[str, Word], landed: str) -> None:
+    def _compare(self, member: Member, event: str, outlooks: dict[str, Outlook], landed: str) -> None:
         self.events += 1
-        words = [Foretold(face, event, word, landed) for face, word in said.items()]
-        self.words += words
-        lies = [word for word in words if word.score in (Score.FALSE_PROMISE, Score.FALSE_ALARM)]
+        predictions = [Prediction(face, event, outlook, landed) for face, outlook in outlooks.items()]
+        self.predictions += predictions
+        wrong = [prediction for prediction in predictions if prediction.score in (Score.FALSE_PROMISE, Score.FALSE_ALARM)]
         if landed == "fails":
             self.repair(member)
-        if lies:
-            raise Lied(f"{event} of the {member.name} landed in {landed}; " +
-                       "; ".join(f"{word.face} said {word.word.said}" for word in lies))
+        if wrong:
+            raise FalsePrediction(f"{event} of the {member.name} landed in {landed}; " +
+                                  "; ".join(f"{prediction.face} foretold {prediction.outlook.lands_in}" for prediction in wrong))
 
 
 def _answers(session: Any) -> bool:

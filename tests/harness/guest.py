@@ -77,7 +77,7 @@ class Guest:
         self.console = console
         console.unlink(missing_ok=True)
         architecture = kernel.architecture
-        self._patience = architecture.patience
+        self._timeout = architecture.patience
         command = [*architecture.qemu, "-accel", "tcg,thread=multi", "-cpu", cpu if architecture == AMD64 else "max",
                    "-m", str(sum(nodes)), "-smp", f"{len(nodes)},sockets={len(nodes)}",
                    "-display", "none", "-nodefaults", "-no-reboot", "-serial", f"file:{console}", *architecture.agent_port,
@@ -134,7 +134,7 @@ class Guest:
         """The lines until the one that begins with RS, and the rest of that one."""
         lines: list[str] = []
         while True:
-            line = self._read_line(time.monotonic() + seconds * self._patience, lines)
+            line = self._read_line(time.monotonic() + seconds * self._timeout, lines)
             if _ANSWER in line:
                 return "\n".join(lines).rstrip("\n"), line.split(_ANSWER, 1)[1].decode().strip()
             lines.append(line.decode(errors="replace").rstrip("\r"))
@@ -146,10 +146,10 @@ class Guest:
             ready, _, _ = select.select([self._process.stdout], [], [], max(0, deadline - time.monotonic()))
             read = os.read(self._process.stdout.fileno(), 65536) if ready else b""
             if not read:
-                said = self.console.read_text(errors="replace").splitlines()[-15:] if self.console.exists() else []
+                console_lines = self.console.read_text(errors="replace").splitlines()[-15:] if self.console.exists() else []
                 why = "has ended" if ready else "does not answer"
                 raise GuestFailed("\n".join([f"the guest {why}; the end of its output and of its console:",
-                                             *lines[-15:], self._buffer.decode(errors="replace"), *said]))
+                                             *lines[-15:], self._buffer.decode(errors="replace"), *console_lines]))
             self._buffer += read
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line

@@ -14,15 +14,15 @@ ROOT_HAS_MORE = 2 * GB
 """What processes of root may still get when others get nothing, so that nothing else on the host suffers."""
 
 
-def settle_the_account() -> None:
+def fold_committed_counters() -> None:
     """Let the kernel add up what each of its processors has promised. A processor keeps up to 1/256 of its share of memory
     to itself (mm/mm_init.c, mm_compute_batch), and the check against the limit looks at the sum alone (mm/util.c)."""
     allowed = os.sched_getaffinity(0)
-    more_than_a_share = meminfo()["MemTotal"] // len(allowed) // 128
+    more_than_a_batch = meminfo()["MemTotal"] // len(allowed) // 128
     try:
         for processor in allowed:
             os.sched_setaffinity(0, {processor})
-            mmap.mmap(-1, more_than_a_share, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+            mmap.mmap(-1, more_than_a_batch, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
     finally:
         os.sched_setaffinity(0, allowed)
 
@@ -34,7 +34,7 @@ def strict_overcommit() -> Iterator[Callable[[int], None]]:
                ("overcommit_memory", "overcommit_kbytes", "overcommit_ratio", "admin_reserve_kbytes", "user_reserve_kbytes")}
 
     def leave(room: int) -> None:
-        settle_the_account()
+        fold_committed_counters()
         limit = meminfo()["Committed_AS"] + ROOT_HAS_MORE + room
         sysctls["overcommit_kbytes"].write_text(str(limit // KB))
 

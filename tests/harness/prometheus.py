@@ -87,9 +87,9 @@ def sql_exporter(cluster: Cluster, user: str) -> Iterator[str]:
     for job in config["jobs"]:
         job["interval"] = "1s"
         job["connections"] = [f"postgres://{user}@/postgres?host={cluster.root}&port=5432&sslmode=disable"]
-    ours = cluster.root / "sql_exporter.yml"
-    ours.write_text(yaml.safe_dump(config))
-    with service("prometheus-sql-exporter", f"-web.listen-address={address}", f"-config.file={ours}",
+    config_file = cluster.root / "sql_exporter.yml"
+    config_file.write_text(yaml.safe_dump(config))
+    with service("prometheus-sql-exporter", f"-web.listen-address={address}", f"-config.file={config_file}",
                  url=f"http://{address}/metrics", log=cluster.root / "sql_exporter.log"):
         yield address
 

@@ -16,7 +16,7 @@ from harness.lock import host_lock
 from harness.pool import Pool, borrowed_pool, pools
 from harness.refusal import refusal
 from harness.shmem_thp import ShmemThp, borrowed_shmem_thp
-from harness.signals import undisturbed
+from harness.signals import signals_blocked
 from harness.small_disk import SmallDisk, small_disk
 
 Held = TypeVar("Held")
@@ -55,7 +55,7 @@ class ReservedHost:
                     self._host.enter_context(pool.reserve(numbers.available))
 
     def __exit__(self, *exception: Any) -> None:
-        with undisturbed():
+        with signals_blocked():
             try:
                 self._clusters.close()
             finally:

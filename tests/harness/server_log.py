@@ -36,8 +36,8 @@ def messages(log: str) -> list[Message]:
         elif level == "HINT" and current:
             current.hint = text
         else:
-            ours = text.startswith(f"{EXTENSION}: ")
-            current = Message(int(pid), level, text.removeprefix(f"{EXTENSION}: ")) if ours else None
+            is_of_extension = text.startswith(f"{EXTENSION}: ")
+            current = Message(int(pid), level, text.removeprefix(f"{EXTENSION}: ")) if is_of_extension else None
             if current:
                 found.append(current)
     for message in found:

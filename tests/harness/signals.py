@@ -16,7 +16,7 @@ def unwind_on_signals(leave: Callable[[int], object] = sys.exit) -> None:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def signals_blocked() -> Iterator[None]:
     """Block SIGINT, SIGTERM and SIGHUP until the block ends."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     try:

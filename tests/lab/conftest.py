@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from captures import keep_capture
-from instance import told_by_sidecar
+from instance import sidecar_row
 
 from harness import sidecar
 from harness.cluster import Cluster
@@ -42,7 +42,7 @@ def accounting(reserved_host: ReservedHost) -> Callable[[bool], None]:
 
 
 @pytest.fixture
-def both_say(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., dict[str, Any]]:
+def check_both(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., dict[str, Any]]:
     """Check columns of hugepage_status, and the same of the sidecar's row but for `of_sidecar`; the view's row.
 
     A capture of the guest says the same. The first one of each machine is kept.
@@ -54,7 +54,7 @@ def both_say(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., di
         tree = tmp_path / f"host-{len(list(tmp_path.glob('host-*')))}"
         captured = sidecar.run("capture", tree)
         assert captured.status == sidecar.OK, captured
-        for instance in (told_by_sidecar(), told_by_sidecar(tree)):
+        for instance in (sidecar_row(), sidecar_row(tree)):
             assert {name: instance[name] for name in wanted} == wanted, instance
         keep_capture(request.path.stem.removeprefix("test_"), tree, wanted)
         return row

@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from instance import told_by_sidecar
+from instance import sidecar_row
 
 from harness.cluster import Cluster
 from harness.smaps import main_mapping
@@ -14,5 +14,5 @@ if __name__ == "__main__":
     with Cluster() as server:
         create_extension(server.start())
         [row] = server.sql("SELECT * FROM hugepage_status")
-        print(json.dumps({"view": row, "sidecar": told_by_sidecar(), "landed_in": main_mapping(server.postmaster).landed_in},
+        print(json.dumps({"view": row, "sidecar": sidecar_row(), "landed_in": main_mapping(server.postmaster).landed_in},
                          default=str))

@@ -6,7 +6,7 @@ from typing import Any
 from harness import sidecar
 
 
-def told_by_sidecar(tree: Path | None = None, **options: Any) -> dict[str, Any]:
+def sidecar_row(tree: Path | None = None, **options: Any) -> dict[str, Any]:
     """The one instance of `hugepage-sidecar status`, of a capture if `tree` is given; the options are those of sidecar.run."""
     answer = sidecar.run(*(["--root", tree] if tree else []), "status", "--format", "json", **options)
     assert answer.stdout, answer.stderr

@@ -68,9 +68,9 @@ def run_in_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path,
         left = [node for node in nodes if node not in outcomes]
         if not left:
             break
-        reported, said, why = run_in_one_guest(kernel, boot, left, lab, captures)
+        reported, booted_release, why = run_in_one_guest(kernel, boot, left, lab, captures)
         outcomes |= reported
-        release = release or said
+        release = release or booted_release
     return {node: outcomes.get(node, Outcome("failed", why)) for node in nodes}, release
 
 
@@ -87,12 +87,12 @@ def run_in_one_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path,
             if MARK in line:
                 keep(json.loads(line.split(MARK, 1)[1]))
 
-        def keep(said: dict) -> None:
+        def keep(report: dict) -> None:
             """The worst of a scenario's parameters."""
-            node = said["node"].partition("[")[0]
+            node = report["node"].partition("[")[0]
             before = outcomes.get(node)
             if before is None or before.outcome == "passed":
-                outcomes[node] = Outcome(said["outcome"], said["reason"], said["seconds"])
+                outcomes[node] = Outcome(report["outcome"], report["reason"], report["seconds"])
 
         try:
             with booted(lab, kernel, boot) as guest:

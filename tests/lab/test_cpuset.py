@@ -8,30 +8,30 @@ from harness.status import create_extension
 from harness.units import MB
 
 
-def test_pages_on_the_other_node_do_not_count(new_cluster, node_pool, group, both_say):
+def test_pages_on_the_other_node_do_not_count(new_cluster, node_pool, group, check_both):
     """The restart changes nothing, as foretold; the hint's command and a restart do."""
     server = new_cluster()
     needed = server.pages_needed(2 * MB)
     node_pool({0: 0, 1: needed + 10})
     allowed = group(**{"cpuset.mems": 0})
     create_extension(server.start(within=allowed))
-    row = both_say(server, landed_in="base", cause="node_limit", restart_outlook="base")
+    row = check_both(server, landed_in="base", cause="node_limit", restart_outlook="base")
     assert str(node_file(0)) in row["hint"], row["hint"]
     server.restart(within=allowed)
     assert main_mapping(server.postmaster).landed_in == "base"
     assert follow(row["hint"]) == {node_file(0): needed}
     server.restart(within=allowed)
-    both_say(server, landed_in="hugetlb", cause=None, restart_outlook="hugetlb",
-             of_sidecar={"restart_outlook": "hugetlb"})
+    check_both(server, landed_in="hugetlb", cause=None, restart_outlook="hugetlb",
+               of_sidecar={"restart_outlook": "hugetlb"})
     assert set(nodes_of(server.postmaster)) == {0}
 
 
-def test_one_page_short_on_the_allowed_node(new_cluster, node_pool, group, both_say):
+def test_one_page_short_on_the_allowed_node(new_cluster, node_pool, group, check_both):
     server = new_cluster()
     needed = server.pages_needed(2 * MB)
     node_pool({0: needed - 1, 1: needed})
     create_extension(server.start(within=group(**{"cpuset.mems": 0})))
-    row = both_say(server, landed_in="base", cause="node_limit", restart_outlook="base")
+    row = check_both(server, landed_in="base", cause="node_limit", restart_outlook="base")
     assert f"echo {needed} > {node_file(0)}" in row["hint"], row["hint"]
 
 
@@ -41,9 +41,9 @@ def test_preflight_knows_the_nodes(new_cluster, node_pool, group):
     node_pool({0: needed - 1, 1: needed})
     allowed = group(**{"cpuset.mems": 0})
     create_extension(server.start(within=allowed))
-    [foretold] = server.sql("SELECT lands_in, cause FROM hugepage_preflight()")
+    [preflight] = server.sql("SELECT lands_in, cause FROM hugepage_preflight()")
     server.restart(within=allowed)
-    assert foretold == {"lands_in": main_mapping(server.postmaster).landed_in, "cause": "node_limit"}
+    assert preflight == {"lands_in": main_mapping(server.postmaster).landed_in, "cause": "node_limit"}
 
 
 def test_restart_loses_pages_in_a_cpuset_joined_later(new_cluster, node_pool, group):

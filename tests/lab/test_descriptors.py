@@ -37,10 +37,10 @@ def test_memory_gains_what_was_foretold(pool):
     left_beside()
     gains = []
     for _ in range(5):
-        (without, _), (optimized, said) = left_beside(), left_beside("--optimize-vmemmap")
+        (without, _), (optimized, output) = left_beside(), left_beside("--optimize-vmemmap")
         gains.append(optimized - without)
-    foretold = float(re.search(r"up to ([\d.]+) MB less memory", said).group(1)) * MB
-    assert abs(median(gains) - foretold) <= 0.05 * foretold, (gains, foretold)
+    predicted = float(re.search(r"up to ([\d.]+) MB less memory", output).group(1)) * MB
+    assert abs(median(gains) - predicted) <= 0.05 * predicted, (gains, predicted)
 
 
 def test_saves_the_memory_of_page_descriptors(pool):

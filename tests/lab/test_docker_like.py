@@ -23,18 +23,18 @@ def in_container(prepare=None):
 
 def test_lands_and_says_so(new_cluster, pool):
     pool(2 * MB, new_cluster().pages_needed(2 * MB))
-    said = in_container()
-    assert said["landed_in"] == said["view"]["landed_in"] == said["sidecar"]["landed_in"] == "hugetlb", said
+    rows = in_container()
+    assert rows["landed_in"] == rows["view"]["landed_in"] == rows["sidecar"]["landed_in"] == "hugetlb", rows
 
 
 def test_own_limit_is_seen(new_cluster, pool, cgroup):
     pool(2 * MB, new_cluster().pages_needed(2 * MB))
     group = cgroup()
     group.limit(2 * MB, rsvd_max=64 * MB)
-    said = in_container(group.join)
-    assert said["landed_in"] == "base"
-    assert (said["view"]["cause"], said["view"]["restart_outlook"]) == ("cgroup_limit", "base"), said
-    assert (said["sidecar"]["cause"], said["sidecar"]["restart_outlook"]) == ("cgroup_limit", "base"), said
+    rows = in_container(group.join)
+    assert rows["landed_in"] == "base"
+    assert (rows["view"]["cause"], rows["view"]["restart_outlook"]) == ("cgroup_limit", "base"), rows
+    assert (rows["sidecar"]["cause"], rows["sidecar"]["restart_outlook"]) == ("cgroup_limit", "base"), rows
 
 
 def test_limit_of_the_pod_is_hidden_and_not_denied(new_cluster, pool, cgroup):
@@ -42,7 +42,7 @@ def test_limit_of_the_pod_is_hidden_and_not_denied(new_cluster, pool, cgroup):
     pool(2 * MB, new_cluster().pages_needed(2 * MB))
     pod = cgroup()
     pod.limit(2 * MB, rsvd_max=64 * MB)
-    said = in_container(cgroup(pod).join)
-    assert said["landed_in"] == "base"
-    for told in (said["view"], said["sidecar"]):
-        assert told["cause"] in ("unknown", "cgroup_limit") and told["restart_outlook"] != "hugetlb", told
+    rows = in_container(cgroup(pod).join)
+    assert rows["landed_in"] == "base"
+    for row in (rows["view"], rows["sidecar"]):
+        assert row["cause"] in ("unknown", "cgroup_limit") and row["restart_outlook"] != "hugetlb", row

@@ -18,15 +18,15 @@ SESSIONS = 500
 
 
 def test_page_tables_of_8_gb(new_cluster, pool):
-    as_foretold(new_cluster, pool, "8GB")
+    assert_page_tables_as_predicted(new_cluster, pool, "8GB")
 
 
 def test_page_tables_of_4_gb(new_cluster, pool):
     """After the larger one: memory that was given back is no longer all in one piece."""
-    as_foretold(new_cluster, pool, "4GB")
+    assert_page_tables_as_predicted(new_cluster, pool, "4GB")
 
 
-def as_foretold(new_cluster, pool, shared_buffers: str) -> None:
+def assert_page_tables_as_predicted(new_cluster, pool, shared_buffers: str) -> None:
     """The page tables are what `hugepage_benefit` foretells on a server in base pages, for as many sessions and for all."""
     server = new_cluster(shared_buffers=shared_buffers, max_connections=SESSIONS + 3, autovacuum=False, huge_page_size="1GB")
     gigantic = pool(GB, server.pages_needed(GB))

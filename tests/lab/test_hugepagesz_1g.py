@@ -8,28 +8,28 @@ from harness.status import create_extension
 from harness.units import GB, MB
 
 
-def test_default_page_of_1_gb(new_cluster, both_say):
+def test_default_page_of_1_gb(new_cluster, check_both):
     assert meminfo()["Hugepagesize"] == GB and meminfo()["HugePages_Free"] == 1
     server = new_cluster()
     assert server.pages_needed(GB) == 1
     create_extension(server.start())
-    both_say(server, landed_in="hugetlb", page_size=GB, pages_needed=1, cause=None, restart_outlook="hugetlb")
+    check_both(server, landed_in="hugetlb", page_size=GB, pages_needed=1, cause=None, restart_outlook="hugetlb")
 
 
-def test_pages_of_2_mb_beside_it(new_cluster, pool, both_say):
+def test_pages_of_2_mb_beside_it(new_cluster, pool, check_both):
     """The hint names the file of the size that is not the default, and is right to the page."""
     server = new_cluster(huge_page_size="2MB")
     needed = server.pages_needed(2 * MB)
     pool(2 * MB, 0)
     create_extension(server.start())
-    row = both_say(server, landed_in="base", cause="pool_empty", pages_missing=needed, restart_outlook="base")
+    row = check_both(server, landed_in="base", cause="pool_empty", pages_missing=needed, restart_outlook="base")
     follow(row["hint"])
     server.restart()
     mapping = main_mapping(server.postmaster)
     assert (mapping.landed_in, mapping.page_size) == ("hugetlb", 2 * MB)
 
 
-def test_two_pages_needed_and_one_there(new_cluster, both_say):
+def test_two_pages_needed_and_one_there(new_cluster, check_both):
     server = new_cluster(shared_buffers="1100MB")
     create_extension(server.start())
-    both_say(server, landed_in="base", pages_needed=2, pages_missing=1, cause="pool_too_small", restart_outlook="base")
+    check_both(server, landed_in="base", pages_needed=2, pages_missing=1, cause="pool_too_small", restart_outlook="base")

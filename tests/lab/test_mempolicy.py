@@ -10,14 +10,14 @@ from harness.units import MB
 BOUND = ["numactl", "--membind=0"]
 
 
-def test_membind_to_a_node_without_pages(new_cluster, node_pool, both_say):
+def test_membind_to_a_node_without_pages(new_cluster, node_pool, check_both):
     server = new_cluster()
     needed = server.pages_needed(2 * MB)
     node_pool({0: 0, 1: needed + 10})
     create_extension(server.start(through=BOUND))
     # The sidecar can't see the policy, so it does not know.
-    row = both_say(server, landed_in="base", cause="node_limit", restart_outlook="base",
-                   of_sidecar={"cause": "unknown", "restart_outlook": "unknown"})
+    row = check_both(server, landed_in="base", cause="node_limit", restart_outlook="base",
+                     of_sidecar={"cause": "unknown", "restart_outlook": "unknown"})
     assert str(node_file(0)) in row["hint"], row["hint"]
     server.stop()
     server.start(through=BOUND)
@@ -28,22 +28,22 @@ def test_membind_to_a_node_without_pages(new_cluster, node_pool, both_say):
     assert main_mapping(server.postmaster).landed_in == "hugetlb" and set(nodes_of(server.postmaster)) == {0}
 
 
-def test_membind_to_the_node_with_the_pages(new_cluster, node_pool, both_say):
+def test_membind_to_the_node_with_the_pages(new_cluster, node_pool, check_both):
     server = new_cluster()
     node_pool({0: server.pages_needed(2 * MB), 1: 0})
     create_extension(server.start(through=BOUND))
-    both_say(server, landed_in="hugetlb", cause=None, restart_outlook="hugetlb", of_sidecar={"restart_outlook": "unknown"})
+    check_both(server, landed_in="hugetlb", cause=None, restart_outlook="hugetlb", of_sidecar={"restart_outlook": "unknown"})
 
 
-def test_preferred_node_is_no_limit(new_cluster, node_pool, both_say):
+def test_preferred_node_is_no_limit(new_cluster, node_pool, check_both):
     server = new_cluster()
     node_pool({0: 0, 1: server.pages_needed(2 * MB)})
     create_extension(server.start(through=["numactl", "--preferred=0"]))
-    both_say(server, landed_in="hugetlb", cause=None, restart_outlook="hugetlb", of_sidecar={"restart_outlook": "unknown"})
+    check_both(server, landed_in="hugetlb", cause=None, restart_outlook="hugetlb", of_sidecar={"restart_outlook": "unknown"})
 
 
-def test_interleaved_lands(new_cluster, pool, both_say):
+def test_interleaved_lands(new_cluster, pool, check_both):
     server = new_cluster()
     pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start(through=["numactl", "--interleave=all"]))
-    both_say(server, verdict="ok", landed_in="hugetlb", cause=None, restart_outlook="hugetlb")
+    check_both(server, verdict="ok", landed_in="hugetlb", cause=None, restart_outlook="hugetlb")

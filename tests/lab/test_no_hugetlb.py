@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from instance import told_by_sidecar
+from instance import sidecar_row
 
 from harness.cluster import StartFailed
 from harness.smaps import shared_mappings
@@ -18,17 +18,17 @@ def no_pools():
 def test_base_pages_and_why(new_cluster):
     server = create_extension(new_cluster().start())
     [row] = server.sql("SELECT * FROM hugepage_status")
-    instance = told_by_sidecar()
+    instance = sidecar_row()
     assert {mapping.page_size for mapping in shared_mappings(server.postmaster)} == {4096}
-    for told in (row, instance):
-        assert (told["landed_in"], told["cause"], told["restart_outlook"]) == ("base", "page_size_unsupported", "base"), told
-        assert "nr_hugepages=" not in (told["hint"] or ""), told
+    for shown in (row, instance):
+        assert (shown["landed_in"], shown["cause"], shown["restart_outlook"]) == ("base", "page_size_unsupported", "base"), shown
+        assert "nr_hugepages=" not in (shown["hint"] or ""), shown
 
 
 def test_huge_pages_on_does_not_start_as_foretold(new_cluster):
     server = create_extension(new_cluster().start())
     server.conf(huge_pages=True)
-    [foretold] = server.sql("SELECT will_start FROM hugepage_preflight()")
-    assert foretold == {"will_start": False}
+    [preflight] = server.sql("SELECT will_start FROM hugepage_preflight()")
+    assert preflight == {"will_start": False}
     with pytest.raises(StartFailed):
         server.restart()

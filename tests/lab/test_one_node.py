@@ -3,7 +3,7 @@
 import ctypes
 import os
 
-from instance import told_by_sidecar
+from instance import sidecar_row
 
 from harness import sidecar
 from harness.kernel import has_procmap_query
@@ -15,7 +15,7 @@ PROCMAP_QUERY, SIZE_OF_QUERY = 0xC0686611, 104
 ENOTTY = 25
 
 
-def in_huge_pages(new_cluster, pool):
+def server_in_huge_pages(new_cluster, pool):
     server = new_cluster()
     pool(2 * MB, server.pages_needed(2 * MB))
     return create_extension(server.start())
@@ -36,36 +36,36 @@ def kernel_answers_procmap_query():
         os.close(maps)
 
 
-def test_lands_with_and_without_procmap_query(new_cluster, pool, both_say):
+def test_lands_with_and_without_procmap_query(new_cluster, pool, check_both):
     """The page size is right on kernels that answer PROCMAP_QUERY (6.11) and on those that do not."""
-    server = in_huge_pages(new_cluster, pool)
+    server = server_in_huge_pages(new_cluster, pool)
     assert kernel_answers_procmap_query() == has_procmap_query()
-    both_say(server, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb", cause=None, pages_missing=0)
+    check_both(server, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb", cause=None, pages_missing=0)
     segments = server.sql("SELECT * FROM hugepage_segments WHERE segment = 'main'")
     assert [(row["page_size"], row["size"]) for row in segments] == [(2 * MB, main_mapping(server.postmaster).length)]
 
 
-def test_pool_too_small_by_one(new_cluster, pool, both_say):
+def test_pool_too_small_by_one(new_cluster, pool, check_both):
     server = new_cluster()
     needed = server.pages_needed(2 * MB)
     pool(2 * MB, needed - 1)
     create_extension(server.start())
-    both_say(server, verdict="notice", landed_in="base", cause="pool_too_small", pages_missing=1, restart_outlook="base")
+    check_both(server, verdict="notice", landed_in="base", cause="pool_too_small", pages_missing=1, restart_outlook="base")
 
 
 def test_openat2_is_not_needed(new_cluster, pool, tmp_path):
     """Kernels before 5.6 lack it, and some seccomp filters refuse it: the sidecar answers without having called it."""
-    in_huge_pages(new_cluster, pool)
+    server_in_huge_pages(new_cluster, pool)
     trace = tmp_path / "trace"
-    told = told_by_sidecar(through=["strace", "-f", "-qq", "-o", str(trace), "-e", "trace=openat2,openat",
-                                    "-e", "inject=openat2:error=ENOSYS"])
-    assert (told["verdict"], told["landed_in"], told["restart_outlook"]) == ("ok", "hugetlb", "hugetlb"), told
+    instance = sidecar_row(through=["strace", "-f", "-qq", "-o", str(trace), "-e", "trace=openat2,openat",
+                                            "-e", "inject=openat2:error=ENOSYS"])
+    assert (instance["verdict"], instance["landed_in"], instance["restart_outlook"]) == ("ok", "hugetlb", "hugetlb"), instance
     calls = trace.read_text()
     assert "openat(" in calls and "openat2(" not in calls
 
 
 def test_hidepid_is_unknown_to_an_ordinary_user(new_cluster, pool):
-    in_huge_pages(new_cluster, pool)
+    server_in_huge_pages(new_cluster, pool)
     hidden = ["unshare", "--mount", "sh", "-c", 'mount -t proc -o hidepid=2 proc /proc && exec "$@"', "sh"]
     answer = sidecar.run("check", user="nobody", through=hidden)
     assert answer.status == sidecar.UNKNOWN, answer

@@ -18,25 +18,25 @@ def page_sizes_of_main(server):
     return row["page_size"], main_mapping(server.postmaster).page_size
 
 
-def test_default_size_lands(new_cluster, pool, both_say):
+def test_default_size_lands(new_cluster, pool, check_both):
     server = new_cluster()
     size = meminfo()["Hugepagesize"]
     pool(size, server.pages_needed(size))
     create_extension(server.start())
-    both_say(server, landed_in="hugetlb", cause=None, restart_outlook="hugetlb", pages_missing=0)
+    check_both(server, landed_in="hugetlb", cause=None, restart_outlook="hugetlb", pages_missing=0)
     assert page_sizes_of_main(server) == (size, size)
 
 
-def test_one_page_of_the_default_size_short(new_cluster, pool, both_say):
+def test_one_page_of_the_default_size_short(new_cluster, pool, check_both):
     server = new_cluster()
     size = meminfo()["Hugepagesize"]
     pool(size, server.pages_needed(size) - 1)
     create_extension(server.start())
-    both_say(server, landed_in="base", cause="pool_too_small", restart_outlook="base", pages_missing=1)
+    check_both(server, landed_in="base", cause="pool_too_small", restart_outlook="base", pages_missing=1)
     assert page_sizes_of_main(server) == (BASE_PAGE, BASE_PAGE)
 
 
-def test_every_smaller_and_larger_size_lands(new_cluster, pool, both_say):
+def test_every_smaller_and_larger_size_lands(new_cluster, pool, check_both):
     """As huge_page_size; not 1 GB, for which the guest has no memory."""
     server = new_cluster()
     others = [one.page_size for one in pools() if one.page_size != meminfo()["Hugepagesize"] and one.page_size <= 32 * MB]
@@ -50,7 +50,7 @@ def test_every_smaller_and_larger_size_lands(new_cluster, pool, both_say):
         server.start()
         if number == 0:
             create_extension(server)
-        both_say(server, landed_in="hugetlb", cause=None, restart_outlook="hugetlb", pages_missing=0)
+        check_both(server, landed_in="hugetlb", cause=None, restart_outlook="hugetlb", pages_missing=0)
         assert page_sizes_of_main(server) == (size, size)
 
 
@@ -66,5 +66,5 @@ def test_pools_and_outlook_of_each_size(new_cluster, pool):
         (one.page_size, one.numbers().nr, one.page_size == size) for one in pools()}
     for other in needed.keys() - {size}:
         server.conf(huge_page_size=f"{other // KB}kB")
-        [foretold] = server.sql("SELECT lands_in, page_size, pages_needed, pages_missing FROM hugepage_preflight()")
-        assert foretold == {"lands_in": "base", "page_size": BASE_PAGE, "pages_needed": needed[other], "pages_missing": needed[other]}
+        [preflight] = server.sql("SELECT lands_in, page_size, pages_needed, pages_missing FROM hugepage_preflight()")
+        assert preflight == {"lands_in": "base", "page_size": BASE_PAGE, "pages_needed": needed[other], "pages_missing": needed[other]}

@@ -9,31 +9,31 @@ from harness.status import create_extension
 from harness.units import MB
 
 
-def test_lands_on_both_nodes(new_cluster, pool, both_say):
+def test_lands_on_both_nodes(new_cluster, pool, check_both):
     server = new_cluster()
     pool(2 * MB, server.pages_needed(2 * MB))
     assert all(int(node_file(node).read_text()) for node in (0, 1))
     create_extension(server.start())
-    both_say(server, verdict="ok", landed_in="hugetlb", cause=None, restart_outlook="hugetlb")
+    check_both(server, verdict="ok", landed_in="hugetlb", cause=None, restart_outlook="hugetlb")
     fill_shared_buffers(server, 120 * MB)
     assert set(nodes_of(server.postmaster)) | set(nodes_of(server.connect().info.backend_pid)) <= {0, 1}
 
 
-def test_one_page_short_on_both_nodes(new_cluster, pool, both_say):
+def test_one_page_short_on_both_nodes(new_cluster, pool, check_both):
     server = new_cluster()
     pool(2 * MB, server.pages_needed(2 * MB) - 1)
     create_extension(server.start())
-    both_say(server, landed_in="base", cause="pool_too_small", pages_missing=1, restart_outlook="base")
+    check_both(server, landed_in="base", cause="pool_too_small", pages_missing=1, restart_outlook="base")
 
 
 def nodes_after_filling(server):
     """hugepage_nodes while a session has touched 100 MB; the segment's pages by node as the kernel's files have them."""
     fill_shared_buffers(server, 100 * MB)
-    with server.connect() as toucher, server.connect() as asker:
-        touch_all(toucher)
-        ours = rows(asker, "SELECT * FROM hugepage_nodes")
+    with server.connect() as touching_session, server.connect() as observer:
+        touch_all(touching_session)
+        of_view = rows(observer, "SELECT * FROM hugepage_nodes")
         pids = [server.postmaster, *children(server.postmaster)]
-        return ours, nodes_of_pages(pids, main_mapping(server.postmaster))
+        return of_view, nodes_of_pages(pids, main_mapping(server.postmaster))
 
 
 def test_nodes_of_the_segment(new_cluster, node_pool):
@@ -42,18 +42,18 @@ def test_nodes_of_the_segment(new_cluster, node_pool):
     needed = server.pages_needed(2 * MB)
     node_pool({0: needed, 1: needed})
     create_extension(server.start(through=["numactl", "--preferred=1"]))
-    ours, kernel = nodes_after_filling(server)
-    assert {row["node"]: row["segment_pages"] for row in ours} == {0: 0, 1: sum(kernel.values())} == {0: 0, **kernel}
-    assert [(row["allowed"], row["restart_pages"], row["resv_hugepages"]) for row in ours] == [(True, needed, None)] * 2
-    assert ours[0]["notice"] is None and str(kernel[1]) in ours[1]["notice"]
-    words = ours[1]["command"].split()
+    of_view, kernel = nodes_after_filling(server)
+    assert {row["node"]: row["segment_pages"] for row in of_view} == {0: 0, 1: sum(kernel.values())} == {0: 0, **kernel}
+    assert [(row["allowed"], row["restart_pages"], row["resv_hugepages"]) for row in of_view] == [(True, needed, None)] * 2
+    assert of_view[0]["notice"] is None and str(kernel[1]) in of_view[1]["notice"]
+    words = of_view[1]["command"].split()
     assert words[:2] == ["numactl", "--interleave=0,1"] and words[3:] == ["restart", "-D", str(server.data)]
     server.stop()
     server.start(through=words[:2])
     server.sql("DROP TABLE touched")
-    ours, kernel = nodes_after_filling(server)
-    assert {row["node"]: row["segment_pages"] for row in ours} == kernel and set(kernel) == {0, 1}
-    assert [row["notice"] for row in ours] == [None, None], ours
+    of_view, kernel = nodes_after_filling(server)
+    assert {row["node"]: row["segment_pages"] for row in of_view} == kernel and set(kernel) == {0, 1}
+    assert [row["notice"] for row in of_view] == [None, None], of_view
 
 
 def test_nodes_with_uneven_pools(new_cluster, node_pool):

@@ -28,14 +28,14 @@ def touch_all_buffers(server):
     server.sql(f"SELECT pg_prewarm('{TABLE}')")
 
 
-def test_memory_max_counts_huge_pages(new_cluster, pool, group, accounting, both_say):
+def test_memory_max_counts_huge_pages(new_cluster, pool, group, accounting, check_both):
     """Critical before anything breaks; then it does break as foretold.
 
     With the limit of the hint nothing breaks, not even beside more processes than there were.
     """
     accounting(True)
     server, limits = limited(new_cluster, pool, group, **{"memory.max": 90 * MB})
-    row = both_say(server, verdict="critical", landed_in="hugetlb")
+    row = check_both(server, verdict="critical", landed_in="hugetlb")
     assert str(limits.file("memory.max")) in row["hint"], row["hint"]
     with pytest.raises(psycopg2.Error):
         touch_all_buffers(server)
@@ -44,27 +44,27 @@ def test_memory_max_counts_huge_pages(new_cluster, pool, group, accounting, both
     Path(path).write_text(size)
     until("the server to recover or to end", lambda: server.ready() or not server.running())
     server.restart(within=limits)
-    both_say(server, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
+    check_both(server, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
     touch_all_buffers(server)
 
 
-def test_memory_max_does_not_count_huge_pages(new_cluster, pool, group, accounting, both_say):
+def test_memory_max_does_not_count_huge_pages(new_cluster, pool, group, accounting, check_both):
     """No finding, and all pages can be touched."""
     accounting(False)
     server, _limits = limited(new_cluster, pool, group, **{"memory.max": 90 * MB})
-    both_say(server, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
+    check_both(server, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
     touch_all_buffers(server)
 
 
-def test_memory_max_that_suffices(new_cluster, pool, group, accounting, both_say):
+def test_memory_max_that_suffices(new_cluster, pool, group, accounting, check_both):
     accounting(True)
     server, _limits = limited(new_cluster, pool, group, **{"memory.max": 700 * MB})
-    both_say(server, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
+    check_both(server, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
     touch_all_buffers(server)
 
 
-def test_memory_high_slows_down(new_cluster, pool, group, accounting, both_say):
+def test_memory_high_slows_down(new_cluster, pool, group, accounting, check_both):
     accounting(True)
     server, limits = limited(new_cluster, pool, group, **{"memory.high": 90 * MB})
-    row = both_say(server, verdict="warning", landed_in="hugetlb")
+    row = check_both(server, verdict="warning", landed_in="hugetlb")
     assert str(limits.file("memory.high")) in row["hint"], row["hint"]

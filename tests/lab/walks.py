@@ -29,15 +29,15 @@ def run_walks(lab: Path, kernels: list[str], steps: int, seed: int, part: str, d
             continue
         print(f"== {name}: {kernel.release}", flush=True)
         for boot in (boot for boot in WALKED if part in boot.name):
-            status, said = walk_in_guest(lab, kernel, boot, steps, seed)
+            status, scores = walk_in_guest(lab, kernel, boot, steps, seed)
             seed += 1
-            score = SCORE.search(said)
-            print(said, flush=True)
+            score = SCORE.search(scores)
+            print(scores, flush=True)
             if status != 0 or not score:
                 failed.append(f"{name} {boot.name}")
                 continue
             taken += int(score["steps"])
-            sections.append(f"### Linux {kernel.release}, {boot.name.removeprefix('walk-')}\n\n{said}")
+            sections.append(f"### Linux {kernel.release}, {boot.name.removeprefix('walk-')}\n\n{scores}")
             if document:
                 about = f"The walks of `./dev foretell` in guests of `./dev lab --steps {steps}`: {taken} steps."
                 text = "\n\n".join(["## Restarts foretold on other kernels", about, *sections])

@@ -46,23 +46,23 @@ def test_pages_of_the_buffers(new_cluster, pool, landed_in):
     server = started(new_cluster(), pool, landed_in)
     server.sql("CREATE EXTENSION pg_buffercache")
     views = needs(server, "pg_buffercache_os_pages", "pg_buffercache_numa")
-    [ours] = server.sql("SELECT page_size, shared_buffers, pages_needed FROM hugepage_status")
-    pages = -(-ours["shared_buffers"] // ours["page_size"])
+    [of_extension] = server.sql("SELECT page_size, shared_buffers, pages_needed FROM hugepage_status")
+    pages = -(-of_extension["shared_buffers"] // of_extension["page_size"])
     for view in views:
         if view == "pg_buffercache_numa":
             needs_numa(server)
-        with server.connect() as toucher:
-            [theirs] = rows(toucher, "SELECT count(DISTINCT os_page_num) AS pages, count(DISTINCT bufferid) AS buffers "
+        with server.connect() as touching_session:
+            [of_postgresql] = rows(touching_session, "SELECT count(DISTINCT os_page_num) AS pages, count(DISTINCT bufferid) AS buffers "
                                      f"FROM {view}")
-            assert theirs["buffers"] * 8192 == ours["shared_buffers"], view
+            assert of_postgresql["buffers"] * 8192 == of_extension["shared_buffers"], view
             # The first one may begin within a page.
-            assert pages <= theirs["pages"] <= pages + 1, view
+            assert pages <= of_postgresql["pages"] <= pages + 1, view
             if view == "pg_buffercache_numa" and landed_in == "hugetlb":
-                theirs = {row["numa_node"]: row["pages"] for row in rows(
-                    toucher, f"SELECT numa_node, count(DISTINCT os_page_num) AS pages FROM {view} GROUP BY numa_node")}
-                beside = ours["pages_needed"] - sum(theirs.values())
+                of_postgresql = {row["numa_node"]: row["pages"] for row in rows(
+                    touching_session, f"SELECT numa_node, count(DISTINCT os_page_num) AS pages FROM {view} GROUP BY numa_node")}
+                beside = of_extension["pages_needed"] - sum(of_postgresql.values())
                 for row in server.sql("SELECT node, segment_pages FROM hugepage_nodes"):
-                    assert 0 <= row["segment_pages"] - theirs.get(row["node"], 0) <= beside
+                    assert 0 <= row["segment_pages"] - of_postgresql.get(row["node"], 0) <= beside
 
 
 def test_nodes(new_cluster, pool):
@@ -71,30 +71,30 @@ def test_nodes(new_cluster, pool):
     server = started(new_cluster(shared_buffers="512MB"), pool, "hugetlb")
     needs(server, "pg_shmem_allocations_numa")
     needs_numa(server)
-    toucher, asker = server.connect(), server.connect()
+    touching_session, observer = server.connect(), server.connect()
 
     def timed(session, query: str) -> tuple[float, list[dict]]:
         began = time.perf_counter()
         found = rows(session, query)
         return time.perf_counter() - began, found
 
-    def ours() -> tuple[float, dict[int, int]]:
+    def of_extension() -> tuple[float, dict[int, int]]:
         """The shortest of some calls; each finds the same."""
-        took, found = zip(*(timed(asker, "SELECT node, segment_pages FROM hugepage_nodes") for _ in range(10)))
+        took, found = zip(*(timed(observer, "SELECT node, segment_pages FROM hugepage_nodes") for _ in range(10)))
         assert all(one == found[0] for one in found)
         return min(took), {row["node"]: row["segment_pages"] for row in found[0]}
 
-    rows(asker, "SELECT * FROM hugepage_nodes")    # loads the library
-    before = main_mapping(asker.info.backend_pid).resident
-    with_little_touched, _ = ours()
-    by_them, _ = timed(toucher, "SELECT count(*) FROM pg_shmem_allocations_numa")
-    with_all_touched, found = ours()
-    assert main_mapping(asker.info.backend_pid).resident == before
-    assert max(with_little_touched, with_all_touched) < by_them / 100, (with_little_touched, with_all_touched, by_them)
+    rows(observer, "SELECT * FROM hugepage_nodes")    # loads the library
+    before = main_mapping(observer.info.backend_pid).resident
+    with_little_touched, _ = of_extension()
+    postgresql_took, _ = timed(touching_session, "SELECT count(*) FROM pg_shmem_allocations_numa")
+    with_all_touched, found = of_extension()
+    assert main_mapping(observer.info.backend_pid).resident == before
+    assert max(with_little_touched, with_all_touched) < postgresql_took / 100, (with_little_touched, with_all_touched, postgresql_took)
     # An allocation counts each page that it lies on, so one that ends within a page counts it as the next one does.
-    theirs = rows(toucher, "SELECT numa_node, sum(size) AS size, count(*) AS entries FROM pg_shmem_allocations_numa "
+    of_postgresql = rows(touching_session, "SELECT numa_node, sum(size) AS size, count(*) AS entries FROM pg_shmem_allocations_numa "
                            "WHERE size > 0 GROUP BY numa_node")
-    for row in theirs:
+    for row in of_postgresql:
         assert 0 <= row["size"] // (2 * MB) - found[row["numa_node"]] <= row["entries"]
-    assert {row["numa_node"] for row in theirs} == {node for node, pages in found.items() if pages}
-    assert sum(found.values()) == main_mapping(toucher.info.backend_pid).resident // (2 * MB)
+    assert {row["numa_node"] for row in of_postgresql} == {node for node, pages in found.items() if pages}
+    assert sum(found.values()) == main_mapping(touching_session.info.backend_pid).resident // (2 * MB)

@@ -366,15 +366,15 @@ def test_without_the_right_to(small):
 
 def test_a_progress_bar_on_a_terminal_alone(small):
     before = small.numbers().nr
-    ours, theirs = pty.openpty()
+    controller, terminal = pty.openpty()
     try:
-        done = subprocess.run(sidecar.command("apply", "--pages", before + 900), stdout=subprocess.PIPE, stderr=theirs)
+        done = subprocess.run(sidecar.command("apply", "--pages", before + 900), stdout=subprocess.PIPE, stderr=terminal)
         assert done.returncode == OK
-        os.set_blocking(ours, False)
-        assert b"pages of 2 MB" in os.read(ours, 1 << 16)
+        os.set_blocking(controller, False)
+        assert b"pages of 2 MB" in os.read(controller, 1 << 16)
     finally:
-        os.close(theirs)
-        os.close(ours)
+        os.close(terminal)
+        os.close(controller)
     piped = sidecar.run("apply", "--pages", before)
     assert (piped.status, piped.stderr) == (OK, "") and piped.status != CRITICAL
 
@@ -399,8 +399,8 @@ def test_splits_a_larger_page_where_memory_does_not_suffice(gigabyte, small):
     call = ["apply", "--pages", wanted, *reserve_that_needs_a_split(wanted)]
     refused = sidecar.run(*call)
     assert refused.status == UNKNOWN and "do not fit" in refused.stderr, refused
-    told = sidecar.run(*call, "--demote", "--dry-run")
-    assert told.status == OK and "1 unused pages of 1 GB would be split first" in told.stdout, told
+    dry_run = sidecar.run(*call, "--demote", "--dry-run")
+    assert dry_run.status == OK and "1 unused pages of 1 GB would be split first" in dry_run.stdout, dry_run
     assert (small.persistent(), gigabyte.numbers()) == (kept, before)
     # The only one is promised: it stays whole.
     promised = gigabyte.reserve(1)
@@ -438,6 +438,6 @@ def test_a_split_is_undone_with_the_rest(gigabyte, small):
         answer = end(process)
     assert small.numbers() == before
     # The kernel may have put something into its place meanwhile.
-    said = {WARNING: "interrupted", CRITICAL: f"the pool of 1 GB keeps {nr - 1} pages; before it kept {nr}"}
-    assert said[answer.status] in answer.stderr, answer
+    reasons = {WARNING: "interrupted", CRITICAL: f"the pool of 1 GB keeps {nr - 1} pages; before it kept {nr}"}
+    assert reasons[answer.status] in answer.stderr, answer
     assert gigabyte.persistent() == (nr if answer.status == WARNING else nr - 1)

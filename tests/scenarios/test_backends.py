@@ -1,9 +1,6 @@
 """hugepage_backends and hugepage_page_tables, compared with /proc."""
 
-import os
 import resource
-import signal
-import subprocess
 from pathlib import Path
 
 import psycopg2
@@ -11,8 +8,9 @@ import pytest
 
 from harness.cluster import Install, rows
 from harness.kernel import kernel_files, meminfo
+from harness.pid_namespace import server_in_pid_namespace
 from harness.poll import until
-from harness.processes import children, run, status, status_bytes
+from harness.processes import run, status, status_bytes
 from harness.shared_buffers import fill_shared_buffers, touch_all
 from harness.smaps import main_mapping
 from harness.status import create_extension
@@ -55,24 +53,24 @@ def test_show_every_process_once(new_cluster):
     rows(idle[0], "SET application_name = 'the first'")
     session = server.connect()
     own = session.info.backend_pid
-    ours = []
+    of_view = []
 
-    def agree() -> bool:
+    def same_as_proc() -> bool:
         """Any process of the server may start, end, or touch a page between the two looks."""
-        ours[:] = rows(session, "SELECT * FROM hugepage_backends")
-        shown = {row["pid"]: {name: row[name] for name in FIELDS} for row in ours if row["pid"] != own}
+        of_view[:] = rows(session, "SELECT * FROM hugepage_backends")
+        shown = {row["pid"]: {name: row[name] for name in FIELDS} for row in of_view if row["pid"] != own}
         others = server_processes(server.postmaster) - {own}
         return shown == {pid: {name: status_bytes(pid, field) for name, field in FIELDS.items()} for pid in others}
 
-    until("the view and /proc to agree about every process", agree)
-    assert len(ours) == len({row["pid"] for row in ours})
-    types = {row["pid"]: row["backend_type"] for row in ours}
+    until("the view and /proc to agree about every process", same_as_proc)
+    assert len(of_view) == len({row["pid"] for row in of_view})
+    types = {row["pid"]: row["backend_type"] for row in of_view}
     assert types[server.postmaster] == "postmaster"
     assert list(types.values()).count("syslogger" if server.install.major >= 19 else "logger") == 1
     assert None not in types.values()
     assert {types[session.info.backend_pid] for session in idle} == {"client backend"}
     activity = rows(session, "SELECT * FROM pg_stat_activity")
-    by_pid = {row["pid"]: row for row in ours}
+    by_pid = {row["pid"]: row for row in of_view}
     for row in activity:
         same = ("backend_type", "datname", "usename", "application_name", "state", "backend_start")
         assert {name: by_pid[row["pid"]][name] for name in same} == {name: row[name] for name in same}
@@ -102,18 +100,18 @@ def test_explain_the_page_tables_of_the_host(new_cluster, pool):
         fill_shared_buffers(server, size - 64 * MB) if landed_in == "base" else server.sql("SELECT pg_prewarm('touched')")
         sums = "SELECT * FROM hugepage_page_tables"
         [before], host_before = rows(watcher, sums), page_tables_of_host(server.postmaster)
-        crowd = [server.connect() for _ in range(backends)]
-        for session in crowd:
+        sessions = [server.connect() for _ in range(backends)]
+        for session in sessions:
             touch_all(session)
         [after], host_after = rows(watcher, sums), page_tables_of_host(server.postmaster)
-        ours = after["page_tables_total"] - before["page_tables_total"]
+        of_view = after["page_tables_total"] - before["page_tables_total"]
         host = host_after - host_before
-        assert abs(host - ours) <= 0.05 * host, (landed_in, host, ours)
+        assert abs(host - of_view) <= 0.05 * host, (landed_in, host, of_view)
         assert main_mapping(watcher.info.backend_pid).landed_in == landed_in
         total[landed_in] = after
-        for session in crowd:
+        for session in sessions:
             session.close()
-        until("the crowd to go", lambda: len(server_processes(server.postmaster)) < backends)
+        until("the sessions to end", lambda: len(server_processes(server.postmaster)) < backends)
     base, huge = total["base"], total["hugetlb"]
     assert base["page_tables_total"] > 10 * huge["page_tables_total"]
     assert huge["saving"] <= 0.05 * huge["page_tables_total"]
@@ -133,13 +131,13 @@ def test_unreadable_status_file(new_cluster, root, tmp_path):
     unreadable = tmp_path / "unreadable"
     unreadable.touch(mode=0o000)
     nsenter(server.postmaster, "mount", "--bind", str(unreadable), f"/proc/{pid}/status")
-    ours = {row["pid"]: row for row in rows(session, "SELECT * FROM hugepage_backends")}
-    assert ours[pid]["backend_type"] == "client backend"
-    assert {ours[pid][name] for name in FIELDS} == {None}
-    assert all(row["page_tables"] > 0 for other, row in ours.items() if other != pid)
+    of_view = {row["pid"]: row for row in rows(session, "SELECT * FROM hugepage_backends")}
+    assert of_view[pid]["backend_type"] == "client backend"
+    assert {of_view[pid][name] for name in FIELDS} == {None}
+    assert all(row["page_tables"] > 0 for other, row in of_view.items() if other != pid)
     assert [note for note in session.notices if f"/proc/{pid}/status" in note and "Permission denied" in note]
     [sums] = rows(session, "SELECT * FROM hugepage_page_tables")
-    assert sums["processes"] == len(ours)
+    assert sums["processes"] == len(of_view)
     nsenter(server.postmaster, "umount", f"/proc/{pid}/status")
 
 
@@ -168,26 +166,21 @@ def test_hidepid(new_cluster, root):
     session = server.connect()
     visible = session.info.backend_pid
     assert rows(session, "SELECT count(*) FROM pg_ls_dir('/proc') AS name WHERE name = '1'") == [{"count": 0}]
-    ours = rows(session, "SELECT * FROM hugepage_backends")
-    assert {row["pid"] for row in ours} == server_processes(server.postmaster)
-    assert all(row["page_tables"] == status_bytes(row["pid"], "VmPTE") for row in ours if row["pid"] != visible)
+    of_view = rows(session, "SELECT * FROM hugepage_backends")
+    assert {row["pid"] for row in of_view} == server_processes(server.postmaster)
+    assert all(row["page_tables"] == status_bytes(row["pid"], "VmPTE") for row in of_view if row["pid"] != visible)
     assert not session.notices
 
 
 def test_another_pid_namespace(new_cluster, root):
     """If /proc shows another PID namespace, memory is NULL with a note, and every session has a row."""
-    server = new_cluster(**STILL)
-    postgres = ["runuser", "-u", "postgres", "--", server.install.bindir / "postgres", "-D", server.data]
-    inside = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child=KILL", "--", *postgres],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        until("the server to answer", server.ready)
+    with server_in_pid_namespace(new_cluster(**STILL), as_process_1=False) as server:
         create_extension(server)
         session = server.connect()
-        ours = rows(session, "SELECT * FROM hugepage_backends")
-        assert {row["backend_type"] for row in ours} >= {"postmaster", "client backend", "checkpointer"}
-        assert [row["datname"] for row in ours if row["pid"] == session.info.backend_pid] == ["postgres"]
-        assert {row[name] for row in ours for name in FIELDS} == {None}
+        of_view = rows(session, "SELECT * FROM hugepage_backends")
+        assert {row["backend_type"] for row in of_view} >= {"postmaster", "client backend", "checkpointer"}
+        assert [row["datname"] for row in of_view if row["pid"] == session.info.backend_pid] == ["postgres"]
+        assert {row[name] for row in of_view for name in FIELDS} == {None}
         [sums] = rows(session, "SELECT * FROM hugepage_page_tables")
         assert (sums["page_tables_total"], sums["saving"]) == (None, None)
 
@@ -199,16 +192,6 @@ def test_another_pid_namespace(new_cluster, root):
 
         until("the two views to count the same processes", both_count)
         assert [note for note in session.notices if "namespace" in note]
-        # Killed, it would leave its dynamic shared memory and its System V segment.
-        [within] = children(inside.pid)
-        [postmaster] = children(within)
-        os.kill(postmaster, signal.SIGINT)
-        until("the server to stop", lambda: inside.poll() is not None)
-    finally:
-        inside.kill()
-        inside.wait()
-        # It names a process of the namespace, which out here is another's.
-        (server.data / "postmaster.pid").unlink(missing_ok=True)
 
 
 def test_cancel_between_two_processes(new_cluster, root):
@@ -238,7 +221,7 @@ def test_two_thousand_processes(new_cluster, root):
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 3 * count)), hard))
     server = create_extension(new_cluster(max_connections=count + 20, **STILL, shared_buffers="32MB").start())
     session = server.connect()
-    crowd = [server.connect() for _ in range(count)]
+    sessions = [server.connect() for _ in range(count)]
     [row] = rows(session, "SELECT count(*), count(page_tables) AS read FROM hugepage_backends")
     assert row["count"] == row["read"] == len(server_processes(server.postmaster)) > count
     other = server.connect()
@@ -247,7 +230,7 @@ def test_two_thousand_processes(new_cluster, root):
         rows(session, "DO $$ BEGIN LOOP PERFORM * FROM hugepage_backends; END LOOP; END $$")
     assert not kernel_files(session.info.backend_pid)
     assert rows(other, "SELECT 1 AS alive") == [{"alive": 1}]
-    for each in crowd:
+    for each in sessions:
         each.close()
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 

@@ -29,9 +29,9 @@ def by_figure(found: list[dict]) -> dict[str, dict]:
 def test_observe_sessions_that_begin_and_touch_all(new_cluster):
     server = create_extension(new_cluster(**BASE).start())
     fill_shared_buffers(server, SIZE)
-    asking, touching = server.connect(), []
+    observer, touching = server.connect(), []
     with ThreadPoolExecutor(1) as thread:
-        answer = thread.submit(rows, asking, "SELECT * FROM hugepage_benefit('1500 ms')")
+        answer = thread.submit(rows, observer, "SELECT * FROM hugepage_benefit('1500 ms')")
         while not answer.done() and len(touching) < 12:
             touching.append(server.connect())
             touch_all(touching[-1])
@@ -67,9 +67,9 @@ def test_the_end_of_a_session_takes_what_was_foretold(new_cluster):
     # A session begins without the page tables that the postmaster, or any other process, has for shared memory.
     assert status_bytes(plain[0].info.backend_pid, "RssShmem") < SIZE / 4
     least, of_plain = (min(cpu_of_ends(server.postmaster, sessions)) for sessions in (touching, plain))
-    foretold = found["exit"]["base"]
+    predicted = found["exit"]["base"]
     # The speed of a busy machine changes from one moment to the next.
-    assert foretold / 10 < least - of_plain < foretold * 10, (foretold, least, of_plain)
+    assert predicted / 10 < least - of_plain < predicted * 10, (predicted, least, of_plain)
     assert server.sql("SELECT 1 AS up") == [{"up": 1}], "the postmaster goes on"
 
 
@@ -114,8 +114,8 @@ def test_the_wait_ends_at_once(new_cluster):
 @pytest.mark.any_major
 def test_the_sidecar_says_the_same_from_outside(new_cluster):
     server, _sessions = with_touching_sessions(new_cluster)
-    asking = server.connect()
-    inside = by_figure(rows(asking, "SELECT * FROM hugepage_benefit('100 ms')"))
+    observer = server.connect()
+    inside = by_figure(rows(observer, "SELECT * FROM hugepage_benefit('100 ms')"))
     answer = sidecar.run("benefit", "--interval", "100ms", "--format", "json")
     assert answer.status == sidecar.OK, answer.stderr
     [instance] = [one for one in answer.json()["instances"] if one["pid"] == server.postmaster]

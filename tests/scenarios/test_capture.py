@@ -29,16 +29,16 @@ def files(tree: Path) -> set[str]:
 def answer(*arguments: str | Path, user: str | None = None, tree: Path | None = None) -> Any:
     """What status says, without what has to differ: times, free memory, the source of page sizes, where the files are."""
     root = ["--root", tree] if tree else []
-    said = sidecar.run(*root, "status", "--format", "json", *arguments, user=user)
-    assert said.stdout, said.stderr
-    plain = said.json() if not tree else sidecar.Answer(said.status, said.stdout.replace(f"{tree}/", "/"), "").json()
+    result = sidecar.run(*root, "status", "--format", "json", *arguments, user=user)
+    assert result.stdout, result.stderr
+    plain = result.json() if not tree else sidecar.Answer(result.status, result.stdout.replace(f"{tree}/", "/"), "").json()
     plain.pop("taken_at")
     plain.pop("memory")
     for instance in plain["instances"]:
         instance.pop("evidence")
         # The time less the age of a process, in hundredths of a second: it may be the next second.
         assert instance.pop("started")
-    return said.status, plain
+    return result.status, plain
 
 
 def captured_at_rest(directory: Path, user: str | None = None) -> tuple[Path, Any]:
@@ -91,8 +91,8 @@ def test_a_standby_answers_as_on_its_host(new_cluster, tmp_path):
     standby.conf(primary_conninfo=f"host={primary.root} port=5432 user=postgres")
     standby.start()
 
-    def outlooks(said: Any) -> tuple[str, str]:
-        row = next(row for row in said["instances"] if row["pid"] == standby.postmaster)
+    def outlooks(status: Any) -> tuple[str, str]:
+        row = next(row for row in status["instances"] if row["pid"] == standby.postmaster)
         return row["restart_outlook"], row["crash_outlook"]
 
     tree, here = captured_at_rest(tmp_path)
@@ -108,8 +108,8 @@ def test_the_tree_asks_no_program(servers, tmp_path):
     """What files come to that have changed since the start is unknown there."""
     servers[0].conf(shared_buffers="64MB")
     assert sidecar.run("capture", tmp_path / "host").status == OK
-    here, there = (next(row for row in said["instances"] if row["pid"] == servers[0].postmaster)
-                   for _, said in (answer(), answer(tree=tmp_path / "host")))
+    here, there = (next(row for row in status["instances"] if row["pid"] == servers[0].postmaster)
+                   for _, status in (answer(), answer(tree=tmp_path / "host")))
     assert (here["restart_outlook"], there["restart_outlook"]) == ("hugetlb", "unknown")
     assert any("has changed since the server" in note for note in there["notes"])
 
@@ -174,10 +174,10 @@ def test_an_ordinary_users_capture_is_refused_what_they_are(servers, tmp_path):
     place = tmp_path / "of-nobody"
     place.mkdir()
     run("chown", "nobody", str(place))
-    tree, said = captured_at_rest(place, user="nobody")
+    tree, before = captured_at_rest(place, user="nobody")
     assert f"/proc/{servers[0].postmaster}/maps" in (tree / "refused").read_text()
-    assert answer(tree=tree) == said
-    [own] = [instance for instance in said[1]["instances"] if instance["pid"] == servers[0].postmaster]
+    assert answer(tree=tree) == before
+    [own] = [instance for instance in before[1]["instances"] if instance["pid"] == servers[0].postmaster]
     assert own["notes"]
 
 

@@ -15,11 +15,11 @@ from harness.units import MB
 pytestmark = pytest.mark.any_major
 
 HUGE = 2 * MB
-Told = Callable[[Cluster], dict[str, Any]]
+RowReader = Callable[[Cluster], dict[str, Any]]
 
 
 @pytest.fixture
-def told(tmp_path, root) -> Told:
+def sidecar_row(tmp_path, root) -> RowReader:
     """The row of a running server."""
     def row(server: Cluster) -> dict[str, Any]:
         answer = sidecar.run("status", "--format", "json", "--state-dir", tmp_path)
@@ -47,11 +47,11 @@ def server(new_cluster, pool) -> Cluster:
     ("max_connections = 900", "base"), ("shared_preload_libraries = 'pg_stat_statements'", None),
     ("huge_page_size = '1GB'", "base"),
 ])
-def test_the_restart_is_as_foretold(server, told, setting, lands):
+def test_the_restart_is_as_foretold(server, sidecar_row, setting, lands):
     if setting.startswith("huge_page_size"):
         server.needs_page_sizes()
     server.sql(f"ALTER SYSTEM SET {setting}")
-    row = told(server)
+    row = sidecar_row(server)
     # Whether a library needs one page more is for the server to say.
     assert row["restart_outlook"] == lands or lands is None and row["restart_outlook"] in ("hugetlb", "base"), row
     server.restart()
@@ -59,10 +59,10 @@ def test_the_restart_is_as_foretold(server, told, setting, lands):
     assert row["restart_outlook"] == ("hugetlb" if landed.page_size == HUGE else "base"), landed
 
 
-def test_exact_to_the_page(server, told, pool):
+def test_exact_to_the_page(server, sidecar_row, pool):
     """One page less than the next start needs, and then that many."""
     server.sql("ALTER SYSTEM SET shared_buffers = '80MB'")
-    assert told(server)["restart_outlook"] == "base"
+    assert sidecar_row(server)["restart_outlook"] == "base"
     own = smaps.main_mapping(server.postmaster).length // HUGE
     borrowed = pool(HUGE, 0)
     others = borrowed.numbers().held - own
@@ -70,11 +70,11 @@ def test_exact_to_the_page(server, told, pool):
     # As far as the server's own count is one too many, both are hugetlb in the end.
     needed = server.pages_needed(HUGE)
     server.start()
-    said = []
+    found = []
     for spare in (needed - 2, needed):
         borrowed.resize(others + spare)
-        said.append(told(server)["restart_outlook"])
-    assert said == ["base", "hugetlb"]
+        found.append(sidecar_row(server)["restart_outlook"])
+    assert found == ["base", "hugetlb"]
     server.restart()
     assert smaps.main_mapping(server.postmaster).page_size == HUGE
 
@@ -94,24 +94,24 @@ UNCLEAR = {
 }
 
 
-def words(error: str) -> str:
+def unquoted(error: str) -> str:
     """Without what PostgreSQL 17 and newer have more: quotes around names of settings, and `to be`."""
     return error.replace('"', "").replace(" to be ", " ")
 
 
-def test_starts_that_fail_and_what_stays_unknown(server, told):
+def test_starts_that_fail_and_what_stays_unknown(server, sidecar_row):
     with open(server.data / "postgresql.conf", "a") as conf:
         conf.write("include 'more.conf'\n")
     more = server.data / "more.conf"
     for change, why in UNCLEAR.items():
         more.write_text(change + "\n")
-        row = told(server)
+        row = sidecar_row(server)
         assert row["restart_outlook"] == "unknown"
         assert any("has changed since" in note and why in note for note in row["notes"]), row["notes"]
     for change, error in REFUSED.items():
         more.write_text(change + "\n")
-        row = told(server)
-        assert row["restart_outlook"] == "fails" and words(error) in words(row["message"]), row
+        row = sidecar_row(server)
+        assert row["restart_outlook"] == "fails" and unquoted(error) in unquoted(row["message"]), row
         assert (row["verdict"], row["crash_outlook"]) == ("critical", "hugetlb")
     server.stop()
     for change in REFUSED:
@@ -121,7 +121,7 @@ def test_starts_that_fail_and_what_stays_unknown(server, told):
 
 
 @pytest.mark.parametrize(("include", "lands"), [("include_if_exists", "base"), ("include", "fails")])
-def test_an_included_file_that_was_removed(server, told, include, lands):
+def test_an_included_file_that_was_removed(server, sidecar_row, include, lands):
     """Only its directory shows it. The same with a link whose target was removed."""
     for is_link in (False, True):
         server.stop()
@@ -140,9 +140,9 @@ def test_an_included_file_that_was_removed(server, told, include, lands):
             conf.write(f"{include} 'extra/more.conf'\n")
         server.start()
         assert smaps.main_mapping(server.postmaster).page_size == HUGE
-        assert told(server)["restart_outlook"] == "hugetlb"
+        assert sidecar_row(server)["restart_outlook"] == "hugetlb"
         (target if is_link else more).unlink()
-        row = told(server)
+        row = sidecar_row(server)
         assert row["restart_outlook"] == lands, (is_link, row)
         assert lands == "base" or "more.conf" in row["message"]
         more.unlink(missing_ok=True)
@@ -151,36 +151,36 @@ def test_an_included_file_that_was_removed(server, told, include, lands):
             assert smaps.main_mapping(server.postmaster).page_size != HUGE
 
 
-def test_options_of_the_command_line(server, told):
+def test_options_of_the_command_line(server, sidecar_row):
     """What only pg_ctl restart repeats may decide."""
     server.stop()
     server.command("pg_ctl", "start", "-w", "-s", "-D", server.data, "-l", server.log_file, "-o", "-c shared_buffers=16MB")
     server.sql("ALTER SYSTEM SET shared_buffers = '64MB'")
-    row = told(server)
+    row = sidecar_row(server)
     assert row["restart_outlook"] == "unknown"
     assert any("only pg_ctl restart repeats" in note for note in row["notes"]), row["notes"]
 
 
-def test_a_standby_below_its_primary(server, new_cluster, told, pool):
+def test_a_standby_below_its_primary(server, new_cluster, sidecar_row, pool):
     standby = server.standby()
     standby.conf(primary_conninfo=f"host={server.root} port=5432 user=postgres")
     standby.start()
     standby.conf(max_connections=10)
-    row = told(standby)
+    row = sidecar_row(standby)
     assert row["restart_outlook"] == "fails" and "recovery aborted" in row["message"], row
     standby.conf(hot_standby=False)
-    assert told(standby)["restart_outlook"] == "base"
+    assert sidecar_row(standby)["restart_outlook"] == "base"
     standby.remove()
 
 
-def test_a_standby_whose_primary_has_raised_a_setting(server, told):
+def test_a_standby_whose_primary_has_raised_a_setting(server, sidecar_row):
     """A crash ends it. Once its file has changed, it can't be seen from outside what it runs with."""
     standby = server.standby()
     standby.conf(primary_conninfo=f"host={server.root} port=5432 user=postgres")
     standby.start()
 
     def outlooks() -> tuple[str, str]:
-        row = told(standby)
+        row = sidecar_row(standby)
         return row["restart_outlook"], row["crash_outlook"]
 
     assert outlooks() == ("base", "base")
@@ -195,21 +195,21 @@ def test_a_standby_whose_primary_has_raised_a_setting(server, told):
     standby.remove()
 
 
-def test_a_standby_of_which_too_little_is_known(server, told):
+def test_a_standby_of_which_too_little_is_known(server, sidecar_row):
     """What its owner has put in the place of pg_control, or wrote for a setting, is never taken for enough."""
     standby = server.standby(max_connections="0x64")
     standby.conf(primary_conninfo=f"host={server.root} port=5432 user=postgres")
     standby.start()
 
     def assert_unknown(why: str) -> None:
-        row = told(standby)
+        row = sidecar_row(standby)
         assert (row["restart_outlook"], row["crash_outlook"]) == ("unknown", "unknown"), row
         assert any("whether the standby recovers" in note and why in note for note in row["notes"]), row["notes"]
 
     assert_unknown("max_connections = '0x64' is not a plain number")
     standby.conf(max_connections=100)
     standby.restart()
-    assert told(standby)["crash_outlook"] == "base"
+    assert sidecar_row(standby)["crash_outlook"] == "base"
     control, aside = standby.data / "global/pg_control", standby.data / "global/aside"
     for put in (lambda: os.mkfifo(control), lambda: control.symlink_to("/etc/shadow"), lambda: control.write_bytes(b"")):
         control.rename(aside)
@@ -219,11 +219,11 @@ def test_a_standby_of_which_too_little_is_known(server, told):
         finally:
             control.unlink()
             aside.rename(control)
-    assert told(standby)["crash_outlook"] == "base"
+    assert sidecar_row(standby)["crash_outlook"] == "base"
     standby.remove()
 
 
-def test_a_crash_in_base_pages_keeps_the_page_size_of_the_start(new_cluster, told, pool):
+def test_a_crash_in_base_pages_keeps_the_page_size_of_the_start(new_cluster, sidecar_row, pool):
     """Asked for pages of 1 GB, of which there are none, it landed in base pages. Its files ask for 2 MB again, of which there
     are enough; a crash asks for 1 GB, and only a restart reads the files."""
     server = new_cluster(shared_buffers="32MB", huge_page_size="1GB", shared_preload_libraries="pg_hugepages")
@@ -231,7 +231,7 @@ def test_a_crash_in_base_pages_keeps_the_page_size_of_the_start(new_cluster, tol
     pool(HUGE, server.pages_needed(HUGE))
     server.start()
     server.conf(huge_page_size=None)
-    row = told(server)
+    row = sidecar_row(server)
     assert (row["restart_outlook"], row["crash_outlook"]) == ("hugetlb", "unknown"), row
     assert server.crash()
     assert smaps.main_mapping(server.postmaster).page_size != HUGE
@@ -241,9 +241,9 @@ def test_a_crash_in_base_pages_keeps_the_page_size_of_the_start(new_cluster, tol
 
 def test_watch_asks_only_on_request(server, tmp_path: Path):
     server.sql("ALTER SYSTEM SET shared_buffers = '64MB'")
-    said = {}
+    found = {}
     for options in ((), ("--ask-programs",)):
         sidecar.run("watch", "--once", "--state-dir", tmp_path / "state", "--json", tmp_path / "status.json", *options)
-        said[options] = [row for row in sidecar.json.loads((tmp_path / "status.json").read_text())["instances"]
-                         if row["name"] == str(server.data)][0]["restart_outlook"]
-    assert list(said.values()) == ["unknown", "base"]
+        found[options] = [row for row in sidecar.json.loads((tmp_path / "status.json").read_text())["instances"]
+                          if row["name"] == str(server.data)][0]["restart_outlook"]
+    assert list(found.values()) == ["unknown", "base"]

@@ -73,9 +73,9 @@ def test_no_row_is_anothers(new_cluster, root):
         while storm.is_alive():
             for view in views[1:]:
                 rows(session, f"SELECT * FROM {view}")
-            ours = rows(session, "SELECT * FROM hugepage_backends")
-            assert len(ours) == len({row["pid"] for row in ours})
-            for row in ours:
+            of_view = rows(session, "SELECT * FROM hugepage_backends")
+            assert len(of_view) == len({row["pid"] for row in of_view})
+            for row in of_view:
                 if row["application_name"] in seen and row["page_tables"] is not None:
                     seen[row["application_name"]] += 1
                     assert (row["page_tables"] >= FAT) == (row["application_name"] == "fat"), row

@@ -102,9 +102,9 @@ def test_systemd(new_cluster, pool, tmp_path, page_size):
     assert_lands(server)
 
 
-@pytest.mark.parametrize("nr,said", [("/dev/null", "only 0 of"), ("free_hugepages", "Permission denied")],
+@pytest.mark.parametrize("nr,reason", [("/dev/null", "only 0 of"), ("free_hugepages", "Permission denied")],
                          ids=["nothing given", "refused"])
-def test_systemd_fails_loudly(short, tmp_path, nr, said):
+def test_systemd_fails_loudly(short, tmp_path, nr, reason):
     """A pool that takes the number and keeps none of it, and one that can't be written."""
     server, borrowed, _ = short
     before = borrowed.numbers()
@@ -114,7 +114,7 @@ def test_systemd_fails_loudly(short, tmp_path, nr, said):
     (fake / "nr_hugepages").symlink_to(borrowed.directory / nr)
     (fake / "surplus_hugepages").write_text("0\n")
     done = subprocess.run(command, env={**environment, "POOL": str(fake)}, capture_output=True, text=True)
-    assert done.returncode != 0 and said in done.stderr, done
+    assert done.returncode != 0 and reason in done.stderr, done
     assert borrowed.numbers() == before
 
 

@@ -125,9 +125,9 @@ def test_reject_a_file_of_another_kind(new_cluster):
         server.start()
         await_worker(server)
         await_samples(server, 2)
-        said_now = [message.text for message in messages(server.log()[at:])]
-        assert any(why in text for text in said_now), (why, said_now)
-        assert len(said_now) == len(set(said_now)) <= 3, said_now
+        new_messages = [message.text for message in messages(server.log()[at:])]
+        assert any(why in text for text in new_messages), (why, new_messages)
+        assert len(new_messages) == len(set(new_messages)) <= 3, new_messages
         assert target.read_text() == "of somebody else"
         server.stop()
         kept(server).rmdir() if kept(server).is_dir() else kept(server).unlink()
@@ -198,9 +198,9 @@ def test_full_disk(new_cluster, root):
 @pytest.mark.parametrize("name", [b"a b'c %d", b"\xe9t\xe9"], ids=["quotes", "latin1"])
 def test_odd_data_directory(new_cluster, name):
     server = new_cluster(**PRELOADED, huge_pages=False)
-    odd = server.root / os.fsdecode(name)
-    server.data.rename(odd)
-    server.data = odd
+    renamed = server.root / os.fsdecode(name)
+    server.data.rename(renamed)
+    server.data = renamed
     create_extension(server.start())
     server.restart()
     await_worker(server)

@@ -80,10 +80,10 @@ def test_a_directory_that_is_of_no_use(new_cluster, root, what):
     await_samples(server, 2)
     assert server.crash()
     await_worker(server)
-    said = [message for message in messages(server.log()) if str(past) in message.text]
-    assert [message.level for message in said] == ["LOG"], said
+    reported = [message for message in messages(server.log()) if str(past) in message.text]
+    assert [message.level for message in reported] == ["LOG"], reported
     why = {"missing": "No such file or directory", "a file": "Not a directory", "not writable": "Permission denied"}[what]
-    assert said[0].text.startswith("could not ") and why in said[0].text
+    assert reported[0].text.startswith("could not ") and why in reported[0].text
     assert history(server) == [] and list(server.data.glob("pg_hugepages*")) == []
     if what == "a file":
         past.unlink()

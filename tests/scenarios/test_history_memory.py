@@ -54,7 +54,7 @@ def test_memory_is_that_of_a_short_history(new_cluster, content: Callable[[bytes
             found, = rows(session, "SELECT count(*), count(recorded_at) AS dated FROM hugepage_history")
             assert found == {"count": records, "dated": records}
             pids = {"postmaster": server.postmaster, "worker": await_worker(server), "session": session.info.backend_pid}
-            return {(who, field): status_bytes(pid, field) for who, pid in pids.items() for field in ("VmHWM", "VmPeak")}
+            return {(process, field): status_bytes(pid, field) for process, pid in pids.items() for field in ("VmHWM", "VmPeak")}
 
     short = peaks(1)
     server.stop()
@@ -62,7 +62,7 @@ def test_memory_is_that_of_a_short_history(new_cluster, content: Callable[[bytes
     kept(server).write_bytes(bytes_)
     server.start()
     await_worker(server)
-    more = {which: size - short[which] for which, size in peaks(records + 1).items()}
+    more = {key: size - short[key] for key, size in peaks(records + 1).items()}
     assert all(size < SLACK for size in more.values()), more
     # The worker has dropped the line.
     assert kept(server).stat().st_size < 100 * MB

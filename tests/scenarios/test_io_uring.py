@@ -25,29 +25,29 @@ if Install.find().major >= 18:
 
         return start
 
-    @pytest.mark.parametrize("spare,said", [(0, "base"), (1, "unknown"), (4, "hugetlb")])
-    def test_a_crash_keeps_pages(with_spare_pages, spare, said):
+    @pytest.mark.parametrize("spare,outlook", [(0, "base"), (1, "unknown"), (4, "hugetlb")])
+    def test_a_crash_keeps_pages(with_spare_pages, spare, outlook):
         server = with_spare_pages(spare)
         [row] = server.sql("SELECT restart_outlook, crash_outlook, verdict, hint, notes FROM hugepage_status")
-        assert (row["restart_outlook"], row["crash_outlook"]) == ("hugetlb", said)
-        if said == "hugetlb":
+        assert (row["restart_outlook"], row["crash_outlook"]) == ("hugetlb", outlook)
+        if outlook == "hugetlb":
             assert row["verdict"] == "ok"
         else:
             assert "io_method" in f"{row['hint']} {row['notes']}", row
         assert server.crash()
         landed = main_mapping(server.postmaster).landed_in
-        assert said in (landed, "unknown")
+        assert outlook in (landed, "unknown")
 
     def test_each_crash_keeps_more_until_a_restart(with_spare_pages):
         server = with_spare_pages(6)
-        said, landed = [], ["hugetlb"]
-        while landed[-1] == "hugetlb" and len(said) < 10:
+        outlooks, landed = [], ["hugetlb"]
+        while landed[-1] == "hugetlb" and len(outlooks) < 10:
             [row] = server.sql("SELECT restart_outlook, crash_outlook FROM hugepage_status")
             assert row["restart_outlook"] == "hugetlb"
-            said.append(row["crash_outlook"])
+            outlooks.append(row["crash_outlook"])
             assert server.crash()
             landed.append(main_mapping(server.postmaster).landed_in)
-        assert all(word in (truth, "unknown") for word, truth in zip(said, landed[1:])), (said, landed)
-        assert landed[-1] == "base" and said[0] == "hugetlb"
+        assert all(outlook in (landing, "unknown") for outlook, landing in zip(outlooks, landed[1:])), (outlooks, landed)
+        assert landed[-1] == "base" and outlooks[0] == "hugetlb"
         server.restart()
         assert main_mapping(server.postmaster).landed_in == "hugetlb"

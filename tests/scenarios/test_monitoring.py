@@ -71,12 +71,12 @@ def test_every_way_says_the_same(new_cluster, pool, cgroup, landed_in):
     textfile = Textfile(server, "monitor")
     textfile.write()
     text = text_of(server)
-    said = samples(text)
-    assert said[("hugepage_landed_in", labels(server, landed_in=landed_in))] == 1
-    assert said[("hugepage_cgroup_limit_bytes", labels(server))] == (needed + 9) * 2 * MB
-    assert said[("hugepage_generation", labels(server))] == 1
-    assert said[("hugepage_pool_nr_hugepages", frozenset({("page_size", str(2 * MB))}))] == pool_numbers(2 * MB).nr
-    assert said[("hugepage_host_memory_bytes", frozenset())] == meminfo()["MemTotal"]
+    expected = samples(text)
+    assert expected[("hugepage_landed_in", labels(server, landed_in=landed_in))] == 1
+    assert expected[("hugepage_cgroup_limit_bytes", labels(server))] == (needed + 9) * 2 * MB
+    assert expected[("hugepage_generation", labels(server))] == 1
+    assert expected[("hugepage_pool_nr_hugepages", frozenset({("page_size", str(2 * MB))}))] == pool_numbers(2 * MB).nr
+    assert expected[("hugepage_host_memory_bytes", frozenset())] == meminfo()["MemTotal"]
     with ExitStack() as services:
         targets = {
             "postgres_exporter": services.enter_context(postgres_exporter(server, "monitor")),
@@ -85,14 +85,14 @@ def test_every_way_says_the_same(new_cluster, pool, cgroup, landed_in):
         }
         watcher = services.enter_context(prometheus(server.root, targets))
         for job in targets:
-            until(f"samples of {job}", lambda: len(scraped(watcher, job)) >= len(said))
+            until(f"samples of {job}", lambda: len(scraped(watcher, job)) >= len(expected))
             seen = scraped(watcher, job)
-            assert seen.keys() == said.keys(), job
-            assert at_rest(seen) == at_rest(said), job
+            assert seen.keys() == expected.keys(), job
+            assert at_rest(seen) == at_rest(expected), job
         exported = described(get(f"http://{targets['postgres_exporter']}/metrics"))
-    ours = described(text)
-    assert {name: exported[name] for name in ours} == ours
-    assert {kind for _help, kind in ours.values()} == {"gauge"}
+    documented = described(text)
+    assert {name: exported[name] for name in documented} == documented
+    assert {kind for _help, kind in documented.values()} == {"gauge"}
 
 
 def test_text_is_sound(new_cluster):
@@ -112,10 +112,10 @@ def test_alerts_by_their_own_tests():
     tests = yaml.safe_load((MONITORING / "prometheus/alerts_test.yaml").read_text())["tests"]
     checks = [check for test in tests for check in test["alert_rule_test"]]
     for rule in rules:
-        mine = [check["exp_alerts"] for check in checks if check["alertname"] == rule["alert"]]
-        assert [] in mine, f"{rule['alert']} is never tested silent"
+        alert_checks = [check["exp_alerts"] for check in checks if check["alertname"] == rule["alert"]]
+        assert [] in alert_checks, f"{rule['alert']} is never tested silent"
         severity = rule["labels"]["severity"]
-        assert any(each["exp_labels"]["severity"] == severity for found in mine for each in found), (
+        assert any(each["exp_labels"]["severity"] == severity for found in alert_checks for each in found), (
             f"{rule['alert']} is never tested firing as {severity}")
 
 

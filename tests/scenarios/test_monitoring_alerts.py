@@ -21,14 +21,14 @@ class Watch:
     def __init__(self, watcher: Prometheus, textfile: Textfile) -> None:
         self.watcher, self.textfile = watcher, textfile
 
-    def fires(self, *alerts: str) -> None:
+    def await_alerts(self, *alerts: str) -> None:
         """Wait until these alerts fire, and no others, whichever way it is scraped."""
-        def so() -> bool:
+        def are_firing() -> bool:
             if self.textfile.cluster.ready():
                 self.textfile.write()
             return self.watcher.firing("postgres_exporter") == self.watcher.firing("node") == set(alerts)
         try:
-            until(f"the alerts {alerts}", so)
+            until(f"the alerts {alerts}", are_firing)
         except TimeoutError as error:
             raise AssertionError([self.watcher.firing(job) for job in ("postgres_exporter", "node")]) from error
 
@@ -58,18 +58,18 @@ def test_pool_shrunk_then_crash(new_cluster, pool, settings):
     borrowed = pool(2 * MB, needed)
     create_extension(server.start())
     with watch(server) as watched:
-        watched.fires()
+        watched.await_alerts()
         borrowed.resize(0)
-        watched.fires("HugepagesLostAtNextRestart")
+        watched.await_alerts("HugepagesLostAtNextRestart")
         assert server.crash()
-        watched.fires("HugepagesLost")
+        watched.await_alerts("HugepagesLost")
         borrowed.resize(needed)
         # The pool is there again, but the server is not in it before it starts anew.
         until("the outlook", lambda: watched.textfile.write() or watched.samples(
             "hugepage_restart_outlook{lands_in='hugetlb'} == 1"))
-        watched.fires("HugepagesLost")
+        watched.await_alerts("HugepagesLost")
         server.restart()
-        watched.fires()
+        watched.await_alerts()
         for job in ("postgres_exporter", "node"):
             steps = watched.watcher.history(job)
             assert [step for step in steps if step[0] == "on"] == [
@@ -84,9 +84,9 @@ def test_next_start_fails(new_cluster, pool):
     borrowed = pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start())
     with watch(server) as watched:
-        watched.fires()
+        watched.await_alerts()
         borrowed.resize(0)
-        watched.fires("HugepagesNextStartFails")
+        watched.await_alerts("HugepagesNextStartFails")
         assert not server.crash()
 
 
@@ -96,11 +96,11 @@ def test_cgroup_below_segment(new_cluster, pool, cgroup):
     pool(2 * MB, needed)
     create_extension(server.start(within=group))
     with watch(server) as watched:
-        watched.fires()
+        watched.await_alerts()
         group.limit(2 * MB, max=(needed - 1) * 2 * MB)
-        watched.fires("HugepagesCgroupLimit")
+        watched.await_alerts("HugepagesCgroupLimit")
         group.limit(2 * MB, max=needed * 2 * MB)
-        watched.fires()
+        watched.await_alerts()
 
 
 def test_pool_wasted(new_cluster, pool):
@@ -109,11 +109,11 @@ def test_pool_wasted(new_cluster, pool):
     borrowed = pool(2 * MB, needed)
     create_extension(server.start())
     with watch(server) as watched:
-        watched.fires()
+        watched.await_alerts()
         borrowed.resize(borrowed.persistent() + needed)
-        watched.fires("HugepagesPoolWasted")
+        watched.await_alerts("HugepagesPoolWasted")
         borrowed.resize(borrowed.persistent() - needed)
-        watched.fires()
+        watched.await_alerts()
 
 
 def test_base_pages_though_asked_for(new_cluster, pool):
@@ -122,7 +122,7 @@ def test_base_pages_though_asked_for(new_cluster, pool):
     pool(2 * MB, 0)
     create_extension(server.start())
     with watch(server) as watched:
-        watched.fires("HugepagesNotUsed")
+        watched.await_alerts("HugepagesNotUsed")
         server.conf(shared_buffers="128MB")
         server.restart()
-        watched.fires()
+        watched.await_alerts()

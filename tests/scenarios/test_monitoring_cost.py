@@ -38,8 +38,8 @@ def test_a_scrape_beside_one_status(new_cluster):
                                  for _ in range(40))
 
     few = in_statuses()
-    crowd = [server.connect() for _ in range(SESSIONS)]
+    sessions = [server.connect() for _ in range(SESSIONS)]
     many = in_statuses()
-    assert len(crowd) == SESSIONS
+    assert len(sessions) == SESSIONS
     assert many < 30
     assert many / few < 1.5

@@ -20,15 +20,15 @@ def psql(server: Cluster, *arguments: str) -> str:
 
 def test_three_clusters(new_cluster, pool):
     """Each row is what that server says itself; one that is down, or has no extension, is a row with the reason."""
-    huge, base, odd = new_cluster(), new_cluster(shared_buffers="64MB"), new_cluster(shared_buffers="16MB")
+    huge, base, other_schema = new_cluster(), new_cluster(shared_buffers="64MB"), new_cluster(shared_buffers="16MB")
     pool(2 * MB, huge.pages_needed(2 * MB))
     for server in (huge, base):
         create_extension(server.start())
-    odd.start().sql('CREATE SCHEMA "Odd Schema"')
-    odd.sql(f'CREATE EXTENSION {EXTENSION} SCHEMA "Odd Schema"')
-    for server in (huge, base, odd):
+    other_schema.start().sql('CREATE SCHEMA "Odd Schema"')
+    other_schema.sql(f'CREATE EXTENSION {EXTENSION} SCHEMA "Odd Schema"')
+    for server in (huge, base, other_schema):
         server.sql("CREATE ROLE monitor LOGIN IN ROLE pg_monitor")
-    odd.sql('GRANT USAGE ON SCHEMA "Odd Schema" TO monitor')
+    other_schema.sql('GRANT USAGE ON SCHEMA "Odd Schema" TO monitor')
 
     # The server's user must be able to read the script.
     script = huge.root / "fleet.sql"
@@ -38,20 +38,20 @@ def test_three_clusters(new_cluster, pool):
     huge.sql("SELECT hugepage_fleet.add('the \"huge\" one', host => %s)", str(huge.root))
     huge.sql("SELECT hugepage_fleet.add('base', host => %s)", "/nowhere")
     huge.sql("SELECT hugepage_fleet.add('base', host => %s, port => 5432)", str(base.root))
-    huge.sql("SELECT hugepage_fleet.add('odd', host => %s, schema => 'Odd Schema')", str(odd.root))
+    huge.sql("SELECT hugepage_fleet.add('odd', host => %s, schema => 'Odd Schema')", str(other_schema.root))
 
     session = huge.connect(user="monitor")
     fleet = {row["server"]: row for row in rows(session, "SELECT * FROM hugepage_fleet.status")}
     assert fleet.keys() == {'the "huge" one', "base", "odd"}
     for server, name, view in ((huge, 'the "huge" one', "hugepage_status"), (base, "base", "hugepage_status"),
-                               (odd, "odd", '"Odd Schema".hugepage_status')):
+                               (other_schema, "odd", '"Odd Schema".hugepage_status')):
         [own] = server.sql(f"SELECT * FROM {view}")
         columns = fleet[name].keys() - {"server", "error", "page_tables"}
         assert {column: fleet[name][column] for column in columns} == {column: own[column] for column in columns}
         assert fleet[name]["error"] is None and fleet[name]["page_tables"] > 0
     assert fleet['the "huge" one']["landed_in"] == "hugetlb"
 
-    odd.stop()
+    other_schema.stop()
     base.sql(f"DROP EXTENSION {EXTENSION}")
     fleet = rows(huge.connect(user="monitor"), "SELECT * FROM hugepage_fleet.status")
     assert [(row["server"], row["verdict"]) for row in fleet] == [("base", None), ("odd", None), ('the "huge" one', "ok")]

@@ -79,9 +79,9 @@ def test_as_a_plugin(new_cluster, pool):
     server.start()
 
     def plugin() -> tuple[int, str]:
-        said = sidecar.run(*arguments.split(), "--instance", str(server.data))
-        assert re.fullmatch(r"HUGEPAGES (OK|WARNING|CRITICAL|UNKNOWN) - [^|\n]+\|( \w+=\d+B?)+\n", said.stdout), said
-        return said.status, said.stdout.split()[1]
+        result = sidecar.run(*arguments.split(), "--instance", str(server.data))
+        assert re.fullmatch(r"HUGEPAGES (OK|WARNING|CRITICAL|UNKNOWN) - [^|\n]+\|( \w+=\d+B?)+\n", result.stdout), result
+        return result.status, result.stdout.split()[1]
 
     assert plugin() == (sidecar.OK, "OK")
     borrowed.resize(0)

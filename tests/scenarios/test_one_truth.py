@@ -31,7 +31,7 @@ from harness.units import GB, MB
 
 pytestmark = pytest.mark.any_major
 
-Said = dict[str, Any]
+Row = dict[str, Any]
 """The values of one face, by column of hugepage_status; of a face only those that it shows."""
 
 COLUMNS = ("verdict", "message", "hint", "landed_in", "page_size", "cause", "shared_memory", "pages_needed", "pages_missing",
@@ -49,7 +49,7 @@ RECORDED = ("landed_in", "page_size", "cause", "shared_memory", "pages_needed", 
 
 # The faces
 
-def of_metrics(text: str, name: Path) -> Said:
+def of_metrics(text: str, name: Path) -> Row:
     """The columns that the metrics of an instance show, and `findings` by name."""
     own = {key: value for key, value in samples(text).items() if ("name", str(name)) in key[1]}
     number = {metric: int(value) for (metric, labels), value in own.items() if len(labels) == 2}
@@ -86,7 +86,7 @@ class Report(HTMLParser):
 
     def __init__(self, html: str) -> None:
         super().__init__()
-        self.instances: list[Said] = []
+        self.instances: list[Row] = []
         self._field: str | None = None
         self._inside = False
         self.feed(html)
@@ -113,7 +113,7 @@ class Report(HTMLParser):
             self.instances[-1][self._field] += data
 
 
-def of_report(html: str, pid: int) -> Said:
+def of_report(html: str, pid: int) -> Row:
     shown, = (shown for shown in Report(html).instances if shown["pid"] == pid)
     numbers = {name for name in COLUMNS if name.startswith("pages_") or name.endswith("_hugepages")}
     return {column: None if column in numbers and shown.get(column) == "unknown" else shown.get(column)
@@ -125,7 +125,7 @@ def oracle_table() -> Any:
     return tables(script("install-sql"))["hp_instance"]
 
 
-def of_oracle_file(text: str, pid: int) -> Said:
+def of_oracle_file(text: str, pid: int) -> Row:
     """The record of the instance; texts are cut to the width of their columns."""
     row, = (row for row in oracle_table().load(text.encode()) if row["pid"] == pid)
     return {column: row[column] for column in COLUMNS if column in row}
@@ -152,27 +152,27 @@ class Faces:
 
     def of_extension(self) -> None:
         """Assert that all faces of the extension agree with its view."""
-        agree("hugepage_metrics()", self.metrics, self.view, COLUMNS)
+        assert_same("hugepage_metrics()", self.metrics, self.view, COLUMNS)
 
     def of_sidecar(self) -> None:
         """Assert that all faces of the sidecar agree with its `status`."""
-        agree("metrics", self.sidecar_metrics, self.status, COLUMNS)
-        agree("report", self.report, self.status, COLUMNS)
+        assert_same("metrics", self.sidecar_metrics, self.status, COLUMNS)
+        assert_same("report", self.report, self.status, COLUMNS)
         texts = {name: self.status[name] for name in ("message", "hint")}
-        agree("Oracle file", self.oracle, self.status, [name for name in COLUMNS if name not in texts])
+        assert_same("Oracle file", self.oracle, self.status, [name for name in COLUMNS if name not in texts])
         for name, text in texts.items():
             assert (self.oracle[name] or "")[:280] == (text or "")[:280], name
         verdict = self.status["verdict"]
         is_hidden = self.status["landed"] in ("unknown", "some")
         status = {"warning": sidecar.WARNING, "critical": sidecar.CRITICAL}.get(
             verdict, sidecar.UNKNOWN if is_hidden else sidecar.OK)
-        said = " ".join(text for text in texts.values() if text)
-        assert (self.check.status, said in self.check.stdout) == (status, True), (self.check, self.status)
+        text = " ".join(text for text in texts.values() if text)
+        assert (self.check.status, text in self.check.stdout) == (status, True), (self.check, self.status)
 
 
-def agree(name: str, said: Said, other: Said, columns: Any) -> None:
+def assert_same(name: str, row: Row, other: Row, columns: Any) -> None:
     """Both have the same values in all columns that the first one shows."""
-    differ = {column: (said[column], other[column]) for column in columns if column in said and said[column] != other[column]}
+    differ = {column: (row[column], other[column]) for column in columns if column in row and row[column] != other[column]}
     assert not differ, f"{name}: {differ}"
 
 
@@ -426,7 +426,7 @@ def test_state(world: World, tmp_path: Path, name: str) -> None:
     faces.of_extension()
     faces.of_sidecar()
     if view["generation"] is not None:
-        worker_agrees(server, view, faces.metrics["findings"].keys(), world.log_from)
+        assert_worker_agrees(server, view, faces.metrics["findings"].keys(), world.log_from)
     # Between the two, exactly what is listed.
     differ = {column for column in COLUMNS if view[column] != faces.status[column]}
     if faces.metrics["findings"] != faces.sidecar_metrics["findings"]:
@@ -440,14 +440,14 @@ def test_state(world: World, tmp_path: Path, name: str) -> None:
         assert faces.alerts == faces.sidecar_alerts
 
 
-def worker_agrees(server: Cluster, view: Said, findings: Any, log_from: int) -> None:
+def assert_worker_agrees(server: Cluster, view: Row, findings: Any, log_from: int) -> None:
     """Its last record is of the view's state, and its last warnings are of the threats that there are."""
-    def recorded() -> Said:
+    def recorded() -> Row:
         return server.sql("SELECT * FROM hugepage_history")[-1]
 
     def warned() -> set[str]:
-        said = [message.text for message in messages(server.log()[log_from:]) if message.level == "WARNING"]
-        return {threat for threat, text in THREATS.items() if any(one.startswith(text) for one in said)}
+        warnings = [message.text for message in messages(server.log()[log_from:]) if message.level == "WARNING"]
+        return {threat for threat, text in THREATS.items() if any(warning.startswith(text) for warning in warnings)}
 
     until("a record of this state", lambda: all(recorded()[column] == view[column] for column in RECORDED))
     until("the warnings of this state", lambda: warned() >= findings & THREATS.keys())

@@ -18,35 +18,35 @@ def outlook(server: Cluster) -> str:
     """What hugepage_preflight() expects, the same as hugepage_status, unless that says why it does not know."""
     [status] = server.sql("SELECT restart_outlook, notes FROM hugepage_status")
     [start] = server.sql("SELECT will_start, lands_in FROM hugepage_preflight()")
-    said = start["lands_in"] or "fails"
-    if status["restart_outlook"] != said:
+    lands_in = start["lands_in"] or "fails"
+    if status["restart_outlook"] != lands_in:
         assert status["restart_outlook"] == "unknown"
         assert any("on disk" in note and "hugepage_preflight()" in note for note in status["notes"]), status
-    assert start["will_start"] == {"fails": False, "hugetlb": True, "base": True}.get(said, start["will_start"])
-    return said
+    assert start["will_start"] == {"fails": False, "hugetlb": True, "base": True}.get(lands_in, start["will_start"])
+    return lands_in
 
 
-def assert_comes_true(server: Cluster, said: str) -> None:
+def assert_restart_lands(server: Cluster, expected: str) -> None:
     """A restart lands where it was said to."""
-    assert outlook(server) == said
+    assert outlook(server) == expected
     server.stop()
     try:
         server.start()
         found = main_mapping(server.postmaster).landed_in
     except StartFailed:
         found = "fails"
-    assert found == said
+    assert found == expected
 
 
-@pytest.mark.parametrize("spare,huge_pages,said", [
+@pytest.mark.parametrize("spare,huge_pages,expected", [
     (0, "try", "hugetlb"), (1, "try", "hugetlb"), (-1, "try", "base"), (-1, "on", "fails"), (0, "on", "hugetlb"),
 ])
-def test_pool_exact_and_one_short(new_cluster, pool, spare, huge_pages, said):
+def test_pool_exact_and_one_short(new_cluster, pool, spare, huge_pages, expected):
     server = new_cluster()
     pool(2 * MB, server.pages_needed(2 * MB) + spare)
     create_extension(server.start())
     server.conf(huge_pages=huge_pages)
-    assert_comes_true(server, said)
+    assert_restart_lands(server, expected)
 
 
 def test_taken_by_a_second_cluster_that_keeps_it(new_cluster, pool):
@@ -57,11 +57,11 @@ def test_taken_by_a_second_cluster_that_keeps_it(new_cluster, pool):
     assert outlook(server) == "hugetlb"
     other.start()
     # The other one is in base pages; ours keeps its own.
-    assert_comes_true(server, "hugetlb")
+    assert_restart_lands(server, "hugetlb")
     server.stop()
     other.restart()
     server.start()
-    assert_comes_true(server, "base")
+    assert_restart_lands(server, "base")
 
 
 def test_surplus_only(new_cluster, pool):
@@ -70,7 +70,7 @@ def test_surplus_only(new_cluster, pool):
     borrowed = pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start())
     borrowed.resize(0)
-    assert_comes_true(server, "base")
+    assert_restart_lands(server, "base")
 
 
 def test_overcommit_only(new_cluster, pool):
@@ -90,7 +90,7 @@ def test_shrunk_while_running(new_cluster, pool):
     create_extension(server.start())
     assert outlook(server) == "hugetlb"
     borrowed.resize(borrowed.persistent() - 1)
-    assert_comes_true(server, "fails")
+    assert_restart_lands(server, "fails")
 
 
 def test_cgroup_reservation(new_cluster, pool, cgroup):
@@ -125,7 +125,7 @@ def test_cgroup_limit_that_kills_later(new_cluster, pool, cgroup):
     assert row == {"will_start": True, "lands_in": "hugetlb", "cause": "cgroup_limit"}
 
 
-@pytest.mark.parametrize("settings,said", [
+@pytest.mark.parametrize("settings,expected", [
     ({"shared_buffers": "256MB"}, "base"),
     ({"shared_buffers": "64MB"}, "hugetlb"),
     ({"max_connections": 3000}, "base"),
@@ -135,7 +135,7 @@ def test_cgroup_limit_that_kills_later(new_cluster, pool, cgroup):
     ({"shared_preload_libraries": "nonesuch"}, "fails"),
     ({"work_mem": "8MB"}, "hugetlb"),
 ])
-def test_of_the_configuration_on_disk(new_cluster, pool, settings, said):
+def test_of_the_configuration_on_disk(new_cluster, pool, settings, expected):
     """Nothing has been reloaded: the files alone have changed."""
     server = new_cluster(**WATCHED)
     pool(2 * MB, server.pages_needed(2 * MB))
@@ -144,9 +144,9 @@ def test_of_the_configuration_on_disk(new_cluster, pool, settings, said):
     checked_status(server, session, verdict="ok", restart_outlook="hugetlb")
     server.conf(**settings)
     await_answer(server)
-    row = checked_status(server, session, restart_outlook=said)
-    assert ("configuration on disk" in row["message"]) == (said != "hugetlb")
-    assert_comes_true(server, said)
+    row = checked_status(server, session, restart_outlook=expected)
+    assert ("configuration on disk" in row["message"]) == (expected != "hugetlb")
+    assert_restart_lands(server, expected)
 
 
 def test_hint_of_a_change_on_disk_is_exact(new_cluster, pool):
@@ -161,7 +161,7 @@ def test_hint_of_a_change_on_disk_is_exact(new_cluster, pool):
     borrowed.resize(wanted - 1)
     assert outlook(server) == "base"
     borrowed.resize(wanted)
-    assert_comes_true(server, "hugetlb")
+    assert_restart_lands(server, "hugetlb")
 
 
 def test_a_crash_counts_where_it_loses_more(new_cluster, pool):
@@ -210,7 +210,7 @@ def test_a_server_in_base_pages_gets_none_by_a_crash(new_cluster, pool):
     checked_status(server, landed_in="base", restart_outlook="hugetlb", crash_outlook="base")
     assert server.crash()
     assert main_mapping(server.postmaster).landed_in == "base"
-    assert_comes_true(server, "hugetlb")
+    assert_restart_lands(server, "hugetlb")
 
 
 def test_a_file_that_comes_and_goes(new_cluster, pool):
@@ -240,6 +240,6 @@ def test_gigantic_pages_on_disk(new_cluster, pool):
     create_extension(server.start())
     assert outlook(server) == "base"
     server.conf(huge_page_size="1GB")
-    assert_comes_true(server, "hugetlb")
+    assert_restart_lands(server, "hugetlb")
     gigantic.resize(0)
     assert outlook(server) == "base"

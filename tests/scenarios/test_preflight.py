@@ -64,7 +64,7 @@ def preflight(server: Cluster) -> dict:
     return row
 
 
-def assert_foretold(shared_server: SharedServer, server: Cluster, page_size: int, start=None) -> None:
+def assert_exact(shared_server: SharedServer, server: Cluster, page_size: int, start=None) -> None:
     """The pages foretold are those mapped after a restart, with a pool of just these; with one less, base pages."""
     [row] = server.sql("SELECT * FROM hugepage_preflight()")
     needed = row["pages_needed"]
@@ -92,7 +92,7 @@ def test_pages_foretold_are_the_pages_mapped(shared_server, settings):
         server.restart()
     shared_server.configure(**settings)
     size = GB if str(settings.get("huge_page_size")) in ("1GB", "1048576") else 2 * MB
-    assert_foretold(shared_server, server, size)
+    assert_exact(shared_server, server, size)
 
 
 @pytest.mark.parametrize("shared_buffers", ["16MB", "128MB", "1GB"])
@@ -115,7 +115,7 @@ def test_altered_by_alter_system(shared_server, server):
     server.needs_page_sizes()
     server.sql("ALTER SYSTEM SET shared_buffers = '77MB'")
     server.sql("ALTER SYSTEM SET huge_page_size = '2MB'")
-    assert_foretold(shared_server, server, 2 * MB)
+    assert_exact(shared_server, server, 2 * MB)
 
 
 def test_ssl_with_its_certificate_in_the_data_directory(shared_server, server):
@@ -127,7 +127,7 @@ def test_ssl_with_its_certificate_in_the_data_directory(shared_server, server):
         os.chown(server.data / name, server.data.stat().st_uid, server.data.stat().st_gid)
         (server.data / name).chmod(0o600)
     shared_server.configure(ssl=True, shared_buffers="50MB")
-    assert_foretold(shared_server, server, 2 * MB)
+    assert_exact(shared_server, server, 2 * MB)
 
 
 def test_include_dir(shared_server, server):
@@ -140,7 +140,7 @@ def test_include_dir(shared_server, server):
     before = main.read_text()
     try:
         main.write_text(before + "include_dir = 'conf.d'\n")
-        assert_foretold(shared_server, server, 2 * MB)
+        assert_exact(shared_server, server, 2 * MB)
     finally:
         main.write_text(before)
 
@@ -155,7 +155,7 @@ def test_settings_of_the_command_line_stay(shared_server, server, options):
     server.stop()
     start()
     shared_server.configure(shared_buffers="50MB", max_worker_processes=20)
-    assert_foretold(shared_server, server, 2 * MB, start)
+    assert_exact(shared_server, server, 2 * MB, start)
 
 
 def test_split_configuration_directory(shared_server, reserved_host):
@@ -181,7 +181,7 @@ def test_split_configuration_directory(shared_server, reserved_host):
     start()
     create_extension(server)
     (place / "conf.d" / "size.conf").write_text("shared_buffers = 111MB\n")
-    assert_foretold(shared_server, server, 2 * MB, start)
+    assert_exact(shared_server, server, 2 * MB, start)
     server.stop()
     shared_server.empty_pools()
 
@@ -270,8 +270,8 @@ def test_costs_no_more_than_two_bare_runs(server, reserved_host):
     as_owner = {"user": bare.data.stat().st_uid, "group": bare.data.stat().st_gid, "extra_groups": []}
     rounds = [(seconds(lambda: subprocess.run(program, check=True, capture_output=True, env={}, **as_owner)),
                seconds(lambda: rows(session, "SELECT * FROM hugepage_preflight()"))) for _ in range(25)]
-    bare_runs, ours = zip(*rounds)
-    assert min(ours) < 2 * min(bare_runs)
+    bare_runs, preflight_runs = zip(*rounds)
+    assert min(preflight_runs) < 2 * min(bare_runs)
 
 
 def test_member_of_pg_monitor_may_ask(server):

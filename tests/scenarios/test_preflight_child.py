@@ -21,7 +21,7 @@ def server(shared_server) -> Iterator[Cluster]:
     shared_server.restore()
 
 
-def foretold(server: Cluster) -> dict:
+def preflight(server: Cluster) -> dict:
     [row] = server.sql("SELECT * FROM hugepage_preflight()")
     return row
 
@@ -45,7 +45,7 @@ def stubs(server: Cluster) -> list[Path]:
     return list((server.data / "base" / "pgsql_tmp").glob("*hugepages.[0-9]*"))
 
 
-class Asking:
+class PreflightCall:
     """A session that asks for a preflight which does not end, and the child that it waits for."""
 
     def __init__(self, server: Cluster, *before: str, waits: bool = False) -> None:
@@ -82,45 +82,45 @@ class Asking:
 
 
 def test_cancel_ends_the_child(server, stuck):
-    asking = Asking(server)
-    server.sql("SELECT pg_cancel_backend(%s)", asking.backend)
-    assert isinstance(asking.end(), psycopg2.errors.QueryCanceled)
-    assert not children(asking.backend)
+    call = PreflightCall(server)
+    server.sql("SELECT pg_cancel_backend(%s)", call.backend)
+    assert isinstance(call.end(), psycopg2.errors.QueryCanceled)
+    assert not children(call.backend)
     assert not stubs(server)
-    left = set(open_files(asking.backend)) - set(asking.files)
+    left = set(open_files(call.backend)) - set(call.files)
     assert not [name for name in left if "pgsql_tmp" in name or not name.startswith("/")]
-    assert rows(asking.session, "SELECT 1 AS alive") == [{"alive": 1}]
+    assert rows(call.session, "SELECT 1 AS alive") == [{"alive": 1}]
 
 
 def test_statement_timeout_ends_the_child(server, stuck):
-    asking = Asking(server, "SET statement_timeout = '2s'")
-    assert isinstance(asking.end(), psycopg2.errors.QueryCanceled)
-    assert not children(asking.backend) and not stubs(server)
+    call = PreflightCall(server, "SET statement_timeout = '2s'")
+    assert isinstance(call.end(), psycopg2.errors.QueryCanceled)
+    assert not children(call.backend) and not stubs(server)
 
 
 def test_terminated_backend_leaves_nothing(server, stuck):
-    asking = Asking(server)
-    server.sql("SELECT pg_terminate_backend(%s)", asking.backend)
-    assert isinstance(asking.end(), psycopg2.OperationalError)
+    call = PreflightCall(server)
+    server.sql("SELECT pg_terminate_backend(%s)", call.backend)
+    assert isinstance(call.end(), psycopg2.OperationalError)
     assert "terminating connection due to administrator command" in server.log()
-    until("the backend and the child to end", lambda: not alive(asking.backend) and not alive(asking.child))
+    until("the backend and the child to end", lambda: not alive(call.backend) and not alive(call.child))
     assert not stubs(server)
 
 
 def test_killed_backend_takes_the_child_along(shared_server, server, stuck):
-    asking = Asking(server)
-    os.kill(asking.backend, 9)
-    assert asking.end() is not None
-    until("the child to end", lambda: not alive(asking.child))
+    call = PreflightCall(server)
+    os.kill(call.backend, 9)
+    assert call.end() is not None
+    until("the child to end", lambda: not alive(call.child))
     until("the server to be back", server.ready)
     assert not stubs(server)
 
 
 def test_stop_of_the_server_takes_the_child_along(shared_server, server, stuck):
-    asking = Asking(server)
+    call = PreflightCall(server)
     server.stop("immediate")
-    assert asking.end() is not None
-    until("the child to end", lambda: not alive(asking.child))
+    assert call.end() is not None
+    until("the child to end", lambda: not alive(call.child))
     shared_server.configure()
     server.start()
     assert not stubs(server)
@@ -128,50 +128,50 @@ def test_stop_of_the_server_takes_the_child_along(shared_server, server, stuck):
 
 def test_child_has_nothing_of_ours(server, stuck):
     """No descriptors; the environment is the postmaster's."""
-    asking = Asking(server, "SET application_name = 'LD_PRELOAD=evil'")
-    descriptors = {fd.name: str(fd.readlink()) for fd in Path(f"/proc/{asking.child}/fd").iterdir()}
+    call = PreflightCall(server, "SET application_name = 'LD_PRELOAD=evil'")
+    descriptors = {fd.name: str(fd.readlink()) for fd in Path(f"/proc/{call.child}/fd").iterdir()}
     assert descriptors.pop("0") == "/dev/null"
     assert "memfd:" in descriptors.pop("2")
-    ours = [int(fd.name) for fd in Path(f"/proc/{asking.backend}/fd").iterdir()]
-    assert not [name for number, name in descriptors.items() for our in ours
-                if same_open_file(asking.child, int(number), asking.backend, our)]
+    backend_fds = [int(fd.name) for fd in Path(f"/proc/{call.backend}/fd").iterdir()]
+    assert not [name for number, name in descriptors.items() for backend_fd in backend_fds
+                if same_open_file(call.child, int(number), call.backend, backend_fd)]
     assert not [name for name in descriptors.values() if name.startswith("socket:")]
-    variables, ours = ({variable for variable in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-                        if variable and not variable.startswith((b"LC_ALL=", b"NOTIFY_SOCKET="))}
-                       for pid in (asking.child, server.postmaster))
-    assert variables == ours
-    assert b"LC_ALL=C" in Path(f"/proc/{asking.child}/environ").read_bytes().split(b"\0")
-    assert status(asking.child)["PPid"] == str(asking.backend)
+    variables, expected = ({variable for variable in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+                            if variable and not variable.startswith((b"LC_ALL=", b"NOTIFY_SOCKET="))}
+                           for pid in (call.child, server.postmaster))
+    assert variables == expected
+    assert b"LC_ALL=C" in Path(f"/proc/{call.child}/environ").read_bytes().split(b"\0")
+    assert status(call.child)["PPid"] == str(call.backend)
     [stub] = stubs(server)
     assert stub.stat().st_mode & 0o777 == 0o700
-    server.sql("SELECT pg_cancel_backend(%s)", asking.backend)
-    asking.end()
+    server.sql("SELECT pg_cancel_backend(%s)", call.backend)
+    call.end()
 
 
 def test_two_at_a_time(server, stuck):
     """Others wait for their turn, which a cancel ends; a killed session gives its turn to the next."""
-    running = [Asking(server), Asking(server)]
-    waiting = [Asking(server, waits=True) for _ in range(4)]
+    running = [PreflightCall(server), PreflightCall(server)]
+    waiting = [PreflightCall(server, waits=True) for _ in range(4)]
     waits = "SELECT count(*) AS sessions FROM pg_stat_activity WHERE wait_event IN ('Extension', 'HugepagesServerProgram') AND query LIKE '%%preflight%%'"
     until("all to wait", lambda: server.sql(waits)[0]["sessions"] >= len(running + waiting))
-    assert not [asking for asking in waiting if children(asking.backend)]
+    assert not [call for call in waiting if children(call.backend)]
     assert len(stubs(server)) == len(running)
     server.sql("SELECT pg_cancel_backend(%s)", waiting[0].backend)
     assert isinstance(waiting[0].end(), psycopg2.errors.QueryCanceled)
     server.sql("SELECT pg_terminate_backend(%s)", running[0].backend)
     running[0].end()
-    until("one more to run", lambda: any(children(asking.backend) for asking in waiting[1:]))
+    until("one more to run", lambda: any(children(call.backend) for call in waiting[1:]))
     assert len(stubs(server)) <= len(running)
-    for asking in [running[1], *waiting[1:]]:
-        server.sql("SELECT pg_cancel_backend(%s)", asking.backend)
-        asking.end()
+    for call in [running[1], *waiting[1:]]:
+        server.sql("SELECT pg_cancel_backend(%s)", call.backend)
+        call.end()
     assert not stubs(server)
 
 
 @pytest.mark.any_major
 def test_no_turn_until_the_deadline(server, stuck):
     for _ in range(2):
-        Asking(server, "SET statement_timeout = '20s'")
+        PreflightCall(server, "SET statement_timeout = '20s'")
     [row] = server.sql("SELECT * FROM hugepage_preflight()")
     assert (row["will_start"], row["lands_in"]) == (None, "unknown") and "longer than 10 s" in row["detail"]
 
@@ -189,18 +189,18 @@ def test_leftovers_of_the_killed_are_removed(server):
     leftover.mkdir(parents=True, exist_ok=True)
     for path in (leftover.parent, leftover):
         os.chown(path, server.data.stat().st_uid, server.data.stat().st_gid)
-    assert foretold(server)["will_start"]
+    assert preflight(server)["will_start"]
     assert not stubs(server)
 
 
 def test_base_backup_passes_over_the_stub(server, stuck, tmp_path):
-    asking = Asking(server)
+    call = PreflightCall(server)
     [stub] = stubs(server)
     target = server.root / "copy"
     server.command("pg_basebackup", "-D", target, "-c", "fast", "-h", server.root, "-U", "postgres")
     assert not list(target.rglob(f"*{stub.name}*"))
-    server.sql("SELECT pg_cancel_backend(%s)", asking.backend)
-    asking.end()
+    server.sql("SELECT pg_cancel_backend(%s)", call.backend)
+    call.end()
 
 
 def test_checkpoints_meanwhile(server):
@@ -217,7 +217,7 @@ def test_checkpoints_meanwhile(server):
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        answers = {foretold(server)["shared_memory"] for _ in range(40)}
+        answers = {preflight(server)["shared_memory"] for _ in range(40)}
     finally:
         stop.set()
         thread.join()

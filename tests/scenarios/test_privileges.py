@@ -41,8 +41,8 @@ def test_member_of_pg_monitor_reads_all(server):
     session = server.connect(user="watcher")
     for item in readable(server):
         assert rows(session, f"SELECT * FROM {item}") or item not in VIEWS
-    [ours] = rows(session, "SELECT landed_in, verdict, nr_hugepages FROM hugepage_status")
-    assert [ours] == server.sql("SELECT landed_in, verdict, nr_hugepages FROM hugepage_status")
+    [own_row] = rows(session, "SELECT landed_in, verdict, nr_hugepages FROM hugepage_status")
+    assert [own_row] == server.sql("SELECT landed_in, verdict, nr_hugepages FROM hugepage_status")
 
 
 def test_others_are_denied(server):

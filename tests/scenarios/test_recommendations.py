@@ -223,11 +223,11 @@ def test_beside_the_rules_of_thumb(new_cluster, gigabytes):
     assert exact == math.ceil(row["shared_memory"] / (2 * MB))
     if server.install.major == 15:
         assert exact in (KNOWN[gigabytes], KNOWN[gigabytes] - 1)
-    theirs = advisors(gigabytes * GB, 100)
-    assert theirs["shared_buffers alone"] < exact
+    of_advisors = advisors(gigabytes * GB, 100)
+    assert of_advisors["shared_buffers alone"] < exact
     # Too much for a small server, too little for a large one.
-    assert (theirs["shared_buffers and 1 GB"] < exact) == (gigabytes >= 64)
-    assert theirs["shared_buffers and 1 GB"] != exact and theirs["ten percent more"] != exact
+    assert (of_advisors["shared_buffers and 1 GB"] < exact) == (gigabytes >= 64)
+    assert of_advisors["shared_buffers and 1 GB"] != exact and of_advisors["ten percent more"] != exact
 
 
 @pytest.mark.any_major
@@ -260,5 +260,5 @@ def test_enough_is_not_called_too_little(new_cluster, pool):
 def test_member_of_pg_monitor_reads_it(new_cluster):
     server = create_extension(new_cluster().start())
     server.sql("CREATE ROLE watcher LOGIN IN ROLE pg_monitor")
-    ours = server.sql("SELECT setting, recommended FROM hugepage_recommendations")
-    assert server.sql("SELECT setting, recommended FROM hugepage_recommendations", user="watcher") == ours
+    recommendations = server.sql("SELECT setting, recommended FROM hugepage_recommendations")
+    assert server.sql("SELECT setting, recommended FROM hugepage_recommendations", user="watcher") == recommendations

@@ -18,10 +18,10 @@ pytestmark = pytest.mark.any_major
 def status(kept: list[str]) -> dict[str, dict]:
     """The instances, as root sees them who has these capabilities alone."""
     bounds = "-all" + "".join(f",+{name.removeprefix('CAP_').lower()}" for name in kept)
-    said = subprocess.run(["setpriv", f"--bounding-set={bounds}", *sidecar.command("status", "--format", "json")],
-                          capture_output=True, text=True, timeout=60)
-    assert said.stdout, said.stderr
-    return {instance["name"]: instance for instance in sidecar.Answer(said.returncode, said.stdout, "").json()["instances"]}
+    result = subprocess.run(["setpriv", f"--bounding-set={bounds}", *sidecar.command("status", "--format", "json")],
+                            capture_output=True, text=True, timeout=60)
+    assert result.stdout, result.stderr
+    return {instance["name"]: instance for instance in sidecar.Answer(result.returncode, result.stdout, "").json()["instances"]}
 
 
 def test_systemd_understands_it(root, tmp_path):

@@ -1,8 +1,6 @@
 """No view starts a program. Where one runs, it ends with all that it has started, also if the postmaster is process 1."""
 
 import os
-import signal
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -14,6 +12,7 @@ import pytest
 from harness.cluster import Cluster, Install, rows
 from harness.library import library
 from harness.own_programs import own_programs
+from harness.pid_namespace import server_in_pid_namespace
 from harness.poll import until
 from harness.preloaded import PRELOADED, WATCHED, await_worker, worker
 from harness.processes import alive, children
@@ -47,50 +46,34 @@ def strays() -> list[int]:
 
 
 OPTION = "48MB"
-"""shared_buffers of the command line of `first_process`, as `docker run postgres -c ...` has it."""
+"""shared_buffers of the command line of `server_as_process_1`, as `docker run postgres -c ...` has it."""
 
 
 @pytest.fixture
-def first_process(new_cluster, root) -> Iterator[Cluster]:
+def server_as_process_1(new_cluster, root) -> Iterator[Cluster]:
     """A server whose postmaster is process 1 of its PID namespace, as in most containers."""
-    server = new_cluster(**WATCHED)
-    postgres = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups",
-                server.install.bindir / "postgres", "-D", server.data, "-c", f"shared_buffers={OPTION}"]
-    with open(server.log_file, "w") as log:
-        inside = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", *postgres],
-                                  stdout=log, stderr=log, cwd=server.root)
-    try:
-        until("the server to answer", server.ready)
+    with server_in_pid_namespace(new_cluster(**WATCHED), "-c", f"shared_buffers={OPTION}", as_process_1=True) as server:
         assert server.postmaster == 1
-        create_extension(server)
-        yield server
-        for postmaster in children(inside.pid):
-            os.kill(postmaster, signal.SIGINT)
-        until("the server to stop", lambda: inside.poll() is not None)
-    finally:
-        inside.kill()
-        inside.wait()
-        # It names a process of the namespace, which out here is another's.
-        (server.data / "postmaster.pid").unlink(missing_ok=True)
+        yield create_extension(server)
 
 
-def test_options_of_a_container(first_process):
+def test_options_of_a_container(server_as_process_1):
     """A container repeats its command line, whatever the files say."""
-    [row] = first_process.sql("SELECT * FROM hugepage_status")
+    [row] = server_as_process_1.sql("SELECT * FROM hugepage_status")
     assert (row["restart_outlook"], row["notes"]) == ("base", [])
-    [start] = first_process.sql("SELECT lands_in, shared_memory FROM hugepage_preflight()")
+    [start] = server_as_process_1.sql("SELECT lands_in, shared_memory FROM hugepage_preflight()")
     assert (start["lands_in"], start["shared_memory"]) == ("base", row["shared_memory"])
     # What the files set beside it counts.
-    first_process.conf(max_connections=33)
-    [row] = first_process.sql("SELECT * FROM hugepage_status")
+    server_as_process_1.conf(max_connections=33)
+    [row] = server_as_process_1.sql("SELECT * FROM hugepage_status")
     assert row["restart_outlook"] == "unknown" and "max_connections is 20, on disk 33" in row["notes"][0]
 
 
 @pytest.mark.parametrize("init", [IN_GROUP, ESCAPED], ids=["in its group", "escaped"])
 @pytest.mark.parametrize("end", ["timeout", "terminated", "stopped"])
-def test_ends_with_the_call(first_process, init, end):
+def test_ends_with_the_call(server_as_process_1, init, end):
     """A bystander lives on, and no process is left whose end could be taken for that of a server process."""
-    server = first_process
+    server = server_as_process_1
     bystander = server.connect()
     server.conf(shared_preload_libraries=f"{EXTENSION}, {library(server.install, server.root, init)}")
     session = server.connect()
@@ -117,9 +100,9 @@ def test_ends_with_the_call(first_process, init, end):
     assert "terminating any other active server processes" not in server.log()
 
 
-def test_deadline_and_leftovers(first_process):
+def test_deadline_and_leftovers(server_as_process_1):
     """A program that ends and leaves a process behind is collected with it; one that does not end is given up."""
-    server = first_process
+    server = server_as_process_1
     bystander = server.connect()
     leave = ESCAPED.replace("sleep(30);", "")
     server.conf(shared_preload_libraries=f"{EXTENSION}, {library(server.install, server.root, leave)}")
@@ -182,8 +165,8 @@ DIFFERENT = {
 }
 
 
-@pytest.mark.parametrize("change,said", DIFFERENT.values(), ids=DIFFERENT)
-def test_differs(new_cluster, change, said):
+@pytest.mark.parametrize("change,expected", DIFFERENT.values(), ids=DIFFERENT)
+def test_differs(new_cluster, change, expected):
     """Unknown, with the parameter and both its values, and who tells more."""
     server = create_extension(new_cluster(max_prepared_transactions=5).start())
     session, before = server.connect(), dict(server.settings)
@@ -191,18 +174,18 @@ def test_differs(new_cluster, change, said):
     server.conf(**change)
     row = checked_status(server, session, restart_outlook="unknown", verdict="notice")
     [note] = row["notes"]
-    assert said in note and "SELECT * FROM hugepage_preflight() asks the server's program" in note
+    assert expected in note and "SELECT * FROM hugepage_preflight() asks the server's program" in note
     server.conf(**{name: before.get(name) for name in change})
     checked_status(server, session, restart_outlook="base", notes=[])
 
 
 def test_files_that_no_start_accepts(new_cluster):
     server = create_extension(new_cluster().start())
-    for line, said in (("shared_buffers = = 5", "syntax error"), ("shared_bufers = 5", 'unrecognized configuration parameter "shared_bufers"')):
+    for line, error in (("shared_buffers = = 5", "syntax error"), ("shared_bufers = 5", 'unrecognized configuration parameter "shared_bufers"')):
         conf = server.data / "harness.conf"
         conf.write_text(conf.read_text() + line + "\n")
         row = checked_status(server, restart_outlook="fails")
-        assert said in row["message"] and "harness.conf" in row["message"], row
+        assert error in row["message"] and "harness.conf" in row["message"], row
         server.conf()
 
 

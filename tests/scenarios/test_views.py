@@ -38,10 +38,10 @@ def test_pools_of_the_nodes(new_cluster, pool):
         tuple(int((directory / f"{name}_hugepages").read_text()) for name in ("nr", "free", "surplus"))
         for directory in NODES.glob("node*/hugepages/hugepages-*kB")
     }
-    ours = server.sql("SELECT * FROM hugepage_pools WHERE node IS NOT NULL")
+    of_view = server.sql("SELECT * FROM hugepage_pools WHERE node IS NOT NULL")
     assert {(row["node"], row["page_size"]): (row["nr_hugepages"], row["free_hugepages"], row["surplus_hugepages"])
-            for row in ours} == by_hand
-    assert sum(row["nr_hugepages"] for row in ours if row["page_size"] == 2 * MB) == pool_numbers(2 * MB).nr
+            for row in of_view} == by_hand
+    assert sum(row["nr_hugepages"] for row in of_view if row["page_size"] == 2 * MB) == pool_numbers(2 * MB).nr
 
 
 def test_nodes_count_each_page_once_and_touch_none(new_cluster, pool):
@@ -50,21 +50,21 @@ def test_nodes_count_each_page_once_and_touch_none(new_cluster, pool):
     pool(2 * MB, needed + 3)
     create_extension(server.start())
     fill_shared_buffers(server, 60 * MB)
-    toucher, asker = server.connect(), server.connect()
-    touch_all(toucher)
+    touching_session, observer = server.connect(), server.connect()
+    touch_all(touching_session)
     # Load the library, and what a second call runs of it: on a tmpfs its code counts as shared memory.
     for _ in range(2):
-        rows(asker, "SELECT * FROM hugepage_nodes")
-    touched, free = shared_memory_of(asker.info.backend_pid), pool_numbers(2 * MB).free
-    ours = rows(asker, "SELECT * FROM hugepage_nodes")
-    assert (shared_memory_of(asker.info.backend_pid), pool_numbers(2 * MB).free) == (touched, free)
+        rows(observer, "SELECT * FROM hugepage_nodes")
+    touched, free = shared_memory_of(observer.info.backend_pid), pool_numbers(2 * MB).free
+    of_view = rows(observer, "SELECT * FROM hugepage_nodes")
+    assert (shared_memory_of(observer.info.backend_pid), pool_numbers(2 * MB).free) == (touched, free)
     by_hand = nodes_of_pages([server.postmaster, *children(server.postmaster)], main_mapping(server.postmaster))
     assert sum(by_hand.values()) > 30
-    assert {row["node"]: row["segment_pages"] for row in ours if row["segment_pages"]} == by_hand
-    assert sum(row["restart_pages"] for row in ours) == needed + 3
-    assert all(row["allowed"] and row["memory"] > 0 and row["page_size"] == 2 * MB for row in ours)
-    if len(ours) == 1:
-        [row], host = ours, pool_numbers(2 * MB)
+    assert {row["node"]: row["segment_pages"] for row in of_view if row["segment_pages"]} == by_hand
+    assert sum(row["restart_pages"] for row in of_view) == needed + 3
+    assert all(row["allowed"] and row["memory"] > 0 and row["page_size"] == 2 * MB for row in of_view)
+    if len(of_view) == 1:
+        [row], host = of_view, pool_numbers(2 * MB)
         assert (row["nr_hugepages"], row["free_hugepages"], row["resv_hugepages"], row["surplus_hugepages"]) == (
             host.nr, host.free, host.resv, host.surplus)
         assert (row["notice"], row["command"]) == (None, None)
@@ -74,9 +74,9 @@ def test_nodes_in_base_pages(new_cluster, pool):
     server = new_cluster()
     pool(2 * MB, 5)
     create_extension(server.start())
-    ours = server.sql("SELECT * FROM hugepage_nodes")
-    assert sum(row["nr_hugepages"] for row in ours) == 5
-    assert [row["segment_pages"] for row in ours] == [0] * len(ours)
+    of_view = server.sql("SELECT * FROM hugepage_nodes")
+    assert sum(row["nr_hugepages"] for row in of_view) == 5
+    assert [row["segment_pages"] for row in of_view] == [0] * len(of_view)
 
 
 @pytest.mark.parametrize("landed_in", ["hugetlb", "base"])
@@ -85,23 +85,23 @@ def test_segments(new_cluster, pool, landed_in):
     pool(2 * MB, server.pages_needed(2 * MB) if landed_in == "hugetlb" else 0)
     create_extension(server.start())
     session = server.connect()
-    ours = rows(session, "SELECT * FROM hugepage_segments")
+    of_view = rows(session, "SELECT * FROM hugepage_segments")
     detail = rows(session, "SELECT * FROM hugepage_segments_detail()")
     backend = session.info.backend_pid
     kernel = main_mapping(backend)
-    [main] = [row for row in ours if row["segment"] == "main"]
+    [main] = [row for row in of_view if row["segment"] == "main"]
     assert (main["mapping"], main["size"], main["page_size"], main["landed_in"]) == (
         kernel.short_name, kernel.length, kernel.page_size, landed_in)
-    [interlock] = [row for row in ours if row["segment"] == "interlock"]
+    [interlock] = [row for row in of_view if row["segment"] == "interlock"]
     assert interlock["mapping"].startswith("SYSV")
     assert (interlock["size"], interlock["page_size"], interlock["landed_in"]) == (BASE_PAGE, BASE_PAGE, "base")
-    assert sorted(row["size"] for row in ours if row["segment"] != "dynamic") == (
+    assert sorted(row["size"] for row in of_view if row["segment"] != "dynamic") == (
         sorted(mapping.length for mapping in server_mappings(backend)))
     [main_detail] = [row for row in detail if row["segment"] == "main"]
     assert (main_detail["size"], main_detail["resident"], main_detail["thp_mapped"]) == (
         kernel.length, kernel.resident, kernel.pmd_mapped)
     assert main_detail["hugetlb"] == (kernel.resident if landed_in == "hugetlb" else 0)
-    assert {row["segment"] for row in detail} == {row["segment"] for row in ours}
+    assert {row["segment"] for row in detail} == {row["segment"] for row in of_view}
 
 
 def test_dynamic_segments(new_cluster):
@@ -113,6 +113,6 @@ def test_dynamic_segments(new_cluster):
     dynamic = [line.split()[0].split("-") for line in maps if "/dev/shm/PostgreSQL." in line]
     by_hand = sorted(int(end, 16) - int(start, 16) for start, end in dynamic)
     assert by_hand
-    ours = rows(session, "SELECT * FROM hugepage_segments WHERE segment = 'dynamic'")
-    assert sorted(row["size"] for row in ours) == by_hand
-    assert {(row["page_size"], row["landed_in"]) for row in ours} == {(BASE_PAGE, "base")}
+    of_view = rows(session, "SELECT * FROM hugepage_segments WHERE segment = 'dynamic'")
+    assert sorted(row["size"] for row in of_view) == by_hand
+    assert {(row["page_size"], row["landed_in"]) for row in of_view} == {(BASE_PAGE, "base")}

@@ -25,14 +25,14 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def world(root: None, host: World) -> Iterator[World]:
     host.reset()
     yield host
-    host.let_go()
+    host.release_held()
 
 
 def test_no_step_at_all(world: World) -> None:
     """The walk itself foretells and lands."""
     before = world.events
     finish(world)
-    assert world.events == before + 4 and {word.landed for word in world.words[-4:]} == {"hugetlb"}
+    assert world.events == before + 4 and {prediction.landed for prediction in world.predictions[-4:]} == {"hugetlb"}
 
 
 def test_files_that_turn_huge_pages_off_and_are_refused(world: World) -> None:

@@ -6,18 +6,18 @@ import pytest
 from machine import REPOSITORY
 
 sys.path.insert(0, str(REPOSITORY / "tests"))
-from foretell.scores import NO_NOTE, Foretold, Score, Tally, Word, reason, score, table, warns_of_crash
+from foretell.scores import NO_NOTE, Outlook, Prediction, Score, Tally, reason, score, table, warns_of_crash
 
 
-@pytest.mark.parametrize("said,landed,worth", [
+@pytest.mark.parametrize("lands_in,landed,worth", [
     ("hugetlb", "hugetlb", Score.HIT), ("base", "base", Score.HIT), ("fails", "fails", Score.HIT),
     ("hugetlb", "base", Score.FALSE_PROMISE), ("hugetlb", "fails", Score.FALSE_PROMISE), ("base", "fails", Score.FALSE_PROMISE),
     ("base", "hugetlb", Score.FALSE_ALARM), ("fails", "hugetlb", Score.FALSE_ALARM), ("fails", "base", Score.FALSE_ALARM),
     ("unknown", "fails", Score.UNKNOWN), ("unknown", "hugetlb", Score.UNKNOWN), ("", "base", Score.UNKNOWN),
     ("mixed", "base", Score.UNKNOWN),
 ])
-def test_a_landing_worse_than_said_is_a_false_promise_and_a_better_one_a_false_alarm(said, landed, worth):
-    assert score(said, landed) is worth
+def test_a_landing_worse_than_said_is_a_false_promise_and_a_better_one_a_false_alarm(lands_in, landed, worth):
+    assert score(lands_in, landed) is worth
 
 
 @pytest.mark.parametrize("entries,warns", [
@@ -36,28 +36,28 @@ def test_the_last_word_on_a_crash_counts(entries, warns):
 
 
 def test_reasons_that_differ_in_numbers_are_one():
-    words = [Foretold("view", "restart", Word("unknown", notes), "base")
-             for notes in (("12 surplus pages of 2 MB",), ("7 surplus pages of 2 MB",), ())]
-    assert Tally(words).reasons() == [("N surplus pages of N MB", 2), (NO_NOTE, 1)]
-    assert reason(Word("unknown", ("hugetlb.2MB.max", "of pid 3"))) == "hugetlb.2MB.max; of pid N"
-    assert reason(Word("unknown", ('"/tmp/x-7/data/more.conf" has changed',))) == '"more.conf" has changed'
+    predictions = [Prediction("view", "restart", Outlook("unknown", notes), "base")
+                   for notes in (("12 surplus pages of 2 MB",), ("7 surplus pages of 2 MB",), ())]
+    assert Tally(predictions).reasons() == [("N surplus pages of N MB", 2), (NO_NOTE, 1)]
+    assert reason(Outlook("unknown", ("hugetlb.2MB.max", "of pid 3"))) == "hugetlb.2MB.max; of pid N"
+    assert reason(Outlook("unknown", ('"/tmp/x-7/data/more.conf" has changed',))) == '"more.conf" has changed'
 
 
 def test_the_table_has_a_row_for_each_face_and_fits_a_terminal():
-    words = [Foretold("view, new session", "restart", Word("hugetlb"), "base"),
-             Foretold("sidecar", "restart", Word("base"), "base"),
-             Foretold("view, new session", "crash", Word("unknown", ("why",)), "base")] * 1000
-    lines = table(Tally(words), "restart").splitlines()
+    predictions = [Prediction("view, new session", "restart", Outlook("hugetlb"), "base"),
+                   Prediction("sidecar", "restart", Outlook("base"), "base"),
+                   Prediction("view, new session", "crash", Outlook("unknown", ("why",)), "base")] * 1000
+    lines = table(Tally(predictions), "restart").splitlines()
     assert max(map(len, lines)) <= 80 and len({len(line) for line in lines}) == 1
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     assert cells[0] == ["restart", "words", "hits", "unknown", "false promises", "false alarms"]
     assert cells[2:] == [["view, new session", "1000", "0", "0", "1000", "0"],
                          ["sidecar", "1000", "1000", "0", "0", "0"]]
-    [row] = table(Tally(words), "crash").splitlines()[2:]
+    [row] = table(Tally(predictions), "crash").splitlines()[2:]
     assert row.split("|")[1:4] == [" view, new session ", "  1000 ", "    0 "]
 
 
 def test_false_are_promises_and_alarms_and_not_what_is_unknown():
-    words = [Foretold("sidecar", "restart", Word("hugetlb"), "base"), Foretold("metric", "restart", Word("base"), "hugetlb"),
-             Foretold("worker", "crash", Word("unknown"), "base"), Foretold("preflight", "restart", Word("base"), "base")]
-    assert [word.face for word in Tally(words).false()] == ["sidecar", "metric"]
+    predictions = [Prediction("sidecar", "restart", Outlook("hugetlb"), "base"), Prediction("metric", "restart", Outlook("base"), "hugetlb"),
+                   Prediction("worker", "crash", Outlook("unknown"), "base"), Prediction("preflight", "restart", Outlook("base"), "base")]
+    assert [prediction.face for prediction in Tally(predictions).false()] == ["sidecar", "metric"]

@@ -40,9 +40,8 @@ mod survey;
 mod switchover;
 
 pub use instance::{Instance, InstanceKind, InstanceLanding, InstancePlace};
-pub use next_start::{AskStart, StartAnswer, StartQuestion};
-pub use postgresql::memory as size_setting;
+pub use next_start::{AskStart, ServerStart};
 pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
 pub use stopped::StoppedOracle;
-pub use survey::{Survey, asked_of, survey, survey_for};
+pub use survey::{Survey, survey, survey_for};
 pub use switchover::PrimaryNeed;

@@ -3,20 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use hugepage_assess::model::{CrashRecovery, Demand, Facts, Landing, Pending, PoolState};
+use hugepage_assess::model::{CrashRecovery, Demand, Facts, Landing, Pending, PoolState, asked_by_settings};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::pg_control::{self, PgControl, RecoveryParameters};
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
-use hugepage_start::options;
+use hugepage_start::{StartAnswer, TwoStarts, majors, options};
 
-use super::postgresql::{self, Configured};
-
-/// The first major whose program tells the size.
-const FIRST_MAJOR: u32 = 15;
+use super::postgresql::Configured;
 
 /// A start of which a program is asked.
 #[derive(Debug)]
-pub struct StartQuestion<'a> {
+pub struct ServerStart<'a> {
     /// The running postmaster.
     pub pid: i32,
     /// The user whose files have the settings.
@@ -29,19 +26,8 @@ pub struct StartQuestion<'a> {
     pub settings: BTreeMap<&'a str, &'a str>,
 }
 
-/// What the program says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StartAnswer {
-    /// The start asks for a main segment of this size.
-    Starts(Bytes),
-    /// The server refuses its configuration; the text of its error.
-    Refuses(String),
-    /// The reason why it is unknown.
-    Unknown(String),
-}
-
 /// Who is asked. Bounds how often a program runs, because the files are the server's user's.
-pub type AskStart<'a> = dyn Fn(&StartQuestion<'_>) -> StartAnswer + 'a;
+pub type AskStart<'a> = dyn Fn(&ServerStart<'_>) -> StartAnswer<Bytes> + 'a;
 
 /// A running server and its files.
 pub(super) struct RunningServer<'a> {
@@ -69,7 +55,7 @@ impl RunningServer<'_> {
         if let Some(what) = &files.unclear {
             return Err(what.clone());
         }
-        let major = self.version.parse().ok().filter(|major| *major >= FIRST_MAJOR);
+        let major = self.version.parse().ok().filter(|major| *major >= majors::FIRST_MAJOR);
         let major = major.ok_or_else(|| format!("PostgreSQL {} reports its need only while running", self.version))?;
         let control = self.control()?;
         let start = |settings: BTreeMap<&str, &str>| self.start(ask, major, &control, settings);
@@ -83,52 +69,47 @@ impl RunningServer<'_> {
         };
         let (left_out, kept): (Vec<_>, Vec<_>) = options.iter().partition(|(name, _)| differs(name));
         let without = self.configured.with(kept.into_iter());
-        let demand = match start(all)? {
-            Ok(demand) => demand,
-            Err(error) => return Ok(Pending::Refused(error)),
+        let names: Vec<_> = left_out.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let TwoStarts { with_options: demand, without } = match start(all).of_both(&names, || start(without)) {
+            StartAnswer::Starts(demands) => demands,
+            StartAnswer::Refuses(error) => return Ok(Pending::Refused(error)),
+            StartAnswer::Unknown(why) => return Err(why),
         };
         let mut changed = |demand: Demand| Pending::Changed(demand, ground(demand.asked.huge_page_size));
-        if !left_out.is_empty() {
-            let names: Vec<_> = left_out.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            let note = options::note(&names);
-            match start(without)? {
-                Ok(alone) if alone == demand => {}
-                Ok(alone) => {
-                    let starts = [demand, alone].map(&mut changed);
-                    return facts.start_of_both(starts).ok_or(note);
-                }
-                Err(error) => return Err(format!("{note}; without it the server says: {error}")),
-            }
+        if let Some(without) = without {
+            return facts.start_of_both([demand, without.asks_for].map(&mut changed)).ok_or(without.note);
         }
         let page = demand.asked.huge_page_size.or(default);
         let keeps_page = facts.landing() != Landing::Hugetlb || facts.page_size() == page;
         Ok(if keeps_page && facts.is_met_by(&demand) { Pending::Unchanged } else { changed(demand) })
     }
 
-    /// What the start asks for, or the server's error; the outer error is why it is unknown.
+    /// What the start asks for.
     fn start(
         &self,
         ask: &AskStart<'_>,
         major: u32,
         control: &PgControl,
         settings: BTreeMap<&str, &str>,
-    ) -> Result<Result<Demand, String>, String> {
+    ) -> StartAnswer<Demand> {
         let uid = self.files.uid();
-        let question = StartQuestion { pid: self.pid, uid, major, wal_segment: control.wal_segment, settings };
-        let shared_memory = match ask(&question) {
-            StartAnswer::Starts(size) => size,
-            StartAnswer::Refuses(error) => return Ok(Err(error)),
-            StartAnswer::Unknown(why) => return Err(why),
-        };
-        let settings = &question.settings;
-        if let Some(error) = self.recovery(major, settings, control)? {
-            return Ok(Err(error));
+        let start = ServerStart { pid: self.pid, uid, major, wal_segment: control.wal_segment, settings };
+        let answer = ask(&start);
+        let settings = &start.settings;
+        if matches!(answer, StartAnswer::Starts(_)) {
+            match self.recovery(major, settings, control) {
+                Ok(None) => {}
+                Ok(Some(error)) => return StartAnswer::Refuses(error),
+                Err(why) => return StartAnswer::Unknown(why),
+            }
         }
-        let value = |name: &str| settings.get(name).map(|value| (*value).to_owned());
-        // The notes on these values are there already.
-        let asked = postgresql::asked(value, &mut Notes::default());
-        let max_connections = value("max_connections").and_then(|text| text.trim().parse().ok()).unwrap_or(100);
-        Ok(Ok(Demand { asked, max_connections, shared_memory }))
+        answer.map(|shared_memory| {
+            let value = |name: &str| settings.get(name).map(|value| (*value).to_owned());
+            // The notes on these values are there already.
+            let asked = asked_by_settings(value, &mut Notes::default());
+            let max_connections = value("max_connections").and_then(|text| text.trim().parse().ok()).unwrap_or(100);
+            Demand { asked, max_connections, shared_memory }
+        })
     }
 
     /// Whether it would recover after a crash with the settings that its files have.
@@ -197,7 +178,11 @@ fn recovery_parameters(major: u32, settings: &BTreeMap<&str, &str>) -> Result<Re
         max_worker_processes: number(settings, "max_worker_processes", 8)?,
         max_wal_senders: number(settings, "max_wal_senders", 10)?,
         max_prepared_transactions: number(settings, "max_prepared_transactions", 0)?,
-        max_locks_per_transaction: number(settings, "max_locks_per_transaction", if major < 19 { 64 } else { 128 })?,
+        max_locks_per_transaction: number(
+            settings,
+            "max_locks_per_transaction",
+            majors::max_locks_per_transaction(major),
+        )?,
     })
 }
 

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use hugepage_assess::model::{Asked, HugePages, Product};
+use hugepage_assess::model::{Asked, asked_by_settings};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::proc::process;
-use hugepage_kernel::{Bytes, InstanceFiles, PageSize, ReadError, Root};
+use hugepage_kernel::{InstanceFiles, ReadError, Root};
 
 /// What the server's own files show.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
         configuration.add(its_files, &file, notes);
     }
     let value = |name: &str| of_command_line(name).or_else(|| configuration.get(name).map(str::to_owned));
-    let asked = asked(value, notes);
+    let asked = asked_by_settings(value, notes);
     if !has_configuration {
         notes.add(format!(
             "the configuration file of the server with process {pid} is not in its data directory and its place is unknown"
@@ -126,85 +126,10 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
     }
 }
 
-/// The settings that `value` returns as they are written, and the server's defaults for those that it does not have.
-pub fn asked(value: impl Fn(&str) -> Option<String>, notes: &mut Notes) -> Asked {
-    let mut understood = |name: &str, kind: &str, found: Option<bool>| {
-        if found == Some(false) {
-            notes.add(format!("{name} = '{}' is not {kind}", value(name).unwrap_or_default()));
-        }
-    };
-    let huge_pages = value("huge_pages").map(|text| HugePages::parse(&text));
-    understood("huge_pages", "on, off or try", huge_pages.map(|found| found.is_some()));
-    let size = |name: &str, unit: u64| value(name).map(|text| memory(&text, unit));
-    let (page_size, buffers) = (size("huge_page_size", 1 << 10), size("shared_buffers", 8 << 10));
-    understood("huge_page_size", "a size", page_size.map(|found| found.is_some()));
-    understood("shared_buffers", "a size", buffers.map(|found| found.is_some()));
-    Asked {
-        product: Product::PostgreSql,
-        huge_pages: huge_pages.flatten().unwrap_or(HugePages::Try),
-        huge_page_size: page_size.flatten().and_then(|size| PageSize::new(size.0)),
-        sysv: value("shared_memory_type").is_some_and(|text| text.eq_ignore_ascii_case("sysv")),
-        shared_buffers: buffers.flatten().unwrap_or(Bytes(128 << 20)),
-    }
-}
-
-/// A size as the server parses it: a number with `B`, `kB`, `MB`, `GB` or `TB`, or in units of `unit` bytes (guc.c).
-pub fn memory(text: &str, unit: u64) -> Option<Bytes> {
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, name) = text.split_at(end);
-    let unit = match name.trim() {
-        "" => unit,
-        "B" => 1,
-        "kB" => 1 << 10,
-        "MB" => 1 << 20,
-        "GB" => 1 << 30,
-        "TB" => 1 << 40,
-        _ => return None,
-    };
-    match number.parse::<u64>() {
-        Ok(number) => number.checked_mul(unit).map(Bytes),
-        // The server accepts fractions too, and rounds them to its units.
-        Err(_) => {
-            let (whole, fraction) = number.split_once('.')?;
-            let digits = fraction.get(..fraction.len().min(9))?;
-            let scale = 10u64.checked_pow(u32::try_from(digits.len()).ok()?)?;
-            let part = u128::from(digits.parse::<u64>().ok()?) * u128::from(unit) / u128::from(scale);
-            whole.parse::<u64>().ok()?.checked_mul(unit)?.checked_add(u64::try_from(part).ok()?).map(Bytes)
-        }
-    }
-}
-
 /// The first eight bytes of pg_control, in the byte order of the machine (pg_control.h).
 fn system_identifier(files: &InstanceFiles, path: &str) -> Result<String, ReadError> {
     match files.read_first(path, 8)?.try_into() {
         Ok(bytes) => Ok(u64::from_ne_bytes(bytes).to_string()),
         Err(_) => Err(files.content(path, "it is too short")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_as_the_server_takes_them() {
-        let of = |pairs: &'static [(&str, &str)]| {
-            let mut notes = Notes::default();
-            let value =
-                |name: &str| pairs.iter().find(|(found, _)| *found == name).map(|(_, value)| (*value).to_owned());
-            let asked = asked(value, &mut notes);
-            let size = asked.huge_page_size.map(|size| size.bytes().0);
-            (asked.huge_pages.to_string(), size, asked.sysv, asked.shared_buffers.0, notes.into_vec().len())
-        };
-        assert_eq!(of(&[]), ("try".into(), None, false, 128 << 20, 0));
-        let all = [("huge_pages", "ON"), ("huge_page_size", "1GB"), ("shared_buffers", "16384")];
-        assert_eq!(of(Box::leak(Box::new(all))), ("on".into(), Some(1 << 30), false, 128 << 20, 0));
-        assert_eq!(of(&[("huge_page_size", "0"), ("huge_pages", "0")]), ("off".into(), None, false, 128 << 20, 0));
-        assert_eq!(of(&[("shared_memory_type", "SysV"), ("shared_buffers", "1.5 GB")]).3, 3 << 29);
-        assert_eq!(
-            of(&[("huge_pages", "maybe"), ("shared_buffers", "8 EB")]),
-            ("try".into(), None, false, 128 << 20, 2)
-        );
     }
 }

@@ -3,7 +3,6 @@
 use std::cell::OnceCell;
 use std::time::SystemTime;
 
-use hugepage_assess::model::Asked;
 use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::host::identity;
@@ -13,7 +12,6 @@ use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::memory::thp;
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::proc::process;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::{PageSize, ReadError, Root};
@@ -22,7 +20,7 @@ use hugepage_server::CgroupView;
 use crate::context::InspectContext;
 use crate::neighbours::{beside_each_other, share_memlock};
 use crate::service_accounts::ServiceAccounts;
-use crate::{AskStart, Instance, StoppedOracle, discover, memory, postgresql, stopped};
+use crate::{AskStart, Instance, StoppedOracle, discover, memory, stopped};
 
 /// A host with its servers.
 #[derive(Clone, Debug)]
@@ -68,11 +66,6 @@ impl Survey {
     pub fn pool(&self, size: PageSize) -> Option<&Pool> {
         pools::of_size(&self.pools, size).map(|row| &row.pool)
     }
-}
-
-/// What a PostgreSQL configuration asks for.
-pub fn asked_of(configuration: &Configuration, notes: &mut Notes) -> Asked {
-    postgresql::asked(|name| configuration.get(name).map(str::to_owned), notes)
 }
 
 /// Surveys the host. `reserve_percent`: the percentage of memory that it keeps for base pages.

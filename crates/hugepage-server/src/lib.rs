@@ -15,15 +15,11 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 pub mod advice_context;
-pub mod benefit;
-pub mod fault_cost;
-pub mod fault_sample;
 pub mod history;
 pub mod kernel_facts;
 pub mod nodes;
 pub mod placement;
 pub mod pools;
-mod private_tables;
 pub mod segments;
 pub mod server;
 

@@ -5,9 +5,12 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use hugepage_host::{StartAnswer, StartQuestion};
+use hugepage_host::ServerStart;
+use hugepage_kernel::Bytes;
+use hugepage_start::StartAnswer;
+use hugepage_start::libraries::is_known;
 
-use crate::server_program::empty_cluster::{EmptyCluster, NoSize};
+use crate::server_program::empty_cluster::EmptyCluster;
 use crate::server_program::libraries;
 use crate::server_program::trust::{self, ProgramAccount};
 
@@ -66,16 +69,6 @@ const LEFT_OUT: [&str; 37] = [
 ];
 /// Settings that decide on the start by what only the server's own process has: its stack limit, and libraries elsewhere.
 const OF_ITS_PROCESS: [&str; 2] = ["max_stack_depth", "dynamic_library_path"];
-/// So that errors are on stderr, in English. They are the last of their names, after those of the server.
-const OWN: [(&str, &str); 6] = [
-    ("log_destination", "stderr"),
-    ("logging_collector", "off"),
-    ("log_min_messages", "warning"),
-    ("log_min_error_statement", "error"),
-    ("log_error_verbosity", "default"),
-    ("lc_messages", "C"),
-];
-
 /// Asks, and remembers the answers.
 #[derive(Debug, Default)]
 pub struct ChangedServers {
@@ -85,18 +78,18 @@ pub struct ChangedServers {
 #[derive(Debug, Default)]
 struct State {
     /// By all that a question consists of.
-    answers: BTreeMap<Vec<String>, (Instant, StartAnswer)>,
+    answers: BTreeMap<Vec<String>, (Instant, StartAnswer<Bytes>)>,
     /// When the servers of each user were asked within the last minute.
     asked: BTreeMap<Option<u32>, Vec<Instant>>,
 }
 
 impl ChangedServers {
     /// The answer for one start.
-    pub fn answer(&self, start: &StartQuestion<'_>) -> StartAnswer {
+    pub fn answer(&self, start: &ServerStart<'_>) -> StartAnswer<Bytes> {
         self.try_answer(start).unwrap_or_else(StartAnswer::Unknown)
     }
 
-    fn try_answer(&self, start: &StartQuestion<'_>) -> Result<StartAnswer, String> {
+    fn try_answer(&self, start: &ServerStart<'_>) -> Result<StartAnswer<Bytes>, String> {
         let account = ProgramAccount::without_privileges()?;
         let program = trust::check_running(start.pid, account)?;
         let mut question = vec![start.major.to_string(), start.wal_segment.0.to_string(), trust::stamp(&program)];
@@ -104,7 +97,7 @@ impl ChangedServers {
         let libraries = libraries::names(text)?;
         for name in &libraries {
             match libraries::find(&program, name, account)? {
-                Some(_) if !libraries::is_known(name) => {
+                Some(_) if !is_known(name) => {
                     return Err(format!("the shared memory of the library {name} may depend on more than settings"));
                 }
                 Some(path) => question.push(trust::stamp(&path)),
@@ -117,11 +110,7 @@ impl ChangedServers {
         self.state.borrow_mut().ask(question, start.uid, || {
             let megabytes = u32::try_from(start.wal_segment.0 >> 20).map_err(|_| "its WAL segments are too large")?;
             let cluster = EmptyCluster::new(&program, start.major, Some(megabytes))?;
-            Ok(match cluster.shared_memory(settings.into_iter().chain(OWN)) {
-                Ok(size) => StartAnswer::Starts(size),
-                Err(NoSize::Refused(error)) => StartAnswer::Refuses(error),
-                Err(NoSize::Unanswered(why)) => StartAnswer::Unknown(why),
-            })
+            Ok(cluster.shared_memory(settings.into_iter()))
         })
     }
 }
@@ -132,8 +121,8 @@ impl State {
         &mut self,
         question: Vec<String>,
         uid: Option<u32>,
-        ask: impl FnOnce() -> Result<StartAnswer, String>,
-    ) -> Result<StartAnswer, String> {
+        ask: impl FnOnce() -> Result<StartAnswer<Bytes>, String>,
+    ) -> Result<StartAnswer<Bytes>, String> {
         if let Some((expires, answer)) = self.answers.get(&question)
             && *expires > Instant::now()
         {

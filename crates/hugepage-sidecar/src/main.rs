@@ -11,7 +11,6 @@ mod cli;
 mod commands;
 mod exit;
 mod history;
-mod lint;
 mod oracle;
 mod output;
 mod privileges;

@@ -4,12 +4,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use hugepage_assess::model::asked_by_settings;
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
-use hugepage_host::{Survey, asked_of};
+use hugepage_host::Survey;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::stranger::limit;
-use hugepage_kernel::{InstanceFiles, Notes, Pages, Root};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Root};
+use hugepage_start::{StartAnswer, StartQuestion, majors};
 
 use crate::server_program::{ANSWER_TIMEOUT, child, packaged, trust};
 
@@ -27,7 +29,7 @@ pub fn clusters(root: &Root, survey: &Survey, given: &[PathBuf], notes: &mut Not
             notes.add(format!("\"{}\" is not a PostgreSQL data directory: no PG_VERSION", cluster.data.display()));
         }
         if is_cluster && !running.contains(&directory) && seen.insert(directory) {
-            stopped.push(inspect(root, &cluster, notes));
+            stopped.push(inspect(root, &cluster, survey.default_page_size(), notes));
         }
     }
     stopped
@@ -95,7 +97,12 @@ fn list(root: &Root, directory: &str) -> Vec<String> {
     root.list(directory).unwrap_or_default()
 }
 
-fn inspect(root: &Root, cluster: &ClusterPaths, notes: &mut Notes) -> StoppedDatabase {
+fn inspect(
+    root: &Root,
+    cluster: &ClusterPaths,
+    default_page_size: Option<PageSize>,
+    notes: &mut Notes,
+) -> StoppedDatabase {
     let down = |page_size, wants| StoppedDatabase {
         kind: "postgresql",
         name: cluster.data.display().to_string(),
@@ -111,36 +118,39 @@ fn inspect(root: &Root, cluster: &ClusterPaths, notes: &mut Notes) -> StoppedDat
     if configuration.settings.is_empty() {
         return down(None, Wants::Unknown("its configuration could not be read".to_owned()));
     }
-    let asked = asked_of(&configuration, notes);
+    let asked = asked_by_settings(|name| configuration.get(name).map(str::to_owned), notes);
     if asked.huge_pages == hugepage_assess::model::HugePages::Off {
         return down(asked.huge_page_size, Wants::None("huge_pages = off"));
     }
     if asked.never_in_huge_pages() {
         return down(asked.huge_page_size, Wants::None("shared_memory_type = sysv"));
     }
-    let wants = match shared_memory_pages(root, &files, cluster, &config) {
-        Ok(pages) => Wants::Pages(pages, "postgres -C"),
-        Err(why) => Wants::Unknown(why),
+    let page_size = asked.huge_page_size.or(default_page_size);
+    let wants = match (shared_memory(root, &files, cluster, &config, default_page_size), page_size) {
+        (Ok(size), Some(page_size)) => Wants::Pages(page_size.pages_to_hold(size), "postgres -C"),
+        (Ok(_), None) => Wants::Unknown("the size of huge pages is unknown".to_owned()),
+        (Err(why), _) => Wants::Unknown(why),
     };
     down(asked.huge_page_size, wants)
 }
 
-/// Runs `postgres -C shared_memory_size_in_huge_pages` as the owner of the cluster. PostgreSQL 15 and later report it for a
-/// stopped server, without allocating memory or changing files. The error is the reason why it is unknown.
+/// The size that the cluster's program tells, run as the owner of the cluster. PostgreSQL 15 and later tell it for a stopped
+/// server, without allocating memory or changing files. The error is why it is unknown.
 #[expect(clippy::disallowed_methods, reason = "whether a program exists")]
-fn shared_memory_pages(
+fn shared_memory(
     root: &Root,
     files: &InstanceFiles,
     cluster: &ClusterPaths,
     config: &Path,
-) -> Result<Pages, String> {
+    default_page_size: Option<PageSize>,
+) -> Result<Bytes, String> {
     if !root.is_live() {
         return Err("unknown: postgres -C runs only on the host itself".to_owned());
     }
     let inside = |name: &str| cluster.data.join(name).to_string_lossy().into_owned();
     let version = files.version(&inside("PG_VERSION")).map_err(|error| error.to_string())?;
     let major: u32 = version.parse().map_err(|_| format!("its PG_VERSION is \"{version}\""))?;
-    if major < 15 {
+    if major < majors::FIRST_MAJOR {
         return Err(format!(
             "PostgreSQL {major} reports its need only while running: start it, or check its shared_buffers"
         ));
@@ -162,20 +172,14 @@ fn shared_memory_pages(
     let program = trust::check_program(&program, account)?;
 
     // Settings of the last start's command line, and Debian's separate configuration file.
-    let settings = postmaster_opts::settings(&postmaster_opts::arguments(&opts))
-        .into_iter()
-        .filter(|(name, _)| name != "data_directory" && name != "config_file")
-        .map(|(name, value)| format!("{name}={value}"));
-    let config_file = format!("config_file={}", config.display());
-    // The TLS keys may be readable only by a supplementary group, which is not set here.
-    let settings = [config_file].into_iter().chain(settings).chain(["ssl=off".to_owned()]);
-    let mut arguments = vec!["-D".to_owned(), cluster.data.display().to_string()];
-    arguments.extend(settings.flat_map(|setting| ["-c".to_owned(), setting]));
-    arguments.extend(["-C", "shared_memory_size_in_huge_pages"].map(str::to_owned));
-    let output = child::run(&program, &arguments, account, ANSWER_TIMEOUT);
-    let output = output.map_err(|why| format!("postgres -C failed: {why}"))?;
-    match (output.is_success, output.stdout.trim().parse()) {
-        (true, Ok(pages)) => Ok(Pages(pages)),
-        _ => Err(format!("postgres -C failed: {}", output.stderr.lines().next().unwrap_or("no message"))),
+    let mut settings = vec![("config_file", config.into())];
+    let options = postmaster_opts::settings(&postmaster_opts::arguments(&opts));
+    let passed = options.iter().filter(|(name, _)| name != "data_directory" && name != "config_file");
+    settings.extend(passed.map(|(name, value)| (name.as_str(), value.into())));
+    let question =
+        StartQuestion { major, arguments: &[], data: &cluster.data, settings, stand_in: None, default_page_size };
+    match question.ask(|arguments| child::ending(child::run(&program, arguments, account, ANSWER_TIMEOUT))) {
+        StartAnswer::Starts(size) => Ok(size),
+        StartAnswer::Refuses(why) | StartAnswer::Unknown(why) => Err(format!("postgres -C failed: {why}")),
     }
 }

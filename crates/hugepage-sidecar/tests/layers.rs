@@ -7,17 +7,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate, and those of the workspace that it may name: what Cargo.toml says, in the order that is meant.
-const CRATES: [(&str, &[&str]); 6] = [
+const CRATES: [(&str, &[&str]); 8] = [
     ("kernel", &[]),
-    ("start", &[]),
+    ("start", &["kernel"]),
     ("assess", &["kernel"]),
     ("server", &["assess", "kernel"]),
+    ("lint", &["assess", "kernel", "start"]),
+    ("benefit", &["assess", "kernel", "server"]),
     ("oracle", &["kernel"]),
     ("host", &["assess", "kernel", "oracle", "server", "start"]),
 ];
 
 /// What the extension names of the workspace: nothing of Oracle, and nothing of other servers.
-const OF_THE_EXTENSION: [&str; 4] = ["assess", "kernel", "server", "start"];
+const OF_THE_EXTENSION: [&str; 5] = ["assess", "benefit", "kernel", "server", "start"];
 
 /// A path in the source, such as `crate::read::Root`: its segments.
 type Segments = Vec<String>;

@@ -1,4 +1,8 @@
-//! Errors of a server's program that was asked about a start, which say nothing about that start.
+//! What an error of the server's program means: that a start would fail as well, or only that the question did.
+
+use std::path::Path;
+
+use crate::StartAnswer;
 
 /// Errors of a moment, or of the asking process alone: a full disk, limits (strerror(3), dlopen(3)).
 const OF_THE_MOMENT: [&str; 8] = [
@@ -11,8 +15,23 @@ const OF_THE_MOMENT: [&str; 8] = [
     "Resource temporarily unavailable",
     "failed to map segment from shared object",
 ];
+/// Errors about files of a minimal data directory, which a start does not have.
+const OF_THE_DATA_DIRECTORY: [&str; 2] = ["lock file \"postmaster.pid\"", "file \"global/pg_control\""];
+/// Settings that the question sets and another major may not have.
+const OF_THE_QUESTION: [&str; 4] =
+    ["shared_memory_size_in_huge_pages", "log_error_verbosity", "log_line_prefix", "log_min_error_statement"];
 
-/// Whether the error is one of a moment, or of the asking process alone.
-pub fn are_of_the_moment(errors: &str) -> bool {
-    OF_THE_MOMENT.iter().any(|text| errors.contains(text))
+/// What `errors` mean, which may speak of the data directory `data` as of `stand_in`.
+pub(crate) fn meaning<T>(errors: &str, stand_in: Option<&Path>, data: &Path) -> StartAnswer<T> {
+    let unrecognized = |name: &&str| errors.contains(&format!("unrecognized configuration parameter \"{name}\""));
+    let stand_in = stand_in.map(Path::to_string_lossy);
+    let says_nothing = OF_THE_MOMENT.iter().chain(&OF_THE_DATA_DIRECTORY).any(|text| errors.contains(text))
+        || OF_THE_QUESTION.iter().any(unrecognized)
+        || stand_in.as_ref().is_some_and(|path| errors.contains(&**path));
+    if !says_nothing {
+        return StartAnswer::Refuses(errors.to_owned());
+    }
+    // Users know the data directory, not what stands for it.
+    let errors = stand_in.map_or_else(|| errors.to_owned(), |path| errors.replace(&*path, &data.to_string_lossy()));
+    StartAnswer::Unknown(format!("could not check the configuration: {errors}"))
 }

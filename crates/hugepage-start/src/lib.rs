@@ -1,4 +1,30 @@
-//! What a start of a PostgreSQL server would get, as its own program tells: what is asked, and what the answer means.
+//! Asks what a start of a PostgreSQL server would get: one question, which the server's own program answers.
+//!
+//! `postgres -C shared_memory_size_in_huge_pages` loads the configuration and the preload libraries, calculates the size of
+//! shared memory and ends, without allocating it. [`StartQuestion`] writes its command line and reads its end, [`StartAnswer`]
+//! is what is known then. Nothing here runs a program: who does so has its own rules, a backend of the server as much as the
+//! sidecar, which runs it as another user.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use hugepage_kernel::Bytes;
+//! use hugepage_start::{Ending, StartAnswer, StartQuestion};
+//!
+//! let (data, settings) = (Path::new("/data"), vec![("shared_buffers", "1GB".into())]);
+//! let question =
+//!     StartQuestion { major: 18, arguments: &[], data, settings, stand_in: None, default_page_size: None };
+//! let answer = question.ask(|_command_line| Ending::Success("136705\n".to_owned()));
+//! assert_eq!(answer, StartAnswer::Starts(Bytes(136_704 * 8192)));
+//! ```
 
-pub mod errors;
+mod answer;
+pub mod data_directory;
+mod errors;
+pub mod libraries;
+pub mod majors;
 pub mod options;
+mod question;
+
+pub use answer::{StartAnswer, TwoStarts, Without};
+pub use question::{Ending, StartQuestion};

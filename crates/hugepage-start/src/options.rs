@@ -19,8 +19,3 @@ const WITHOUT_EFFECT: [&str; 11] = [
 pub fn has_effect(name: &str) -> bool {
     !WITHOUT_EFFECT.contains(&name) && !name.starts_with("log_") && !name.starts_with("ssl")
 }
-
-/// The note on two possible starts. `options`: those that differ, as `shared_buffers=64MB`.
-pub fn note(options: &[String]) -> String {
-    format!("the command line of the server sets {}, which only pg_ctl restart repeats", options.join(", "))
-}

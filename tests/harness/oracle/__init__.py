@@ -22,7 +22,7 @@ from typing import Any
 
 from harness.lock import host_lock
 from harness.processes import run
-from harness.signals import undisturbed
+from harness.signals import signals_blocked
 
 SOURCE = Path(__file__).parent / "stand_in.c"
 IPC_RMID = 0
@@ -183,7 +183,7 @@ class Oracle:
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        with undisturbed():
+        with signals_blocked():
             for instance in reversed(self.instances):
                 instance.stop()
             shutil.rmtree(self.directory)

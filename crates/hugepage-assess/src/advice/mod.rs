@@ -1,6 +1,5 @@
 //! Messages, log entries, recommendations and commands, ready to be shown and run.
 
-pub mod benefit;
 pub mod command;
 pub mod context;
 pub mod events;

@@ -1,11 +1,10 @@
 //! Pure arithmetic on facts: where shared memory landed, why, what a restart would get, and how severe that is.
 
 pub mod advisory;
-pub mod benefit;
 pub mod capacity;
 mod cause;
+mod compared;
 mod exceeded;
-pub mod figure;
 pub mod finding;
 pub mod forecast;
 pub mod host;
@@ -20,11 +19,9 @@ pub mod page_tables;
 pub mod placement;
 pub mod pool_share;
 pub mod sessions;
-mod shared_tables;
 pub mod status;
 pub mod stopped_oracle;
 
-pub use benefit::Benefit;
 pub use capacity::Capacity;
 pub use finding::{Finding, Severity, Threat};
 pub use forecast::Forecast;

@@ -29,255 +29,200 @@ enum Value<T> {
     Info(fn(&T) -> Labels),
 }
 
+const fn number<T>(
+    name: &'static str,
+    unit: Option<&'static str>,
+    help: &'static str,
+    value: fn(&T) -> Option<u64>,
+) -> Metric<T> {
+    Metric { name, unit, help, value: Value::Number(value) }
+}
+
+const fn each<T>(
+    name: &'static str,
+    help: &'static str,
+    label: &'static str,
+    values: fn(&T) -> Vec<(String, u64)>,
+) -> Metric<T> {
+    Metric { name, unit: None, help, value: Value::Each(label, values) }
+}
+
+const fn info<T>(name: &'static str, help: &'static str, labels: fn(&T) -> Labels) -> Metric<T> {
+    Metric { name, unit: None, help, value: Value::Info(labels) }
+}
+
 const BYTES: Option<&str> = Some("bytes");
 const HUGEPAGES: Option<&str> = Some("hugepages");
 
 const INSTANCE: &[Metric<InstanceMetrics>] = &[
-    Metric {
-        name: "hugepage_verdict",
-        unit: None,
-        help: "Gravest finding: 0 ok, 1 notice, 2 warning, 3 critical.",
-        value: Value::Number(|instance| Some(level(instance.status.verdict().0))),
-    },
-    Metric {
-        name: "hugepage_finding_severity",
-        unit: None,
-        help: "Severity of each possible finding: 0 not found, 1 notice, 2 warning, 3 critical.",
-        value: Value::Each("finding", findings),
-    },
-    Metric {
-        name: "hugepage_landed_in",
-        unit: None,
-        help: "Pages that shared memory is in: 1 for the present state, else 0.",
-        value: Value::Each("landed_in", |instance| states(&Landing::ALL, Some(instance.status.facts.landing()))),
-    },
-    Metric {
-        name: "hugepage_fallback_cause",
-        unit: None,
-        help: "Why shared memory is not in huge pages: 1 for the cause; all 0 in huge pages.",
-        value: Value::Each("reason", |instance| states(&Cause::ALL, instance.status.cause)),
-    },
-    Metric {
-        name: "hugepage_restart_outlook",
-        unit: None,
-        help: "Pages that the next start with the configuration on disk would get: 1 for the expected state, else 0.",
-        value: Value::Each("lands_in", |instance| states(&Outlook::ALL, Some(instance.status.outlook))),
-    },
-    Metric {
-        name: "hugepage_crash_outlook",
-        unit: None,
-        help: "Pages that a restart after a crash of one process would get, of PostgreSQL alone: 1 for the expected state, else 0.",
-        value: Value::Each("lands_in", |instance| states(&Outlook::ALL, instance.status.crash_outlook())),
-    },
-    Metric {
-        name: "hugepage_instance_info",
-        unit: None,
-        help: "The settings huge_pages and huge_page_size in effect, always 1.",
-        value: Value::Info(|instance| {
-            let facts = &instance.status.facts;
-            let size = facts.huge_page_size.map_or(String::new(), page_size);
-            vec![("huge_pages", facts.asked.huge_pages.to_string()), ("huge_page_size", size)]
-        }),
-    },
-    Metric {
-        name: "hugepage_shared_buffers",
-        unit: BYTES,
-        help: "Size of the buffer pool.",
-        value: Value::Number(|instance| bytes(Some(instance.status.facts.asked.shared_buffers))),
-    },
-    Metric {
-        name: "hugepage_shared_memory",
-        unit: BYTES,
-        help: "Size of the main shared memory segment.",
-        value: Value::Number(|instance| bytes(instance.status.facts.segment_size())),
-    },
-    Metric {
-        name: "hugepage_page_size",
-        unit: BYTES,
-        help: "Page size of the main segment.",
-        value: Value::Number(|instance| bytes(instance.status.facts.page_size().map(PageSize::bytes))),
-    },
-    Metric {
-        name: "hugepage_pages_needed",
-        unit: None,
-        help: "Huge pages that the running segment has or would need.",
-        value: Value::Number(|instance| pages(instance.status.needed)),
-    },
-    Metric {
-        name: "hugepage_pages_missing",
-        unit: None,
-        help: "Of these, pages that are unavailable now; 0 in huge pages.",
-        value: Value::Number(|instance| pages(instance.status.missing)),
-    },
-    Metric {
-        name: "hugepage_recommended_nr",
-        unit: HUGEPAGES,
-        help: "Recommended pool of the whole host, in pages of the size that this instance uses.",
-        value: Value::Number(|instance| pages(instance.status.recommended)),
-    },
-    Metric {
-        name: "hugepage_cgroup_limit",
-        unit: BYTES,
-        help: "The hugetlb cgroup limit of the instance with the least room; no sample without a limit.",
-        value: Value::Number(|instance| bytes(instance.status.facts.limits.as_ref()?.tightest().map(|l| l.limit))),
-    },
-    Metric {
-        name: "hugepage_cgroup_usage",
-        unit: BYTES,
-        help: "Usage that counts against that limit.",
-        value: Value::Number(|instance| bytes(instance.status.facts.limits.as_ref()?.tightest().map(|l| l.usage))),
-    },
-    Metric {
-        name: "hugepage_generation",
-        unit: None,
-        help: "Allocations of shared memory by this postmaster; no sample unless the library is preloaded.",
-        value: Value::Number(|instance| instance.generation),
-    },
-    Metric {
-        name: "hugepage_page_tables_processes",
-        unit: None,
-        help: "Processes of the instance.",
-        value: Value::Number(|instance| instance.page_tables.as_ref().map(|tables| tables.processes)),
-    },
-    Metric {
-        name: "hugepage_page_tables_total",
-        unit: BYTES,
-        help: "Page tables of all processes of the instance.",
-        value: Value::Number(|instance| bytes(instance.page_tables.as_ref()?.total)),
-    },
-    Metric {
-        name: "hugepage_page_tables_max",
-        unit: BYTES,
-        help: "Page tables of the process with the most.",
-        value: Value::Number(|instance| bytes(instance.page_tables.as_ref()?.max)),
-    },
-    Metric {
-        name: "hugepage_page_tables_saving",
-        unit: BYTES,
-        help: "Lower bound of what huge pages would free of the instance's page tables.",
-        value: Value::Number(|instance| bytes(instance.page_tables.as_ref()?.of_shared_memory)),
-    },
-    Metric {
-        name: "hugepage_page_tables_at_max_connections",
-        unit: BYTES,
-        help: "Page tables of max_connections backends that have each touched all of shared memory.",
-        value: Value::Number(|instance| bytes(instance.page_tables_at_max)),
-    },
+    number("hugepage_verdict", None, "Gravest finding: 0 ok, 1 notice, 2 warning, 3 critical.", |instance| {
+        Some(level(instance.status.verdict().0))
+    }),
+    each(
+        "hugepage_finding_severity",
+        "Severity of each possible finding: 0 not found, 1 notice, 2 warning, 3 critical.",
+        "finding",
+        findings,
+    ),
+    each(
+        "hugepage_landed_in",
+        "Pages that shared memory is in: 1 for the present state, else 0.",
+        "landed_in",
+        |instance| states(&Landing::ALL, Some(instance.status.facts.landing())),
+    ),
+    each(
+        "hugepage_fallback_cause",
+        "Why shared memory is not in huge pages: 1 for the cause; all 0 in huge pages.",
+        "reason",
+        |instance| states(&Cause::ALL, instance.status.cause),
+    ),
+    each(
+        "hugepage_restart_outlook",
+        "Pages that the next start with the configuration on disk would get: 1 for the expected state, else 0.",
+        "lands_in",
+        |instance| states(&Outlook::ALL, Some(instance.status.outlook)),
+    ),
+    each(
+        "hugepage_crash_outlook",
+        "Pages that a restart after a crash of one process would get, of PostgreSQL alone: 1 for the expected state, else 0.",
+        "lands_in",
+        |instance| states(&Outlook::ALL, instance.status.crash_outlook()),
+    ),
+    info("hugepage_instance_info", "The settings huge_pages and huge_page_size in effect, always 1.", |instance| {
+        let facts = &instance.status.facts;
+        let size = facts.huge_page_size.map_or(String::new(), page_size);
+        vec![("huge_pages", facts.asked.huge_pages.to_string()), ("huge_page_size", size)]
+    }),
+    number("hugepage_shared_buffers", BYTES, "Size of the buffer pool.", |instance| {
+        bytes(Some(instance.status.facts.asked.shared_buffers))
+    }),
+    number("hugepage_shared_memory", BYTES, "Size of the main shared memory segment.", |instance| {
+        bytes(instance.status.facts.segment_size())
+    }),
+    number("hugepage_page_size", BYTES, "Page size of the main segment.", |instance| {
+        bytes(instance.status.facts.page_size().map(PageSize::bytes))
+    }),
+    number("hugepage_pages_needed", None, "Huge pages that the running segment has or would need.", |instance| {
+        pages(instance.status.needed)
+    }),
+    number("hugepage_pages_missing", None, "Of these, pages that are unavailable now; 0 in huge pages.", |instance| {
+        pages(instance.status.missing)
+    }),
+    number(
+        "hugepage_recommended_nr",
+        HUGEPAGES,
+        "Recommended pool of the whole host, in pages of the size that this instance uses.",
+        |instance| pages(instance.status.recommended),
+    ),
+    number(
+        "hugepage_cgroup_limit",
+        BYTES,
+        "The hugetlb cgroup limit of the instance with the least room; no sample without a limit.",
+        |instance| bytes(instance.status.facts.limits.as_ref()?.tightest().map(|l| l.limit)),
+    ),
+    number("hugepage_cgroup_usage", BYTES, "Usage that counts against that limit.", |instance| {
+        bytes(instance.status.facts.limits.as_ref()?.tightest().map(|l| l.usage))
+    }),
+    number(
+        "hugepage_generation",
+        None,
+        "Allocations of shared memory by this postmaster; no sample unless the library is preloaded.",
+        |instance| instance.generation,
+    ),
+    number("hugepage_page_tables_processes", None, "Processes of the instance.", |instance| {
+        instance.page_tables.as_ref().map(|tables| tables.processes)
+    }),
+    number("hugepage_page_tables_total", BYTES, "Page tables of all processes of the instance.", |instance| {
+        bytes(instance.page_tables.as_ref()?.total)
+    }),
+    number("hugepage_page_tables_max", BYTES, "Page tables of the process with the most.", |instance| {
+        bytes(instance.page_tables.as_ref()?.max)
+    }),
+    number(
+        "hugepage_page_tables_saving",
+        BYTES,
+        "Lower bound of what huge pages would free of the instance's page tables.",
+        |instance| bytes(instance.page_tables.as_ref()?.of_shared_memory),
+    ),
+    number(
+        "hugepage_page_tables_at_max_connections",
+        BYTES,
+        "Page tables of max_connections backends that have each touched all of shared memory.",
+        |instance| bytes(instance.page_tables_at_max),
+    ),
 ];
 
 /// Names of their own: what is said of running instances has no samples of others.
 const STOPPED: &[Metric<StoppedMetrics>] = &[
-    Metric {
-        name: "hugepage_stopped_state",
-        unit: None,
-        help: "An Oracle instance of oratab that does not run: 1 for its state, else 0.",
-        value: Value::Each("state", |stopped| states(&StoppedState::ALL, Some(stopped.state))),
-    },
-    Metric {
-        name: "hugepage_stopped_verdict",
-        unit: None,
-        help: "How severe that is: 0 ok, 1 notice, 2 warning, 3 critical.",
-        value: Value::Number(|stopped| Some(level(stopped.severity))),
-    },
-    Metric {
-        name: "hugepage_stopped_restart_outlook",
-        unit: None,
-        help: "Pages that its next start would get: 1 for the expected state, else 0.",
-        value: Value::Each("lands_in", |stopped| states(&Outlook::ALL, Some(stopped.outlook))),
-    },
-    Metric {
-        name: "hugepage_stopped_pages_needed",
-        unit: None,
-        help: "Huge pages that its next start needs; 0 if it asks for none.",
-        value: Value::Number(|stopped| pages(stopped.needed)),
-    },
-    Metric {
-        name: "hugepage_stopped_pages_missing",
-        unit: None,
-        help: "Of these, pages that the pool could not give it now.",
-        value: Value::Number(|stopped| pages(stopped.missing)),
-    },
+    each(
+        "hugepage_stopped_state",
+        "An Oracle instance of oratab that does not run: 1 for its state, else 0.",
+        "state",
+        |stopped| states(&StoppedState::ALL, Some(stopped.state)),
+    ),
+    number("hugepage_stopped_verdict", None, "How severe that is: 0 ok, 1 notice, 2 warning, 3 critical.", |stopped| {
+        Some(level(stopped.severity))
+    }),
+    each(
+        "hugepage_stopped_restart_outlook",
+        "Pages that its next start would get: 1 for the expected state, else 0.",
+        "lands_in",
+        |stopped| states(&Outlook::ALL, Some(stopped.outlook)),
+    ),
+    number(
+        "hugepage_stopped_pages_needed",
+        None,
+        "Huge pages that its next start needs; 0 if it asks for none.",
+        |stopped| pages(stopped.needed),
+    ),
+    number("hugepage_stopped_pages_missing", None, "Of these, pages that the pool could not give it now.", |stopped| {
+        pages(stopped.missing)
+    }),
 ];
 
 const POOL: &[Metric<PoolRow>] = &[
-    Metric {
-        name: "hugepage_pool_nr",
-        unit: HUGEPAGES,
-        help: "Pages in the pool of the host, surplus included.",
-        value: Value::Number(|row| pages(Some(row.pool.nr))),
-    },
-    Metric {
-        name: "hugepage_pool_free",
-        unit: HUGEPAGES,
-        help: "Of these, pages not yet touched; they may be reserved.",
-        value: Value::Number(|row| pages(Some(row.pool.free))),
-    },
-    Metric {
-        name: "hugepage_pool_resv",
-        unit: HUGEPAGES,
-        help: "Of the free pages, those reserved by a mapping.",
-        value: Value::Number(|row| pages(row.pool.resv)),
-    },
-    Metric {
-        name: "hugepage_pool_surplus",
-        unit: HUGEPAGES,
-        help: "Pages above the configured pool size; they are freed when their user stops.",
-        value: Value::Number(|row| pages(row.pool.surplus)),
-    },
-    Metric {
-        name: "hugepage_pool_nr_overcommit",
-        unit: HUGEPAGES,
-        help: "Maximum of surplus pages that the kernel may add.",
-        value: Value::Number(|row| pages(row.pool.overcommit)),
-    },
-    Metric {
-        name: "hugepage_pool_available",
-        unit: HUGEPAGES,
-        help: "Pages that are free and not reserved.",
-        value: Value::Number(|row| pages(row.pool.available())),
-    },
-    Metric {
-        name: "hugepage_pool_obtainable",
-        unit: HUGEPAGES,
-        help: "Pages that free memory can still provide without compaction.",
-        value: Value::Number(|row| pages(row.obtainable_now)),
-    },
+    number("hugepage_pool_nr", HUGEPAGES, "Pages in the pool of the host, surplus included.", |row| {
+        pages(Some(row.pool.nr))
+    }),
+    number("hugepage_pool_free", HUGEPAGES, "Of these, pages not yet touched; they may be reserved.", |row| {
+        pages(Some(row.pool.free))
+    }),
+    number("hugepage_pool_resv", HUGEPAGES, "Of the free pages, those reserved by a mapping.", |row| {
+        pages(row.pool.resv)
+    }),
+    number(
+        "hugepage_pool_surplus",
+        HUGEPAGES,
+        "Pages above the configured pool size; they are freed when their user stops.",
+        |row| pages(row.pool.surplus),
+    ),
+    number("hugepage_pool_nr_overcommit", HUGEPAGES, "Maximum of surplus pages that the kernel may add.", |row| {
+        pages(row.pool.overcommit)
+    }),
+    number("hugepage_pool_available", HUGEPAGES, "Pages that are free and not reserved.", |row| {
+        pages(row.pool.available())
+    }),
+    number(
+        "hugepage_pool_obtainable",
+        HUGEPAGES,
+        "Pages that free memory can still provide without compaction.",
+        |row| pages(row.obtainable_now),
+    ),
 ];
 
 const NODE: &[Metric<PoolRow>] = &[
-    Metric {
-        name: "hugepage_node_nr",
-        unit: HUGEPAGES,
-        help: "Pages of the pool on this NUMA node.",
-        value: Value::Number(|row| pages(Some(row.pool.nr))),
-    },
-    Metric {
-        name: "hugepage_node_free",
-        unit: HUGEPAGES,
-        help: "Of these, pages not yet touched.",
-        value: Value::Number(|row| pages(Some(row.pool.free))),
-    },
-    Metric {
-        name: "hugepage_node_surplus",
-        unit: HUGEPAGES,
-        help: "Pages of this node above the configured pool size.",
-        value: Value::Number(|row| pages(row.pool.surplus)),
-    },
+    number("hugepage_node_nr", HUGEPAGES, "Pages of the pool on this NUMA node.", |row| pages(Some(row.pool.nr))),
+    number("hugepage_node_free", HUGEPAGES, "Of these, pages not yet touched.", |row| pages(Some(row.pool.free))),
+    number("hugepage_node_surplus", HUGEPAGES, "Pages of this node above the configured pool size.", |row| {
+        pages(row.pool.surplus)
+    }),
 ];
 
 const HOST: &[Metric<Meminfo>] = &[
-    Metric {
-        name: "hugepage_host_page_tables",
-        unit: BYTES,
-        help: "Page tables of the whole host.",
-        value: Value::Number(|meminfo| bytes(meminfo.page_tables)),
-    },
-    Metric {
-        name: "hugepage_host_memory",
-        unit: BYTES,
-        help: "Memory of the host, huge pages included.",
-        value: Value::Number(|meminfo| bytes(meminfo.mem_total)),
-    },
+    number("hugepage_host_page_tables", BYTES, "Page tables of the whole host.", |meminfo| bytes(meminfo.page_tables)),
+    number("hugepage_host_memory", BYTES, "Memory of the host, huge pages included.", |meminfo| {
+        bytes(meminfo.mem_total)
+    }),
 ];
 
 /// All metrics that have a sample, in the order of the definitions.

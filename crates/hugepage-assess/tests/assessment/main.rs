@@ -1,7 +1,6 @@
 //! The assessment is arithmetic on facts: tables of cases with every rule at its border, and properties over all facts.
 
 mod advisories;
-mod benefit;
 mod capacity;
 mod cause;
 mod crash;

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use hugepage_assess::advice::benefit::{BenefitRow, rows};
 use hugepage_assess::model::Landing;
+use hugepage_benefit::fault_cost::FaultCostRuns;
+use hugepage_benefit::fault_sample::sessions;
+use hugepage_benefit::observation::{Observation, ObservedServer, measure_cost};
+use hugepage_benefit::rows::{BenefitRow, rows};
 use hugepage_host::{Instance, InstanceKind, survey_for};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, Root};
-use hugepage_server::benefit::{Observation, ObservedServer, measure_cost};
-use hugepage_server::fault_cost::FaultCostRuns;
-use hugepage_server::fault_sample::sessions;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 

@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use hugepage_assess::assessment::Severity;
 use hugepage_kernel::{Bytes, PageSize};
+use hugepage_lint::{Lint, PostgresRow, SourceFile, lint, sarif};
 
-use crate::exit::Exit;
-use crate::lint::{self, Lint, PostgresRow, Servers, SourceFile, sarif};
+use crate::exit::{self, Exit};
 use crate::output::stream::{complain, say};
 use crate::output::{self, escape, table};
 use crate::privileges::Needs;
+use crate::server_program::installed::InstalledServers;
 
 /// The longest file, in bytes; the API server takes objects of 1.5 MB.
 const MAX_FILE: u64 = 8 << 20;
@@ -53,11 +55,11 @@ impl LintOptions {
 
 pub fn run(may_run: bool, options: &LintOptions) -> anyhow::Result<Exit> {
     let files = options.files.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
-    let mut servers = Servers::new(options.postgres.as_deref(), may_run);
+    let mut servers = InstalledServers::new(options.postgres.as_deref(), may_run);
     if let Some(why) = servers.error() {
         bail!("{why}");
     }
-    let lint = lint::lint(files, &mut servers)?;
+    let lint = lint(files, &mut servers)?;
     match options.format {
         LintFormat::Table => show(&lint),
         LintFormat::Json => {
@@ -73,7 +75,12 @@ pub fn run(may_run: bool, options: &LintOptions) -> anyhow::Result<Exit> {
     if lint.rows().is_empty() {
         complain!("hugepage-sidecar: no PostgreSQL in these files");
     }
-    Ok(lint.exit())
+    Ok(match lint.worst() {
+        Some(Severity::Critical) => exit::CRITICAL,
+        Some(Severity::Warning) => exit::WARNING,
+        Some(_) => exit::OK,
+        None => exit::UNKNOWN,
+    })
 }
 
 #[expect(clippy::disallowed_methods, reason = "a manifest that the command line names")]

@@ -11,7 +11,7 @@ use hugepage_kernel::Root;
 use crate::atomic_file;
 use crate::commands::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
-use crate::output::rows::host;
+use crate::output::host_rows::host;
 use crate::output::stream::stdout;
 use crate::privileges::Needs;
 use crate::report::{self, ReportScope};

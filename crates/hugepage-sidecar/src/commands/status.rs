@@ -8,7 +8,8 @@ use hugepage_kernel::Root;
 
 use super::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
-use crate::output::rows::{HostOutput, InstanceRow, PoolOutput, RecommendationOutput, StoppedRow, host};
+use crate::output::host_rows::{HostOutput, host};
+use crate::output::rows::{InstanceRow, PoolOutput, RecommendationOutput, StoppedRow};
 use crate::output::stream::{say, stdout};
 use crate::output::table::{colored, or_unknown, size, table, wrapped};
 use crate::output::{Format, escape, json};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hugepage_assess::assessment::Sizing;
-use hugepage_host::{AskStart, StartQuestion, Survey, survey_for};
+use hugepage_host::{AskStart, ServerStart, Survey, survey_for};
 use hugepage_kernel::Root;
 
 use crate::changed_servers::ChangedServers;
@@ -34,7 +34,7 @@ pub struct AccountOptions {
 /// Surveys the host, and adds regressions from the histories of its instances.
 pub fn survey_with_history(root: &Root, options: &SurveyOptions) -> Survey {
     let servers = ChangedServers::default();
-    let ask = |start: &StartQuestion<'_>| servers.answer(start);
+    let ask = |start: &ServerStart<'_>| servers.answer(start);
     let ask: Option<&AskStart<'_>> = if root.is_live() { Some(&ask) } else { None };
     let mut survey = survey_for(root, options.reserve_percent, &options.accounts.service_account, ask);
     HostHistory::open(root, &options.state_dir).add_regressions_to(&mut survey);

@@ -12,7 +12,7 @@ use hugepage_assess::advice::events::LogLevel;
 use hugepage_assess::advice::log::LogMessage;
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::metrics::{MetricsSnapshot, text};
-use hugepage_host::{AskStart, Instance, StartQuestion, Survey, survey_for};
+use hugepage_host::{AskStart, Instance, ServerStart, Survey, survey_for};
 use hugepage_kernel::Root;
 
 use crate::changed_servers::ChangedServers;
@@ -23,7 +23,7 @@ use crate::oracle::files::WriterOptions;
 use crate::oracle::log_starts::LogStarts;
 use crate::oracle::{self, survey_snapshot};
 use crate::output::stream::complain;
-use crate::output::{escape, json_text, rows};
+use crate::output::{escape, host_rows, json_text};
 use crate::privileges::{self, Needs};
 use crate::signals::SignalTimer;
 use crate::{atomic_file, state};
@@ -106,7 +106,7 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
     let mut pruned: Option<Instant> = None;
     let mut logs = LogStarts::default();
     let servers = ChangedServers::default();
-    let ask = |start: &StartQuestion<'_>| servers.answer(start);
+    let ask = |start: &ServerStart<'_>| servers.answer(start);
     let ask: Option<&AskStart<'_>> = if root.is_live() && options.ask_programs { Some(&ask) } else { None };
     loop {
         let begun = Instant::now();
@@ -167,7 +167,7 @@ fn write_files(
         atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
     };
     let json = options.json.as_deref().map(|path| {
-        let text = json_text(&rows::host(survey, sizings))? + "\n";
+        let text = json_text(&host_rows::host(survey, sizings))? + "\n";
         written(path, text.as_bytes())
     });
     let metrics =

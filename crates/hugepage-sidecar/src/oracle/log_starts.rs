@@ -8,7 +8,7 @@ use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Notes, Root};
 use hugepage_oracle::readers::LastStart;
 
-use crate::oracle::columns::StartRecord;
+use crate::oracle::instance_columns::StartRecord;
 
 /// The last starts of an instance that become records: the package in the database reads all of them at each SELECT.
 const MAX_RECORDS: usize = 50;

@@ -8,6 +8,7 @@ pub mod account;
 pub mod columns;
 mod directory;
 pub mod files;
+mod instance_columns;
 mod json;
 pub mod json_snapshot;
 pub mod log_starts;

@@ -2,9 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::oracle::columns::{
-    CommonRecord, FORMAT_VERSION, FindingRecord, HostRecord, InstanceRecord, PoolRecord, SegmentRecord, StartRecord,
-};
+use crate::oracle::columns::{CommonRecord, FORMAT_VERSION, HostRecord, PoolRecord};
+use crate::oracle::instance_columns::{FindingRecord, InstanceRecord, SegmentRecord, StartRecord};
 use crate::oracle::schema::{DataFile, FieldValue, FileRecord};
 
 /// A snapshot of a host.

@@ -15,7 +15,8 @@ use hugepage_kernel::proc::namespace;
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 
-use crate::oracle::columns::{FindingRecord, HostRecord, InstanceRecord, PoolRecord, SegmentRecord};
+use crate::oracle::columns::{HostRecord, PoolRecord};
+use crate::oracle::instance_columns::{FindingRecord, InstanceRecord, SegmentRecord};
 use crate::oracle::log_starts::{LogStarts, logged_errors};
 use crate::oracle::snapshot::OracleSnapshot;
 use crate::output::rows;

@@ -1,8 +1,7 @@
 //! The views: columns of the files, with ages, and timestamps as Oracle dates.
 
-use crate::oracle::columns::{
-    CommonRecord, FindingRecord, HostRecord, InstanceRecord, PoolRecord, SegmentRecord, StartRecord,
-};
+use crate::oracle::columns::{CommonRecord, HostRecord, PoolRecord};
+use crate::oracle::instance_columns::{FindingRecord, InstanceRecord, SegmentRecord, StartRecord};
 use crate::oracle::schema::{Column, ColumnType, DataFile, FileRecord};
 
 /// A view.

@@ -4,7 +4,6 @@
 use std::time::SystemTime;
 
 use hugepage_assess::assessment::Sizing;
-use hugepage_assess::assessment::advisory::{Advisories, KernelFinding};
 use hugepage_assess::pools::PoolRow;
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_host::host_advice::{HostRecommendation, stopped};
@@ -226,47 +225,6 @@ pub fn recommendation(one: &HostRecommendation) -> RecommendationOutput {
     }
 }
 
-/// The host's memory (/proc/meminfo).
-#[derive(Debug, Serialize)]
-pub struct MemoryOutput {
-    pub total: Option<u64>,
-    pub free: Option<u64>,
-    pub available: Option<u64>,
-    /// Page tables of all processes.
-    pub page_tables: Option<u64>,
-    /// Memory in huge page pools of all sizes.
-    pub hugetlb: Option<u64>,
-}
-
-/// A host with its instances, pools and recommendations.
-#[derive(Debug, Serialize)]
-pub struct HostOutput {
-    pub host_name: Option<String>,
-    pub taken_at: String,
-    pub verdict: String,
-    pub message: String,
-    pub memory: Option<MemoryOutput>,
-    pub instances: Vec<InstanceRow>,
-    /// The Oracle instances of oratab that do not run.
-    pub stopped: Vec<StoppedRow>,
-    pub pools: Vec<PoolOutput>,
-    pub recommendations: Vec<RecommendationOutput>,
-    pub notes: Vec<String>,
-    /// What is known of this kernel and concerns one of the instances.
-    pub kernel_advisories: Vec<KernelAdvisory>,
-}
-
-/// An advisory on this kernel.
-#[derive(Debug, Serialize)]
-pub struct KernelAdvisory {
-    pub name: String,
-    /// Null if it is not known whether it applies to this kernel.
-    pub applies: Option<bool>,
-    pub detail: String,
-    /// The instances that it concerns.
-    pub instances: Vec<String>,
-}
-
 pub fn stopped(one: &StoppedOracle, survey: &Survey, sizings: &[Sizing]) -> StoppedRow {
     let forecast = one.forecast.as_ref();
     let size = survey.default_page_size();
@@ -299,53 +257,10 @@ pub fn stopped(one: &StoppedOracle, survey: &Survey, sizings: &[Sizing]) -> Stop
     }
 }
 
-pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
-    let (severity, message) = hugepage_host::host_advice::verdict(survey, sizings);
-    let recommendations = hugepage_host::host_advice::recommendations(survey, sizings);
-    HostOutput {
-        host_name: survey.host_name.clone(),
-        taken_at: time(survey.taken_at),
-        verdict: severity.to_string(),
-        message,
-        memory: survey.meminfo.as_ref().map(|meminfo| MemoryOutput {
-            total: bytes(meminfo.mem_total),
-            free: bytes(meminfo.mem_free),
-            available: bytes(meminfo.mem_available),
-            page_tables: bytes(meminfo.page_tables),
-            hugetlb: bytes(meminfo.hugetlb),
-        }),
-        instances: survey.instances.iter().map(|one| instance(one, sizings)).collect(),
-        stopped: survey.stopped.iter().map(|one| stopped(one, survey, sizings)).collect(),
-        pools: survey.pools.iter().map(|row| pool(row, sizings)).collect(),
-        recommendations: recommendations.iter().map(recommendation).collect(),
-        notes: survey.notes.clone(),
-        kernel_advisories: kernel_advisories(survey),
-    }
-}
-
-/// In the order of the table, each with the instances that count.
-fn kernel_advisories(survey: &Survey) -> Vec<KernelAdvisory> {
-    let (known, mut found) = (Advisories::known(), Vec::<KernelAdvisory>::new());
-    for instance in survey.counted() {
-        for KernelFinding { name, applies, detail } in
-            known.of(&instance.status.facts, survey.kernel_release.as_deref())
-        {
-            let Some(detail) = detail else { continue };
-            match found.iter_mut().find(|row| row.name == name) {
-                Some(row) => row.instances.push(instance.name.clone()),
-                None => found.push(KernelAdvisory { name, applies, detail, instances: vec![instance.name.clone()] }),
-            }
-        }
-    }
-    let place = |name: &str| known.advisory.iter().position(|row| name.strip_prefix("kernel_") == Some(&row.name));
-    found.sort_by_key(|row| place(&row.name));
-    found
-}
-
-fn pages(pages: Option<Pages>) -> Option<u64> {
+pub(super) fn pages(pages: Option<Pages>) -> Option<u64> {
     pages.map(|pages| pages.0)
 }
 
-fn bytes(bytes: Option<Bytes>) -> Option<u64> {
+pub(super) fn bytes(bytes: Option<Bytes>) -> Option<u64> {
     bytes.map(|bytes| bytes.0)
 }

@@ -4,7 +4,8 @@ use hugepage_host::Survey;
 use hugepage_kernel::Bytes;
 
 use super::scale::{percent, percentage};
-use crate::output::rows::{HostOutput, PoolOutput};
+use crate::output::host_rows::HostOutput;
+use crate::output::rows::PoolOutput;
 
 /// One part of the memory.
 #[derive(Debug)]

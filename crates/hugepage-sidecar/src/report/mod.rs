@@ -20,7 +20,7 @@ use memory_chart::MemoryChart;
 use page_tables::PageTableChart;
 use timeline::InstanceHistory;
 
-use crate::output::rows::HostOutput;
+use crate::output::host_rows::HostOutput;
 
 /// The scope of a report.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,7 @@
 //! Runs the program of a cluster's owner, which may be hostile: as that owner, without a terminal, with little memory and
 //! time, and with no process left behind.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,6 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use hugepage_start::Ending;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
@@ -44,14 +46,52 @@ pub struct Output {
 }
 
 /// Runs `program` as `account` for at most `timeout`. The error is the reason why there is no output.
-pub fn run(program: &Path, arguments: &[String], account: ProgramAccount, timeout: Duration) -> Result<Output, String> {
+pub fn run(
+    program: &Path,
+    arguments: &[OsString],
+    account: ProgramAccount,
+    timeout: Duration,
+) -> Result<Output, String> {
     let run = || start_and_wait(program, arguments, account, timeout).map_err(io::Error::other);
     privileges::run_program(run).map_err(|error| error.to_string())
 }
 
+/// How a server's program ended that was asked about a start. An error of the account that it ran as says nothing, and neither
+/// does an end without the words of the server.
+pub fn ending(output: Result<Output, String>) -> Ending {
+    const OF_THE_ACCOUNT: [&str; 2] = ["Permission denied", "Operation not permitted"];
+    let Output { is_success, stdout, stderr } = match output {
+        Ok(output) => output,
+        Err(why) => return Ending::NoAnswer(why),
+    };
+    if is_success {
+        return Ending::Success(stdout);
+    }
+    // write_stderr begins with the name of the program where elog has a level.
+    let is_of_server = ["FATAL:  ", "ERROR:  "].iter().any(|level| stderr.contains(level))
+        || stderr.lines().last().is_some_and(|line| line.starts_with("postgres: "));
+    let error = error_of(&stderr);
+    if is_of_server && !OF_THE_ACCOUNT.iter().any(|text| error.contains(text)) {
+        Ending::Failure(error)
+    } else {
+        Ending::NoAnswer(error)
+    }
+}
+
+/// The server's message: the line of the error, with its detail.
+fn error_of(stderr: &str) -> String {
+    let after = |level: &str| stderr.lines().find_map(|line| Some(line.split_once(level)?.1.trim().to_owned()));
+    let message = after("FATAL:").or_else(|| after("ERROR:")).or_else(|| stderr.lines().last().map(str::to_owned));
+    let message = message.unwrap_or_else(|| "no message".to_owned());
+    match after("DETAIL:") {
+        Some(detail) => format!("{message}: {detail}"),
+        None => message,
+    }
+}
+
 fn start_and_wait(
     program: &Path,
-    arguments: &[String],
+    arguments: &[OsString],
     account: ProgramAccount,
     timeout: Duration,
 ) -> Result<Output, String> {
@@ -195,7 +235,7 @@ mod tests {
     }
 
     fn shell(script: &str, timeout: Duration) -> Result<Output, String> {
-        run(Path::new("/bin/sh"), &["-c".to_owned(), script.to_owned()], me(), timeout)
+        run(Path::new("/bin/sh"), &["-c".into(), script.into()], me(), timeout)
     }
 
     #[test]
@@ -235,5 +275,31 @@ mod tests {
     fn keep_little_of_endless_output() {
         let output = shell("while :; do echo 0123456789012345678901234567890123456789; done", 20 * SECOND).unwrap();
         assert_eq!((output.is_success, output.stdout.len()), (false, MAX_OUTPUT_BYTES));
+    }
+
+    #[test]
+    fn the_servers_own_words() {
+        for (stderr, message) in [
+            ("2026-01-01 GMT [1] LOG:  x\n2026-01-01 GMT [1] FATAL:  no \"a\"\n", "no \"a\""),
+            ("FATAL:  a\nDETAIL:  b\n", "a: b"),
+            ("odd\n", "odd"),
+            ("", "no message"),
+        ] {
+            assert_eq!(error_of(stderr), message);
+        }
+    }
+
+    #[test]
+    fn what_is_no_refusal() {
+        for (stderr, is_one) in [
+            ("2026-01-01 GMT [1] FATAL:  unrecognized configuration parameter \"a\"\n", true),
+            ("LOG:  x\npostgres: a must be less than b\n", true),
+            ("FATAL:  could not access file \"a\": Permission denied\n", false),
+            ("Killed\n", false),
+            ("", false),
+        ] {
+            let output = Output { is_success: false, stdout: String::new(), stderr: stderr.to_owned() };
+            assert_eq!(matches!(ending(Ok(output)), Ending::Failure(_)), is_one, "{stderr}");
+        }
     }
 }

@@ -6,26 +6,6 @@ use std::path::{Path, PathBuf};
 
 use super::trust::{self, ProgramAccount};
 
-/// Libraries whose own shared memory is known, and at most how much it is in bytes: none, or some entries. That of
-/// `pg_stat_statements` depends on a setting.
-pub const LIBRARIES: [(&str, u64); 15] = [
-    ("auth_delay", 0),
-    ("auto_explain", 0),
-    ("basic_archive", 0),
-    ("passwordcheck", 0),
-    ("pgaudit", 0),
-    ("pgextwlist", 0),
-    ("set_user", 0),
-    ("test_decoding", 0),
-    ("pg_failover_slots", 1 << 20),
-    ("pg_hugepages", 1 << 20),
-    ("pg_prewarm", 1 << 20),
-    ("pg_cron", 1 << 20),
-    ("bg_mon", 4 << 20),
-    ("pg_auth_mon", 4 << 20),
-    ("pg_stat_statements", 0),
-];
-
 /// More than any server preloads.
 const MAX_LIBRARIES: usize = 100;
 /// A library that every server has beside the others.
@@ -66,14 +46,10 @@ pub fn find(program: &Path, name: &str, account: ProgramAccount) -> Result<Optio
     if can_read { Ok(Some(real)) } else { Err(format!("{} is not for all to read", path.display())) }
 }
 
-/// Whether a library of this name has the same shared memory in a data directory without data.
-pub fn is_known(name: &str) -> bool {
-    let name = name.strip_suffix(".so").unwrap_or(name);
-    LIBRARIES.iter().any(|(known, _)| *known == name)
-}
-
 #[cfg(test)]
 mod tests {
+    use hugepage_start::libraries::is_known;
+
     use super::*;
 
     #[test]

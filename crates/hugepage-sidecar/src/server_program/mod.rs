@@ -3,6 +3,7 @@
 
 pub mod child;
 pub mod empty_cluster;
+pub mod installed;
 pub mod libraries;
 pub mod trust;
 

@@ -4,9 +4,10 @@ mod hint;
 pub mod pending;
 pub mod product;
 mod reason;
+mod shortfall;
 pub(super) mod status_text;
 
-pub use reason::Shortfall;
+pub use shortfall::Shortfall;
 pub use status_text::is_of_pool;
 
 use crate::advice::message::status_text::StatusText;

@@ -1,7 +1,7 @@
 //! The sentences on a start with the configuration on disk, if it differs from the running one.
 
 use crate::advice::message::product::ProductTerms;
-use crate::advice::message::reason::Shortfall;
+use crate::advice::message::shortfall::Shortfall;
 use crate::assessment::{Outlook, Status};
 use crate::model::{Pending, PoolFact, PoolState};
 

@@ -1,127 +1,15 @@
 //! Clauses on why a segment is not in huge pages, or would not be after a restart.
 
-use std::fmt;
-
 use hugepage_kernel::cgroups::cgroup::CgroupLimit;
 use hugepage_kernel::cgroups::memory_cgroup::MemoryLimitKind;
-use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_kernel::{Bytes, Pages};
 
-use crate::advice::message::product::ProductTerms;
+use crate::advice::message::shortfall::Shortfall;
 use crate::advice::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::advice::pool;
 use crate::assessment::limits::{Excess, ExcessKind};
-use crate::assessment::{Forecast, NodeRoom, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, NodePools, Pending, PoolFact};
-
-/// What a start lacks to be in huge pages, as a clause.
-#[derive(Debug)]
-pub struct Shortfall<'a> {
-    /// Why the start does not get all that it asks for; `None` if it does.
-    pub cause: Option<Cause>,
-    /// The size of the pages; `None` if unknown.
-    pub page_size: Option<PageSize>,
-    /// The pages that it asks for.
-    pub needed: Pages,
-    /// Of these, the pages that it would certainly get.
-    pub guaranteed: Pages,
-    /// The pool; `None` if it was not read.
-    pub pool: Option<&'a PoolFact>,
-    /// The permission that the start lacks.
-    pub lock_limit: Option<LockLimit>,
-    /// The pool by NUMA nodes.
-    pub nodes: Option<&'a NodePools>,
-    /// The setting for base pages.
-    pub off: &'static str,
-}
-
-impl<'a> Shortfall<'a> {
-    /// What a start with the configuration on disk lacks.
-    pub(super) fn of_pending(status: &'a Status) -> Self {
-        let Forecast { cause, huge_page_size, needed, guaranteed, .. } = status.forecast;
-        let ground = match &status.facts.pending {
-            Pending::Changed(_, ground) => Some(ground),
-            _ => None,
-        };
-        Self {
-            cause,
-            page_size: huge_page_size,
-            needed: needed.unwrap_or_default(),
-            guaranteed: guaranteed.unwrap_or_default(),
-            pool: ground.map(|ground| &ground.pool),
-            lock_limit: ground.and_then(|ground| ground.lock_limit),
-            nodes: ground.and_then(|ground| ground.nodes.as_ref()),
-            off: ProductTerms::of(status.facts.asked.product).setting(HugePages::Off),
-        }
-    }
-}
-
-impl fmt::Display for Shortfall<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { needed, guaranteed, .. } = self;
-        let size = page_size(self.page_size);
-        match (self.cause, self.pool) {
-            (None, _) => f.write_str("no page is missing"),
-            (Some(Cause::Disabled), _) => f.write_str(self.off),
-            (Some(Cause::MemoryTarget), _) => {
-                f.write_str("MEMORY_TARGET puts the SGA into files in /dev/shm, which cannot use huge pages")
-            }
-            (Some(Cause::SysvSharedMemory), _) => {
-                f.write_str("PostgreSQL does not use huge pages with shared_memory_type = sysv")
-            }
-            (Some(Cause::PageSizeUnsupported), Some(PoolFact::Unsupported(sizes))) if sizes.is_empty() => {
-                f.write_str("this kernel has no huge pages")
-            }
-            (Some(Cause::PageSizeUnsupported), Some(PoolFact::Unsupported(sizes))) => {
-                let sizes: Vec<_> = sizes.iter().map(PageSize::to_string).collect();
-                write!(f, "this machine has no pages of {size}, only of {}", sizes.join(", "))
-            }
-            (Some(Cause::PageSizeUnsupported), _) => f.write_str("this machine has no huge pages of huge_page_size"),
-            (Some(Cause::ShmGroup), _) => f.write_str("its owner is not in the group of vm.hugetlb_shm_group"),
-            (Some(Cause::MemlockLimit), _) => {
-                let (limit, others) = match self.lock_limit {
-                    Some(LockLimit::Memlock { limit, others }) => (limit, others),
-                    Some(LockLimit::Either { limit: Some(limit), .. }) => (limit, Bytes(0)),
-                    _ => (Bytes(0), Bytes(0)),
-                };
-                let needed = self.page_size.map_or(Bytes(0), |size| size.times(*needed));
-                write!(f, "its memlock limit is {limit}; {needed} is needed")?;
-                match others {
-                    Bytes(0) => Ok(()),
-                    others => write!(f, ", beside {others} of other instances of its owner"),
-                }
-            }
-            (Some(Cause::CgroupLimit), _) => {
-                write!(f, "a cgroup allows only {guaranteed} of the {needed} pages of {size} needed")
-            }
-            (Some(Cause::NodeLimit), _) => {
-                let nodes = self.nodes.map(by_node).unwrap_or_default();
-                write!(
-                    f,
-                    "the NUMA nodes that it may use have only {guaranteed} of the {needed} pages of {size} needed{nodes}"
-                )
-            }
-            (Some(Cause::MemoryLimit), _) => f.write_str("a memory cgroup that counts huge pages allows less"),
-            (Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken), _) => {
-                write!(f, "only {guaranteed} of the {needed} pages of {size} needed are guaranteed")
-            }
-            (Some(Cause::Unknown), _) => f.write_str("the number of available pages is unknown"),
-        }
-    }
-}
-
-/// The figures of each node, of the usable ones first: ` (node 0: 0 of 0 free; not allowed: node 1: 200 of 200 free)`.
-fn by_node(nodes: &NodePools) -> String {
-    let usable: Vec<_> = nodes.usable().iter().map(|share| share.node).collect();
-    let list = |is_usable: bool| {
-        let shares = nodes.pools.iter().filter(|share| usable.contains(&share.node) == is_usable);
-        let figures = shares.map(|share| format!("node {}: {} of {} free", share.node, share.pool.free, share.pool.nr));
-        figures.collect::<Vec<_>>().join(", ")
-    };
-    match list(false) {
-        forbidden if forbidden.is_empty() => format!(" ({})", list(true)),
-        forbidden => format!(" ({}; not allowed: {forbidden})", list(true)),
-    }
-}
+use crate::assessment::{NodeRoom, Outlook, Status};
+use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, PoolFact};
 
 impl StatusText<'_> {
     /// What the restart after a crash lacks.

@@ -4,13 +4,12 @@
 mod effect;
 mod nodes;
 mod obstacle;
+mod sentence;
 
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use crate::advice::command;
-use crate::advice::message::product::ProductTerms;
 use crate::assessment::{Finding, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, Facts, HugePages, Landing, NodePools};
+use crate::model::{Cause, CrashRecovery, Facts, Landing, NodePools};
 
 /// One step. The order of this list is the order in which steps are to be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -215,95 +214,6 @@ impl Remedy {
             step.apply(&mut after);
         }
         after
-    }
-
-    /// An instruction, one sentence.
-    pub fn sentence(&self, status: &Status) -> String {
-        let terms = ProductTerms::of(status.facts.asked.product);
-        let server = terms.server;
-        let waits = self.steps.iter().any(Step::waits) && self.steps.contains(&Step::Restart);
-        let with = |verb| {
-            let clusterware = status.facts.clusterware.as_ref();
-            let command = clusterware.and_then(|clusterware| match verb {
-                "restart" => command::restart(clusterware),
-                verb => command::control(verb, clusterware),
-            });
-            command.map_or(String::new(), |command| format!(" with \"{command}\""))
-        };
-        let mut texts = Vec::new();
-        for step in &self.steps {
-            if waits && step.waits() {
-                texts.push(format!("stop the {server}{}", with("stop")));
-            }
-            texts.push(match step {
-                Step::Restart if waits => format!("start the {server}{}", with("start")),
-                Step::Restart => step.text(terms) + &with("restart"),
-                step if step.is_setting() && status.of_pending && status.facts.landing() == Landing::Hugetlb => {
-                    step.text(terms) + " in the configuration"
-                }
-                step => step.text(terms),
-            });
-        }
-        let mut text = match texts.split_last() {
-            Some((last, [])) => last.clone(),
-            Some((last, before)) => format!("{} and {last}", before.join(", ")),
-            None => String::new(),
-        };
-        if self.steps.contains(&Step::SetHugePagesTry) && self.steps.contains(&Step::Restart) {
-            text += " to use huge pages";
-        } else if self.steps.iter().any(Step::is_setting) && !self.steps.contains(&Step::Restart) {
-            text += &format!(", or do not restart the {server}");
-        } else if self.steps.iter().any(|step| matches!(step, Step::RaiseMemlock(_))) {
-            text += " (MOS 2049901.1)";
-        }
-        if self.steps.iter().any(|step| matches!(step, Step::Reduce(_))) {
-            text += &format!(", or set {}", terms.setting(HugePages::Off));
-        }
-        if let Some((left, percent)) = self.steps.iter().find_map(Step::leaves) {
-            text += &format!("; this leaves {left} of memory to base pages, less than {percent}%");
-        }
-        if let Some(first) = text.get_mut(..1) {
-            first.make_ascii_uppercase();
-            text.push('.');
-        }
-        text
-    }
-}
-
-impl Step {
-    const fn leaves(&self) -> Option<(Bytes, u32)> {
-        match self {
-            Self::SetPool { leaves, .. } | Self::SetNodePool { leaves, .. } => *leaves,
-            _ => None,
-        }
-    }
-
-    const fn waits(&self) -> bool {
-        matches!(self, Self::SetPool { after_stop: true, .. } | Self::SetNodePool { after_stop: true, .. })
-    }
-
-    fn text(&self, terms: &ProductTerms) -> String {
-        let server = terms.server;
-        match self {
-            Self::RaiseLimit { path, to } => format!("set {path} to at least {} bytes", to.0),
-            Self::Reduce(to) => format!("reduce {} at most {to}", terms.reduce),
-            Self::SetPool { size, is_default, pages, .. } => {
-                format!("run \"{}\"", command::set_pool(*size, *is_default, *pages))
-            }
-            Self::SetNodePool { node, size, pages, .. } => {
-                format!("run \"{}\"", command::set_node_pool(*node, *size, *pages))
-            }
-            Self::SetShmGroup(gid) => format!("run \"sysctl -w vm.hugetlb_shm_group={gid}\""),
-            Self::RaiseMemlock(to) => {
-                format!("raise the memlock limit of the {server} to at least {} kB", to.0.div_ceil(1024))
-            }
-            Self::SetHugePagesTry => format!("set {}", terms.setting(HugePages::Try)),
-            Self::SetMmap => "set shared_memory_type = mmap".to_owned(),
-            Self::SetDefaultPageSize => "set huge_page_size = 0, the kernel's default size,".to_owned(),
-            Self::ReplaceMemoryTarget => "set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET".to_owned(),
-            Self::SetIoMethodWorker => "set io_method = worker".to_owned(),
-            Self::Restart => format!("restart the {server}"),
-        }
     }
 }
 

@@ -1,0 +1,113 @@
+//! What facts come to when they are compared: the running server with its next start, and its pages with the pool.
+
+use hugepage_kernel::Pages;
+
+use crate::assessment::{Forecast, NodeRoom, Outlook};
+use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending};
+
+impl Facts {
+    /// Whether the running settings, or those on disk, ask for huge pages or may do so.
+    pub(super) fn wants_huge_pages(&self) -> bool {
+        !self.asked.is_automatic_asm() && (self.asked.huge_pages != HugePages::Off || self.may_ask_next())
+    }
+
+    /// Whether this outcome of a crash depends on settings of the running server that are not known.
+    pub(super) fn hides_settings_of(&self, crash: &Forecast) -> bool {
+        if !self.asked_may_differ || self.cause_at_start == Some(Cause::Disabled) {
+            return false;
+        }
+        match (self.landing(), crash.outlook) {
+            // Without huge pages it goes on with "try", and ends with "on".
+            (Landing::Hugetlb, outlook) => matches!(outlook, Outlook::Base | Outlook::Fails),
+            // It may have been started with "off", or with another page size.
+            (_, Outlook::Hugetlb) => self.cause_at_start.is_none() || !self.is_recorded_to_need(crash.needed),
+            (_, Outlook::Mixed | Outlook::Base | Outlook::Fails) => {
+                self.others_may_serve && !self.is_recorded_to_need(crash.needed)
+            }
+            (_, Outlook::Unknown) => false,
+        }
+    }
+
+    /// Whether the start needed as many pages, and so asked for pages of the same size. One page may be of any larger size.
+    pub(super) fn is_recorded_to_need(&self, needed: Option<Pages>) -> bool {
+        needed > Some(Pages(1)) && self.needed_at_start == needed
+    }
+
+    /// Whether the running server already has what a start with `demand` would ask for.
+    pub fn is_met_by(&self, demand: &Demand) -> bool {
+        let Some(segment) = &self.segment else { return false };
+        let size = match (segment.landing, segment.page_size) {
+            (Landing::Hugetlb, Some(page)) => page.times(page.pages_to_hold(demand.shared_memory)),
+            _ => demand.shared_memory,
+        };
+        demand.asked == self.asked && size == segment.size
+    }
+
+    /// What a start with the configuration on disk would get; `None` if that is the running configuration.
+    pub fn forecast_of_pending(&self, own: Pages) -> Option<Forecast> {
+        Some(match &self.pending {
+            Pending::Unchanged => return None,
+            Pending::Changed(demand, ground) => {
+                let own = if ground.huge_page_size == self.huge_page_size { own } else { Pages(0) };
+                Forecast::of(&demand.asked, Some(demand.shared_memory), ground, own)
+            }
+            Pending::Refused(_) => Forecast::refused(),
+            Pending::Unknown => Forecast::unknown(),
+        })
+    }
+
+    /// Of two possible next starts the one that needs more, if both come to the same; `None` if it depends on which of them
+    /// it will be.
+    pub fn start_of_both(&self, starts: [Pending; 2]) -> Option<Pending> {
+        let mut facts = self.clone();
+        let [one, other] = starts.map(|start| {
+            facts.pending = start.clone();
+            Some((facts.forecast_of_pending(facts.own())?, start))
+        });
+        let (one, other) = (one?, other?);
+        let is_same = one.0.outlook == other.0.outlook && one.0.huge_page_size == other.0.huge_page_size;
+        let more = if other.0.needed > one.0.needed { other } else { one };
+        is_same.then_some(more.1)
+    }
+
+    /// The pages of `self.pool` that the configuration on disk needs.
+    pub(super) fn needed_pending(&self) -> Option<Pages> {
+        match &self.pending {
+            Pending::Changed(demand, ground)
+                if ground.huge_page_size == self.huge_page_size && demand.asked.huge_pages != HugePages::Off =>
+            {
+                Some(self.huge_page_size?.pages_to_hold(demand.shared_memory))
+            }
+            _ => None,
+        }
+    }
+
+    /// How many of `needed` pages are not available now.
+    pub(super) fn missing(&self, needed: Pages) -> Option<Pages> {
+        if self.landing() == Landing::Hugetlb {
+            return Some(Pages(0));
+        }
+        let pool = self.pool.known()?;
+        let limits = self.limits.as_ref();
+        let limit = limits.and_then(|limits| limits.tightest_reservation());
+        let allowed = limit.map_or(Pages(u64::MAX), |limit| pool.page_size.pages_within(limit.room()));
+        let on_nodes = match self.node_room(needed) {
+            Some(NodeRoom::Short(pages)) => pages,
+            _ => Pages(u64::MAX),
+        };
+        let nodes_known = self.node_room(needed) != Some(NodeRoom::Unknown);
+        let had = self.own().saturating_add(pool.available()?.min(allowed)).min(on_nodes);
+        let missing = needed.saturating_sub(had);
+        let all_seen = nodes_known && limits.is_some_and(|limits| !limits.hidden_levels);
+        // Hidden limits can only increase the number: a positive number is certain, zero is not.
+        (missing > Pages(0) || all_seen).then_some(missing)
+    }
+
+    /// Whether the host's page tables exceed `percent` of its memory.
+    pub(super) fn page_tables_exceed(&self, percent: u32) -> bool {
+        let meminfo = self.meminfo.as_ref();
+        let tables = meminfo.and_then(|meminfo| meminfo.page_tables);
+        let total = meminfo.and_then(|meminfo| meminfo.mem_total);
+        matches!((tables, total), (Some(tables), Some(total)) if tables > total.percent(percent))
+    }
+}

@@ -1,0 +1,25 @@
+//! Estimates what huge pages would save a server, from two looks at its processes and the time of a page fault here.
+//!
+//! [`Observation`](observation::Observation) looks, [`Benefit`] is the estimate, [`rows`] are what is shown of it. The numbers
+//! that can't be measured are missing, never zero, and each says whether it was measured, counted or estimated.
+//!
+//! ```
+//! use hugepage_benefit::figure::Confidence;
+//!
+//! assert_eq!(Confidence::Measured.to_string(), "measured");
+//! ```
+
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
+mod estimate;
+pub mod fault_cost;
+pub mod fault_sample;
+pub mod figure;
+pub mod model;
+pub mod observation;
+mod private_tables;
+pub mod rows;
+mod shared_faults;
+mod shared_tables;
+
+pub use estimate::Benefit;

@@ -1,0 +1,123 @@
+//! Observes a PostgreSQL server for some time, to assess what huge pages would save it. The caller waits between the two
+//! passes over its processes.
+
+use std::time::{Duration, Instant};
+
+use hugepage_assess::model::Landing;
+use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::memory::pool;
+use hugepage_kernel::notes::Notes;
+use hugepage_kernel::{Bytes, PageSize, Root};
+
+use crate::fault_cost::FaultCostRuns;
+use crate::model::{BenefitFacts, FaultCost, FaultSample, PrivateTables, ProcessSample};
+use crate::{Benefit, fault_sample, private_tables};
+
+/// How long [`Observation::look`] waits until it looks again.
+pub const LOOK: Duration = Duration::from_millis(500);
+
+/// The server that is observed.
+#[derive(Clone, Copy, Debug)]
+pub struct ObservedServer {
+    /// The process id of its postmaster; `None` if its processes are not visible.
+    pub postmaster: Option<i32>,
+    /// The size of its main segment.
+    pub segment: Bytes,
+    /// Where that is.
+    pub landing: Landing,
+    /// The page size of that mapping; `None` if unknown.
+    pub page_size: Option<PageSize>,
+    /// `max_connections`; `None` if unknown.
+    pub max_connections: Option<u64>,
+}
+
+/// An observation that has begun.
+#[derive(Debug)]
+pub struct Observation {
+    server: ObservedServer,
+    before: FaultSample,
+    newcomers: Vec<ProcessSample>,
+    looked: Instant,
+    begun: Instant,
+}
+
+/// Adds runs to the cost of a page fault here; a note if they fail.
+pub fn measure_cost(runs: &mut FaultCostRuns, check: impl FnMut(), notes: &mut Notes) {
+    if let Err(error) = runs.measure(check) {
+        notes.add(format!("could not measure the cost of a page fault: {error}"));
+    }
+}
+
+impl Observation {
+    /// The first pass. `check` is called before each process.
+    pub fn begin(root: &Root, server: ObservedServer, check: impl FnMut(), notes: &mut Notes) -> Self {
+        let before = sample(root, &server, None, check, notes);
+        Self { server, before, newcomers: Vec::new(), looked: Instant::now(), begun: Instant::now() }
+    }
+
+    /// Between the passes: sees processes that may be gone at the second one. At most every half of a second it lists the
+    /// postmaster's children, and reads up to 16 new ones.
+    pub fn look(&mut self, root: &Root, check: impl FnMut(), notes: &mut Notes) {
+        if let Some(postmaster) = self.server.postmaster
+            && self.looked.elapsed() >= LOOK
+        {
+            fault_sample::see_newcomers(root, postmaster, &self.before, &mut self.newcomers, check, notes);
+            self.looked = Instant::now();
+        }
+    }
+
+    /// How much of `interval` is left.
+    pub fn left(&self, interval: Duration) -> Duration {
+        interval.saturating_sub(self.begun.elapsed())
+    }
+
+    /// The second pass. `sessions` finds the processes that serve clients; `cost` is asked for when the processes have been
+    /// read.
+    pub fn end(
+        self,
+        root: &Root,
+        sessions: impl FnOnce(&FaultSample) -> Vec<i32>,
+        mut check: impl FnMut(),
+        cost: impl FnOnce(&mut Notes) -> Option<FaultCost>,
+        notes: &mut Notes,
+    ) -> Benefit {
+        let elapsed = self.begun.elapsed();
+        let after = sample(root, &self.server, Some(&self.before), &mut check, notes);
+        let sessions = sessions(&after);
+        let private_tables = match self.server.landing {
+            Landing::Base => private_tables::take(root, &after, &sessions, PageSize::base(), check, notes),
+            _ => PrivateTables::default(),
+        };
+        let sizes = notes.keep(pool::sizes(root));
+        let meminfo = notes.keep(Meminfo::read(root));
+        Benefit::of(&BenefitFacts {
+            samples: [&self.before, &after],
+            newcomers: &self.newcomers,
+            elapsed,
+            observer: std::process::id().cast_signed(),
+            sessions: &sessions,
+            private_tables: &private_tables,
+            cost: cost(notes),
+            segment: self.server.segment,
+            landing: self.server.landing,
+            page_size: self.server.page_size,
+            base: PageSize::base(),
+            sizes: sizes.as_deref(),
+            max_connections: self.server.max_connections,
+            memory: meminfo.and_then(|meminfo| meminfo.mem_total),
+        })
+    }
+}
+
+/// No process if none could be read: then all that depends on them is unknown.
+fn sample(
+    root: &Root,
+    server: &ObservedServer,
+    before: Option<&FaultSample>,
+    check: impl FnMut(),
+    notes: &mut Notes,
+) -> FaultSample {
+    let Some(postmaster) = server.postmaster else { return FaultSample::default() };
+    let taken = fault_sample::take(root, postmaster, before, check, notes);
+    notes.keep(taken).unwrap_or_default()
+}

@@ -1,0 +1,65 @@
+//! The judgement of a PostgreSQL in a manifest: what it needs, where it would land, and what is wrong.
+
+use hugepage_assess::assessment::{Outlook, Severity};
+use hugepage_assess::model::{Asked, HugePages};
+use hugepage_kernel::{Bytes, Notes, PageSize};
+
+use super::finding::{LintFinding, LintRule};
+use super::need::{AskServer, Need, need, need_of_initdb};
+use super::postgres::{Postgres, USUAL_SIZE};
+use super::work::Work;
+
+/// The judgement of one PostgreSQL.
+#[derive(Debug)]
+pub struct Judgement {
+    /// The gravest first.
+    pub findings: Vec<LintFinding>,
+    /// The page size that it asks for.
+    pub page_size: PageSize,
+    /// What it needs.
+    pub need: Option<Need>,
+    /// The limit of huge pages of that size.
+    pub limit: Option<Bytes>,
+    /// Where it would land on a node with these pages.
+    pub outlook: Outlook,
+    /// What it asks for.
+    pub asked: Asked,
+    /// What was not understood.
+    pub notes: Vec<String>,
+}
+
+impl Judgement {
+    /// The gravest finding.
+    pub fn verdict(&self) -> Severity {
+        self.findings.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Ok)
+    }
+
+    /// Whether nothing grave was found, and something is unknown.
+    pub fn is_unknown(&self) -> bool {
+        self.verdict() < Severity::Warning && self.findings.iter().any(|finding| finding.rule == LintRule::Unknown)
+    }
+}
+
+/// Judges one PostgreSQL. `texts`: those of all files.
+pub fn judge(postgres: &Postgres, servers: &mut dyn AskServer, texts: &[String]) -> Judgement {
+    let mut notes = Notes::default();
+    let asked = postgres.asked(&mut notes);
+    let sizes = postgres.resources.page_sizes();
+    let page_size = asked.huge_page_size.unwrap_or(USUAL_SIZE);
+    let need = postgres.settings_unknown.is_none().then(|| need(servers, postgres, &asked, &mut notes));
+    let mut work = Work { postgres, texts, asked, sizes, page_size, need: need.as_ref(), findings: Vec::new() };
+    work.refusals();
+    let limit = work.limit();
+    let outlook = work.outlook(limit.as_ref().and_then(|limit| limit.bytes));
+    work.landing(limit.as_ref(), outlook);
+    work.memory(outlook);
+    if work.asked.huge_pages != HugePages::Off
+        && let Some(limit) = limit.as_ref().and_then(|limit| limit.bytes)
+    {
+        work.initdb(limit, need_of_initdb(servers, postgres));
+    }
+    let mut findings = work.findings;
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let limit = limit.and_then(|limit| limit.bytes);
+    Judgement { findings, page_size, need, limit, outlook, asked, notes: notes.into_vec() }
+}

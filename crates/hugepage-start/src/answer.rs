@@ -1,0 +1,66 @@
+//! What is known of a start.
+
+/// What a start would ask for, what the server says against it, or why that is unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StartAnswer<T> {
+    /// The start asks for this.
+    Starts(T),
+    /// The server would not start; the text of its error.
+    Refuses(String),
+    /// The program was not asked, or its end says nothing about a start; the reason.
+    Unknown(String),
+}
+
+/// What is asked for by each of two starts: only `pg_ctl restart` repeats the options of the postmaster's command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TwoStarts<T> {
+    /// With the options of the command line.
+    pub with_options: T,
+    /// Without them; `None` if they make no difference.
+    pub without: Option<Without<T>>,
+}
+
+/// A start without the options of the command line that make a difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Without<T> {
+    /// What it asks for.
+    pub asks_for: T,
+    /// Why there are two starts, naming the options; a sentence for notes.
+    pub note: String,
+}
+
+impl<T> StartAnswer<T> {
+    /// The answer with `change` made to what the start asks for.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> StartAnswer<U> {
+        match self {
+            Self::Starts(asked) => StartAnswer::Starts(change(asked)),
+            Self::Refuses(error) => StartAnswer::Refuses(error),
+            Self::Unknown(why) => StartAnswer::Unknown(why),
+        }
+    }
+}
+
+impl<T: PartialEq> StartAnswer<T> {
+    /// The answer for both starts. `options`: those that the files do not set as the command line does, as
+    /// `shared_buffers=64MB`; without any, `without_options` is not asked.
+    pub fn of_both(self, options: &[String], without_options: impl FnOnce() -> Self) -> StartAnswer<TwoStarts<T>> {
+        let with_options = match self {
+            Self::Starts(asked) => asked,
+            Self::Refuses(error) => return StartAnswer::Refuses(error),
+            Self::Unknown(why) => return StartAnswer::Unknown(why),
+        };
+        if options.is_empty() {
+            return StartAnswer::Starts(TwoStarts { with_options, without: None });
+        }
+        let note =
+            format!("the command line of the server sets {}, which only pg_ctl restart repeats", options.join(", "));
+        match without_options() {
+            Self::Starts(asks_for) => {
+                let without = (asks_for != with_options).then_some(Without { asks_for, note });
+                StartAnswer::Starts(TwoStarts { with_options, without })
+            }
+            Self::Refuses(error) => StartAnswer::Unknown(format!("{note}; without it the server says: {error}")),
+            Self::Unknown(why) => StartAnswer::Unknown(why),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What differs between PostgreSQL's majors in the size of shared memory.
+
+/// The first major whose program tells the size (`shared_memory_size_in_huge_pages`).
+pub const FIRST_MAJOR: u32 = 15;
+/// The last major that counts one page more than the segment has where it fills its pages (ipci.c, `InitializeShmemGUCs`).
+const LAST_MAJOR_WITH_ONE_TOO_MANY: u32 = 18;
+/// The last major with 64 as the default of `max_locks_per_transaction` (guc_tables.c).
+const LAST_MAJOR_WITH_64_LOCKS: u32 = 18;
+
+/// The pages of a segment that fills its pages, of which the program of `major` counted `counted`; `None` if it can't have
+/// counted as many.
+pub const fn exact_count(major: u32, counted: u64) -> Option<u64> {
+    if major <= LAST_MAJOR_WITH_ONE_TOO_MANY { counted.checked_sub(1) } else { Some(counted) }
+}
+
+/// The default of `max_locks_per_transaction`.
+pub const fn max_locks_per_transaction(major: u32) -> i32 {
+    if major <= LAST_MAJOR_WITH_64_LOCKS { 64 } else { 128 }
+}

@@ -1,0 +1,186 @@
+//! The question: the command line of `postgres -C`, and what its end says of a start.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use hugepage_kernel::{Bytes, PageSize};
+
+use crate::{StartAnswer, errors, majors};
+
+/// The page that the program counts in: every size of a main segment is a multiple of it (ipci.c, `CalculateShmemSize`), so
+/// the count is exact.
+const COUNTING_UNIT: PageSize = PageSize::new(8192).unwrap();
+/// The program runs at most this often for one answer.
+const MAX_ATTEMPTS: usize = 3;
+/// The server's error if a checkpoint wrote pg_control while it was copied.
+const TORN_CONTROL_FILE: &str = "incorrect checksum in control file";
+/// The server's error for any `huge_page_size` if it was built without MAP_HUGE_SHIFT, as for glibc 2.17 (guc.c,
+/// `check_huge_page_size`).
+const NO_HUGE_PAGE_SIZES: &str = "must be 0 on this platform";
+/// Settings that have no part in the answer: errors go to stderr, untranslated and without a prefix, and no certificate is
+/// needed, which may be readable only by others.
+const OF_THE_QUESTION: [(&str, &str); 8] = [
+    ("ssl", "off"),
+    ("log_destination", "stderr"),
+    ("logging_collector", "off"),
+    ("log_line_prefix", ""),
+    ("log_min_messages", "warning"),
+    ("log_min_error_statement", "error"),
+    ("log_error_verbosity", "default"),
+    ("lc_messages", "C"),
+];
+
+/// A start that the server's program is asked about. The command line has the arguments, then the settings; of those with
+/// one name the last is effective, and all override the files.
+#[derive(Debug)]
+pub struct StartQuestion<'a> {
+    /// The major version of the program.
+    pub major: u32,
+    /// The arguments of the running postmaster; empty where a start repeats none.
+    pub arguments: &'a [String],
+    /// The data directory, for `-D`.
+    pub data: &'a Path,
+    /// Settings, as `-c` takes them.
+    pub settings: Vec<(&'a str, OsString)>,
+    /// A minimal data directory that stands for the real one, and that errors may name; `None` if there is none.
+    pub stand_in: Option<&'a Path>,
+    /// The size of huge pages in which a program counts that knows no other one; `None` if the host has none.
+    pub default_page_size: Option<PageSize>,
+}
+
+/// How the program ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With exit status 0; its output.
+    Success(String),
+    /// With another status; the text of its errors, never empty.
+    Failure(String),
+    /// In a way that says nothing about a start, or it was not run; why.
+    NoAnswer(String),
+}
+
+impl StartQuestion<'_> {
+    /// The size of the main segment that the start would ask for. `run` runs the program with these arguments, up to three
+    /// times: again with a new copy of pg_control where the first was torn, and without a unit where the program takes none.
+    pub fn ask(&self, mut run: impl FnMut(&[OsString]) -> Ending) -> StartAnswer<Bytes> {
+        let (mut unit, mut torn) = (Some(COUNTING_UNIT), String::new());
+        for _ in 0..MAX_ATTEMPTS {
+            return match run(&self.command_line(unit)) {
+                Ending::Success(output) => self.answer(&output, unit),
+                Ending::Failure(errors) if errors.contains(TORN_CONTROL_FILE) => {
+                    torn = errors;
+                    continue;
+                }
+                Ending::Failure(errors) if unit.is_some() && errors.contains(NO_HUGE_PAGE_SIZES) => {
+                    unit = None;
+                    continue;
+                }
+                Ending::Failure(errors) => errors::meaning(&errors, self.stand_in, self.data),
+                Ending::NoAnswer(why) => StartAnswer::Unknown(why),
+            };
+        }
+        StartAnswer::Refuses(torn)
+    }
+
+    /// Without a unit, pages have the size that is set.
+    fn command_line(&self, unit: Option<PageSize>) -> Vec<OsString> {
+        let mut line: Vec<OsString> = self.arguments.iter().map(OsString::from).collect();
+        line.extend(["-D".into(), self.data.into()]);
+        let mut set = |name: &str, value: OsString| {
+            let mut assignment = OsString::from(format!("{name}="));
+            assignment.push(value);
+            line.extend(["-c".into(), assignment]);
+        };
+        self.settings.iter().for_each(|(name, value)| set(name, value.clone()));
+        OF_THE_QUESTION.iter().for_each(|(name, value)| set(name, value.into()));
+        if let Some(size) = unit {
+            set("huge_page_size", size.setting().into());
+        }
+        line.extend(["-C".into(), "shared_memory_size_in_huge_pages".into()]);
+        line
+    }
+
+    fn answer(&self, output: &str, unit: Option<PageSize>) -> StartAnswer<Bytes> {
+        let size = output.trim().parse().ok().and_then(|counted| match unit {
+            Some(unit) => majors::exact_count(self.major, counted)?.checked_mul(unit.bytes().0),
+            None => self.default_page_size?.bytes().0.checked_mul(counted),
+        });
+        match size {
+            Some(size) => StartAnswer::Starts(Bytes(size)),
+            None => StartAnswer::Unknown(format!("checking the configuration printed \"{}\"", output.trim())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn question<'a>(major: u32, stand_in: Option<&'a Path>) -> StartQuestion<'a> {
+        StartQuestion {
+            major,
+            arguments: &[],
+            data: Path::new("/data"),
+            settings: vec![("shared_buffers", "1GB".into())],
+            stand_in,
+            default_page_size: PageSize::new(2 * MIB),
+        }
+    }
+
+    #[test]
+    fn the_command_line() {
+        let arguments = ["-c".to_owned(), "shared_buffers=2GB".to_owned()];
+        let asked = StartQuestion { arguments: &arguments, ..question(15, None) };
+        let line = asked.command_line(Some(COUNTING_UNIT)).join(" ".as_ref()).into_string().unwrap();
+        assert!(line.starts_with("-c shared_buffers=2GB -D /data -c shared_buffers=1GB -c ssl=off "), "{line}");
+        assert!(line.ends_with(" -c huge_page_size=8kB -C shared_memory_size_in_huge_pages"), "{line}");
+        assert!(!asked.command_line(None).iter().any(|argument| argument.to_string_lossy().contains("huge_page_size")));
+    }
+
+    #[test]
+    fn majors_count_differently() {
+        let size = |major| question(major, None).ask(|_| Ending::Success("18945\n".to_owned()));
+        assert_eq!(size(18), StartAnswer::Starts(Bytes(148 * MIB)));
+        assert_eq!(size(19), StartAnswer::Starts(Bytes(148 * MIB + 8192)));
+        let odd = question(15, None).ask(|_| Ending::Success("-1\n".to_owned()));
+        assert_eq!(odd, StartAnswer::Unknown("checking the configuration printed \"-1\"".to_owned()));
+    }
+
+    #[test]
+    fn asked_again() {
+        let mut runs = 0;
+        let without_unit = question(15, None).ask(|line| {
+            runs += 1;
+            match line.iter().any(|argument| argument == "huge_page_size=8kB") {
+                true => Ending::Failure(format!("FATAL:  huge_page_size {NO_HUGE_PAGE_SIZES}")),
+                false => Ending::Success("75".to_owned()),
+            }
+        });
+        assert_eq!((runs, without_unit), (2, StartAnswer::Starts(Bytes(150 * MIB))));
+        let torn = format!("FATAL:  {TORN_CONTROL_FILE}");
+        let mut runs = 0;
+        let answer = question(15, None).ask(|_| {
+            runs += 1;
+            Ending::Failure(torn.clone())
+        });
+        assert_eq!((runs, answer), (MAX_ATTEMPTS, StartAnswer::Refuses(torn)));
+    }
+
+    #[test]
+    fn errors_that_say_nothing_of_a_start() {
+        let own = Path::new("/tmp/own");
+        for (errors, is_refusal) in [
+            ("FATAL:  unrecognized configuration parameter \"a\"", true),
+            ("FATAL:  could not open file \"/tmp/own/global/x\": Is a directory", false),
+            ("FATAL:  could not load library \"a\": failed to map segment from shared object", false),
+            ("FATAL:  unrecognized configuration parameter \"shared_memory_size_in_huge_pages\"", false),
+            ("FATAL:  could not create lock file \"postmaster.pid\": Permission denied", false),
+        ] {
+            let answer = question(15, Some(own)).ask(|_| Ending::Failure(errors.to_owned()));
+            assert_eq!(matches!(answer, StartAnswer::Refuses(_)), is_refusal, "{answer:?}");
+            assert!(!format!("{answer:?}").contains("/tmp/own"), "{answer:?}");
+        }
+    }
+}
