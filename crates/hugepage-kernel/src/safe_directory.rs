@@ -31,29 +31,12 @@ pub struct NewFile<'a> {
 /// Why nothing is written to a directory.
 #[derive(Debug, thiserror::Error)]
 pub enum UnsafeDirectory {
-    /// A path that depends on where the program was started.
-    #[error("{}: the path must be absolute", .0.display())]
-    Relative(PathBuf),
-    /// A path with steps that its text does not name.
-    #[error("{}: the path must not contain . or ..", .0.display())]
-    Dots(PathBuf),
-    /// A step that is not a directory itself.
+    /// A step of the path is not a directory itself.
     #[error("{}: a symbolic link, or not a directory", .0.display())]
     Link(PathBuf),
-    /// A step that the operating system refuses.
-    #[error("could not open {}: {}", .0.display(), .1)]
-    Closed(PathBuf, io::Error),
-    /// A step whose owner could replace what is in it.
-    #[error("{}: the directory belongs to user {}, not to root", .0.display(), .1)]
-    Owner(PathBuf, u32),
-    /// A step in which others could replace the next one.
-    #[error(
-        "{}: the group or other users may rename files in this directory: use a directory below /var/lib", .0.display()
-    )]
-    Renamable(PathBuf),
-    /// A directory in which others could replace files.
-    #[error("{}: the group or other users may write to the directory: run chmod go-w", .0.display())]
-    Writable(PathBuf),
+    /// Others could put something else in its place, or the operating system refuses.
+    #[error("{0}")]
+    Other(String),
 }
 
 #[expect(clippy::disallowed_methods, reason = "what this program writes, by descriptors")]
@@ -74,21 +57,30 @@ impl SafeDirectory {
     /// Opens the absolute `path`, if no step of it is a link and only root and the current user can change any of them. In
     /// a sticky directory such as /tmp nobody can replace what belongs to another user.
     pub fn open_without_links(path: &Path) -> Result<Self, UnsafeDirectory> {
+        let refused = |at: &Path, why: &str| UnsafeDirectory::Other(format!("{}: {why}", at.display()));
         if !path.is_absolute() {
-            return Err(UnsafeDirectory::Relative(path.to_owned()));
+            return Err(refused(path, "the path must be absolute"));
         }
-        let closed = |at: &Path, error| UnsafeDirectory::Closed(at.to_owned(), error);
+        let closed = |at: &Path, error| UnsafeDirectory::Other(format!("could not open {}: {error}", at.display()));
+        let owned_safely = |directory: &Self, at: &Path| {
+            let found = directory.metadata().map_err(|error| closed(at, error))?;
+            match found.uid() {
+                owner if owner == 0 || owner == geteuid().as_raw() => Ok(found),
+                owner => Err(refused(at, &format!("the directory belongs to user {owner}, not to root"))),
+            }
+        };
         let mut at = PathBuf::from("/");
         let mut directory = Self::open(&at, OFlags::NOFOLLOW).map_err(|error| closed(&at, error))?;
-        let mut found = directory.owned_safely(&at)?;
+        let mut found = owned_safely(&directory, &at)?;
         for component in path.components() {
             let name = match component {
                 Component::RootDir => continue,
                 Component::Normal(name) => name,
-                _ => return Err(UnsafeDirectory::Dots(path.to_owned())),
+                _ => return Err(refused(path, "the path must not contain . or ..")),
             };
             if others_may_write(&found) && found.mode() & Mode::SVTX.as_raw_mode() == 0 {
-                return Err(UnsafeDirectory::Renamable(at));
+                let why = "the group or other users may rename files in this directory: use a directory below /var/lib";
+                return Err(refused(&at, why));
             }
             at.push(name);
             directory =
@@ -96,22 +88,17 @@ impl SafeDirectory {
                     Some(Errno::LOOP | Errno::NOTDIR) => UnsafeDirectory::Link(at.clone()),
                     _ => closed(&at, error),
                 })?;
-            found = directory.owned_safely(&at)?;
+            found = owned_safely(&directory, &at)?;
         }
-        if others_may_write(&found) { Err(UnsafeDirectory::Writable(at)) } else { Ok(directory) }
+        match others_may_write(&found) {
+            true => Err(refused(&at, "the group or other users may write to the directory: run chmod go-w")),
+            false => Ok(directory),
+        }
     }
 
     fn open_at(at: impl AsFd, name: impl Arg + Copy, flags: OFlags) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | flags;
         Ok(Self { descriptor: retry_on_intr(|| openat(&at, name, flags, Mode::empty()))?.into() })
-    }
-
-    fn owned_safely(&self, path: &Path) -> Result<Metadata, UnsafeDirectory> {
-        let found = self.metadata().map_err(|error| UnsafeDirectory::Closed(path.to_owned(), error))?;
-        match found.uid() {
-            owner if owner == 0 || owner == geteuid().as_raw() => Ok(found),
-            owner => Err(UnsafeDirectory::Owner(path.to_owned(), owner)),
-        }
     }
 
     /// Owner and mode of the directory.
