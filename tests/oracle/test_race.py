@@ -14,7 +14,7 @@ from harness.oracle_files import Writer, public_directory, script, write
 from harness.oracle_loader import tables
 
 INSTALL = script("install-sql")
-SECONDS = float(os.environ.get("RACE_SECONDS", 10))
+SECONDS = float(os.environ.get("RACE_SECONDS", 4))
 
 
 def snapshot(number):

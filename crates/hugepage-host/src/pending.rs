@@ -1,11 +1,11 @@
 //! What the files of an Oracle instance say of its next start.
 
-use hugepage_assess::assessment::oracle_size::{EXTRA, rounded};
 use hugepage_assess::model::{Asked, Demand, Facts, Landing, LockLimit, Pending, Segment};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
 use hugepage_oracle::readers::locate::Search;
 use hugepage_oracle::readers::{LastStart, Parameters, alter_system};
+use hugepage_oracle::sga_size::{EXTRA, rounded};
 
 /// The settings of an instance as its files have them.
 #[derive(Clone, Debug, Default)]

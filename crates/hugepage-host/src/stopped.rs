@@ -1,7 +1,6 @@
 //! The Oracle instances that oratab has and that do not run: what their next start will ask for, and what it would get.
 
-use hugepage_assess::assessment::oracle_size::{self, when_down};
-use hugepage_assess::assessment::stopped_oracle::{StoppedState, severity};
+use hugepage_assess::assessment::stopped::{StoppedState, severity};
 use hugepage_assess::assessment::{Forecast, Outlook, Severity};
 use hugepage_assess::model::{Clusterware, HugePages, LockLimit, PoolFact, PoolState};
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
@@ -12,6 +11,7 @@ use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Pages};
 use hugepage_oracle::readers::locate::{Search, is_numbered};
 use hugepage_oracle::readers::oratab::OratabEntry;
 use hugepage_oracle::readers::{LastStart, OracleInstance, OracleKind};
+use hugepage_oracle::sga_size::{self, when_down};
 
 use super::asked::asked_by;
 use super::clusterware::{Registered, names};
@@ -175,18 +175,18 @@ fn inspect(
         None => Wants::None("this kernel has no huge pages"),
         Some(size) => {
             let expected = expected(size);
-            let down = oracle_size::StoppedOracleSize { expected, sga_max_size: sga, automatic_memory };
+            let down = sga_size::StoppedOracleSize { expected, sga_max_size: sga, automatic_memory };
             match when_down(&down, size) {
-                oracle_size::OracleNeed::Pages(pages) if expected.is_some() => {
+                sga_size::OracleNeed::Pages(pages) if expected.is_some() => {
                     Wants::Pages(pages, "its last start and parameters")
                 }
-                oracle_size::OracleNeed::Pages(pages) => Wants::Pages(pages, "its parameters"),
-                oracle_size::OracleNeed::AutomaticMemory => Wants::None("MEMORY_TARGET: its SGA is files in /dev/shm"),
+                sga_size::OracleNeed::Pages(pages) => Wants::Pages(pages, "its parameters"),
+                sga_size::OracleNeed::AutomaticMemory => Wants::None("MEMORY_TARGET: its SGA is files in /dev/shm"),
                 // Database Reference, MEMORY_TARGET: an ASM instance has a default of its own.
-                oracle_size::OracleNeed::Unknown if instance.kind == OracleKind::Asm => {
+                sga_size::OracleNeed::Unknown if instance.kind == OracleKind::Asm => {
                     Wants::None("ASM uses MEMORY_TARGET unless its parameters say otherwise")
                 }
-                oracle_size::OracleNeed::Unknown => Wants::Unknown(format!(
+                sga_size::OracleNeed::Unknown => Wants::Unknown(format!(
                     "neither a parameter file with SGA_MAX_SIZE or SGA_TARGET nor an alert log with the size was found for \
                      {home}"
                 )),

@@ -1,9 +1,9 @@
 //! What a standby database of this host will need in the role of the primary: as much as the primary, whose parameter file
 //! may have a larger SGA.
 
-use hugepage_assess::assessment::oracle_size::{OracleNeed, StoppedOracleSize, when_down};
 use hugepage_kernel::{PageSize, Pages};
 use hugepage_oracle::readers::{OracleKind, Parameters};
+use hugepage_oracle::sga_size::{OracleNeed, StoppedOracleSize, when_down};
 
 use super::{InstanceKind, Survey};
 

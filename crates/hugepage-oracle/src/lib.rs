@@ -10,3 +10,4 @@
 //! ```
 
 pub mod readers;
+pub mod sga_size;

@@ -12,7 +12,6 @@ pub mod io_uring;
 mod landing;
 pub mod limits;
 pub mod node_room;
-pub mod oracle_size;
 pub mod outlook;
 mod outlook_notes;
 pub mod page_tables;
@@ -20,7 +19,7 @@ pub mod placement;
 pub mod pool_share;
 pub mod sessions;
 pub mod status;
-pub mod stopped_oracle;
+pub mod stopped;
 
 pub use capacity::Capacity;
 pub use finding::{Finding, Severity, Threat};

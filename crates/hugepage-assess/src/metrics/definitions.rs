@@ -6,7 +6,7 @@ use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::{Family, InstanceMetrics, Labels, MetricsSnapshot, Sample, StoppedMetrics};
-use crate::assessment::stopped_oracle::StoppedState;
+use crate::assessment::stopped::StoppedState;
 use crate::assessment::{Finding, Outlook, Severity};
 use crate::model::{Cause, Landing};
 use crate::pools::PoolRow;

@@ -11,7 +11,7 @@ use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::{Bytes, Pages};
 
 use crate::assessment::page_tables::PageTables;
-use crate::assessment::stopped_oracle::StoppedState;
+use crate::assessment::stopped::StoppedState;
 use crate::assessment::{Outlook, Severity, Status};
 use crate::pools::PoolRow;
 

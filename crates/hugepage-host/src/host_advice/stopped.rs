@@ -3,7 +3,7 @@
 use hugepage_assess::advice::command;
 use hugepage_assess::advice::message::product::ProductTerms;
 use hugepage_assess::advice::message::{Shortfall, is_of_pool};
-use hugepage_assess::assessment::stopped_oracle::StoppedState;
+use hugepage_assess::assessment::stopped::StoppedState;
 use hugepage_assess::assessment::{Forecast, Outlook, Sizing};
 use hugepage_assess::model::{Cause, HugePages, PoolFact, Product};
 use hugepage_assess::stopped_databases::Wants;

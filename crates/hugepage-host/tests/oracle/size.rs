@@ -1,10 +1,10 @@
 //! What instances need, and what Oracle's script makes of it.
 
-use hugepage_assess::assessment::oracle_size::{
+use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_oracle::sga_size::{
     self, EXTRA, OracleNeed, SCRIPT_REVISIONS, ScriptAnswer, ScriptCount, SgaSegment, StoppedOracleSize, granule,
     hugepages_settings, when_down,
 };
-use hugepage_kernel::{Bytes, PageSize, Pages};
 use proptest::prelude::*;
 
 use super::*;
@@ -115,7 +115,7 @@ proptest! {
         let all = sizes.iter().map(|&(size, of_oracle)| SgaSegment { size: Bytes(size), of_oracle });
         let count = hugepages_settings(all.clone(), huge());
         let ours = all.filter(|segment| segment.of_oracle).map(|segment| segment.size);
-        prop_assert_eq!(count.needed, oracle_size::when_running(ours, huge()));
+        prop_assert_eq!(count.needed, sga_size::when_running(ours, huge()));
         let parts = count.needed.0 + count.one_each.0 + count.of_others.0;
         prop_assert_eq!(count.pages.0, parts - count.skipped.0);
     }

@@ -1,7 +1,7 @@
 //! Instances of oratab that do not run, and clusters whose instances have another name than oratab.
 
 use hugepage_assess::advice;
-use hugepage_assess::assessment::stopped_oracle::StoppedState;
+use hugepage_assess::assessment::stopped::StoppedState;
 use hugepage_assess::assessment::{Outlook, Severity};
 use hugepage_assess::metrics::{MetricsSnapshot, text};
 use hugepage_assess::stopped_databases::Wants;
