@@ -47,7 +47,7 @@ impl SafeDirectory {
         Self::open_at(CWD, path, flags)
     }
 
-    /// Opens the directory that the file `path` is in, with the same flags, and tells the file's name there.
+    /// Opens the directory that the file `path` is in, as [`SafeDirectory::open`] does, and tells the name of the file there.
     pub fn open_above(path: &Path, flags: OFlags) -> io::Result<(Self, &OsStr)> {
         let above = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let name = path.file_name().ok_or(Errno::ISDIR)?;
@@ -142,7 +142,7 @@ impl SafeDirectory {
         Ok(NewFile { directory: self, name, file })
     }
 
-    /// Creates such a file under a name that begins with `prefix` and is free.
+    /// Creates a file as [`SafeDirectory::new_file`] does, under a free name that begins with `prefix`.
     pub fn temporary_file(&self, prefix: &str) -> io::Result<NewFile<'_>> {
         let names = (0..100).map(|attempt| format!("{prefix}-{}-{attempt}", std::process::id()));
         let is_taken =

@@ -73,7 +73,7 @@ impl Lookup {
         }
     }
 
-    /// This for one survey, which finds nothing twice.
+    /// A copy for one survey, which finds nothing twice.
     pub fn for_survey(&self) -> Self {
         Self { survey: Some(Arc::default()), ..self.clone() }
     }
