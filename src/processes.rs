@@ -83,7 +83,7 @@ fn read_all(
     pids.sort_unstable();
     pids.dedup();
     let mut read = Vec::with_capacity(pids.len());
-    let processes = Processes::of(root);
+    let processes = Processes::open(root);
     for pid in pids {
         pgrx::check_for_interrupts!();
         if !readable {

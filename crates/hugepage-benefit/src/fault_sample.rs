@@ -23,7 +23,7 @@ pub fn take(
 ) -> Result<FaultSample, ReadError> {
     let path = format!("/proc/{postmaster}/stat");
     let gone = || root.content(&path, "the server has ended");
-    let server = Processes::of(root);
+    let server = Processes::open(root);
     let own = server.stat(postmaster)?.ok_or_else(gone)?;
     let mut pids = process::children(root, postmaster)?;
     pids.push(postmaster);
@@ -49,7 +49,7 @@ pub fn see_newcomers(
     mut check: impl FnMut(),
     notes: &mut Notes,
 ) {
-    let server = Processes::of(root);
+    let server = Processes::open(root);
     let children = notes.keep(process::children(root, postmaster)).unwrap_or_default();
     // The kernel lists them by age.
     for &pid in children.iter().rev().filter(|&&pid| before.of(pid).is_none()).take(MAX_NEWCOMERS) {

@@ -65,7 +65,7 @@ fn of_process(
 ) -> Result<Option<Bytes>, ReadError> {
     let counted = of_pid(root, process.pid, base, check)?;
     // Another process may have had its pid meanwhile.
-    let stat = Processes::of(root).stat(process.pid)?;
+    let stat = Processes::open(root).stat(process.pid)?;
     let is_same = stat.is_some_and(|stat| stat.start_ticks == process.stat.start_ticks);
     Ok(counted.filter(|_| is_same))
 }

@@ -173,7 +173,7 @@ impl InspectContext<'_> {
             not_counted: found.not_counted,
             uid,
             owner: uid.map(|uid| self.accounts.name(root, uid)),
-            service: service::of(root, pid),
+            service: service::service_of(root, pid),
             notes: notes.into_vec(),
         })
     }

@@ -98,7 +98,7 @@ impl InspectContext<'_> {
         let known: Vec<_> = known.into_iter().flatten().collect();
         let names = names(&known, settings.log.as_deref());
         let by_agent = || {
-            service::of(self.root, pid).is_some_and(|service| service.contains("ohasd"))
+            service::service_of(self.root, pid).is_some_and(|service| service.contains("ohasd"))
                 || self
                     .oratab(files, &mut Notes::default())
                     .iter()

@@ -36,8 +36,8 @@ pub struct Processes<'a> {
 }
 
 impl<'a> Processes<'a> {
-    /// Those below `root`.
-    pub fn of(root: &'a Root) -> Self {
+    /// Opens the /proc of `root`.
+    pub fn open(root: &'a Root) -> Self {
         Self { root, directory: root.directory("/proc").ok() }
     }
 
@@ -210,12 +210,12 @@ mod tests {
         let root = Root::live();
         let pid = i32::try_from(child.id()).unwrap();
         // The kernel gives it to the process a moment after the memory that spawn waits for.
-        let text = || Processes::of(&root).command_line(pid, str::to_owned).unwrap().unwrap();
+        let text = || Processes::open(&root).command_line(pid, str::to_owned).unwrap().unwrap();
         let found = std::iter::repeat_with(text).find(|text| text.starts_with("/bin/sh")).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(found.ends_with(&format!("\0{long}\0")), "{} bytes", found.len());
-        assert_eq!(Processes::of(&root).command_line(pid, |_| ()).unwrap(), None);
+        assert_eq!(Processes::open(&root).command_line(pid, |_| ()).unwrap(), None);
     }
 
     #[test]
