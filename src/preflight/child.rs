@@ -93,7 +93,7 @@ pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: I
     let stdout = child.stdout.take();
     CLEANUP.with_borrow_mut(|cleanup| cleanup.running = Some((child, reaper)));
     let running = Running;
-    let mut output = ProgramOutput::of(stdout.ok_or_else(|| io::Error::other("no pipe"))?)?;
+    let mut output = ProgramOutput::new(stdout.ok_or_else(|| io::Error::other("no pipe"))?)?;
     // A process that the program leaves behind may hold the pipe, so that its end is not waited for.
     while !running.has_ended()? {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -157,7 +157,7 @@ struct ProgramOutput {
 
 impl ProgramOutput {
     /// Makes reading from `pipe` return at once.
-    fn of(pipe: ChildStdout) -> io::Result<Self> {
+    fn new(pipe: ChildStdout) -> io::Result<Self> {
         // SAFETY: no pointer; a descriptor of this process.
         #[allow(unsafe_code)]
         if unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } == -1 {

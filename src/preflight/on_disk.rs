@@ -32,7 +32,7 @@ pub struct OnDisk {
 /// A parameter to which the files give another value than it has, or one that the server does not accept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Difference {
-    /// Its name.
+    /// The name of the parameter.
     pub name: String,
     /// The value that runs.
     pub running: String,
@@ -66,7 +66,7 @@ impl OnDisk {
         Self { arguments, options, files, differences }
     }
 
-    /// The same without the options that set something else than the files do; `None` if there are none.
+    /// The configuration without the options that set something else than the files do; `None` if there are none.
     pub fn files_alone(&self) -> Option<WithoutOptions> {
         let differs = |name: &str| self.differences.iter().any(|found| found.is_option && found.name == name);
         let (left_out, options): (Vec<_>, Vec<_>) = self.options.iter().cloned().partition(|(name, _)| differs(name));

@@ -47,7 +47,7 @@ pub fn take(
     PrivateTables { of_session: of_median(of_sessions), of_other: of_median(others) }
 }
 
-/// Those that have page tables, the median first.
+/// The processes that have page tables, the median first.
 fn candidates(mut processes: Vec<&ProcessSample>) -> impl Iterator<Item = &ProcessSample> {
     processes.retain(|process| process.status.page_tables.is_some_and(|size| size.0 > 0));
     processes.sort_unstable_by_key(|process| (process.status.page_tables, process.pid));

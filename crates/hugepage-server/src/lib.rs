@@ -30,7 +30,7 @@ use hugepage_kernel::{PageSize, Root};
 /// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it.
 #[derive(Clone, Copy, Debug)]
 pub enum CgroupView<'a> {
-    /// It could not be determined; a note says why.
+    /// The hierarchy could not be determined; a note says why.
     Unknown,
     /// There is none, so nothing limits.
     Absent,

@@ -21,7 +21,7 @@ pub fn clusters(root: &Root, survey: &Survey, given: &[PathBuf], notes: &mut Not
         survey.instances.iter().filter_map(|instance| Some(canonical(root, instance.directory.as_deref()?))).collect();
     let mut seen = BTreeSet::new();
     let mut stopped = Vec::new();
-    for cluster in given.iter().map(|directory| ClusterPaths::of(directory)).chain(candidates(root, notes)) {
+    for cluster in given.iter().map(|directory| ClusterPaths::in_directory(directory)).chain(candidates(root, notes)) {
         let data = cluster.data.to_string_lossy();
         let directory = canonical(root, &data);
         let is_cluster = InstanceFiles::of_owner(root, &data).exists(&format!("{data}/PG_VERSION"));
@@ -44,7 +44,7 @@ struct ClusterPaths {
 }
 
 impl ClusterPaths {
-    fn of(data: &Path) -> Self {
+    fn in_directory(data: &Path) -> Self {
         Self { data: data.to_owned(), config: None }
     }
 }
@@ -71,9 +71,9 @@ fn candidates(root: &Root, notes: &mut Notes) -> Vec<ClusterPaths> {
         }
     }
     for version in list(root, "/var/lib/pgsql") {
-        candidates.push(ClusterPaths::of(Path::new(&format!("/var/lib/pgsql/{version}/data"))));
+        candidates.push(ClusterPaths::in_directory(Path::new(&format!("/var/lib/pgsql/{version}/data"))));
     }
-    candidates.push(ClusterPaths::of(Path::new("/var/lib/pgsql/data")));
+    candidates.push(ClusterPaths::in_directory(Path::new("/var/lib/pgsql/data")));
     for directory in ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"] {
         for unit in
             list(root, directory).into_iter().filter(|unit| unit.contains("postgres") && unit.ends_with(".service"))
@@ -86,7 +86,7 @@ fn candidates(root: &Root, notes: &mut Notes) -> Vec<ClusterPaths> {
             // Skip templates: only their instances define %i.
             candidates.extend(
                 data.filter(|data| data.starts_with('/') && !data.contains('%'))
-                    .map(|data| ClusterPaths::of(Path::new(&data))),
+                    .map(|data| ClusterPaths::in_directory(Path::new(&data))),
             );
         }
     }

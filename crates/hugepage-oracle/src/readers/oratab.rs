@@ -6,7 +6,7 @@ use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, ReadError, Root};
 
-/// Its place on Linux, and its place on other systems, from which some hosts copied it.
+/// The place of oratab on Linux, and its place on other systems, from which some hosts copied it.
 const PLACES: [&str; 2] = ["/etc/oratab", "/var/opt/oracle/oratab"];
 
 /// One line.
