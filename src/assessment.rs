@@ -1,9 +1,9 @@
 //! The assessment of this server: the state of it and of its host, and what the configuration on disk asks for.
 
 use hugepage_assess::assessment::Status;
-use hugepage_assess::model::{CrashRecovery, Demand, Facts, Pending};
+use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Facts, Pending};
 use hugepage_kernel::{Notes, PageSize, Root};
-use hugepage_server::server::{facts, ground};
+use hugepage_server::server::{ground, observe};
 use hugepage_start::TwoStarts;
 
 use crate::preflight::{Answer, next_start, standby};
@@ -37,39 +37,45 @@ fn assess(
     notes: &mut Notes,
 ) -> Status {
     let mapping = server::main_mapping(root, notes);
-    let facts = server::with_hierarchy(root, notes, |view, notes| {
-        let mut facts = facts(root, server::asked(), mapping, view, settings::reserve_percent(), notes);
-        let mut changed = |facts: &Facts, demand: Demand| {
-            let default = facts.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
+    Status::of(server::with_hierarchy(root, notes, |view, notes| {
+        let own = observe(root, server::asked(), mapping, view, notes);
+        let rings = own.ground.huge_page_size.zip(server::rings(root));
+        let kept_at_crash = rings.map(|(size, rings)| rings.pages(size, PageSize::base())).unwrap_or_default();
+        let default = own.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
+        let changed = |demand: Demand, notes: &mut Notes| {
             let size = demand.asked.huge_page_size.or(default);
-            Pending::Changed(demand, ground(root, size, facts.meminfo.as_ref(), view, notes))
+            Pending::Changed(demand, ground(root, size, own.meminfo.as_ref(), view, notes))
         };
-        facts.kept_at_crash = facts
-            .huge_page_size
-            .zip(server::rings(root))
-            .map(|(size, rings)| rings.pages(size, PageSize::base()))
-            .unwrap_or_default();
-        facts.pending = match answer {
-            None => Pending::Unchanged,
-            Some(Answer::Starts(TwoStarts { with_options: demand, without: None })) => {
-                if or_unchanged && facts.is_met_by(&demand) { Pending::Unchanged } else { changed(&facts, demand) }
-            }
-            Some(Answer::Starts(TwoStarts { with_options, without: Some(without) })) => {
-                let starts = [with_options, without.asks_for].map(|demand| changed(&facts, demand));
-                facts.start_of_both(starts).unwrap_or_else(|| {
-                    notes.add(without.note);
-                    Pending::Unknown
-                })
-            }
-            Some(Answer::Refuses(error)) => Pending::Refused(error),
-            Some(Answer::Unknown(why)) => {
-                notes.add(why);
+        let pending = pending(answer, or_unchanged, &own.current_start(), changed, notes);
+        let past = shmem::past();
+        Facts { kept_at_crash, pending, past, crash_recovery: recovery, ..own.facts(settings::reserve_percent()) }
+    }))
+}
+
+/// What the answer comes to. `changed`: the start with a demand that the running server does not meet.
+fn pending(
+    answer: Option<Answer>,
+    or_unchanged: bool,
+    current: &CurrentStart<'_>,
+    changed: impl Fn(Demand, &mut Notes) -> Pending,
+    notes: &mut Notes,
+) -> Pending {
+    match answer {
+        None => Pending::Unchanged,
+        Some(Answer::Starts(TwoStarts { with_options: demand, without: None })) => {
+            if or_unchanged && current.is_met_by(&demand) { Pending::Unchanged } else { changed(demand, notes) }
+        }
+        Some(Answer::Starts(TwoStarts { with_options, without: Some(without) })) => {
+            let starts = [with_options, without.asks_for].map(|demand| changed(demand, notes));
+            current.start_of_both(starts).unwrap_or_else(|| {
+                notes.add(without.note);
                 Pending::Unknown
-            }
-        };
-        (facts.cause_at_start, facts.loss) = shmem::cause_and_loss();
-        facts.crash_recovery = recovery;
-        facts
-    });
-    Status::of(facts)
+            })
+        }
+        Some(Answer::Refuses(error)) => Pending::Refused(error),
+        Some(Answer::Unknown(why)) => {
+            notes.add(why);
+            Pending::Unknown
+        }
+    }
 }

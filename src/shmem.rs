@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use hugepage_assess::advice::log::LogMessage;
 use hugepage_assess::assessment::Threat;
 use hugepage_assess::history::Record;
-use hugepage_assess::model::{Cause, Demand, Loss};
+use hugepage_assess::model::{Cause, Demand, Loss, Past};
 use hugepage_start::{TwoStarts, Without};
 use pgrx::atomics::PgAtomic;
 use pgrx::lwlock::PgLwLock;
@@ -149,11 +149,11 @@ pub fn set_last_start(start: Option<LastAllocation>) {
     }
 }
 
-/// The cause and the loss of the last allocation, which every assessment asks for.
-pub fn cause_and_loss() -> (Option<Cause>, Option<Loss>) {
-    let last = POSTMASTER_STATE.last_start.lock();
-    let last = last.as_ref().ok().and_then(|last| last.as_ref());
-    (last.and_then(|start| start.cause), last.and_then(|start| start.loss.clone()))
+/// What was recorded at the last allocation, which every assessment asks for.
+pub fn past() -> Past {
+    let last = last_start();
+    let (cause_at_start, loss) = last.map_or((None, None), |start| (start.cause, start.loss));
+    Past { cause_at_start, loss, needed_at_start: None }
 }
 
 /// True once for a server whose first message went to the postmaster's standard error only, because the logging

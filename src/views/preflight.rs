@@ -81,7 +81,11 @@ impl NextStart {
             Answer::Starts(_) | Answer::Refuses(_) => None,
         };
         let status = assessment::with_answer(&root, Some(answer), false, notes);
-        let forecast = status.facts.forecast_of_pending(status.own).unwrap_or(Forecast::unknown());
+        let forecast = status
+            .facts
+            .pending
+            .forecast(status.facts.ground.huge_page_size, status.own)
+            .unwrap_or(Forecast::unknown());
         Self { status, forecast, unknown }
     }
 

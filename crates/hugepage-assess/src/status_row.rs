@@ -76,7 +76,7 @@ impl StatusRow {
         let facts = &status.facts;
         let segment = facts.segment.as_ref();
         let known = segment.filter(|segment| segment.landing != Landing::Unknown);
-        let pool = facts.pool.known();
+        let pool = facts.ground.pool.known();
         Self {
             verdict: status.verdict().0,
             message: message(status),
@@ -94,7 +94,7 @@ impl StatusRow {
                 Product::Oracle { use_large_pages: None, .. } => None,
                 _ => Some(ProductTerms::current(&facts.asked)),
             },
-            huge_page_size: facts.huge_page_size,
+            huge_page_size: facts.ground.huge_page_size,
             needed: status.needed,
             own: segment.map(|_| status.own),
             missing: status.missing,

@@ -1,6 +1,6 @@
 //! A running server whose files are not, or may not be, what it was started with.
 
-use hugepage_assess::model::{CrashRecovery, Demand, Facts, HugePages, Landing, Pending, PoolState};
+use hugepage_assess::model::{CrashRecovery, Demand, Facts, HugePages, Landing, Pending};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{InstanceFiles, PageSize};
 
@@ -19,7 +19,7 @@ impl InspectContext<'_> {
     ) -> Result<Pending, String> {
         let (Some(ask), Some(server), None) = (self.ask, server, &found.not_counted) else { return Err(String::new()) };
         let ground = |size: Option<PageSize>| self.ground(found.pid, size.or(self.default), notes);
-        server.pending(ask, facts, self.default, ground).map_err(|why| format!(": {why}"))
+        server.pending(ask, &facts.current_start(), self.default, ground).map_err(|why| format!(": {why}"))
     }
 }
 
@@ -72,13 +72,6 @@ pub(super) fn split_off_pending(facts: &mut Facts, max_connections: u64) {
         return;
     }
     let demand = Demand { asked: facts.asked, max_connections, shared_memory: segment.size };
-    let ground = PoolState {
-        huge_page_size: facts.huge_page_size,
-        pool: facts.pool.clone(),
-        limits: facts.limits.clone(),
-        nodes: facts.nodes.clone(),
-        lock_limit: None,
-    };
-    facts.pending = Pending::Changed(demand, ground);
+    facts.pending = Pending::Changed(demand, facts.ground.clone());
     facts.asked.huge_pages = HugePages::Try;
 }

@@ -87,10 +87,10 @@ impl InspectContext<'_> {
         let base = self.base.unwrap_or_else(PageSize::base);
         let mut facts = self.facts(pid, &identity.asked, segment, memlock, &mut notes);
         let refusal = || oracle::logged_refusal(identity.last_start.as_ref()?, facts.segment.as_ref()?);
-        if facts.lock_limit.is_none()
+        if facts.ground.lock_limit.is_none()
             && let Some(refusal) = refusal()
         {
-            facts.lock_limit = Some(refusal);
+            facts.ground.lock_limit = Some(refusal);
             if refusal == LockLimit::Unexplained {
                 notes.add(
                     "the start found enough huge pages and took none of them: compare kernel.shmall, the NUMA policy and the \
@@ -98,7 +98,7 @@ impl InspectContext<'_> {
                 );
             }
         }
-        if let Some((entries, size)) = identity.ring_entries.zip(facts.huge_page_size) {
+        if let Some((entries, size)) = identity.ring_entries.zip(facts.ground.huge_page_size) {
             facts.kept_at_crash = self.kept_at_crash(pid, entries, size);
         }
         facts.clusterware.clone_from(&identity.clusterware);
@@ -256,30 +256,21 @@ impl InspectContext<'_> {
     ) -> Facts {
         let in_use = segment.as_ref().filter(|segment| segment.in_huge_pages > Bytes(0));
         let huge_page_size = in_use.and_then(|segment| segment.page_size).or(asked.huge_page_size).or(self.default);
-        let PoolState { pool, limits, nodes, .. } = self.ground(pid, huge_page_size, notes);
+        let ground = self.ground(pid, huge_page_size, notes);
+        let lock_limit = oracle::lock_limit(self.root, pid, asked, segment.as_ref(), memlock);
         Facts {
-            lock_limit: oracle::lock_limit(self.root, pid, asked, segment.as_ref(), memlock),
-            asked: *asked,
-            segment,
-            huge_page_size,
-            pool,
-            meminfo: self.meminfo.clone(),
-            limits,
-            nodes,
-            pending: Pending::Unchanged,
-            reserve_percent: self.reserve_percent,
             others_lack: Some(Pages(0)),
-            cause_at_start: None,
-            needed_at_start: None,
-            loss: None,
-            kept_at_crash: KeptPages::default(),
-            crash_recovery: CrashRecovery::default(),
-            clusterware: None,
-            asked_may_differ: false,
             others_may_serve: self
                 .pools
                 .iter()
                 .any(|row| Some(row.pool.page_size) != huge_page_size && row.pool.may_serve()),
+            ..Facts::new(
+                *asked,
+                segment,
+                PoolState { lock_limit, ..ground },
+                self.meminfo.clone(),
+                self.reserve_percent,
+            )
         }
     }
 

@@ -160,13 +160,13 @@ impl Instance {
             ));
         }
         self.assess_with(|facts| {
-            (facts.cause_at_start, facts.needed_at_start, facts.loss) = (cause_at_start, needed, loss);
+            (facts.past.cause_at_start, facts.past.needed_at_start, facts.past.loss) = (cause_at_start, needed, loss);
             if let Some(segment) = facts.segment.as_ref().filter(|_| is_off) {
                 // An assessment does not use the number of connections.
                 let demand = Demand { asked: facts.asked, max_connections: 0, shared_memory: segment.to_reserve };
                 // Files that have changed may ask for another size as well, or for nothing that the server accepts.
                 if facts.pending == Pending::Unchanged {
-                    facts.pending = Pending::Changed(demand, facts.ground());
+                    facts.pending = Pending::Changed(demand, facts.ground.clone());
                 }
                 facts.asked.huge_pages = HugePages::Off;
             }
@@ -175,7 +175,7 @@ impl Instance {
 
     /// Adds what the start lost, by another source than its record.
     pub fn remember_loss(&mut self, loss: Loss) {
-        self.assess_with(|facts| facts.loss = Some(loss));
+        self.assess_with(|facts| facts.past.loss = Some(loss));
     }
 
     /// Assesses it again with other facts.

@@ -1,6 +1,5 @@
 //! Assesses servers beside each other: what they share of memlock and of the pool.
 
-use hugepage_assess::model::LockLimit;
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
@@ -19,14 +18,10 @@ pub(super) fn share_memlock(instances: &mut [Instance]) {
     for instance in instances {
         let of_user = held.iter().filter(|(pid, uid, _)| *pid != instance.pid && Some(*uid) == instance.uid);
         let sum = of_user.fold(Bytes(0), |sum, (_, _, size)| sum.saturating_add(*size));
-        let is_counted = |lock: &mut Option<LockLimit>| matches!(lock, Some(LockLimit::Memlock { .. }));
-        if sum > Bytes(0) && instance.status.facts.lock_limits().any(is_counted) {
+        if sum > Bytes(0) {
             instance.assess_with(|facts| {
-                for lock in facts.lock_limits() {
-                    if let Some(LockLimit::Memlock { others, .. }) = lock {
-                        *others = sum;
-                    }
-                }
+                facts.ground = facts.ground.clone().beside(sum);
+                facts.pending = facts.pending.clone().beside(sum);
             });
         }
     }
@@ -43,9 +38,9 @@ pub(super) fn beside_each_other(instances: &mut [Instance], stopped: &[StoppedOr
     });
     let lack = |instance: &Instance| if instance.counts() { instance.status.facts.lack() } else { Pages(0) };
     let lacks: Vec<_> =
-        instances.iter().map(|instance| (instance.status.facts.huge_page_size, lack(instance))).collect();
+        instances.iter().map(|instance| (instance.status.facts.ground.huge_page_size, lack(instance))).collect();
     for (index, instance) in instances.iter_mut().enumerate() {
-        let size = instance.status.facts.huge_page_size;
+        let size = instance.status.facts.ground.huge_page_size;
         let others = lacks.iter().enumerate().filter(|(other, (of, _))| *other != index && *of == size);
         let others_lack = others.fold(Pages(0), |sum, (_, (_, lack))| sum.saturating_add(*lack));
         let of_stopped = if size == default { of_stopped } else { Some(Pages(0)) };

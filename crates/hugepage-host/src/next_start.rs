@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use hugepage_assess::model::{CrashRecovery, Demand, Facts, Landing, Pending, PoolState, asked_by_settings};
+use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Landing, Pending, PoolState, asked_by_settings};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::pg_control::{self, PgControl, RecoveryParameters};
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
@@ -44,7 +44,7 @@ impl RunningServer<'_> {
     pub(super) fn pending(
         &self,
         ask: &AskStart<'_>,
-        facts: &Facts,
+        current: &CurrentStart<'_>,
         default: Option<PageSize>,
         mut ground: impl FnMut(Option<PageSize>) -> PoolState,
     ) -> Result<Pending, String> {
@@ -77,11 +77,11 @@ impl RunningServer<'_> {
         };
         let mut changed = |demand: Demand| Pending::Changed(demand, ground(demand.asked.huge_page_size));
         if let Some(without) = without {
-            return facts.start_of_both([demand, without.asks_for].map(&mut changed)).ok_or(without.note);
+            return current.start_of_both([demand, without.asks_for].map(&mut changed)).ok_or(without.note);
         }
         let page = demand.asked.huge_page_size.or(default);
-        let keeps_page = facts.landing() != Landing::Hugetlb || facts.page_size() == page;
-        Ok(if keeps_page && facts.is_met_by(&demand) { Pending::Unchanged } else { changed(demand) })
+        let keeps_page = current.landing() != Landing::Hugetlb || current.page_size() == page;
+        Ok(if keeps_page && current.is_met_by(&demand) { Pending::Unchanged } else { changed(demand) })
     }
 
     /// What the start asks for.

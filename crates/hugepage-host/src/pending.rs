@@ -83,7 +83,7 @@ pub(super) fn pending(
     };
     let Some(segment) = &facts.segment else { return Pending::Unchanged };
     let asked = base(next);
-    let same_size = match (&settings.start, next.sga_max_size(), facts.huge_page_size) {
+    let same_size = match (&settings.start, next.sga_max_size(), facts.ground.huge_page_size) {
         (_, None, _) => true,
         (Some(start), size, _) if !start.parameters.is_empty() => start.parameters.sga_max_size() == size,
         (_, Some(size), Some(page)) => is_about(segment, size, page),
@@ -93,11 +93,11 @@ pub(super) fn pending(
     if same_size && same {
         return Pending::Unchanged;
     }
-    let shared_memory = match (next.sga_max_size(), facts.huge_page_size) {
+    let shared_memory = match (next.sga_max_size(), facts.ground.huge_page_size) {
         (Some(size), Some(page)) if !same_size => page.times(page.pages_to_hold(rounded(size)).saturating_add(EXTRA)),
         _ => segment.to_reserve,
     };
-    let mut ground = facts.ground();
+    let mut ground = facts.ground.clone();
     ground.lock_limit = match lock_limit() {
         // Whoever has huge pages was let, whatever its groups are now.
         Some(LockLimit::ShmGroup { .. } | LockLimit::Either { limit: None, .. })

@@ -30,7 +30,7 @@ pub fn placement(
     notes: &mut Notes,
 ) -> Option<Placement> {
     let facts = &status.facts;
-    let PoolFact::Known(pool) = &facts.pool else {
+    let PoolFact::Known(pool) = &facts.ground.pool else {
         notes.add("the pool of huge pages is unknown, and so are its shares on NUMA nodes");
         return None;
     };

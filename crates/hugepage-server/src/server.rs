@@ -1,6 +1,6 @@
 //! The facts on one PostgreSQL server, seen from one of its own processes.
 
-use hugepage_assess::model::{Asked, CrashRecovery, Facts, KeptPages, Landing, Pending, PoolFact, PoolState, Segment};
+use hugepage_assess::model::{Asked, CurrentStart, Facts, Landing, PoolFact, PoolState, Segment};
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::{memory_policy, smaps};
 use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
@@ -10,15 +10,40 @@ use hugepage_kernel::{PageSize, ReadError, Root};
 
 use crate::{CgroupView, limits, nodes};
 
-/// The facts on the server whose main segment is `mapping`, a mapping of this process.
-pub fn facts(
+/// What a process of a server sees of it.
+#[derive(Clone, Debug)]
+pub struct OwnServer {
+    /// The settings.
+    pub asked: Asked,
+    /// The running segment.
+    pub segment: Option<Segment>,
+    /// The pool that it is in, or would be in.
+    pub ground: PoolState,
+    /// The host's memory.
+    pub meminfo: Option<Meminfo>,
+}
+
+impl OwnServer {
+    /// What a next start is compared with.
+    pub fn current_start(&self) -> CurrentStart<'_> {
+        let huge_page_size = self.ground.huge_page_size;
+        CurrentStart { asked: self.asked, segment: self.segment.as_ref(), huge_page_size }
+    }
+
+    /// The facts, with nothing else known.
+    pub fn facts(self, reserve_percent: u32) -> Facts {
+        Facts::new(self.asked, self.segment, self.ground, self.meminfo, reserve_percent)
+    }
+}
+
+/// Observes the server whose main segment is `mapping`, a mapping of this process.
+pub fn observe(
     root: &Root,
     asked: Asked,
     mapping: Option<Mapping>,
     view: CgroupView<'_>,
-    reserve_percent: u32,
     notes: &mut Notes,
-) -> Facts {
+) -> OwnServer {
     let mut meminfo = notes.keep(Meminfo::read(root));
     if let Some(meminfo) = &mut meminfo
         && meminfo.hugetlb.is_none()
@@ -39,28 +64,8 @@ pub fn facts(
         Some(segment) if segment.landing == Landing::Hugetlb => segment.page_size,
         _ => asked.huge_page_size.or(meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size)),
     };
-    let PoolState { pool, limits, nodes, .. } = ground(root, huge_page_size, meminfo.as_ref(), view, notes);
-    Facts {
-        asked,
-        segment,
-        huge_page_size,
-        pool,
-        meminfo,
-        limits,
-        nodes,
-        pending: Pending::Unchanged,
-        reserve_percent,
-        lock_limit: None,
-        others_lack: None,
-        cause_at_start: None,
-        needed_at_start: None,
-        loss: None,
-        kept_at_crash: KeptPages::default(),
-        crash_recovery: CrashRecovery::default(),
-        clusterware: None,
-        asked_may_differ: false,
-        others_may_serve: false,
-    }
+    let ground = ground(root, huge_page_size, meminfo.as_ref(), view, notes);
+    OwnServer { asked, segment, ground, meminfo }
 }
 
 /// The pool of `size` and the limits on it; `None` for a kernel that has no default size.

@@ -233,7 +233,7 @@ impl HostHistory {
             None => {}
         }
         // The start before it may be older than any record.
-        if instance.status.facts.loss.is_none()
+        if instance.status.facts.past.loss.is_none()
             && let Some(loss) = self.loss_in_logs(instance, path)
         {
             instance.remember_loss(loss);

@@ -142,8 +142,8 @@ fn numbers(status: &Status) -> String {
     let terms = ProductTerms::of(facts.asked.product);
     let mut lines = vec![format!("{} in huge pages: {inside} of {size} ({percent}%).", terms.memory)];
     let number = |value: Option<u64>| value.map_or("unknown".to_owned(), |value| value.to_string());
-    if let Some(page_size) = facts.huge_page_size {
-        let pool = facts.pool.known();
+    if let Some(page_size) = facts.ground.huge_page_size {
+        let pool = facts.ground.pool.known();
         lines.push(format!(
             "Huge pages of {page_size}: {} needed, {} missing, {} available; the pool has {}, of them {} free, {} \
              reserved, {} surplus.",

@@ -14,14 +14,14 @@ impl Cause {
             None | Some(Landing::Unknown) => return Some(Self::Unknown),
             Some(Landing::Thp | Landing::PartialThp | Landing::Mixed | Landing::Base) => {}
         }
-        let room = facts.limits.as_ref().and_then(|limits| limits.tightest_reservation()).map(CgroupLimit::room);
+        let room = facts.ground.limits.as_ref().and_then(|limits| limits.tightest_reservation()).map(CgroupLimit::room);
         let left = |available: Pages| available.saturating_add(facts.own());
-        let has = facts.pool.known().map(|pool| (pool.nr, pool.available().map(left)));
+        let has = facts.ground.pool.known().map(|pool| (pool.nr, pool.available().map(left)));
         let is_short = matches!(needed.and_then(|needed| facts.node_room(needed)), Some(NodeRoom::Short(_)));
-        let refusal = Self::of_refusal(&facts.asked, needed, &facts.pool, has, room, facts.lock_limit);
+        let refusal = Self::of_refusal(&facts.asked, needed, &facts.ground.pool, has, room, facts.ground.lock_limit);
         Some(match refusal.or_of_nodes(is_short) {
             // Nothing prevents huge pages now, so the cause that was seen at the start is the best answer.
-            Self::Unknown => facts.cause_at_start.unwrap_or(Self::Unknown),
+            Self::Unknown => facts.past.cause_at_start.unwrap_or(Self::Unknown),
             cause => cause,
         })
     }

@@ -1,9 +1,37 @@
 //! What facts come to when they are compared: the running server with its next start, and its pages with the pool.
 
-use hugepage_kernel::Pages;
+use hugepage_kernel::{PageSize, Pages};
 
 use crate::assessment::{Forecast, NodeRoom, Outlook};
-use crate::model::{Cause, Demand, Facts, HugePages, Landing, Pending};
+use crate::model::{Cause, CurrentStart, Facts, HugePages, Landing, Pending};
+
+impl Pending {
+    /// What a start with the configuration on disk would get; `None` if that is the running configuration. `own`: what the
+    /// running server has of its pool, which has pages of `size`.
+    pub fn forecast(&self, size: Option<PageSize>, own: Pages) -> Option<Forecast> {
+        Some(match self {
+            Self::Unchanged => return None,
+            Self::Changed(demand, ground) => {
+                let own = if ground.huge_page_size == size { own } else { Pages(0) };
+                Forecast::of(&demand.asked, Some(demand.shared_memory), ground, own)
+            }
+            Self::Refused(_) => Forecast::refused(),
+            Self::Unknown => Forecast::unknown(),
+        })
+    }
+}
+
+impl CurrentStart<'_> {
+    /// Of two possible next starts the one that needs more, if both come to the same; `None` if it depends on which of them
+    /// it will be.
+    pub fn start_of_both(&self, starts: [Pending; 2]) -> Option<Pending> {
+        let [one, other] = starts.map(|start| Some((start.forecast(self.huge_page_size, self.own())?, start)));
+        let (one, other) = (one?, other?);
+        let is_same = one.0.outlook == other.0.outlook && one.0.huge_page_size == other.0.huge_page_size;
+        let more = if other.0.needed > one.0.needed { other } else { one };
+        is_same.then_some(more.1)
+    }
+}
 
 impl Facts {
     /// Whether the running settings, or those on disk, ask for huge pages or may do so.
@@ -13,14 +41,14 @@ impl Facts {
 
     /// Whether this outcome of a crash depends on settings of the running server that are not known.
     pub(super) fn hides_settings_of(&self, crash: &Forecast) -> bool {
-        if !self.asked_may_differ || self.cause_at_start == Some(Cause::Disabled) {
+        if !self.asked_may_differ || self.past.cause_at_start == Some(Cause::Disabled) {
             return false;
         }
         match (self.landing(), crash.outlook) {
             // Without huge pages it goes on with "try", and ends with "on".
             (Landing::Hugetlb, outlook) => matches!(outlook, Outlook::Base | Outlook::Fails),
             // It may have been started with "off", or with another page size.
-            (_, Outlook::Hugetlb) => self.cause_at_start.is_none() || !self.is_recorded_to_need(crash.needed),
+            (_, Outlook::Hugetlb) => self.past.cause_at_start.is_none() || !self.is_recorded_to_need(crash.needed),
             (_, Outlook::Mixed | Outlook::Base | Outlook::Fails) => {
                 self.others_may_serve && !self.is_recorded_to_need(crash.needed)
             }
@@ -30,53 +58,16 @@ impl Facts {
 
     /// Whether the start needed as many pages, and so asked for pages of the same size. One page may be of any larger size.
     pub(super) fn is_recorded_to_need(&self, needed: Option<Pages>) -> bool {
-        needed > Some(Pages(1)) && self.needed_at_start == needed
+        needed > Some(Pages(1)) && self.past.needed_at_start == needed
     }
 
-    /// Whether the running server already has what a start with `demand` would ask for.
-    pub fn is_met_by(&self, demand: &Demand) -> bool {
-        let Some(segment) = &self.segment else { return false };
-        let size = match (segment.landing, segment.page_size) {
-            (Landing::Hugetlb, Some(page)) => page.times(page.pages_to_hold(demand.shared_memory)),
-            _ => demand.shared_memory,
-        };
-        demand.asked == self.asked && size == segment.size
-    }
-
-    /// What a start with the configuration on disk would get; `None` if that is the running configuration.
-    pub fn forecast_of_pending(&self, own: Pages) -> Option<Forecast> {
-        Some(match &self.pending {
-            Pending::Unchanged => return None,
-            Pending::Changed(demand, ground) => {
-                let own = if ground.huge_page_size == self.huge_page_size { own } else { Pages(0) };
-                Forecast::of(&demand.asked, Some(demand.shared_memory), ground, own)
-            }
-            Pending::Refused(_) => Forecast::refused(),
-            Pending::Unknown => Forecast::unknown(),
-        })
-    }
-
-    /// Of two possible next starts the one that needs more, if both come to the same; `None` if it depends on which of them
-    /// it will be.
-    pub fn start_of_both(&self, starts: [Pending; 2]) -> Option<Pending> {
-        let mut facts = self.clone();
-        let [one, other] = starts.map(|start| {
-            facts.pending = start.clone();
-            Some((facts.forecast_of_pending(facts.own())?, start))
-        });
-        let (one, other) = (one?, other?);
-        let is_same = one.0.outlook == other.0.outlook && one.0.huge_page_size == other.0.huge_page_size;
-        let more = if other.0.needed > one.0.needed { other } else { one };
-        is_same.then_some(more.1)
-    }
-
-    /// The pages of `self.pool` that the configuration on disk needs.
+    /// The pages of the pool that the configuration on disk needs.
     pub(super) fn needed_pending(&self) -> Option<Pages> {
         match &self.pending {
             Pending::Changed(demand, ground)
-                if ground.huge_page_size == self.huge_page_size && demand.asked.huge_pages != HugePages::Off =>
+                if ground.huge_page_size == self.ground.huge_page_size && demand.asked.huge_pages != HugePages::Off =>
             {
-                Some(self.huge_page_size?.pages_to_hold(demand.shared_memory))
+                Some(self.ground.huge_page_size?.pages_to_hold(demand.shared_memory))
             }
             _ => None,
         }
@@ -87,8 +78,8 @@ impl Facts {
         if self.landing() == Landing::Hugetlb {
             return Some(Pages(0));
         }
-        let pool = self.pool.known()?;
-        let limits = self.limits.as_ref();
+        let pool = self.ground.pool.known()?;
+        let limits = self.ground.limits.as_ref();
         let limit = limits.and_then(|limits| limits.tightest_reservation());
         let allowed = limit.map_or(Pages(u64::MAX), |limit| pool.page_size.pages_within(limit.room()));
         let on_nodes = match self.node_room(needed) {

@@ -13,7 +13,7 @@ pub const MIN_WARNING_SIZE: Bytes = Bytes(1 << 30);
 pub struct Status {
     /// The facts that it was calculated from.
     pub facts: Facts,
-    /// Pages of `facts.huge_page_size` that the running segment has or would take.
+    /// Pages of `facts.ground.huge_page_size` that the running segment has or would take.
     pub needed: Option<Pages>,
     /// Pages of the pool that this server has now.
     pub own: Pages,
@@ -47,11 +47,11 @@ pub struct Status {
 impl Status {
     /// Calculates everything.
     pub fn of(facts: Facts) -> Self {
-        let ground = facts.ground();
+        let ground = &facts.ground;
         let own = facts.own();
         let at_least = facts.own_at_least();
         let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
-        let forecast_of = |own| Forecast::of(&facts.asked, to_reserve, &ground, own);
+        let forecast_of = |own| Forecast::of(&facts.asked, to_reserve, ground, own);
         // A server that has the same pages in all of the cases below, as most have, has one forecast.
         let with_at_least = forecast_of(at_least);
         let restart_of = |own| if own == at_least { with_at_least.clone() } else { forecast_of(own) };
@@ -75,7 +75,8 @@ impl Status {
             CrashRecovery::Unknown(_) => Forecast { outlook: Outlook::Unknown, ..crash },
         };
         let needed = unchanged.needed;
-        let pending = facts.forecast_of_pending(at_least).zip(facts.forecast_of_pending(with_kept));
+        let pending_of = |own| facts.pending.forecast(ground.huge_page_size, own);
+        let pending = pending_of(at_least).zip(pending_of(with_kept));
         let pending = pending.map(|(without, with)| either(without, with));
         let wants = facts.wants_huge_pages();
         // The pool must be large enough for crashes before the restart as well as for the restart.
@@ -87,12 +88,12 @@ impl Status {
         let forecast = pending.unwrap_or(unchanged);
 
         // They are no other process's.
-        let share = facts.pool.known().and_then(|pool| Share::of(pool, own.saturating_add(kept_before)));
+        let share = facts.ground.pool.known().and_then(|pool| Share::of(pool, own.saturating_add(kept_before)));
         let by_others = share.map(|share| share.others.saturating_add(facts.others_lack.unwrap_or_default()));
         let to_land = by_others.zip(most).map(|(by_others, most)| by_others.saturating_add(most));
         let needed_by_all = if wants { to_land } else { by_others };
-        let capacity = facts.pool.known().and_then(|pool| facts.capacity(pool));
-        let in_use = facts.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
+        let capacity = facts.ground.pool.known().and_then(|pool| facts.capacity(pool));
+        let in_use = facts.ground.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
         let mut status = Self {
             missing: needed.and_then(|needed| facts.missing(needed)),
             cause: Cause::of(&facts, needed),
@@ -197,7 +198,7 @@ impl Status {
         if self.outlook == Outlook::Fails && !facts.asked.is_automatic_asm() {
             findings.push((Severity::Critical, Finding::RestartFails));
         }
-        if let Some(loss) = &facts.loss
+        if let Some(loss) = &facts.past.loss
             && self.cause != Some(Cause::Disabled)
             && (!loss.lost.only_outlook() || matches!(self.outlook, Outlook::Mixed | Outlook::Base))
         {
@@ -233,7 +234,7 @@ impl Status {
         }
         if let (Some(needed), Some(share)) = (needed_by_all, self.share)
             // Pages of nodes that the server may not use are there for others.
-            && let persistent = facts.nodes.as_ref().and_then(NodePools::persistent).unwrap_or(share.persistent)
+            && let persistent = facts.ground.nodes.as_ref().and_then(NodePools::persistent).unwrap_or(share.persistent)
             && persistent > Pages(0)
             && persistent.0 >= needed.0.saturating_mul(2)
         {

@@ -2,7 +2,7 @@
 
 use hugepage_kernel::Bytes;
 
-use crate::model::{Asked, PoolState};
+use crate::model::{Asked, HugePages, PoolState};
 
 /// What a start asks the kernel for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,4 +27,28 @@ pub enum Pending {
     Refused(String),
     /// It could not be determined; a note says why.
     Unknown,
+}
+
+impl Pending {
+    /// What the next start asks for; what the running server has asked for where that is unknown.
+    pub const fn asked_next(&self, running: Asked) -> Asked {
+        match self {
+            Self::Changed(demand, _) => demand.asked,
+            Self::Unchanged | Self::Refused(_) | Self::Unknown => running,
+        }
+    }
+
+    /// Whether the next start asks for huge pages, or may do so because its settings are unknown.
+    pub fn may_ask_next(&self, running: Asked) -> bool {
+        *self == Self::Unknown || self.asked_next(running).huge_pages != HugePages::Off
+    }
+
+    /// What the next start finds where other instances of the user hold that much memory.
+    #[must_use]
+    pub fn beside(self, held: Bytes) -> Self {
+        match self {
+            Self::Changed(demand, ground) => Self::Changed(demand, ground.beside(held)),
+            other => other,
+        }
+    }
 }

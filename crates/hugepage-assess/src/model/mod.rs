@@ -3,6 +3,7 @@
 mod cause;
 mod clusterware;
 mod crash_recovery;
+mod current_start;
 mod demand;
 mod facts;
 mod landing;
@@ -16,8 +17,9 @@ mod server;
 pub use cause::Cause;
 pub use clusterware::{Clusterware, GridResource};
 pub use crash_recovery::CrashRecovery;
+pub use current_start::CurrentStart;
 pub use demand::{Demand, Pending};
-pub use facts::{Facts, KeptPages};
+pub use facts::{Facts, KeptPages, Past};
 pub use landing::Landing;
 pub use loss::{Loss, Lost, PageKind};
 pub use nodes::NodePools;

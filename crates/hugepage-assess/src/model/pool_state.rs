@@ -15,10 +15,24 @@ pub struct PoolState {
     pub pool: PoolFact,
     /// cgroup limits on that size.
     pub limits: Option<CgroupLimits>,
-    /// As in [`Facts`](crate::model::Facts).
+    /// The pool by NUMA nodes; `None` where no node can matter: there is one, or the pool has no pages.
     pub nodes: Option<NodePools>,
-    /// As in [`Facts`](crate::model::Facts).
+    /// The permission for System V segments in huge pages that the server lacks; `None` where none is missing, or it could
+    /// not be read.
     pub lock_limit: Option<LockLimit>,
+}
+
+impl PoolState {
+    /// What the start finds where other instances of the user hold that much memory. Kernels that count memlock count all
+    /// System V segments in huge pages of one user (`user_shm_lock` in mm/mlock.c).
+    #[must_use]
+    pub fn beside(self, held: Bytes) -> Self {
+        let lock_limit = self.lock_limit.map(|lock| match lock {
+            LockLimit::Memlock { limit, .. } => LockLimit::Memlock { limit, others: held },
+            other => other,
+        });
+        Self { lock_limit, ..self }
+    }
 }
 
 /// The pool that the segment is in, or would be in.

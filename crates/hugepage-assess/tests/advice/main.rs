@@ -8,9 +8,7 @@ use hugepage_assess::advice::context::{AdviceContext, Server};
 use hugepage_assess::advice::{Recommendation, recommendations};
 use hugepage_assess::assessment::Status;
 use hugepage_assess::assessment::page_tables::PageTables;
-use hugepage_assess::model::{
-    Asked, CrashRecovery, Facts, HugePages, KeptPages, Landing, NodePools, Pending, PoolFact, Product, Segment,
-};
+use hugepage_assess::model::{Asked, Facts, HugePages, Landing, NodePools, PoolFact, PoolState, Product, Segment};
 use hugepage_assess::pools::PoolRow;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::mapping::maps::{Access, Mapping};
@@ -117,41 +115,34 @@ impl Host {
         let own = if self.page_size == huge { self.pool } else { self.gigantic };
         let pools = [(huge, self.pool), (gigantic, self.gigantic)];
         let hugetlb = pools.iter().map(|(size, counters)| size.bytes().0 * counters[0]).sum();
-        let facts = Facts {
-            asked: Asked {
-                product: Product::PostgreSql,
-                huge_pages: self.huge_pages,
-                huge_page_size: (self.page_size != huge).then_some(self.page_size),
-                sysv: self.sysv,
-                shared_buffers: Bytes(self.shared_buffers),
-            },
-            segment: Some(Segment::of(&mapping, if self.huge { Landing::Hugetlb } else { Landing::Base })),
+        let asked = Asked {
+            product: Product::PostgreSql,
+            huge_pages: self.huge_pages,
+            huge_page_size: (self.page_size != huge).then_some(self.page_size),
+            sysv: self.sysv,
+            shared_buffers: Bytes(self.shared_buffers),
+        };
+        let ground = PoolState {
             huge_page_size: Some(self.page_size),
             pool: PoolFact::Known(pool(self.page_size, own)),
-            meminfo: Some(Meminfo {
-                mem_total: Some(Bytes(self.memory)),
-                page_tables: Some(Bytes(self.page_tables)),
-                hugetlb: Some(Bytes(hugetlb)),
-                huge_page_size: Some(huge),
-                swap_total: Some(Bytes(GIB)),
-                mem_available: self.available.map(Bytes),
-                shmem: Some(Bytes(self.shared_buffers)),
-                ..Meminfo::default()
-            }),
             limits: Some(self.limits.clone()),
-            pending: Pending::Unchanged,
-            reserve_percent: 20,
             nodes: self.nodes.clone(),
             lock_limit: None,
+        };
+        let meminfo = Meminfo {
+            mem_total: Some(Bytes(self.memory)),
+            page_tables: Some(Bytes(self.page_tables)),
+            hugetlb: Some(Bytes(hugetlb)),
+            huge_page_size: Some(huge),
+            swap_total: Some(Bytes(GIB)),
+            mem_available: self.available.map(Bytes),
+            shmem: Some(Bytes(self.shared_buffers)),
+            ..Meminfo::default()
+        };
+        let segment = Segment::of(&mapping, if self.huge { Landing::Hugetlb } else { Landing::Base });
+        let facts = Facts {
             others_lack: self.sees_others.then_some(Pages(0)),
-            cause_at_start: None,
-            needed_at_start: None,
-            loss: None,
-            kept_at_crash: KeptPages::default(),
-            crash_recovery: CrashRecovery::default(),
-            clusterware: None,
-            asked_may_differ: false,
-            others_may_serve: false,
+            ..Facts::new(asked, Some(segment), ground, Some(meminfo), 20)
         };
         let of_entry =
             |pages: &u64| CommandLine { pools: vec![(Some(self.page_size), Pages(*pages))], ..CommandLine::default() };

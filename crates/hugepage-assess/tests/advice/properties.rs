@@ -52,7 +52,7 @@ proptest! {
             if row.setting.contains("nr_hugepages") && row.setting.contains("1048576") == (host.page_size >= page_size(GIB)) {
                 let pages: u64 = recommended.parse().unwrap();
                 prop_assert!(pages <= capacity, "{row:?} of {capacity}");
-                let pool = status.facts.pool.known().unwrap();
+                let pool = status.facts.ground.pool.known().unwrap();
                 prop_assert!(pages >= pool.in_use().unwrap().0, "{row:?} {pool:?}");
                 prop_assert!(host.sees_others || pages >= pool.persistent().0 || row.area == Area::Boot, "{row:?}");
                 if host.huge_pages != HugePages::Off {

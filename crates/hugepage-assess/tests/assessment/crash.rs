@@ -4,7 +4,9 @@ use hugepage_assess::advice::{events, hint, message};
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status, Threat};
 use hugepage_assess::history::record::{InstanceIdentity, Origin};
 use hugepage_assess::history::{Event, Record};
-use hugepage_assess::model::{Cause, CrashRecovery, Demand, Facts, HugePages, KeptPages, Pending, PoolState, Product};
+use hugepage_assess::model::{
+    Cause, CrashRecovery, Demand, Facts, HugePages, KeptPages, Past, Pending, PoolState, Product,
+};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};
 
@@ -16,9 +18,9 @@ fn with_on_disk(server: Server, megabytes: u64) -> Status {
     let facts = server.facts();
     let demand = Demand { asked: facts.asked, max_connections: 100, shared_memory: Bytes(megabytes * MIB) };
     let ground = PoolState {
-        huge_page_size: facts.huge_page_size,
-        pool: facts.pool.clone(),
-        limits: facts.limits.clone(),
+        huge_page_size: facts.ground.huge_page_size,
+        pool: facts.ground.pool.clone(),
+        limits: facts.ground.limits.clone(),
         nodes: None,
         lock_limit: None,
     };
@@ -65,9 +67,9 @@ fn crash_in_base_pages_with_the_page_size_of_the_start() {
     let of = |enough, needed_at_start, others_may_serve| {
         let free = if enough { 512 } else { 0 };
         let server = Server { pool: known(pool(free, free, 0)), ..Server::in_base_pages() };
-        let cause_at_start = Some(Cause::PoolEmpty);
-        let changed = Facts { asked_may_differ: true, cause_at_start, ..server.facts() };
-        Status::of(Facts { needed_at_start, others_may_serve, ..changed }).crash_outlook().unwrap()
+        let past = Past { cause_at_start: Some(Cause::PoolEmpty), needed_at_start, loss: None };
+        let changed = Facts { asked_may_differ: true, past, others_may_serve, ..server.facts() };
+        Status::of(changed).crash_outlook().unwrap()
     };
     for needed in [None, Some(Pages(1)), Some(Pages(64))] {
         assert_eq!(of(true, needed, false), Outlook::Unknown, "{needed:?}");

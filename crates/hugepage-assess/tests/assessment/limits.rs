@@ -31,9 +31,9 @@ fn memory(kind: MemoryLimitKind, bytes: u64, private: u64) -> Option<CgroupLimit
 fn with_pending(server: Server, size: u64) -> Status {
     let mut facts = server.facts();
     let ground = PoolState {
-        huge_page_size: facts.huge_page_size,
-        pool: facts.pool.clone(),
-        limits: facts.limits.clone(),
+        huge_page_size: facts.ground.huge_page_size,
+        pool: facts.ground.pool.clone(),
+        limits: facts.ground.limits.clone(),
         nodes: None,
         lock_limit: None,
     };

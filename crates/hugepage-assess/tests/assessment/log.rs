@@ -2,7 +2,7 @@
 
 use hugepage_assess::advice::log::{LogMessage, allocated, threat_is_over, threatened};
 use hugepage_assess::assessment::{Severity, Status, Threat};
-use hugepage_assess::model::{Cause, HugePages, Landing, Loss, Lost, PageKind, PoolFact};
+use hugepage_assess::model::{Cause, Facts, HugePages, Landing, Loss, Lost, PageKind, Past, PoolFact};
 use hugepage_kernel::PageSize;
 
 use super::{GIB, MIB, Server, fault, hidden, known, pool};
@@ -116,7 +116,8 @@ fn what_is_uncertain_is_not_called_well() {
 fn verdict_after_a_loss() {
     let verdict = |server: Server, only_outlook: bool| {
         let loss = Loss { at: humantime::parse_rfc3339("2026-11-21T10:00:00Z").unwrap(), lost: lost(only_outlook) };
-        let status = Status::of(hugepage_assess::model::Facts { loss: Some(loss), ..server.facts() });
+        let past = Past { loss: Some(loss), ..Past::default() };
+        let status = Status::of(Facts { past, ..server.facts() });
         (status.verdict().0, hugepage_assess::advice::message(&status))
     };
     let small = Server { size: 100 * MIB, ..Server::in_base_pages() };
@@ -136,8 +137,8 @@ fn verdict_after_a_loss() {
 fn cause_of_the_start() {
     let grown = Server { pool: known(pool(512, 512, 0)), ..Server::in_base_pages() };
     let cause = |cause_at_start| {
-        let facts = hugepage_assess::model::Facts { cause_at_start, ..grown.clone().facts() };
-        Status::of(facts).cause
+        let past = Past { cause_at_start, ..Past::default() };
+        Status::of(Facts { past, ..grown.clone().facts() }).cause
     };
     assert_eq!(cause(None), Some(Cause::Unknown));
     assert_eq!(cause(Some(Cause::PoolTooSmall)), Some(Cause::PoolTooSmall));

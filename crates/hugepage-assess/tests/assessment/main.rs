@@ -19,9 +19,7 @@ mod verdict;
 mod words;
 
 use hugepage_assess::assessment::Status;
-use hugepage_assess::model::{
-    Asked, CrashRecovery, Facts, HugePages, KeptPages, Landing, NodePools, Pending, PoolFact, Product, Segment,
-};
+use hugepage_assess::model::{Asked, Facts, HugePages, Landing, NodePools, PoolFact, PoolState, Product, Segment};
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::mapping::maps::{Access, Mapping};
 use hugepage_kernel::memory::meminfo::Meminfo;
@@ -96,40 +94,33 @@ impl Server {
             path: if hugetlb { "/anon_hugepage (deleted)" } else { "/dev/zero (deleted)" }.to_owned(),
             page_size: of_mapping.filter(|_| self.landing != Some(Landing::Unknown)),
         };
-        Facts {
-            asked: Asked {
-                product: Product::PostgreSql,
-                huge_pages: self.huge_pages,
-                huge_page_size: None,
-                sysv: self.sysv,
-                shared_buffers: Bytes(self.size / 8 * 7),
-            },
-            segment: self.landing.map(|landing| Segment::of(&mapping, landing)),
+        let asked = Asked {
+            product: Product::PostgreSql,
+            huge_pages: self.huge_pages,
+            huge_page_size: None,
+            sysv: self.sysv,
+            shared_buffers: Bytes(self.size / 8 * 7),
+        };
+        let ground = PoolState {
             huge_page_size: self.page_size,
             pool: self.pool,
-            meminfo: Some(Meminfo {
-                mem_total: Some(Bytes(self.memory)),
-                page_tables: Some(Bytes(self.page_tables)),
-                hugetlb: self.hugetlb.map(Bytes),
-                mem_available: self.available.map(Bytes),
-                shmem: Some(Bytes(self.shmem)),
-                huge_page_size: Some(page_size(2 * MIB)),
-                ..Meminfo::default()
-            }),
             limits: self.limits,
             nodes: self.nodes,
-            pending: Pending::Unchanged,
-            reserve_percent: self.reserve_percent,
             lock_limit: None,
+        };
+        let meminfo = Meminfo {
+            mem_total: Some(Bytes(self.memory)),
+            page_tables: Some(Bytes(self.page_tables)),
+            hugetlb: self.hugetlb.map(Bytes),
+            mem_available: self.available.map(Bytes),
+            shmem: Some(Bytes(self.shmem)),
+            huge_page_size: Some(page_size(2 * MIB)),
+            ..Meminfo::default()
+        };
+        let segment = self.landing.map(|landing| Segment::of(&mapping, landing));
+        Facts {
             others_lack: self.sees_others.then_some(Pages(0)),
-            cause_at_start: None,
-            needed_at_start: None,
-            loss: None,
-            kept_at_crash: KeptPages::default(),
-            crash_recovery: CrashRecovery::default(),
-            clusterware: None,
-            asked_may_differ: false,
-            others_may_serve: false,
+            ..Facts::new(asked, segment, ground, Some(meminfo), self.reserve_percent)
         }
     }
 

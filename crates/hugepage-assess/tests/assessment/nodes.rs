@@ -181,7 +181,7 @@ fn the_node_is_one_obstacle_of_several() {
         private: Some(Bytes(4096)),
         huge: None,
     };
-    facts.limits = Some(CgroupLimits { memory: vec![memory], ..CgroupLimits::default() });
+    facts.ground.limits = Some(CgroupLimits { memory: vec![memory], ..CgroupLimits::default() });
     let status = Status::of(facts);
     let remedy = Remedy::of(&status).unwrap();
     assert!(
@@ -214,7 +214,12 @@ fn the_hint_is_enough() {
             };
             let before = status(&shares);
             let facts = &before.facts;
-            let target = facts.nodes.as_ref().unwrap().target(facts.pool.known().unwrap(), Pages(512), Pages(0), 20);
+            let target = facts.ground.nodes.as_ref().unwrap().target(
+                facts.ground.pool.known().unwrap(),
+                Pages(512),
+                Pages(0),
+                20,
+            );
             let target = target.unwrap();
             assert!(target.fits && target.node == 0);
             let after = [(target.pages.0, shares[0].1 + target.more.0), shares[1]];

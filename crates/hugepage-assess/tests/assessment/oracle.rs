@@ -31,8 +31,8 @@ fn assessed(sga: Sga) -> Status {
         is_asm: false,
     };
     facts.asked.huge_pages = sga.asked;
-    facts.pool = known(pool(sga.pool.0, sga.pool.1, 0));
-    facts.lock_limit = sga.lock_limit;
+    facts.ground.pool = known(pool(sga.pool.0, sga.pool.1, 0));
+    facts.ground.lock_limit = sga.lock_limit;
     let segment = facts.segment.as_mut().unwrap();
     segment.in_huge_pages = Bytes(sga.huge * 2 * MIB);
     (segment.landing, segment.page_size) = match sga.huge {

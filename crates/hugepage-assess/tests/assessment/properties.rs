@@ -196,9 +196,9 @@ proptest! {
         if status.outlook == Outlook::Hugetlb {
             let needed = status.needed.unwrap();
             prop_assert!(status.share.unwrap().guaranteed >= needed);
-            let limits = status.facts.limits.as_ref().unwrap();
+            let limits = status.facts.ground.limits.as_ref().unwrap();
             prop_assert!(!limits.hidden_levels);
-            let size = status.facts.huge_page_size.unwrap();
+            let size = status.facts.ground.huge_page_size.unwrap();
             for limit in &limits.reservation {
                 prop_assert!(limit.room_without(size.times(status.own)) >= size.times(needed));
             }

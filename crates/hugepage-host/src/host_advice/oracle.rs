@@ -196,7 +196,7 @@ fn automatic_memory(instance: &Instance, parameters: Option<&Parameters>) -> Opt
 /// The kernel was built without huge pages (`CONFIG_HUGETLBFS`), or its machine has none.
 fn kernel_without(instance: &Instance) -> Option<Recommendation> {
     let facts = &instance.status.facts;
-    let has_none = matches!(&facts.pool, PoolFact::Unsupported(sizes) if sizes.is_empty());
+    let has_none = matches!(&facts.ground.pool, PoolFact::Unsupported(sizes) if sizes.is_empty());
     let terms = ProductTerms::current(&facts.asked);
     let current = terms.split_once(" = ").map(|(_, value)| value.to_owned());
     let asks = facts.asked.huge_pages != HugePages::Off && !facts.asked.never_in_huge_pages();

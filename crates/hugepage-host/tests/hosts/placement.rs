@@ -9,7 +9,7 @@ use hugepage_kernel::mapping::maps;
 use hugepage_kernel::{Bytes, Notes, PageSize, Root};
 use hugepage_server::CgroupView;
 use hugepage_server::placement::placement;
-use hugepage_server::server::facts;
+use hugepage_server::server::observe;
 
 use super::{FIXTURES, MIB};
 
@@ -62,9 +62,9 @@ fn two_nodes() {
     };
     let rows = |mapping: Option<&maps::Mapping>| {
         let mut notes = Notes::default();
-        let facts = facts(&root, asked, mapping.cloned(), CgroupView::Unknown, 20, &mut notes);
+        let server = observe(&root, asked, mapping.cloned(), CgroupView::Unknown, &mut notes);
         let mut notes = Notes::default();
-        let found = placement(&root, &Status::of(facts), mapping, None, &mut || {}, &mut notes);
+        let found = placement(&root, &Status::of(server.facts(20)), mapping, None, &mut || {}, &mut notes);
         (found.map(|found| found.rows()), notes.into_vec())
     };
     let (found, notes) = rows(Some(&mapping));

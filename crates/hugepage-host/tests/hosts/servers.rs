@@ -6,7 +6,7 @@ use hugepage_assess::model::{Asked, HugePages, Product};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::{Bytes, Notes, PageSize};
 use hugepage_server::CgroupView;
-use hugepage_server::server::facts;
+use hugepage_server::server::observe;
 
 use super::{GIB, HOSTS, MIB, host, notes_of, segment};
 
@@ -197,8 +197,8 @@ fn from_files_to_sentences() {
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
         let view = CgroupView::of(hierarchy.as_ref());
-        let facts = facts(&root, asked, Some(segment(&root)), view, 20, &mut notes);
-        let status = Status::of(facts);
+        let server = observe(&root, asked, Some(segment(&root)), view, &mut notes);
+        let status = Status::of(server.facts(20));
 
         let words = [
             status.facts.landing().to_string(),

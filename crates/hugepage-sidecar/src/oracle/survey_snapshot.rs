@@ -103,7 +103,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
     let soft = instance.memlock.and_then(|memlock| memlock.soft);
     let Status { facts, findings, .. } = &instance.status;
     let logged = instance.last_start.as_ref().zip(row.huge_page_size).and_then(|(start, size)| start.pages_of(size));
-    let loss = facts.loss.as_ref().filter(|_| findings.iter().any(|(_, finding)| is_regression(finding)));
+    let loss = facts.past.loss.as_ref().filter(|_| findings.iter().any(|(_, finding)| is_regression(finding)));
     InstanceRecord {
         kind: Some(instance.kind.to_string()),
         sid: Some(instance.name.clone()),

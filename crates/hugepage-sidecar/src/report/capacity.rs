@@ -39,7 +39,7 @@ impl CapacityTable {
             return None;
         }
         let facts = &instance.status.facts;
-        let (base, huge) = (base?, facts.huge_page_size?);
+        let (base, huge) = (base?, facts.ground.huge_page_size?);
         let memory = survey.meminfo.as_ref()?.mem_total?;
         let current = facts.segment_size();
         let private =

@@ -81,12 +81,13 @@ pub fn text(target: Target, context: &AdviceContext) -> Result<String, NoFix> {
         let reason = rules::too_large(context).map(|row| row.reason).unwrap_or_default();
         return Err(NoFix::DoesNotFit(reason));
     }
-    let (size, needed, pages) = match (status.facts.huge_page_size, status.needed, status.to_land, status.capacity) {
-        (Some(size), Some(needed), Some(pages), Some(_)) => {
-            (size, needed.max(status.forecast.needed.unwrap_or(needed)), pages)
-        }
-        _ => return Err(NoFix::Unknown),
-    };
+    let (size, needed, pages) =
+        match (status.facts.ground.huge_page_size, status.needed, status.to_land, status.capacity) {
+            (Some(size), Some(needed), Some(pages), Some(_)) => {
+                (size, needed.max(status.forecast.needed.unwrap_or(needed)), pages)
+            }
+            _ => return Err(NoFix::Unknown),
+        };
     let is_default = status.facts.is_default(size);
     let template = match target {
         Target::Sysctl if !is_default => return Err(NoFix::NotTheDefaultSize(size)),
@@ -102,7 +103,7 @@ pub fn text(target: Target, context: &AdviceContext) -> Result<String, NoFix> {
         Target::Postgresql => return Err(NoFix::Unknown),
     };
     let text = fill(template, context, size, needed, pages);
-    let nr = status.facts.pool.known().map_or(Pages(0), |pool| pool.nr);
+    let nr = status.facts.ground.pool.known().map_or(Pages(0), |pool| pool.nr);
     Ok(match status.capacity.filter(|_| pages > nr).and_then(|capacity| capacity.leaves_less(pages, size)) {
         Some((left, percent)) => format!(
             "# Caution: a pool of {pages} pages leaves {left} to base pages, less than {percent}% of memory.\n{text}"

@@ -52,10 +52,10 @@ impl StatusText<'_> {
         let off = self.terms().setting(HugePages::Off);
         // In huge pages, what a restart would lack is the cause.
         let cause = self.0.cause.or_else(|| self.0.forecast.cause.filter(|_| self.0.outlook != Outlook::Hugetlb))?;
-        if is_of_nodes(cause, self.0.facts.nodes.as_ref()) {
+        if is_of_nodes(cause, self.0.facts.ground.nodes.as_ref()) {
             return Some(self.other_nodes());
         }
-        match (self.0.cause?, &self.0.facts.pool) {
+        match (self.0.cause?, &self.0.facts.ground.pool) {
             (Cause::PageSizeUnsupported, PoolFact::Unsupported(sizes)) if sizes.is_empty() => {
                 Some(format!("Set {off}, or boot a kernel that has huge pages."))
             }

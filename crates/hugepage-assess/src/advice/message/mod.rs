@@ -70,7 +70,7 @@ pub fn message(status: &Status) -> String {
         Finding::PageTables => text.page_tables(),
         Finding::PoolWasted { needed } => {
             let now = status.share.map(|share| share.persistent).unwrap_or_default();
-            let Some(size) = status.facts.huge_page_size else { return String::new() };
+            let Some(size) = status.facts.ground.huge_page_size else { return String::new() };
             match status.facts.others_lack {
                 Some(_) => format!("{}.", pool::excess(now, *needed, size)),
                 None => format!("{}.", pool::unused(now, *needed, size)),

@@ -26,9 +26,9 @@ impl StatusText<'_> {
             page_size: crash.huge_page_size,
             needed: crash.needed.unwrap_or_default(),
             guaranteed: crash.guaranteed.unwrap_or_default(),
-            pool: Some(&facts.pool),
-            lock_limit: facts.lock_limit,
-            nodes: facts.nodes.as_ref(),
+            pool: Some(&facts.ground.pool),
+            lock_limit: facts.ground.lock_limit,
+            nodes: facts.ground.nodes.as_ref(),
             off: self.terms().setting(HugePages::Off),
         };
         match facts.kept_at_crash.at_most {
@@ -48,7 +48,7 @@ impl StatusText<'_> {
     /// What a restart with the running settings lacks.
     pub(in crate::advice) fn shortfall(&self) -> String {
         let facts = &self.0.facts;
-        let cause = match (&facts.pool, self.lock_refusal()) {
+        let cause = match (&facts.ground.pool, self.lock_refusal()) {
             (PoolFact::Unsupported(..), _) => Cause::PageSizeUnsupported,
             _ if facts.asked.sysv => Cause::SysvSharedMemory,
             (_, Some(cause)) => cause,
@@ -56,8 +56,9 @@ impl StatusText<'_> {
             _ if self.node_shortage().is_some() => Cause::NodeLimit,
             _ => Cause::CgroupLimit,
         };
-        let allowed =
-            || Some(facts.huge_page_size?.pages_within(self.reservation_limit()?.room_without(self.own_bytes())));
+        let allowed = || {
+            Some(facts.ground.huge_page_size?.pages_within(self.reservation_limit()?.room_without(self.own_bytes())))
+        };
         let guaranteed = match cause {
             Cause::CgroupLimit => allowed(),
             Cause::NodeLimit => self.node_shortage(),
@@ -82,12 +83,12 @@ impl StatusText<'_> {
         let facts = &self.0.facts;
         Shortfall {
             cause: Some(cause),
-            page_size: facts.huge_page_size,
+            page_size: facts.ground.huge_page_size,
             needed: self.needed(),
             guaranteed,
-            pool: Some(&facts.pool),
-            lock_limit: facts.lock_limit,
-            nodes: facts.nodes.as_ref(),
+            pool: Some(&facts.ground.pool),
+            lock_limit: facts.ground.lock_limit,
+            nodes: facts.ground.nodes.as_ref(),
             off: self.terms().setting(HugePages::Off),
         }
     }
@@ -95,8 +96,8 @@ impl StatusText<'_> {
     /// Behind "... is in 4 kB pages".
     pub(in crate::advice) fn reason(&self, cause: Cause) -> String {
         let needed = self.needed();
-        let size = page_size(self.0.facts.huge_page_size);
-        let pool = self.0.facts.pool.known();
+        let size = page_size(self.0.facts.ground.huge_page_size);
+        let pool = self.0.facts.ground.pool.known();
         let nr = pool.map_or(Pages(0), |pool| pool.nr);
         let available = pool.and_then(|pool| pool.available()).unwrap_or_default().saturating_add(self.0.own);
         let missing = self.0.missing.unwrap_or_default();
@@ -187,7 +188,7 @@ impl StatusText<'_> {
             _ => "they were unavailable",
         };
         let (server, needed) = (self.terms().server, self.needed());
-        let size = page_size(self.0.facts.huge_page_size);
+        let size = page_size(self.0.facts.ground.huge_page_size);
         format!("{at_start} when the {server} started; all {needed} pages of {size} needed are available now")
     }
 
@@ -197,12 +198,13 @@ impl StatusText<'_> {
                 "the kernel, which the instance asks for the pages that the pool lacks"
             }
             Some(_)
-                if matches!(self.0.facts.lock_limit, Some(LockLimit::Either { .. })) && !self.pool_falls_short() =>
+                if matches!(self.0.facts.ground.lock_limit, Some(LockLimit::Either { .. }))
+                    && !self.pool_falls_short() =>
             {
                 "this distribution's kernel: if it has the change of Linux 5.18, its owner must be in the group of \
                  vm.hugetlb_shm_group, else memlock is enough"
             }
-            Some(_) if self.0.facts.lock_limit == Some(LockLimit::Unexplained) && !self.pool_falls_short() => {
+            Some(_) if self.0.facts.ground.lock_limit == Some(LockLimit::Unexplained) && !self.pool_falls_short() => {
                 "what refused its huge pages at the last start, when enough were available"
             }
             None => "the available pages of the pool, which are unknown",

@@ -35,15 +35,15 @@ impl StatusText<'_> {
     }
 
     pub(in crate::advice) fn needed_bytes(&self) -> Option<Bytes> {
-        Some(self.0.facts.huge_page_size?.times(self.0.needed?))
+        Some(self.0.facts.ground.huge_page_size?.times(self.0.needed?))
     }
 
     pub(in crate::advice) fn own_bytes(&self) -> Bytes {
-        self.0.facts.huge_page_size.map_or(Bytes(0), |size| size.times(self.0.own))
+        self.0.facts.ground.huge_page_size.map_or(Bytes(0), |size| size.times(self.0.own))
     }
 
     pub(in crate::advice) fn huge_pages(&self) -> impl Display {
-        fmt::from_fn(|f| write!(f, "{} huge pages of {}", self.needed(), page_size(self.0.facts.huge_page_size)))
+        fmt::from_fn(|f| write!(f, "{} huge pages of {}", self.needed(), page_size(self.0.facts.ground.huge_page_size)))
     }
 
     /// The pages of a segment that is not, or not completely, in huge pages.
@@ -73,7 +73,7 @@ impl StatusText<'_> {
 
     /// The tightest cgroup limit that is checked when memory is mapped.
     pub(in crate::advice) fn reservation_limit(&self) -> Option<&CgroupLimit> {
-        self.0.facts.limits.as_ref()?.tightest_reservation_without(self.own_bytes())
+        self.0.facts.ground.limits.as_ref()?.tightest_reservation_without(self.own_bytes())
     }
 
     /// Whether the pool (or else a cgroup) has too few pages for a restart.
@@ -84,7 +84,7 @@ impl StatusText<'_> {
     /// The limit of its processes that refuses the segment.
     pub(in crate::advice) fn lock_refusal(&self) -> Option<Cause> {
         let needed = self.needed_bytes()?;
-        self.0.facts.lock_limit.filter(|limit| limit.refuses(needed)).map(LockLimit::cause)
+        self.0.facts.ground.lock_limit.filter(|limit| limit.refuses(needed)).map(LockLimit::cause)
     }
 
     /// Whether a start would land in huge pages now, though the last one did not.
@@ -95,7 +95,7 @@ impl StatusText<'_> {
         ) && self.0.missing == Some(Pages(0))
             && !self
                 .needed_bytes()
-                .is_some_and(|needed| self.0.facts.lock_limit.is_some_and(|lock| lock.may_refuse(needed)))
+                .is_some_and(|needed| self.0.facts.ground.lock_limit.is_some_and(|lock| lock.may_refuse(needed)))
     }
 }
 

@@ -1,126 +1,125 @@
 //! What each step changes in the facts.
 
-use hugepage_kernel::cgroups::cgroup::CgroupLimits;
+use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool::{Pool, from_meminfo};
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::{Step, nodes};
 use crate::assessment::{Forecast, Outlook};
 use crate::model::{
-    Asked, Facts, HugePages, KeptPages, Landing, LockLimit, NodePools, Pending, PoolFact, PoolState, Product, Segment,
+    Asked, Facts, HugePages, KeptPages, Landing, LockLimit, NodePools, Past, Pending, PoolFact, PoolState, Product,
+    Segment,
 };
 
 impl Step {
-    /// Changes `facts` as the step would change the host and the server.
-    pub fn apply(&self, facts: &mut Facts) {
+    /// The facts if the step had changed the host and the server.
+    pub fn after(&self, facts: Facts) -> Facts {
         match self {
-            Self::RaiseLimit { path, to } => {
-                for limits in all_limits(facts) {
-                    let levels = limits.fault.iter_mut().chain(&mut limits.reservation);
-                    levels.filter(|level| level.path == *path).for_each(|level| level.limit = level.limit.max(*to));
-                    let memory = limits.memory.iter_mut().filter(|level| level.path == *path);
-                    memory.for_each(|level| level.limit = level.limit.max(*to));
-                }
-            }
+            Self::RaiseLimit { path, to } => facts.on_each_ground(|ground| {
+                let Some(limits) = &mut ground.limits else { return };
+                let levels = limits.fault.iter_mut().chain(&mut limits.reservation);
+                levels.filter(|level| level.path == *path).for_each(|level| level.limit = level.limit.max(*to));
+                let memory = limits.memory.iter_mut().filter(|level| level.path == *path);
+                memory.for_each(|level| level.limit = level.limit.max(*to));
+            }),
             Self::Reduce(to) => {
-                if let Some(segment) = &mut facts.segment {
-                    segment.size = segment.size.min(*to);
-                    segment.reserved = segment.size;
-                    segment.to_reserve = segment.to_reserve.min(*to);
-                }
+                let segment = facts.segment.map(|segment| {
+                    let size = segment.size.min(*to);
+                    Segment { size, reserved: size, to_reserve: segment.to_reserve.min(*to), ..segment }
+                });
+                Facts { segment, ..facts }
             }
             Self::SetPool { size, pages, .. } => {
-                let default = facts.meminfo.as_mut().filter(|meminfo| meminfo.huge_page_size == Some(*size));
-                if let Some((meminfo, mut pool)) =
-                    default.and_then(|meminfo| from_meminfo(meminfo).map(|pool| (meminfo, pool)))
-                {
-                    set_pool(&mut pool, *pages);
-                    (meminfo.huge_pages_total, meminfo.huge_pages_free) = (Some(pool.nr), Some(pool.free));
-                    (meminfo.huge_pages_rsvd, meminfo.huge_pages_surp) = (pool.resv, pool.surplus);
-                }
-                for (pool, nodes) in all_pools(facts).filter(|(pool, _)| pool.page_size == *size) {
+                let meminfo = facts.meminfo.map(|meminfo| with_pool(meminfo, *size, |pool| set_pool(pool, *pages)));
+                Facts { meminfo, ..facts }.on_each_pool(*size, |pool, nodes| {
                     let before = pool.clone();
                     set_pool(pool, *pages);
                     if let Some(nodes) = nodes {
                         nodes::spread(nodes, &before, pool);
                     }
-                }
+                })
             }
             Self::SetNodePool { node, size, pages, .. } => {
                 let mut change = None;
-                for (pool, nodes) in all_pools(facts).filter(|(pool, _)| pool.page_size == *size) {
-                    let set = nodes.as_mut().and_then(|nodes| nodes::set(nodes, *node, *pages));
-                    if let Some(set) = set {
+                let facts = facts.on_each_pool(*size, |pool, nodes| {
+                    if let Some(set) = nodes.as_mut().and_then(|nodes| nodes::set(nodes, *node, *pages)) {
                         set.apply(pool);
                         change = Some(set);
                     }
-                }
-                let default = facts.meminfo.as_mut().filter(|meminfo| meminfo.huge_page_size == Some(*size));
-                if let Some((meminfo, change)) = default.zip(change)
-                    && let Some(mut pool) = from_meminfo(meminfo)
+                });
+                let Some(change) = change else { return facts };
+                let meminfo = facts.meminfo.map(|meminfo| with_pool(meminfo, *size, |pool| change.apply(pool)));
+                Facts { meminfo, ..facts }
+            }
+            Self::SetShmGroup(_) => facts.on_each_ground(|ground| ground.lock_limit = None),
+            Self::RaiseMemlock(to) => facts.on_each_ground(|ground| {
+                if let Some(LockLimit::Memlock { limit, .. } | LockLimit::Either { limit: Some(limit), .. }) =
+                    &mut ground.lock_limit
                 {
-                    change.apply(&mut pool);
-                    (meminfo.huge_pages_total, meminfo.huge_pages_free) = (Some(pool.nr), Some(pool.free));
-                    meminfo.huge_pages_surp = pool.surplus;
+                    *limit = (*limit).max(*to);
                 }
-            }
-            Self::SetShmGroup(_) => facts.lock_limits().for_each(|lock| *lock = None),
-            Self::RaiseMemlock(to) => {
-                for lock in facts.lock_limits() {
-                    if let Some(LockLimit::Memlock { limit, .. } | LockLimit::Either { limit: Some(limit), .. }) = lock
-                    {
-                        *limit = (*limit).max(*to);
-                    }
-                }
-            }
-            Self::SetHugePagesTry => asked_next(facts).huge_pages = HugePages::Try,
-            Self::SetMmap => asked_next(facts).sysv = false,
+            }),
+            Self::SetHugePagesTry => facts.asking_next(|asked| asked.huge_pages = HugePages::Try),
+            Self::SetMmap => facts.asking_next(|asked| asked.sysv = false),
             Self::SetDefaultPageSize => {
-                asked_next(facts).huge_page_size = None;
-                let default = default_ground(facts);
-                match &mut facts.pending {
-                    Pending::Changed(_, ground) => *ground = default,
-                    _ => set_ground(facts, default),
+                let facts = facts.asking_next(|asked| asked.huge_page_size = None);
+                let default = default_ground(&facts);
+                match facts.pending {
+                    Pending::Changed(demand, _) => Facts { pending: Pending::Changed(demand, default), ..facts },
+                    _ => Facts { ground: default, ..facts },
                 }
             }
-            Self::ReplaceMemoryTarget => {
-                if let Product::Oracle { memory_target, .. } = &mut asked_next(facts).product {
+            Self::ReplaceMemoryTarget => facts.asking_next(|asked| {
+                if let Product::Oracle { memory_target, .. } = &mut asked.product {
                     *memory_target = false;
                 }
-            }
-            Self::SetIoMethodWorker => facts.kept_at_crash = KeptPages::default(),
+            }),
+            Self::SetIoMethodWorker => Facts { kept_at_crash: KeptPages::default(), ..facts },
             Self::Restart => restart(facts),
         }
     }
 }
 
-/// What the next start will ask for.
-fn asked_next(facts: &mut Facts) -> &mut Asked {
-    match &mut facts.pending {
-        Pending::Changed(demand, _) => &mut demand.asked,
-        _ => &mut facts.asked,
+impl Facts {
+    /// The facts with another ground of the running server, and of its next start if that has one of its own.
+    fn on_each_ground(self, mut change: impl FnMut(&mut PoolState)) -> Self {
+        let (mut ground, mut pending) = (self.ground, self.pending);
+        change(&mut ground);
+        if let Pending::Changed(_, ground) = &mut pending {
+            change(ground);
+        }
+        Self { ground, pending, ..self }
+    }
+
+    /// The facts with other pools of `size`, and with other shares of the nodes.
+    fn on_each_pool(self, size: PageSize, mut change: impl FnMut(&mut Pool, &mut Option<NodePools>)) -> Self {
+        self.on_each_ground(|ground| match &mut ground.pool {
+            PoolFact::Known(pool) if pool.page_size == size => change(pool, &mut ground.nodes),
+            _ => {}
+        })
+    }
+
+    /// The facts with another demand of the next start.
+    fn asking_next(self, change: impl FnOnce(&mut Asked)) -> Self {
+        let (mut asked, mut pending) = (self.asked, self.pending);
+        change(match &mut pending {
+            Pending::Changed(demand, _) => &mut demand.asked,
+            _ => &mut asked,
+        });
+        Self { asked, pending, ..self }
     }
 }
 
-fn all_limits(facts: &mut Facts) -> impl Iterator<Item = &mut CgroupLimits> {
-    let pending = match &mut facts.pending {
-        Pending::Changed(_, ground) => ground.limits.as_mut(),
-        _ => None,
-    };
-    facts.limits.as_mut().into_iter().chain(pending)
-}
-
-/// Each pool, and its shares of the nodes.
-fn all_pools(facts: &mut Facts) -> impl Iterator<Item = (&mut Pool, &mut Option<NodePools>)> {
-    let pending = match &mut facts.pending {
-        Pending::Changed(_, ground) => Some((&mut ground.pool, &mut ground.nodes)),
-        _ => None,
-    };
-    let known = |(fact, nodes)| match fact {
-        &mut PoolFact::Known(ref mut pool) => Some((pool, nodes)),
-        _ => None,
-    };
-    std::iter::once((&mut facts.pool, &mut facts.nodes)).chain(pending).filter_map(known)
+/// The host's memory with another pool, if that is the one of the default size.
+fn with_pool(mut meminfo: Meminfo, size: PageSize, change: impl FnOnce(&mut Pool)) -> Meminfo {
+    if meminfo.huge_page_size == Some(size)
+        && let Some(mut pool) = from_meminfo(&meminfo)
+    {
+        change(&mut pool);
+        (meminfo.huge_pages_total, meminfo.huge_pages_free) = (Some(pool.nr), Some(pool.free));
+        (meminfo.huge_pages_rsvd, meminfo.huge_pages_surp) = (pool.resv, pool.surplus);
+    }
+    meminfo
 }
 
 /// `set_max_huge_pages` in mm/hugetlb.c: pages in use stay, as surplus above the number.
@@ -164,89 +163,77 @@ fn default_ground(facts: &Facts) -> PoolState {
     }
 }
 
-fn set_ground(facts: &mut Facts, ground: PoolState) {
-    PoolState {
-        huge_page_size: facts.huge_page_size,
-        pool: facts.pool,
-        limits: facts.limits,
-        nodes: facts.nodes,
-        lock_limit: facts.lock_limit,
-    } = ground;
-}
-
-fn restart(facts: &mut Facts) {
+/// The facts while the server is stopped, and has given its pages back.
+fn stopped(facts: Facts) -> Facts {
     let own = facts.own();
-    let own_bytes = facts.huge_page_size.map_or(Bytes(0), |size| size.times(own));
-    if let PoolFact::Known(pool) = &mut facts.pool {
-        if let Some(nodes) = &mut facts.nodes {
+    let own_bytes = facts.ground.huge_page_size.map_or(Bytes(0), |size| size.times(own));
+    let (mut ground, mut kept_at_crash) = (facts.ground, facts.kept_at_crash);
+    if let PoolFact::Known(pool) = &mut ground.pool {
+        if let Some(nodes) = &mut ground.nodes {
             nodes::release(nodes, own.saturating_sub(pool.resv.unwrap_or_default()));
         }
         release(pool, own);
-        let kept = facts.kept_at_crash;
-        give_back(pool, Pages(kept.at_least.0.saturating_mul(kept.crashes)));
-        facts.kept_at_crash.crashes = 0;
+        give_back(pool, Pages(kept_at_crash.at_least.0.saturating_mul(kept_at_crash.crashes)));
+        kept_at_crash.crashes = 0;
     }
-    for level in facts.limits.iter_mut().flat_map(|limits| limits.fault.iter_mut().chain(&mut limits.reservation)) {
-        level.usage = level.usage_without(own_bytes);
-        level.promised = level.promised_with(own_bytes, Bytes(0));
-    }
-    for level in facts.limits.iter_mut().flat_map(|limits| &mut limits.memory) {
-        level.huge = level.huge.map(|huge| huge.saturating_sub(own_bytes));
-    }
-    let mut to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
-    match std::mem::replace(&mut facts.pending, Pending::Unchanged) {
-        Pending::Unchanged => {}
-        Pending::Changed(demand, ground) => {
-            facts.asked = demand.asked;
-            to_reserve = Some(demand.shared_memory);
-            if ground.huge_page_size != facts.huge_page_size {
-                set_ground(facts, ground);
-            }
+    if let Some(limits) = &mut ground.limits {
+        for level in limits.fault.iter_mut().chain(&mut limits.reservation) {
+            level.usage = level.usage_without(own_bytes);
+            level.promised = level.promised_with(own_bytes, Bytes(0));
         }
-        unknown => {
-            facts.pending = unknown;
-            return;
-        }
+        limits.memory.iter_mut().for_each(|level| level.huge = level.huge.map(|huge| huge.saturating_sub(own_bytes)));
     }
-    let forecast = Forecast::of(&facts.asked, to_reserve, &facts.ground(), Pages(0));
+    Facts { ground, kept_at_crash, ..facts }
+}
+
+fn restart(facts: Facts) -> Facts {
+    let facts = stopped(facts);
+    let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
+    let (asked, to_reserve, ground) = match facts.pending {
+        Pending::Unchanged => (facts.asked, to_reserve, facts.ground),
+        Pending::Changed(demand, ground) if ground.huge_page_size != facts.ground.huge_page_size => {
+            (demand.asked, Some(demand.shared_memory), ground)
+        }
+        Pending::Changed(demand, _) => (demand.asked, Some(demand.shared_memory), facts.ground),
+        Pending::Refused(_) | Pending::Unknown => return facts,
+    };
+    let forecast = Forecast::of(&asked, to_reserve, &ground, Pages(0));
     let lands = match forecast.outlook {
         Outlook::Hugetlb => true,
         // All that can be seen is there; the verdict after it says that more can't be.
         Outlook::Unknown => forecast.missing == Some(Pages(0)),
         Outlook::Mixed | Outlook::Base | Outlook::Fails => false,
     };
-    facts.cause_at_start = if lands { None } else { forecast.cause };
-    let (Some(segment), Some(size)) = (&mut facts.segment, to_reserve) else { return };
-    let (Some(page), Some(needed), true) = (facts.huge_page_size, forecast.needed, lands) else {
-        *segment = Segment {
-            size,
-            reserved: size,
-            to_reserve: size,
-            in_huge_pages: Bytes(0),
-            page_size: Some(PageSize::base()),
-            landing: Landing::Base,
-            name: std::mem::take(&mut segment.name),
-        };
-        return;
-    };
-    let bytes = page.times(needed);
-    let name = std::mem::take(&mut segment.name);
-    *segment = Segment {
-        size: bytes,
-        reserved: bytes,
-        to_reserve: bytes,
-        in_huge_pages: bytes,
-        page_size: Some(page),
-        landing: Landing::Hugetlb,
+    let past = Past { cause_at_start: if lands { None } else { forecast.cause }, ..facts.past };
+    let pages = ground.huge_page_size.zip(forecast.needed).filter(|_| lands);
+    let facts = Facts { asked, ground, pending: Pending::Unchanged, past, ..facts };
+    match (facts.segment, to_reserve) {
+        (Some(segment), Some(size)) => started(Facts { segment: None, ..facts }, segment.name, size, pages),
+        (segment, _) => Facts { segment, ..facts },
+    }
+}
+
+/// The facts with a segment called `name` in `pages` huge pages, or in base pages for `size`.
+fn started(facts: Facts, name: String, size: Bytes, pages: Option<(PageSize, Pages)>) -> Facts {
+    let size = pages.map_or(size, |(page, needed)| page.times(needed));
+    let segment = Some(Segment {
+        size,
+        reserved: size,
+        to_reserve: size,
+        in_huge_pages: if pages.is_some() { size } else { Bytes(0) },
+        page_size: Some(pages.map_or(PageSize::base(), |(page, _)| page)),
+        landing: if pages.is_some() { Landing::Hugetlb } else { Landing::Base },
         name,
-    };
-    facts.loss = None;
-    if let PoolFact::Known(pool) = &mut facts.pool {
+    });
+    let Some((_, needed)) = pages else { return Facts { segment, ..facts } };
+    let mut ground = facts.ground;
+    if let PoolFact::Known(pool) = &mut ground.pool {
         pool.resv = pool.resv.map(|resv| resv.saturating_add(needed));
     }
-    if let Some(limits) = &mut facts.limits {
-        limits.reservation.iter_mut().for_each(|level| level.usage = level.usage.saturating_add(bytes));
-        limits.fault.iter_mut().for_each(|level| level.promised = level.promised_with(Bytes(0), bytes));
-        limits.memory.iter_mut().for_each(|level| level.huge = level.huge.map(|huge| huge.saturating_add(bytes)));
+    if let Some(limits) = &mut ground.limits {
+        limits.reservation.iter_mut().for_each(|level| level.usage = level.usage.saturating_add(size));
+        limits.fault.iter_mut().for_each(|level| level.promised = level.promised_with(Bytes(0), size));
+        limits.memory.iter_mut().for_each(|level| level.huge = level.huge.map(|huge| huge.saturating_add(size)));
     }
+    Facts { segment, ground, past: Past { loss: None, ..facts.past }, ..facts }
 }

@@ -133,12 +133,12 @@ impl Remedy {
     /// The two ways to keep huge pages at a crash of a server whose rings keep pages: a pool that is enough for some
     /// crashes, and no rings. `None` for a way that does not help.
     pub fn of_rings(status: &Status) -> [Option<Self>; 2] {
-        let size = status.facts.huge_page_size;
+        let size = status.facts.ground.huge_page_size;
         // More pages of the host would be spread over nodes that the server may not use.
-        let is_restricted = status.facts.nodes.as_ref().is_some_and(NodePools::is_restricted);
+        let is_restricted = status.facts.ground.nodes.as_ref().is_some_and(NodePools::is_restricted);
         let pages = status.to_land.filter(|_| !status.does_not_fit() && !is_restricted);
         let pool = size.zip(pages).map(|(size, pages)| {
-            let nr = status.facts.pool.known().map_or(Pages(0), |pool| pool.nr);
+            let nr = status.facts.ground.pool.known().map_or(Pages(0), |pool| pool.nr);
             let leaves = status.capacity.filter(|_| pages > nr).and_then(|capacity| capacity.leaves_less(pages, size));
             let is_default = status.facts.is_default(size);
             vec![Step::SetPool { size, is_default, pages, after_stop: false, leaves }]
@@ -174,8 +174,8 @@ impl Remedy {
     /// Sets a pool that is too large to `pages`; `None` if that is no better, fewer than are in use or promised, or none:
     /// a pool without users is there for one that is stopped.
     pub fn of_waste(status: &Status, pages: Pages) -> Option<Self> {
-        let size = status.facts.huge_page_size?;
-        let in_use = status.facts.pool.known()?.in_use()?;
+        let size = status.facts.ground.huge_page_size?;
+        let in_use = status.facts.ground.pool.known()?.in_use()?;
         if pages < in_use || pages == Pages(0) {
             return None;
         }
@@ -209,11 +209,7 @@ impl Remedy {
 
     /// The facts after all steps.
     pub fn apply(&self, facts: &Facts) -> Facts {
-        let mut after = facts.clone();
-        for step in &self.steps {
-            step.apply(&mut after);
-        }
-        after
+        self.steps.iter().fold(facts.clone(), |facts, step| step.after(facts))
     }
 }
 

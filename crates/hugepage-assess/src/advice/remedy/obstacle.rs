@@ -21,10 +21,8 @@ pub fn all(status: &Status) -> Option<Vec<Step>> {
         if steps.contains(&step) {
             return None;
         }
-        let mut facts = at.facts;
-        step.apply(&mut facts);
+        at = Status::of(step.after(at.facts));
         steps.push(step);
-        at = Status::of(facts);
     }
     None
 }
@@ -78,7 +76,7 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
         return Some(before_a_crash(at, before.capacity));
     }
     let pages = match at.to_land {
-        Some(pages) if at.facts.huge_page_size == Some(size) => pages,
+        Some(pages) if at.facts.ground.huge_page_size == Some(size) => pages,
         _ => share.others.saturating_add(needed),
     };
     let capacity = capacity(before, pool)?;
@@ -102,7 +100,7 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
 
 /// The pages of `size` that are in use or promised; zero if unknown, or of another pool.
 fn in_use(status: &Status, size: PageSize) -> Pages {
-    let pool = status.facts.pool.known().filter(|pool| pool.page_size == size);
+    let pool = status.facts.ground.pool.known().filter(|pool| pool.page_size == size);
     pool.and_then(|pool| pool.in_use()).unwrap_or_default()
 }
 
@@ -114,7 +112,7 @@ pub(super) fn raise(excesses: &[Excess]) -> Option<Step> {
 }
 
 fn capacity(before: &Status, pool: &Pool) -> Option<Capacity> {
-    match before.facts.huge_page_size == Some(pool.page_size) {
+    match before.facts.ground.huge_page_size == Some(pool.page_size) {
         true => before.capacity,
         false => before.facts.capacity(pool),
     }
@@ -122,9 +120,9 @@ fn capacity(before: &Status, pool: &Pool) -> Option<Capacity> {
 
 /// The pool for a server in huge pages that a restart would serve and a crash would not.
 fn before_a_crash(at: &Status, capacity: Option<Capacity>) -> Option<Step> {
-    let (size, pages, capacity) = (at.facts.huge_page_size?, at.to_land?, capacity?);
+    let (size, pages, capacity) = (at.facts.ground.huge_page_size?, at.to_land?, capacity?);
     let is_short = at.facts.landing() == Landing::Hugetlb && at.share?.guaranteed < at.needed?;
-    let nr = at.facts.pool.known()?.nr;
+    let nr = at.facts.ground.pool.known()?.nr;
     (is_short && pages <= capacity.most).then(|| Step::SetPool {
         size,
         is_default: at.facts.is_default(size),
@@ -152,9 +150,9 @@ fn start(status: &Status) -> (Asked, PoolState, Pages) {
     let facts = &status.facts;
     match &facts.pending {
         Pending::Changed(demand, ground) if status.of_pending => {
-            let own = if ground.huge_page_size == facts.huge_page_size { status.own } else { Pages(0) };
+            let own = if ground.huge_page_size == facts.ground.huge_page_size { status.own } else { Pages(0) };
             (demand.asked, ground.clone(), own)
         }
-        _ => (facts.asked, facts.ground(), status.own),
+        _ => (facts.asked, facts.ground.clone(), status.own),
     }
 }

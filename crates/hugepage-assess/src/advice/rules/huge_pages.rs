@@ -26,7 +26,7 @@ fn row(severity: Severity, current: &str, reason: String, saves: Option<Bytes>) 
 fn off(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
     let at_most = context.tables_at_most(PageSize::base());
-    let (to_land, size) = (status.to_land?, status.facts.huge_page_size?);
+    let (to_land, size) = (status.to_land?, status.facts.ground.huge_page_size?);
     if at_most < MIN_PAGE_TABLES || status.does_not_fit() || status.facts.asked.sysv {
         return None;
     }

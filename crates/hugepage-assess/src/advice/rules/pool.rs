@@ -19,7 +19,7 @@ pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
 /// The pool that this server is in, or would be in.
 fn own(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
-    let pool = status.facts.pool.known()?;
+    let pool = status.facts.ground.pool.known()?;
     let (share, size) = (status.share?, pool.page_size);
     if status.does_not_fit() {
         return None;
@@ -77,7 +77,7 @@ pub struct Fragmented {
 
 /// `None` if the recommended pool can be allocated without compaction, or that is unknown.
 pub fn fragmented(context: &AdviceContext) -> Option<Fragmented> {
-    let pool = context.status.facts.pool.known()?;
+    let pool = context.status.facts.ground.pool.known()?;
     let row = pools::of_size(&context.pools, pool.page_size)?;
     let more = context.status.recommended?.saturating_sub(pool.nr);
     Some(Fragmented { more, ready: row.obtainable_now? }).filter(|found| found.ready < found.more)
@@ -87,7 +87,7 @@ pub fn fragmented(context: &AdviceContext) -> Option<Fragmented> {
 /// still serve a start. Gigantic pages have none.
 fn overcommit(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
-    let pool = status.facts.pool.known()?;
+    let pool = status.facts.ground.pool.known()?;
     let size = pool.page_size;
     let applies = context.in_huge_pages()
         && pool.overcommit == Some(Pages(0))
@@ -113,7 +113,7 @@ fn overcommit(context: &AdviceContext) -> Option<Recommendation> {
 
 /// Pools of other sizes with unused pages.
 fn others(context: &AdviceContext) -> Vec<Recommendation> {
-    let own = context.status.facts.huge_page_size;
+    let own = context.status.facts.ground.huge_page_size;
     let pending = match &context.status.facts.pending {
         Pending::Changed(_, ground) => ground.huge_page_size,
         _ => None,

@@ -77,9 +77,10 @@ fn new_row(context: &AdviceContext, step: &Step) -> Option<Recommendation> {
     };
     Some(match step {
         Step::RaiseLimit { path, to } => {
-            let levels = facts.limits.iter().flat_map(|limits| limits.fault.iter().chain(&limits.reservation));
+            let levels = facts.ground.limits.iter().flat_map(|limits| limits.fault.iter().chain(&limits.reservation));
             let mut limits = levels.map(|level| (&level.path, level.limit));
-            let memory = facts.limits.iter().flat_map(|limits| &limits.memory).map(|level| (&level.path, level.limit));
+            let memory =
+                facts.ground.limits.iter().flat_map(|limits| &limits.memory).map(|level| (&level.path, level.limit));
             let current = limits.find(|(of, _)| *of == path).or_else(|| memory.into_iter().find(|(of, _)| *of == path));
             let command = format!("echo {} > {}", to.0, command::quoted(path));
             let row = row(
@@ -92,12 +93,12 @@ fn new_row(context: &AdviceContext, step: &Step) -> Option<Recommendation> {
             Recommendation { takes_effect: Effect::Now, ..row }
         }
         Step::SetPool { size, is_default, pages, .. } => {
-            let now = facts.pool.known().filter(|pool| pool.page_size == *size)?.persistent();
+            let now = facts.ground.pool.known().filter(|pool| pool.page_size == *size)?.persistent();
             let setting = pool::setting(*size, *is_default);
             kernel(*pages, &setting, now, command::set_pool(*size, *is_default, *pages), Area::Kernel)
         }
         Step::SetNodePool { node, size, pages, .. } => {
-            let shares = facts.nodes.iter().flat_map(|nodes| &nodes.pools);
+            let shares = facts.ground.nodes.iter().flat_map(|nodes| &nodes.pools);
             let now = shares.into_iter().find(|share| share.node == *node).map(|share| share.pool.persistent())?;
             let setting = kernel_pool::node_file(*node, *size);
             kernel(*pages, &setting, now, command::set_node_pool(*node, *size, *pages), Area::Node)

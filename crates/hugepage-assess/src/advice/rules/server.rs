@@ -17,7 +17,7 @@ pub fn too_large(context: &AdviceContext) -> Option<Recommendation> {
     if !status.does_not_fit() {
         return None;
     }
-    let (size, capacity, to_land) = (status.facts.huge_page_size?, status.capacity?, status.to_land?);
+    let (size, capacity, to_land) = (status.facts.ground.huge_page_size?, status.capacity?, status.to_land?);
     let beside = to_land.saturating_sub(status.needed?);
     let room = capacity.comfortable(beside).saturating_sub(beside);
     let buffers = status.facts.asked.shared_buffers;
@@ -52,7 +52,7 @@ fn shared_memory_type(context: &AdviceContext) -> Option<Recommendation> {
 
 fn huge_page_size(context: &AdviceContext) -> Option<Recommendation> {
     let facts = &context.status.facts;
-    let PoolFact::Unsupported(sizes) = &facts.pool else { return None };
+    let PoolFact::Unsupported(sizes) = &facts.ground.pool else { return None };
     let asked = facts.asked.huge_page_size.filter(|_| !sizes.is_empty())?;
     let there: Vec<_> = sizes.iter().map(PageSize::to_string).collect();
     let reason = format!("This machine has no pages of {asked}, only of {}.", there.join(", "));
