@@ -3,6 +3,7 @@
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{Facts, Pending};
 use hugepage_kernel::notes::Notes;
+use hugepage_oracle::clusterware::Clusterware;
 
 use super::compare::OtherServers;
 use super::inspect::InspectedServer;
@@ -33,6 +34,7 @@ impl InspectedServer {
             memory: self.memory.clone(),
             evidence: self.evidence.clone(),
             notes: notes.into_vec(),
+            clusterware: self.request.clusterware.clone(),
             status,
         }
     }
@@ -60,7 +62,7 @@ impl InspectedServer {
             past,
             kept_at_crash: request.kept_at_crash,
             crash_recovery: request.crash_recovery.clone(),
-            clusterware: request.clusterware.clone(),
+            commands: request.clusterware.as_ref().and_then(Clusterware::commands),
             asked_may_differ: request.asked_may_differ,
             others_may_serve,
             ..Facts::new(asked, request.segment.clone(), ground, host.meminfo.clone(), reserve_percent)

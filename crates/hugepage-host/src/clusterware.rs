@@ -1,8 +1,8 @@
 //! Whether Grid Infrastructure manages an Oracle instance, as far as files and its control group show it.
 
-use hugepage_assess::model::{Clusterware, GridResource};
 use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::notes::Notes;
+use hugepage_oracle::clusterware::{Clusterware, GridResource};
 use hugepage_oracle::readers::grid::GridInfrastructure;
 use hugepage_oracle::readers::locate::{database_of, is_numbered};
 use hugepage_oracle::readers::{OracleInstance, OracleKind, Parameters};

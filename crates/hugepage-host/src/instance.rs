@@ -4,6 +4,7 @@ use std::fmt;
 
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{Cause, Landing};
+use hugepage_oracle::clusterware::Clusterware;
 
 use super::identity::{InstanceKind, ServerIdentity};
 use super::observe::ObservedMemory;
@@ -52,6 +53,8 @@ pub struct Instance {
     pub identity: ServerIdentity,
     /// The memory of its processes.
     pub memory: ObservedMemory,
+    /// Grid Infrastructure of an Oracle instance; `None` where there is none.
+    pub clusterware: Option<Clusterware>,
     /// The assessment.
     pub status: Status,
     /// The sources that show where it landed, the best first.

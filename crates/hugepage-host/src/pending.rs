@@ -1,10 +1,9 @@
 //! What the files of an Oracle instance say of its next start.
 
-use hugepage_assess::model::{
-    Asked, Clusterware, CurrentStart, Demand, Landing, LockLimit, Pending, PoolState, Segment,
-};
+use hugepage_assess::model::{Asked, CurrentStart, Demand, Landing, LockLimit, Pending, PoolState, Segment};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
+use hugepage_oracle::clusterware::Clusterware;
 use hugepage_oracle::readers::locate::Search;
 use hugepage_oracle::readers::{LastStart, Parameters, alter_system};
 use hugepage_oracle::sga_size::{EXTRA, rounded};

@@ -1,13 +1,14 @@
 //! What one server asked for at its start, and asks for at the next one.
 
 use hugepage_assess::model::{
-    Asked, Clusterware, CrashRecovery, CurrentStart, KeptPages, Landing, Pending, PoolFact, PoolState, Segment,
+    Asked, CrashRecovery, CurrentStart, KeptPages, Landing, Pending, PoolFact, PoolState, Segment,
 };
 use hugepage_assess::pools;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
+use hugepage_oracle::clusterware::Clusterware;
 use hugepage_server::nodes;
 use hugepage_server::server::pool_of_size;
 

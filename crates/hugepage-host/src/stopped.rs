@@ -2,12 +2,13 @@
 
 use hugepage_assess::assessment::stopped::{StoppedState, severity};
 use hugepage_assess::assessment::{Forecast, Outlook, Severity};
-use hugepage_assess::model::{Clusterware, HugePages, LockLimit, PoolFact, PoolState};
+use hugepage_assess::model::{HugePages, LockLimit, PoolFact, PoolState};
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Pages};
+use hugepage_oracle::clusterware::Clusterware;
 use hugepage_oracle::readers::locate::{Search, is_numbered};
 use hugepage_oracle::readers::oratab::OratabEntry;
 use hugepage_oracle::readers::{LastStart, OracleInstance, OracleKind};

@@ -9,5 +9,6 @@
 //! assert!(OracleProcess::parse("postgres").is_none());
 //! ```
 
+pub mod clusterware;
 pub mod readers;
 pub mod sga_size;

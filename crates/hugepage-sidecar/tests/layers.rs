@@ -14,7 +14,7 @@ const CRATES: [(&str, &[&str]); 8] = [
     ("server", &["assess", "kernel"]),
     ("lint", &["assess", "kernel", "start"]),
     ("benefit", &["assess", "kernel", "server"]),
-    ("oracle", &["kernel"]),
+    ("oracle", &["assess", "kernel"]),
     ("host", &["assess", "kernel", "oracle", "server", "start"]),
 ];
 

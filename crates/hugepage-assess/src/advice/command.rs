@@ -5,8 +5,6 @@ use std::borrow::Cow;
 use hugepage_kernel::memory::pool;
 use hugepage_kernel::{PageSize, Pages};
 
-use crate::model::{Clusterware, GridResource};
-
 /// Sets the pool of `size` to `pages` until the next boot.
 pub fn set_pool(size: PageSize, is_default: bool, pages: Pages) -> String {
     if is_default {
@@ -33,29 +31,6 @@ pub fn reserve_at_boot(size: PageSize, pages: Pages) -> String {
         "grubby --update-kernel=ALL --args=\"hugepagesz={size} hugepages={pages}\" || (echo \
          'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz={size} hugepages={pages}\"' >> /etc/default/grub && update-grub)"
     )
-}
-
-/// Stops a server, then starts it again, where Grid Infrastructure does that; `None` where nothing shows that it does.
-pub fn restart(clusterware: &Clusterware) -> Option<String> {
-    Some(format!("{} && {}", control("stop", clusterware)?, control("start", clusterware)?))
-}
-
-/// `verb` is `stop` or `start`.
-pub fn control(verb: &str, clusterware: &Clusterware) -> Option<String> {
-    let (db, instance) = if clusterware.has_short_options { ("-d", "-i") } else { ("-db", "-instance") };
-    Some(match clusterware.resource.as_ref()? {
-        GridResource::Database { name } => format!("srvctl {verb} database {db} {}", quoted(name)),
-        GridResource::Instance { database, sid } => {
-            format!("srvctl {verb} instance {db} {} {instance} {}", quoted(database), quoted(sid))
-        }
-        GridResource::ManagementDatabase => format!("srvctl {verb} mgmtdb"),
-        GridResource::Stack => stack(verb, clusterware),
-    })
-}
-
-/// Stops or starts all of Grid Infrastructure on this host, as root.
-pub fn stack(verb: &str, clusterware: &Clusterware) -> String {
-    format!("crsctl {verb} {}", if clusterware.is_cluster { "crs" } else { "has" })
 }
 
 /// A word for a shell: as it is where no character has a meaning to it, in quotes otherwise. Line breaks and other control

@@ -4,7 +4,7 @@ use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::model::{
-    Asked, Cause, Clusterware, CrashRecovery, CurrentStart, Landing, Loss, Pending, PoolState, Segment,
+    Asked, Cause, CrashRecovery, CurrentStart, Landing, Loss, Pending, PoolState, Segment, ServerCommands,
 };
 
 /// All that an assessment needs, gathered before it; `None` for what could not be read.
@@ -33,8 +33,8 @@ pub struct Facts {
     pub kept_at_crash: KeptPages,
     /// Whether the server would recover after a crash.
     pub crash_recovery: CrashRecovery,
-    /// Grid Infrastructure of an Oracle instance; `None` where there is none, and for PostgreSQL.
-    pub clusterware: Option<Clusterware>,
+    /// The commands that stop and start the server; `None` where its own tools do.
+    pub commands: Option<ServerCommands>,
     /// Whether `asked` is from files that have changed since the start, so that the server may have been started with others.
     pub asked_may_differ: bool,
     /// Whether a pool of another page size has pages for a server that asks for them, or may get some.
@@ -61,7 +61,7 @@ impl Facts {
             past: Past::default(),
             kept_at_crash: KeptPages::default(),
             crash_recovery: CrashRecovery::default(),
-            clusterware: None,
+            commands: None,
             asked_may_differ: false,
             others_may_serve: false,
         }

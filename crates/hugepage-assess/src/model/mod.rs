@@ -1,7 +1,6 @@
 //! The facts about a server and its host as types. Collectors fill them in, and assessments take them.
 
 mod cause;
-mod clusterware;
 mod crash_recovery;
 mod current_start;
 mod demand;
@@ -13,9 +12,9 @@ mod pool_state;
 mod postgresql_settings;
 mod segment;
 mod server;
+mod server_commands;
 
 pub use cause::Cause;
-pub use clusterware::{Clusterware, GridResource};
 pub use crash_recovery::CrashRecovery;
 pub use current_start::CurrentStart;
 pub use demand::{Demand, Pending};
@@ -27,3 +26,4 @@ pub use pool_state::{LockLimit, PoolFact, PoolState};
 pub use postgresql_settings::asked_by_settings;
 pub use segment::Segment;
 pub use server::{Asked, HugePages, Product, UseLargePages};
+pub use server_commands::ServerCommands;

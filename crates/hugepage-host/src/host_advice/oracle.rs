@@ -1,6 +1,6 @@
 //! Settings of Oracle and limits of its owner that prevent huge pages for the SGA, or make base pages slow.
 
-use hugepage_assess::advice::command::{self, quoted};
+use hugepage_assess::advice::command::quoted;
 use hugepage_assess::advice::message::product::ProductTerms;
 use hugepage_assess::advice::recommendation::{Area, Effect, Recommendation};
 use hugepage_assess::advice::{hint, message, pool};
@@ -229,8 +229,8 @@ fn memlock(instance: &Instance) -> Option<Recommendation> {
             format!(
                 "{service} started it, to which limits.conf does not apply: set CRS_LIMIT_MEMLOCK in \
                  crs/install/s_crsconfig_HOST_env.txt of the Grid Infrastructure home and restart the stack{}",
-                instance.status.facts.clusterware.as_ref().map_or(String::new(), |grid| {
-                    format!(" ({} && {}, as root)", command::stack("stop", grid), command::stack("start", grid))
+                instance.clusterware.as_ref().map_or(String::new(), |grid| {
+                    format!(" ({} && {}, as root)", grid.stack("stop"), grid.stack("start"))
                 })
             ),
         ),

@@ -1,6 +1,5 @@
 //! One sentence on an Oracle instance that does not run, and one on what to do.
 
-use hugepage_assess::advice::command;
 use hugepage_assess::advice::message::product::ProductTerms;
 use hugepage_assess::advice::message::{Shortfall, is_of_pool};
 use hugepage_assess::assessment::stopped::StoppedState;
@@ -90,7 +89,7 @@ pub fn hint(stopped: &StoppedOracle, survey: &Survey, sizings: &[Sizing]) -> Opt
 
 /// The command of Grid Infrastructure that starts it, where there is one.
 fn with(stopped: &StoppedOracle) -> String {
-    let command = stopped.clusterware.as_ref().and_then(|clusterware| command::control("start", clusterware));
+    let command = stopped.clusterware.as_ref().and_then(|clusterware| Some(clusterware.commands()?.start));
     command.map_or(String::new(), |command| format!(" with \"{command}\""))
 }
 

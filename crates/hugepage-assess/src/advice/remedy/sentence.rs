@@ -14,22 +14,18 @@ impl Remedy {
         let terms = ProductTerms::of(status.facts.asked.product);
         let server = terms.server;
         let waits = self.steps.iter().any(Step::waits) && self.steps.contains(&Step::Restart);
-        let with = |verb| {
-            let clusterware = status.facts.clusterware.as_ref();
-            let command = clusterware.and_then(|clusterware| match verb {
-                "restart" => command::restart(clusterware),
-                verb => command::control(verb, clusterware),
-            });
-            command.map_or(String::new(), |command| format!(" with \"{command}\""))
-        };
+        let commands = status.facts.commands.as_ref();
+        let with = |command: Option<&str>| command.map_or(String::new(), |command| format!(" with \"{command}\""));
+        let (stop, start) = (commands.map(|all| &*all.stop), commands.map(|all| &*all.start));
+        let restart = commands.map(|all| format!("{} && {}", all.stop, all.start));
         let mut texts = Vec::new();
         for step in &self.steps {
             if waits && step.waits() {
-                texts.push(format!("stop the {server}{}", with("stop")));
+                texts.push(format!("stop the {server}{}", with(stop)));
             }
             texts.push(match step {
-                Step::Restart if waits => format!("start the {server}{}", with("start")),
-                Step::Restart => step.text(terms) + &with("restart"),
+                Step::Restart if waits => format!("start the {server}{}", with(start)),
+                Step::Restart => step.text(terms) + &with(restart.as_deref()),
                 step if step.is_setting() && status.of_pending && status.facts.landing() == Landing::Hugetlb => {
                     step.text(terms) + " in the configuration"
                 }
