@@ -52,7 +52,8 @@ fn assess(
     }))
 }
 
-/// What the answer comes to. `changed`: the start with a demand that the running server does not meet.
+/// What the answer about the next start comes to. `changed`: the start with a demand that the running server does not
+/// meet.
 fn pending(
     answer: Option<Answer>,
     or_unchanged: bool,

@@ -25,7 +25,7 @@ static ALLOCATOR: MallocOrReserve = MallocOrReserve;
 
 /// The reserve of the running call.
 static OF_CALL: Arena = Arena::empty();
-/// For what has no call: the error that there is no reserve.
+/// The reserve of code outside of a call, which only raises the error that there is no reserve.
 static ALWAYS: Arena = Arena::empty();
 static ALWAYS_BYTES: StaticBytes = StaticBytes(UnsafeCell::new([0; 256 << 10]));
 
@@ -36,8 +36,8 @@ struct StaticBytes(UnsafeCell<[u8; 256 << 10]>);
 #[allow(unsafe_code)]
 unsafe impl Sync for StaticBytes {}
 
-/// Memory that is given away from its start to its end, and as a whole again once all of it was given back. Processes
-/// of the server have one thread; the atomics only satisfy the compiler.
+/// A range of memory that is given away from its start to its end, and as a whole again once all of it was given back.
+/// Processes of the server have one thread; the atomics only satisfy the compiler.
 struct Arena {
     start: AtomicUsize,
     size: AtomicUsize,
@@ -55,7 +55,7 @@ impl Arena {
         }
     }
 
-    /// The memory that it gives away from now on.
+    /// Sets the range that the arena gives away from now on.
     fn give(&self, start: usize, size: usize) {
         self.used.store(0, Relaxed);
         self.size.store(size, Relaxed);
@@ -149,7 +149,7 @@ unsafe impl GlobalAlloc for MallocOrReserve {
     }
 }
 
-/// Memory that is there for a call; given back on drop, unless something of the call is still in it.
+/// The memory of a call; given back on drop, unless something of the call is still in it.
 struct Reserve(());
 
 impl Reserve {
@@ -179,8 +179,8 @@ pub fn with_reserve<T>(size: usize, body: impl FnOnce() -> T) -> T {
     body()
 }
 
-/// For a loop over a file that may be long: raises the error of [`with_reserve`] once the call has used half of its reserve,
-/// of which nothing comes back before all of it does.
+/// Raises the error of [`with_reserve`] once the call has used half of its reserve, of which nothing comes back before
+/// all of it does. For a loop over a file that may be long.
 pub fn check_reserve() {
     if OF_CALL.left() < OF_CALL.size.load(Relaxed) / 2 {
         out_of_memory("pg_hugepages has used half of its reserve of memory.".to_owned());

@@ -18,7 +18,7 @@ use pgrx::{PGRXSharedMemory, pg_sys};
 
 use crate::preflight::Answer;
 
-/// In shared memory, so that a new worker knows what an earlier one has logged.
+/// State in shared memory, so that a new worker knows what an earlier one has logged.
 #[derive(Default)]
 pub struct SharedState {
     /// Whether the message of the first start was repeated for the logging collector. Written by the worker, once.
@@ -40,7 +40,7 @@ pub static SHARED_STATE: PgAtomic<SharedState> = unsafe { PgAtomic::new(c"pg_hug
 pub struct SharedAnswer {
     /// The fingerprint of the configuration that was asked about; see [`crate::preflight::next_start`].
     fingerprint: u64,
-    /// When the program was asked; 0 if it never was.
+    /// The time of the question to the program, in microseconds since 2000; 0 if there was none.
     asked_at: pg_sys::TimestampTz,
     content: AnswerContent,
     text: Text,
@@ -50,7 +50,8 @@ pub struct SharedAnswer {
 enum AnswerContent {
     #[default]
     Unknown,
-    /// With the options of the command line; without them, where they make a difference.
+    /// The demand of a start with the options of the command line, and that of one without; `None` where they do not
+    /// differ.
     Starts(Demand, Option<Demand>),
     Refuses,
 }
@@ -91,11 +92,11 @@ unsafe impl PGRXSharedMemory for SharedAnswer {}
 #[allow(unsafe_code)]
 pub static LAST_ANSWER: PgLwLock<SharedAnswer> = unsafe { PgLwLock::new(c"pg_hugepages_answer") };
 
-/// In the postmaster's memory. Written by the postmaster alone, while it allocates shared memory.
+/// State in the postmaster's memory, written by the postmaster alone while it allocates shared memory.
 struct PostmasterState {
     /// Allocations of shared memory; 0 if the library is not preloaded. Written by the hook, see hooks.rs.
     generation: AtomicI64,
-    /// When the postmaster process started. Written when the first record is made.
+    /// The start of the postmaster process, in microseconds since 2000; set with the first record.
     process_start: OnceLock<pg_sys::TimestampTz>,
     /// The last allocation. Written by startup.rs; `None` while an allocation is being assessed.
     last_start: Mutex<Option<LastAllocation>>,
@@ -171,7 +172,7 @@ pub fn warned_threats() -> Vec<Threat> {
     Threat::ALL.into_iter().filter(|&threat| set & threat as u8 != 0).collect()
 }
 
-/// Replaces them; in the worker.
+/// Replaces the threats that were warned of; in the worker.
 pub fn set_warned_threats(threats: &[Threat]) {
     let set = threats.iter().fold(0, |set, &threat| set | threat as u8);
     SHARED_STATE.get().warned_threats.store(set, Ordering::Relaxed);

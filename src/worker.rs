@@ -26,9 +26,9 @@ use crate::preflight::{self, Answer, Overrides};
 use crate::settings::{self, SettingValues};
 use crate::{assessment, history, latch, log, memory, shmem, startup};
 
-/// The postmaster waits this long before it starts a new worker.
+/// The time that the postmaster waits before it starts a new worker.
 const RESTART_DELAY: Duration = Duration::from_secs(60);
-/// The server's program is asked at most this often.
+/// The shortest time between two questions to the server's program.
 const MIN_PAUSE: Duration = Duration::from_secs(60);
 /// An unknown answer is asked for again after one pause, then after twice the pause before, at most after so many doublings.
 const MAX_DOUBLINGS: u32 = 6;
@@ -112,8 +112,8 @@ struct Worker {
 }
 
 impl Worker {
-    /// Asks the server's program what a start would need, where the configuration on disk differs and the answer is not known.
-    /// The time until it may be asked; `None` if there is nothing to ask.
+    /// Asks the server's program what a start would need, where the configuration on disk differs and the answer is not
+    /// known. Returns the time until it may be asked; `None` if there is nothing to ask.
     fn ask(&mut self) -> Option<Duration> {
         self.awaits_turn = false;
         let root = Root::live();
@@ -170,7 +170,7 @@ impl Worker {
         }
     }
 
-    /// After a reload: a record if it changed one of our settings, or the outlook.
+    /// Records a reload if it changed one of our settings, or the outlook.
     fn reloaded(&mut self) {
         let settings = settings::reloadable();
         let changes = settings.changes_since(&self.settings);

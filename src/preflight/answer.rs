@@ -4,7 +4,7 @@ use hugepage_assess::model::Demand;
 use hugepage_kernel::PageSize;
 use hugepage_start::{StartAnswer, TwoStarts};
 
-/// Why nobody asks.
+/// Why the server's program is not asked.
 pub const IS_OFF: &str = "the server's program is not asked, because pg_hugepages.ask_server_program is off";
 
 /// Values that replace those on disk.

@@ -41,12 +41,12 @@ thread_local! {
 struct Running;
 
 impl Running {
-    /// Whether it has ended.
+    /// Whether the program has ended.
     fn has_ended(&self) -> io::Result<bool> {
         CLEANUP.with_borrow(|cleanup| cleanup.running.as_ref().map_or(Ok(true), |(child, _)| has_ended(child)))
     }
 
-    /// Ends what still runs, and returns how the program ended; an error if it can't be collected.
+    /// Ends the program if it still runs, and returns its exit status; an error if it can't be collected.
     fn end(self) -> io::Result<ExitStatus> {
         end_running().ok_or_else(|| io::Error::other("the program does not end"))
     }
@@ -209,7 +209,7 @@ fn before_exec(parent: libc::pid_t) -> io::Result<()> {
     Ok(())
 }
 
-/// When this process ends, removes `directory` and ends a program that still runs.
+/// Registers a callback for the end of this process that removes `directory` and ends a program that still runs.
 pub fn clean_up_at_exit(directory: &Path) {
     let first = CLEANUP.with_borrow_mut(|cleanup| {
         directory.clone_into(&mut cleanup.directory);

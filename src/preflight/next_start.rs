@@ -35,7 +35,7 @@ const MAX_SHOWN: usize = 60;
 
 /// The configuration on disk, compared with the running server.
 pub struct Comparison {
-    /// The configuration; the error is why its files can't be read.
+    /// The configuration on disk; the error is why its files can't be read.
     pub on_disk: Result<OnDisk, Vec<String>>,
     /// The server's program and libraries that the running server has and the disk has no longer.
     replaced: Vec<String>,
@@ -134,7 +134,7 @@ impl Comparison {
         }
     }
 
-    /// What differs, for notes.
+    /// The differences from the running server, as text for notes.
     fn note(&self) -> String {
         let may_see = guc::may_see_hidden();
         let mut named: Vec<_> = self.differences().iter().take(MAX_NAMED).map(|found| found.phrase(may_see)).collect();
@@ -146,7 +146,7 @@ impl Comparison {
         format!("the next start differs from the running server ({})", named.join(", "))
     }
 
-    /// Reads and compares, and keeps the result if it is that of one state of the files.
+    /// Reads the configuration and compares it, and keeps the result if the files did not change meanwhile.
     fn read(root: &Root) -> Rc<Self> {
         for _ in 0..MAX_ATTEMPTS {
             let (sources, problems) = sources(root);

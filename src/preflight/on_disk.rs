@@ -21,22 +21,22 @@ use crate::server;
 pub struct OnDisk {
     /// The arguments of the postmaster.
     pub arguments: Vec<String>,
-    /// What they set.
+    /// The settings that the postmaster's arguments make.
     options: Vec<(String, String)>,
-    /// What the files set.
+    /// The settings in the configuration files.
     pub files: ConfigFiles,
-    /// What a start would read otherwise than the running server has it, or refuse.
+    /// The parameters that a start would read otherwise than the running server has them, or refuse.
     pub differences: Vec<Difference>,
 }
 
-/// A parameter to which the files give another value than it has, or one that the server does not accept.
+/// A parameter to which the files give another value than the running one, or one that the server does not accept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Difference {
     /// The name of the parameter.
     pub name: String,
     /// The value that runs.
     pub running: String,
-    /// The value in the files; `None` if they do not set it.
+    /// The value in the files; `None` if they do not set the parameter.
     pub on_disk: Option<String>,
     /// Whether the running value is an option of the command line, which files do not override.
     pub is_option: bool,
@@ -46,14 +46,14 @@ pub struct Difference {
 
 /// The configuration without options of the command line.
 pub struct WithoutOptions {
-    /// The rest.
+    /// The configuration with all other settings.
     pub on_disk: OnDisk,
     /// The options that are left out, as `shared_buffers=64MB`.
     pub options: Vec<String>,
 }
 
 impl OnDisk {
-    /// Reads it in the server's order: the main file, the file of ALTER SYSTEM, the command line.
+    /// Reads the configuration in the server's order: the main file, the file of ALTER SYSTEM, the command line.
     pub fn read(root: &Root, notes: &mut Notes) -> Self {
         let opts = server::data_directory().join("postmaster.opts");
         // This is the server's own process, and the kernel holds it to what the server may read.
@@ -162,8 +162,8 @@ impl OnDisk {
     }
 }
 
-/// What is otherwise than it runs: of the parameters that only a start changes their values, of all others those values that the
-/// server refuses. The options of process 1 are not: a container repeats its command line.
+/// Finds the parameters that a start would read otherwise or refuse: changed values of those that only a start changes,
+/// refused values of all others. The options of process 1 are left out: a container repeats its command line.
 fn differences(files: &ConfigFiles) -> Vec<Difference> {
     let repeats_options = server::postmaster_pid() == 1;
     let differs = |parameter: &ServerParameter| {

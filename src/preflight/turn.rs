@@ -44,7 +44,7 @@ impl Turn {
     }
 }
 
-/// A link in its place is refused.
+/// Opens the lock file at `path`, which is created if it does not exist; a symbolic link is refused.
 #[expect(clippy::disallowed_methods, reason = "the server's own directory")]
 fn lock_file(path: &Path) -> io::Result<File> {
     let mut options = File::options();

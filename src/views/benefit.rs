@@ -30,7 +30,7 @@ use crate::{processes, server, sessions};
 pgrx::extension_sql_file!("benefit.sql", name = "benefit");
 
 const MIN_MICROSECONDS: i128 = 100_000;
-/// The query holds a snapshot for as long.
+/// The longest observation; the query holds a snapshot for as long.
 const MAX_MICROSECONDS: i128 = 60_000_000;
 
 #[pg_extern(sql = false)]
