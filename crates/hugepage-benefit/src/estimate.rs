@@ -17,7 +17,7 @@ use crate::model::{BenefitFacts, FaultSample, ProcessSample};
 use crate::shared_faults::{growth, pages_of};
 use crate::shared_tables::SharedTables;
 
-/// From here on a restart is worth it: of one CPU, and for a session, in CPU seconds.
+/// The least savings for which a restart is worth it: of one CPU, and for a session, in CPU seconds.
 const MIN_CPU: f64 = 0.01;
 const MIN_WARM_UP: f64 = 0.010;
 
@@ -26,7 +26,7 @@ const MIN_WARM_UP: f64 = 0.010;
 pub struct Benefit {
     /// The time that was observed.
     pub elapsed: Duration,
-    /// Where shared memory is.
+    /// The pages in which shared memory is.
     pub landing: Landing,
     /// The page size of the segment; `None` if unknown.
     pub page_size: Option<PageSize>,
@@ -48,8 +48,8 @@ pub struct Benefit {
     pub page_tables_freed: Figure,
     /// Page tables for other memory could not be counted, so that what is freed is a lower bound.
     pub frees_at_least: bool,
-    /// Sessions that ended within the interval had faults, but no session was seen from which to learn how many of these
-    /// were on shared memory.
+    /// Whether sessions that ended within the interval had faults, but no session was seen from which to learn how many
+    /// of these were on shared memory.
     pub misses_short_sessions: bool,
     /// Whether a restart into huge pages is worth it by these figures; `None` if they are unknown.
     pub is_worth_it: Option<bool>,
@@ -89,7 +89,8 @@ impl Benefit {
         benefit
     }
 
-    /// In huge pages there is nothing to compare with: what is so stands in the column of their size, if there is one.
+    /// Keeps only the page tables of a server in huge pages, in the column of their size, if there is one: there is
+    /// nothing to compare with.
     fn keep_what_is_so(&mut self, sum: &PageTables) {
         let Some(total) = sum.total.filter(|_| self.landing == Landing::Hugetlb) else { return };
         let page = self.page_size.map(|size| size.bytes().0);
@@ -171,7 +172,7 @@ impl Benefit {
         ]
     }
 
-    /// Any of the three suffices. That it is not worth it needs all of them.
+    /// Whether any of the three savings is large enough; `None` if none is and one is unknown.
     fn is_worth_it(&self, memory: Option<Bytes>) -> Option<bool> {
         let share = self.page_tables.saving().zip(memory).map(|(saved, memory)| saved / as_f64(memory));
         let warm_up = self.warm_up.saving().or(self.fault_cpu.base.map(|_| 0.0));

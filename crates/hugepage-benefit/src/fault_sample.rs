@@ -6,9 +6,9 @@ use hugepage_kernel::{ReadError, Root};
 
 use crate::model::{FaultSample, ProcessSample};
 
-/// How many new processes are read at a time.
+/// The number of new processes that are read at a time.
 const MAX_NEWCOMERS: usize = 16;
-/// How many of them are kept.
+/// The number of new processes that are kept.
 const MAX_SEEN: usize = 256;
 
 /// Reads /proc/PID/status and stat of `postmaster` and of its children. `check` is called before each process. A process

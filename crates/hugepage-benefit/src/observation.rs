@@ -23,7 +23,7 @@ pub struct ObservedServer {
     pub postmaster: Option<i32>,
     /// The size of its main segment.
     pub segment: Bytes,
-    /// Where that is.
+    /// The pages in which the main segment is.
     pub landing: Landing,
     /// The page size of that mapping; `None` if unknown.
     pub page_size: Option<PageSize>,
@@ -55,8 +55,8 @@ impl Observation {
         Self { server, before, newcomers: Vec::new(), looked: Instant::now(), begun: Instant::now() }
     }
 
-    /// Between the passes: sees processes that may be gone at the second one. At most every half of a second it lists the
-    /// postmaster's children, and reads up to 16 new ones.
+    /// Sees processes between the passes that may be gone at the second one. At most every half of a second it lists
+    /// the postmaster's children, and reads up to 16 new ones.
     pub fn look(&mut self, root: &Root, check: impl FnMut(), notes: &mut Notes) {
         if let Some(postmaster) = self.server.postmaster
             && self.looked.elapsed() >= LOOK
@@ -66,7 +66,7 @@ impl Observation {
         }
     }
 
-    /// How much of `interval` is left.
+    /// The part of `interval` that is left.
     pub fn left(&self, interval: Duration) -> Duration {
         interval.saturating_sub(self.begun.elapsed())
     }
@@ -109,7 +109,7 @@ impl Observation {
     }
 }
 
-/// No process if none could be read: then all that depends on them is unknown.
+/// Takes a sample. It has no process if none could be read: then all that depends on them is unknown.
 fn sample(
     root: &Root,
     server: &ObservedServer,

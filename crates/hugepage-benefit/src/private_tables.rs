@@ -14,14 +14,15 @@ use hugepage_server::segments::may_be_main;
 
 use crate::model::{CountedProcess, FaultSample, PrivateTables, ProcessSample};
 
-/// As many processes of a kind are tried: each may end meanwhile.
+/// The number of processes of a kind that are tried: each may end meanwhile.
 const MAX_TRIES: usize = 4;
-/// As many ranges of one page table each are looked into: 32 GB of addresses with pages of 4 kB.
+/// The number of ranges of one page table each that are looked into: 32 GB of addresses with pages of 4 kB.
 const MAX_RANGES: usize = 1 << 14;
 /// Addresses from here on are the kernel's, as is the page `[vsyscall]` in every process.
 const KERNEL: u64 = 1 << 63;
 
-/// Counts those of the median session and of the median other process in `sample`. `check` is called between reads.
+/// Counts the page tables of the median session and of the median other process in `sample`. `check` is called between
+/// reads.
 pub fn take(
     root: &Root,
     sample: &FaultSample,

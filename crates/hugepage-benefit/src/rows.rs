@@ -16,15 +16,15 @@ pub struct BenefitRow {
     pub figure: &'static str,
     /// The unit of the three values; `None` for the summary.
     pub unit: Option<&'static str>,
-    /// In base pages; `None` if unknown.
+    /// The value in base pages; `None` if unknown.
     pub base: Option<f64>,
-    /// In pages of 2 MB; `None` if unknown, or if the kernel has no such pages.
+    /// The value in pages of 2 MB; `None` if unknown, or if the kernel has no such pages.
     pub huge_2mb: Option<f64>,
     /// The value in pages of 1 GB.
     pub huge_1gb: Option<f64>,
     /// How the value for base pages was found.
     pub confidence: Confidence,
-    /// What it means, in a sentence or two.
+    /// The meaning of the figure, in a sentence or two.
     pub detail: String,
 }
 

@@ -149,7 +149,7 @@ fn faults_on_private_memory_do_not_count() {
     assert_eq!(benefit.fault_cpu.confidence, Confidence::Modelled);
 }
 
-/// It maps memory of its own to measure what a fault costs.
+/// The observer maps memory of its own to measure what a fault costs.
 #[test]
 fn the_faults_of_the_observer_do_not_count() {
     let of = |faults, shared| sample(&[process(1, 5, 10, 0, 0), process(2, 9, faults, shared, 0)], 0);

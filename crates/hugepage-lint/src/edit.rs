@@ -20,7 +20,7 @@ pub struct Edit {
     pub text: String,
 }
 
-/// What is inserted.
+/// The text that an edit inserts.
 #[derive(Clone, Debug)]
 pub enum Insertion {
     /// A scalar that needs no quotes.
@@ -58,7 +58,7 @@ impl Insertion {
     }
 }
 
-/// Another text in the place of a scalar, in its quotes. `None` if the scalar is not written on one line as it reads.
+/// Replaces the text of a scalar, in its quotes. `None` if the scalar is not written on one line as it reads.
 pub fn replace(text: &str, found: &Found, new: &str) -> Option<Edit> {
     let (node, old) = (&found.node, found.node.text()?);
     let written = text.get(node.range.clone())?;
@@ -89,7 +89,7 @@ pub fn insert(text: &str, found: &Found, key: &str, value: &Insertion) -> Option
     insert_at(first, format!("{entry}{newline}{}", " ".repeat(indent)))
 }
 
-/// The resources with this quantity of huge pages. `None` if they cannot be written so.
+/// Edits the resources to this quantity of huge pages. `None` if they cannot be written so.
 pub fn huge_pages(
     text: &str,
     resources: &Resources,
@@ -135,7 +135,7 @@ pub fn huge_pages(
     Some(dedup(edits))
 }
 
-/// An alias makes a limit and a request the same place.
+/// Removes repeated edits: an alias makes a limit and a request the same place.
 fn dedup(mut edits: Vec<Edit>) -> Vec<Edit> {
     edits.dedup();
     edits

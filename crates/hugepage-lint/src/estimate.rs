@@ -10,14 +10,14 @@ const BACKEND: (u64, u64) = (6 << 10, 10 << 10);
 /// Bytes of a lock and of a predicate lock.
 const LOCK: (u64, u64) = (370, 410);
 const PREDICATE_LOCK: (u64, u64) = (215, 250);
-/// All that depends on no setting.
+/// Bytes that depend on no setting.
 const FIXED: (u64, u64) = (1 << 20, 9 << 20);
 /// Caches of the transaction status (SLRU), which grow with shared_buffers from 17 on: the part, and the most of all.
 const TRANSACTION_CACHES: (u64, u64) = (128, 32 << 20);
 /// Handles of asynchronous I/O for one process, from 18 on.
 const IO_OF_PROCESS: u64 = 48 << 10;
 
-/// The settings that it takes.
+/// The settings that the estimate takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     /// The major version, if it is known.
@@ -36,11 +36,11 @@ pub struct Terms {
     pub predicate_locks: u64,
     /// `track_activity_query_size`.
     pub query_size: u64,
-    /// `min_dynamic_shared_memory` and other sizes that are added as they are.
+    /// The sum of `min_dynamic_shared_memory` and other sizes that are added as they are.
     pub added: Bytes,
 }
 
-/// The least and the most.
+/// The least and the most shared memory of a server with these settings.
 pub fn shared_memory(terms: &Terms) -> (Bytes, Bytes) {
     let buffers = terms.shared_buffers.0.div_ceil(8192);
     // XLOGChooseNumBuffers.

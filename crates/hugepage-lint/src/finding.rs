@@ -11,7 +11,7 @@ use super::postgres::Found;
 pub enum LintRule {
     /// Fewer pages than shared memory takes.
     TooFewPages,
-    /// None at all, and `huge_pages` is not off.
+    /// No pages at all, and `huge_pages` is not off.
     NoPages,
     /// Pages of another size than PostgreSQL asks for.
     OtherPageSize,
@@ -32,7 +32,7 @@ pub enum LintRule {
 }
 
 impl LintRule {
-    /// All of them, with what each says.
+    /// All rules, each with its description.
     pub const ALL: [(Self, &'static str); 10] = [
         (Self::TooFewPages, "The huge pages of the manifest do not hold PostgreSQL's shared memory."),
         (Self::NoPages, "PostgreSQL asks for huge pages, and the manifest has none."),
@@ -57,13 +57,13 @@ impl LintRule {
 pub struct LintFinding {
     /// The rule.
     pub rule: LintRule,
-    /// How grave it is.
+    /// The severity of the finding.
     pub severity: Severity,
-    /// Where.
+    /// The place of the finding in the files.
     pub place: Found,
-    /// What is so.
+    /// The text of the finding.
     pub message: String,
-    /// What to do.
+    /// The change that helps; `None` if nothing is known.
     pub hint: Option<String>,
     /// The hint as changes of the files.
     pub edits: Vec<Edit>,

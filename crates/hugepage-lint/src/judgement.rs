@@ -12,19 +12,19 @@ use super::work::Work;
 /// The judgement of one PostgreSQL.
 #[derive(Debug)]
 pub struct Judgement {
-    /// The gravest first.
+    /// The findings, the gravest first.
     pub findings: Vec<LintFinding>,
-    /// The page size that it asks for.
+    /// The page size that the server asks for.
     pub page_size: PageSize,
-    /// What it needs.
+    /// The shared memory that the server needs; `None` if its settings are unknown.
     pub need: Option<Need>,
-    /// The limit of huge pages of that size.
+    /// The limit of huge pages of that size, in bytes; `None` if the manifest has none.
     pub limit: Option<Bytes>,
-    /// Where it would land on a node with these pages.
+    /// The outlook on a node with the pages of the limit.
     pub outlook: Outlook,
-    /// What it asks for.
+    /// The pages and memory that the settings ask for.
     pub asked: Asked,
-    /// What was not understood.
+    /// The parts of the manifest that were not understood.
     pub notes: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ impl Judgement {
     }
 }
 
-/// Judges one PostgreSQL. `texts`: those of all files.
+/// Judges one PostgreSQL. `texts`: the contents of all files.
 pub fn judge(postgres: &Postgres, servers: &mut dyn AskServer, texts: &[String]) -> Judgement {
     let mut notes = Notes::default();
     let asked = postgres.asked(&mut notes);

@@ -10,7 +10,7 @@ use super::postgres::{Form, Quantity, Resources};
 use super::quantity;
 use super::work::Work;
 
-/// More pages than needed by this factor are wasted, as for a host's pool.
+/// The factor by which pages exceed the need when they are wasted, as for a host's pool.
 const WASTE: u64 = 2;
 
 impl Work<'_> {
@@ -63,7 +63,7 @@ impl Work<'_> {
         }
     }
 
-    /// What happens without enough pages.
+    /// The consequence of too few pages.
     fn consequence(&self) -> &'static str {
         match self.asked.huge_pages {
             HugePages::On => "The server does not start.",

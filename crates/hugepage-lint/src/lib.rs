@@ -34,9 +34,9 @@ pub use need::AskServer;
 /// A file with manifests.
 #[derive(Debug)]
 pub struct SourceFile {
-    /// As the user names it.
+    /// The name of the file, as the user wrote it.
     pub name: String,
-    /// All of it.
+    /// The whole text of the file.
     pub text: String,
 }
 
@@ -52,7 +52,7 @@ pub struct Lint {
 pub struct PostgresRow {
     /// The file, as the user names it.
     pub file: String,
-    /// The line where it begins.
+    /// The line where the PostgreSQL begins.
     pub line: usize,
     /// The kind and the name of the object.
     pub name: String,
@@ -72,19 +72,19 @@ pub struct PostgresRow {
     pub shared_memory_least: Option<u64>,
     /// Shared memory, at most; null where a library may take more.
     pub shared_memory_most: Option<u64>,
-    /// Huge pages that it needs, at least.
+    /// The least number of huge pages that the server needs; null if unknown.
     pub pages_needed_least: Option<u64>,
-    /// Huge pages that it needs, at most; null where a library may take more.
+    /// The largest number of huge pages that the server needs; null where a library may take more.
     pub pages_needed_most: Option<u64>,
     /// `postgres -C of version 17`, or `estimated`.
     pub source: Option<String>,
-    /// The limit `hugepages-...` of its container.
+    /// The limit `hugepages-...` of the container, in bytes; null if there is none.
     pub hugepages_limit: Option<u64>,
     /// The limit `hugepages-...` in whole pages.
     pub pages_limit: Option<u64>,
-    /// The limit `memory` of its container.
+    /// The limit `memory` of the container, in bytes; null if there is none.
     pub memory_limit: Option<u64>,
-    /// `hugetlb`, `base`, `fails`, `unknown`: on a node with these pages.
+    /// The outlook on a node with these pages: `hugetlb`, `base`, `fails`, `unknown`.
     pub outlook: String,
     /// What was found.
     pub findings: Vec<FindingRow>,
@@ -97,11 +97,11 @@ pub struct PostgresRow {
 pub struct FindingRow {
     /// The rule.
     pub rule: finding::LintRule,
-    /// How severe it is.
+    /// The severity of the finding.
     pub severity: Severity,
     /// The file.
     pub file: String,
-    /// The line in it.
+    /// The line in that file.
     pub line: usize,
     /// The column in the line.
     pub column: usize,

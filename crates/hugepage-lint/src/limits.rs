@@ -40,7 +40,7 @@ impl Work<'_> {
         }
     }
 
-    /// What initdb's own server finds below `limit`.
+    /// Finds a `limit` that initdb's own server exceeds.
     pub fn initdb(&mut self, limit: Bytes, need: Bytes) {
         // A cluster that is made by initdb asks for the default size, unless the image says otherwise.
         if self.page_size != USUAL_SIZE || limit >= USUAL_SIZE.times(USUAL_SIZE.pages_to_hold(need)) {

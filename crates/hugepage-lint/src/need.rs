@@ -47,13 +47,13 @@ const ASKED_WITH: [&str; 32] = [
     "io_max_combine_limit",
     "huge_pages",
 ];
-/// The longest value of one of them.
+/// The longest value of a setting that the program is given, in bytes.
 const MAX_VALUE: usize = 40;
 
-/// Bytes of one entry of pg_stat_statements, at most; of 15 it is 390.
+/// Bytes of one entry of pg_stat_statements, at most; 390 in version 15.
 const STATEMENT: u64 = 700;
 
-/// Where a size is from.
+/// The source of a size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// `postgres -C` of this major.
@@ -65,11 +65,11 @@ pub enum Source {
 /// The shared memory that a server needs.
 #[derive(Clone, Debug)]
 pub struct Need {
-    /// At least.
+    /// The least size.
     pub least: Bytes,
-    /// At most, apart from `libraries`.
+    /// The largest size, apart from `libraries`.
     pub most: Bytes,
-    /// Where it is from.
+    /// The source of both sizes.
     pub source: Source,
     /// Libraries that may ask for more, how much is unknown.
     pub libraries: Vec<String>,
@@ -86,8 +86,9 @@ impl Need {
 
 /// Asks a server's program how much shared memory it needs with settings, without starting that server.
 pub trait AskServer {
-    /// The major version of the program that was asked, and its answer. `major`: that of the manifest, `None` if it does not say
-    /// one. `wal_segment_mb`: the size of WAL segments, `None` for the default. The error says why no program could be asked.
+    /// Asks the program of a major version; returns that version and the answer. `major`: the version of the manifest,
+    /// `None` if it does not say one. `wal_segment_mb`: the size of WAL segments in MB, `None` for the default. The
+    /// error says why no program could be asked.
     fn ask(
         &mut self,
         major: Option<u32>,
@@ -96,7 +97,7 @@ pub trait AskServer {
     ) -> Result<(u32, StartAnswer<Bytes>), String>;
 }
 
-/// What `postgres` needs.
+/// The shared memory that `postgres` needs.
 pub fn need(servers: &mut dyn AskServer, postgres: &Postgres, asked: &Asked, notes: &mut Notes) -> Need {
     let (libraries_most, libraries) = of_libraries(postgres);
     let (mut need, refused) = match exact(servers, postgres, notes) {
@@ -117,7 +118,8 @@ pub fn need(servers: &mut dyn AskServer, postgres: &Postgres, asked: &Asked, not
     need
 }
 
-/// What initdb's own server needs: 128 MB of shared_buffers and 100 connections (initdb.c, `test_config_settings`).
+/// The shared memory that initdb's own server needs: 128 MB of shared_buffers and 100 connections (initdb.c,
+/// `test_config_settings`).
 pub fn need_of_initdb(servers: &mut dyn AskServer, postgres: &Postgres) -> Bytes {
     let own = Postgres {
         settings: Vec::new(),
@@ -158,7 +160,7 @@ fn exact(
     }
 }
 
-/// At most how much the libraries add, and those of which it is unknown.
+/// The most that the libraries add, in bytes, and the names of those for which that is unknown.
 fn of_libraries(postgres: &Postgres) -> (Bytes, Vec<String>) {
     let (mut most, mut unknown) = (Bytes(0), Vec::new());
     for library in postgres.libraries() {

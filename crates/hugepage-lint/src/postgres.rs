@@ -49,14 +49,14 @@ pub enum Resources {
     Elsewhere(String),
 }
 
-/// One PostgreSQL.
+/// A PostgreSQL server of a manifest.
 #[derive(Debug)]
 pub struct Postgres {
     /// The kind of manifest.
     pub form: Form,
     /// `Cluster db`, `Deployment db, container postgres`.
     pub name: String,
-    /// Where it begins.
+    /// The value at which the server begins in the manifest.
     pub place: Found,
     /// The major version, if the manifest says it.
     pub major: Option<u32>,
@@ -80,7 +80,7 @@ impl Postgres {
         self.settings.iter().rev().find(|(found, ..)| found == name).map(|(_, value, _)| value.as_str())
     }
 
-    /// Where the effective value stands.
+    /// The place of the effective value of a setting; `None` if no file has it.
     pub fn place_of(&self, name: &str) -> Option<&Found> {
         self.settings.iter().rev().find(|(found, ..)| found == name).and_then(|(.., place)| place.as_ref())
     }
@@ -101,14 +101,14 @@ impl Postgres {
     }
 }
 
-/// One quantity of the resources.
+/// A quantity of the resources.
 #[derive(Clone, Debug)]
 pub struct Quantity {
-    /// As it is written.
+    /// The quantity as it is written.
     pub text: String,
     /// The bytes; `None` if it is not a quantity.
     pub bytes: Option<Bytes>,
-    /// Where.
+    /// The place of the quantity.
     pub place: Found,
 }
 

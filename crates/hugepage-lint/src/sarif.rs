@@ -7,7 +7,7 @@ use super::Lint;
 use super::edit::Edit;
 use super::finding::{LintFinding, LintRule};
 
-/// One run with all findings.
+/// The SARIF document: one run with all findings.
 pub fn document(lint: &Lint) -> Value {
     let rules = LintRule::ALL.map(|(rule, text)| json!({"id": rule.name(), "shortDescription": {"text": text}}));
     let results: Vec<_> = lint

@@ -1,4 +1,5 @@
-//! One judgement while it is made: what is known, and the findings so far. Where a start would land is the core's judgement.
+//! The judgement of one PostgreSQL while it is made: what is known, and the findings so far. Where a start would land
+//! is the core's judgement.
 
 use hugepage_assess::assessment::{Outlook, Severity};
 use hugepage_assess::model::{Asked, PoolFact, PoolState};
@@ -12,7 +13,7 @@ use super::need::{Need, Source};
 use super::postgres::{Found, Postgres, Quantity};
 use super::quantity;
 
-/// One judgement while it is made.
+/// The judgement of one PostgreSQL while it is made.
 #[derive(Debug)]
 pub struct Work<'a> {
     pub postgres: &'a Postgres,
@@ -55,7 +56,7 @@ impl Work<'_> {
         found.filter(|found| found.bytes != Some(Bytes(0)))
     }
 
-    /// Where it would land on a node whose pool has the pages of the limit: Kubernetes starts a pod on no other.
+    /// The outlook on a node whose pool has the pages of the limit: Kubernetes starts a pod on no other.
     pub fn outlook(&self, limit: Option<Bytes>) -> Outlook {
         let pages = self.page_size.pages_within(limit.unwrap_or_default());
         let pool = Pool {

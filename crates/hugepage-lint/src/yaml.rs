@@ -15,7 +15,7 @@ const MAX_NODES: usize = 500_000;
 /// A value.
 #[derive(Debug)]
 pub struct YamlNode {
-    /// What it is.
+    /// The content of the node.
     pub value: Content,
     /// The bytes of the node in the text; of a block it ends somewhere behind the last value.
     pub range: Range<usize>,

@@ -11,19 +11,19 @@ pub enum StartAnswer<T> {
     Unknown(String),
 }
 
-/// What is asked for by each of two starts: only `pg_ctl restart` repeats the options of the postmaster's command line.
+/// The answers for the two ways to start: only `pg_ctl restart` repeats the options of the postmaster's command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TwoStarts<T> {
-    /// With the options of the command line.
+    /// The start with the options of the command line.
     pub with_options: T,
-    /// Without them; `None` if they make no difference.
+    /// The start without these options; `None` if they make no difference.
     pub without: Option<Without<T>>,
 }
 
 /// A start without the options of the command line that make a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Without<T> {
-    /// What it asks for.
+    /// The demand of that start.
     pub asks_for: T,
     /// Why there are two starts, naming the options; a sentence for notes.
     pub note: String,
@@ -41,8 +41,8 @@ impl<T> StartAnswer<T> {
 }
 
 impl<T: PartialEq> StartAnswer<T> {
-    /// The answer for both starts. `options`: those that the files do not set as the command line does, as
-    /// `shared_buffers=64MB`; without any, `without_options` is not asked.
+    /// The answer for both starts. `options`: the options that the files do not set as the command line does, as
+    /// `shared_buffers=64MB`; without any, `without_options` is not called.
     pub fn of_both(self, options: &[String], without_options: impl FnOnce() -> Self) -> StartAnswer<TwoStarts<T>> {
         let with_options = match self {
             Self::Starts(asked) => asked,

@@ -40,7 +40,7 @@ pub struct StartQuestion<'a> {
     pub arguments: &'a [String],
     /// The data directory, for `-D`.
     pub data: &'a Path,
-    /// Settings, as `-c` takes them.
+    /// The settings, as `-c` takes them.
     pub settings: Vec<(&'a str, OsString)>,
     /// A minimal data directory that stands for the real one, and that errors may name; `None` if there is none.
     pub stand_in: Option<&'a Path>,
@@ -51,11 +51,11 @@ pub struct StartQuestion<'a> {
 /// How the program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// With exit status 0; its output.
+    /// The program ended with exit status 0; its output.
     Success(String),
-    /// With another status; the text of its errors, never empty.
+    /// The program ended with another status; the text of its errors, never empty.
     Failure(String),
-    /// In a way that says nothing about a start, or it was not run; why.
+    /// The program was not run, or its end says nothing about a start; why.
     NoAnswer(String),
 }
 
@@ -82,7 +82,7 @@ impl StartQuestion<'_> {
         StartAnswer::Refuses(torn)
     }
 
-    /// Without a unit, pages have the size that is set.
+    /// The command line of the program. Without a unit, pages have the size that is set.
     fn command_line(&self, unit: Option<PageSize>) -> Vec<OsString> {
         let mut line: Vec<OsString> = self.arguments.iter().map(OsString::from).collect();
         line.extend(["-D".into(), self.data.into()]);

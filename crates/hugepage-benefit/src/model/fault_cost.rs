@@ -6,7 +6,7 @@
 /// the time is that of the faults plus that of the pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FaultCost {
-    /// The time of a fault, whatever it maps.
+    /// The time of a fault in seconds, whatever it maps.
     pub per_fault: f64,
     /// The time for each base page that a fault maps.
     pub per_page: f64,
@@ -17,7 +17,8 @@ pub struct FaultCost {
 }
 
 impl FaultCost {
-    /// From what touching `pages` pages took: by reads with `read_faults` faults, by writes with one fault each.
+    /// Computes the cost from what touching `pages` pages took: by reads with `read_faults` faults, by writes with one
+    /// fault each.
     pub fn of_runs(pages: f64, read_faults: f64, read: f64, write: f64, unmap: f64) -> Self {
         let share = (read_faults / pages).clamp(1.0 / 512.0, 1.0);
         // Without pages around a fault, both runs have the same faults.
@@ -46,7 +47,7 @@ impl FaultCost {
 mod tests {
     use super::*;
 
-    /// As measured on a virtual machine with Linux 6.18: 4096 pages, 16 in a read fault.
+    /// Times as measured on a virtual machine with Linux 6.18: 4096 pages, 16 in a read fault.
     #[test]
     fn the_two_runs_separate_faults_from_pages() {
         let cost = FaultCost::of_runs(4096.0, 256.0, 4096.0 * 230e-9, 4096.0 * 1200e-9, 4096.0 * 150e-9);

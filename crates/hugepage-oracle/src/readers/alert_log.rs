@@ -18,14 +18,14 @@ use crate::readers::{LastStart, Timestamp, log_xml};
 const BLOCK_BYTES: usize = 256 << 10;
 /// The time of a start is in the bytes before its line: `Adjusting the default value of parameter ...` comes between.
 const BYTES_BEFORE_START: usize = 4 << 10;
-/// A start is read up to here; the parameters are the largest part of it.
+/// The largest part of a log that is read for a start; most of it are the parameters.
 const MAX_START_BYTES: usize = 1 << 20;
 /// The longest time before a line.
 const MAX_TIME_BYTES: usize = 64;
 /// Longer lines are cut.
 const MAX_LINE_BYTES: usize = 4 << 10;
 
-/// What a message of log.xml begins with.
+/// The first bytes of a message of log.xml.
 const MESSAGE: &[u8] = b"<msg time=";
 
 /// The last start in the log at `path`, which may be alert_SID.log or log.xml; `Ok(None)` if it has none.
@@ -43,7 +43,7 @@ pub trait Log: Read + Seek {
 }
 
 impl Log for File {
-    /// By SEEK_DATA of lseek(2), which looks forward only, so this halves what may hold the last data.
+    /// Finds the end by SEEK_DATA of lseek(2), which looks forward only, so this halves what may hold the last data.
     fn end_of_data(&mut self, end: u64) -> io::Result<u64> {
         if end == 0 || data_from(self, end - 1, end)?.is_some() {
             return Ok(end);

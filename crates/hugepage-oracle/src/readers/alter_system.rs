@@ -14,7 +14,7 @@ const STATEMENT: &str = "ALTER SYSTEM ";
 const BLOCK_BYTES: usize = 256 << 10;
 /// Longer lines are no statements about memory.
 const MAX_LINE_BYTES: usize = 64 << 10;
-/// More changes of parameters than anybody makes between two starts.
+/// The number of changes that are read: more than anybody makes between two starts.
 const MAX_CHANGES: usize = 10_000;
 
 /// The changes with SCOPE=SPFILE or BOTH behind the last start in the log at `path`; `Ok(None)` if no start is found in

@@ -141,7 +141,7 @@ impl Search<'_> {
         numbered.unwrap_or(name).clone()
     }
 
-    /// The name of its kind's directory in the ADR.
+    /// The name of the directory of this kind of instance in the ADR.
     fn product(&self) -> &'static str {
         match self.instance.kind {
             OracleKind::Database | OracleKind::ManagementDatabase => "rdbms",

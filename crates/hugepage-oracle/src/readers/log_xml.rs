@@ -8,7 +8,7 @@ use quick_xml::events::Event;
 
 use crate::readers::startup_parser::Parser;
 
-/// What a message begins with.
+/// The first bytes of a message.
 const MESSAGE: &[u8] = b"<msg ";
 
 /// Gives the parser all lines of the messages in `bytes`, from the first whole one.
@@ -20,7 +20,7 @@ pub fn feed(bytes: &[u8], parser: &mut Parser) {
     }
 }
 
-/// One message, as far as it is well-formed.
+/// Reads one message, as far as it is well-formed.
 fn message(xml: &str, parser: &mut Parser) {
     let mut reader = Reader::from_str(xml);
     reader.config_mut().check_end_names = false;

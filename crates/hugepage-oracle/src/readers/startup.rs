@@ -43,7 +43,7 @@ pub struct LastStart {
     pub domain: Option<String>,
     /// `Total Shared Global Region size is`, `Total System Global Area size is`: printed only where pages were missing.
     pub sga: Option<Bytes>,
-    /// What `RECOMMENDATION` or `ACTION` asks for.
+    /// The recommendation that `RECOMMENDATION` or `ACTION` gives.
     pub recommendation: LoggedRecommendation,
     /// The warning that /dev/shm is too small for MEMORY_TARGET (ORA-00845).
     pub dev_shm: Option<DevShm>,
@@ -80,11 +80,11 @@ pub struct PageRow {
     pub page_size: PageSize,
     /// AVAILABLE_PAGES; `None` for base pages, which have the word `Configured`.
     pub available: Option<Pages>,
-    /// Whether it is the row of base pages.
+    /// Whether the row is that of base pages.
     pub is_base: bool,
     /// EXPECTED_PAGES: what Oracle expected of this size.
     pub expected: Option<Pages>,
-    /// ALLOCATED_PAGES: what it got.
+    /// ALLOCATED_PAGES: the pages that the instance got.
     pub allocated: Option<Pages>,
     /// ERROR(s), `None` for `NONE` and where the column is missing.
     pub error: Option<String>,
@@ -95,40 +95,40 @@ pub struct PageRow {
 pub struct LoggedPages {
     /// Pages that were available to the start.
     pub available: Option<Pages>,
-    /// Pages that it expected.
+    /// Pages that the start expected.
     pub expected: Option<Pages>,
-    /// Pages that it got.
+    /// Pages that the start got.
     pub allocated: Option<Pages>,
 }
 
 /// What Oracle itself advises for the next start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoggedRecommendation {
-    /// This many more pages must be unused.
+    /// The number of pages that must be unused in addition.
     pub more_pages: Option<Pages>,
-    /// This many pages must be unused in total (11.2 with ONLY, where the start failed).
+    /// The number of pages that must be unused in total (11.2 with ONLY, where the start failed).
     pub unused_pages: Option<Pages>,
-    /// The limit on locked memory must be at least this.
+    /// The least limit on locked memory.
     pub memlock: Option<Bytes>,
 }
 
 /// The warning of ORA-00845.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DevShm {
-    /// What MEMORY_TARGET needs in /dev/shm.
+    /// The bytes that MEMORY_TARGET needs in /dev/shm.
     pub needed: Bytes,
-    /// What it has.
+    /// The bytes that /dev/shm has; `None` if the log does not show it.
     pub available: Option<Bytes>,
 }
 
 /// Where the SGA landed according to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoggedLanding {
-    /// All of it in huge pages.
+    /// The whole SGA is in huge pages.
     All,
-    /// Part of it.
+    /// A part of the SGA is in huge pages.
     Mixed,
-    /// Nothing of it.
+    /// No part of the SGA is in huge pages.
     Nothing,
 }
 

@@ -12,7 +12,7 @@ use crate::readers::{Timestamp, size};
 
 /// The beginning of a line that starts an instance.
 pub const START: &str = "Starting ORACLE instance (";
-/// Oracle wraps its sentences, so they are searched in one text of at most this many bytes.
+/// The bytes of the text in which sentences are searched, because Oracle wraps them.
 const MAX_TEXT_BYTES: usize = 16 << 10;
 /// The largest number of errors of a start that are kept.
 const MAX_ERRORS: usize = 16;
@@ -49,7 +49,7 @@ impl Parser {
         self.now = Timestamp::split(time).map(|(time, _)| time).or(self.now.take());
     }
 
-    /// A line without its end.
+    /// Reads a line without its end.
     pub fn line(&mut self, line: &str) {
         let line = line.trim();
         match Timestamp::split(line) {
@@ -63,7 +63,7 @@ impl Parser {
         }
     }
 
-    /// The last line of a log without its end: its numbers may be cut, so only the fact of a start counts.
+    /// Reads the last line of a log without its end: its numbers may be cut, so only the fact of a start counts.
     pub fn cut_line(&mut self, line: &str) {
         let line = line.trim();
         let content = Timestamp::split(line).map_or(line, |(_, rest)| rest);
@@ -137,7 +137,7 @@ impl Parser {
         self.remember(line);
     }
 
-    /// A row such as `2048K  0  769  0  NONE`; false if it is none.
+    /// Reads a row such as `2048K  0  769  0  NONE`; false if the line is none.
     fn row(&mut self, line: &str) -> bool {
         let mut words = line.split_ascii_whitespace();
         let size = words.next().unwrap_or_default();
@@ -159,7 +159,7 @@ impl Parser {
         true
     }
 
-    /// The text after `ERROR:`, on the same or on the next line; true if the line belonged to it.
+    /// Reads the text after `ERROR:`, on the same or on the next line; true if the line belonged to it.
     fn error(&mut self, message: &str) -> bool {
         const MEMORY: [&str; 4] = ["large_pages", "large pages", "system pages", "shared global"];
         if let (Some(continued), Some(last)) = (message.strip_prefix(':'), self.start.errors.last_mut()) {
@@ -214,7 +214,7 @@ impl Parser {
         }
     }
 
-    /// The release and its files.
+    /// Reads the release and the files of the instance.
     fn identity(&mut self, line: &str) {
         let version = || {
             let behind = |marker| line.split_once(marker).map(|(_, rest)| rest);
@@ -235,7 +235,7 @@ impl Parser {
         }
     }
 
-    /// Errors that prevent an instance from getting its memory.
+    /// Reads errors that prevent an instance from getting its memory.
     fn refusal(&mut self, line: &str) {
         let code = line.strip_prefix("ORA-").and_then(number::<u32>);
         // SGA_TARGET and MEMORY_TARGET that don't fit, shared pool too small, and the operating system's refusals of
