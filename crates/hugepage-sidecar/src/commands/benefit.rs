@@ -38,16 +38,16 @@ pub struct BenefitOptions {
     format: Format,
 }
 
-/// What is printed.
+/// The output of the command.
 #[derive(Debug, Serialize)]
 struct BenefitOutput {
     /// The servers that count, one object each.
     instances: Vec<InstanceBenefit>,
-    /// What could not be read.
+    /// The files that could not be read, and why.
     notes: Vec<String>,
 }
 
-/// One server.
+/// A server with the figures of its benefit.
 #[derive(Debug, Serialize)]
 struct InstanceBenefit {
     name: String,
@@ -182,7 +182,7 @@ fn confidence(row: &BenefitRow) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// One line per figure.
+/// Prints CSV, one line per figure.
 fn csv(out: &BenefitOutput) -> anyhow::Result<()> {
     let mut writer = csv::Writer::from_writer(crate::output::stream::stdout());
     writer.write_record(["instance", "figure", "unit", "base", "huge_2mb", "huge_1gb", "confidence", "detail"])?;

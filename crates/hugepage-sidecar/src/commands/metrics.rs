@@ -26,7 +26,7 @@ pub struct MetricsOptions {
 }
 
 impl MetricsOptions {
-    /// What it does besides looking.
+    /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
         self.textfile.iter().fold(Needs::default().servers(), |needs, file| needs.file(file))
     }

@@ -7,20 +7,20 @@ use crate::oracle::schema::{Column, ColumnType, DataFile, FileRecord};
 /// A view.
 #[derive(Debug)]
 pub struct View {
-    /// Its name.
+    /// The name of the view.
     pub name: &'static str,
     /// The meaning of one row.
     pub comment: &'static str,
     /// The function of the package that the view selects from.
     pub function: &'static str,
-    /// The condition on its rows; empty for all.
+    /// The condition on the rows of the view; empty for all.
     pub condition: &'static str,
-    /// Its columns.
+    /// The columns of the view.
     pub columns: Vec<ViewColumn>,
 }
 
 impl View {
-    /// Its columns with these names, in their order.
+    /// The columns of the view with these names, in their order.
     pub fn named(&self, names: &[&str]) -> Vec<ViewColumn> {
         let column = |name: &&str| self.columns.iter().find(|column| column.name == *name).cloned();
         names.iter().filter_map(column).collect()
@@ -30,13 +30,13 @@ impl View {
 /// A column of a view.
 #[derive(Clone, Debug)]
 pub struct ViewColumn {
-    /// Its name.
+    /// The name of the column.
     pub name: &'static str,
-    /// The expression; `r` is the record.
+    /// The expression of the column; `r` is the record.
     pub expression: String,
-    /// The Oracle type.
+    /// The Oracle type of the column.
     pub oracle_type: String,
-    /// The meaning.
+    /// The meaning of the column.
     pub comment: String,
 }
 
@@ -157,7 +157,7 @@ fn columns(file: &'static DataFile, leading: LeadingColumns) -> Vec<ViewColumn> 
     columns
 }
 
-/// The leading columns, then those in `names`, in that order.
+/// Selects the leading columns, then the columns in `names`, in that order.
 fn select(mut columns: Vec<ViewColumn>, names: &[&str]) -> Vec<ViewColumn> {
     let leading = columns.iter().position(|column| column.name == "host_name").map_or(0, |at| at + 1);
     let mut others = columns.split_off(leading);

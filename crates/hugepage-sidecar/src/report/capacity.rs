@@ -23,7 +23,7 @@ pub struct CapacityTable {
     pub worth: Option<String>,
 }
 
-/// One size of the SGA.
+/// The capacity with one size of the SGA.
 #[derive(Debug)]
 pub struct CapacityRow {
     pub sga: u64,
@@ -33,7 +33,8 @@ pub struct CapacityRow {
 }
 
 impl CapacityTable {
-    /// `None` for what is no Oracle database, and where the host's memory or its page sizes are unknown.
+    /// The table of `instance`; `None` for what is no Oracle database, and where the host's memory or its page sizes
+    /// are unknown.
     pub fn new(survey: &Survey, instance: &Instance, base: Option<PageSize>, connections: u64) -> Option<Self> {
         if instance.kind != InstanceKind::Oracle(OracleKind::Database) {
             return None;

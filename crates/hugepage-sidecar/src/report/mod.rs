@@ -1,8 +1,8 @@
 //! The HTML report: one file that loads no other file and runs no script.
 //!
-//! Its figures are those of [`HostOutput`], which `status --format json` prints, and of the survey. The modules here compute
-//! the charts; the templates render text and charts. Templates escape all values (askama, by the extension .html), because
-//! directories and process titles are not trusted.
+//! The report shows the numbers of [`HostOutput`], which `status --format json` prints, and of the survey. The modules
+//! here compute the charts; the templates render text and charts. Templates escape all values (askama, by the extension
+//! .html), because directories and process titles are not trusted.
 
 mod capacity;
 mod memory_chart;
@@ -79,7 +79,7 @@ fn moment(at: &str) -> String {
     at.replacen('T', " ", 1).replace('Z', " UTC")
 }
 
-/// The same without seconds.
+/// A timestamp of RFC 3339 for people, without seconds.
 fn day_and_minute(at: &str) -> String {
     moment(at).chars().take("2026-11-21 10:00".len()).collect()
 }

@@ -193,7 +193,7 @@ fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, 
     Ok(exit::OK)
 }
 
-/// What the kernel gives back for the new pages; `None` if that was not asked for.
+/// The memory that the kernel gives back for the new pages; `None` if that was not asked for.
 fn saved(pool: &KernelPool<'_>, plan: Plan) -> Option<Bytes> {
     let saved = Bytes(pool.saved_per_page.0.saturating_mul(plan.new_pages.0));
     (saved > Bytes(0)).then_some(saved)

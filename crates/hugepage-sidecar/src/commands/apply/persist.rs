@@ -13,7 +13,7 @@ use crate::atomic_file;
 
 /// Applied early at boot by systemd-tmpfiles-setup.service (tmpfiles.d(5)).
 const TMPFILES_FILE: &str = "/etc/tmpfiles.d/postgresql-hugepages.conf";
-/// The files that it writes.
+/// The files that this module writes.
 pub const FILES: [&str; 2] = [SYSCTL_FILE, TMPFILES_FILE];
 const FILE_HEADER: &str = "# Huge pages of this host. Maintained by hugepage-sidecar apply --persist.\n";
 
@@ -61,7 +61,8 @@ impl Setting {
         lines.join("\n") + "\n"
     }
 
-    /// Whether a line sets the same: `vm.nr_hugepages=1`, `-vm/nr_hugepages = 1`, `w  /sys/... - - - - 1`.
+    /// Whether a line of a file sets the same pool: `vm.nr_hugepages=1`, `-vm/nr_hugepages = 1`, `w  /sys/... - - - -
+    /// 1`.
     fn matches_line(&self, line: &str) -> bool {
         let words = |text: &str| text.split_ascii_whitespace().map(str::to_owned).collect::<Vec<_>>();
         match self.name.split_once(' ') {

@@ -16,9 +16,9 @@ pub struct HostState {
     pub available: Bytes,
     /// Memory in pools of other page sizes.
     pub other_pools: Bytes,
-    /// Of that, the memory of larger pages that are to be split first.
+    /// Memory of larger pages that are to be split first, a part of `other_pools`.
     pub divided: Bytes,
-    /// What the kernel gives back for each new page.
+    /// Memory that the kernel gives back for each new page.
     pub saved_per_page: Bytes,
     /// Percentage of memory that stays for base pages.
     pub reserve_percent: u32,

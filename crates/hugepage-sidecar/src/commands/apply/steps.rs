@@ -45,9 +45,9 @@ pub enum Outcome {
     Reached,
     /// The kernel gave only this many pages.
     Incomplete(Pages),
-    /// At this many pages, more would have made the host swap.
+    /// The number of pages at which more would have made the host swap.
     LowMemory(Pages),
-    /// This many pages are in use now, more than requested.
+    /// The number of pages in use now, more than requested.
     InUse(Pages),
     /// A signal was received.
     Interrupted,
@@ -62,7 +62,7 @@ pub struct Resize<'a> {
     pub to: Pages,
     /// The page size.
     pub size: PageSize,
-    /// What to try if the kernel gives fewer pages, in this order.
+    /// The methods to try if the kernel gives fewer pages, in this order.
     pub reclaim: &'a [Reclaim],
 }
 

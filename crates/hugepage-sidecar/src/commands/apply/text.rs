@@ -7,7 +7,7 @@ use hugepage_kernel::{PageSize, Root};
 use super::plan::Plan;
 use super::steps::Outcome;
 
-/// What would be done.
+/// The text on what would be done.
 pub fn preview(root: &Root, size: PageSize, plan: Plan) -> String {
     let Plan { from, to, new_pages } = plan;
     if from == to {
@@ -26,7 +26,7 @@ pub fn preview(root: &Root, size: PageSize, plan: Plan) -> String {
     text
 }
 
-/// What was done.
+/// The text on what was done.
 pub fn done(size: PageSize, plan: Plan) -> String {
     let Plan { from, to, .. } = plan;
     if from == to {
@@ -36,7 +36,7 @@ pub fn done(size: PageSize, plan: Plan) -> String {
     }
 }
 
-/// Why it was not done, after what was tried: dropping the page cache, splitting larger pages.
+/// The reason why the pool was not set, after what was tried: dropping the page cache, splitting larger pages.
 pub fn failure(outcome: Outcome, size: PageSize, plan: Plan, drop_caches: bool, demote: bool) -> String {
     let asked = plan.to;
     match outcome {

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::sessions::SessionsOutput;
 use super::sizing::HostSizing;
 
-/// The output.
+/// The output of the command.
 #[derive(Debug, Serialize)]
 pub struct SizeOutput {
     pub pools: Vec<PoolSizing>,
@@ -48,7 +48,7 @@ pub struct PoolSizing {
     pub capacity: Option<u64>,
     /// The most that leaves --reserve-percent of memory to base pages.
     pub capacity_within_reserve: Option<u64>,
-    /// A clause on a recommended number beyond that; null for others.
+    /// A clause on a recommended number beyond `capacity_within_reserve`; null for others.
     pub caution: Option<String>,
     pub remains_for_base_pages: Option<u64>,
     pub held_by_others: u64,
@@ -93,9 +93,9 @@ pub struct UncountedServer {
 /// The result of hugepages_settings.sh.
 #[derive(Debug, Serialize)]
 pub struct ScriptComparison {
-    /// Its sum over the segments, in all revisions.
+    /// The script's sum of pages over the segments, in all revisions.
     pub pages: u64,
-    /// The oldest first.
+    /// The output of each revision, the oldest first.
     pub revisions: Vec<RevisionOutput>,
     pub one_page_too_many_for_each_segment: u64,
     pub of_segments_that_are_not_oracles: u64,
@@ -106,9 +106,9 @@ pub struct ScriptComparison {
 #[derive(Debug, Serialize)]
 pub struct RevisionOutput {
     pub revision: &'static str,
-    /// Null if it prints no number.
+    /// The pages that the revision prints; null if it prints no number.
     pub pages: Option<u64>,
-    /// Why it prints none.
+    /// The reason why the revision prints no number; null if it prints one.
     pub fails: Option<String>,
 }
 

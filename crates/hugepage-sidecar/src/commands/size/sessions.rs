@@ -17,7 +17,7 @@ use crate::output::table::{size, table, wrapped};
 const FORMULA: &str = "a model: sessions x (own_per_session + 8 bytes for each page of shared_memory), as if each session had \
                        touched all of it; page tables of 2 MB pages are shared between processes";
 
-/// What `--sessions` adds.
+/// The part of the output that `--sessions` adds.
 #[derive(Debug, Serialize)]
 pub struct SessionsOutput {
     pub sessions: u64,
@@ -25,7 +25,7 @@ pub struct SessionsOutput {
     pub instances: Vec<SessionRow>,
 }
 
-/// One server; sizes in bytes.
+/// The sessions of one server; sizes are in bytes.
 #[derive(Debug, Serialize)]
 pub struct SessionRow {
     pub instance: String,
