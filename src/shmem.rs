@@ -11,7 +11,7 @@ use hugepage_assess::advice::log::LogMessage;
 use hugepage_assess::assessment::Threat;
 use hugepage_assess::history::Record;
 use hugepage_assess::model::{Cause, Demand, Loss, Past};
-use hugepage_start::{TwoStarts, Without};
+use hugepage_start::{StartWithoutOptions, TwoStarts};
 use pgrx::atomics::PgAtomic;
 use pgrx::lwlock::PgLwLock;
 use pgrx::{PGRXSharedMemory, pg_sys};
@@ -185,7 +185,7 @@ pub fn answer(fingerprint: u64) -> Option<Answer> {
     Some(match known.content {
         AnswerContent::Unknown => Answer::Unknown(text),
         AnswerContent::Starts(with_options, without) => {
-            let without = without.map(|asks_for| Without { asks_for, note: text });
+            let without = without.map(|asks_for| StartWithoutOptions { asks_for, note: text });
             Answer::Starts(TwoStarts { with_options, without })
         }
         AnswerContent::Refuses => Answer::Refuses(text),
@@ -207,7 +207,7 @@ pub fn set_answer(fingerprint: u64, answer: &Answer) {
     let (content, text) = match answer {
         Answer::Unknown(why) => (AnswerContent::Unknown, why.as_str()),
         Answer::Starts(TwoStarts { with_options, without: None }) => (AnswerContent::Starts(*with_options, None), ""),
-        Answer::Starts(TwoStarts { with_options, without: Some(Without { asks_for, note }) }) => {
+        Answer::Starts(TwoStarts { with_options, without: Some(StartWithoutOptions { asks_for, note }) }) => {
             (AnswerContent::Starts(*with_options, Some(*asks_for)), note.as_str())
         }
         Answer::Refuses(errors) => (AnswerContent::Refuses, errors.as_str()),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use hugepage_kernel::PageSize;
 use similar::TextDiff;
 
-use super::postgres::{Found, Resources};
+use super::postgres::{LocatedNode, Resources};
 use super::quantity;
 use super::yaml::{Content, YamlNode};
 
@@ -59,7 +59,7 @@ impl Insertion {
 }
 
 /// Replaces the text of a scalar, in its quotes. `None` if the scalar is not written on one line as it reads.
-pub fn replace(text: &str, found: &Found, new: &str) -> Option<Edit> {
+pub fn replace(text: &str, found: &LocatedNode, new: &str) -> Option<Edit> {
     let (node, old) = (&found.node, found.node.text()?);
     let written = text.get(node.range.clone())?;
     let quote = written.chars().next().filter(|c| matches!(c, '"' | '\'')).map(String::from).unwrap_or_default();
@@ -70,7 +70,7 @@ pub fn replace(text: &str, found: &Found, new: &str) -> Option<Edit> {
 }
 
 /// A new first entry of a mapping. `None` if the mapping is written in a way that this does not know.
-pub fn insert(text: &str, found: &Found, key: &str, value: &Insertion) -> Option<Edit> {
+pub fn insert(text: &str, found: &LocatedNode, key: &str, value: &Insertion) -> Option<Edit> {
     let Content::Mapping(entries) = &found.node.value else { return None };
     let insert_at = |at: usize, text: String| Some(Edit { file: found.file, range: at..at, text });
     if text.get(found.node.range.clone())?.starts_with('{') {
@@ -113,7 +113,7 @@ pub fn huge_pages(
         Resources::Elsewhere(_) => return None,
         Resources::Single(home) | Resources::Limits(home) => home,
     };
-    let within = |node: &std::rc::Rc<YamlNode>| Found { file: home.file, node: std::rc::Rc::clone(node) };
+    let within = |node: &std::rc::Rc<YamlNode>| LocatedNode { file: home.file, node: std::rc::Rc::clone(node) };
     if has_limit {
         return Some(dedup(edits));
     }

@@ -3,7 +3,7 @@
 use hugepage_assess::assessment::Severity;
 
 use super::edit::Edit;
-use super::postgres::Found;
+use super::postgres::LocatedNode;
 
 /// A rule, by which CI systems tell findings apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -60,7 +60,7 @@ pub struct LintFinding {
     /// The severity of the finding.
     pub severity: Severity,
     /// The place of the finding in the files.
-    pub place: Found,
+    pub place: LocatedNode,
     /// The text of the finding.
     pub message: String,
     /// The change that helps; `None` if nothing is known.

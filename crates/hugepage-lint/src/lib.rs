@@ -10,6 +10,7 @@ mod edit;
 mod estimate;
 mod fields;
 mod finding;
+mod judge;
 mod judgement;
 mod landing;
 mod limits;
@@ -20,12 +21,11 @@ mod postgres;
 mod quantity;
 mod refusals;
 pub mod sarif;
-mod work;
 mod yaml;
 
 use hugepage_assess::assessment::Severity;
 use judgement::Judgement;
-use need::Source;
+use need::NeedSource;
 use postgres::Postgres;
 use serde::Serialize;
 
@@ -173,9 +173,9 @@ impl Lint {
             form: postgres.form,
             major: postgres.major,
             verdict: if judgement.is_unknown() { "unknown".to_owned() } else { judgement.verdict().to_string() },
-            huge_pages: judgement.asked.huge_pages.to_string(),
+            huge_pages: judgement.requested.huge_pages.to_string(),
             page_size: judgement.page_size.bytes().0,
-            shared_buffers: need.map(|_| judgement.asked.shared_buffers.0),
+            shared_buffers: need.map(|_| judgement.requested.shared_buffers.0),
             shared_memory_least: need.map(|need| need.least.0),
             shared_memory_most: need.filter(|need| need.libraries.is_empty()).map(|need| need.most.0),
             pages_needed_least: pages.map(|(least, _)| least.0),
@@ -183,8 +183,8 @@ impl Lint {
                 .filter(|_| need.is_some_and(|need| need.libraries.is_empty()))
                 .map(|(_, most)| most.0),
             source: need.map(|need| match &need.source {
-                Source::Server(major) => format!("postgres -C of version {major}"),
-                Source::Estimate(why) => format!("estimated: {why}"),
+                NeedSource::Server(major) => format!("postgres -C of version {major}"),
+                NeedSource::Estimate(why) => format!("estimated: {why}"),
             }),
             hugepages_limit: judgement.limit.map(|limit| limit.0),
             pages_limit: judgement.limit.map(|limit| judgement.page_size.pages_within(limit).0),

@@ -5,11 +5,11 @@ use hugepage_assess::assessment::{Outlook, Severity};
 use hugepage_kernel::Bytes;
 
 use super::finding::LintRule;
+use super::judge::Judge;
 use super::postgres::USUAL_SIZE;
 use super::quantity;
-use super::work::Work;
 
-impl Work<'_> {
+impl Judge<'_> {
     /// Base pages count to the limit of memory always, huge pages on nodes with memory_hugetlb_accounting.
     pub fn memory(&mut self, outlook: Outlook) {
         let memory = self.postgres.resources.quantity("limits", "memory");

@@ -9,11 +9,11 @@ use hugepage_kernel::Bytes;
 
 use super::containers::major_of_image;
 use super::fields::{Documents, name_of, settings_of};
-use super::postgres::{Form, Found, Postgres, Resources};
+use super::postgres::{Form, LocatedNode, Postgres, Resources};
 use super::yaml::YamlNode;
 
 /// Settings that an operator makes, without a place.
-fn defaults(settings: &[(&str, &str)]) -> Vec<(String, String, Option<Found>)> {
+fn defaults(settings: &[(&str, &str)]) -> Vec<(String, String, Option<LocatedNode>)> {
     settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned(), None)).collect()
 }
 
@@ -22,8 +22,8 @@ fn major(text: &str) -> Option<u32> {
 }
 
 /// CloudNativePG.
-pub fn cloudnativepg(place: &Found) -> Option<Postgres> {
-    let found = |node: &Rc<YamlNode>| Found { file: place.file, node: Rc::clone(node) };
+pub fn cloudnativepg(place: &LocatedNode) -> Option<Postgres> {
+    let found = |node: &Rc<YamlNode>| LocatedNode { file: place.file, node: Rc::clone(node) };
     let spec = place.node.get("spec")?;
     let parameters = spec.at(&["postgresql", "parameters"]);
     let mut settings = defaults(&[("max_worker_processes", "32"), ("max_replication_slots", "32")]);
@@ -55,8 +55,8 @@ pub fn cloudnativepg(place: &Found) -> Option<Postgres> {
 }
 
 /// Crunchy's operator: each set of instances.
-pub fn pgo(place: &Found) -> Vec<Postgres> {
-    let found = |node: &Rc<YamlNode>| Found { file: place.file, node: Rc::clone(node) };
+pub fn pgo(place: &LocatedNode) -> Vec<Postgres> {
+    let found = |node: &Rc<YamlNode>| LocatedNode { file: place.file, node: Rc::clone(node) };
     let Some(spec) = place.node.get("spec") else { return Vec::new() };
     let dynamic = spec.at(&["patroni", "dynamicConfiguration", "postgresql", "parameters"]);
     let own = spec.at(&["config", "parameters"]);
@@ -94,8 +94,8 @@ pub fn pgo(place: &Found) -> Vec<Postgres> {
 }
 
 /// Zalando's operator with the image Spilo, which sizes a server by the limit of memory.
-pub fn zalando(place: &Found) -> Option<Postgres> {
-    let found = |node: &Rc<YamlNode>| Found { file: place.file, node: Rc::clone(node) };
+pub fn zalando(place: &LocatedNode) -> Option<Postgres> {
+    let found = |node: &Rc<YamlNode>| LocatedNode { file: place.file, node: Rc::clone(node) };
     let spec = place.node.get("spec")?;
     let parameters = spec.at(&["postgresql", "parameters"]);
     let resources = Resources::Limits(found(spec));
@@ -131,8 +131,8 @@ pub fn zalando(place: &Found) -> Option<Postgres> {
 }
 
 /// StackGres: the profile and the configuration are documents of their own.
-pub fn stackgres(place: &Found, documents: &Documents) -> Option<Postgres> {
-    let found = |node: &Rc<YamlNode>| Found { file: place.file, node: Rc::clone(node) };
+pub fn stackgres(place: &LocatedNode, documents: &Documents) -> Option<Postgres> {
+    let found = |node: &Rc<YamlNode>| LocatedNode { file: place.file, node: Rc::clone(node) };
     let spec = place.node.get("spec")?;
     let namespace = |document: &Rc<YamlNode>| document.text_at(&["metadata", "namespace"]).map(str::to_owned);
     let named = |kind: &str, name: Option<&str>| {
@@ -141,7 +141,7 @@ pub fn stackgres(place: &Found, documents: &Documents) -> Option<Postgres> {
                 && document.text_at(&["metadata", "name"]) == name
                 && namespace(document) == namespace(&place.node)
         })?;
-        Some(Found { file: *file, node: Rc::clone(document.get("spec")?) })
+        Some(LocatedNode { file: *file, node: Rc::clone(document.get("spec")?) })
     };
     let profile_name = spec.text_at(&["sgInstanceProfile"]);
     let config_name = spec.text_at(&["configurations", "sgPostgresConfig"]);
@@ -165,7 +165,7 @@ pub fn stackgres(place: &Found, documents: &Documents) -> Option<Postgres> {
         place: found(&place.node),
         major: spec.text_at(&["postgres", "version"]).and_then(major),
         settings: settings_of(file, parameters),
-        settings_home: parameters.map(|node| Found { file, node: Rc::clone(node) }),
+        settings_home: parameters.map(|node| LocatedNode { file, node: Rc::clone(node) }),
         settings_unknown,
         max_connections_at_most: None,
         resources,

@@ -31,7 +31,7 @@ pub enum Form {
 
 /// A value with the file that it is in.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct LocatedNode {
     /// The number of the file.
     pub file: usize,
     /// The value.
@@ -42,9 +42,9 @@ pub struct Found {
 #[derive(Clone, Debug)]
 pub enum Resources {
     /// `resources: {requests, limits}` in this mapping, or to be added to it.
-    Limits(Found),
+    Limits(LocatedNode),
     /// One mapping of `hugepages-…` for both, `hugePages` in this mapping (StackGres).
-    Single(Found),
+    Single(LocatedNode),
     /// They are in a document that was not given.
     Elsewhere(String),
 }
@@ -57,13 +57,13 @@ pub struct Postgres {
     /// `Cluster db`, `Deployment db, container postgres`.
     pub name: String,
     /// The value at which the server begins in the manifest.
-    pub place: Found,
+    pub place: LocatedNode,
     /// The major version, if the manifest says it.
     pub major: Option<u32>,
     /// Settings in the order in which they count, the operator's own defaults first; the last one of a name is effective.
-    pub settings: Vec<(String, String, Option<Found>)>,
+    pub settings: Vec<(String, String, Option<LocatedNode>)>,
     /// The mapping that settings can be added to.
-    pub settings_home: Option<Found>,
+    pub settings_home: Option<LocatedNode>,
     /// Why some settings are unknown.
     pub settings_unknown: Option<String>,
     /// The operator's own `max_connections` where the manifest has none and it is not known: at most this.
@@ -81,12 +81,12 @@ impl Postgres {
     }
 
     /// The place of the effective value of a setting; `None` if no file has it.
-    pub fn place_of(&self, name: &str) -> Option<&Found> {
+    pub fn place_of(&self, name: &str) -> Option<&LocatedNode> {
         self.settings.iter().rev().find(|(found, ..)| found == name).and_then(|(.., place)| place.as_ref())
     }
 
     /// What the settings ask of the kernel, as for a server whose configuration file has them.
-    pub fn asked(&self, notes: &mut Notes) -> Asked {
+    pub fn requested_memory(&self, notes: &mut Notes) -> Asked {
         let mut configuration = Configuration::default();
         configuration.settings.extend(self.settings.iter().map(|(name, value, _)| (name.clone(), value.clone())));
         asked_by_settings(|name| configuration.get(name).map(str::to_owned), notes)
@@ -109,20 +109,20 @@ pub struct Quantity {
     /// The bytes; `None` if it is not a quantity.
     pub bytes: Option<Bytes>,
     /// The place of the quantity.
-    pub place: Found,
+    pub place: LocatedNode,
 }
 
 impl Resources {
     /// The mapping of `limits` or `requests`.
-    pub fn part(&self, name: &str) -> Option<Found> {
+    pub fn part(&self, name: &str) -> Option<LocatedNode> {
         match self {
             Self::Limits(home) => {
                 let node = home.node.at(&["resources", name])?;
-                Some(Found { file: home.file, node: Rc::clone(node) })
+                Some(LocatedNode { file: home.file, node: Rc::clone(node) })
             }
             Self::Single(home) => {
                 let node = home.node.get("hugePages")?;
-                Some(Found { file: home.file, node: Rc::clone(node) })
+                Some(LocatedNode { file: home.file, node: Rc::clone(node) })
             }
             Self::Elsewhere(_) => None,
         }
@@ -154,5 +154,5 @@ impl Resources {
 fn quantity_of(file: usize, node: &Rc<YamlNode>) -> Option<Quantity> {
     let text = node.text()?.to_owned();
     let bytes = quantity::bytes(&text);
-    Some(Quantity { text, bytes, place: Found { file, node: Rc::clone(node) } })
+    Some(Quantity { text, bytes, place: LocatedNode { file, node: Rc::clone(node) } })
 }

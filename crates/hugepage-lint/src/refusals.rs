@@ -3,11 +3,11 @@
 use hugepage_assess::assessment::Severity;
 
 use super::finding::LintRule;
+use super::judge::Judge;
 use super::postgres::{Form, Quantity, Resources};
-use super::work::Work;
 use super::{edit, quantity};
 
-impl Work<'_> {
+impl Judge<'_> {
     /// What the API server refuses (validation.go of Kubernetes), before anything starts.
     pub fn refusals(&mut self) {
         let resources = &self.postgres.resources;

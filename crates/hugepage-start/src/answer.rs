@@ -17,12 +17,12 @@ pub struct TwoStarts<T> {
     /// The start with the options of the command line.
     pub with_options: T,
     /// The start without these options; `None` if they make no difference.
-    pub without: Option<Without<T>>,
+    pub without: Option<StartWithoutOptions<T>>,
 }
 
 /// A start without the options of the command line that make a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Without<T> {
+pub struct StartWithoutOptions<T> {
     /// The demand of that start.
     pub asks_for: T,
     /// Why there are two starts, naming the options; a sentence for notes.
@@ -33,7 +33,7 @@ impl<T> StartAnswer<T> {
     /// The answer with `change` made to what the start asks for.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> StartAnswer<U> {
         match self {
-            Self::Starts(asked) => StartAnswer::Starts(change(asked)),
+            Self::Starts(demand) => StartAnswer::Starts(change(demand)),
             Self::Refuses(error) => StartAnswer::Refuses(error),
             Self::Unknown(why) => StartAnswer::Unknown(why),
         }
@@ -45,7 +45,7 @@ impl<T: PartialEq> StartAnswer<T> {
     /// `shared_buffers=64MB`; without any, `without_options` is not called.
     pub fn of_both(self, options: &[String], without_options: impl FnOnce() -> Self) -> StartAnswer<TwoStarts<T>> {
         let with_options = match self {
-            Self::Starts(asked) => asked,
+            Self::Starts(demand) => demand,
             Self::Refuses(error) => return StartAnswer::Refuses(error),
             Self::Unknown(why) => return StartAnswer::Unknown(why),
         };
@@ -56,7 +56,7 @@ impl<T: PartialEq> StartAnswer<T> {
             format!("the command line of the server sets {}, which only pg_ctl restart repeats", options.join(", "));
         match without_options() {
             Self::Starts(asks_for) => {
-                let without = (asks_for != with_options).then_some(Without { asks_for, note });
+                let without = (asks_for != with_options).then_some(StartWithoutOptions { asks_for, note });
                 StartAnswer::Starts(TwoStarts { with_options, without })
             }
             Self::Refuses(error) => StartAnswer::Unknown(format!("{note}; without it the server says: {error}")),

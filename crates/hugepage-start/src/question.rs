@@ -132,11 +132,11 @@ mod tests {
     #[test]
     fn the_command_line() {
         let arguments = ["-c".to_owned(), "shared_buffers=2GB".to_owned()];
-        let asked = StartQuestion { arguments: &arguments, ..question(15, None) };
-        let line = asked.command_line(Some(COUNTING_UNIT)).join(" ".as_ref()).into_string().unwrap();
+        let start = StartQuestion { arguments: &arguments, ..question(15, None) };
+        let line = start.command_line(Some(COUNTING_UNIT)).join(" ".as_ref()).into_string().unwrap();
         assert!(line.starts_with("-c shared_buffers=2GB -D /data -c shared_buffers=1GB -c ssl=off "), "{line}");
         assert!(line.ends_with(" -c huge_page_size=8kB -C shared_memory_size_in_huge_pages"), "{line}");
-        assert!(!asked.command_line(None).iter().any(|argument| argument.to_string_lossy().contains("huge_page_size")));
+        assert!(!start.command_line(None).iter().any(|argument| argument.to_string_lossy().contains("huge_page_size")));
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn asked_again() {
+    fn the_question_is_repeated() {
         let mut runs = 0;
         let without_unit = question(15, None).ask(|line| {
             runs += 1;

@@ -9,28 +9,28 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::edit::Edit;
 use super::finding::{LintFinding, LintRule};
-use super::need::{Need, Source};
-use super::postgres::{Found, Postgres, Quantity};
+use super::need::{Need, NeedSource};
+use super::postgres::{LocatedNode, Postgres, Quantity};
 use super::quantity;
 
 /// The judgement of one PostgreSQL while it is made.
 #[derive(Debug)]
-pub struct Work<'a> {
+pub struct Judge<'a> {
     pub postgres: &'a Postgres,
     pub texts: &'a [String],
-    pub asked: Asked,
+    pub requested: Asked,
     pub sizes: Vec<PageSize>,
     pub page_size: PageSize,
     pub need: Option<&'a Need>,
     pub findings: Vec<LintFinding>,
 }
 
-impl Work<'_> {
+impl Judge<'_> {
     pub fn find(
         &mut self,
         rule: LintRule,
         severity: Severity,
-        place: Option<&Found>,
+        place: Option<&LocatedNode>,
         message: String,
         hint: Option<String>,
     ) {
@@ -44,7 +44,7 @@ impl Work<'_> {
         }
     }
 
-    pub fn text(&self, found: &Found) -> &str {
+    pub fn text(&self, found: &LocatedNode) -> &str {
         self.texts.get(found.file).map(String::as_str).unwrap_or_default()
     }
 
@@ -67,17 +67,17 @@ impl Work<'_> {
             surplus: Some(Pages(0)),
             overcommit: Some(Pages(0)),
         };
-        let ground = PoolState {
+        let pool_state = PoolState {
             huge_page_size: Some(self.page_size),
             pool: PoolFact::Known(pool),
             limits: Some(CgroupLimits::default()),
             nodes: None,
             lock_limit: None,
         };
-        let of = |needed| Outlook::of(&self.asked, needed, Pages(0), &ground);
-        let Some(need) = self.need else { return of(None) };
+        let outlook = |needed| Outlook::of(&self.requested, needed, Pages(0), &pool_state);
+        let Some(need) = self.need else { return outlook(None) };
         let (least, most) = need.pages(self.page_size);
-        let (best, worst) = (of(Some(least)), of(Some(most)));
+        let (best, worst) = (outlook(Some(least)), outlook(Some(most)));
         match best == worst && (need.libraries.is_empty() || best != Outlook::Hugetlb) {
             true => best,
             false => Outlook::Unknown,
@@ -85,13 +85,13 @@ impl Work<'_> {
     }
 
     /// `556 pages of 2 MB`, with the source.
-    pub fn words_of_need(&self) -> String {
+    pub fn need_text(&self) -> String {
         let Some(need) = self.need else { return "an unknown number of pages".to_owned() };
         let (least, most) = need.pages(self.page_size);
         let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
         match &need.source {
-            Source::Server(major) => format!("{range} (postgres -C of version {major})"),
-            Source::Estimate(why) => format!("{range} (estimated, because {why})"),
+            NeedSource::Server(major) => format!("{range} (postgres -C of version {major})"),
+            NeedSource::Estimate(why) => format!("{range} (estimated, because {why})"),
         }
     }
 
