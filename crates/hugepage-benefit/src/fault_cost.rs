@@ -12,10 +12,10 @@ use hugepage_kernel::{Bytes, PageSize};
 use crate::model::FaultCost;
 
 /// The memory that is mapped again.
-const SIZE: Bytes = Bytes(16 << 20);
+const MAPPED_SIZE: Bytes = Bytes(16 << 20);
 /// The memory that is read before that, so that the kernel's data about these pages is no more in the caches than in a
 /// session that maps much shared memory. Without it a page took a fifth less time than with 4 GB.
-const OTHER: Bytes = Bytes(16 << 20);
+const EVICTION_SIZE: Bytes = Bytes(16 << 20);
 /// The size of a cache line in bytes; reading one byte of each is enough.
 const CACHE_LINE: usize = 64;
 /// The number of runs that count each time. One before them does not: the first after a pause takes longer.
@@ -51,20 +51,20 @@ impl FaultCostRuns {
         self.measured = Some(Instant::now());
         let page = usize::try_from(PageSize::base().bytes().0).unwrap_or(usize::MAX);
         let [memory, other] =
-            [SIZE, OTHER].map(|size| SharedMapping::new(usize::try_from(size.0).unwrap_or(usize::MAX)));
+            [MAPPED_SIZE, EVICTION_SIZE].map(|size| SharedMapping::new(usize::try_from(size.0).unwrap_or(usize::MAX)));
         let (memory, other) = (memory?, other?);
         memory.write_each(page);
         other.write_each(page);
         for run in 0..=RUNS {
             check();
-            let again = memory.again()?;
+            let again = memory.map_again()?;
             other.read_each(CACHE_LINE);
             let begun = ThreadUsage::now()?;
             again.read_each(page);
             let mapped = ThreadUsage::now()?;
             drop(again);
             let unmapped = ThreadUsage::now()?;
-            let again = memory.again()?;
+            let again = memory.map_again()?;
             other.read_each(CACHE_LINE);
             let before_writes = ThreadUsage::now()?;
             again.write_each(page);
@@ -153,7 +153,7 @@ impl SharedMapping {
     }
 
     /// Maps the same memory a second time: mremap(2) does so if the old size is zero.
-    fn again(&self) -> io::Result<Self> {
+    fn map_again(&self) -> io::Result<Self> {
         // SAFETY: the mapping is shared and stays; the new one is at an address that the kernel chooses.
         #[allow(unsafe_code)]
         let start = unsafe { libc::mremap(self.start.as_ptr(), 0, self.length, libc::MREMAP_MAYMOVE) };
@@ -274,7 +274,7 @@ mod tests {
     fn the_second_mapping_shows_the_same_memory() {
         let memory = SharedMapping::new(8192).unwrap();
         memory.write_each(4096);
-        let again = memory.again().unwrap();
+        let again = memory.map_again().unwrap();
         assert_ne!(again.start, memory.start);
         // SAFETY: a byte within the mapping.
         #[allow(unsafe_code)]

@@ -120,13 +120,13 @@ mod tests {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
 
-    fn sample(of: &[(i32, u64)]) -> FaultSample {
+    fn sample(processes: &[(i32, u64)]) -> FaultSample {
         let process = |&(pid, kib): &(i32, u64)| ProcessSample {
             pid,
             stat: ProcessStat { start_ticks: 900, ..ProcessStat::default() },
             status: ProcessStatus { page_tables: Some(Bytes(kib * KIB)), ..ProcessStatus::default() },
         };
-        FaultSample { processes: of.iter().map(process).collect(), faults_of_ended: 0 }
+        FaultSample { processes: processes.iter().map(process).collect(), faults_of_ended: 0 }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use hugepage_assess::model::Landing;
 use hugepage_kernel::{Bytes, PageSize};
 
 use crate::Benefit;
-use crate::figure::{Confidence, Figure};
+use crate::benefit_value::{BenefitValue, Confidence};
 
 /// A row, the same for SQL and for the sidecar.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -57,7 +57,7 @@ pub fn rows(benefit: &Benefit) -> Vec<BenefitRow> {
         }
         false => "Memory that the page tables would give back.",
     };
-    let row = |figure, unit, values: &Figure, detail: &str| BenefitRow {
+    let row = |figure, unit, values: &BenefitValue, detail: &str| BenefitRow {
         figure,
         unit: Some(unit),
         base: values.base,

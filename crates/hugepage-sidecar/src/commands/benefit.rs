@@ -85,7 +85,7 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
     let begin = |instance: &Instance, notes: &mut Notes| Observation::begin(root, server(instance), || {}, notes);
     let mut begun: Vec<_> = observed.iter().map(|instance| begin(instance, &mut notes)).collect();
     let between = || {
-        begun.iter_mut().for_each(|observation| observation.look(root, || {}, &mut notes));
+        begun.iter_mut().for_each(|observation| observation.see_newcomers(root, || {}, &mut notes));
         if cost.is_due(options.interval) {
             measure_cost(&mut cost, || {}, &mut notes);
         }

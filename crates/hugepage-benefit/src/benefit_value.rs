@@ -26,7 +26,7 @@ impl fmt::Display for Confidence {
 
 /// A quantity in base pages and in huge pages; `None` where it is unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
+pub struct BenefitValue {
     /// The value in base pages.
     pub base: Option<f64>,
     /// The values in pages of [`HUGE_SIZES`].
@@ -35,7 +35,7 @@ pub struct Figure {
     pub confidence: Confidence,
 }
 
-impl Figure {
+impl BenefitValue {
     /// A figure of which nothing is known.
     pub const UNKNOWN: Self = Self { base: None, huge: [None; 2], confidence: Confidence::Unknown };
 
