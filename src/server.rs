@@ -26,7 +26,7 @@ thread_local! {
 
 /// The pages and memory that the settings of the running server ask for (storage/pg_shmem.h, storage/bufmgr.h).
 #[allow(unsafe_code)]
-pub fn asked() -> Asked {
+pub fn requested_memory() -> Asked {
     // SAFETY: these are set before the first backend exists and never after.
     let (huge_pages, page_size_kb, shmem_type, buffers) =
         unsafe { (pg_sys::huge_pages, pg_sys::huge_page_size, pg_sys::shared_memory_type, pg_sys::NBuffers) };

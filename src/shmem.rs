@@ -41,7 +41,7 @@ pub struct SharedAnswer {
     /// The fingerprint of the configuration that was asked about; see [`crate::preflight::next_start`].
     fingerprint: u64,
     /// The time of the question to the program, in microseconds since 2000; 0 if there was none.
-    asked_at: pg_sys::TimestampTz,
+    question_time: pg_sys::TimestampTz,
     content: AnswerContent,
     text: Text,
 }
@@ -180,7 +180,7 @@ pub fn set_warned_threats(threats: &[Threat]) {
 
 /// The worker's answer about the configuration with that fingerprint; `None` if it has none, or the library is not preloaded.
 pub fn answer(fingerprint: u64) -> Option<Answer> {
-    let known = last_answer().filter(|last| last.asked_at != 0 && last.fingerprint == fingerprint)?;
+    let known = last_answer().filter(|last| last.question_time != 0 && last.fingerprint == fingerprint)?;
     let text = known.text.get();
     Some(match known.content {
         AnswerContent::Unknown => Answer::Unknown(text),
@@ -195,10 +195,10 @@ pub fn answer(fingerprint: u64) -> Option<Answer> {
 /// The time since the worker has asked the server's program; `None` if it never has.
 #[allow(unsafe_code)]
 pub fn since_last_question() -> Option<Duration> {
-    let asked_at = last_answer()?.asked_at;
+    let question_time = last_answer()?.question_time;
     // SAFETY: reads the clock.
     let now = unsafe { pg_sys::GetCurrentTimestamp() };
-    (asked_at != 0).then(|| Duration::from_micros(now.abs_diff(asked_at)))
+    (question_time != 0).then(|| Duration::from_micros(now.abs_diff(question_time)))
 }
 
 /// Keeps the answer to a question of now; in the worker.
@@ -213,8 +213,8 @@ pub fn set_answer(fingerprint: u64, answer: &Answer) {
         Answer::Refuses(errors) => (AnswerContent::Refuses, errors.as_str()),
     };
     // SAFETY: reads the clock.
-    let asked_at = unsafe { pg_sys::GetCurrentTimestamp() };
-    *LAST_ANSWER.exclusive() = SharedAnswer { fingerprint, asked_at, content, text: Text::cut(text) };
+    let question_time = unsafe { pg_sys::GetCurrentTimestamp() };
+    *LAST_ANSWER.exclusive() = SharedAnswer { fingerprint, question_time, content, text: Text::cut(text) };
 }
 
 fn last_answer() -> Option<SharedAnswer> {

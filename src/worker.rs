@@ -62,7 +62,7 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
         history::trim();
     });
     let mut worker =
-        Worker { last: None, settings: settings::reloadable(), added: 0, question: None, awaits_turn: false };
+        Worker { last: None, settings: settings::reloadable(), added: 0, question: None, must_wait: false };
     let mut event = Event::Change;
     while !latch::is_stopping() {
         let interval = settings::sample_interval();
@@ -70,7 +70,7 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
         log::catch_errors("assess shared memory", memory::USUAL, || {
             pause = worker.ask();
             // What is about to be known is no change of the outlook.
-            if worker.awaits_turn || latch::is_stopping() {
+            if worker.must_wait || latch::is_stopping() {
                 return;
             }
             match std::mem::replace(&mut event, Event::Change) {
@@ -108,14 +108,14 @@ struct Worker {
     /// The last question without an answer; `None` if there is none.
     question: Option<OpenQuestion>,
     /// Whether a new question has to wait, because the program was asked within the last minute.
-    awaits_turn: bool,
+    must_wait: bool,
 }
 
 impl Worker {
     /// Asks the server's program what a start would need, where the configuration on disk differs and the answer is not
     /// known. Returns the time until it may be asked; `None` if there is nothing to ask.
     fn ask(&mut self) -> Option<Duration> {
-        self.awaits_turn = false;
+        self.must_wait = false;
         let root = Root::live();
         let comparison = Comparison::now(&root);
         let fingerprint = comparison.fingerprint();
@@ -136,7 +136,7 @@ impl Worker {
             }
             (attempts, left) = (attempts + 1, pause);
         }
-        self.awaits_turn = known.is_none() && attempts == 0;
+        self.must_wait = known.is_none() && attempts == 0;
         self.question = Some(OpenQuestion { fingerprint, attempts });
         Some(left)
     }

@@ -43,7 +43,7 @@ pub struct Comparison {
 
 /// Identifies a file and its content.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     file: (u64, u64),
     size: u64,
     modified: (i64, i64),
@@ -51,14 +51,14 @@ struct Stamp {
 }
 
 /// A comparison, and the files that it depends on; `None` for one that does not exist.
-struct Kept {
+struct CachedComparison {
     sources: Vec<PathBuf>,
-    stamps: Vec<Option<Stamp>>,
+    stamps: Vec<Option<FileStamp>>,
     comparison: Rc<Comparison>,
 }
 
 thread_local! {
-    static KEPT: RefCell<Option<Kept>> = const { RefCell::new(None) };
+    static CACHE: RefCell<Option<CachedComparison>> = const { RefCell::new(None) };
 }
 
 /// What a start with the configuration on disk would ask for; `None` if it is what the running server has. `primary`: what a
@@ -78,12 +78,12 @@ pub fn answer(root: &Root, primary: Option<&RecoveryParameters>) -> Option<Answe
 impl Comparison {
     /// The comparison now.
     pub fn now(root: &Root) -> Rc<Self> {
-        let kept = KEPT.with_borrow(|kept| {
-            let kept = kept.as_ref()?;
-            (stamps(&kept.sources) == kept.stamps).then(|| kept.comparison.clone())
+        let cached = CACHE.with_borrow(|cached| {
+            let cached = cached.as_ref()?;
+            (stamps(&cached.sources) == cached.stamps).then(|| cached.comparison.clone())
         });
-        kept.unwrap_or_else(|| {
-            KEPT.set(None);
+        cached.unwrap_or_else(|| {
+            CACHE.set(None);
             Self::read(root)
         })
     }
@@ -153,7 +153,7 @@ impl Comparison {
             let before = stamps(&sources);
             let comparison = Rc::new(Self::compare(root, problems));
             if is_settled(&before) && self::sources(root).0 == sources && stamps(&sources) == before {
-                KEPT.set(Some(Kept { sources, stamps: before, comparison: comparison.clone() }));
+                CACHE.set(Some(CachedComparison { sources, stamps: before, comparison: comparison.clone() }));
                 return comparison;
             }
             pgrx::check_for_interrupts!();
@@ -218,8 +218,8 @@ fn sources(root: &Root) -> (Vec<PathBuf>, Vec<String>) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the server's own files, by the server's own user")]
-fn stamps(sources: &[PathBuf]) -> Vec<Option<Stamp>> {
-    let stamp = |file: Metadata| Stamp {
+fn stamps(sources: &[PathBuf]) -> Vec<Option<FileStamp>> {
+    let stamp = |file: Metadata| FileStamp {
         file: (file.dev(), file.ino()),
         size: file.size(),
         modified: (file.mtime(), file.mtime_nsec()),
@@ -229,9 +229,9 @@ fn stamps(sources: &[PathBuf]) -> Vec<Option<Stamp>> {
 }
 
 /// Whether no file has changed just now. A time stamp of the future says nothing, and never will.
-fn is_settled(stamps: &[Option<Stamp>]) -> bool {
+fn is_settled(stamps: &[Option<FileStamp>]) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let changed = |stamp: &Stamp| {
+    let changed = |stamp: &FileStamp| {
         let (seconds, nanos) = stamp.changed;
         Some(Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?))
     };

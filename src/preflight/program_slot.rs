@@ -15,11 +15,11 @@ pub const SLOTS: usize = 2;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A slot that this process has; free again on drop, and when the process ends in whatever way.
-pub struct Turn {
+pub struct ProgramSlot {
     _locked: File,
 }
 
-impl Turn {
+impl ProgramSlot {
     /// Waits for a slot, one lock file each in `directory`; `None` at the deadline. A cancel ends the wait.
     pub fn wait_for(directory: &Path, prefix: &str, deadline: Instant) -> io::Result<Option<Self>> {
         let latch = LatchGuard;
