@@ -183,7 +183,7 @@ impl LastStart {
             return Some(LoggedPages { available: row.available, expected: row.expected, allocated: row.allocated });
         }
         let pages = self.large_pages.as_ref().filter(|pages| pages.page_size == Some(size))?;
-        let expected = self.expected().into_iter().find(|(of, _)| *of == size).map(|(_, pages)| pages);
+        let expected = self.expected().into_iter().find(|(row, _)| *row == size).map(|(_, pages)| pages);
         let available = match (pages.unused, pages.used) {
             (Some(unused), used) => Some(unused.saturating_add(used.unwrap_or_default())),
             _ => None,

@@ -55,8 +55,9 @@ impl CapacityTable {
         };
         let forecast = |shared_memory| {
             let sessions = connections.max(instance.page_tables.processes);
-            let of = SessionForecast::of(sessions, shared_memory, &instance.page_tables, base, &[huge], Some(memory));
-            worth(&of, Choice::of(&facts.asked), Some(memory))
+            let session_forecast =
+                SessionForecast::of(sessions, shared_memory, &instance.page_tables, base, &[huge], Some(memory));
+            worth(&session_forecast, Choice::of(&facts.asked), Some(memory))
         };
         Some(Self {
             name: instance.name.clone(),

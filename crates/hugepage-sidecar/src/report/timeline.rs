@@ -39,7 +39,7 @@ pub struct Timeline {
     pub starts: usize,
     pub losses: usize,
     pub spans: Vec<Span>,
-    pub marks: Vec<Mark>,
+    pub marks: Vec<TimelineEvent>,
     /// The newest first.
     pub entries: Vec<TimelineEntry>,
     /// Number of older records that are not listed.
@@ -62,7 +62,7 @@ pub struct Span {
 
 /// An event.
 #[derive(Debug)]
-pub struct Mark {
+pub struct TimelineEvent {
     pub x: String,
     /// `start`, `crash`, `lost`.
     pub what: &'static str,
@@ -177,7 +177,7 @@ fn state_text(record: &Record) -> String {
     }
 }
 
-fn marks(x: String, record: &Record) -> impl Iterator<Item = Mark> {
+fn marks(x: String, record: &Record) -> impl Iterator<Item = TimelineEvent> {
     let what = match record.event {
         Event::Start => Some("start"),
         Event::CrashRestart => Some("crash"),
@@ -189,5 +189,5 @@ fn marks(x: String, record: &Record) -> impl Iterator<Item = Mark> {
         ("lost", Some(detail)) => format!("lost at {at}: {detail}"),
         _ => format!("{} at {at}", record.event.name()),
     };
-    [what, lost].into_iter().flatten().map(move |what| Mark { x: x.clone(), what, title: title(what) })
+    [what, lost].into_iter().flatten().map(move |what| TimelineEvent { x: x.clone(), what, title: title(what) })
 }

@@ -26,12 +26,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use self::kernel_pool::KernelPool;
 use self::larger_pool::LargerPool;
 use self::lock::Lock;
-use self::persist::Setting;
+use self::persist::BootSetting;
 use self::plan::{HostState, Plan, Refusal};
 use self::rollback::roll_back;
-use self::steps::{Kernel, Outcome, Reclaim, Resize, resize};
+use self::steps::{Kernel, Reclaim, Resize, ResizeOutcome, resize};
 use self::text::{done, failure, preview};
-use self::vmemmap::Optimizing;
+use self::vmemmap::VmemmapOptimization;
 use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
 use crate::output::stream::{complain, say};
@@ -160,7 +160,7 @@ fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, 
     let before = pool.state()?;
     let (plan, split) = plan(options, root, pool, pages)?;
     let optimizing = match options.optimize_vmemmap && plan.new_pages > Pages(0) {
-        true => Some(privileges::write(|| Optimizing::begin(root))?),
+        true => Some(privileges::write(|| VmemmapOptimization::begin(root))?),
         false => None,
     };
     let outcome = privileges::write(|| change(pool, plan, split, options, &interrupt));
@@ -169,7 +169,7 @@ fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, 
         privileges::write(|| larger.restore_size())?;
     }
     match outcome {
-        Ok(Outcome::Reached) => {}
+        Ok(ResizeOutcome::Reached) => {}
         Ok(outcome) => {
             complain!("hugepage-sidecar: {}", failure(outcome, pool.size(), plan, options.drop_caches, options.demote));
             return roll_back(pool, &before);
@@ -231,11 +231,11 @@ fn change(
     split: Pages,
     options: &ApplyOptions,
     signal: &Interrupt,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<ResizeOutcome> {
     for _ in 0..split.0 {
         // Without that page there may be too little memory.
         if pool.demote()?.is_none() {
-            return Ok(Outcome::LowMemory(pool.state()?.pool.persistent()));
+            return Ok(ResizeOutcome::LowMemory(pool.state()?.pool.persistent()));
         }
     }
     let from = if split > Pages(0) { pool.state()?.pool.persistent() } else { plan.from };
@@ -270,8 +270,8 @@ fn persist(options: &ApplyOptions, root: &Root, size: PageSize, pages: Pages) ->
     Ok(())
 }
 
-fn setting(root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<Setting> {
-    Ok(Setting::for_pool(size, is_default(root, size)?, pages))
+fn setting(root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<BootSetting> {
+    Ok(BootSetting::for_pool(size, is_default(root, size)?, pages))
 }
 
 fn is_default(root: &Root, size: PageSize) -> anyhow::Result<bool> {

@@ -19,7 +19,7 @@ const FILE_HEADER: &str = "# Huge pages of this host. Maintained by hugepage-sid
 
 /// The line that sets a pool at boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
+pub struct BootSetting {
     /// The file of the line.
     pub file: &'static str,
     /// The beginning of the line, with single blanks.
@@ -28,7 +28,7 @@ pub struct Setting {
     line: String,
 }
 
-impl Setting {
+impl BootSetting {
     /// The line for the pool of `size`. A sysctl exists for the default size only.
     pub fn for_pool(size: PageSize, is_default: bool, pages: Pages) -> Self {
         if is_default {
@@ -93,8 +93,8 @@ mod tests {
 
     #[test]
     fn write_the_line_once_and_keep_others() {
-        let sysctl = Setting::for_pool(PageSize::from_kib(2048).unwrap(), true, Pages(10));
-        let tmpfiles = Setting::for_pool(PageSize::from_kib(1 << 20).unwrap(), false, Pages(4));
+        let sysctl = BootSetting::for_pool(PageSize::from_kib(2048).unwrap(), true, Pages(10));
+        let tmpfiles = BootSetting::for_pool(PageSize::from_kib(1 << 20).unwrap(), false, Pages(4));
         let file = "w /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - -";
         for (setting, old, new) in [
             (&sysctl, None, format!("{FILE_HEADER}vm.nr_hugepages = 10\n")),
@@ -132,7 +132,7 @@ mod tests {
         let found = || override_warning(&root, size, true, Pages(10)).unwrap();
         assert_eq!(found(), None);
         write("etc/sysctl.d/README", "");
-        Setting::for_pool(size, true, Pages(10)).write(&root).unwrap();
+        BootSetting::for_pool(size, true, Pages(10)).write(&root).unwrap();
         assert_eq!(found(), None);
         write("etc/sysctl.d/99-other.conf", "vm.nr_hugepages = 7\n");
         assert_eq!(found().unwrap(), "At the next boot /etc/sysctl.d/99-other.conf sets 7 pages of 2 MB.");

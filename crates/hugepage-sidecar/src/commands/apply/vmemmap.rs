@@ -14,12 +14,12 @@ use crate::privileges;
 
 /// Keeps `vm.hugetlb_optimize_vmemmap` on until it is dropped, and then sets it as it was. Pages that were allocated
 /// meanwhile keep what they have given back.
-pub struct Optimizing<'a> {
+pub struct VmemmapOptimization<'a> {
     root: &'a Root,
     was: Option<String>,
 }
 
-impl<'a> Optimizing<'a> {
+impl<'a> VmemmapOptimization<'a> {
     /// Turns the sysctl on; an error if the kernel does not have it.
     pub fn begin(root: &'a Root) -> anyhow::Result<Self> {
         let was = setting(root)?;
@@ -31,7 +31,7 @@ impl<'a> Optimizing<'a> {
     }
 }
 
-impl Drop for Optimizing<'_> {
+impl Drop for VmemmapOptimization<'_> {
     fn drop(&mut self) {
         if let Some(was) = &self.was {
             let path = self.root.path(&sysctl::path(OPTIMIZE_VMEMMAP));

@@ -223,7 +223,8 @@ fn memlock_of_owner(host: &HostSizing, counts_memlock: Option<bool>) -> Option<B
     if counts_memlock == Some(false) {
         return needs().map(|(_, size)| size).max();
     }
-    let of_user = |uid| needs().filter(|(of, _)| *of == uid).fold(Bytes(0), |sum, (_, size)| sum.saturating_add(size));
+    let of_user =
+        |uid| needs().filter(|(owner, _)| *owner == uid).fold(Bytes(0), |sum, (_, size)| sum.saturating_add(size));
     needs().map(|(uid, _)| of_user(uid)).max()
 }
 

@@ -117,13 +117,13 @@ impl SessionsOutput {
 }
 
 fn running(instance: &Instance) -> Option<SizedServer<'_>> {
-    let asked = &instance.status.facts.asked;
+    let settings = &instance.status.facts.asked;
     Some(SizedServer {
         name: &instance.name,
         is_running: true,
         is_postgresql: instance.kind == InstanceKind::PostgreSql,
         shared_memory: instance.status.facts.segment_size()?,
         page_tables: instance.page_tables,
-        choice: Choice::of(asked),
+        choice: Choice::of(settings),
     })
 }
