@@ -149,7 +149,7 @@ unsafe impl GlobalAlloc for MallocOrReserve {
     }
 }
 
-/// The memory of a call; given back on drop, unless something of the call is still in it.
+/// The reserve of memory of a call; given back on drop, unless something of the call is still in it.
 struct Reserve(());
 
 impl Reserve {

@@ -62,7 +62,7 @@ pub fn max_connections() -> u64 {
     u64::from(unsafe { pg_sys::MaxConnections }.unsigned_abs())
 }
 
-/// What a standby compares with its primary.
+/// The settings of this server that a standby compares with its primary's.
 #[allow(unsafe_code)]
 pub fn recovery_parameters() -> RecoveryParameters {
     // SAFETY: these are set before the first backend exists and never after.

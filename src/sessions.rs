@@ -12,7 +12,7 @@ use crate::majors;
 pub struct Session {
     /// The process ID.
     pub pid: i32,
-    /// When the process started, in microseconds since 2000.
+    /// The start of the process, in microseconds since 2000.
     pub start: pg_sys::TimestampTz,
     /// The backend type as pg_stat_activity shows it.
     pub backend_type: Option<Cow<'static, str>>,

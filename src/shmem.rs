@@ -108,7 +108,7 @@ static POSTMASTER_STATE: PostmasterState =
 /// Facts about the last allocation of shared memory that cannot be determined later.
 #[derive(Clone, Debug)]
 pub struct LastAllocation {
-    /// Why the segment is not in the pages that were asked for; `None` if it is.
+    /// The cause why the segment is not in the requested pages; `None` if it is.
     pub cause: Option<Cause>,
     /// The regression against the start before; `None` if there is none.
     pub loss: Option<Loss>,
@@ -128,7 +128,7 @@ pub fn count_allocation() {
     POSTMASTER_STATE.generation.fetch_add(1, Ordering::Relaxed);
 }
 
-/// When the postmaster process started.
+/// The start of the postmaster process.
 #[allow(unsafe_code)]
 pub fn postmaster_start() -> SystemTime {
     // SAFETY: set when the process starts.
@@ -150,7 +150,7 @@ pub fn set_last_start(start: Option<LastAllocation>) {
     }
 }
 
-/// What was recorded at the last allocation, which every assessment asks for.
+/// The facts recorded at the last allocation, for every assessment.
 pub fn past() -> Past {
     let last = last_start();
     let (cause_at_start, loss) = last.map_or((None, None), |start| (start.cause, start.loss));

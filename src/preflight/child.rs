@@ -22,10 +22,10 @@ use crate::latch::{LatchGuard, is_stopping, wait};
 /// Longer output counts as no answer; longer error text is cut.
 const MAX_OUTPUT_BYTES: u64 = 64 << 10;
 
-/// How often to look whether the program has ended.
+/// The time between two checks whether the program has ended.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What this process has to clean up, also after a FATAL error, which ends it without unwinding.
+/// The state that this process has to clean up, also after a FATAL error, which ends it without unwinding.
 #[derive(Default)]
 struct Cleanup {
     is_registered: bool,

@@ -14,7 +14,7 @@ use hugepage_kernel::Root;
 use hugepage_kernel::proc::process::{children, own_pid, stat};
 use pgrx::pg_sys;
 
-/// How long to wait for the end of processes that were killed; one that waits for a disk may take longer.
+/// The time to wait for the end of processes that were killed; one that waits for a disk may take longer.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(1);
 

@@ -61,8 +61,8 @@ thread_local! {
     static CACHE: RefCell<Option<CachedComparison>> = const { RefCell::new(None) };
 }
 
-/// What a start with the configuration on disk would ask for; `None` if it is what the running server has. `primary`: what a
-/// standby compares its settings with.
+/// The answer on a start with the configuration on disk; `None` if the start asks for what the running server has.
+/// `primary`: the settings that a standby compares its own with.
 pub fn answer(root: &Root, primary: Option<&RecoveryParameters>) -> Option<Answer> {
     let comparison = Comparison::now(root);
     let answer = comparison.answer(root);
@@ -93,7 +93,7 @@ impl Comparison {
         !self.replaced.is_empty() || !self.differences().is_empty()
     }
 
-    /// What a start would ask for, as far as that is known without the server's program; `None` if only that can tell.
+    /// The demand of a start, if it is known without the server's program; `None` if only that can tell.
     fn known(&self, root: &Root) -> Option<Demand> {
         let on_disk = self.on_disk.as_ref().ok().filter(|_| self.replaced.is_empty())?;
         on_disk.demand_of_running_size(root)
@@ -175,7 +175,7 @@ impl Comparison {
     }
 }
 
-/// Who would tell what the configuration on disk asks for, for a note of a view that does not know it.
+/// The text that says who asks the server's program, for a note of a view without an answer.
 fn who_asks() -> String {
     if !settings::ask_server_program() {
         IS_OFF.to_owned()

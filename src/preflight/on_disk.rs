@@ -79,8 +79,8 @@ impl OnDisk {
         Some(WithoutOptions { on_disk, options })
     }
 
-    /// What a start asks for if it differs in nothing that has a part in the size of shared memory: no program is needed for
-    /// that. `None` if it may need another size, or the size is not known to the page.
+    /// The demand of a start that differs in nothing that has a part in the size of shared memory: no program is needed
+    /// for that. `None` if the start may need another size, or the size is not known to the page.
     pub fn demand_of_running_size(&self, root: &Root) -> Option<Demand> {
         let is_known = |found: &Difference| {
             let value = found.on_disk.as_deref();
@@ -105,7 +105,8 @@ impl OnDisk {
         server::shared_memory().filter(|_| is_exact).map(|memory| super::demand(self, Overrides::default(), memory))
     }
 
-    /// What a standby's recovery would compare with the primary's settings; `max_connections` replaces that on disk.
+    /// The settings that a standby's recovery would compare with the primary's; `max_connections` replaces the value on
+    /// disk.
     pub fn recovery_parameters(&self, max_connections: Option<i32>) -> RecoveryParameters {
         let number = |name, default| self.integer(name, 0).unwrap_or(default);
         RecoveryParameters {

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use crate::latch::{LatchGuard, is_stopping, wait};
 
-/// How many programs run at a time.
+/// The number of programs that may run at a time.
 pub const SLOTS: usize = 2;
-/// How long to sleep before the next look for a free slot.
+/// The time to sleep before the next look for a free slot.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A slot that this process has; free again on drop, and when the process ends in whatever way.

@@ -89,7 +89,7 @@ fn counted(
     Ok((Some(records), count))
 }
 
-/// The next record, unless the call was cancelled or has no memory for it.
+/// Reads the next record; `None` at the end of the file. Ends the query if it was cancelled or memory is short.
 fn next(records: &mut StoredRecords) -> Option<Result<Record, HistoryError>> {
     pgrx::check_for_interrupts!();
     memory::check_reserve();

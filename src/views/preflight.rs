@@ -54,7 +54,7 @@ fn hugepage_what_if(
 struct NextStart {
     status: Status,
     forecast: Forecast,
-    /// Why the server's program gave no answer; `None` if it did.
+    /// The reason why the server's program gave no answer; `None` if it did.
     unknown: Option<String>,
 }
 

@@ -6,7 +6,7 @@ use hugepage_assess::assessment::sessions::HUGE_SIZES;
 use hugepage_kernel::PageSize;
 use serde::Serialize;
 
-/// How a figure was found, said of the figure for base pages; figures for huge pages are modelled.
+/// The way in which a figure was found, said of the figure for base pages; figures for huge pages are modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
@@ -31,7 +31,7 @@ pub struct BenefitValue {
     pub base: Option<f64>,
     /// The values in pages of [`HUGE_SIZES`].
     pub huge: [Option<f64>; 2],
-    /// How the value in base pages was found.
+    /// The way in which the value in base pages was found.
     pub confidence: Confidence,
 }
 

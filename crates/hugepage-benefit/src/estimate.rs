@@ -21,7 +21,7 @@ use crate::shared_tables::SharedTables;
 const MIN_CPU: f64 = 0.01;
 const MIN_WARM_UP: f64 = 0.010;
 
-/// What huge pages would save.
+/// The savings of huge pages for one server.
 #[derive(Clone, Debug)]
 pub struct Benefit {
     /// The time that was observed.

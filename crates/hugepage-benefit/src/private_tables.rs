@@ -196,7 +196,7 @@ mod tests {
         assert!(notes.len() == 1 && notes[0].ends_with("too much memory to count its page tables"), "{notes:?}");
     }
 
-    /// What is counted of a process without shared memory is what the kernel counts.
+    /// The count for a process without shared memory is that of the kernel.
     #[test]
     fn all_page_tables_of_a_process() {
         if !KNOWS_LEVELS {

@@ -22,7 +22,7 @@ pub struct BenefitRow {
     pub huge_2mb: Option<f64>,
     /// The value in pages of 1 GB.
     pub huge_1gb: Option<f64>,
-    /// How the value for base pages was found.
+    /// The way in which the value for base pages was found.
     pub confidence: Confidence,
     /// The meaning of the figure, in a sentence or two.
     pub detail: String,
@@ -99,7 +99,7 @@ pub fn rows(benefit: &Benefit) -> Vec<BenefitRow> {
     ]
 }
 
-/// What huge pages would save, or that a restart is not worth it.
+/// The savings of huge pages as a sentence, or that a restart is not worth it.
 pub fn summary(benefit: &Benefit) -> String {
     match benefit.landing {
         Landing::Base => {}

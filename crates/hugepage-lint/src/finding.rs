@@ -19,7 +19,7 @@ pub enum LintRule {
     Refused,
     /// A limit that initdb's own server exceeds.
     Initdb,
-    /// A limit of memory below what counts to it.
+    /// A limit of memory below the memory that counts to it.
     MemoryLimit,
     /// Many more pages than needed.
     Waste,
@@ -52,10 +52,10 @@ impl LintRule {
     }
 }
 
-/// One finding.
+/// A finding in a manifest.
 #[derive(Debug)]
 pub struct LintFinding {
-    /// The rule.
+    /// The rule of the finding.
     pub rule: LintRule,
     /// The severity of the finding.
     pub severity: Severity,

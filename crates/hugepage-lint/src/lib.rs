@@ -40,23 +40,23 @@ pub struct SourceFile {
     pub text: String,
 }
 
-/// What was found in all files.
+/// The findings in all files.
 #[derive(Debug)]
 pub struct Lint {
     files: Vec<SourceFile>,
     judged: Vec<(Postgres, Judgement)>,
 }
 
-/// One PostgreSQL as JSON. Sizes are in bytes; null is unknown.
+/// A PostgreSQL as JSON. Sizes are in bytes; null is unknown.
 #[derive(Debug, Serialize)]
 pub struct PostgresRow {
-    /// The file, as the user names it.
+    /// The name of the file, as the user wrote it.
     pub file: String,
     /// The line where the PostgreSQL begins.
     pub line: usize,
     /// The kind and the name of the object.
     pub name: String,
-    /// What the manifest is written for.
+    /// The form of the manifest.
     pub form: postgres::Form,
     /// The major version of PostgreSQL; null if the manifest does not say it.
     pub major: Option<u32>,
@@ -86,32 +86,32 @@ pub struct PostgresRow {
     pub memory_limit: Option<u64>,
     /// The outlook on a node with these pages: `hugetlb`, `base`, `fails`, `unknown`.
     pub outlook: String,
-    /// What was found.
+    /// The findings, the gravest first.
     pub findings: Vec<FindingRow>,
-    /// What could not be determined, and why.
+    /// The facts that could not be determined, and why.
     pub notes: Vec<String>,
 }
 
-/// One finding as JSON.
+/// A finding as JSON.
 #[derive(Debug, Serialize)]
 pub struct FindingRow {
-    /// The rule.
+    /// The rule of the finding.
     pub rule: finding::LintRule,
     /// The severity of the finding.
     pub severity: Severity,
-    /// The file.
+    /// The file of the finding.
     pub file: String,
     /// The line in that file.
     pub line: usize,
     /// The column in the line.
     pub column: usize,
-    /// One sentence on what is wrong.
+    /// The fault, in one sentence.
     pub message: String,
-    /// One sentence on what to do; null if nothing is known.
+    /// The change that helps, in one sentence; null if none is known.
     pub hint: Option<String>,
 }
 
-/// A file that is no YAML: its name, and the place in it.
+/// An error of a file that is no YAML: its name, and the place in it.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {problem}")]
 pub struct LintError {

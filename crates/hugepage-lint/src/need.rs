@@ -73,7 +73,7 @@ pub struct Need {
     pub source: NeedSource,
     /// Libraries that may ask for more, how much is unknown.
     pub libraries: Vec<String>,
-    /// What a server of that major says against the settings.
+    /// The server's error against the settings; `None` if it refuses none.
     pub refused: Option<String>,
 }
 

@@ -29,23 +29,23 @@ pub enum Form {
     Stackgres,
 }
 
-/// A value with the file that it is in.
+/// A YAML value with the file that it is in.
 #[derive(Clone, Debug)]
 pub struct LocatedNode {
     /// The number of the file.
     pub file: usize,
-    /// The value.
+    /// The node of the value.
     pub node: Rc<YamlNode>,
 }
 
-/// How a manifest states resources.
+/// The form in which a manifest states resources.
 #[derive(Clone, Debug)]
 pub enum Resources {
-    /// `resources: {requests, limits}` in this mapping, or to be added to it.
+    /// The mapping that has `resources: {requests, limits}`, or to which they can be added.
     Limits(LocatedNode),
-    /// One mapping of `hugepages-…` for both, `hugePages` in this mapping (StackGres).
+    /// The mapping whose `hugePages` has one mapping of `hugepages-…` for both (StackGres).
     Single(LocatedNode),
-    /// They are in a document that was not given.
+    /// The resources are in a document that was not given.
     Elsewhere(String),
 }
 
@@ -58,17 +58,17 @@ pub struct Postgres {
     pub name: String,
     /// The value at which the server begins in the manifest.
     pub place: LocatedNode,
-    /// The major version, if the manifest says it.
+    /// The major version; `None` if the manifest does not say it.
     pub major: Option<u32>,
     /// Settings in the order in which they count, the operator's own defaults first; the last one of a name is effective.
     pub settings: Vec<(String, String, Option<LocatedNode>)>,
     /// The mapping that settings can be added to.
     pub settings_home: Option<LocatedNode>,
-    /// Why some settings are unknown.
+    /// The reason why some settings are unknown; `None` if all are known.
     pub settings_unknown: Option<String>,
     /// The operator's own `max_connections` where the manifest has none and it is not known: at most this.
     pub max_connections_at_most: Option<u32>,
-    /// The resources.
+    /// The resources of the container.
     pub resources: Resources,
     /// `wal_segment_size` in MB, if the manifest sets it for initdb.
     pub wal_segment_mb: Option<u32>,
@@ -85,7 +85,7 @@ impl Postgres {
         self.settings.iter().rev().find(|(found, ..)| found == name).and_then(|(.., place)| place.as_ref())
     }
 
-    /// What the settings ask of the kernel, as for a server whose configuration file has them.
+    /// The pages and memory that the settings ask for, as for a server whose configuration file has them.
     pub fn requested_memory(&self, notes: &mut Notes) -> Asked {
         let mut configuration = Configuration::default();
         configuration.settings.extend(self.settings.iter().map(|(name, value, _)| (name.clone(), value.clone())));

@@ -8,7 +8,7 @@ use super::postgres::{Form, Quantity, Resources};
 use super::{edit, quantity};
 
 impl Judge<'_> {
-    /// What the API server refuses (validation.go of Kubernetes), before anything starts.
+    /// Finds quantities that the API server refuses (validation.go of Kubernetes), before anything starts.
     pub fn refusals(&mut self) {
         let resources = &self.postgres.resources;
         let Resources::Limits(_) = resources else { return };

@@ -12,7 +12,7 @@ const MAX_DEPTH: usize = 100;
 /// Values of all documents of a file.
 const MAX_NODES: usize = 500_000;
 
-/// A value.
+/// A node of a YAML document.
 #[derive(Debug)]
 pub struct YamlNode {
     /// The content of the node.
@@ -37,7 +37,7 @@ pub enum Content {
     Sequence(Vec<Rc<YamlNode>>),
 }
 
-/// Why a text could not be read.
+/// The error of a text that could not be read as YAML.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}, column {column}: {reason}")]
 pub struct YamlError {

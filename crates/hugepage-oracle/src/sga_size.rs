@@ -18,7 +18,7 @@ pub fn granule(sga: Bytes) -> Bytes {
     Bytes(step.map_or(MAX_GRANULE_MIB, |(_, granule)| granule) * MIB)
 }
 
-/// SGA_MAX_SIZE as the instance rounds it.
+/// The size of an SGA with SGA_MAX_SIZE `sga`, rounded up as the instance does.
 pub fn rounded(sga: Bytes) -> Bytes {
     let granule = granule(sga).0;
     Bytes(sga.0.div_ceil(granule).saturating_mul(granule))
@@ -79,7 +79,7 @@ pub struct SgaSegment {
 pub struct ScriptCount {
     /// The sum over the segments.
     pub pages: Pages,
-    /// What the running Oracle instances need, by [`when_running`].
+    /// The pages that the running Oracle instances need, by [`when_running`].
     pub needed: Pages,
     /// The pages in excess: the script divides with `bc`, which rounds down, and adds a page to every segment for the
     /// rest, also to one that fills its pages.

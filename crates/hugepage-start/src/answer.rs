@@ -1,6 +1,6 @@
 //! What is known of a start.
 
-/// What a start would ask for, what the server says against it, or why that is unknown.
+/// The demand of a start, the server's error against it, or the reason why it is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartAnswer<T> {
     /// The start asks for this.
@@ -25,7 +25,7 @@ pub struct TwoStarts<T> {
 pub struct StartWithoutOptions<T> {
     /// The demand of that start.
     pub asks_for: T,
-    /// Why there are two starts, naming the options; a sentence for notes.
+    /// The reason why there are two starts, naming the options; a sentence for notes.
     pub note: String,
 }
 

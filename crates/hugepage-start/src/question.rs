@@ -48,7 +48,7 @@ pub struct StartQuestion<'a> {
     pub default_page_size: Option<PageSize>,
 }
 
-/// How the program ended.
+/// The end of the server's program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The program ended with exit status 0; its output.

@@ -7,7 +7,7 @@ use hugepage_kernel::{Bytes, PageSize};
 
 use super::{FaultCost, FaultSample, PrivateTables, ProcessSample};
 
-/// What was observed of a server within an interval.
+/// The facts that were observed of a server within an interval.
 #[derive(Clone, Copy, Debug)]
 pub struct BenefitFacts<'a> {
     /// The processes at the start and at the end of the interval.

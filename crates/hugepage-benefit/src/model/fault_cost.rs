@@ -1,6 +1,6 @@
 //! What a page fault on shared memory costs on this machine.
 
-/// CPU times of page faults on shared memory that is resident already, as a new session finds it. In seconds.
+/// The CPU times in seconds of page faults on shared memory that is resident already, as a new session finds it.
 ///
 /// A read fault maps the pages around it too, up to `fault_around_bytes` (mm/memory.c), and a write fault maps one page. So
 /// the time is that of the faults plus that of the pages.
@@ -12,7 +12,7 @@ pub struct FaultCost {
     pub per_page: f64,
     /// The time of removing a base page from the page tables, as when a process ends.
     pub per_unmapped_page: f64,
-    /// How many pages a read fault maps.
+    /// The number of pages that a read fault maps.
     pub pages_per_read_fault: f64,
 }
 

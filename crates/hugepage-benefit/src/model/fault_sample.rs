@@ -13,7 +13,7 @@ pub struct ProcessSample {
     pub status: ProcessStatus,
 }
 
-/// All processes of a server.
+/// The processes of a server at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct FaultSample {
     /// The postmaster and its children.

@@ -101,7 +101,7 @@ pub struct LoggedPages {
     pub allocated: Option<Pages>,
 }
 
-/// What Oracle itself advises for the next start.
+/// Oracle's own advice for the next start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoggedRecommendation {
     /// The number of pages that must be unused in addition.
@@ -121,7 +121,7 @@ pub struct DevShm {
     pub available: Option<Bytes>,
 }
 
-/// Where the SGA landed according to the log.
+/// The pages in which the SGA landed according to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoggedLanding {
     /// The whole SGA is in huge pages.
@@ -133,7 +133,7 @@ pub enum LoggedLanding {
 }
 
 impl LastStart {
-    /// Where the SGA landed at that start; `None` if the log does not show it, as before 11.2.0.2.
+    /// The pages in which the SGA landed at that start; `None` if the log does not show it, as before 11.2.0.2.
     pub fn landed(&self) -> Option<LoggedLanding> {
         let all = match &self.large_pages {
             Some(pages) if self.page_sizes.is_empty() => {
@@ -197,7 +197,7 @@ impl LastStart {
     /// PMON starts seconds after the line, or minutes if a large SGA is prepared first. A log without UTC offset fits
     /// every time zone, so PMON's process id is compared too; inside a container it differs.
     pub fn is_of(&self, pmon: i32, started: i64) -> Option<bool> {
-        /// How long a start may take, and by how much clocks may differ.
+        /// The longest start, and the largest difference of clocks, in seconds.
         const MAX_START_SECONDS: i64 = 3600;
         const MAX_CLOCK_SKEW_SECONDS: i64 = 120;
         /// The largest offset of a time zone from UTC.

@@ -17,7 +17,7 @@ const MAX_TEXT_BYTES: usize = 16 << 10;
 /// The largest number of errors of a start that are kept.
 const MAX_ERRORS: usize = 16;
 
-/// What the lines so far have shown.
+/// The facts that the lines so far have shown.
 #[derive(Default)]
 pub struct Parser {
     start: LastStart,

@@ -22,7 +22,7 @@ use crate::output::table::{or_unknown, table, wrapped};
 use crate::output::{Format, escape, json};
 use crate::signals::SignalTimer;
 
-/// How often the progress bar moves.
+/// The time between two moves of the progress bar.
 const STEP: Duration = Duration::from_millis(200);
 
 /// Options of `benefit`.

@@ -32,7 +32,7 @@ impl MetricsOptions {
     }
 }
 
-/// The exit status is OK if the text was written: the alert rules evaluate it.
+/// Prints or writes the metrics. The exit status is OK if that succeeded: the alert rules evaluate the text.
 pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
     let survey = survey_with_history(root, &options.survey);
     let text = text(&MetricsSnapshot::from(&survey));

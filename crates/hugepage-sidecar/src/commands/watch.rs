@@ -31,7 +31,7 @@ use crate::{atomic_file, state};
 /// The number of errors that are logged: messages that differ each time would fill the log.
 const MAX_REPORTED_ERRORS: usize = 50;
 
-/// How often old histories are removed.
+/// The time between two removals of old histories.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 /// History files that are kept besides those of running instances: those written to last, and none that nothing was written to for this time.
 const MAX_HISTORIES: usize = 1000;

@@ -122,7 +122,7 @@ impl From<bool> for FieldValue {
 pub struct Column {
     /// A valid Oracle identifier of at most 30 bytes (the limit of 11.2), in lower case.
     pub name: &'static str,
-    /// The type.
+    /// The type of the column.
     pub column_type: ColumnType,
     /// Meaning, unit, and meaning of NULL: the lines of the doc comment.
     pub comment: &'static [&'static str],

@@ -124,7 +124,7 @@ const METRIC_COLUMNS: [(&str, &str, &str); 13] = [
     ("hint", "STRING", "Hint"),
 ];
 
-/// A script.
+/// A script, or text, that the sidecar prints for Oracle Database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
     /// Creates all objects.

@@ -4,7 +4,7 @@ use crate::oracle::columns::{CommonRecord, HostRecord, PoolRecord};
 use crate::oracle::instance_columns::{FindingRecord, InstanceRecord, SegmentRecord, StartRecord};
 use crate::oracle::schema::{Column, ColumnType, DataFile, FileRecord};
 
-/// A view.
+/// A view of the package's records.
 #[derive(Debug)]
 pub struct View {
     /// The name of the view.

@@ -120,7 +120,7 @@ pub struct PoolOutput {
     pub recommended_nr_hugepages: Option<u64>,
 }
 
-/// A recommendation.
+/// A recommendation for the host or an instance.
 #[derive(Debug, Serialize)]
 pub struct RecommendationOutput {
     pub instance: Option<String>,

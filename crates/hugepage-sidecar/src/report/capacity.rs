@@ -16,7 +16,8 @@ pub struct CapacityTable {
     pub memory: u64,
     pub base_page_size: u64,
     pub huge_page_size: u64,
-    /// What a session takes beside page tables for the SGA; `None` if it is unknown, and there are no rows then.
+    /// The memory of a session beside page tables for the SGA, in bytes; `None` if it is unknown, and there are no rows
+    /// then.
     pub private: Option<u64>,
     pub rows: Vec<CapacityRow>,
     /// Whether huge pages are worth it at the number of connections of the charts.

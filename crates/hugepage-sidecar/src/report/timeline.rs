@@ -60,7 +60,7 @@ pub struct Span {
     pub title: String,
 }
 
-/// An event.
+/// An event on the timeline.
 #[derive(Debug)]
 pub struct TimelineEvent {
     pub x: String,

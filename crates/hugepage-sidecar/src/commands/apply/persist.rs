@@ -24,7 +24,7 @@ pub struct BootSetting {
     pub file: &'static str,
     /// The beginning of the line, with single blanks.
     name: String,
-    /// The line.
+    /// The line itself, without a newline.
     line: String,
 }
 
@@ -39,7 +39,7 @@ impl BootSetting {
         Self { file: TMPFILES_FILE, line: format!("{name} - - - - {pages}"), name }
     }
 
-    /// The line.
+    /// The line itself, without a newline.
     pub fn line(&self) -> &str {
         &self.line
     }

@@ -35,7 +35,7 @@ pub struct Plan {
     pub new_pages: Pages,
 }
 
-/// Why a change is refused.
+/// The reason why a change is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The pool would not leave enough memory for base pages.
@@ -105,7 +105,7 @@ impl HostState {
         self.mem_total.percent(KEPT_AVAILABLE)
     }
 
-    /// How many pages the host can hold. Its servers run on, so nothing of theirs moves.
+    /// The pages that the host can hold. Its servers run on, so nothing of theirs moves.
     fn capacity(&self) -> Capacity {
         let Self { mem_total, reserve_percent, .. } = *self;
         // Split pages come from the other pool.

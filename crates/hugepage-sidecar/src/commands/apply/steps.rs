@@ -22,7 +22,7 @@ pub enum Reclaim {
 
 /// The operations of the kernel on a pool.
 pub trait Kernel {
-    /// Why an operation failed.
+    /// The error of a failed operation.
     type Error;
 
     /// Requests a pool of `pages` and returns its size, which may be smaller.
@@ -38,7 +38,7 @@ pub trait Kernel {
     fn in_use(&mut self) -> Result<Pages, Self::Error>;
 }
 
-/// How a resize ended.
+/// The end of a resize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResizeOutcome {
     /// The pool has the requested size.

@@ -29,9 +29,9 @@ pub struct SizeOutput {
     /// Whether memlock alone lets Oracle use huge pages on this kernel, without that group; null if unknown.
     pub memlock_is_enough: Option<bool>,
     pub hugepages_settings_sh: Option<ScriptComparison>,
-    /// What standbys need as primaries; empty without --primary-parameters.
+    /// The needs of standbys as primaries; empty without --primary-parameters.
     pub switchover: Vec<SwitchoverOutput>,
-    /// Null without --sessions.
+    /// The forecast for sessions; null without --sessions.
     pub sessions: Option<SessionsOutput>,
     pub notes: Vec<String>,
 }
@@ -41,7 +41,8 @@ pub struct PoolSizing {
     pub page_size: u64,
     pub is_default: bool,
     pub nr_hugepages: u64,
-    /// Null if the need of an instance is unknown, because any number may be too small.
+    /// The recommended size of the pool; null if the need of an instance is unknown, because any number may be too
+    /// small.
     pub recommended_nr_hugepages: Option<u64>,
     pub needed_in_all: u64,
     /// The most that the host can hold, as measured.
@@ -102,7 +103,7 @@ pub struct ScriptComparison {
     pub skipped_small_segments: u64,
 }
 
-/// What a revision of the script prints on this host.
+/// The output of a revision of the script on this host.
 #[derive(Debug, Serialize)]
 pub struct RevisionOutput {
     pub revision: &'static str,
