@@ -43,7 +43,7 @@ pub struct SharedAnswer {
     /// The time of the question to the program, in microseconds since 2000; 0 if there was none.
     question_time: pg_sys::TimestampTz,
     content: AnswerContent,
-    text: Text,
+    text: SharedText,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -58,12 +58,12 @@ enum AnswerContent {
 
 /// A text that is cut to what shared memory has room for.
 #[derive(Clone, Copy)]
-struct Text {
+struct SharedText {
     length: usize,
     bytes: [u8; Self::ROOM],
 }
 
-impl Text {
+impl SharedText {
     const ROOM: usize = 2000;
 
     fn cut(text: &str) -> Self {
@@ -78,7 +78,7 @@ impl Text {
     }
 }
 
-impl Default for Text {
+impl Default for SharedText {
     fn default() -> Self {
         Self::cut("")
     }
@@ -214,7 +214,7 @@ pub fn set_answer(fingerprint: u64, answer: &Answer) {
     };
     // SAFETY: reads the clock.
     let question_time = unsafe { pg_sys::GetCurrentTimestamp() };
-    *LAST_ANSWER.exclusive() = SharedAnswer { fingerprint, question_time, content, text: Text::cut(text) };
+    *LAST_ANSWER.exclusive() = SharedAnswer { fingerprint, question_time, content, text: SharedText::cut(text) };
 }
 
 fn last_answer() -> Option<SharedAnswer> {

@@ -27,20 +27,20 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// The state that this process has to clean up, also after a FATAL error, which ends it without unwinding.
 #[derive(Default)]
-struct Cleanup {
+struct ExitCleanup {
     is_registered: bool,
     running: Option<(Child, Subreaper)>,
     directory: PathBuf,
 }
 
 thread_local! {
-    static CLEANUP: RefCell<Cleanup> = RefCell::default();
+    static CLEANUP: RefCell<ExitCleanup> = RefCell::default();
 }
 
 /// The program that this process runs; on drop it is ended and collected, with all that it has started.
-struct Running;
+struct RunningProgram;
 
-impl Running {
+impl RunningProgram {
     /// Whether the program has ended.
     fn has_ended(&self) -> io::Result<bool> {
         CLEANUP.with_borrow(|cleanup| cleanup.running.as_ref().map_or(Ok(true), |(child, _)| has_ended(child)))
@@ -52,7 +52,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         end_running();
     }
@@ -92,7 +92,7 @@ pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: I
     };
     let stdout = child.stdout.take();
     CLEANUP.with_borrow_mut(|cleanup| cleanup.running = Some((child, reaper)));
-    let running = Running;
+    let running = RunningProgram;
     let mut output = ProgramOutput::new(stdout.ok_or_else(|| io::Error::other("no pipe"))?)?;
     // A process that the program leaves behind may hold the pipe, so that its end is not waited for.
     while !running.has_ended()? {

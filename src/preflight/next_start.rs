@@ -21,7 +21,7 @@ use hugepage_kernel::{InstanceFiles, Notes, Root};
 use hugepage_start::TwoStarts;
 
 use super::answer::{Answer, IS_OFF};
-use super::on_disk::{Difference, OnDisk};
+use super::on_disk::{OnDisk, ParameterDifference};
 use crate::{guc, server, settings, shmem};
 
 /// A file that has changed within this time may change again without another time stamp.
@@ -113,7 +113,7 @@ impl Comparison {
         hasher.finish()
     }
 
-    fn differences(&self) -> &[Difference] {
+    fn differences(&self) -> &[ParameterDifference] {
         self.on_disk.as_ref().map_or(&[], |on_disk| on_disk.differences.as_slice())
     }
 
@@ -186,7 +186,7 @@ fn who_asks() -> String {
     }
 }
 
-impl Difference {
+impl ParameterDifference {
     /// `shared_buffers is 128MB, on disk 30GB`.
     fn phrase(&self, may_see_hidden: bool) -> String {
         let name = &self.name;

@@ -26,12 +26,12 @@ pub struct OnDisk {
     /// The settings in the configuration files.
     pub files: ConfigFiles,
     /// The parameters that a start would read otherwise than the running server has them, or refuse.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<ParameterDifference>,
 }
 
 /// A parameter to which the files give another value than the running one, or one that the server does not accept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Difference {
+pub struct ParameterDifference {
     /// The name of the parameter.
     pub name: String,
     /// The value that runs.
@@ -82,7 +82,7 @@ impl OnDisk {
     /// The demand of a start that differs in nothing that has a part in the size of shared memory: no program is needed
     /// for that. `None` if the start may need another size, or the size is not known to the page.
     pub fn demand_of_running_size(&self, root: &Root) -> Option<Demand> {
-        let is_known = |found: &Difference| {
+        let is_known = |found: &ParameterDifference| {
             let value = found.on_disk.as_deref();
             let is_valid = match found.name.as_str() {
                 "huge_pages" => value.is_none_or(|value| HugePages::parse(value).is_some()),
@@ -165,7 +165,7 @@ impl OnDisk {
 
 /// Finds the parameters that a start would read otherwise or refuse: changed values of those that only a start changes,
 /// refused values of all others. The options of process 1 are left out: a container repeats its command line.
-fn differences(files: &ConfigFiles) -> Vec<Difference> {
+fn differences(files: &ConfigFiles) -> Vec<ParameterDifference> {
     let repeats_options = server::postmaster_pid() == 1;
     let differs = |parameter: &ServerParameter| {
         let name = parameter.name();
@@ -175,7 +175,7 @@ fn differences(files: &ConfigFiles) -> Vec<Difference> {
         } else {
             on_disk.is_none_or(|value| CString::new(value).is_ok_and(|value| parameter.is_accepted(Some(&value))))
         };
-        (!stays).then(|| Difference {
+        (!stays).then(|| ParameterDifference {
             running: parameter.shown(&parameter.running()),
             on_disk: on_disk.map(|value| parameter.shown(value)),
             is_option: parameter.is_option(),

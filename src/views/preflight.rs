@@ -58,7 +58,7 @@ struct NextStart {
     unknown: Option<String>,
 }
 
-type Row = (
+type PreflightRow = (
     Option<bool>,
     Option<String>,
     Option<i64>,
@@ -89,7 +89,7 @@ impl NextStart {
         Self { status, forecast, unknown }
     }
 
-    fn row(&self) -> Row {
+    fn row(&self) -> PreflightRow {
         let forecast = &self.forecast;
         let (demand, pool_state) = match &self.status.facts.pending {
             Pending::Changed(demand, pool_state) => (Some(demand), Some(pool_state)),

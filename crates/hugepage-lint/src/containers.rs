@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::fields::name_of;
-use super::postgres::{Form, LocatedNode, Postgres, Resources};
+use super::postgres::{LocatedNode, ManifestForm, Postgres, Resources};
 use super::yaml::YamlNode;
 
 /// The PostgreSQLs of the pod at the end of `path`.
@@ -30,7 +30,7 @@ fn postgres_of(place: &LocatedNode, container: &Rc<YamlNode>) -> Option<Postgres
     }
     let container_name = container.text_at(&["name"]).unwrap_or("?");
     Some(Postgres {
-        form: Form::Pod,
+        form: ManifestForm::Pod,
         name: format!("{}, container {container_name}", name_of(&place.node)),
         place: found(container),
         major: major_of_image(image),

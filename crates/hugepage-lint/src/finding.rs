@@ -2,7 +2,7 @@
 
 use hugepage_assess::assessment::Severity;
 
-use super::edit::Edit;
+use super::edit::TextEdit;
 use super::postgres::LocatedNode;
 
 /// A rule, by which CI systems tell findings apart.
@@ -66,5 +66,5 @@ pub struct LintFinding {
     /// The change that helps; `None` if nothing is known.
     pub hint: Option<String>,
     /// The hint as changes of the files.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<TextEdit>,
 }

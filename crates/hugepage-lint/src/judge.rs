@@ -7,7 +7,7 @@ use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use super::edit::Edit;
+use super::edit::TextEdit;
 use super::finding::{LintFinding, LintRule};
 use super::need::{Need, NeedSource};
 use super::postgres::{LocatedNode, Postgres, Quantity};
@@ -38,7 +38,7 @@ impl Judge<'_> {
         self.findings.push(LintFinding { rule, severity, place, message, hint, edits: Vec::new() });
     }
 
-    pub fn edit(&mut self, edits: Option<Vec<Edit>>) {
+    pub fn edit(&mut self, edits: Option<Vec<TextEdit>>) {
         if let (Some(finding), Some(edits)) = (self.findings.last_mut(), edits) {
             finding.edits = edits;
         }

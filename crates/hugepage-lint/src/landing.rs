@@ -7,7 +7,7 @@ use hugepage_assess::model::HugePages;
 use super::edit::{self, Insertion};
 use super::finding::LintRule;
 use super::judge::Judge;
-use super::postgres::{Form, Quantity, Resources};
+use super::postgres::{ManifestForm, Quantity, Resources};
 use super::quantity;
 
 /// The factor by which pages exceed the need when they are wasted, as for a host's pool.
@@ -153,7 +153,7 @@ impl Judge<'_> {
             (_, Some(_)) => {
                 let severity = self.severity_of_base_pages().max(Severity::Warning);
                 let accepted = match self.postgres.form {
-                    Form::Cloudnativepg if bytes >= self.requested.shared_buffers => {
+                    ManifestForm::Cloudnativepg if bytes >= self.requested.shared_buffers => {
                         " CloudNativePG accepts it, because it compares only shared_buffers."
                     }
                     _ => "",
@@ -177,7 +177,7 @@ impl Judge<'_> {
     fn change_pages(&mut self) {
         let Some(wanted) = self.wanted() else { return };
         let (Resources::Limits(home) | Resources::Single(home)) = &self.postgres.resources else { return };
-        let adds_memory = self.postgres.form != Form::Zalando;
+        let adds_memory = self.postgres.form != ManifestForm::Zalando;
         let edits = edit::huge_pages(self.text(home), &self.postgres.resources, self.page_size, &wanted, adds_memory);
         if edits.is_some() {
             for refused in self.findings.iter_mut().filter(|finding| finding.rule == LintRule::Refused) {

@@ -57,7 +57,7 @@ pub struct PostgresRow {
     /// The kind and the name of the object.
     pub name: String,
     /// The form of the manifest.
-    pub form: postgres::Form,
+    pub form: postgres::ManifestForm,
     /// The major version of PostgreSQL; null if the manifest does not say it.
     pub major: Option<u32>,
     /// `ok`, `notice`, `warning`, `critical`, or `unknown`.

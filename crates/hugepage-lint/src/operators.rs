@@ -9,7 +9,7 @@ use hugepage_kernel::Bytes;
 
 use super::containers::major_of_image;
 use super::fields::{Documents, name_of, settings_of};
-use super::postgres::{Form, LocatedNode, Postgres, Resources};
+use super::postgres::{LocatedNode, ManifestForm, Postgres, Resources};
 use super::yaml::YamlNode;
 
 /// Settings that an operator makes, without a place.
@@ -41,7 +41,7 @@ pub fn cloudnativepg(place: &LocatedNode) -> Option<Postgres> {
     settings.push(("shared_preload_libraries".to_owned(), libraries.join(","), None));
     let image = spec.text_at(&["imageName"]).and_then(major_of_image);
     Some(Postgres {
-        form: Form::Cloudnativepg,
+        form: ManifestForm::Cloudnativepg,
         name: name_of(&place.node),
         place: found(&place.node),
         major: image.or_else(|| spec.text_at(&["imageCatalogRef", "major"]).and_then(major)),
@@ -78,7 +78,7 @@ pub fn pgo(place: &LocatedNode) -> Vec<Postgres> {
         settings.push(("shared_preload_libraries".to_owned(), libraries, None));
         let image = spec.text_at(&["image"]).and_then(major_of_image);
         Postgres {
-            form: Form::Pgo,
+            form: ManifestForm::Pgo,
             name: format!("{}, instances {}", name_of(&place.node), set.text_at(&["name"]).unwrap_or("00")),
             place: found(set),
             major: spec.text_at(&["postgresVersion"]).and_then(major).or(image),
@@ -117,7 +117,7 @@ pub fn zalando(place: &LocatedNode) -> Option<Postgres> {
     let settings_unknown = (!is_set("shared_buffers"))
         .then(|| "Spilo sets shared_buffers to a fifth of the node's memory where there is no memory limit".to_owned());
     Some(Postgres {
-        form: Form::Zalando,
+        form: ManifestForm::Zalando,
         name: name_of(&place.node),
         place: found(&place.node),
         major: spec.text_at(&["postgresql", "version"]).and_then(major),
@@ -160,7 +160,7 @@ pub fn stackgres(place: &LocatedNode, documents: &Documents) -> Option<Postgres>
     });
     let file = config.as_ref().map_or(place.file, |config| config.file);
     Some(Postgres {
-        form: Form::Stackgres,
+        form: ManifestForm::Stackgres,
         name: name_of(&place.node),
         place: found(&place.node),
         major: spec.text_at(&["postgres", "version"]).and_then(major),

@@ -16,7 +16,7 @@ pub const USUAL_SIZE: PageSize = PageSize::new(2 << 20).unwrap();
 /// The kind of manifest, which decides who checks it and what else is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Form {
+pub enum ManifestForm {
     /// A container of a Pod, or of the template of a Deployment, StatefulSet or the like.
     Pod,
     /// CloudNativePG's Cluster.
@@ -53,7 +53,7 @@ pub enum Resources {
 #[derive(Debug)]
 pub struct Postgres {
     /// The kind of manifest.
-    pub form: Form,
+    pub form: ManifestForm,
     /// `Cluster db`, `Deployment db, container postgres`.
     pub name: String,
     /// The value at which the server begins in the manifest.

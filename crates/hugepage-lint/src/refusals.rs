@@ -4,7 +4,7 @@ use hugepage_assess::assessment::Severity;
 
 use super::finding::LintRule;
 use super::judge::Judge;
-use super::postgres::{Form, Quantity, Resources};
+use super::postgres::{ManifestForm, Quantity, Resources};
 use super::{edit, quantity};
 
 impl Judge<'_> {
@@ -44,7 +44,7 @@ impl Judge<'_> {
         }
         let has = |name: &str| ["limits", "requests"].iter().any(|part| resources.quantity(part, name).is_some());
         // The operator of Zalando adds its defaults.
-        if !self.sizes.is_empty() && self.postgres.form != Form::Zalando && !has("memory") && !has("cpu") {
+        if !self.sizes.is_empty() && self.postgres.form != ManifestForm::Zalando && !has("memory") && !has("cpu") {
             let message = "Kubernetes refuses huge pages without a request of memory or cpu.".to_owned();
             self.find(
                 LintRule::Refused,

@@ -11,7 +11,7 @@ use hugepage_kernel::{InstanceFiles, ReadError};
 use memchr::memmem::{self, Finder};
 use rustix::fs::SeekFrom as SeekTo;
 
-use crate::readers::startup_parser::{Parser, START};
+use crate::readers::startup_parser::{START, StartupParser};
 use crate::readers::{LastStart, Timestamp, log_xml};
 
 /// The log is searched in blocks of this size.
@@ -101,7 +101,7 @@ pub fn starts_in(log: &mut impl Log, most: usize, left: &mut u64) -> io::Result<
 
 /// The last start in a part of a log; `within`: whether something precedes it.
 fn start_in(bytes: &[u8], within: bool) -> Option<LastStart> {
-    let mut parser = Parser::default();
+    let mut parser = StartupParser::default();
     // A message contains its lines, so it begins before the first of them.
     match memmem::find(&bytes[..bytes.len().min(BYTES_BEFORE_START)], MESSAGE) {
         Some(message) => log_xml::feed(&bytes[message..], &mut parser),
@@ -111,7 +111,7 @@ fn start_in(bytes: &[u8], within: bool) -> Option<LastStart> {
 }
 
 /// Gives the parser every line; not the first one if the bytes begin `within` it.
-fn feed_lines(bytes: &[u8], within: bool, parser: &mut Parser) {
+fn feed_lines(bytes: &[u8], within: bool, parser: &mut StartupParser) {
     for line in bytes.split_inclusive(|&byte| byte == b'\n').skip(usize::from(within)) {
         let ended = line.strip_suffix(b"\n");
         let line = ended.unwrap_or(line);

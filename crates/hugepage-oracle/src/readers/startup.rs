@@ -36,9 +36,9 @@ pub struct LastStart {
     /// `Expected per process system memlock (soft) limit` (since 12.1).
     pub memlock_expected: Option<Bytes>,
     /// `Large Pages Information` (11.2.0.2 to 11.2.0.4).
-    pub large_pages: Option<LargePages>,
+    pub large_pages: Option<LoggedLargePages>,
     /// The table of page sizes (since 12.1), base pages first; empty in older logs.
-    pub page_sizes: Vec<PageRow>,
+    pub page_sizes: Vec<LoggedPageRow>,
     /// `Domain name:` (23ai): the control group, cut by Oracle.
     pub domain: Option<String>,
     /// `Total Shared Global Region size is`, `Total System Global Area size is`: printed only where pages were missing.
@@ -56,7 +56,7 @@ pub struct LastStart {
 
 /// 11.2's `Large Pages Information`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LargePages {
+pub struct LoggedLargePages {
     /// `Total Shared Global Region in Large Pages`.
     pub total: Option<Bytes>,
     /// The percentage of the SGA, rounded down: 99 for 4000 of 4002 MB.
@@ -75,7 +75,7 @@ pub struct LargePages {
 
 /// A row of the table since 12.1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PageRow {
+pub struct LoggedPageRow {
     /// PAGESIZE.
     pub page_size: PageSize,
     /// AVAILABLE_PAGES; `None` for base pages, which have the word `Configured`.

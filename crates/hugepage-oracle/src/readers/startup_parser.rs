@@ -7,7 +7,7 @@ use hugepage_kernel::{PageSize, Pages};
 
 use crate::readers::parameters::assignment;
 use crate::readers::sentences::{self, number, word};
-use crate::readers::startup::{DevShm, LargePages, LastStart, LoggedRecommendation, PageRow};
+use crate::readers::startup::{DevShm, LastStart, LoggedLargePages, LoggedPageRow, LoggedRecommendation};
 use crate::readers::{Timestamp, size};
 
 /// The beginning of a line that starts an instance.
@@ -19,7 +19,7 @@ const MAX_ERRORS: usize = 16;
 
 /// The facts that the lines so far have shown.
 #[derive(Default)]
-pub struct Parser {
+pub struct StartupParser {
     start: LastStart,
     /// The last time before a line.
     now: Option<Timestamp>,
@@ -43,7 +43,7 @@ enum Section {
     Over,
 }
 
-impl Parser {
+impl StartupParser {
     /// The time of a message of log.xml, which is an attribute.
     pub fn at(&mut self, time: &str) {
         self.now = Timestamp::split(time).map(|(time, _)| time).or(self.now.take());
@@ -117,7 +117,7 @@ impl Parser {
         if line.contains("Large Pages Information") || line.starts_with("Dump of system resources acquired") {
             self.start.page_sizes.clear();
             self.start.recommendation = LoggedRecommendation::default();
-            self.start.large_pages = line.contains("Information").then(LargePages::default);
+            self.start.large_pages = line.contains("Information").then(LoggedLargePages::default);
             self.text.clear();
         } else if line.starts_with("PAGESIZE") && line.contains("EXPECTED_PAGES") {
             self.section = Section::Table;
@@ -155,7 +155,7 @@ impl Parser {
         let (expected, allocated) = (pages(words.next()), pages(words.next()));
         let error = words.collect::<Vec<_>>().join(" ");
         let error = (!matches!(error.as_str(), "" | "NONE" | "0")).then_some(error);
-        self.start.page_sizes.push(PageRow { page_size, available, is_base, expected, allocated, error });
+        self.start.page_sizes.push(LoggedPageRow { page_size, available, is_base, expected, allocated, error });
         true
     }
 

@@ -9,7 +9,7 @@ use clap::Args;
 use crate::oracle::columns::{FILES, LATER_FILES, columns};
 use crate::oracle::names::{MailAddress, NodeName, OracleName, OraclePath};
 use crate::oracle::schema::DataFile;
-use crate::oracle::views::{self, View, ViewColumn, sentence};
+use crate::oracle::views::{self, OracleView, ViewColumn, sentence};
 
 /// Names of objects in the database, and the path of the files.
 #[derive(Debug, Args)]
@@ -174,7 +174,7 @@ struct ScriptTemplate<'a> {
     metric_columns: &'static [(&'static str, &'static str, &'static str)],
     nodes: &'a [ClusterNode],
     tables: &'a [ExternalTable],
-    views: &'a [View],
+    views: &'a [OracleView],
 }
 
 /// A node of a cluster, and its files.

@@ -6,7 +6,7 @@ use crate::oracle::schema::{Column, ColumnType, DataFile, FileRecord};
 
 /// A view of the package's records.
 #[derive(Debug)]
-pub struct View {
+pub struct OracleView {
     /// The name of the view.
     pub name: &'static str,
     /// The meaning of one row.
@@ -19,7 +19,7 @@ pub struct View {
     pub columns: Vec<ViewColumn>,
 }
 
-impl View {
+impl OracleView {
     /// The columns of the view with these names, in their order.
     pub fn named(&self, names: &[&str]) -> Vec<ViewColumn> {
         let column = |name: &&str| self.columns.iter().find(|column| column.name == *name).cloned();
@@ -41,23 +41,23 @@ pub struct ViewColumn {
 }
 
 /// All views, in the order of the documents.
-pub fn all() -> Vec<View> {
+pub fn all() -> Vec<OracleView> {
     vec![
-        View {
+        OracleView {
             name: "hugepage_status",
             comment: "Huge pages of the Oracle instances of this host: one row per instance.",
             function: "instances",
             condition: "r.kind <> 'postgresql'",
             columns: columns(&InstanceRecord::FILE, LeadingColumns::Instance),
         },
-        View {
+        OracleView {
             name: "hugepage_instances",
             comment: "The same for all instances of this host, including PostgreSQL servers: one row per instance.",
             function: "instances",
             condition: "",
             columns: columns(&InstanceRecord::FILE, LeadingColumns::Instance),
         },
-        View {
+        OracleView {
             name: "hugepage_regressions",
             comment: "Instances that lost huge pages at their last start and have not regained them: one row per instance.",
             function: "instances",
@@ -76,35 +76,35 @@ pub fn all() -> Vec<View> {
                 ],
             ),
         },
-        View {
+        OracleView {
             name: "hugepage_history",
             comment: "Starts of the Oracle instances in their alert logs, the oldest first: one row per start.",
             function: "starts",
             condition: "",
             columns: columns(&StartRecord::FILE, LeadingColumns::Instance),
         },
-        View {
+        OracleView {
             name: "hugepage_segments",
             comment: "Segments of the SGA of the running Oracle instances: one row per segment.",
             function: "segments",
             condition: "",
             columns: columns(&SegmentRecord::FILE, LeadingColumns::Instance),
         },
-        View {
+        OracleView {
             name: "hugepage_pools",
             comment: "Pools of huge pages of this host: one row per page size, and one per NUMA node.",
             function: "pools",
             condition: "",
             columns: columns(&PoolRecord::FILE, LeadingColumns::Host),
         },
-        View {
+        OracleView {
             name: "hugepage_findings",
             comment: "Recommendations for this host, ordered by priority: one row per setting.",
             function: "findings",
             condition: "",
             columns: columns(&FindingRecord::FILE, LeadingColumns::Instance),
         },
-        View {
+        OracleView {
             name: "hugepage_hosts",
             comment: "The memory of this host: one row.",
             function: "hosts",

@@ -33,7 +33,7 @@ pub struct ReportScope<'a> {
 
 #[derive(Template)]
 #[template(path = "page.html")]
-struct Page<'a> {
+struct ReportPage<'a> {
     host: &'a HostOutput,
     name: &'a str,
     version: &'static str,
@@ -48,7 +48,7 @@ struct Page<'a> {
 pub fn render(root: &Root, survey: &Survey, output: &HostOutput, scope: &ReportScope<'_>) -> askama::Result<String> {
     let base = root.base_page_size().ok();
     let instances = || survey.instances.iter().zip(&output.instances);
-    Page {
+    ReportPage {
         host: output,
         name: output.host_name.as_deref().unwrap_or("an unknown host"),
         version: env!("CARGO_PKG_VERSION"),

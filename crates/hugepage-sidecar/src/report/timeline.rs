@@ -38,7 +38,7 @@ pub struct Timeline {
     pub to: String,
     pub starts: usize,
     pub losses: usize,
-    pub spans: Vec<Span>,
+    pub spans: Vec<TimelineSpan>,
     pub marks: Vec<TimelineEvent>,
     /// The newest first.
     pub entries: Vec<TimelineEntry>,
@@ -48,7 +48,7 @@ pub struct Timeline {
 
 /// A period without change.
 #[derive(Debug)]
-pub struct Span {
+pub struct TimelineSpan {
     pub x: String,
     pub width: String,
     /// `huge`, `part`, `base`, `unknown`.
@@ -109,7 +109,7 @@ impl Timeline {
         let ends = dated.iter().skip(1).map(|(at, _)| *at).chain([last]);
         let span = |((at, record), end): (&(SystemTime, &Record), SystemTime)| {
             let (level, height) = level(record.landed_in);
-            Span {
+            TimelineSpan {
                 x: place(*at),
                 width: percent(millis(*at, end), millis(first, last)),
                 level,

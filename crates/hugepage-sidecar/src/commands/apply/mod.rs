@@ -27,9 +27,9 @@ use self::kernel_pool::KernelPool;
 use self::larger_pool::LargerPool;
 use self::lock::Lock;
 use self::persist::BootSetting;
-use self::plan::{HostState, Plan, Refusal};
+use self::plan::{HostState, ResizePlan, ResizeRefusal};
 use self::rollback::roll_back;
-use self::steps::{Kernel, Reclaim, Resize, ResizeOutcome, resize};
+use self::steps::{PoolOperations, Reclaim, Resize, ResizeOutcome, resize};
 use self::text::{done, failure, preview};
 use self::vmemmap::VmemmapOptimization;
 use crate::commands::survey::AccountOptions;
@@ -194,14 +194,19 @@ fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, 
 }
 
 /// The memory that the kernel gives back for the new pages; `None` if that was not asked for.
-fn saved(pool: &KernelPool<'_>, plan: Plan) -> Option<Bytes> {
+fn saved(pool: &KernelPool<'_>, plan: ResizePlan) -> Option<Bytes> {
     let saved = Bytes(pool.saved_per_page.0.saturating_mul(plan.new_pages.0));
     (saved > Bytes(0)).then_some(saved)
 }
 
 /// The plan, and the larger pages that have to be split first for it: as few as possible. Or a refusal; if pages are in
 /// use, it names the instances that use them.
-fn plan(options: &ApplyOptions, root: &Root, pool: &KernelPool<'_>, pages: Pages) -> anyhow::Result<(Plan, Pages)> {
+fn plan(
+    options: &ApplyOptions,
+    root: &Root,
+    pool: &KernelPool<'_>,
+    pages: Pages,
+) -> anyhow::Result<(ResizePlan, Pages)> {
     let state = pool.state()?;
     let with = |split| {
         let divided = pool.larger.as_ref().map(|larger| larger.memory(split)).unwrap_or_default();
@@ -215,8 +220,8 @@ fn plan(options: &ApplyOptions, root: &Root, pool: &KernelPool<'_>, pages: Pages
             Err(refusal) => refused = Some(refusal),
         }
     }
-    let refusal = refused.unwrap_or(Refusal::PromisesUnknown);
-    let in_use = matches!(refusal, Refusal::InUse { .. });
+    let refusal = refused.unwrap_or(ResizeRefusal::PromisesUnknown);
+    let in_use = matches!(refusal, ResizeRefusal::InUse { .. });
     let size = state.pool.page_size;
     let holders = || target::holders(target::sizing(root, size, options.reserve_percent, &options.accounts).as_ref());
     Err(match in_use.then(holders).flatten() {
@@ -227,7 +232,7 @@ fn plan(options: &ApplyOptions, root: &Root, pool: &KernelPool<'_>, pages: Pages
 
 fn change(
     pool: &mut KernelPool<'_>,
-    plan: Plan,
+    plan: ResizePlan,
     split: Pages,
     options: &ApplyOptions,
     signal: &Interrupt,
@@ -284,7 +289,7 @@ fn is_buddy_size(size: PageSize) -> bool {
 }
 
 /// A progress bar, hidden unless standard error is a terminal.
-fn progress_bar(size: PageSize, plan: Plan) -> ProgressBar {
+fn progress_bar(size: PageSize, plan: ResizePlan) -> ProgressBar {
     let template = format!("{{bar:40}} {{pos}} of {{len}} pages of {size}");
     let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(plan.to.0.abs_diff(plan.from.0)).with_style(style)

@@ -26,7 +26,7 @@ pub struct HostState {
 
 /// A change that the host can make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct ResizePlan {
     /// The current size of the pool without surplus pages.
     pub from: Pages,
     /// The requested size.
@@ -37,7 +37,7 @@ pub struct Plan {
 
 /// The reason why a change is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum ResizeRefusal {
     /// The pool would not leave enough memory for base pages.
     #[error(
         "{requested} huge pages of {size} ({}) do not fit: {reserve_percent}% of {mem_total} stay for base pages{}; at most \
@@ -127,24 +127,24 @@ impl HostState {
     }
 
     /// The change to a pool of `requested` pages.
-    pub fn plan(&self, requested: Pages) -> Result<Plan, Refusal> {
+    pub fn plan(&self, requested: Pages) -> Result<ResizePlan, ResizeRefusal> {
         let (from, size) = (self.pool.persistent(), self.pool.page_size);
         // Surplus pages become persistent first and need no memory.
         let new_pages = requested.saturating_sub(self.pool.nr);
         if requested > from {
             self.check_growth(requested, new_pages, size)?;
         } else if requested < from {
-            let in_use = self.pool.in_use().ok_or(Refusal::PromisesUnknown)?;
+            let in_use = self.pool.in_use().ok_or(ResizeRefusal::PromisesUnknown)?;
             let minimum = in_use.min(from);
             if requested < minimum {
                 let surplus = self.pool.surplus.unwrap_or_default();
-                return Err(Refusal::InUse { requested, size, in_use, surplus, minimum });
+                return Err(ResizeRefusal::InUse { requested, size, in_use, surplus, minimum });
             }
         }
-        Ok(Plan { from, to: requested, new_pages })
+        Ok(ResizePlan { from, to: requested, new_pages })
     }
 
-    fn check_growth(&self, requested: Pages, new_pages: Pages, size: PageSize) -> Result<(), Refusal> {
+    fn check_growth(&self, requested: Pages, new_pages: Pages, size: PageSize) -> Result<(), ResizeRefusal> {
         let min_available = self.min_available();
         let Capacity { within_reserve, now, .. } = self.capacity();
         // The pool keeps what it has, surplus pages as well: that takes no memory.
@@ -152,10 +152,16 @@ impl HostState {
         let maximum = allowed.min(now);
         if requested > allowed {
             let Self { mem_total, other_pools, reserve_percent, .. } = *self;
-            return Err(Refusal::TooLarge { requested, size, mem_total, reserve_percent, other_pools, maximum });
+            return Err(ResizeRefusal::TooLarge { requested, size, mem_total, reserve_percent, other_pools, maximum });
         }
         if new_pages > Pages(0) && requested > now {
-            return Err(Refusal::NotAvailable { new_pages, size, available: self.available, min_available, maximum });
+            return Err(ResizeRefusal::NotAvailable {
+                new_pages,
+                size,
+                available: self.available,
+                min_available,
+                maximum,
+            });
         }
         Ok(())
     }
@@ -221,7 +227,7 @@ mod tests {
             ([22000, 22000, 0, 0], 21000, (22000, 0)),
         ] {
             let (from, new_pages) = plan;
-            let expected = Plan { from: Pages(from), to: Pages(requested), new_pages: Pages(new_pages) };
+            let expected = ResizePlan { from: Pages(from), to: Pages(requested), new_pages: Pages(new_pages) };
             assert_eq!(state(pool).plan(Pages(requested)), Ok(expected), "{pool:?} {requested}");
         }
     }
@@ -236,7 +242,7 @@ mod tests {
             ([22000, 22000, 0, 0], 22001, 22000),
         ] {
             match state(pool).plan(Pages(requested)) {
-                Err(Refusal::TooLarge { maximum: found, .. }) => {
+                Err(ResizeRefusal::TooLarge { maximum: found, .. }) => {
                     assert_eq!(found, Pages(maximum), "{pool:?} {requested}")
                 }
                 other => panic!("{pool:?} {requested}: {other:?}"),
@@ -250,7 +256,7 @@ mod tests {
             ([100, 60, 0, 20], 39, 40),
         ] {
             match state(pool).plan(Pages(requested)) {
-                Err(Refusal::InUse { minimum, .. }) => assert_eq!(minimum, Pages(lowest), "{pool:?} {requested}"),
+                Err(ResizeRefusal::InUse { minimum, .. }) => assert_eq!(minimum, Pages(lowest), "{pool:?} {requested}"),
                 other => panic!("{pool:?} {requested}: {other:?}"),
             }
         }
@@ -263,7 +269,7 @@ mod tests {
         assert!(busy([100, 0, 0, 0]).plan(Pages(1144)).is_ok());
         let refusal = busy([100, 0, 0, 0]).plan(Pages(1145)).unwrap_err();
         assert!(
-            matches!(refusal, Refusal::NotAvailable { maximum: Pages(1144), new_pages: Pages(1045), .. }),
+            matches!(refusal, ResizeRefusal::NotAvailable { maximum: Pages(1144), new_pages: Pages(1045), .. }),
             "{refusal:?}"
         );
         // A change that allocates nothing needs no available memory.
@@ -277,7 +283,7 @@ mod tests {
         // 2088 MB beyond what stays available.
         let busy = || HostState { available: Bytes(3 * GIB), other_pools: Bytes(2 * GIB), ..state([0, 0, 0, 0]) };
         let maximum = |state: &HostState| match state.plan(Pages(19_000)) {
-            Err(Refusal::NotAvailable { maximum, .. } | Refusal::TooLarge { maximum, .. }) => maximum.0,
+            Err(ResizeRefusal::NotAvailable { maximum, .. } | ResizeRefusal::TooLarge { maximum, .. }) => maximum.0,
             other => panic!("{other:?}"),
         };
         assert_eq!(maximum(&busy()), 1044);
@@ -302,6 +308,6 @@ mod tests {
              sizes; at most 4300 fit; --reserve-percent allows more"
         );
         let unknown = Pool { resv: None, ..state([10, 10, 0, 0]).pool };
-        assert_eq!(HostState { pool: unknown, ..state([0; 4]) }.plan(Pages(5)), Err(Refusal::PromisesUnknown));
+        assert_eq!(HostState { pool: unknown, ..state([0; 4]) }.plan(Pages(5)), Err(ResizeRefusal::PromisesUnknown));
     }
 }

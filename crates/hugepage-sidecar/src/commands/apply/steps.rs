@@ -21,7 +21,7 @@ pub enum Reclaim {
 }
 
 /// The operations of the kernel on a pool.
-pub trait Kernel {
+pub trait PoolOperations {
     /// The error of a failed operation.
     type Error;
 
@@ -67,7 +67,7 @@ pub struct Resize<'a> {
 }
 
 /// Resizes the pool. Calls `progress` with the current size, and stops if `interrupted` returns true.
-pub fn resize<K: Kernel>(
+pub fn resize<K: PoolOperations>(
     kernel: &mut K,
     request: Resize<'_>,
     interrupted: &dyn Fn() -> bool,
@@ -128,7 +128,7 @@ pub fn resize<K: Kernel>(
 }
 
 /// Frees memory and retries while the pool grows.
-fn reclaim_pages<K: Kernel>(
+fn reclaim_pages<K: PoolOperations>(
     kernel: &mut K,
     target: Pages,
     mut got: Pages,
@@ -170,7 +170,7 @@ mod tests {
         larger: u64,
     }
 
-    impl Kernel for Fake {
+    impl PoolOperations for Fake {
         type Error = ();
 
         fn set(&mut self, pages: Pages) -> Result<Pages, ()> {

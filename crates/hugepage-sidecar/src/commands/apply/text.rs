@@ -4,12 +4,12 @@ use hugepage_assess::advice::command::reserve_at_boot;
 use hugepage_kernel::memory::buddyinfo;
 use hugepage_kernel::{PageSize, Root};
 
-use super::plan::Plan;
+use super::plan::ResizePlan;
 use super::steps::ResizeOutcome;
 
 /// The text on what would be done.
-pub fn preview(root: &Root, size: PageSize, plan: Plan) -> String {
-    let Plan { from, to, new_pages } = plan;
+pub fn preview(root: &Root, size: PageSize, plan: ResizePlan) -> String {
+    let ResizePlan { from, to, new_pages } = plan;
     if from == to {
         return format!("The pool keeps {to} pages of {size} already; nothing to do.");
     }
@@ -27,8 +27,8 @@ pub fn preview(root: &Root, size: PageSize, plan: Plan) -> String {
 }
 
 /// The text on what was done.
-pub fn done(size: PageSize, plan: Plan) -> String {
-    let Plan { from, to, .. } = plan;
+pub fn done(size: PageSize, plan: ResizePlan) -> String {
+    let ResizePlan { from, to, .. } = plan;
     if from == to {
         format!("The pool keeps {to} pages of {size} already.")
     } else {
@@ -37,7 +37,7 @@ pub fn done(size: PageSize, plan: Plan) -> String {
 }
 
 /// The reason why the pool was not set, after what was tried: dropping the page cache, splitting larger pages.
-pub fn failure(outcome: ResizeOutcome, size: PageSize, plan: Plan, drop_caches: bool, demote: bool) -> String {
+pub fn failure(outcome: ResizeOutcome, size: PageSize, plan: ResizePlan, drop_caches: bool, demote: bool) -> String {
     let requested = plan.to;
     match outcome {
         ResizeOutcome::Reached => String::new(),
