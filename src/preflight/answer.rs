@@ -1,4 +1,4 @@
-//! What is asked about a start of this server, and the answers.
+//! The values that a question about a start replaces, and the answer.
 
 use hugepage_assess::model::Demand;
 use hugepage_kernel::PageSize;

@@ -1,4 +1,4 @@
-//! What can be found about a PostgreSQL of a manifest.
+//! The rules and the findings about a PostgreSQL of a manifest.
 
 use hugepage_assess::assessment::Severity;
 

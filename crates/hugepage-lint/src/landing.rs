@@ -1,4 +1,4 @@
-//! Where shared memory lands with the huge pages of the manifest.
+//! The pages in which shared memory lands with the huge pages of the manifest.
 
 use hugepage_assess::assessment::status::MIN_WARNING_SIZE;
 use hugepage_assess::assessment::{Outlook, Severity};

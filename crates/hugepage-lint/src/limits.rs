@@ -1,4 +1,4 @@
-//! Limits that are exceeded by more than the segment: of memory, and of huge pages by initdb.
+//! Findings on limits that count more than the segment: of memory, and of huge pages for initdb.
 
 use hugepage_assess::assessment::limits::ROOM_FOR_PRIVATE_MEMORY;
 use hugepage_assess::assessment::{Outlook, Severity};

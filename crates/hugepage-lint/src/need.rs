@@ -1,4 +1,4 @@
-//! How much shared memory a PostgreSQL of a manifest needs: from a server of that major, else estimated.
+//! The shared memory that a PostgreSQL of a manifest needs: from a server of that major, else estimated.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How many huge pages an Oracle instance needs, and how many Oracle's own script would recommend.
+//! The huge pages that an Oracle instance needs, and the number that Oracle's own script would recommend.
 
 use hugepage_kernel::host::kernel_release::KernelRelease;
 use hugepage_kernel::{Bytes, PageSize, Pages};

@@ -1,4 +1,4 @@
-//! What is known of a start.
+//! The answer to a question about a start.
 
 /// The demand of a start, the server's error against it, or the reason why it is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]

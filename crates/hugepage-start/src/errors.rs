@@ -1,4 +1,4 @@
-//! What an error of the server's program means: that a start would fail as well, or only that the question did.
+//! The meaning of an error of the server's program: a start would fail as well, or only the question did.
 
 use std::path::Path;
 

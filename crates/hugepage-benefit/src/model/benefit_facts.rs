@@ -1,4 +1,4 @@
-//! What has to be known of a server to assess what huge pages would save it.
+//! The facts about a server from which the benefit of huge pages is estimated.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a page fault on shared memory costs on this machine.
+//! The cost of a page fault on shared memory on this machine.
 
 /// The CPU times in seconds of page faults on shared memory that is resident already, as a new session finds it.
 ///

@@ -1,4 +1,4 @@
-//! What an alert log shows of one start of an instance.
+//! The facts that an alert log has about one start of an instance.
 
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, PageSize, Pages};

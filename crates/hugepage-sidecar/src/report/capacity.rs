@@ -1,4 +1,4 @@
-//! How many sessions of an Oracle database fit into memory, by the size of its SGA, in base pages and in huge pages.
+//! The sessions of an Oracle database that fit into memory, by the size of its SGA, in base pages and in huge pages.
 
 use hugepage_assess::advice::sessions::{Choice, worth};
 use hugepage_assess::assessment::sessions::{SessionForecast, sessions_that_fit};

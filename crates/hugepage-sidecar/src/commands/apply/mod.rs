@@ -1,15 +1,15 @@
 //! `apply`: sets the size of a pool, and restores it if the kernel does not provide all pages.
 
+mod boot_setting;
 mod kernel_file;
 mod kernel_pool;
 mod larger_pool;
 mod lock;
-mod persist;
-mod plan;
+mod messages;
+mod resize;
+mod resize_plan;
 mod rollback;
-mod steps;
 mod target;
-mod text;
 mod vmemmap;
 
 use std::path::Path;
@@ -23,14 +23,14 @@ use hugepage_kernel::next_boot::boot;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use self::boot_setting::BootSetting;
 use self::kernel_pool::KernelPool;
 use self::larger_pool::LargerPool;
 use self::lock::Lock;
-use self::persist::BootSetting;
-use self::plan::{HostState, ResizePlan, ResizeRefusal};
+use self::messages::{done, failure, preview};
+use self::resize::{PoolOperations, Reclaim, Resize, ResizeOutcome, resize};
+use self::resize_plan::{HostState, ResizePlan, ResizeRefusal};
 use self::rollback::roll_back;
-use self::steps::{PoolOperations, Reclaim, Resize, ResizeOutcome, resize};
-use self::text::{done, failure, preview};
 use self::vmemmap::VmemmapOptimization;
 use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
@@ -81,7 +81,11 @@ impl ApplyOptions {
         }
         let needs = kernel_pool::FILES.iter().fold(needs, |needs, file| needs.directory(Path::new(file)));
         let needs = needs.new_directory(Path::new(lock::DIRECTORY));
-        if self.persist { persist::FILES.iter().fold(needs, |needs, file| needs.file(Path::new(file))) } else { needs }
+        if self.persist {
+            boot_setting::FILES.iter().fold(needs, |needs, file| needs.file(Path::new(file)))
+        } else {
+            needs
+        }
     }
 }
 
@@ -269,7 +273,7 @@ fn persist(options: &ApplyOptions, root: &Root, size: PageSize, pages: Pages) ->
             );
         }
     }
-    if let Some(warning) = persist::override_warning(root, size, is_default, pages)? {
+    if let Some(warning) = boot_setting::override_warning(root, size, is_default, pages)? {
         say!("{warning}");
     }
     Ok(())

@@ -3,8 +3,8 @@
 use hugepage_kernel::Pages;
 
 use super::kernel_pool::KernelPool;
-use super::plan::HostState;
-use super::steps::{Reclaim, Resize, ResizeOutcome, resize};
+use super::resize::{Reclaim, Resize, ResizeOutcome, resize};
+use super::resize_plan::HostState;
 use crate::exit::{self, Exit};
 use crate::output::stream::complain;
 use crate::privileges;

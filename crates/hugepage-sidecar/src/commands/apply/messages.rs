@@ -1,11 +1,11 @@
-//! What `apply` says of a change.
+//! The messages of `apply` about a change.
 
 use hugepage_assess::advice::command::reserve_at_boot;
 use hugepage_kernel::memory::buddyinfo;
 use hugepage_kernel::{PageSize, Root};
 
-use super::plan::ResizePlan;
-use super::steps::ResizeOutcome;
+use super::resize::ResizeOutcome;
+use super::resize_plan::ResizePlan;
 
 /// The text on what would be done.
 pub fn preview(root: &Root, size: PageSize, plan: ResizePlan) -> String {
