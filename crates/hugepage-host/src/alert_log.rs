@@ -4,14 +4,14 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hugepage_assess::history::regression::lost_pages;
-use hugepage_assess::model::{HugePages, Landing, Loss, Lost, PageKind};
+use hugepage_assess::model::{CurrentStart, HugePages, Landing, Loss, Lost, PageKind};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
 use hugepage_oracle::readers::startup::LoggedLanding;
 use hugepage_oracle::readers::{LastStart, alert_log, locate};
 
-use crate::{Instance, StoppedOracle};
+use crate::{ServerIdentity, StoppedOracle};
 
 /// The largest number of starts of one instance that are read.
 pub const MAX_STARTS: usize = 200;
@@ -78,7 +78,7 @@ impl RememberedStart {
 }
 
 /// The starts of a running instance that its alert logs have, the oldest first. Empty without a visible log.
-pub fn of_running(root: &Root, instance: &Instance, notes: &mut Notes) -> Vec<RememberedStart> {
+pub fn of_running(root: &Root, instance: &ServerIdentity, notes: &mut Notes) -> Vec<RememberedStart> {
     let files = InstanceFiles::of_process(root, instance.pid);
     instance.alert_log.as_ref().map(|log| of_log(&files, log, MAX_STARTS, notes)).unwrap_or_default()
 }
@@ -170,12 +170,11 @@ fn merge(into: &mut LastStart, from: LastStart) {
 
 /// What the current start of a running instance lost against the one before it, as its alert logs show it; `None` if nothing,
 /// or if they do not show it.
-pub fn loss(root: &Root, instance: &Instance, notes: &mut Notes) -> Option<Loss> {
-    let facts = &instance.status.facts;
-    let segment = facts.segment.as_ref()?;
+pub fn loss(root: &Root, instance: &ServerIdentity, current: &CurrentStart<'_>, notes: &mut Notes) -> Option<Loss> {
+    let segment = current.segment?;
     let is = PageKind { landing: segment.landing, size: segment.page_size };
     // Most instances are not read further.
-    if !matches!(is.landing, Landing::Mixed | Landing::Base) || facts.asked.huge_pages == HugePages::Off {
+    if !matches!(is.landing, Landing::Mixed | Landing::Base) || current.asked.huge_pages == HugePages::Off {
         return None;
     }
     let current = instance.last_start.as_ref()?.at.as_ref()?.local;

@@ -11,10 +11,10 @@ impl From<&Survey> for MetricsSnapshot {
         // No user may raise an alert with a server of its own.
         let counted: Vec<_> = survey.counted().collect();
         let instances = counted.iter().map(|instance| InstanceMetrics {
-            kind: instance.kind.to_string(),
+            kind: instance.identity.kind.to_string(),
             name: name(instance, &counted),
             status: instance.status.clone(),
-            page_tables: Some(instance.page_tables),
+            page_tables: Some(instance.memory.page_tables),
             page_tables_at_max: None,
             generation: None,
         });
@@ -51,16 +51,21 @@ fn stopped_metrics(stopped: &StoppedOracle) -> StoppedMetrics {
 /// The name, made unique: containers often have their data directories at the same path, and a duplicate series makes the
 /// whole text invalid.
 fn name(instance: &Instance, all: &[&Instance]) -> String {
-    let same: Vec<_> =
-        all.iter().filter(|other| (other.kind, &other.name) == (instance.kind, &instance.name)).collect();
-    let name = &instance.name;
+    let same: Vec<_> = all
+        .iter()
+        .filter(|other| {
+            (other.identity.kind, &other.identity.name) == (instance.identity.kind, &instance.identity.name)
+        })
+        .collect();
+    let name = &instance.identity.name;
     if same.len() == 1 {
         return name.clone();
     }
-    let alike = same.iter().filter(|other| other.system_identifier == instance.system_identifier).count();
-    match &instance.system_identifier {
+    let alike =
+        same.iter().filter(|other| other.identity.system_identifier == instance.identity.system_identifier).count();
+    match &instance.identity.system_identifier {
         Some(identifier) if alike == 1 => format!("{name} ({identifier})"),
-        _ => format!("{name} (process {})", instance.pid),
+        _ => format!("{name} (process {})", instance.identity.pid),
     }
 }
 

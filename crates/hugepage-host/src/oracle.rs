@@ -1,7 +1,7 @@
 //! What an Oracle instance was asked for, and which memory of its processes is the SGA.
 
 use std::borrow::Cow;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use hugepage_assess::assessment::advisory::Advisories;
 use hugepage_assess::model::{Asked, Landing, LockLimit, Product, Segment};
@@ -11,8 +11,8 @@ use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::notes::Notes;
+use hugepage_kernel::proc::process as processes;
 use hugepage_kernel::proc::rlimit::{LockedMemory, Rlimit};
-use hugepage_kernel::proc::{process, service};
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
 use hugepage_oracle::readers::locate::Search;
 use hugepage_oracle::readers::oratab::{self, OratabEntry};
@@ -21,9 +21,10 @@ use hugepage_oracle::readers::{LastStart, OracleInstance, OracleKind, Parameters
 
 use super::asked::{asked_by, of_kind};
 use super::clusterware::{Registered, names};
-use super::context::{Identity, InspectContext};
+use super::context::{InspectContext, ServerSettings};
+use super::identity::ServerIdentity;
 use super::memory::InstanceMemory;
-use super::pending::Settings;
+use super::pending::{OracleSettings, Settings};
 
 /// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
 pub(super) const SHM_FILES: &str = "/dev/shm/ora_";
@@ -74,14 +75,14 @@ impl InspectContext<'_> {
 
     pub(super) fn oracle(
         &self,
-        pid: i32,
+        process: ServerIdentity,
         files: &InstanceFiles,
         instance: &OracleInstance,
-        started: Option<SystemTime>,
         automatic: Option<bool>,
         notes: &mut Notes,
-    ) -> Identity {
-        let exe = process::link(self.root, pid, "exe").ok().flatten();
+    ) -> (ServerIdentity, ServerSettings) {
+        let (pid, started) = (process.pid, process.started);
+        let exe = processes::link(self.root, pid, "exe").ok().flatten();
         let of_oratab = || {
             let entries = self.oratab(files, notes);
             entries.iter().find(|entry| entry.sid == instance.sid).map(|entry| entry.home.clone())
@@ -98,7 +99,7 @@ impl InspectContext<'_> {
         let known: Vec<_> = known.into_iter().flatten().collect();
         let names = names(&known, settings.log.as_deref());
         let by_agent = || {
-            service::service_of(self.root, pid).is_some_and(|service| service.contains("ohasd"))
+            process.service.as_ref().is_some_and(|service| service.contains("ohasd"))
                 || self
                     .oratab(files, &mut Notes::default())
                     .iter()
@@ -112,31 +113,23 @@ impl InspectContext<'_> {
             by_agent: &by_agent,
         };
         let clusterware = registered.clusterware(files, notes);
-        let last_start = settings.start.clone();
-        let asked = asked(last_start.as_ref(), settings.parameters.as_ref(), automatic, instance.kind);
+        let asked = asked(settings.start.as_ref(), settings.parameters.as_ref(), automatic, instance.kind);
         if matches!(asked.product, Product::Oracle { use_large_pages: None, .. }) {
             notes.add(
                 "use_large_pages is unknown: neither an alert log of this start nor a parameter file shows it; TRUE, the default, \
                  is assumed",
             );
         }
-        Identity {
+        let identity = ServerIdentity {
             name: instance.sid.clone(),
-            database: Some(names).filter(|names| !names.is_empty()),
-            directory: None,
-            version: last_start.as_ref().and_then(|start| start.version.clone()),
-            system_identifier: None,
-            max_connections: None,
-            has_configuration: true,
-            asked,
-            settings: Some(settings),
-            last_change: None,
-            configured: None,
-            ring_entries: None,
-            clusterware,
             home,
-            last_start,
-        }
+            database: Some(names).filter(|names| !names.is_empty()),
+            version: settings.start.as_ref().and_then(|start| start.version.clone()),
+            alert_log: settings.log.clone(),
+            last_start: settings.start.clone(),
+            ..process
+        };
+        (identity, ServerSettings::Oracle(Box::new(OracleSettings { asked, on_disk: settings, clusterware })))
     }
 }
 

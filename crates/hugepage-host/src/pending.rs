@@ -1,6 +1,8 @@
 //! What the files of an Oracle instance say of its next start.
 
-use hugepage_assess::model::{Asked, Demand, Facts, Landing, LockLimit, Pending, Segment};
+use hugepage_assess::model::{
+    Asked, Clusterware, CurrentStart, Demand, Landing, LockLimit, Pending, PoolState, Segment,
+};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
 use hugepage_oracle::readers::locate::Search;
@@ -18,6 +20,15 @@ pub(super) struct Settings {
     pub(super) log: Option<String>,
     /// Whether the spfile is in ASM, where only the instance can read it.
     pub(super) is_in_asm: bool,
+}
+
+/// What the files of a running instance say of its start and of the next one.
+pub(super) struct OracleSettings {
+    /// What the start was asked for.
+    pub(super) asked: Asked,
+    pub(super) on_disk: Settings,
+    /// Grid Infrastructure.
+    pub(super) clusterware: Option<Clusterware>,
 }
 
 impl Settings {
@@ -74,31 +85,31 @@ impl Settings {
 /// log shows them. `lock_limit`: the permission that a start lacks.
 pub(super) fn pending(
     settings: &Settings,
-    facts: &Facts,
+    current: &CurrentStart<'_>,
+    ground: PoolState,
     lock_limit: impl FnOnce() -> Option<LockLimit>,
     base: impl Fn(&Parameters) -> Asked,
 ) -> Pending {
     let Some(next) = &settings.parameters else {
         return if settings.is_in_asm { Pending::Unknown } else { Pending::Unchanged };
     };
-    let Some(segment) = &facts.segment else { return Pending::Unchanged };
+    let Some(segment) = current.segment else { return Pending::Unchanged };
     let asked = base(next);
-    let same_size = match (&settings.start, next.sga_max_size(), facts.ground.huge_page_size) {
+    let same_size = match (&settings.start, next.sga_max_size(), current.huge_page_size) {
         (_, None, _) => true,
         (Some(start), size, _) if !start.parameters.is_empty() => start.parameters.sga_max_size() == size,
         (_, Some(size), Some(page)) => is_about(segment, size, page),
         _ => true,
     };
-    let same = asked.huge_pages == facts.asked.huge_pages && asked.product == facts.asked.product;
+    let same = asked.huge_pages == current.asked.huge_pages && asked.product == current.asked.product;
     if same_size && same {
         return Pending::Unchanged;
     }
-    let shared_memory = match (next.sga_max_size(), facts.ground.huge_page_size) {
+    let shared_memory = match (next.sga_max_size(), current.huge_page_size) {
         (Some(size), Some(page)) if !same_size => page.times(page.pages_to_hold(rounded(size)).saturating_add(EXTRA)),
         _ => segment.to_reserve,
     };
-    let mut ground = facts.ground.clone();
-    ground.lock_limit = match lock_limit() {
+    let lock_limit = match lock_limit() {
         // Whoever has huge pages was let, whatever its groups are now.
         Some(LockLimit::ShmGroup { .. } | LockLimit::Either { limit: None, .. })
             if segment.landing == Landing::Hugetlb =>
@@ -112,7 +123,7 @@ pub(super) fn pending(
         limit => limit,
     };
     // An assessment does not use the number of connections.
-    Pending::Changed(Demand { asked, max_connections: 0, shared_memory }, ground)
+    Pending::Changed(Demand { asked, max_connections: 0, shared_memory }, PoolState { lock_limit, ..ground })
 }
 
 /// Whether a segment is that of an SGA with this SGA_MAX_SIZE, which the instance rounds.

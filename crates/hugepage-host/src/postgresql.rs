@@ -21,7 +21,14 @@ pub struct Files {
     pub version: Option<String>,
     /// The cluster's identifier (pg_control), as pg_controldata prints it.
     pub system_identifier: Option<String>,
-    /// The settings, those of the command line first.
+    /// The settings.
+    pub settings: PostgreSqlSettings,
+}
+
+/// What a server is configured with.
+#[derive(Clone, Debug)]
+pub struct PostgreSqlSettings {
+    /// Those of huge pages, where the command line counts before files.
     pub asked: Asked,
     /// `max_connections`.
     pub max_connections: u64,
@@ -32,7 +39,7 @@ pub struct Files {
     /// The file or directory of the configuration that has changed last, where a file is missing the directory that it would be
     /// in; `None` if no time of a change can be seen.
     pub last_change: Option<(SystemTime, PathBuf)>,
-    /// All settings.
+    /// All of them.
     pub configured: Configured,
 }
 
@@ -113,17 +120,10 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
     };
     let version = told("PG_VERSION", &|path| its_files.version(path));
     let system_identifier = told("global/pg_control", &|path| system_identifier(its_files, path));
-    Files {
-        version,
-        system_identifier,
-        asked,
-        max_connections,
-        ring_entries,
-        has_configuration,
-        last_change,
-        directory,
-        configured: Configured { files: configuration, options: set },
-    }
+    let configured = Configured { files: configuration, options: set };
+    let settings =
+        PostgreSqlSettings { asked, max_connections, ring_entries, has_configuration, last_change, configured };
+    Files { version, system_identifier, directory, settings }
 }
 
 /// The first eight bytes of pg_control, in the byte order of the machine (pg_control.h).

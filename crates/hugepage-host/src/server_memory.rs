@@ -3,7 +3,7 @@
 use hugepage_assess::model::{Landing, Segment};
 use hugepage_kernel::mapping::maps::{self, Mapping};
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::proc::process;
+use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::{Bytes, ReadError};
 use hugepage_server::segments::may_be_main;
 use hugepage_server::server::thp_in_use;
@@ -15,14 +15,9 @@ use super::oracle;
 
 impl InspectContext<'_> {
     /// The mappings of one process stand for the whole server, because each of its processes attaches all of it.
-    pub(super) fn memory(
-        &self,
-        found: &DiscoveredServer,
-        is_contained: bool,
-        notes: &mut Notes,
-    ) -> Option<InstanceMemory> {
+    pub(super) fn memory(&self, found: &DiscoveredServer, notes: &mut Notes) -> Option<InstanceMemory> {
         let is_postgresql = matches!(found.who, DiscoveredKind::PostgreSql(_));
-        let of_container = (is_contained && !is_postgresql)
+        let of_container = (!is_postgresql && namespace::container(self.root, found.pid).is_some())
             .then(|| notes.keep(self.devices.with_mounts_of(self.root, found.pid)))
             .flatten();
         let devices = of_container.as_ref().unwrap_or(&self.devices);

@@ -16,7 +16,7 @@ use hugepage_oracle::sga_size::{self, when_down};
 use super::asked::asked_by;
 use super::clusterware::{Registered, names};
 use super::context::InspectContext;
-use super::instance::{Instance, InstanceKind};
+use super::identity::{InstanceKind, ServerIdentity};
 use super::pending::Settings;
 
 /// An instance that does not run.
@@ -81,12 +81,16 @@ impl StoppedOracle {
 
 /// The instances of oratab that do not run, in its order. An entry that names the database of a running instance of a
 /// cluster stands for that instance.
-pub(super) fn stopped(host: &InspectContext<'_>, running: &[Instance], notes: &mut Notes) -> Vec<StoppedOracle> {
+pub(super) fn stopped<'a>(
+    host: &InspectContext<'_>,
+    running: impl Iterator<Item = &'a ServerIdentity> + Clone,
+    notes: &mut Notes,
+) -> Vec<StoppedOracle> {
     let mut found: Vec<StoppedOracle> = Vec::new();
     for entry in host.oratab(&InstanceFiles::own(host.root), notes).into_owned() {
         let mut of_entry = Notes::default();
         let files = &InstanceFiles::of_owner(host.root, &format!("{}/bin/oracle", entry.home));
-        if running.iter().any(|instance| stands_for(host, files, instance, &entry)) {
+        if running.clone().any(|instance| stands_for(host, files, instance, &entry)) {
             continue;
         }
         let kind = OracleKind::of_sid(&entry.sid);
@@ -104,7 +108,12 @@ pub(super) fn stopped(host: &InspectContext<'_>, running: &[Instance], notes: &m
 }
 
 /// Whether a running instance is the one that an entry names, by its SID or by its database.
-fn stands_for(host: &InspectContext<'_>, files: &InstanceFiles, instance: &Instance, entry: &OratabEntry) -> bool {
+fn stands_for(
+    host: &InspectContext<'_>,
+    files: &InstanceFiles,
+    instance: &ServerIdentity,
+    entry: &OratabEntry,
+) -> bool {
     // A process that only bears the name does not stand for it.
     if !instance.counts() || !matches!(instance.kind, InstanceKind::Oracle(_)) {
         return false;

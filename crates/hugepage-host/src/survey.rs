@@ -18,7 +18,8 @@ use hugepage_kernel::{PageSize, ReadError, Root};
 use hugepage_server::CgroupView;
 
 use crate::context::InspectContext;
-use crate::neighbours::{beside_each_other, share_memlock};
+use crate::inspect::InspectedServer;
+use crate::past::{RecallPast, no_past};
 use crate::service_accounts::ServiceAccounts;
 use crate::{AskStart, Instance, StoppedOracle, discover, memory, stopped};
 
@@ -68,66 +69,79 @@ impl Survey {
     }
 }
 
-/// Surveys the host. `reserve_percent`: the percentage of memory that it keeps for base pages.
-pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
-    survey_for(root, reserve_percent, &[], None)
+/// A host whose servers are inspected, each by itself, and not assessed yet.
+pub struct InspectedHost {
+    /// The host without its servers.
+    host: Survey,
+    servers: Vec<InspectedServer>,
+    reserve_percent: u32,
 }
 
-/// The same where the accounts with these names or uids are service accounts too, whose servers count, and where `ask`
-/// answers what files of PostgreSQL servers come to that have changed since the start.
-pub fn survey_for(
-    root: &Root,
-    reserve_percent: u32,
-    service_accounts: &[String],
-    ask: Option<&AskStart<'_>>,
-) -> Survey {
-    let mut notes = Notes::default();
-    let root = &root.for_survey();
-    let meminfo = notes.keep(Meminfo::read(root));
-    let hierarchy = notes.keep(Hierarchy::find(root));
-    let view = CgroupView::of(hierarchy.as_ref());
-    let pools = hugepage_server::pools::rows(root, view, &mut notes);
-    let taken_at = root.now();
-    let host = InspectContext {
-        root,
-        booted: OnceCell::new(),
-        default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
-        base: notes.keep(root.base_page_size()),
-        accounts: ServiceAccounts::read(root, service_accounts, &mut notes),
-        oratab: OnceCell::new(),
-        devices: notes.keep(Devices::find(root)).unwrap_or_default(),
-        hierarchy,
-        meminfo: with_hugetlb(meminfo, &pools),
-        pools,
-        reserve_percent,
-        numbered: memory::names_by_number(root),
-        ask,
-    };
-    let processes_are_hidden = process::hides_others(root);
-    if processes_are_hidden {
-        notes.add("/proc is mounted with hidepid, which hides the processes of other users: run this as root");
+/// Surveys the host, whose past nobody knows. `reserve_percent`: the percentage of memory that it keeps for base pages.
+pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
+    InspectedHost::inspect(root, reserve_percent, &[], None).assess(&no_past)
+}
+
+impl InspectedHost {
+    /// Inspects the host and each of its servers. The accounts with the names or uids `service_accounts` are service accounts
+    /// too, whose servers count; `ask` answers what files of PostgreSQL servers come to that have changed since the start.
+    pub fn inspect(root: &Root, reserve_percent: u32, service_accounts: &[String], ask: Option<&AskStart<'_>>) -> Self {
+        let mut notes = Notes::default();
+        let root = &root.for_survey();
+        let meminfo = notes.keep(Meminfo::read(root));
+        let hierarchy = notes.keep(Hierarchy::find(root));
+        let view = CgroupView::of(hierarchy.as_ref());
+        let pools = hugepage_server::pools::rows(root, view, &mut notes);
+        let taken_at = root.now();
+        let host = InspectContext {
+            root,
+            booted: OnceCell::new(),
+            default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
+            base: notes.keep(root.base_page_size()),
+            accounts: ServiceAccounts::read(root, service_accounts, &mut notes),
+            oratab: OnceCell::new(),
+            devices: notes.keep(Devices::find(root)).unwrap_or_default(),
+            hierarchy,
+            meminfo: with_hugetlb(meminfo, &pools),
+            pools,
+            numbered: memory::names_by_number(root),
+            ask,
+        };
+        let processes_are_hidden = process::hides_others(root);
+        if processes_are_hidden {
+            notes.add("/proc is mounted with hidepid, which hides the processes of other users: run this as root");
+        }
+        if host.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
+            notes.add(LXCFS);
+        }
+        let found = discover::servers(root, |pid| host.accounts.why_not(root, pid), &mut notes);
+        let servers: Vec<_> = found.iter().filter_map(|found| host.inspect(found)).collect();
+        let stopped = stopped::stopped(&host, servers.iter().map(|server| &server.identity), &mut notes);
+        let host = Survey {
+            host_name: notes.keep(identity::host_name(root)),
+            taken_at,
+            boot_id: notes.keep(identity::boot_id(root)).flatten(),
+            kernel_release: KernelRelease::text(root),
+            pools: host.pools,
+            transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
+            shm_is_ramfs: notes.keep(shm_is_ramfs(root)).unwrap_or(false),
+            processes_are_hidden,
+            instances: Vec::new(),
+            stopped,
+            meminfo: host.meminfo,
+            notes: notes.into_vec(),
+        };
+        Self { host, servers, reserve_percent }
     }
-    if host.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
-        notes.add(LXCFS);
-    }
-    let found = discover::servers(root, |pid| host.accounts.why_not(root, pid), &mut notes);
-    let mut instances: Vec<_> = found.into_iter().filter_map(|found| host.inspect(found)).collect();
-    let stopped = stopped::stopped(&host, &instances, &mut notes);
-    share_memlock(&mut instances);
-    beside_each_other(&mut instances, &stopped, host.default);
-    Survey {
-        host_name: notes.keep(identity::host_name(root)),
-        taken_at,
-        boot_id: notes.keep(identity::boot_id(root)).flatten(),
-        kernel_release: KernelRelease::text(root),
-        pools: host.pools,
-        transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
-        shm_is_ramfs: notes.keep(shm_is_ramfs(root)).unwrap_or(false),
-        processes_are_hidden,
-        instances,
-        stopped,
-        meminfo: host.meminfo,
-        notes: notes.into_vec(),
+
+    /// The host with an assessment of each server beside the others, and with the past that `recall` tells.
+    pub fn assess(&self, recall: &RecallPast<'_>) -> Survey {
+        let (host, default) = (&self.host, self.host.default_page_size());
+        let instances = self.servers.iter().map(|server| {
+            let others = server.others(&self.servers, &host.stopped, default);
+            server.assess(host, self.reserve_percent, &others, recall)
+        });
+        Survey { instances: instances.collect(), ..host.clone() }
     }
 }
 

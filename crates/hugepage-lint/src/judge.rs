@@ -13,7 +13,7 @@ use super::need::{Need, NeedSource};
 use super::postgres::{LocatedNode, Postgres, Quantity};
 use super::quantity;
 
-/// The judgement of one PostgreSQL while it is made.
+/// Judges one PostgreSQL: what is known of it, and the findings so far.
 #[derive(Debug)]
 pub struct Judge<'a> {
     pub postgres: &'a Postgres,

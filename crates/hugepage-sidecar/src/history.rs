@@ -1,5 +1,8 @@
 //! The history of each instance: one file per instance in one directory, in the extension's format (docs/history.md).
 
+mod recall;
+mod start_record;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
@@ -13,13 +16,14 @@ use hugepage_assess::assessment::Threat;
 use hugepage_assess::history::record::Origin;
 use hugepage_assess::history::{Event, Record};
 use hugepage_assess::model::Loss;
-use hugepage_host::{Instance, InstanceKind, Survey, alert_log};
+use hugepage_host::{Instance, InstanceKind, ServerIdentity, Survey};
 use hugepage_kernel::host::identity;
-use hugepage_kernel::{InstanceFiles, Notes, Pages, Root};
+use hugepage_kernel::{InstanceFiles, Root};
 use hugepage_server::history::{HistoryError, HistoryFile};
 use humantime::format_rfc3339_micros;
 
-use crate::{atomic_file, privileges, state, stored_history};
+use self::start_record::StartRecord;
+use crate::{atomic_file, privileges, state};
 
 /// Records of an instance that are kept in memory while they cannot be written.
 const MAX_UNWRITTEN_RECORDS: usize = 100;
@@ -32,6 +36,7 @@ pub struct HostHistory {
     root: Root,
     directory: PathBuf,
     machine: String,
+    boot_id: Option<String>,
     /// By file: records that are not written, because the disk is full or the history is off. They prevent repetition.
     unwritten: BTreeMap<PathBuf, Vec<Record>>,
     /// By file: the process ID of the postmaster or PMON at the last survey.
@@ -40,23 +45,6 @@ pub struct HostHistory {
     losses_in_logs: RefCell<BTreeMap<PathBuf, (i32, Option<Loss>)>>,
     /// By file: the record of the current start, so that a history, which may be long, is not read at every survey.
     starts: RefCell<BTreeMap<PathBuf, StartRecord>>,
-}
-
-/// The record of a start.
-#[derive(Clone, Debug)]
-enum StartRecord {
-    /// Of the preloaded extension.
-    ByServer(Record),
-    /// Of `watch`.
-    ByWatch(Record),
-}
-
-impl StartRecord {
-    const fn record(&self) -> &Record {
-        match self {
-            Self::ByServer(record) | Self::ByWatch(record) => record,
-        }
-    }
 }
 
 /// The messages of one survey about an instance.
@@ -81,6 +69,7 @@ impl HostHistory {
             root: root.clone(),
             directory: root.path(&real.unwrap_or_else(|| directory.into_owned())),
             machine: identity::machine(root).unwrap_or_default(),
+            boot_id: identity::boot_id(root).ok().flatten(),
             unwritten: BTreeMap::new(),
             processes: BTreeMap::new(),
             losses_in_logs: RefCell::default(),
@@ -88,33 +77,18 @@ impl HostHistory {
         }
     }
 
-    /// Adds to each instance what its last start lost, if that was recorded. A history of the server's own that cannot be
-    /// read is a note of the instance; another is skipped.
-    pub fn add_regressions_to(&self, survey: &mut Survey) {
-        let boot_id = survey.boot_id.clone();
-        for instance in &mut survey.instances {
-            self.add_regression(instance, boot_id.as_deref());
-        }
-    }
-
     /// Compares each instance with its history and records changes. Keeps `size` records per instance; 0 keeps none.
-    pub fn record(&mut self, survey: &mut Survey, size: usize) -> Vec<InstanceEvents> {
-        let Survey { instances, host_name, boot_id, taken_at, .. } = survey;
-        let now = format_rfc3339_micros(*taken_at).to_string();
-        let host = host_name.clone().unwrap_or_default();
-        let taken: BTreeSet<_> = instances.iter().map(|instance| self.path(instance)).collect();
+    pub fn record(&mut self, survey: &Survey, size: usize) -> Vec<InstanceEvents> {
+        let taken: BTreeSet<_> = survey.instances.iter().map(|instance| self.path(&instance.identity)).collect();
         self.forget_all_but(&taken);
         // Nothing is kept of instances that do not count: with them, any user could fill the disk.
-        instances
-            .iter_mut()
-            .filter(|instance| instance.counts())
-            .map(|instance| {
-                let adopted = if size > 0 { self.adopt(instance, &taken) } else { Ok(()) };
-                let mut events = self.record_instance(instance, &now, &host, boot_id.as_deref(), size);
-                events.error = events.error.or(adopted.err());
-                events
-            })
-            .collect()
+        let counted = survey.counted().map(|instance| {
+            let adopted = if size > 0 { self.adopt(&instance.identity, &taken) } else { Ok(()) };
+            let mut events = self.record_instance(instance, survey, size);
+            events.error = events.error.or(adopted.err());
+            events
+        });
+        counted.collect()
     }
 
     /// Forgets what is of use only for instances that run: containers come and go for years.
@@ -132,7 +106,7 @@ impl HostHistory {
     /// Gives an instance without a history that of an older version, or of the home from which it was moved. `taken`: the files of
     /// the instances that run. The other file remains: another home may have it, too.
     #[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
-    fn adopt(&self, instance: &Instance, taken: &BTreeSet<PathBuf>) -> Result<(), HistoryError> {
+    fn adopt(&self, instance: &ServerIdentity, taken: &BTreeSet<PathBuf>) -> Result<(), HistoryError> {
         let new = self.path(instance);
         if instance.kind == InstanceKind::PostgreSql || fs::symlink_metadata(&new).is_ok() {
             return Ok(());
@@ -145,14 +119,8 @@ impl HostHistory {
         written.map_err(|error| HistoryError::Io { operation: "write", path: new, source: io::Error::other(error) })
     }
 
-    fn record_instance(
-        &mut self,
-        instance: &mut Instance,
-        now: &str,
-        host: &str,
-        boot_id: Option<&str>,
-        size: usize,
-    ) -> InstanceEvents {
+    fn record_instance(&mut self, instance: &Instance, survey: &Survey, size: usize) -> InstanceEvents {
+        let Instance { identity: instance, status, .. } = instance;
         let mut events = InstanceEvents { instance: instance.name.clone(), messages: Vec::new(), error: None };
         let before = match self.last(instance) {
             // Without a history, compare only with surveys of this process.
@@ -168,7 +136,7 @@ impl HostHistory {
             |before: &&Record| process.map_or_else(|| is_of_same_process(before, instance), |pid| pid == instance.pid);
         let allocations = before.as_ref().filter(is_same_process);
         let event = match (&before, allocations) {
-            (Some(before), _) if is_of_same_start(before, instance, boot_id) => Event::Change,
+            (Some(before), _) if self.is_of_same_start(before, instance) => Event::Change,
             (_, Some(_)) => Event::CrashRestart,
             _ => Event::Start,
         };
@@ -178,13 +146,12 @@ impl HostHistory {
             postmaster_start: allocations.map_or_else(|| started(instance), |before| before.postmaster_start.clone()),
             generation,
             server_version: instance.version.clone().unwrap_or_default(),
-            host: host.to_owned(),
-            boot_id: boot_id.map(str::to_owned),
+            host: survey.host_name.clone().unwrap_or_default(),
+            boot_id: self.boot_id.clone(),
             instance: state::instance_identity(instance, self.machine.clone()),
-            segment: segment(instance),
+            segment: instance.allocation,
         };
-        let status = &instance.status;
-        let record = Record::new(event, now.to_owned(), origin, status);
+        let record = Record::new(event, format_rfc3339_micros(survey.taken_at).to_string(), origin, status);
         let report = if event.is_start() {
             worker_events::start(status, record, before.as_ref())
         } else {
@@ -197,12 +164,11 @@ impl HostHistory {
         };
         events.messages = report.messages;
         events.error = events.error.or(self.write(instance, report.record, size).err());
-        self.add_regression(instance, boot_id);
         events
     }
 
     /// Appends the record after the pending ones.
-    fn write(&mut self, instance: &Instance, record: Option<Record>, size: usize) -> Result<(), HistoryError> {
+    fn write(&mut self, instance: &ServerIdentity, record: Option<Record>, size: usize) -> Result<(), HistoryError> {
         let file = self.file(instance);
         let pending = self.unwritten.entry(self.path(instance)).or_default();
         pending.extend(record);
@@ -220,83 +186,7 @@ impl HostHistory {
         done.map_err(|source| HistoryError::Io { operation: "write", path: file.path().to_owned(), source })
     }
 
-    /// Adds the recorded regression and cause of the current start to the assessment. The record of the server itself
-    /// comes first: the extension shows the same.
-    fn add_regression(&self, instance: &mut Instance, boot_id: Option<&str>) {
-        let path = self.path(instance);
-        match self.start(instance, &path, boot_id) {
-            Some(StartRecord::ByServer(start)) => {
-                instance.remember(start.cause, start.pages_needed.map(Pages), start.loss())
-            }
-            // The files that `watch` read may have changed since the start.
-            Some(StartRecord::ByWatch(start)) => instance.remember(start.cause, None, start.loss()),
-            None => {}
-        }
-        // The start before it may be older than any record.
-        if instance.status.facts.past.loss.is_none()
-            && let Some(loss) = self.loss_in_logs(instance, path)
-        {
-            instance.remember_loss(loss);
-        }
-    }
-
-    /// The record of the current start, that of the server itself if there is one. `path`: the history file of the instance.
-    fn start(&self, instance: &mut Instance, path: &Path, boot_id: Option<&str>) -> Option<StartRecord> {
-        // Only the segment tells a crash from its process.
-        let is_known = |start: &&StartRecord| {
-            let (record, segment) = (start.record(), segment(instance));
-            segment.is_some() && record.segment == segment && record.boot_id.as_deref() == boot_id
-        };
-        let known = self.starts.borrow().get(path).filter(is_known).cloned();
-        if let Some(StartRecord::ByServer(_)) = known {
-            return known;
-        }
-        let by_server = self.start_by_server(instance, boot_id).map(StartRecord::ByServer);
-        let by_watch = || self.start_by_watch(instance, path, boot_id).map(StartRecord::ByWatch);
-        let start = by_server.or(known).or_else(by_watch)?;
-        self.starts.borrow_mut().insert(path.to_owned(), start.clone());
-        Some(start)
-    }
-
-    /// What the alert logs of an Oracle instance show that its start lost.
-    fn loss_in_logs(&self, instance: &mut Instance, path: PathBuf) -> Option<Loss> {
-        if instance.kind == InstanceKind::PostgreSql {
-            return None;
-        }
-        let mut known = self.losses_in_logs.borrow_mut();
-        let of_instance = known.entry(path).or_insert((0, None));
-        if of_instance.0 != instance.pid {
-            let mut notes = Notes::default();
-            *of_instance = (instance.pid, alert_log::loss(&self.root, instance, &mut notes));
-            instance.notes.extend(notes.into_vec());
-        }
-        of_instance.1.clone()
-    }
-
-    /// The record that the preloaded extension made of the current start; `None` if there is none.
-    fn start_by_server(&self, instance: &mut Instance, boot_id: Option<&str>) -> Option<Record> {
-        match stored_history::last_start_of_server(&self.root, instance) {
-            // The newest record is that of the current shared memory, or there is none.
-            Ok(start) => start.filter(|start| is_of_same_start(start, instance, boot_id)),
-            Err(note) => {
-                instance.notes.push(note);
-                None
-            }
-        }
-    }
-
-    /// The record that `watch` made of the current start; `None` if there is none.
-    fn start_by_watch(&self, instance: &Instance, path: &Path, boot_id: Option<&str>) -> Option<Record> {
-        let identity = state::instance_identity(instance, self.machine.clone());
-        let is_its_start = |record: &Record| {
-            record.event.is_start()
-                && record.instance.is_past_of(&identity)
-                && is_of_same_start(record, instance, boot_id)
-        };
-        self.last_matching(instance, path, is_its_start).ok().flatten()
-    }
-
-    fn last(&self, instance: &Instance) -> Result<Option<Record>, HistoryError> {
+    fn last(&self, instance: &ServerIdentity) -> Result<Option<Record>, HistoryError> {
         let identity = state::instance_identity(instance, self.machine.clone());
         self.last_matching(instance, &self.path(instance), |record| record.instance.is_past_of(&identity))
     }
@@ -304,7 +194,7 @@ impl HostHistory {
     #[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
     fn last_matching(
         &self,
-        instance: &Instance,
+        instance: &ServerIdentity,
         path: &Path,
         matches: impl Fn(&Record) -> bool,
     ) -> Result<Option<Record>, HistoryError> {
@@ -319,12 +209,20 @@ impl HostHistory {
         HistoryFile::at(state::history_file_of_all_homes(&self.directory, instance)).last(&matches)
     }
 
-    fn path(&self, instance: &Instance) -> PathBuf {
+    /// Whether a record is of the current shared memory.
+    fn is_of_same_start(&self, record: &Record, instance: &ServerIdentity) -> bool {
+        match (record.segment, instance.allocation) {
+            (Some(recorded), Some(now)) => recorded == now && record.boot_id == self.boot_id,
+            _ => is_of_same_process(record, instance),
+        }
+    }
+
+    fn path(&self, instance: &ServerIdentity) -> PathBuf {
         state::history_file(&self.directory, instance)
     }
 
     /// The history file of an instance.
-    fn file(&self, instance: &Instance) -> HistoryFile {
+    fn file(&self, instance: &ServerIdentity) -> HistoryFile {
         HistoryFile::at(self.path(instance))
     }
 }
@@ -340,32 +238,18 @@ fn append_all(file: &HistoryFile, pending: &mut Vec<Record>, size: usize) -> Res
 }
 
 /// When the instance started, in the format of the records; empty if unknown.
-fn started(instance: &Instance) -> String {
+fn started(instance: &ServerIdentity) -> String {
     instance.started.map(|at| format_rfc3339_micros(at).to_string()).unwrap_or_default()
 }
 
-/// The inode of the largest mapping. Every allocation of shared memory gets a new one.
-fn segment(instance: &Instance) -> Option<u64> {
-    let mappings = &instance.memory.as_ref()?.mappings;
-    mappings.iter().max_by_key(|mapping| mapping.size()).map(|mapping| mapping.inode)
-}
-
 /// Whether a record is of the postmaster or PMON that runs now. The kernel counts process ages in hundredths of a second.
-fn is_of_same_process(record: &Record, instance: &Instance) -> bool {
+fn is_of_same_process(record: &Record, instance: &ServerIdentity) -> bool {
     const TOLERANCE: Duration = Duration::from_secs(2);
     let recorded = humantime::parse_rfc3339(&record.postmaster_start).ok();
     recorded.zip(instance.started).is_some_and(|(recorded, now)| {
         let apart = now.duration_since(recorded).unwrap_or_else(|earlier| earlier.duration());
         apart < TOLERANCE
     })
-}
-
-/// Whether a record is of the current shared memory.
-fn is_of_same_start(record: &Record, instance: &Instance, boot_id: Option<&str>) -> bool {
-    match (record.segment, segment(instance)) {
-        (Some(recorded), Some(now)) => recorded == now && record.boot_id.as_deref() == boot_id,
-        _ => is_of_same_process(record, instance),
-    }
 }
 
 #[cfg(test)]

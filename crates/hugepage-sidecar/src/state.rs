@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hugepage_assess::history::record::InstanceIdentity;
-use hugepage_host::{Instance, InstanceKind, InstancePlace};
+use hugepage_host::{InstanceKind, InstancePlace, ServerIdentity};
 
 /// The default directory of these files.
 pub const DIRECTORY: &str = "/var/lib/hugepage-sidecar";
@@ -15,19 +15,23 @@ pub const DIRECTORY: &str = "/var/lib/hugepage-sidecar";
 /// whatever it calls itself. A SID is unique within an ORACLE_HOME, so for Oracle it has that, too:
 /// `oracle-ORCL.54321.home-u01-app-oracle-product-19.0.0-dbhome_1.history`. Characters that a file name cannot have become
 /// hyphens. Two instances could still share a file, so each record names its instance.
-pub fn history_file(directory: &Path, instance: &Instance) -> PathBuf {
+pub fn history_file(directory: &Path, instance: &ServerIdentity) -> PathBuf {
     let home = instance.home.as_deref().filter(|_| instance.kind != InstanceKind::PostgreSql);
     file_name(directory, &instance.kind.to_string(), &instance.name, &instance.place, home)
 }
 
 /// The file of versions that kept all homes of a SID in one.
-pub fn history_file_of_all_homes(directory: &Path, instance: &Instance) -> PathBuf {
+pub fn history_file_of_all_homes(directory: &Path, instance: &ServerIdentity) -> PathBuf {
     file_name(directory, &instance.kind.to_string(), &instance.name, &instance.place, None)
 }
 
 /// Files that may have the past of an instance without a file of its own: of an older version, or of the home from which it
 /// was moved, as a patch does it. The last written first; `is_taken`: those of other instances.
-pub fn earlier_history_files(directory: &Path, instance: &Instance, is_taken: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+pub fn earlier_history_files(
+    directory: &Path,
+    instance: &ServerIdentity,
+    is_taken: impl Fn(&Path) -> bool,
+) -> Vec<PathBuf> {
     let of_all = history_file_of_all_homes(directory, instance);
     let prefix = of_all.file_stem().map_or_else(String::new, |stem| format!("{}{HOME}", stem.to_string_lossy()));
     let is_of_home = |name: &str| name.starts_with(&prefix) && is_history_file(name);
@@ -73,7 +77,7 @@ pub fn is_history_file(name: &str) -> bool {
 
 /// Identity that the records of an instance on `machine` speak of. An Oracle instance stays what it is when it moves to another
 /// ORACLE_HOME, as patches make it do.
-pub fn instance_identity(instance: &Instance, machine: String) -> InstanceIdentity {
+pub fn instance_identity(instance: &ServerIdentity, machine: String) -> InstanceIdentity {
     let major = instance.version.as_deref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     let directory = instance.directory.clone().filter(|_| instance.kind == InstanceKind::PostgreSql);
     InstanceIdentity {

@@ -17,8 +17,11 @@ use crate::server_program::{ANSWER_TIMEOUT, child, packaged, trust};
 
 /// The stopped clusters in the directories of Debian and Red Hat, in systemd units, and in `given`.
 pub fn clusters(root: &Root, survey: &Survey, given: &[PathBuf], notes: &mut Notes) -> Vec<StoppedDatabase> {
-    let running: BTreeSet<String> =
-        survey.instances.iter().filter_map(|instance| Some(canonical(root, instance.directory.as_deref()?))).collect();
+    let running: BTreeSet<String> = survey
+        .instances
+        .iter()
+        .filter_map(|instance| Some(canonical(root, instance.identity.directory.as_deref()?)))
+        .collect();
     let mut seen = BTreeSet::new();
     let mut stopped = Vec::new();
     for cluster in given.iter().map(|directory| ClusterPaths::in_directory(directory)).chain(candidates(root, notes)) {

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use hugepage_assess::history::record::{InstanceIdentity, Record};
-use hugepage_host::{Instance, InstanceKind};
+use hugepage_host::{InstanceKind, ServerIdentity};
 use hugepage_kernel::host::identity;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
@@ -30,7 +30,7 @@ pub struct StoredHistory {
 }
 
 /// The histories of the instance, and notes on files that could not be read.
-pub fn read(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<StoredHistory>, Vec<String>) {
+pub fn read(root: &Root, instance: &ServerIdentity, state_directory: &Path) -> (Vec<StoredHistory>, Vec<String>) {
     let (mut histories, mut notes) = (Vec::new(), Vec::new());
     for history in [of_server(root, instance), Some(of_watch(root, instance, state_directory))].into_iter().flatten() {
         match history {
@@ -42,7 +42,7 @@ pub fn read(root: &Root, instance: &Instance, state_directory: &Path) -> (Vec<St
 }
 
 /// The history that the server itself writes; `None` for a product that has none. The error says why it was not read.
-fn of_server(root: &Root, instance: &Instance) -> Option<Result<StoredHistory, String>> {
+fn of_server(root: &Root, instance: &ServerIdentity) -> Option<Result<StoredHistory, String>> {
     let path = path_of_server(instance)?;
     // The server's own file is read as the server's user, also in its container.
     let history = of_files(&InstanceFiles::of_process(root, instance.pid), &path);
@@ -50,7 +50,7 @@ fn of_server(root: &Root, instance: &Instance) -> Option<Result<StoredHistory, S
 }
 
 /// The record that the server itself made of its last start; `None` if there is none. The error says why it was not read.
-pub fn last_start_of_server(root: &Root, instance: &Instance) -> Result<Option<Record>, String> {
+pub fn last_start_of_server(root: &Root, instance: &ServerIdentity) -> Result<Option<Record>, String> {
     let Some(path) = path_of_server(instance) else { return Ok(None) };
     let files = InstanceFiles::of_process(root, instance.pid);
     let Some(file) = there(&files, &path, || files.open(&path))? else { return Ok(None) };
@@ -59,14 +59,14 @@ pub fn last_start_of_server(root: &Root, instance: &Instance) -> Result<Option<R
         .map_err(|source| files.error("read", &path, source).to_string())
 }
 
-fn path_of_server(instance: &Instance) -> Option<String> {
+fn path_of_server(instance: &ServerIdentity) -> Option<String> {
     let directory = instance.directory.as_ref().filter(|_| instance.kind == InstanceKind::PostgreSql)?;
     let elsewhere = instance.history_directory.as_ref().map(Path::new);
     let identifier = instance.system_identifier.as_deref().unwrap_or_default();
     Some(file::path_of_server(Path::new(directory), elsewhere, identifier).to_string_lossy().into_owned())
 }
 
-fn of_watch(root: &Root, instance: &Instance, state_directory: &Path) -> Result<StoredHistory, String> {
+fn of_watch(root: &Root, instance: &ServerIdentity, state_directory: &Path) -> Result<StoredHistory, String> {
     let read = |path: PathBuf| {
         let path = path.to_string_lossy().into_owned();
         let history = match root.is_tree() {
@@ -85,7 +85,7 @@ fn of_watch(root: &Root, instance: &Instance, state_directory: &Path) -> Result<
 
 impl StoredHistory {
     /// Keeps the records of the instance, and counts the others.
-    fn of_instance(root: &Root, instance: &Instance, by: &'static str, path: String, history: History) -> Self {
+    fn of_instance(root: &Root, instance: &ServerIdentity, by: &'static str, path: String, history: History) -> Self {
         let identities = identities(root, instance);
         let (records, foreign): (Vec<_>, Vec<_>) =
             history.records.into_iter().partition(|record| is_of_instance(record, &identities));
@@ -134,7 +134,7 @@ fn is_of_instance(record: &Record, identities: &[InstanceIdentity]) -> bool {
 
 /// The identities that records of the instance may have: on this machine, or in the container of the server. Empty if
 /// unknown, and for Oracle, where a file holds one instance.
-fn identities(root: &Root, instance: &Instance) -> Vec<InstanceIdentity> {
+fn identities(root: &Root, instance: &ServerIdentity) -> Vec<InstanceIdentity> {
     if instance.directory.is_none() || instance.system_identifier.is_none() {
         return Vec::new();
     }

@@ -105,7 +105,10 @@ fn a_directory_of_the_configuration() {
     host.write("etc/pg/postgresql.conf", "data_directory = '/data'\nhuge_pages = on\nshared_buffers = 900MB\n");
     let server = host.server();
     assert_eq!(server.status.facts.asked.huge_pages, HugePages::On);
-    assert_eq!((words(&server.status), server.directory.as_deref()), ((Severity::Ok, Outlook::Hugetlb), Some("/data")));
+    assert_eq!(
+        (words(&server.status), server.identity.directory.as_deref()),
+        ((Severity::Ok, Outlook::Hugetlb), Some("/data"))
+    );
     // By PGDATA, or a relative path.
     let elsewhere = Host::with_server("-D\0pg\0").server();
     assert_eq!(words(&elsewhere.status), (Severity::Notice, Outlook::Unknown));
@@ -274,7 +277,7 @@ fn a_resized_server_is_as_its_newest_process_sees_it() {
     assert_eq!(size(&resized), (192, 1024, Some(96)));
     assert_eq!(resized.status.facts.landing(), Landing::Hugetlb, "{:?}", resized.notes);
     assert!(!resized.notes.contains(&note.to_owned()), "{:?}", resized.notes);
-    let shares = resized.memory.as_ref().unwrap().by_page_size();
+    let shares = resized.memory.shared.as_ref().unwrap().by_page_size();
     assert_eq!(shares.iter().map(|(_, size)| size.0 >> 20).collect::<Vec<_>>(), [192]);
 
     // Another segment at the same place, as a crash restart maps it, is none of its.

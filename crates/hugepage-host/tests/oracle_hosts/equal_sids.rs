@@ -19,7 +19,11 @@ fn two(homes: [&str; 2]) -> OracleHost {
 fn counted(host: &OracleHost) -> Vec<(i32, u64, Option<u64>)> {
     let survey = host.survey();
     let of = |tables: &hugepage_assess::assessment::page_tables::PageTables| tables.total.map(|total| total.0 >> 10);
-    survey.instances.iter().map(|one| (one.pid, one.page_tables.processes, of(&one.page_tables))).collect()
+    survey
+        .instances
+        .iter()
+        .map(|one| (one.identity.pid, one.memory.page_tables.processes, of(&one.memory.page_tables)))
+        .collect()
 }
 
 const APART: [(i32, u64, Option<u64>); 2] = [(4000, 2, Some(200)), (5000, 2, Some(1800))];

@@ -9,7 +9,7 @@ use hugepage_benefit::fault_cost::FaultCostRuns;
 use hugepage_benefit::fault_sample::sessions;
 use hugepage_benefit::observation::{Observation, ObservedServer, measure_cost};
 use hugepage_benefit::rows::{BenefitRow, rows};
-use hugepage_host::{Instance, InstanceKind, survey_for};
+use hugepage_host::{InspectedHost, Instance, InstanceKind, no_past};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, Root};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -71,11 +71,11 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
     }
     let mut timer = SignalTimer::new().context("could not catch signals")?;
     // How much memory base pages keep makes no difference here.
-    let survey = survey_for(root, 0, &options.accounts.service_account, None);
+    let survey = InspectedHost::inspect(root, 0, &options.accounts.service_account, None).assess(&no_past);
     let mut notes = Notes::default();
     survey.notes.iter().for_each(|note| notes.add(note.clone()));
     let observed: Vec<&Instance> =
-        survey.counted().filter(|instance| instance.kind == InstanceKind::PostgreSql).collect();
+        survey.counted().filter(|instance| instance.identity.kind == InstanceKind::PostgreSql).collect();
     if observed.is_empty() {
         complain!("hugepage-sidecar: there is no PostgreSQL server to observe");
         return Ok(exit::UNKNOWN);
@@ -98,7 +98,7 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
     let cost = cost.cost();
     let instances = observed.iter().zip(begun).map(|(instance, observation)| {
         let benefit = observation.end(root, |sample| sessions(root, sample), || {}, |_| cost, &mut notes);
-        InstanceBenefit { name: instance.name.clone(), pid: instance.pid, figures: rows(&benefit) }
+        InstanceBenefit { name: instance.identity.name.clone(), pid: instance.identity.pid, figures: rows(&benefit) }
     });
     let instances = instances.collect();
     let out = BenefitOutput { instances, notes: notes.into_vec() };
@@ -113,7 +113,7 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
 fn server(instance: &Instance) -> ObservedServer {
     let segment = instance.status.facts.segment.as_ref();
     ObservedServer {
-        postmaster: Some(instance.pid),
+        postmaster: Some(instance.identity.pid),
         segment: segment.map_or(Bytes(0), |segment| segment.size),
         landing: segment.map_or(Landing::Unknown, |segment| segment.landing),
         page_size: segment.and_then(|segment| segment.page_size),

@@ -79,7 +79,7 @@ fn print(out: &HostOutput, survey: &Survey) {
         }
         say!("{}\n", rows.trim_fmt());
         out.instances.iter().zip(&survey.instances).for_each(|(row, instance)| {
-            let pieces = instance.memory.iter().flat_map(|memory| memory.by_page_size());
+            let pieces = instance.memory.shared.iter().flat_map(|memory| memory.by_page_size());
             let pieces: Vec<_> = pieces
                 .map(|(page, bytes)| match page {
                     Some(page) => format!("{bytes} in pages of {page}"),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hugepage_assess::assessment::Sizing;
-use hugepage_host::{AskStart, ServerStart, Survey, survey_for};
+use hugepage_host::{AskStart, InspectedHost, ServerStart, Survey};
 use hugepage_kernel::Root;
 
 use crate::changed_servers::ChangedServers;
@@ -31,14 +31,14 @@ pub struct AccountOptions {
     pub service_account: Vec<String>,
 }
 
-/// Surveys the host, and adds regressions from the histories of its instances.
+/// Surveys the host, with what the histories of its instances recorded at their start.
 pub fn survey_with_history(root: &Root, options: &SurveyOptions) -> Survey {
     let servers = ChangedServers::default();
     let ask = |start: &ServerStart<'_>| servers.answer(start);
     let ask: Option<&AskStart<'_>> = if root.is_live() { Some(&ask) } else { None };
-    let mut survey = survey_for(root, options.reserve_percent, &options.accounts.service_account, ask);
-    HostHistory::open(root, &options.state_dir).add_regressions_to(&mut survey);
-    survey
+    let host = InspectedHost::inspect(root, options.reserve_percent, &options.accounts.service_account, ask);
+    let history = HostHistory::open(root, &options.state_dir);
+    host.assess(&|server, current, notes| history.recall(server, current, notes))
 }
 
 /// Surveys the host as [`survey_with_history`], and sizes the pools for running instances and for stopped Oracle

@@ -12,7 +12,7 @@ use hugepage_assess::advice::events::LogLevel;
 use hugepage_assess::advice::log::LogMessage;
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::metrics::{MetricsSnapshot, text};
-use hugepage_host::{AskStart, Instance, ServerStart, Survey, survey_for};
+use hugepage_host::{AskStart, InspectedHost, Instance, ServerStart, Survey, no_past};
 use hugepage_kernel::Root;
 
 use crate::changed_servers::ChangedServers;
@@ -110,16 +110,19 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
     let ask: Option<&AskStart<'_>> = if root.is_live() && options.ask_programs { Some(&ask) } else { None };
     loop {
         let begun = Instant::now();
-        let mut survey = survey_for(root, options.reserve_percent, &options.accounts.service_account, ask);
-        for events in history.record(&mut survey, options.history_size) {
+        let host = InspectedHost::inspect(root, options.reserve_percent, &options.accounts.service_account, ask);
+        // What is recorded is what is seen now, whatever was recorded before.
+        let seen = host.assess(&no_past);
+        for events in history.record(&seen, options.history_size) {
             for (level, message) in events.messages {
                 log_message(&events.instance, level, &message);
             }
             // The message of the error contains its source.
             reported.report(events.error.map(|error| anyhow::Error::msg(error.to_string())));
         }
+        let survey = host.assess(&|server, current, notes| history.recall(server, current, notes));
         if root.is_live() && options.history_size > 0 && pruned.is_none_or(|at| at.elapsed() > PRUNE_INTERVAL) {
-            let of_running = |one: &Instance| state::history_file(&options.state_dir, one);
+            let of_running = |one: &Instance| state::history_file(&options.state_dir, &one.identity);
             prune(&options.state_dir, &survey.instances.iter().map(of_running).collect());
             pruned = Some(begun);
         }

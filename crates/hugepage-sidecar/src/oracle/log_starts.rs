@@ -39,15 +39,15 @@ impl LogStarts {
             records.extend(of_instance(&record, &starts, current));
             self.0.insert(key, starts);
         };
-        for instance in survey.counted().filter(|instance| instance.kind != InstanceKind::PostgreSql) {
+        for instance in survey.counted().filter(|instance| instance.identity.kind != InstanceKind::PostgreSql) {
             let record = StartRecord {
-                kind: Some(instance.kind.to_string()),
-                sid: Some(instance.name.clone()),
-                home: instance.home.clone(),
-                instance_host: instance.place.host_name.clone(),
+                kind: Some(instance.identity.kind.to_string()),
+                sid: Some(instance.identity.name.clone()),
+                home: instance.identity.home.clone(),
+                instance_host: instance.identity.place.host_name.clone(),
                 ..StartRecord::default()
             };
-            add(key_of(instance), record, &|notes| alert_log::of_running(root, instance, notes));
+            add(key_of(instance), record, &|notes| alert_log::of_running(root, &instance.identity, notes));
         }
         for stopped in &survey.stopped {
             let record = StartRecord {
@@ -68,7 +68,12 @@ fn key(log: Option<&String>, sid: &str, pid: i32, start: Option<&LastStart>) -> 
 }
 
 fn key_of(instance: &Instance) -> Option<LogKey> {
-    key(instance.alert_log.as_ref(), &instance.name, instance.pid, instance.last_start.as_ref())
+    key(
+        instance.identity.alert_log.as_ref(),
+        &instance.identity.name,
+        instance.identity.pid,
+        instance.identity.last_start.as_ref(),
+    )
 }
 
 fn key_of_stopped(stopped: &StoppedOracle) -> Option<LogKey> {

@@ -84,8 +84,13 @@ fn kernel_advisories(survey: &Survey) -> Vec<KernelAdvisory> {
         {
             let Some(detail) = detail else { continue };
             match found.iter_mut().find(|row| row.name == name) {
-                Some(row) => row.instances.push(instance.name.clone()),
-                None => found.push(KernelAdvisory { name, applies, detail, instances: vec![instance.name.clone()] }),
+                Some(row) => row.instances.push(instance.identity.name.clone()),
+                None => found.push(KernelAdvisory {
+                    name,
+                    applies,
+                    detail,
+                    instances: vec![instance.identity.name.clone()],
+                }),
             }
         }
     }

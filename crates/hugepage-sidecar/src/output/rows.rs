@@ -142,11 +142,11 @@ pub fn time(at: SystemTime) -> String {
 
 pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
     let row = status_row(instance, sizings);
-    let soft = instance.memlock.and_then(|memlock| memlock.soft);
+    let soft = instance.memory.memlock.and_then(|memlock| memlock.soft);
     InstanceRow {
-        kind: instance.kind.to_string(),
-        name: instance.name.clone(),
-        pid: instance.pid,
+        kind: instance.identity.kind.to_string(),
+        name: instance.identity.name.clone(),
+        pid: instance.identity.pid,
         verdict: row.verdict.to_string(),
         message: row.message,
         hint: row.hint.filter(|_| instance.counts()),
@@ -164,19 +164,19 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         pages_missing: pages(row.missing),
         restart_outlook: row.outlook.to_string(),
         recommended_nr_hugepages: pages(row.recommended),
-        processes: instance.page_tables.processes,
-        page_tables: bytes(instance.page_tables.total),
+        processes: instance.memory.page_tables.processes,
+        page_tables: bytes(instance.memory.page_tables.total),
         memlock: bytes(soft.and_then(Rlimit::bytes)),
         memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),
-        version: instance.version.clone(),
-        oracle_home: instance.home.clone(),
-        data_directory: instance.directory.clone(),
-        started: instance.started.map(time),
+        version: instance.identity.version.clone(),
+        oracle_home: instance.identity.home.clone(),
+        data_directory: instance.identity.directory.clone(),
+        started: instance.identity.started.map(time),
         evidence: instance.evidence.iter().map(|&evidence| evidence.to_owned()).collect(),
         counted: instance.counts(),
-        not_counted_because: instance.not_counted.clone(),
+        not_counted_because: instance.identity.not_counted.clone(),
         notes: instance.notes.clone(),
-        by_page_size: instance.memory.iter().flat_map(of_sizes).collect(),
+        by_page_size: instance.memory.shared.iter().flat_map(of_sizes).collect(),
         crash_outlook: row.crash_outlook.map(|outlook| outlook.to_string()),
     }
 }

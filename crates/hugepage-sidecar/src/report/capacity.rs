@@ -37,15 +37,18 @@ impl CapacityTable {
     /// The table of `instance`; `None` for what is no Oracle database, and where the host's memory or its page sizes
     /// are unknown.
     pub fn new(survey: &Survey, instance: &Instance, base: Option<PageSize>, connections: u64) -> Option<Self> {
-        if instance.kind != InstanceKind::Oracle(OracleKind::Database) {
+        if instance.identity.kind != InstanceKind::Oracle(OracleKind::Database) {
             return None;
         }
         let facts = &instance.status.facts;
         let (base, huge) = (base?, facts.ground.huge_page_size?);
         let memory = survey.meminfo.as_ref()?.mem_total?;
         let current = facts.segment_size();
-        let private =
-            instance.private_memory.zip(instance.page_tables.min).map(|(one, other)| one.saturating_add(other));
+        let private = instance
+            .memory
+            .private_memory
+            .zip(instance.memory.page_tables.min)
+            .map(|(one, other)| one.saturating_add(other));
         let mut sizes: Vec<_> = SHARES.iter().map(|share| memory.percent(*share)).chain(current).collect();
         sizes.sort_unstable();
         let row = |private: Bytes, sga: Bytes| CapacityRow {
@@ -55,13 +58,13 @@ impl CapacityTable {
             on_huge: sessions_that_fit(memory, sga, private, huge),
         };
         let forecast = |shared_memory| {
-            let sessions = connections.max(instance.page_tables.processes);
+            let sessions = connections.max(instance.memory.page_tables.processes);
             let session_forecast =
-                SessionForecast::of(sessions, shared_memory, &instance.page_tables, base, &[huge], Some(memory));
+                SessionForecast::of(sessions, shared_memory, &instance.memory.page_tables, base, &[huge], Some(memory));
             worth(&session_forecast, Choice::of(&facts.asked), Some(memory))
         };
         Some(Self {
-            name: instance.name.clone(),
+            name: instance.identity.name.clone(),
             memory: memory.0,
             base_page_size: base.bytes().0,
             huge_page_size: huge.bytes().0,

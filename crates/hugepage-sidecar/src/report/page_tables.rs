@@ -48,7 +48,7 @@ impl PageTableChart {
         let segment = instance.status.facts.segment.as_ref().map(|segment| segment.size);
         let line = |page_size: Option<PageSize>| {
             let (page_size, segment) = (page_size?, segment?);
-            let at = |many| instance.page_tables.at(many, segment, page_size).map(|bytes| bytes.0);
+            let at = |many| instance.memory.page_tables.at(many, segment, page_size).map(|bytes| bytes.0);
             Some(PageTableLine { page_size: page_size.bytes().0, at_most: at(connections)?, y: 0 })
         };
         let (mut on_base, mut on_huge) = (line(base), line(instance.status.facts.ground.huge_page_size));

@@ -192,10 +192,10 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
     let running = survey.instances.iter().filter_map(|instance| {
         let facts = &instance.status.facts;
         let not_counted = |why: &str, is_known| {
-            let (instance, kind) = (instance.name.clone(), instance.kind.to_string());
+            let (instance, kind) = (instance.identity.name.clone(), instance.identity.kind.to_string());
             Some(UncountedServer { instance, kind, why: why.to_owned(), is_known })
         };
-        if let Some(why) = &instance.not_counted {
+        if let Some(why) = &instance.identity.not_counted {
             return not_counted(why, true);
         }
         let (why, is_known) = match &facts.segment {
@@ -220,7 +220,11 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
 /// The memlock that an owner of Oracle instances needs. Kernels before 5.18 count all segments of a user together; where
 /// that is unknown it is assumed.
 fn memlock_of_owner(host: &HostSizing, counts_memlock: Option<bool>) -> Option<Bytes> {
-    let needs = || host.survey.counted().filter_map(|instance| Some((instance.uid, memlock_needed(host, instance)?)));
+    let needs = || {
+        host.survey
+            .counted()
+            .filter_map(|instance| Some((instance.identity.place.uid, memlock_needed(host, instance)?)))
+    };
     if counts_memlock == Some(false) {
         return needs().map(|(_, size)| size).max();
     }
@@ -232,9 +236,9 @@ fn memlock_of_owner(host: &HostSizing, counts_memlock: Option<bool>) -> Option<B
 /// The memory that an Oracle instance must be allowed to lock, also as a primary; `None` for other instances.
 fn memlock_needed(host: &HostSizing, instance: &Instance) -> Option<Bytes> {
     let size = instance.status.facts.segment.as_ref()?.to_reserve;
-    let of_it = primaries(host).filter(|(_, primary)| primary.instances.contains(&instance.name));
+    let of_it = primaries(host).filter(|(_, primary)| primary.instances.contains(&instance.identity.name));
     let as_primary = of_it.filter_map(|(_, primary)| Some(host.survey.default_page_size()?.times(primary.pages)));
-    (instance.kind != InstanceKind::PostgreSql).then(|| as_primary.fold(size, Ord::max))
+    (instance.identity.kind != InstanceKind::PostgreSql).then(|| as_primary.fold(size, Ord::max))
 }
 
 fn primaries(host: &HostSizing) -> impl Iterator<Item = (&String, &PrimaryNeed)> {
@@ -263,9 +267,9 @@ fn unknown_primaries(host: &HostSizing) -> impl Iterator<Item = UncountedServer>
 fn compare_script(root: &Root, survey: &Survey, default: Option<PageSize>, release: &str) -> Option<ScriptComparison> {
     let segments = sysvipc::read(root).ok().flatten()?;
     let of_oracle = |shmid: u64| {
-        let oracles = survey.instances.iter().filter(|instance| instance.kind != InstanceKind::PostgreSql);
+        let oracles = survey.instances.iter().filter(|instance| instance.identity.kind != InstanceKind::PostgreSql);
         oracles
-            .flat_map(|instance| instance.memory.iter().flat_map(|memory| &memory.mappings))
+            .flat_map(|instance| instance.memory.shared.iter().flat_map(|memory| &memory.mappings))
             .any(|one| one.inode == shmid)
     };
     let segments =

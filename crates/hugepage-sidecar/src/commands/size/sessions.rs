@@ -120,11 +120,11 @@ impl SessionsOutput {
 fn running(instance: &Instance) -> Option<SizedServer<'_>> {
     let settings = &instance.status.facts.asked;
     Some(SizedServer {
-        name: &instance.name,
+        name: &instance.identity.name,
         is_running: true,
-        is_postgresql: instance.kind == InstanceKind::PostgreSql,
+        is_postgresql: instance.identity.kind == InstanceKind::PostgreSql,
         shared_memory: instance.status.facts.segment_size()?,
-        page_tables: instance.page_tables,
+        page_tables: instance.memory.page_tables,
         choice: Choice::of(settings),
     })
 }

@@ -1,0 +1,69 @@
+//! Assesses one server, when all that concerns it is known: the host, the other servers and the past.
+
+use hugepage_assess::assessment::Status;
+use hugepage_assess::model::{Facts, Pending};
+use hugepage_kernel::notes::Notes;
+
+use super::compare::OtherServers;
+use super::inspect::InspectedServer;
+use super::instance::Instance;
+use super::past::{RecallPast, asked_with_past, no_past};
+use super::survey::Survey;
+
+impl InspectedServer {
+    /// The server with its one assessment.
+    pub(super) fn assess(
+        &self,
+        host: &Survey,
+        reserve_percent: u32,
+        others: &OtherServers,
+        recall: &RecallPast<'_>,
+    ) -> Instance {
+        let mut of_past = Notes::default();
+        let facts = self.facts(host, reserve_percent, others, recall, &mut of_past);
+        // The notes on the outlook are of what is seen now; only what decides on them is assessed without the past.
+        let may_differ = facts.past.cause_at_start.is_some() || facts.asked_may_differ;
+        let seen = may_differ.then(|| self.facts(host, reserve_percent, others, &no_past, &mut Notes::default()));
+        let (status, seen) = (Status::of(facts), seen.map(Status::of));
+        let mut notes = Notes::default();
+        let on_outlook = seen.as_ref().unwrap_or(&status).notes_on_outlook();
+        self.notes.iter().cloned().chain(on_outlook).chain(of_past.into_vec()).for_each(|note| notes.add(note));
+        Instance {
+            identity: self.identity.clone(),
+            memory: self.memory.clone(),
+            evidence: self.evidence.clone(),
+            notes: notes.into_vec(),
+            status,
+        }
+    }
+
+    fn facts(
+        &self,
+        host: &Survey,
+        reserve_percent: u32,
+        others: &OtherServers,
+        recall: &RecallPast<'_>,
+        notes: &mut Notes,
+    ) -> Facts {
+        let request = &self.request;
+        let current = request.current_start();
+        let past = recall(&self.identity, &current, notes);
+        let ground = request.ground.clone().beside(others.held_by_user);
+        let pending = request.pending.clone().beside(others.held_by_user);
+        let changed = |demand| Pending::Changed(demand, ground.clone());
+        let (asked, pending) = asked_with_past(&current, pending, changed, &past, notes);
+        let is_other = |size| Some(size) != ground.huge_page_size;
+        let others_may_serve = host.pools.iter().any(|row| is_other(row.pool.page_size) && row.pool.may_serve());
+        Facts {
+            pending,
+            others_lack: others.lack,
+            past,
+            kept_at_crash: request.kept_at_crash,
+            crash_recovery: request.crash_recovery.clone(),
+            clusterware: request.clusterware.clone(),
+            asked_may_differ: request.asked_may_differ,
+            others_may_serve,
+            ..Facts::new(asked, request.segment.clone(), ground, host.meminfo.clone(), reserve_percent)
+        }
+    }
+}

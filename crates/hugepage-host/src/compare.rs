@@ -1,0 +1,54 @@
+//! Compares the servers of a host: what they share of memlock and of the pool.
+
+use hugepage_assess::stopped_databases::Wants;
+use hugepage_kernel::{Bytes, PageSize, Pages};
+
+use super::identity::InstanceKind;
+use super::inspect::InspectedServer;
+use super::stopped::StoppedOracle;
+
+/// What the other servers of a host have and lack.
+pub(super) struct OtherServers {
+    /// The memory in System V segments of huge pages that other instances of the user have.
+    pub(super) held_by_user: Bytes,
+    /// The pages of the server's pool that the others lack, so that one size of the pool serves all that count, running or
+    /// stopped; `None` where the need of one is unknown.
+    pub(super) lack: Option<Pages>,
+}
+
+impl InspectedServer {
+    /// What the others have and lack, of `all` and `stopped`, which ask for pages of the size `default`.
+    pub(super) fn others(&self, all: &[Self], stopped: &[StoppedOracle], default: Option<PageSize>) -> OtherServers {
+        let others = || all.iter().filter(|other| other.identity.pid != self.identity.pid);
+        let uid = self.identity.place.uid;
+        let of_user = others().filter(|other| uid.is_some() && other.identity.place.uid == uid);
+        let size = self.request.ground.huge_page_size;
+        let of_size = others().filter(|other| other.request.ground.huge_page_size == size);
+        let by_running = of_size.map(Self::lack).fold(Pages(0), Pages::saturating_add);
+        let by_stopped = if size == default { lack_of_stopped(stopped) } else { Some(Pages(0)) };
+        OtherServers {
+            held_by_user: of_user.map(Self::held).fold(Bytes(0), Bytes::saturating_add),
+            lack: by_stopped.map(|pages| pages.saturating_add(by_running)),
+        }
+    }
+
+    fn lack(&self) -> Pages {
+        match self.identity.counts() {
+            true => self.request.current_start().lack(&self.request.pending, &self.request.ground.pool),
+            false => Pages(0),
+        }
+    }
+
+    fn held(&self) -> Bytes {
+        let segment = self.request.segment.as_ref().filter(|_| self.identity.kind != InstanceKind::PostgreSql);
+        segment.map_or(Bytes(0), |segment| segment.in_huge_pages)
+    }
+}
+
+fn lack_of_stopped(stopped: &[StoppedOracle]) -> Option<Pages> {
+    stopped.iter().try_fold(Pages(0), |sum, stopped| match stopped.wants {
+        Wants::Pages(pages, _) => Some(sum.saturating_add(pages)),
+        Wants::None(_) => Some(sum),
+        Wants::Unknown(_) => None,
+    })
+}
