@@ -38,7 +38,7 @@ fn assess(
 ) -> Status {
     let mapping = server::main_mapping(root, notes);
     Status::of(server::with_hierarchy(root, notes, |view, notes| {
-        let own = observe(root, server::asked(), mapping, view, notes);
+        let own = observe(root, server::requested_memory(), mapping, view, notes);
         let rings = own.ground.huge_page_size.zip(server::rings(root));
         let kept_at_crash = rings.map(|(size, rings)| rings.pages(size, PageSize::base())).unwrap_or_default();
         let default = own.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
@@ -52,7 +52,8 @@ fn assess(
     }))
 }
 
-/// What the answer comes to. `changed`: the start with a demand that the running server does not meet.
+/// What the answer about the next start comes to. `changed`: the start with a demand that the running server does not
+/// meet.
 fn pending(
     answer: Option<Answer>,
     or_unchanged: bool,

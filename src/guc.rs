@@ -15,7 +15,7 @@ const QUIET: c_int = pg_sys::DEBUG5.cast_signed();
 /// The settings of the configuration files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigFiles {
-    /// Names and values in their order; of several with one name the last counts.
+    /// The settings by name and value, in their order; the last one of a name counts.
     pub settings: Vec<(String, String)>,
     /// The server's error; `None` if it can read the files. With an error no start succeeds.
     pub error: Option<String>,
@@ -89,7 +89,7 @@ impl ConfigFiles {
 pub struct ServerParameter(*mut pg_sys::config_generic);
 
 impl ServerParameter {
-    /// All of them.
+    /// All parameters of this server and of the libraries that it has loaded.
     #[allow(unsafe_code)]
     pub fn all() -> Vec<Self> {
         // SAFETY: the server's array of pointers to its parameters, none of which is ever freed.
@@ -97,7 +97,7 @@ impl ServerParameter {
         all
     }
 
-    /// Whether there is one of that name.
+    /// Whether there is a parameter of that name.
     fn exists(name: &CStr) -> bool {
         Self::all().iter().any(|parameter| name.to_str().is_ok_and(|name| parameter.name().eq_ignore_ascii_case(name)))
     }
@@ -115,22 +115,22 @@ impl ServerParameter {
         unsafe { CStr::from_ptr(self.record().name) }.to_string_lossy().into_owned()
     }
 
-    /// Whether only a start can change it.
+    /// Whether only a start can change the parameter.
     pub fn needs_start(&self) -> bool {
         self.record().context == pg_sys::GucContext::PGC_POSTMASTER
     }
 
-    /// Whether only superusers and `pg_read_all_settings` may see its value.
+    /// Whether only superusers and `pg_read_all_settings` may see the value of the parameter.
     pub fn is_hidden(&self) -> bool {
         self.record().flags.unsigned_abs() & pg_sys::GUC_SUPERUSER_ONLY != 0
     }
 
-    /// Whether its value is an option of the server's command line.
+    /// Whether the value of the parameter is an option of the server's command line.
     pub fn is_option(&self) -> bool {
         self.record().reset_source == pg_sys::GucSource::PGC_S_ARGV
     }
 
-    /// Whether its value is one of the configuration files.
+    /// Whether the value of the parameter is from the configuration files.
     fn is_in_files(&self) -> bool {
         self.record().reset_source == pg_sys::GucSource::PGC_S_FILE
     }
@@ -143,8 +143,9 @@ impl ServerParameter {
         running(name).unwrap_or_default()
     }
 
-    /// Whether a start would give it the value that it has: `on_disk` is that of the configuration files, `None` if they
-    /// do not set it. The server's own function compares (guc.c, `set_config_option`), as at a reload, and changes nothing.
+    /// Whether a start would give the parameter the value that it has. `on_disk` is the value in the configuration
+    /// files, `None` if they do not set it. The server's own function compares (guc.c, `set_config_option`), as at a
+    /// reload, and changes nothing.
     pub fn stays(&self, on_disk: Option<&str>) -> bool {
         let Some(value) = on_disk else {
             // What was computed at the start, or is the default, will be again.

@@ -19,7 +19,8 @@ use pgrx::pg_sys;
 
 use crate::{log, server, settings, shmem};
 
-/// The history file. The error tells that the directory which is set for it is not there: that is no empty history.
+/// The history file of this server. The error says that the configured directory does not exist, which is no empty
+/// history.
 #[expect(clippy::disallowed_methods, reason = "the directory that is set for the history")]
 pub fn file() -> Result<HistoryFile, HistoryError> {
     let (data, set) = (data_directory(), settings::history_directory());

@@ -110,7 +110,7 @@ pub fn wait_event(_name: &'static std::ffi::CStr) -> u32 {
     pg_sys::PG_WAIT_EXTENSION
 }
 
-/// As above.
+/// A wait event of this extension, by its name in pg_stat_activity (17 and later).
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
 pub fn wait_event(name: &'static std::ffi::CStr) -> u32 {
     // SAFETY: a name that ends in a zero byte; the same name has the same event in each process (wait_event.c).

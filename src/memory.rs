@@ -24,20 +24,20 @@ pub const USUAL: usize = 8 << 20;
 static ALLOCATOR: MallocOrReserve = MallocOrReserve;
 
 /// The reserve of the running call.
-static OF_CALL: Arena = Arena::empty();
-/// For what has no call: the error that there is no reserve.
-static ALWAYS: Arena = Arena::empty();
-static ALWAYS_BYTES: StaticBytes = StaticBytes(UnsafeCell::new([0; 256 << 10]));
+static CALL_RESERVE: Arena = Arena::empty();
+/// The reserve of code outside of a call, which only raises the error that there is no reserve.
+static STATIC_RESERVE: Arena = Arena::empty();
+static STATIC_RESERVE_BYTES: StaticBytes = StaticBytes(UnsafeCell::new([0; 256 << 10]));
 
 #[repr(align(4096))]
 struct StaticBytes(UnsafeCell<[u8; 256 << 10]>);
 
-// SAFETY: only ALWAYS gives parts of it away, each once.
+// SAFETY: only STATIC_RESERVE gives parts of it away, each once.
 #[allow(unsafe_code)]
 unsafe impl Sync for StaticBytes {}
 
-/// Memory that is given away from its start to its end, and as a whole again once all of it was given back. Processes
-/// of the server have one thread; the atomics only satisfy the compiler.
+/// A range of memory that is given away from its start to its end, and as a whole again once all of it was given back.
+/// Processes of the server have one thread; the atomics only satisfy the compiler.
 struct Arena {
     start: AtomicUsize,
     size: AtomicUsize,
@@ -55,7 +55,7 @@ impl Arena {
         }
     }
 
-    /// The memory that it gives away from now on.
+    /// Sets the range that the arena gives away from now on.
     fn give(&self, start: usize, size: usize) {
         self.used.store(0, Relaxed);
         self.size.store(size, Relaxed);
@@ -99,15 +99,15 @@ struct MallocOrReserve;
 
 impl MallocOrReserve {
     fn from_reserve(layout: Layout) -> *mut u8 {
-        if !ALWAYS.is_mapped() {
-            ALWAYS.give(ALWAYS_BYTES.0.get().expose_provenance(), size_of::<StaticBytes>());
+        if !STATIC_RESERVE.is_mapped() {
+            STATIC_RESERVE.give(STATIC_RESERVE_BYTES.0.get().expose_provenance(), size_of::<StaticBytes>());
         }
-        let of_call = OF_CALL.allocate(layout);
-        if of_call.is_null() { ALWAYS.allocate(layout) } else { of_call }
+        let of_call = CALL_RESERVE.allocate(layout);
+        if of_call.is_null() { STATIC_RESERVE.allocate(layout) } else { of_call }
     }
 
     fn owner(pointer: *mut u8) -> Option<&'static Arena> {
-        [&OF_CALL, &ALWAYS].into_iter().find(|arena| arena.owns(pointer))
+        [&CALL_RESERVE, &STATIC_RESERVE].into_iter().find(|arena| arena.owns(pointer))
     }
 }
 
@@ -149,23 +149,23 @@ unsafe impl GlobalAlloc for MallocOrReserve {
     }
 }
 
-/// Memory that is there for a call; given back on drop, unless something of the call is still in it.
+/// The reserve of memory of a call; given back on drop, unless something of the call is still in it.
 struct Reserve(());
 
 impl Reserve {
     /// Takes `size` bytes, or what an earlier call has left of as many; `None` if there is too little.
     fn take(size: usize) -> Option<Self> {
-        if !OF_CALL.is_mapped() {
-            OF_CALL.give(map(size)?, size);
+        if !CALL_RESERVE.is_mapped() {
+            CALL_RESERVE.give(map(size)?, size);
         }
-        (OF_CALL.left() >= size / 2).then_some(Self(()))
+        (CALL_RESERVE.left() >= size / 2).then_some(Self(()))
     }
 }
 
 impl Drop for Reserve {
     fn drop(&mut self) {
-        if OF_CALL.live.load(Relaxed) == 0 {
-            unmap(OF_CALL.start.swap(0, Relaxed), OF_CALL.size.load(Relaxed));
+        if CALL_RESERVE.live.load(Relaxed) == 0 {
+            unmap(CALL_RESERVE.start.swap(0, Relaxed), CALL_RESERVE.size.load(Relaxed));
         }
     }
 }
@@ -179,10 +179,10 @@ pub fn with_reserve<T>(size: usize, body: impl FnOnce() -> T) -> T {
     body()
 }
 
-/// For a loop over a file that may be long: raises the error of [`with_reserve`] once the call has used half of its reserve,
-/// of which nothing comes back before all of it does.
+/// Raises the error of [`with_reserve`] once the call has used half of its reserve, of which nothing comes back before
+/// all of it does. For a loop over a file that may be long.
 pub fn check_reserve() {
-    if OF_CALL.left() < OF_CALL.size.load(Relaxed) / 2 {
+    if CALL_RESERVE.left() < CALL_RESERVE.size.load(Relaxed) / 2 {
         out_of_memory("pg_hugepages has used half of its reserve of memory.".to_owned());
     }
 }

@@ -11,7 +11,7 @@ use pgrx::pg_sys;
 use crate::server;
 use crate::sessions::{self, Session};
 
-/// One process of this server.
+/// A process of this server.
 #[derive(Debug)]
 pub struct ServerProcess {
     /// The process ID.

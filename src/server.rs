@@ -20,13 +20,13 @@ use pgrx::pg_sys;
 use crate::{guc, majors};
 
 thread_local! {
-    /// Where cgroups are mounted, once it was found: mounts seldom change, and reading them costs more than all else.
+    /// The cgroup hierarchy, kept once it was found: mounts seldom change, and reading them costs more than all else.
     static HIERARCHY: RefCell<Option<Option<Hierarchy>>> = const { RefCell::new(None) };
 }
 
 /// The pages and memory that the settings of the running server ask for (storage/pg_shmem.h, storage/bufmgr.h).
 #[allow(unsafe_code)]
-pub fn asked() -> Asked {
+pub fn requested_memory() -> Asked {
     // SAFETY: these are set before the first backend exists and never after.
     let (huge_pages, page_size_kb, shmem_type, buffers) =
         unsafe { (pg_sys::huge_pages, pg_sys::huge_page_size, pg_sys::shared_memory_type, pg_sys::NBuffers) };
@@ -62,7 +62,7 @@ pub fn max_connections() -> u64 {
     u64::from(unsafe { pg_sys::MaxConnections }.unsigned_abs())
 }
 
-/// What a standby compares with its primary.
+/// The settings of this server that a standby compares with its primary's.
 #[allow(unsafe_code)]
 pub fn recovery_parameters() -> RecoveryParameters {
     // SAFETY: these are set before the first backend exists and never after.
@@ -193,12 +193,12 @@ pub fn rings(root: &Root) -> Option<Rings> {
     Some(Rings { count, open: process::open_rings(root, "self").unwrap_or(count), entries })
 }
 
-/// For the postmaster, whose children inherit what it has found.
+/// Forgets the cgroup hierarchy. For the postmaster, whose children inherit what it has found.
 pub fn forget_hierarchy() {
     HIERARCHY.set(None);
 }
 
-/// Calls `use_it` with the hugetlb hierarchy of cgroups; if it could not be read, without it and with a note.
+/// Calls `use_it` with the hugetlb hierarchy of cgroups; without it and with a note if it could not be read.
 pub fn with_hierarchy<T>(root: &Root, notes: &mut Notes, use_it: impl FnOnce(CgroupView<'_>, &mut Notes) -> T) -> T {
     if HIERARCHY.with_borrow(Option::is_none) {
         // The postmaster maps the segment, so its cgroup counts and not that of the session.

@@ -12,17 +12,17 @@ use crate::majors;
 pub struct Session {
     /// The process ID.
     pub pid: i32,
-    /// When the process started, in microseconds since 2000.
+    /// The start of the process, in microseconds since 2000.
     pub start: pg_sys::TimestampTz,
-    /// As in pg_stat_activity.
+    /// The backend type as pg_stat_activity shows it.
     pub backend_type: Option<Cow<'static, str>>,
     /// The database, if the session has one.
     pub database: Option<pg_sys::Oid>,
     /// The role, if the session has one.
     pub role: Option<pg_sys::Oid>,
-    /// As in pg_stat_activity; `None` for a process without a database session.
+    /// The application name as pg_stat_activity shows it; `None` for a process without a database session.
     pub application_name: Option<String>,
-    /// As in pg_stat_activity.
+    /// The state as pg_stat_activity shows it; `None` for a process without a state.
     pub state: Option<&'static str>,
 }
 

@@ -72,7 +72,7 @@ pub fn ask_server_program() -> bool {
 pub struct SettingValues([(&'static str, String); 7]);
 
 impl SettingValues {
-    /// What is another value than in `before`, one phrase each.
+    /// The settings that have another value than in `before`, one phrase each.
     pub fn changes_since(&self, before: &Self) -> Vec<String> {
         let pairs = before.0.iter().zip(&self.0);
         let changed = pairs.filter(|(was, is)| was != is);

@@ -11,14 +11,14 @@ use hugepage_assess::advice::log::LogMessage;
 use hugepage_assess::assessment::Threat;
 use hugepage_assess::history::Record;
 use hugepage_assess::model::{Cause, Demand, Loss, Past};
-use hugepage_start::{TwoStarts, Without};
+use hugepage_start::{StartWithoutOptions, TwoStarts};
 use pgrx::atomics::PgAtomic;
 use pgrx::lwlock::PgLwLock;
 use pgrx::{PGRXSharedMemory, pg_sys};
 
 use crate::preflight::Answer;
 
-/// In shared memory, so that a new worker knows what an earlier one has logged.
+/// State in shared memory, so that a new worker knows what an earlier one has logged.
 #[derive(Default)]
 pub struct SharedState {
     /// Whether the message of the first start was repeated for the logging collector. Written by the worker, once.
@@ -40,29 +40,30 @@ pub static SHARED_STATE: PgAtomic<SharedState> = unsafe { PgAtomic::new(c"pg_hug
 pub struct SharedAnswer {
     /// The fingerprint of the configuration that was asked about; see [`crate::preflight::next_start`].
     fingerprint: u64,
-    /// When the program was asked; 0 if it never was.
-    asked_at: pg_sys::TimestampTz,
+    /// The time of the question to the program, in microseconds since 2000; 0 if there was none.
+    question_time: pg_sys::TimestampTz,
     content: AnswerContent,
-    text: Text,
+    text: SharedText,
 }
 
 #[derive(Clone, Copy, Default)]
 enum AnswerContent {
     #[default]
     Unknown,
-    /// With the options of the command line; without them, where they make a difference.
+    /// The demand of a start with the options of the command line, and that of one without; `None` where they do not
+    /// differ.
     Starts(Demand, Option<Demand>),
     Refuses,
 }
 
 /// A text that is cut to what shared memory has room for.
 #[derive(Clone, Copy)]
-struct Text {
+struct SharedText {
     length: usize,
     bytes: [u8; Self::ROOM],
 }
 
-impl Text {
+impl SharedText {
     const ROOM: usize = 2000;
 
     fn cut(text: &str) -> Self {
@@ -77,7 +78,7 @@ impl Text {
     }
 }
 
-impl Default for Text {
+impl Default for SharedText {
     fn default() -> Self {
         Self::cut("")
     }
@@ -91,11 +92,11 @@ unsafe impl PGRXSharedMemory for SharedAnswer {}
 #[allow(unsafe_code)]
 pub static LAST_ANSWER: PgLwLock<SharedAnswer> = unsafe { PgLwLock::new(c"pg_hugepages_answer") };
 
-/// In the postmaster's memory. Written by the postmaster alone, while it allocates shared memory.
+/// State in the postmaster's memory, written by the postmaster alone while it allocates shared memory.
 struct PostmasterState {
     /// Allocations of shared memory; 0 if the library is not preloaded. Written by the hook, see hooks.rs.
     generation: AtomicI64,
-    /// When the postmaster process started. Written when the first record is made.
+    /// The start of the postmaster process, in microseconds since 2000; set with the first record.
     process_start: OnceLock<pg_sys::TimestampTz>,
     /// The last allocation. Written by startup.rs; `None` while an allocation is being assessed.
     last_start: Mutex<Option<LastAllocation>>,
@@ -107,7 +108,7 @@ static POSTMASTER_STATE: PostmasterState =
 /// Facts about the last allocation of shared memory that cannot be determined later.
 #[derive(Clone, Debug)]
 pub struct LastAllocation {
-    /// Why the segment is not in the pages that were asked for; `None` if it is.
+    /// The cause why the segment is not in the requested pages; `None` if it is.
     pub cause: Option<Cause>,
     /// The regression against the start before; `None` if there is none.
     pub loss: Option<Loss>,
@@ -127,7 +128,7 @@ pub fn count_allocation() {
     POSTMASTER_STATE.generation.fetch_add(1, Ordering::Relaxed);
 }
 
-/// When the postmaster process started.
+/// The start of the postmaster process.
 #[allow(unsafe_code)]
 pub fn postmaster_start() -> SystemTime {
     // SAFETY: set when the process starts.
@@ -149,7 +150,7 @@ pub fn set_last_start(start: Option<LastAllocation>) {
     }
 }
 
-/// What was recorded at the last allocation, which every assessment asks for.
+/// The facts recorded at the last allocation, for every assessment.
 pub fn past() -> Past {
     let last = last_start();
     let (cause_at_start, loss) = last.map_or((None, None), |start| (start.cause, start.loss));
@@ -171,7 +172,7 @@ pub fn warned_threats() -> Vec<Threat> {
     Threat::ALL.into_iter().filter(|&threat| set & threat as u8 != 0).collect()
 }
 
-/// Replaces them; in the worker.
+/// Replaces the threats that were warned of; in the worker.
 pub fn set_warned_threats(threats: &[Threat]) {
     let set = threats.iter().fold(0, |set, &threat| set | threat as u8);
     SHARED_STATE.get().warned_threats.store(set, Ordering::Relaxed);
@@ -179,12 +180,12 @@ pub fn set_warned_threats(threats: &[Threat]) {
 
 /// The worker's answer about the configuration with that fingerprint; `None` if it has none, or the library is not preloaded.
 pub fn answer(fingerprint: u64) -> Option<Answer> {
-    let known = last_answer().filter(|last| last.asked_at != 0 && last.fingerprint == fingerprint)?;
+    let known = last_answer().filter(|last| last.question_time != 0 && last.fingerprint == fingerprint)?;
     let text = known.text.get();
     Some(match known.content {
         AnswerContent::Unknown => Answer::Unknown(text),
         AnswerContent::Starts(with_options, without) => {
-            let without = without.map(|asks_for| Without { asks_for, note: text });
+            let without = without.map(|asks_for| StartWithoutOptions { asks_for, note: text });
             Answer::Starts(TwoStarts { with_options, without })
         }
         AnswerContent::Refuses => Answer::Refuses(text),
@@ -194,10 +195,10 @@ pub fn answer(fingerprint: u64) -> Option<Answer> {
 /// The time since the worker has asked the server's program; `None` if it never has.
 #[allow(unsafe_code)]
 pub fn since_last_question() -> Option<Duration> {
-    let asked_at = last_answer()?.asked_at;
+    let question_time = last_answer()?.question_time;
     // SAFETY: reads the clock.
     let now = unsafe { pg_sys::GetCurrentTimestamp() };
-    (asked_at != 0).then(|| Duration::from_micros(now.abs_diff(asked_at)))
+    (question_time != 0).then(|| Duration::from_micros(now.abs_diff(question_time)))
 }
 
 /// Keeps the answer to a question of now; in the worker.
@@ -206,14 +207,14 @@ pub fn set_answer(fingerprint: u64, answer: &Answer) {
     let (content, text) = match answer {
         Answer::Unknown(why) => (AnswerContent::Unknown, why.as_str()),
         Answer::Starts(TwoStarts { with_options, without: None }) => (AnswerContent::Starts(*with_options, None), ""),
-        Answer::Starts(TwoStarts { with_options, without: Some(Without { asks_for, note }) }) => {
+        Answer::Starts(TwoStarts { with_options, without: Some(StartWithoutOptions { asks_for, note }) }) => {
             (AnswerContent::Starts(*with_options, Some(*asks_for)), note.as_str())
         }
         Answer::Refuses(errors) => (AnswerContent::Refuses, errors.as_str()),
     };
     // SAFETY: reads the clock.
-    let asked_at = unsafe { pg_sys::GetCurrentTimestamp() };
-    *LAST_ANSWER.exclusive() = SharedAnswer { fingerprint, asked_at, content, text: Text::cut(text) };
+    let question_time = unsafe { pg_sys::GetCurrentTimestamp() };
+    *LAST_ANSWER.exclusive() = SharedAnswer { fingerprint, question_time, content, text: SharedText::cut(text) };
 }
 
 fn last_answer() -> Option<SharedAnswer> {

@@ -26,9 +26,9 @@ use crate::preflight::{self, Answer, Overrides};
 use crate::settings::{self, SettingValues};
 use crate::{assessment, history, latch, log, memory, shmem, startup};
 
-/// The postmaster waits this long before it starts a new worker.
+/// The time that the postmaster waits before it starts a new worker.
 const RESTART_DELAY: Duration = Duration::from_secs(60);
-/// The server's program is asked at most this often.
+/// The shortest time between two questions to the server's program.
 const MIN_PAUSE: Duration = Duration::from_secs(60);
 /// An unknown answer is asked for again after one pause, then after twice the pause before, at most after so many doublings.
 const MAX_DOUBLINGS: u32 = 6;
@@ -62,7 +62,7 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
         history::trim();
     });
     let mut worker =
-        Worker { last: None, settings: settings::reloadable(), added: 0, question: None, awaits_turn: false };
+        Worker { last: None, settings: settings::reloadable(), added: 0, question: None, must_wait: false };
     let mut event = Event::Change;
     while !latch::is_stopping() {
         let interval = settings::sample_interval();
@@ -70,7 +70,7 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
         log::catch_errors("assess shared memory", memory::USUAL, || {
             pause = worker.ask();
             // What is about to be known is no change of the outlook.
-            if worker.awaits_turn || latch::is_stopping() {
+            if worker.must_wait || latch::is_stopping() {
                 return;
             }
             match std::mem::replace(&mut event, Event::Change) {
@@ -108,14 +108,14 @@ struct Worker {
     /// The last question without an answer; `None` if there is none.
     question: Option<OpenQuestion>,
     /// Whether a new question has to wait, because the program was asked within the last minute.
-    awaits_turn: bool,
+    must_wait: bool,
 }
 
 impl Worker {
-    /// Asks the server's program what a start would need, where the configuration on disk differs and the answer is not known.
-    /// The time until it may be asked; `None` if there is nothing to ask.
+    /// Asks the server's program what a start would need, where the configuration on disk differs and the answer is not
+    /// known. Returns the time until it may be asked; `None` if there is nothing to ask.
     fn ask(&mut self) -> Option<Duration> {
-        self.awaits_turn = false;
+        self.must_wait = false;
         let root = Root::live();
         let comparison = Comparison::now(&root);
         let fingerprint = comparison.fingerprint();
@@ -136,7 +136,7 @@ impl Worker {
             }
             (attempts, left) = (attempts + 1, pause);
         }
-        self.awaits_turn = known.is_none() && attempts == 0;
+        self.must_wait = known.is_none() && attempts == 0;
         self.question = Some(OpenQuestion { fingerprint, attempts });
         Some(left)
     }
@@ -170,7 +170,7 @@ impl Worker {
         }
     }
 
-    /// After a reload: a record if it changed one of our settings, or the outlook.
+    /// Records a reload if it changed one of our settings, or the outlook.
     fn reloaded(&mut self) {
         let settings = settings::reloadable();
         let changes = settings.changes_since(&self.settings);

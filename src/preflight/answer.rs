@@ -1,10 +1,10 @@
-//! What is asked about a start of this server, and the answers.
+//! The values that a question about a start replaces, and the answer.
 
 use hugepage_assess::model::Demand;
 use hugepage_kernel::PageSize;
 use hugepage_start::{StartAnswer, TwoStarts};
 
-/// Why nobody asks.
+/// The reason why the server's program is not asked.
 pub const IS_OFF: &str = "the server's program is not asked, because pg_hugepages.ask_server_program is off";
 
 /// Values that replace those on disk.
@@ -18,5 +18,5 @@ pub struct Overrides {
     pub huge_page_size: Option<PageSize>,
 }
 
-/// What is known of the next start of this server.
+/// The answer on the next start of this server, with and without the options of its command line.
 pub type Answer = StartAnswer<TwoStarts<Demand>>;

@@ -16,7 +16,7 @@ pub struct InvalidArgument {
     pub allowed: String,
 }
 
-/// Sizes are in bytes; `None` means the value on disk.
+/// Checks the arguments, with sizes in bytes; `None` means the value on disk.
 pub fn overrides(
     shared_buffers: Option<i64>,
     max_connections: Option<i32>,
@@ -44,7 +44,7 @@ fn blocks(bytes: i64) -> Result<i32, InvalidArgument> {
     }
 }
 
-/// Within the bounds of `max_connections` (guc_tables.c, `MAX_BACKENDS`).
+/// Checks that `count` is within the bounds of `max_connections` (guc_tables.c, `MAX_BACKENDS`).
 fn connections(count: i32) -> Result<i32, InvalidArgument> {
     const MAX_BACKENDS: i32 = 0x3FFFF;
     if (1..=MAX_BACKENDS).contains(&count) {

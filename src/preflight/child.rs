@@ -22,37 +22,37 @@ use crate::latch::{LatchGuard, is_stopping, wait};
 /// Longer output counts as no answer; longer error text is cut.
 const MAX_OUTPUT_BYTES: u64 = 64 << 10;
 
-/// How often to look whether the program has ended.
+/// The time between two checks whether the program has ended.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What this process has to clean up, also after a FATAL error, which ends it without unwinding.
+/// The state that this process has to clean up, also after a FATAL error, which ends it without unwinding.
 #[derive(Default)]
-struct Cleanup {
+struct ExitCleanup {
     is_registered: bool,
     running: Option<(Child, Subreaper)>,
     directory: PathBuf,
 }
 
 thread_local! {
-    static CLEANUP: RefCell<Cleanup> = RefCell::default();
+    static CLEANUP: RefCell<ExitCleanup> = RefCell::default();
 }
 
 /// The program that this process runs; on drop it is ended and collected, with all that it has started.
-struct Running;
+struct RunningProgram;
 
-impl Running {
-    /// Whether it has ended.
+impl RunningProgram {
+    /// Whether the program has ended.
     fn has_ended(&self) -> io::Result<bool> {
         CLEANUP.with_borrow(|cleanup| cleanup.running.as_ref().map_or(Ok(true), |(child, _)| has_ended(child)))
     }
 
-    /// Ends what still runs, and returns how the program ended; an error if it can't be collected.
+    /// Ends the program if it still runs, and returns its exit status; an error if it can't be collected.
     fn end(self) -> io::Result<ExitStatus> {
         end_running().ok_or_else(|| io::Error::other("the program does not end"))
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         end_running();
     }
@@ -92,7 +92,7 @@ pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: I
     };
     let stdout = child.stdout.take();
     CLEANUP.with_borrow_mut(|cleanup| cleanup.running = Some((child, reaper)));
-    let running = Running;
+    let running = RunningProgram;
     let mut output = ProgramOutput::new(stdout.ok_or_else(|| io::Error::other("no pipe"))?)?;
     // A process that the program leaves behind may hold the pipe, so that its end is not waited for.
     while !running.has_ended()? {
@@ -209,7 +209,7 @@ fn before_exec(parent: libc::pid_t) -> io::Result<()> {
     Ok(())
 }
 
-/// When this process ends, removes `directory` and ends a program that still runs.
+/// Registers a callback for the end of this process that removes `directory` and ends a program that still runs.
 pub fn clean_up_at_exit(directory: &Path) {
     let first = CLEANUP.with_borrow_mut(|cleanup| {
         directory.clone_into(&mut cleanup.directory);

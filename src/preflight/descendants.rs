@@ -14,20 +14,20 @@ use hugepage_kernel::Root;
 use hugepage_kernel::proc::process::{children, own_pid, stat};
 use pgrx::pg_sys;
 
-/// How long to wait for the end of processes that were killed; one that waits for a disk may take longer.
+/// The time to wait for the end of processes that were killed; one that waits for a disk may take longer.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// While it exists, this process is the parent of orphans among its descendants.
+/// Makes this process the parent of orphans among its descendants, until it is dropped.
 pub struct Subreaper {
-    /// Whether it was before.
+    /// Whether this process was a subreaper before; restored on drop.
     before: c_int,
-    /// The children that it had before; `None` if they can't be listed.
+    /// The children of this process before; `None` if they can't be listed.
     children: Option<BTreeSet<i32>>,
 }
 
 impl Subreaper {
-    /// Makes this process one. Without that no program may run where the postmaster is process 1.
+    /// Makes this process a subreaper. Without that no program may run where the postmaster is process 1.
     #[allow(unsafe_code)]
     pub fn begin() -> io::Result<Self> {
         let mut before: c_int = 0;
@@ -67,8 +67,8 @@ impl Subreaper {
         }
     }
 
-    /// The children that have come since, of those that began at that time or later: orphans that left their group. Others
-    /// had a parent that this process has not started.
+    /// The children of this process that came after it became a subreaper and began at that time or later: orphans that
+    /// left their group. Others had a parent that this process has not started.
     fn started_since(&self, began: Option<u64>) -> Vec<i32> {
         let (Some(before), Some(began), Some(now)) = (&self.children, began, own_children()) else { return Vec::new() };
         let is_new =
@@ -130,7 +130,7 @@ fn kill(pid: i32) {
     }
 }
 
-/// Collects the child, or all children of the group with that negative number, that have ended; whether others are left.
+/// Collects the child `pid`, or all of the process group `-pid`, that have ended; returns whether others are left.
 fn collect(pid: i32) -> bool {
     loop {
         // SAFETY: the status is not asked for.

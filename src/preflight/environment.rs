@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use crate::server;
 
-/// What the program must not have: the service manager waits for messages of the postmaster.
+/// Variables that the program must not have: the service manager waits for messages of the postmaster.
 const NOT_PASSED: [&str; 3] = ["NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"];
 
 /// The variables that the postmaster was started with; where the kernel does not show them, those of this process, which
@@ -19,7 +19,7 @@ pub fn of_a_start() -> Vec<(OsString, OsString)> {
     variables
 }
 
-/// From proc(5); `None` if it can't be read, or is empty.
+/// The variables of the postmaster, from /proc/PID/environ; `None` if the file can't be read, or is empty.
 #[expect(clippy::disallowed_methods, reason = "the kernel's file")]
 fn of_postmaster() -> Option<Vec<(OsString, OsString)>> {
     let process = server::postmaster_in_proc()?;

@@ -14,10 +14,10 @@ mod descendants;
 mod environment;
 pub mod next_start;
 pub mod on_disk;
+mod program_slot;
 pub mod standby;
 #[expect(clippy::disallowed_methods, reason = "temporary files of the server")]
 pub mod stub;
-mod turn;
 
 use std::ffi::OsString;
 use std::io;
@@ -32,8 +32,8 @@ pub use answer::{Answer, Overrides};
 
 use crate::server;
 use on_disk::OnDisk;
+use program_slot::ProgramSlot;
 use stub::Stub;
-use turn::Turn;
 
 /// The time limit for an answer, the wait for a turn included. A program that takes longer waits for something that a
 /// start would wait for too.
@@ -66,8 +66,8 @@ fn ask_program(on_disk: &OnDisk, overrides: Overrides) -> io::Result<StartAnswer
     let deadline = Instant::now() + TIME_LIMIT;
     let data = server::data_directory();
     let parent = stub::parent(&data)?;
-    let Some(_turn) = Turn::wait_for(&parent, stub::STUB_PREFIX, deadline)? else {
-        let (slots, limit) = (turn::SLOTS, TIME_LIMIT.as_secs());
+    let Some(_slot) = ProgramSlot::wait_for(&parent, stub::STUB_PREFIX, deadline)? else {
+        let (slots, limit) = (program_slot::SLOTS, TIME_LIMIT.as_secs());
         return Ok(StartAnswer::Unknown(format!(
             "{slots} other checks of the configuration took longer than {limit} s"
         )));

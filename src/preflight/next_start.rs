@@ -21,7 +21,7 @@ use hugepage_kernel::{InstanceFiles, Notes, Root};
 use hugepage_start::TwoStarts;
 
 use super::answer::{Answer, IS_OFF};
-use super::on_disk::{Difference, OnDisk};
+use super::on_disk::{OnDisk, ParameterDifference};
 use crate::{guc, server, settings, shmem};
 
 /// A file that has changed within this time may change again without another time stamp.
@@ -35,7 +35,7 @@ const MAX_SHOWN: usize = 60;
 
 /// The configuration on disk, compared with the running server.
 pub struct Comparison {
-    /// The configuration; the error is why its files can't be read.
+    /// The configuration on disk; the error is why its files can't be read.
     pub on_disk: Result<OnDisk, Vec<String>>,
     /// The server's program and libraries that the running server has and the disk has no longer.
     replaced: Vec<String>,
@@ -43,7 +43,7 @@ pub struct Comparison {
 
 /// Identifies a file and its content.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     file: (u64, u64),
     size: u64,
     modified: (i64, i64),
@@ -51,18 +51,18 @@ struct Stamp {
 }
 
 /// A comparison, and the files that it depends on; `None` for one that does not exist.
-struct Kept {
+struct CachedComparison {
     sources: Vec<PathBuf>,
-    stamps: Vec<Option<Stamp>>,
+    stamps: Vec<Option<FileStamp>>,
     comparison: Rc<Comparison>,
 }
 
 thread_local! {
-    static KEPT: RefCell<Option<Kept>> = const { RefCell::new(None) };
+    static CACHE: RefCell<Option<CachedComparison>> = const { RefCell::new(None) };
 }
 
-/// What a start with the configuration on disk would ask for; `None` if it is what the running server has. `primary`: what a
-/// standby compares its settings with.
+/// The answer on a start with the configuration on disk; `None` if the start asks for what the running server has.
+/// `primary`: the settings that a standby compares its own with.
 pub fn answer(root: &Root, primary: Option<&RecoveryParameters>) -> Option<Answer> {
     let comparison = Comparison::now(root);
     let answer = comparison.answer(root);
@@ -78,12 +78,12 @@ pub fn answer(root: &Root, primary: Option<&RecoveryParameters>) -> Option<Answe
 impl Comparison {
     /// The comparison now.
     pub fn now(root: &Root) -> Rc<Self> {
-        let kept = KEPT.with_borrow(|kept| {
-            let kept = kept.as_ref()?;
-            (stamps(&kept.sources) == kept.stamps).then(|| kept.comparison.clone())
+        let cached = CACHE.with_borrow(|cached| {
+            let cached = cached.as_ref()?;
+            (stamps(&cached.sources) == cached.stamps).then(|| cached.comparison.clone())
         });
-        kept.unwrap_or_else(|| {
-            KEPT.set(None);
+        cached.unwrap_or_else(|| {
+            CACHE.set(None);
             Self::read(root)
         })
     }
@@ -93,7 +93,7 @@ impl Comparison {
         !self.replaced.is_empty() || !self.differences().is_empty()
     }
 
-    /// What a start would ask for, as far as that is known without the server's program; `None` if only that can tell.
+    /// The demand of a start, if it is known without the server's program; `None` if only that can tell.
     fn known(&self, root: &Root) -> Option<Demand> {
         let on_disk = self.on_disk.as_ref().ok().filter(|_| self.replaced.is_empty())?;
         on_disk.demand_of_running_size(root)
@@ -113,7 +113,7 @@ impl Comparison {
         hasher.finish()
     }
 
-    fn differences(&self) -> &[Difference] {
+    fn differences(&self) -> &[ParameterDifference] {
         self.on_disk.as_ref().map_or(&[], |on_disk| on_disk.differences.as_slice())
     }
 
@@ -134,7 +134,7 @@ impl Comparison {
         }
     }
 
-    /// What differs, for notes.
+    /// The differences from the running server, as text for notes.
     fn note(&self) -> String {
         let may_see = guc::may_see_hidden();
         let mut named: Vec<_> = self.differences().iter().take(MAX_NAMED).map(|found| found.phrase(may_see)).collect();
@@ -146,14 +146,14 @@ impl Comparison {
         format!("the next start differs from the running server ({})", named.join(", "))
     }
 
-    /// Reads and compares, and keeps the result if it is that of one state of the files.
+    /// Reads the configuration and compares it, and keeps the result if the files did not change meanwhile.
     fn read(root: &Root) -> Rc<Self> {
         for _ in 0..MAX_ATTEMPTS {
             let (sources, problems) = sources(root);
             let before = stamps(&sources);
             let comparison = Rc::new(Self::compare(root, problems));
             if is_settled(&before) && self::sources(root).0 == sources && stamps(&sources) == before {
-                KEPT.set(Some(Kept { sources, stamps: before, comparison: comparison.clone() }));
+                CACHE.set(Some(CachedComparison { sources, stamps: before, comparison: comparison.clone() }));
                 return comparison;
             }
             pgrx::check_for_interrupts!();
@@ -175,7 +175,7 @@ impl Comparison {
     }
 }
 
-/// Who would tell what the configuration on disk asks for, for a note of a view that does not know it.
+/// The text that says who asks the server's program, for a note of a view without an answer.
 fn who_asks() -> String {
     if !settings::ask_server_program() {
         IS_OFF.to_owned()
@@ -186,7 +186,7 @@ fn who_asks() -> String {
     }
 }
 
-impl Difference {
+impl ParameterDifference {
     /// `shared_buffers is 128MB, on disk 30GB`.
     fn phrase(&self, may_see_hidden: bool) -> String {
         let name = &self.name;
@@ -218,8 +218,8 @@ fn sources(root: &Root) -> (Vec<PathBuf>, Vec<String>) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the server's own files, by the server's own user")]
-fn stamps(sources: &[PathBuf]) -> Vec<Option<Stamp>> {
-    let stamp = |file: Metadata| Stamp {
+fn stamps(sources: &[PathBuf]) -> Vec<Option<FileStamp>> {
+    let stamp = |file: Metadata| FileStamp {
         file: (file.dev(), file.ino()),
         size: file.size(),
         modified: (file.mtime(), file.mtime_nsec()),
@@ -229,9 +229,9 @@ fn stamps(sources: &[PathBuf]) -> Vec<Option<Stamp>> {
 }
 
 /// Whether no file has changed just now. A time stamp of the future says nothing, and never will.
-fn is_settled(stamps: &[Option<Stamp>]) -> bool {
+fn is_settled(stamps: &[Option<FileStamp>]) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let changed = |stamp: &Stamp| {
+    let changed = |stamp: &FileStamp| {
         let (seconds, nanos) = stamp.changed;
         Some(Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?))
     };

@@ -21,22 +21,22 @@ use crate::server;
 pub struct OnDisk {
     /// The arguments of the postmaster.
     pub arguments: Vec<String>,
-    /// What they set.
+    /// The settings that the postmaster's arguments make.
     options: Vec<(String, String)>,
-    /// What the files set.
+    /// The settings in the configuration files.
     pub files: ConfigFiles,
-    /// What a start would read otherwise than the running server has it, or refuse.
-    pub differences: Vec<Difference>,
+    /// The parameters that a start would read otherwise than the running server has them, or refuse.
+    pub differences: Vec<ParameterDifference>,
 }
 
-/// A parameter to which the files give another value than it has, or one that the server does not accept.
+/// A parameter to which the files give another value than the running one, or one that the server does not accept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Difference {
+pub struct ParameterDifference {
     /// The name of the parameter.
     pub name: String,
     /// The value that runs.
     pub running: String,
-    /// The value in the files; `None` if they do not set it.
+    /// The value in the files; `None` if they do not set the parameter.
     pub on_disk: Option<String>,
     /// Whether the running value is an option of the command line, which files do not override.
     pub is_option: bool,
@@ -46,14 +46,14 @@ pub struct Difference {
 
 /// The configuration without options of the command line.
 pub struct WithoutOptions {
-    /// The rest.
+    /// The configuration with all other settings.
     pub on_disk: OnDisk,
     /// The options that are left out, as `shared_buffers=64MB`.
     pub options: Vec<String>,
 }
 
 impl OnDisk {
-    /// Reads it in the server's order: the main file, the file of ALTER SYSTEM, the command line.
+    /// Reads the configuration in the server's order: the main file, the file of ALTER SYSTEM, the command line.
     pub fn read(root: &Root, notes: &mut Notes) -> Self {
         let opts = server::data_directory().join("postmaster.opts");
         // This is the server's own process, and the kernel holds it to what the server may read.
@@ -79,10 +79,10 @@ impl OnDisk {
         Some(WithoutOptions { on_disk, options })
     }
 
-    /// What a start asks for if it differs in nothing that has a part in the size of shared memory: no program is needed for
-    /// that. `None` if it may need another size, or the size is not known to the page.
+    /// The demand of a start that differs in nothing that has a part in the size of shared memory: no program is needed
+    /// for that. `None` if the start may need another size, or the size is not known to the page.
     pub fn demand_of_running_size(&self, root: &Root) -> Option<Demand> {
-        let is_known = |found: &Difference| {
+        let is_known = |found: &ParameterDifference| {
             let value = found.on_disk.as_deref();
             let is_valid = match found.name.as_str() {
                 "huge_pages" => value.is_none_or(|value| HugePages::parse(value).is_some()),
@@ -105,7 +105,8 @@ impl OnDisk {
         server::shared_memory().filter(|_| is_exact).map(|memory| super::demand(self, Overrides::default(), memory))
     }
 
-    /// What a standby's recovery would compare with the primary's settings; `max_connections` replaces that on disk.
+    /// The settings that a standby's recovery would compare with the primary's; `max_connections` replaces the value on
+    /// disk.
     pub fn recovery_parameters(&self, max_connections: Option<i32>) -> RecoveryParameters {
         let number = |name, default| self.integer(name, 0).unwrap_or(default);
         RecoveryParameters {
@@ -162,9 +163,9 @@ impl OnDisk {
     }
 }
 
-/// What is otherwise than it runs: of the parameters that only a start changes their values, of all others those values that the
-/// server refuses. The options of process 1 are not: a container repeats its command line.
-fn differences(files: &ConfigFiles) -> Vec<Difference> {
+/// Finds the parameters that a start would read otherwise or refuse: changed values of those that only a start changes,
+/// refused values of all others. The options of process 1 are left out: a container repeats its command line.
+fn differences(files: &ConfigFiles) -> Vec<ParameterDifference> {
     let repeats_options = server::postmaster_pid() == 1;
     let differs = |parameter: &ServerParameter| {
         let name = parameter.name();
@@ -174,7 +175,7 @@ fn differences(files: &ConfigFiles) -> Vec<Difference> {
         } else {
             on_disk.is_none_or(|value| CString::new(value).is_ok_and(|value| parameter.is_accepted(Some(&value))))
         };
-        (!stays).then(|| Difference {
+        (!stays).then(|| ParameterDifference {
             running: parameter.shown(&parameter.running()),
             on_disk: on_disk.map(|value| parameter.shown(value)),
             is_option: parameter.is_option(),

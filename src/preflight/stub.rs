@@ -40,7 +40,7 @@ impl Stub {
         Self(parent.join(format!("{STUB_PREFIX}{pid}")))
     }
 
-    /// Creates it anew for the server with this data directory, and returns its path.
+    /// Creates the stub anew for the server with this data directory, and returns the path of the stub.
     pub fn create(&self, data: &Path) -> io::Result<&Path> {
         match fs::remove_dir_all(&self.0) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -79,7 +79,7 @@ fn remove_stale(parent: &Path, own: i32) {
     }
 }
 
-/// By number, whether or not /proc shows it.
+/// Whether a process with that number exists, whether or not /proc shows it.
 fn exists(pid: i32) -> bool {
     // SAFETY: no pointer, and no signal is sent.
     #[allow(unsafe_code)]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use hugepage_assess::model::Landing;
 use hugepage_benefit::fault_cost::FaultCostRuns;
 use hugepage_benefit::model::FaultSample;
-use hugepage_benefit::observation::{LOOK, Observation, ObservedServer, measure_cost};
+use hugepage_benefit::observation::{NEWCOMER_INTERVAL, Observation, ObservedServer, measure_cost};
 use hugepage_benefit::rows::{BenefitRow, rows};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::notes::Notes;
@@ -30,7 +30,7 @@ use crate::{processes, server, sessions};
 pgrx::extension_sql_file!("benefit.sql", name = "benefit");
 
 const MIN_MICROSECONDS: i128 = 100_000;
-/// The query holds a snapshot for as long.
+/// The longest observation; the query holds a snapshot for as long.
 const MAX_MICROSECONDS: i128 = 60_000_000;
 
 #[pg_extern(sql = false)]
@@ -70,8 +70,8 @@ fn observe(root: &Root, interval: Duration, notes: &mut Notes) -> Vec<BenefitRow
     let mut observation = Observation::begin(root, server, check_for_cancel, notes);
     let latch = LatchGuard;
     while postmaster.is_some() && observation.left(interval) > Duration::ZERO {
-        latch::wait(&latch, c"HugepagesBenefit", None, observation.left(interval).min(LOOK));
-        observation.look(root, check_for_cancel, notes);
+        latch::wait(&latch, c"HugepagesBenefit", None, observation.left(interval).min(NEWCOMER_INTERVAL));
+        observation.see_newcomers(root, check_for_cancel, notes);
         if cost.is_due(interval) {
             measure_cost(&mut cost, check_for_cancel, notes);
         }

@@ -4,7 +4,7 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 
 /// A quantity that SQL shows as `bigint`; larger values become the largest `bigint`.
 pub trait ToBigint {
-    /// The number.
+    /// The quantity as a number that fits `bigint`.
     fn bigint(self) -> i64;
 }
 

@@ -89,7 +89,7 @@ fn counted(
     Ok((Some(records), count))
 }
 
-/// The next record, unless the call was cancelled or has no memory for it.
+/// Reads the next record; `None` at the end of the file. Ends the query if it was cancelled or memory is short.
 fn next(records: &mut StoredRecords) -> Option<Result<Record, HistoryError>> {
     pgrx::check_for_interrupts!();
     memory::check_reserve();
@@ -100,7 +100,7 @@ fn number(value: Option<u64>) -> Option<i64> {
     value.map(|value| i64::try_from(value).unwrap_or(i64::MAX))
 }
 
-/// From RFC 3339 to microseconds since 2000; NULL if it is not a valid time.
+/// Converts an RFC 3339 time to microseconds since 2000; NULL if it is not a valid time.
 fn time(text: &str) -> Option<TimestampWithTimeZone> {
     const YEAR_2000: i64 = 946_684_800_000_000;
     let since_1970 = parse_rfc3339(text).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;

@@ -54,11 +54,11 @@ fn hugepage_what_if(
 struct NextStart {
     status: Status,
     forecast: Forecast,
-    /// Why the server's program gave no answer; `None` if it did.
+    /// The reason why the server's program gave no answer; `None` if it did.
     unknown: Option<String>,
 }
 
-type Row = (
+type PreflightRow = (
     Option<bool>,
     Option<String>,
     Option<i64>,
@@ -89,10 +89,10 @@ impl NextStart {
         Self { status, forecast, unknown }
     }
 
-    fn row(&self) -> Row {
+    fn row(&self) -> PreflightRow {
         let forecast = &self.forecast;
-        let (demand, ground) = match &self.status.facts.pending {
-            Pending::Changed(demand, ground) => (Some(demand), Some(ground)),
+        let (demand, pool_state) = match &self.status.facts.pending {
+            Pending::Changed(demand, pool_state) => (Some(demand), Some(pool_state)),
             _ => (None, None),
         };
         let refused = match &self.status.facts.pending {
@@ -103,11 +103,12 @@ impl NextStart {
             Some(demand) => forecast.will_start(demand.asked.huge_pages),
             None => refused.as_ref().map(|_| false),
         };
-        let fails = demand.zip(ground).filter(|_| forecast.outlook == Outlook::Fails).map(|(demand, ground)| {
-            hugepage_assess::advice::message::pending::refusal(ground, demand.asked.sysv)
-                .unwrap_or(crate::majors::NO_HUGE_PAGES_IN_SYSV)
-                .to_owned()
-        });
+        let fails =
+            demand.zip(pool_state).filter(|_| forecast.outlook == Outlook::Fails).map(|(demand, pool_state)| {
+                hugepage_assess::advice::message::pending::refusal(pool_state, demand.asked.sysv)
+                    .unwrap_or(crate::majors::NO_HUGE_PAGES_IN_SYSV)
+                    .to_owned()
+            });
         let unknown = || self.unknown.clone().filter(|_| self.status.facts.pending == Pending::Unknown);
         let page_size = match forecast.outlook {
             Outlook::Hugetlb => forecast.huge_page_size,

@@ -22,7 +22,7 @@ const MAX_NOTICES: usize = 5;
 
 /// A row with known types of its columns: each tuple that pgrx makes a row of.
 pub trait ResultRow: IntoHeapTuple {
-    /// The types, by their numbers in `pg_type`.
+    /// The column types of a row, as OIDs of `pg_type`.
     fn types() -> Vec<Oid>;
 }
 

@@ -11,21 +11,21 @@ use hugepage_kernel::{Bytes, PageSize};
 
 use crate::model::FaultCost;
 
-/// What is mapped again.
-const SIZE: Bytes = Bytes(16 << 20);
-/// What is read before that, so that the kernel's data about these pages is no more in the caches than in a session that maps
-/// much shared memory. Without it a page took a fifth less time than with 4 GB.
-const OTHER: Bytes = Bytes(16 << 20);
-/// In bytes; reading one of each is enough.
+/// The memory that is mapped again.
+const MAPPED_SIZE: Bytes = Bytes(16 << 20);
+/// The memory that is read before that, so that the kernel's data about these pages is no more in the caches than in a
+/// session that maps much shared memory. Without it a page took a fifth less time than with 4 GB.
+const EVICTION_SIZE: Bytes = Bytes(16 << 20);
+/// The size of a cache line in bytes; reading one byte of each is enough.
 const CACHE_LINE: usize = 64;
-/// How many runs count each time. One before them does not: the first after a pause takes longer.
+/// The number of runs that count each time. One before them does not: the first after a pause takes longer.
 const RUNS: usize = 3;
 /// The shortest time from one measurement to the next within an observation.
 const PAUSE: Duration = Duration::from_secs(10);
 /// The most measurements within an observation.
 const MEASUREMENTS: u32 = 10;
 
-/// What touching that memory took, in each run so far.
+/// The CPU times in seconds of touching that memory, one of each run so far.
 ///
 /// The cost of a page differs from one second to the next, by what else the CPU and its caches have to do; the server's
 /// faults meet the same. So the runs should be taken at more than one moment, and the median of them counts.
@@ -51,20 +51,20 @@ impl FaultCostRuns {
         self.measured = Some(Instant::now());
         let page = usize::try_from(PageSize::base().bytes().0).unwrap_or(usize::MAX);
         let [memory, other] =
-            [SIZE, OTHER].map(|size| SharedMapping::new(usize::try_from(size.0).unwrap_or(usize::MAX)));
+            [MAPPED_SIZE, EVICTION_SIZE].map(|size| SharedMapping::new(usize::try_from(size.0).unwrap_or(usize::MAX)));
         let (memory, other) = (memory?, other?);
         memory.write_each(page);
         other.write_each(page);
         for run in 0..=RUNS {
             check();
-            let again = memory.again()?;
+            let again = memory.map_again()?;
             other.read_each(CACHE_LINE);
             let begun = ThreadUsage::now()?;
             again.read_each(page);
             let mapped = ThreadUsage::now()?;
             drop(again);
             let unmapped = ThreadUsage::now()?;
-            let again = memory.again()?;
+            let again = memory.map_again()?;
             other.read_each(CACHE_LINE);
             let before_writes = ThreadUsage::now()?;
             again.write_each(page);
@@ -104,7 +104,7 @@ fn median(mut runs: Vec<f64>) -> Option<f64> {
     Some(f64::midpoint(*lower, *upper))
 }
 
-/// What this thread has used so far.
+/// The CPU time in seconds and the page faults of this thread so far.
 struct ThreadUsage {
     seconds: f64,
     faults: f64,
@@ -152,8 +152,8 @@ impl SharedMapping {
         Ok(mapping)
     }
 
-    /// A second mapping of the same memory: mremap(2) makes one if the old size is zero.
-    fn again(&self) -> io::Result<Self> {
+    /// Maps the same memory a second time: mremap(2) does so if the old size is zero.
+    fn map_again(&self) -> io::Result<Self> {
         // SAFETY: the mapping is shared and stays; the new one is at an address that the kernel chooses.
         #[allow(unsafe_code)]
         let start = unsafe { libc::mremap(self.start.as_ptr(), 0, self.length, libc::MREMAP_MAYMOVE) };
@@ -233,7 +233,8 @@ mod tests {
         assert_eq!(median(vec![4.0, 1.0, 90.0, 2.0]), Some(3.0));
     }
 
-    /// As at the start of a session: whatever the postmaster has touched, its child begins without these page tables.
+    /// A child begins without page tables of shared memory, whatever the postmaster has touched, as at the start of a
+    /// session.
     #[test]
     fn a_fork_copies_no_page_tables_of_shared_memory() {
         let memory = SharedMapping::new(64 << 20).unwrap();
@@ -273,7 +274,7 @@ mod tests {
     fn the_second_mapping_shows_the_same_memory() {
         let memory = SharedMapping::new(8192).unwrap();
         memory.write_each(4096);
-        let again = memory.again().unwrap();
+        let again = memory.map_again().unwrap();
         assert_ne!(again.start, memory.start);
         // SAFETY: a byte within the mapping.
         #[allow(unsafe_code)]

@@ -6,9 +6,9 @@ use hugepage_kernel::{ReadError, Root};
 
 use crate::model::{FaultSample, ProcessSample};
 
-/// How many new processes are read at a time.
+/// The number of new processes that are read at a time.
 const MAX_NEWCOMERS: usize = 16;
-/// How many of them are kept.
+/// The number of new processes that are kept.
 const MAX_SEEN: usize = 256;
 
 /// Reads /proc/PID/status and stat of `postmaster` and of its children. `check` is called before each process. A process
@@ -33,7 +33,7 @@ pub fn take(
         FaultSample { processes: Vec::with_capacity(pids.len()), faults_of_ended: own.children_minor_faults };
     for pid in pids {
         check();
-        let read = one(&server, postmaster, pid, before);
+        let read = read_process(&server, postmaster, pid, before);
         sample.processes.extend(notes.keep(read).flatten());
     }
     Ok(sample)
@@ -54,7 +54,7 @@ pub fn see_newcomers(
     // The kernel lists them by age.
     for &pid in children.iter().rev().filter(|&&pid| before.process(pid).is_none()).take(MAX_NEWCOMERS) {
         check();
-        let Some(process) = notes.keep(one(&server, postmaster, pid, None)).flatten() else { continue };
+        let Some(process) = notes.keep(read_process(&server, postmaster, pid, None)).flatten() else { continue };
         if let Some(index) = seen.iter().position(|known| known.is_same(&process)) {
             seen[index] = process;
         } else if seen.len() < MAX_SEEN {
@@ -64,7 +64,7 @@ pub fn see_newcomers(
 }
 
 /// A process of the server; `None` if it is gone, or another process has its pid now.
-fn one(
+fn read_process(
     server: &Processes<'_>,
     postmaster: i32,
     pid: i32,

@@ -4,17 +4,17 @@
 //! that can't be measured are missing, never zero, and each says whether it was measured, counted or estimated.
 //!
 //! ```
-//! use hugepage_benefit::figure::Confidence;
+//! use hugepage_benefit::benefit_value::Confidence;
 //!
 //! assert_eq!(Confidence::Measured.to_string(), "measured");
 //! ```
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
+pub mod benefit_value;
 mod estimate;
 pub mod fault_cost;
 pub mod fault_sample;
-pub mod figure;
 pub mod model;
 pub mod observation;
 mod private_tables;

@@ -13,8 +13,8 @@ use crate::fault_cost::FaultCostRuns;
 use crate::model::{BenefitFacts, FaultCost, FaultSample, PrivateTables, ProcessSample};
 use crate::{Benefit, fault_sample, private_tables};
 
-/// How long [`Observation::look`] waits until it looks again.
-pub const LOOK: Duration = Duration::from_millis(500);
+/// The shortest time from one reading of [`Observation::see_newcomers`] to the next.
+pub const NEWCOMER_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The server that is observed.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub struct ObservedServer {
     pub postmaster: Option<i32>,
     /// The size of its main segment.
     pub segment: Bytes,
-    /// Where that is.
+    /// The pages in which the main segment is.
     pub landing: Landing,
     /// The page size of that mapping; `None` if unknown.
     pub page_size: Option<PageSize>,
@@ -37,7 +37,7 @@ pub struct Observation {
     server: ObservedServer,
     before: FaultSample,
     newcomers: Vec<ProcessSample>,
-    looked: Instant,
+    newcomers_seen_at: Instant,
     begun: Instant,
 }
 
@@ -52,21 +52,21 @@ impl Observation {
     /// The first pass. `check` is called before each process.
     pub fn begin(root: &Root, server: ObservedServer, check: impl FnMut(), notes: &mut Notes) -> Self {
         let before = sample(root, &server, None, check, notes);
-        Self { server, before, newcomers: Vec::new(), looked: Instant::now(), begun: Instant::now() }
+        Self { server, before, newcomers: Vec::new(), newcomers_seen_at: Instant::now(), begun: Instant::now() }
     }
 
-    /// Between the passes: sees processes that may be gone at the second one. At most every half of a second it lists the
-    /// postmaster's children, and reads up to 16 new ones.
-    pub fn look(&mut self, root: &Root, check: impl FnMut(), notes: &mut Notes) {
+    /// Sees processes between the passes that may be gone at the second one. At most every half of a second it lists
+    /// the postmaster's children, and reads up to 16 new ones.
+    pub fn see_newcomers(&mut self, root: &Root, check: impl FnMut(), notes: &mut Notes) {
         if let Some(postmaster) = self.server.postmaster
-            && self.looked.elapsed() >= LOOK
+            && self.newcomers_seen_at.elapsed() >= NEWCOMER_INTERVAL
         {
             fault_sample::see_newcomers(root, postmaster, &self.before, &mut self.newcomers, check, notes);
-            self.looked = Instant::now();
+            self.newcomers_seen_at = Instant::now();
         }
     }
 
-    /// How much of `interval` is left.
+    /// The part of `interval` that is left.
     pub fn left(&self, interval: Duration) -> Duration {
         interval.saturating_sub(self.begun.elapsed())
     }
@@ -109,7 +109,7 @@ impl Observation {
     }
 }
 
-/// No process if none could be read: then all that depends on them is unknown.
+/// Takes a sample. It has no process if none could be read: then all that depends on them is unknown.
 fn sample(
     root: &Root,
     server: &ObservedServer,

@@ -14,14 +14,15 @@ use hugepage_server::segments::may_be_main;
 
 use crate::model::{CountedProcess, FaultSample, PrivateTables, ProcessSample};
 
-/// As many processes of a kind are tried: each may end meanwhile.
+/// The number of processes of a kind that are tried: each may end meanwhile.
 const MAX_TRIES: usize = 4;
-/// As many ranges of one page table each are looked into: 32 GB of addresses with pages of 4 kB.
+/// The number of ranges of one page table each that are looked into: 32 GB of addresses with pages of 4 kB.
 const MAX_RANGES: usize = 1 << 14;
 /// Addresses from here on are the kernel's, as is the page `[vsyscall]` in every process.
 const KERNEL: u64 = 1 << 63;
 
-/// Counts those of the median session and of the median other process in `sample`. `check` is called between reads.
+/// Counts the page tables of the median session and of the median other process in `sample`. `check` is called between
+/// reads.
 pub fn take(
     root: &Root,
     sample: &FaultSample,
@@ -119,13 +120,13 @@ mod tests {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
 
-    fn sample(of: &[(i32, u64)]) -> FaultSample {
+    fn sample(processes: &[(i32, u64)]) -> FaultSample {
         let process = |&(pid, kib): &(i32, u64)| ProcessSample {
             pid,
             stat: ProcessStat { start_ticks: 900, ..ProcessStat::default() },
             status: ProcessStatus { page_tables: Some(Bytes(kib * KIB)), ..ProcessStatus::default() },
         };
-        FaultSample { processes: of.iter().map(process).collect(), faults_of_ended: 0 }
+        FaultSample { processes: processes.iter().map(process).collect(), faults_of_ended: 0 }
     }
 
     #[test]
@@ -195,7 +196,7 @@ mod tests {
         assert!(notes.len() == 1 && notes[0].ends_with("too much memory to count its page tables"), "{notes:?}");
     }
 
-    /// What is counted of a process without shared memory is what the kernel counts.
+    /// The count for a process without shared memory is that of the kernel.
     #[test]
     fn all_page_tables_of_a_process() {
         if !KNOWS_LEVELS {

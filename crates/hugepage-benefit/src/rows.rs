@@ -7,7 +7,7 @@ use hugepage_assess::model::Landing;
 use hugepage_kernel::{Bytes, PageSize};
 
 use crate::Benefit;
-use crate::figure::{Confidence, Figure};
+use crate::benefit_value::{BenefitValue, Confidence};
 
 /// A row, the same for SQL and for the sidecar.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -16,15 +16,15 @@ pub struct BenefitRow {
     pub figure: &'static str,
     /// The unit of the three values; `None` for the summary.
     pub unit: Option<&'static str>,
-    /// In base pages; `None` if unknown.
+    /// The value in base pages; `None` if unknown.
     pub base: Option<f64>,
-    /// In pages of 2 MB; `None` if unknown, or if the kernel has no such pages.
+    /// The value in pages of 2 MB; `None` if unknown, or if the kernel has no such pages.
     pub huge_2mb: Option<f64>,
     /// The value in pages of 1 GB.
     pub huge_1gb: Option<f64>,
-    /// How the value for base pages was found.
+    /// The way in which the value for base pages was found.
     pub confidence: Confidence,
-    /// What it means, in a sentence or two.
+    /// The meaning of the figure, in a sentence or two.
     pub detail: String,
 }
 
@@ -57,7 +57,7 @@ pub fn rows(benefit: &Benefit) -> Vec<BenefitRow> {
         }
         false => "Memory that the page tables would give back.",
     };
-    let row = |figure, unit, values: &Figure, detail: &str| BenefitRow {
+    let row = |figure, unit, values: &BenefitValue, detail: &str| BenefitRow {
         figure,
         unit: Some(unit),
         base: values.base,
@@ -99,7 +99,7 @@ pub fn rows(benefit: &Benefit) -> Vec<BenefitRow> {
     ]
 }
 
-/// What huge pages would save, or that a restart is not worth it.
+/// The savings of huge pages as a sentence, or that a restart is not worth it.
 pub fn summary(benefit: &Benefit) -> String {
     match benefit.landing {
         Landing::Base => {}

@@ -11,11 +11,11 @@ use crate::model::{BenefitFacts, FaultCost, ProcessSample};
 pub(super) struct SharedFaults {
     pub(super) faults: f64,
     pub(super) pages: f64,
-    /// At most the faults in pages of each of [`HUGE_SIZES`].
+    /// The largest number of faults in pages of each of [`HUGE_SIZES`].
     pub(super) huge: [f64; 2],
     /// All minor faults, those on private memory too.
     pub(super) all: f64,
-    /// More faults than pages: how many were on shared memory is modelled.
+    /// Whether there were more faults than pages: how many were on shared memory is modelled.
     pub(super) is_ambiguous: bool,
 }
 

@@ -16,7 +16,7 @@ pub struct SharedTables {
     pub total: Bytes,
     /// Page tables of the median session; `None` without sessions.
     pub of_session: Option<Bytes>,
-    /// How many processes have any.
+    /// The number of processes that have page tables for shared memory.
     pub processes: u64,
     /// Whether the page tables for everything else are unknown, so that these are a lower bound.
     pub is_lower_bound: bool,
@@ -54,7 +54,8 @@ impl SharedTables {
     }
 }
 
-/// What a process has besides its private page tables, within what its shared pages allow. `like` is one of its kind.
+/// The page tables of a process besides its private ones, within what its shared pages allow. `like` is one of its
+/// kind.
 fn rest(status: &ProcessStatus, like: &CountedProcess, least: Bytes, segment: Bytes, base: PageSize) -> Option<Bytes> {
     // Memory that it has more than the other, or less, fills its tables.
     let other_memory = |status: &ProcessStatus| {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hugepage_assess::model::Landing;
 use hugepage_benefit::Benefit;
-use hugepage_benefit::figure::Confidence;
+use hugepage_benefit::benefit_value::Confidence;
 use hugepage_benefit::model::{BenefitFacts, CountedProcess, FaultCost, FaultSample, PrivateTables, ProcessSample};
 use hugepage_benefit::rows::{rows, summary};
 use hugepage_kernel::proc::process::{ProcessStat, ProcessStatus};
@@ -137,23 +137,23 @@ fn a_quiet_server_is_not_worth_a_restart() {
 /// The count of faults of a process is not by memory.
 #[test]
 fn faults_on_private_memory_do_not_count() {
-    let of = |faults, shared, anon| sample(&[process(1, 5, 10, 0, 0), process(2, 9, faults, shared, anon)], 0);
+    let grown = |faults, shared, anon| sample(&[process(1, 5, 10, 0, 0), process(2, 9, faults, shared, anon)], 0);
     let pages = MIB / 4096;
     // As many faults as pages of private memory, and one for each 16 shared pages.
-    let benefit = assess(&of(0, 0, 0), &of(pages + pages / 16, MIB, MIB), |_| {});
+    let benefit = assess(&grown(0, 0, 0), &grown(pages + pages / 16, MIB, MIB), |_| {});
     close(benefit.fault_cpu.base, (16.0 * 1e-6 + 256.0 * 0.1e-6) / 10.0);
     assert_eq!(benefit.fault_cpu.confidence, Confidence::Measured);
     // Private memory that was freed again: at most one fault for each shared page.
-    let benefit = assess(&of(0, 0, 0), &of(100_000, MIB, 0), |_| {});
+    let benefit = assess(&grown(0, 0, 0), &grown(100_000, MIB, 0), |_| {});
     close(benefit.fault_cpu.base, 256.0 * 1.1e-6 / 10.0);
     assert_eq!(benefit.fault_cpu.confidence, Confidence::Modelled);
 }
 
-/// It maps memory of its own to measure what a fault costs.
+/// The observer maps memory of its own to measure what a fault costs.
 #[test]
 fn the_faults_of_the_observer_do_not_count() {
-    let of = |faults, shared| sample(&[process(1, 5, 10, 0, 0), process(2, 9, faults, shared, 0)], 0);
-    let (before, after) = (of(0, 0), of(100_000, MIB));
+    let grown = |faults, shared| sample(&[process(1, 5, 10, 0, 0), process(2, 9, faults, shared, 0)], 0);
+    let (before, after) = (grown(0, 0), grown(100_000, MIB));
     assert!(assess(&before, &after, |_| {}).fault_cpu.base.unwrap() > 0.0);
     let benefit = assess(&before, &after, |facts| facts.observer = 2);
     assert_eq!((benefit.fault_cpu.base, benefit.fault_cpu.confidence), (Some(0.0), Confidence::Measured));
@@ -190,8 +190,8 @@ fn sessions_too_short_to_be_seen() {
 
 #[test]
 fn unknown_is_not_zero() {
-    let of = |faults, shared| sample(&[process(1, 5, 10, 0, 0), process(2, 9, faults, shared, 0)], 0);
-    let (before, after) = (of(0, 0), of(100, MIB));
+    let grown = |faults, shared| sample(&[process(1, 5, 10, 0, 0), process(2, 9, faults, shared, 0)], 0);
+    let (before, after) = (grown(0, 0), grown(100, MIB));
     let benefit = assess(&before, &after, |facts| facts.cost = None);
     assert_eq!((benefit.fault_cpu.base, benefit.fault_cpu.confidence), (None, Confidence::Unknown));
     assert_eq!((benefit.warm_up.base, benefit.exit.base, benefit.is_worth_it), (None, None, None));

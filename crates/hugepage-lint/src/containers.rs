@@ -3,17 +3,17 @@
 use std::rc::Rc;
 
 use super::fields::name_of;
-use super::postgres::{Form, Found, Postgres, Resources};
+use super::postgres::{LocatedNode, ManifestForm, Postgres, Resources};
 use super::yaml::YamlNode;
 
 /// The PostgreSQLs of the pod at the end of `path`.
-pub fn containers(place: &Found, path: &[&str]) -> Vec<Postgres> {
+pub fn containers(place: &LocatedNode, path: &[&str]) -> Vec<Postgres> {
     let Some(pod) = place.node.at(path) else { return Vec::new() };
     let all = pod.get("containers").map(|all| all.items()).unwrap_or_default();
     all.iter().filter_map(|container| postgres_of(place, container)).collect()
 }
 
-fn postgres_of(place: &Found, container: &Rc<YamlNode>) -> Option<Postgres> {
+fn postgres_of(place: &LocatedNode, container: &Rc<YamlNode>) -> Option<Postgres> {
     let words: Vec<&Rc<YamlNode>> =
         ["command", "args"].iter().filter_map(|key| container.get(key)).flat_map(|list| list.items()).collect();
     let image = container.text_at(&["image"]).unwrap_or_default();
@@ -21,7 +21,7 @@ fn postgres_of(place: &Found, container: &Rc<YamlNode>) -> Option<Postgres> {
     if !runs_server && !is_server_image(image) {
         return None;
     }
-    let found = |node: &Rc<YamlNode>| Found { file: place.file, node: Rc::clone(node) };
+    let found = |node: &Rc<YamlNode>| LocatedNode { file: place.file, node: Rc::clone(node) };
     let (settings, mut unknown) = command_line(&words, &found);
     let mounts = container.get("volumeMounts").map(|mounts| mounts.items()).unwrap_or_default();
     let mounted = mounts.iter().filter_map(|mount| mount.text_at(&["mountPath"])).find(|path| path.contains(".conf"));
@@ -30,7 +30,7 @@ fn postgres_of(place: &Found, container: &Rc<YamlNode>) -> Option<Postgres> {
     }
     let container_name = container.text_at(&["name"]).unwrap_or("?");
     Some(Postgres {
-        form: Form::Pod,
+        form: ManifestForm::Pod,
         name: format!("{}, container {container_name}", name_of(&place.node)),
         place: found(container),
         major: major_of_image(image),
@@ -47,8 +47,8 @@ fn postgres_of(place: &Found, container: &Rc<YamlNode>) -> Option<Postgres> {
 #[allow(clippy::type_complexity)]
 fn command_line(
     words: &[&Rc<YamlNode>],
-    found: &dyn Fn(&Rc<YamlNode>) -> Found,
-) -> (Vec<(String, String, Option<Found>)>, Option<String>) {
+    found: &dyn Fn(&Rc<YamlNode>) -> LocatedNode,
+) -> (Vec<(String, String, Option<LocatedNode>)>, Option<String>) {
     let (mut settings, mut unknown) = (Vec::new(), None);
     let mut rest = words.iter().filter_map(|node| Some((node.text()?, *node)));
     while let Some((word, node)) = rest.next() {

@@ -5,13 +5,13 @@ use std::ops::Range;
 use hugepage_kernel::PageSize;
 use similar::TextDiff;
 
-use super::postgres::{Found, Resources};
+use super::postgres::{LocatedNode, Resources};
 use super::quantity;
-use super::yaml::{Content, YamlNode};
+use super::yaml::{YamlContent, YamlNode};
 
 /// A part of a file with the text in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
+pub struct TextEdit {
     /// The number of the file.
     pub file: usize,
     /// The bytes that are replaced; empty for an insertion.
@@ -20,7 +20,7 @@ pub struct Edit {
     pub text: String,
 }
 
-/// What is inserted.
+/// The text that an edit inserts.
 #[derive(Clone, Debug)]
 pub enum Insertion {
     /// A scalar that needs no quotes.
@@ -58,21 +58,21 @@ impl Insertion {
     }
 }
 
-/// Another text in the place of a scalar, in its quotes. `None` if the scalar is not written on one line as it reads.
-pub fn replace(text: &str, found: &Found, new: &str) -> Option<Edit> {
+/// Replaces the text of a scalar, in its quotes. `None` if the scalar is not written on one line as it reads.
+pub fn replace(text: &str, found: &LocatedNode, new: &str) -> Option<TextEdit> {
     let (node, old) = (&found.node, found.node.text()?);
     let written = text.get(node.range.clone())?;
     let quote = written.chars().next().filter(|c| matches!(c, '"' | '\'')).map(String::from).unwrap_or_default();
     // A plain scalar may be followed by blanks within its range.
     let is_plain = written.trim_end() == format!("{quote}{old}{quote}") && !old.is_empty();
     let range = node.range.start..node.range.start + written.trim_end().len();
-    is_plain.then(|| Edit { file: found.file, range, text: format!("{quote}{new}{quote}") })
+    is_plain.then(|| TextEdit { file: found.file, range, text: format!("{quote}{new}{quote}") })
 }
 
 /// A new first entry of a mapping. `None` if the mapping is written in a way that this does not know.
-pub fn insert(text: &str, found: &Found, key: &str, value: &Insertion) -> Option<Edit> {
-    let Content::Mapping(entries) = &found.node.value else { return None };
-    let insert_at = |at: usize, text: String| Some(Edit { file: found.file, range: at..at, text });
+pub fn insert(text: &str, found: &LocatedNode, key: &str, value: &Insertion) -> Option<TextEdit> {
+    let YamlContent::Mapping(entries) = &found.node.value else { return None };
+    let insert_at = |at: usize, text: String| Some(TextEdit { file: found.file, range: at..at, text });
     if text.get(found.node.range.clone())?.starts_with('{') {
         let separator = if entries.is_empty() { "" } else { ", " };
         return insert_at(found.node.range.start + 1, format!("{key}: {}{separator}", value.flow()));
@@ -89,14 +89,14 @@ pub fn insert(text: &str, found: &Found, key: &str, value: &Insertion) -> Option
     insert_at(first, format!("{entry}{newline}{}", " ".repeat(indent)))
 }
 
-/// The resources with this quantity of huge pages. `None` if they cannot be written so.
+/// Edits the resources to this quantity of huge pages. `None` if they cannot be written so.
 pub fn huge_pages(
     text: &str,
     resources: &Resources,
     size: PageSize,
     new: &str,
     adds_memory: bool,
-) -> Option<Vec<Edit>> {
+) -> Option<Vec<TextEdit>> {
     let name = quantity::resource(size);
     let leaf = || Insertion::Text(new.to_owned());
     let mut edits = Vec::new();
@@ -113,7 +113,7 @@ pub fn huge_pages(
         Resources::Elsewhere(_) => return None,
         Resources::Single(home) | Resources::Limits(home) => home,
     };
-    let within = |node: &std::rc::Rc<YamlNode>| Found { file: home.file, node: std::rc::Rc::clone(node) };
+    let within = |node: &std::rc::Rc<YamlNode>| LocatedNode { file: home.file, node: std::rc::Rc::clone(node) };
     if has_limit {
         return Some(dedup(edits));
     }
@@ -135,18 +135,18 @@ pub fn huge_pages(
     Some(dedup(edits))
 }
 
-/// An alias makes a limit and a request the same place.
-fn dedup(mut edits: Vec<Edit>) -> Vec<Edit> {
+/// Removes repeated edits: an alias makes a limit and a request the same place.
+fn dedup(mut edits: Vec<TextEdit>) -> Vec<TextEdit> {
     edits.dedup();
     edits
 }
 
 /// The text with all edits; of two at one place the first is made.
-pub fn apply<'a>(text: &str, edits: impl Iterator<Item = &'a Edit>) -> String {
+pub fn apply<'a>(text: &str, edits: impl Iterator<Item = &'a TextEdit>) -> String {
     let mut edits: Vec<_> = edits.collect();
     edits.sort_by_key(|edit| edit.range.start);
     let (mut new, mut end) = (String::with_capacity(text.len() + 256), 0);
-    let mut last: Option<&Edit> = None;
+    let mut last: Option<&TextEdit> = None;
     for edit in edits {
         if edit.range.start < end || last == Some(edit) {
             continue;

@@ -10,16 +10,16 @@ const BACKEND: (u64, u64) = (6 << 10, 10 << 10);
 /// Bytes of a lock and of a predicate lock.
 const LOCK: (u64, u64) = (370, 410);
 const PREDICATE_LOCK: (u64, u64) = (215, 250);
-/// All that depends on no setting.
+/// Bytes that depend on no setting.
 const FIXED: (u64, u64) = (1 << 20, 9 << 20);
 /// Caches of the transaction status (SLRU), which grow with shared_buffers from 17 on: the part, and the most of all.
 const TRANSACTION_CACHES: (u64, u64) = (128, 32 << 20);
 /// Handles of asynchronous I/O for one process, from 18 on.
 const IO_OF_PROCESS: u64 = 48 << 10;
 
-/// The settings that it takes.
+/// The settings that the estimate takes.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms {
+pub struct EstimateSettings {
     /// The major version, if it is known.
     pub major: Option<u32>,
     /// `shared_buffers`.
@@ -36,24 +36,24 @@ pub struct Terms {
     pub predicate_locks: u64,
     /// `track_activity_query_size`.
     pub query_size: u64,
-    /// `min_dynamic_shared_memory` and other sizes that are added as they are.
+    /// The sum of `min_dynamic_shared_memory` and other sizes that are added as they are.
     pub added: Bytes,
 }
 
-/// The least and the most.
-pub fn shared_memory(terms: &Terms) -> (Bytes, Bytes) {
+/// The least and the most shared memory of a server with these settings.
+pub fn shared_memory(terms: &EstimateSettings) -> (Bytes, Bytes) {
     let buffers = terms.shared_buffers.0.div_ceil(8192);
     // XLOGChooseNumBuffers.
     let wal = terms.wal_buffers.map_or((terms.shared_buffers.0 / 32).clamp(64 << 10, 16 << 20), |size| size.0);
     let backends = terms.max_connections.saturating_add(terms.other_processes);
-    let of = |buffer: u64, backend: u64, lock: u64, predicate: u64, fixed: u64| {
+    let sum = |buffer: u64, backend: u64, lock: u64, predicate: u64, fixed: u64| {
         let locks = lock.saturating_mul(terms.locks).saturating_add(predicate.saturating_mul(terms.predicate_locks));
         let backend = backend.saturating_add(locks).saturating_add(terms.query_size).saturating_mul(backends);
         let sum = buffers.saturating_mul(buffer).saturating_add(backend).saturating_add(wal);
         sum.saturating_add(fixed).saturating_add(terms.added.0)
     };
-    let least = of(BUFFER.0, BACKEND.0, LOCK.0, PREDICATE_LOCK.0, FIXED.0);
-    let mut most = of(BUFFER.1, BACKEND.1, LOCK.1, PREDICATE_LOCK.1, FIXED.1);
+    let least = sum(BUFFER.0, BACKEND.0, LOCK.0, PREDICATE_LOCK.0, FIXED.0);
+    let mut most = sum(BUFFER.1, BACKEND.1, LOCK.1, PREDICATE_LOCK.1, FIXED.1);
     if terms.major.is_none_or(|major| major >= 17) {
         most = most.saturating_add((terms.shared_buffers.0 / TRANSACTION_CACHES.0).min(TRANSACTION_CACHES.1));
     }
@@ -83,7 +83,7 @@ mod tests {
             (64 << 10, 100, 22, 64, 68_611_425),
             (256 << 10, 100, 22, 64, 273_811_169),
         ] {
-            let terms = Terms {
+            let terms = EstimateSettings {
                 major: Some(15),
                 shared_buffers: Bytes(buffers << 20),
                 wal_buffers: None,

@@ -1,9 +1,9 @@
-//! What can be found about a PostgreSQL of a manifest.
+//! The rules and the findings about a PostgreSQL of a manifest.
 
 use hugepage_assess::assessment::Severity;
 
-use super::edit::Edit;
-use super::postgres::Found;
+use super::edit::TextEdit;
+use super::postgres::LocatedNode;
 
 /// A rule, by which CI systems tell findings apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -11,7 +11,7 @@ use super::postgres::Found;
 pub enum LintRule {
     /// Fewer pages than shared memory takes.
     TooFewPages,
-    /// None at all, and `huge_pages` is not off.
+    /// No pages at all, and `huge_pages` is not off.
     NoPages,
     /// Pages of another size than PostgreSQL asks for.
     OtherPageSize,
@@ -19,7 +19,7 @@ pub enum LintRule {
     Refused,
     /// A limit that initdb's own server exceeds.
     Initdb,
-    /// A limit of memory below what counts to it.
+    /// A limit of memory below the memory that counts to it.
     MemoryLimit,
     /// Many more pages than needed.
     Waste,
@@ -32,7 +32,7 @@ pub enum LintRule {
 }
 
 impl LintRule {
-    /// All of them, with what each says.
+    /// All rules, each with its description.
     pub const ALL: [(Self, &'static str); 10] = [
         (Self::TooFewPages, "The huge pages of the manifest do not hold PostgreSQL's shared memory."),
         (Self::NoPages, "PostgreSQL asks for huge pages, and the manifest has none."),
@@ -52,19 +52,19 @@ impl LintRule {
     }
 }
 
-/// One finding.
+/// A finding in a manifest.
 #[derive(Debug)]
 pub struct LintFinding {
-    /// The rule.
+    /// The rule of the finding.
     pub rule: LintRule,
-    /// How grave it is.
+    /// The severity of the finding.
     pub severity: Severity,
-    /// Where.
-    pub place: Found,
-    /// What is so.
+    /// The place of the finding in the files.
+    pub place: LocatedNode,
+    /// The text of the finding.
     pub message: String,
-    /// What to do.
+    /// The change that helps; `None` if nothing is known.
     pub hint: Option<String>,
     /// The hint as changes of the files.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<TextEdit>,
 }

@@ -5,26 +5,26 @@ use hugepage_assess::model::{Asked, HugePages};
 use hugepage_kernel::{Bytes, Notes, PageSize};
 
 use super::finding::{LintFinding, LintRule};
+use super::judge::Judge;
 use super::need::{AskServer, Need, need, need_of_initdb};
 use super::postgres::{Postgres, USUAL_SIZE};
-use super::work::Work;
 
 /// The judgement of one PostgreSQL.
 #[derive(Debug)]
 pub struct Judgement {
-    /// The gravest first.
+    /// The findings, the gravest first.
     pub findings: Vec<LintFinding>,
-    /// The page size that it asks for.
+    /// The page size that the server asks for.
     pub page_size: PageSize,
-    /// What it needs.
+    /// The shared memory that the server needs; `None` if its settings are unknown.
     pub need: Option<Need>,
-    /// The limit of huge pages of that size.
+    /// The limit of huge pages of that size, in bytes; `None` if the manifest has none.
     pub limit: Option<Bytes>,
-    /// Where it would land on a node with these pages.
+    /// The outlook on a node with the pages of the limit.
     pub outlook: Outlook,
-    /// What it asks for.
-    pub asked: Asked,
-    /// What was not understood.
+    /// The pages and memory that the settings ask for.
+    pub requested: Asked,
+    /// The parts of the manifest that were not understood.
     pub notes: Vec<String>,
 }
 
@@ -40,26 +40,26 @@ impl Judgement {
     }
 }
 
-/// Judges one PostgreSQL. `texts`: those of all files.
+/// Judges one PostgreSQL. `texts`: the contents of all files.
 pub fn judge(postgres: &Postgres, servers: &mut dyn AskServer, texts: &[String]) -> Judgement {
     let mut notes = Notes::default();
-    let asked = postgres.asked(&mut notes);
+    let requested = postgres.requested_memory(&mut notes);
     let sizes = postgres.resources.page_sizes();
-    let page_size = asked.huge_page_size.unwrap_or(USUAL_SIZE);
-    let need = postgres.settings_unknown.is_none().then(|| need(servers, postgres, &asked, &mut notes));
-    let mut work = Work { postgres, texts, asked, sizes, page_size, need: need.as_ref(), findings: Vec::new() };
-    work.refusals();
-    let limit = work.limit();
-    let outlook = work.outlook(limit.as_ref().and_then(|limit| limit.bytes));
-    work.landing(limit.as_ref(), outlook);
-    work.memory(outlook);
-    if work.asked.huge_pages != HugePages::Off
+    let page_size = requested.huge_page_size.unwrap_or(USUAL_SIZE);
+    let need = postgres.settings_unknown.is_none().then(|| need(servers, postgres, &requested, &mut notes));
+    let mut judge = Judge { postgres, texts, requested, sizes, page_size, need: need.as_ref(), findings: Vec::new() };
+    judge.refusals();
+    let limit = judge.limit();
+    let outlook = judge.outlook(limit.as_ref().and_then(|limit| limit.bytes));
+    judge.landing(limit.as_ref(), outlook);
+    judge.memory(outlook);
+    if judge.requested.huge_pages != HugePages::Off
         && let Some(limit) = limit.as_ref().and_then(|limit| limit.bytes)
     {
-        work.initdb(limit, need_of_initdb(servers, postgres));
+        judge.initdb(limit, need_of_initdb(servers, postgres));
     }
-    let mut findings = work.findings;
+    let mut findings = judge.findings;
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let limit = limit.and_then(|limit| limit.bytes);
-    Judgement { findings, page_size, need, limit, outlook, asked, notes: notes.into_vec() }
+    Judgement { findings, page_size, need, limit, outlook, requested, notes: notes.into_vec() }
 }

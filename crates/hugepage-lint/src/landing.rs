@@ -1,4 +1,4 @@
-//! Where shared memory lands with the huge pages of the manifest.
+//! The pages in which shared memory lands with the huge pages of the manifest.
 
 use hugepage_assess::assessment::status::MIN_WARNING_SIZE;
 use hugepage_assess::assessment::{Outlook, Severity};
@@ -6,18 +6,18 @@ use hugepage_assess::model::HugePages;
 
 use super::edit::{self, Insertion};
 use super::finding::LintRule;
-use super::postgres::{Form, Quantity, Resources};
+use super::judge::Judge;
+use super::postgres::{ManifestForm, Quantity, Resources};
 use super::quantity;
-use super::work::Work;
 
-/// More pages than needed by this factor are wasted, as for a host's pool.
+/// The factor by which pages exceed the need when they are wasted, as for a host's pool.
 const WASTE: u64 = 2;
 
-impl Work<'_> {
+impl Judge<'_> {
     /// Whether shared memory lands in huge pages, and what follows if it does not.
     pub fn landing(&mut self, limit: Option<&Quantity>, outlook: Outlook) {
         let postgres = self.postgres;
-        if self.asked.huge_pages == HugePages::Off {
+        if self.requested.huge_pages == HugePages::Off {
             let by_whom = match postgres.place_of("huge_pages") {
                 None => "Crunchy's operator sets huge_pages to off, because no set of instances has huge pages.",
                 Some(_) => "huge_pages is off: shared memory is in base pages.",
@@ -29,7 +29,7 @@ impl Work<'_> {
             }
             return;
         }
-        if self.asked.sysv {
+        if self.requested.sysv {
             let message = "shared_memory_type = sysv never uses huge pages.".to_owned();
             let severity = self.severity_of_base_pages();
             let hint = Some("Set shared_memory_type to mmap.".to_owned());
@@ -56,16 +56,16 @@ impl Work<'_> {
     }
 
     fn severity_of_base_pages(&self) -> Severity {
-        match self.asked.huge_pages {
+        match self.requested.huge_pages {
             HugePages::On => Severity::Critical,
             _ if self.need.is_none_or(|need| need.most >= MIN_WARNING_SIZE) => Severity::Warning,
             _ => Severity::Notice,
         }
     }
 
-    /// What happens without enough pages.
+    /// The consequence of too few pages.
     fn consequence(&self) -> &'static str {
-        match self.asked.huge_pages {
+        match self.requested.huge_pages {
             HugePages::On => "The server does not start.",
             _ => {
                 "With huge_pages = try the server falls back to base pages and says nothing, or is killed by SIGBUS where \
@@ -76,7 +76,7 @@ impl Work<'_> {
 
     fn no_pages(&mut self) {
         let postgres = self.postgres;
-        if let (Some(size), None) = (self.sizes.first().copied(), self.asked.huge_page_size) {
+        if let (Some(size), None) = (self.sizes.first().copied(), self.requested.huge_page_size) {
             let message = format!(
                 "The manifest has {}, and huge_page_size is 0: PostgreSQL asks for the node's default size, usually {}. {}",
                 quantity::resource(size),
@@ -106,7 +106,7 @@ impl Work<'_> {
         let message = format!(
             "PostgreSQL asks for huge pages of {}, and the manifest has no {name}. It needs {}. {}",
             self.page_size,
-            self.words_of_need(),
+            self.need_text(),
             self.consequence()
         );
         let hint = self.wanted().map(|wanted| match severity {
@@ -128,7 +128,7 @@ impl Work<'_> {
             return;
         };
         let pages = size.pages_within(bytes);
-        let needs = self.words_of_need();
+        let needs = self.need_text();
         let has = format!("{name}: {} is {pages} pages of {size}, and shared memory takes {needs}.", limit.text);
         let hint = self.wanted().map(|wanted| format!("Set {name} to {wanted}."));
         match (outlook, self.need) {
@@ -153,7 +153,7 @@ impl Work<'_> {
             (_, Some(_)) => {
                 let severity = self.severity_of_base_pages().max(Severity::Warning);
                 let accepted = match self.postgres.form {
-                    Form::Cloudnativepg if bytes >= self.asked.shared_buffers => {
+                    ManifestForm::Cloudnativepg if bytes >= self.requested.shared_buffers => {
                         " CloudNativePG accepts it, because it compares only shared_buffers."
                     }
                     _ => "",
@@ -177,7 +177,7 @@ impl Work<'_> {
     fn change_pages(&mut self) {
         let Some(wanted) = self.wanted() else { return };
         let (Resources::Limits(home) | Resources::Single(home)) = &self.postgres.resources else { return };
-        let adds_memory = self.postgres.form != Form::Zalando;
+        let adds_memory = self.postgres.form != ManifestForm::Zalando;
         let edits = edit::huge_pages(self.text(home), &self.postgres.resources, self.page_size, &wanted, adds_memory);
         if edits.is_some() {
             for refused in self.findings.iter_mut().filter(|finding| finding.rule == LintRule::Refused) {

@@ -10,6 +10,7 @@ mod edit;
 mod estimate;
 mod fields;
 mod finding;
+mod judge;
 mod judgement;
 mod landing;
 mod limits;
@@ -20,12 +21,11 @@ mod postgres;
 mod quantity;
 mod refusals;
 pub mod sarif;
-mod work;
 mod yaml;
 
 use hugepage_assess::assessment::Severity;
 use judgement::Judgement;
-use need::Source;
+use need::NeedSource;
 use postgres::Postgres;
 use serde::Serialize;
 
@@ -34,30 +34,30 @@ pub use need::AskServer;
 /// A file with manifests.
 #[derive(Debug)]
 pub struct SourceFile {
-    /// As the user names it.
+    /// The name of the file, as the user wrote it.
     pub name: String,
-    /// All of it.
+    /// The whole text of the file.
     pub text: String,
 }
 
-/// What was found in all files.
+/// The findings in all files.
 #[derive(Debug)]
 pub struct Lint {
     files: Vec<SourceFile>,
     judged: Vec<(Postgres, Judgement)>,
 }
 
-/// One PostgreSQL as JSON. Sizes are in bytes; null is unknown.
+/// A PostgreSQL as JSON. Sizes are in bytes; null is unknown.
 #[derive(Debug, Serialize)]
 pub struct PostgresRow {
-    /// The file, as the user names it.
+    /// The name of the file, as the user wrote it.
     pub file: String,
-    /// The line where it begins.
+    /// The line where the PostgreSQL begins.
     pub line: usize,
     /// The kind and the name of the object.
     pub name: String,
-    /// What the manifest is written for.
-    pub form: postgres::Form,
+    /// The form of the manifest.
+    pub form: postgres::ManifestForm,
     /// The major version of PostgreSQL; null if the manifest does not say it.
     pub major: Option<u32>,
     /// `ok`, `notice`, `warning`, `critical`, or `unknown`.
@@ -72,46 +72,46 @@ pub struct PostgresRow {
     pub shared_memory_least: Option<u64>,
     /// Shared memory, at most; null where a library may take more.
     pub shared_memory_most: Option<u64>,
-    /// Huge pages that it needs, at least.
+    /// The least number of huge pages that the server needs; null if unknown.
     pub pages_needed_least: Option<u64>,
-    /// Huge pages that it needs, at most; null where a library may take more.
+    /// The largest number of huge pages that the server needs; null where a library may take more.
     pub pages_needed_most: Option<u64>,
     /// `postgres -C of version 17`, or `estimated`.
     pub source: Option<String>,
-    /// The limit `hugepages-...` of its container.
+    /// The limit `hugepages-...` of the container, in bytes; null if there is none.
     pub hugepages_limit: Option<u64>,
     /// The limit `hugepages-...` in whole pages.
     pub pages_limit: Option<u64>,
-    /// The limit `memory` of its container.
+    /// The limit `memory` of the container, in bytes; null if there is none.
     pub memory_limit: Option<u64>,
-    /// `hugetlb`, `base`, `fails`, `unknown`: on a node with these pages.
+    /// The outlook on a node with these pages: `hugetlb`, `base`, `fails`, `unknown`.
     pub outlook: String,
-    /// What was found.
+    /// The findings, the gravest first.
     pub findings: Vec<FindingRow>,
-    /// What could not be determined, and why.
+    /// The facts that could not be determined, and why.
     pub notes: Vec<String>,
 }
 
-/// One finding as JSON.
+/// A finding as JSON.
 #[derive(Debug, Serialize)]
 pub struct FindingRow {
-    /// The rule.
+    /// The rule of the finding.
     pub rule: finding::LintRule,
-    /// How severe it is.
+    /// The severity of the finding.
     pub severity: Severity,
-    /// The file.
+    /// The file of the finding.
     pub file: String,
-    /// The line in it.
+    /// The line in that file.
     pub line: usize,
     /// The column in the line.
     pub column: usize,
-    /// One sentence on what is wrong.
+    /// The fault, in one sentence.
     pub message: String,
-    /// One sentence on what to do; null if nothing is known.
+    /// The change that helps, in one sentence; null if none is known.
     pub hint: Option<String>,
 }
 
-/// A file that is no YAML: its name, and the place in it.
+/// An error of a file that is no YAML: its name, and the place in it.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {problem}")]
 pub struct LintError {
@@ -173,9 +173,9 @@ impl Lint {
             form: postgres.form,
             major: postgres.major,
             verdict: if judgement.is_unknown() { "unknown".to_owned() } else { judgement.verdict().to_string() },
-            huge_pages: judgement.asked.huge_pages.to_string(),
+            huge_pages: judgement.requested.huge_pages.to_string(),
             page_size: judgement.page_size.bytes().0,
-            shared_buffers: need.map(|_| judgement.asked.shared_buffers.0),
+            shared_buffers: need.map(|_| judgement.requested.shared_buffers.0),
             shared_memory_least: need.map(|need| need.least.0),
             shared_memory_most: need.filter(|need| need.libraries.is_empty()).map(|need| need.most.0),
             pages_needed_least: pages.map(|(least, _)| least.0),
@@ -183,8 +183,8 @@ impl Lint {
                 .filter(|_| need.is_some_and(|need| need.libraries.is_empty()))
                 .map(|(_, most)| most.0),
             source: need.map(|need| match &need.source {
-                Source::Server(major) => format!("postgres -C of version {major}"),
-                Source::Estimate(why) => format!("estimated: {why}"),
+                NeedSource::Server(major) => format!("postgres -C of version {major}"),
+                NeedSource::Estimate(why) => format!("estimated: {why}"),
             }),
             hugepages_limit: judgement.limit.map(|limit| limit.0),
             pages_limit: judgement.limit.map(|limit| judgement.page_size.pages_within(limit).0),

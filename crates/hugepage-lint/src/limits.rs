@@ -1,15 +1,15 @@
-//! Limits that are exceeded by more than the segment: of memory, and of huge pages by initdb.
+//! Findings on limits that count more than the segment: of memory, and of huge pages for initdb.
 
 use hugepage_assess::assessment::limits::ROOM_FOR_PRIVATE_MEMORY;
 use hugepage_assess::assessment::{Outlook, Severity};
 use hugepage_kernel::Bytes;
 
 use super::finding::LintRule;
+use super::judge::Judge;
 use super::postgres::USUAL_SIZE;
 use super::quantity;
-use super::work::Work;
 
-impl Work<'_> {
+impl Judge<'_> {
     /// Base pages count to the limit of memory always, huge pages on nodes with memory_hugetlb_accounting.
     pub fn memory(&mut self, outlook: Outlook) {
         let memory = self.postgres.resources.quantity("limits", "memory");
@@ -40,7 +40,7 @@ impl Work<'_> {
         }
     }
 
-    /// What initdb's own server finds below `limit`.
+    /// Finds a `limit` that initdb's own server exceeds.
     pub fn initdb(&mut self, limit: Bytes, need: Bytes) {
         // A cluster that is made by initdb asks for the default size, unless the image says otherwise.
         if self.page_size != USUAL_SIZE || limit >= USUAL_SIZE.times(USUAL_SIZE.pages_to_hold(need)) {

@@ -5,14 +5,14 @@ use std::rc::Rc;
 use super::containers::containers;
 use super::fields::Documents;
 use super::operators;
-use super::postgres::{Found, Postgres};
+use super::postgres::{LocatedNode, Postgres};
 use super::yaml::YamlNode;
 
 /// All PostgreSQLs, in the order of the documents.
 pub fn postgreses(documents: &Documents) -> Vec<Postgres> {
     let mut all = Vec::new();
     for (file, document) in documents {
-        let place = Found { file: *file, node: Rc::clone(document) };
+        let place = LocatedNode { file: *file, node: Rc::clone(document) };
         let group = document.text_at(&["apiVersion"]).unwrap_or_default().split('/').next().unwrap_or_default();
         let kind = document.text_at(&["kind"]).unwrap_or_default();
         match (group, kind) {

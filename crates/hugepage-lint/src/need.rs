@@ -1,4 +1,4 @@
-//! How much shared memory a PostgreSQL of a manifest needs: from a server of that major, else estimated.
+//! The shared memory that a PostgreSQL of a manifest needs: from a server of that major, else estimated.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use hugepage_kernel::{Bytes, Notes, PageSize, Pages};
 use hugepage_start::StartAnswer;
 use hugepage_start::libraries::LIBRARIES;
 
-use super::estimate::{self, Terms};
+use super::estimate::{self, EstimateSettings};
 use super::postgres::Postgres;
 
 /// The settings that a server is asked with: numbers and choices that bear on the size of shared memory. A manifest may be a
 /// stranger's: none of them names a file or runs code.
-const ASKED_WITH: [&str; 32] = [
+const GIVEN_SETTINGS: [&str; 32] = [
     "shared_buffers",
     "max_connections",
     "superuser_reserved_connections",
@@ -47,15 +47,15 @@ const ASKED_WITH: [&str; 32] = [
     "io_max_combine_limit",
     "huge_pages",
 ];
-/// The longest value of one of them.
+/// The longest value of a setting that the program is given, in bytes.
 const MAX_VALUE: usize = 40;
 
-/// Bytes of one entry of pg_stat_statements, at most; of 15 it is 390.
+/// Bytes of one entry of pg_stat_statements, at most; 390 in version 15.
 const STATEMENT: u64 = 700;
 
-/// Where a size is from.
+/// The source of a size.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum NeedSource {
     /// `postgres -C` of this major.
     Server(u32),
     /// An estimate, and why.
@@ -65,15 +65,15 @@ pub enum Source {
 /// The shared memory that a server needs.
 #[derive(Clone, Debug)]
 pub struct Need {
-    /// At least.
+    /// The least size.
     pub least: Bytes,
-    /// At most, apart from `libraries`.
+    /// The largest size, apart from `libraries`.
     pub most: Bytes,
-    /// Where it is from.
-    pub source: Source,
+    /// The source of both sizes.
+    pub source: NeedSource,
     /// Libraries that may ask for more, how much is unknown.
     pub libraries: Vec<String>,
-    /// What a server of that major says against the settings.
+    /// The server's error against the settings; `None` if it refuses none.
     pub refused: Option<String>,
 }
 
@@ -86,8 +86,9 @@ impl Need {
 
 /// Asks a server's program how much shared memory it needs with settings, without starting that server.
 pub trait AskServer {
-    /// The major version of the program that was asked, and its answer. `major`: that of the manifest, `None` if it does not say
-    /// one. `wal_segment_mb`: the size of WAL segments, `None` for the default. The error says why no program could be asked.
+    /// Asks the program of a major version; returns that version and the answer. `major`: the version of the manifest,
+    /// `None` if it does not say one. `wal_segment_mb`: the size of WAL segments in MB, `None` for the default. The
+    /// error says why no program could be asked.
     fn ask(
         &mut self,
         major: Option<u32>,
@@ -96,16 +97,16 @@ pub trait AskServer {
     ) -> Result<(u32, StartAnswer<Bytes>), String>;
 }
 
-/// What `postgres` needs.
-pub fn need(servers: &mut dyn AskServer, postgres: &Postgres, asked: &Asked, notes: &mut Notes) -> Need {
+/// The shared memory that `postgres` needs.
+pub fn need(servers: &mut dyn AskServer, postgres: &Postgres, requested: &Asked, notes: &mut Notes) -> Need {
     let (libraries_most, libraries) = of_libraries(postgres);
     let (mut need, refused) = match exact(servers, postgres, notes) {
         Ok((least, most, major)) => {
-            (Need { least, most, source: Source::Server(major), libraries, refused: None }, None)
+            (Need { least, most, source: NeedSource::Server(major), libraries, refused: None }, None)
         }
         Err((why, refused)) => {
-            let (least, most) = estimate::shared_memory(&terms(postgres, asked, notes));
-            (Need { least, most, source: Source::Estimate(why), libraries, refused: None }, refused)
+            let (least, most) = estimate::shared_memory(&terms(postgres, requested, notes));
+            (Need { least, most, source: NeedSource::Estimate(why), libraries, refused: None }, refused)
         }
     };
     need.refused = refused;
@@ -117,7 +118,8 @@ pub fn need(servers: &mut dyn AskServer, postgres: &Postgres, asked: &Asked, not
     need
 }
 
-/// What initdb's own server needs: 128 MB of shared_buffers and 100 connections (initdb.c, `test_config_settings`).
+/// The shared memory that initdb's own server needs: 128 MB of shared_buffers and 100 connections (initdb.c,
+/// `test_config_settings`).
 pub fn need_of_initdb(servers: &mut dyn AskServer, postgres: &Postgres) -> Bytes {
     let own = Postgres {
         settings: Vec::new(),
@@ -130,8 +132,8 @@ pub fn need_of_initdb(servers: &mut dyn AskServer, postgres: &Postgres) -> Bytes
         ..*postgres
     };
     let mut notes = Notes::default();
-    let asked = own.asked(&mut notes);
-    need(servers, &own, &asked, &mut notes).least
+    let requested = own.requested_memory(&mut notes);
+    need(servers, &own, &requested, &mut notes).least
 }
 
 /// The bounds, which differ only by what settings do not say, and the major that was asked. The error says why the server
@@ -142,9 +144,9 @@ fn exact(
     notes: &mut Notes,
 ) -> Result<(Bytes, Bytes, u32), (String, Option<String>)> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ' ' | '-' | '_');
-    let asked_with = postgres.settings.iter().filter(|(name, _, _)| ASKED_WITH.contains(&name.as_str()));
+    let relevant = postgres.settings.iter().filter(|(name, _, _)| GIVEN_SETTINGS.contains(&name.as_str()));
     let (given, withheld): (Vec<_>, Vec<_>) =
-        asked_with.partition(|(_, value, _)| value.len() <= MAX_VALUE && value.chars().all(is_plain));
+        relevant.partition(|(_, value, _)| value.len() <= MAX_VALUE && value.chars().all(is_plain));
     let settings = given.iter().map(|(name, value, _)| (name.as_str(), value.as_str())).collect();
     let (major, answer) = servers.ask(postgres.major, postgres.wal_segment_mb, &settings).map_err(|why| (why, None))?;
     for (name, _, _) in withheld {
@@ -158,7 +160,7 @@ fn exact(
     }
 }
 
-/// At most how much the libraries add, and those of which it is unknown.
+/// The most that the libraries add, in bytes, and the names of those for which that is unknown.
 fn of_libraries(postgres: &Postgres) -> (Bytes, Vec<String>) {
     let (mut most, mut unknown) = (Bytes(0), Vec::new());
     for library in postgres.libraries() {
@@ -178,7 +180,7 @@ fn number(postgres: &Postgres, name: &str, default: u64) -> u64 {
     postgres.setting(name).and_then(|value| value.trim().parse().ok()).unwrap_or(default)
 }
 
-fn terms(postgres: &Postgres, asked: &Asked, notes: &mut Notes) -> Terms {
+fn terms(postgres: &Postgres, requested: &Asked, notes: &mut Notes) -> EstimateSettings {
     let number = |name: &str, default| number(postgres, name, default);
     let size = |name: &str, unit: u64| postgres.setting(name).and_then(|value| size_setting(value, unit));
     let of_major = |since: u32, value: u64| if postgres.major.is_none_or(|major| major >= since) { value } else { 0 };
@@ -192,9 +194,9 @@ fn terms(postgres: &Postgres, asked: &Asked, notes: &mut Notes) -> Terms {
             .chain(&["serializable_buffers", "subtransaction_buffers", "transaction_buffers"])
             .filter_map(|name| size(name, 8 << 10))
             .fold(Bytes(0), Bytes::saturating_add);
-    Terms {
+    EstimateSettings {
         major: postgres.major,
-        shared_buffers: asked.shared_buffers,
+        shared_buffers: requested.shared_buffers,
         wal_buffers: size("wal_buffers", 8 << 10),
         max_connections: number("max_connections", 100),
         other_processes: workers

@@ -9,11 +9,11 @@ use hugepage_kernel::Bytes;
 
 use super::containers::major_of_image;
 use super::fields::{Documents, name_of, settings_of};
-use super::postgres::{Form, Found, Postgres, Resources};
+use super::postgres::{LocatedNode, ManifestForm, Postgres, Resources};
 use super::yaml::YamlNode;
 
 /// Settings that an operator makes, without a place.
-fn defaults(settings: &[(&str, &str)]) -> Vec<(String, String, Option<Found>)> {
+fn defaults(settings: &[(&str, &str)]) -> Vec<(String, String, Option<LocatedNode>)> {
     settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned(), None)).collect()
 }
 
@@ -22,8 +22,8 @@ fn major(text: &str) -> Option<u32> {
 }
 
 /// CloudNativePG.
-pub fn cloudnativepg(place: &Found) -> Option<Postgres> {
-    let found = |node: &Rc<YamlNode>| Found { file: place.file, node: Rc::clone(node) };
+pub fn cloudnativepg(place: &LocatedNode) -> Option<Postgres> {
+    let found = |node: &Rc<YamlNode>| LocatedNode { file: place.file, node: Rc::clone(node) };
     let spec = place.node.get("spec")?;
     let parameters = spec.at(&["postgresql", "parameters"]);
     let mut settings = defaults(&[("max_worker_processes", "32"), ("max_replication_slots", "32")]);
@@ -41,7 +41,7 @@ pub fn cloudnativepg(place: &Found) -> Option<Postgres> {
     settings.push(("shared_preload_libraries".to_owned(), libraries.join(","), None));
     let image = spec.text_at(&["imageName"]).and_then(major_of_image);
     Some(Postgres {
-        form: Form::Cloudnativepg,
+        form: ManifestForm::Cloudnativepg,
         name: name_of(&place.node),
         place: found(&place.node),
         major: image.or_else(|| spec.text_at(&["imageCatalogRef", "major"]).and_then(major)),
@@ -55,8 +55,8 @@ pub fn cloudnativepg(place: &Found) -> Option<Postgres> {
 }
 
 /// Crunchy's operator: each set of instances.
-pub fn pgo(place: &Found) -> Vec<Postgres> {
-    let found = |node: &Rc<YamlNode>| Found { file: place.file, node: Rc::clone(node) };
+pub fn pgo(place: &LocatedNode) -> Vec<Postgres> {
+    let found = |node: &Rc<YamlNode>| LocatedNode { file: place.file, node: Rc::clone(node) };
     let Some(spec) = place.node.get("spec") else { return Vec::new() };
     let dynamic = spec.at(&["patroni", "dynamicConfiguration", "postgresql", "parameters"]);
     let own = spec.at(&["config", "parameters"]);
@@ -78,7 +78,7 @@ pub fn pgo(place: &Found) -> Vec<Postgres> {
         settings.push(("shared_preload_libraries".to_owned(), libraries, None));
         let image = spec.text_at(&["image"]).and_then(major_of_image);
         Postgres {
-            form: Form::Pgo,
+            form: ManifestForm::Pgo,
             name: format!("{}, instances {}", name_of(&place.node), set.text_at(&["name"]).unwrap_or("00")),
             place: found(set),
             major: spec.text_at(&["postgresVersion"]).and_then(major).or(image),
@@ -94,8 +94,8 @@ pub fn pgo(place: &Found) -> Vec<Postgres> {
 }
 
 /// Zalando's operator with the image Spilo, which sizes a server by the limit of memory.
-pub fn zalando(place: &Found) -> Option<Postgres> {
-    let found = |node: &Rc<YamlNode>| Found { file: place.file, node: Rc::clone(node) };
+pub fn zalando(place: &LocatedNode) -> Option<Postgres> {
+    let found = |node: &Rc<YamlNode>| LocatedNode { file: place.file, node: Rc::clone(node) };
     let spec = place.node.get("spec")?;
     let parameters = spec.at(&["postgresql", "parameters"]);
     let resources = Resources::Limits(found(spec));
@@ -117,7 +117,7 @@ pub fn zalando(place: &Found) -> Option<Postgres> {
     let settings_unknown = (!is_set("shared_buffers"))
         .then(|| "Spilo sets shared_buffers to a fifth of the node's memory where there is no memory limit".to_owned());
     Some(Postgres {
-        form: Form::Zalando,
+        form: ManifestForm::Zalando,
         name: name_of(&place.node),
         place: found(&place.node),
         major: spec.text_at(&["postgresql", "version"]).and_then(major),
@@ -131,8 +131,8 @@ pub fn zalando(place: &Found) -> Option<Postgres> {
 }
 
 /// StackGres: the profile and the configuration are documents of their own.
-pub fn stackgres(place: &Found, documents: &Documents) -> Option<Postgres> {
-    let found = |node: &Rc<YamlNode>| Found { file: place.file, node: Rc::clone(node) };
+pub fn stackgres(place: &LocatedNode, documents: &Documents) -> Option<Postgres> {
+    let found = |node: &Rc<YamlNode>| LocatedNode { file: place.file, node: Rc::clone(node) };
     let spec = place.node.get("spec")?;
     let namespace = |document: &Rc<YamlNode>| document.text_at(&["metadata", "namespace"]).map(str::to_owned);
     let named = |kind: &str, name: Option<&str>| {
@@ -141,7 +141,7 @@ pub fn stackgres(place: &Found, documents: &Documents) -> Option<Postgres> {
                 && document.text_at(&["metadata", "name"]) == name
                 && namespace(document) == namespace(&place.node)
         })?;
-        Some(Found { file: *file, node: Rc::clone(document.get("spec")?) })
+        Some(LocatedNode { file: *file, node: Rc::clone(document.get("spec")?) })
     };
     let profile_name = spec.text_at(&["sgInstanceProfile"]);
     let config_name = spec.text_at(&["configurations", "sgPostgresConfig"]);
@@ -160,12 +160,12 @@ pub fn stackgres(place: &Found, documents: &Documents) -> Option<Postgres> {
     });
     let file = config.as_ref().map_or(place.file, |config| config.file);
     Some(Postgres {
-        form: Form::Stackgres,
+        form: ManifestForm::Stackgres,
         name: name_of(&place.node),
         place: found(&place.node),
         major: spec.text_at(&["postgres", "version"]).and_then(major),
         settings: settings_of(file, parameters),
-        settings_home: parameters.map(|node| Found { file, node: Rc::clone(node) }),
+        settings_home: parameters.map(|node| LocatedNode { file, node: Rc::clone(node) }),
         settings_unknown,
         max_connections_at_most: None,
         resources,

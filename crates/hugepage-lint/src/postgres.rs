@@ -16,7 +16,7 @@ pub const USUAL_SIZE: PageSize = PageSize::new(2 << 20).unwrap();
 /// The kind of manifest, which decides who checks it and what else is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Form {
+pub enum ManifestForm {
     /// A container of a Pod, or of the template of a Deployment, StatefulSet or the like.
     Pod,
     /// CloudNativePG's Cluster.
@@ -29,46 +29,46 @@ pub enum Form {
     Stackgres,
 }
 
-/// A value with the file that it is in.
+/// A YAML value with the file that it is in.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct LocatedNode {
     /// The number of the file.
     pub file: usize,
-    /// The value.
+    /// The node of the value.
     pub node: Rc<YamlNode>,
 }
 
-/// How a manifest states resources.
+/// The form in which a manifest states resources.
 #[derive(Clone, Debug)]
 pub enum Resources {
-    /// `resources: {requests, limits}` in this mapping, or to be added to it.
-    Limits(Found),
-    /// One mapping of `hugepages-…` for both, `hugePages` in this mapping (StackGres).
-    Single(Found),
-    /// They are in a document that was not given.
+    /// The mapping that has `resources: {requests, limits}`, or to which they can be added.
+    Limits(LocatedNode),
+    /// The mapping whose `hugePages` has one mapping of `hugepages-…` for both (StackGres).
+    Single(LocatedNode),
+    /// The resources are in a document that was not given.
     Elsewhere(String),
 }
 
-/// One PostgreSQL.
+/// A PostgreSQL server of a manifest.
 #[derive(Debug)]
 pub struct Postgres {
     /// The kind of manifest.
-    pub form: Form,
+    pub form: ManifestForm,
     /// `Cluster db`, `Deployment db, container postgres`.
     pub name: String,
-    /// Where it begins.
-    pub place: Found,
-    /// The major version, if the manifest says it.
+    /// The value at which the server begins in the manifest.
+    pub place: LocatedNode,
+    /// The major version; `None` if the manifest does not say it.
     pub major: Option<u32>,
     /// Settings in the order in which they count, the operator's own defaults first; the last one of a name is effective.
-    pub settings: Vec<(String, String, Option<Found>)>,
+    pub settings: Vec<(String, String, Option<LocatedNode>)>,
     /// The mapping that settings can be added to.
-    pub settings_home: Option<Found>,
-    /// Why some settings are unknown.
+    pub settings_home: Option<LocatedNode>,
+    /// The reason why some settings are unknown; `None` if all are known.
     pub settings_unknown: Option<String>,
     /// The operator's own `max_connections` where the manifest has none and it is not known: at most this.
     pub max_connections_at_most: Option<u32>,
-    /// The resources.
+    /// The resources of the container.
     pub resources: Resources,
     /// `wal_segment_size` in MB, if the manifest sets it for initdb.
     pub wal_segment_mb: Option<u32>,
@@ -80,13 +80,13 @@ impl Postgres {
         self.settings.iter().rev().find(|(found, ..)| found == name).map(|(_, value, _)| value.as_str())
     }
 
-    /// Where the effective value stands.
-    pub fn place_of(&self, name: &str) -> Option<&Found> {
+    /// The place of the effective value of a setting; `None` if no file has it.
+    pub fn place_of(&self, name: &str) -> Option<&LocatedNode> {
         self.settings.iter().rev().find(|(found, ..)| found == name).and_then(|(.., place)| place.as_ref())
     }
 
-    /// What the settings ask of the kernel, as for a server whose configuration file has them.
-    pub fn asked(&self, notes: &mut Notes) -> Asked {
+    /// The pages and memory that the settings ask for, as for a server whose configuration file has them.
+    pub fn requested_memory(&self, notes: &mut Notes) -> Asked {
         let mut configuration = Configuration::default();
         configuration.settings.extend(self.settings.iter().map(|(name, value, _)| (name.clone(), value.clone())));
         asked_by_settings(|name| configuration.get(name).map(str::to_owned), notes)
@@ -101,28 +101,28 @@ impl Postgres {
     }
 }
 
-/// One quantity of the resources.
+/// A quantity of the resources.
 #[derive(Clone, Debug)]
 pub struct Quantity {
-    /// As it is written.
+    /// The quantity as it is written.
     pub text: String,
     /// The bytes; `None` if it is not a quantity.
     pub bytes: Option<Bytes>,
-    /// Where.
-    pub place: Found,
+    /// The place of the quantity.
+    pub place: LocatedNode,
 }
 
 impl Resources {
     /// The mapping of `limits` or `requests`.
-    pub fn part(&self, name: &str) -> Option<Found> {
+    pub fn part(&self, name: &str) -> Option<LocatedNode> {
         match self {
             Self::Limits(home) => {
                 let node = home.node.at(&["resources", name])?;
-                Some(Found { file: home.file, node: Rc::clone(node) })
+                Some(LocatedNode { file: home.file, node: Rc::clone(node) })
             }
             Self::Single(home) => {
                 let node = home.node.get("hugePages")?;
-                Some(Found { file: home.file, node: Rc::clone(node) })
+                Some(LocatedNode { file: home.file, node: Rc::clone(node) })
             }
             Self::Elsewhere(_) => None,
         }
@@ -154,5 +154,5 @@ impl Resources {
 fn quantity_of(file: usize, node: &Rc<YamlNode>) -> Option<Quantity> {
     let text = node.text()?.to_owned();
     let bytes = quantity::bytes(&text);
-    Some(Quantity { text, bytes, place: Found { file, node: Rc::clone(node) } })
+    Some(Quantity { text, bytes, place: LocatedNode { file, node: Rc::clone(node) } })
 }

@@ -32,12 +32,12 @@ pub fn bytes(text: &str) -> Option<Bytes> {
     u64::try_from(size).ok().map(Bytes)
 }
 
-/// The size of `pages` as Kubernetes shows it.
+/// The size of `pages` as a Kubernetes quantity.
 pub fn of_pages(size: PageSize, pages: Pages) -> String {
     of_bytes(size.times(pages))
 }
 
-/// A size as Kubernetes shows it: in the largest unit that divides it.
+/// A size as a Kubernetes quantity, in the largest unit that divides it.
 pub fn of_bytes(size: Bytes) -> String {
     let unit = [(30, "Gi"), (20, "Mi"), (10, "Ki")].into_iter();
     let unit = unit.into_iter().find(|(shift, _)| size.0 > 0 && size.0.trailing_zeros() >= *shift);

@@ -3,12 +3,12 @@
 use hugepage_assess::assessment::Severity;
 
 use super::finding::LintRule;
-use super::postgres::{Form, Quantity, Resources};
-use super::work::Work;
+use super::judge::Judge;
+use super::postgres::{ManifestForm, Quantity, Resources};
 use super::{edit, quantity};
 
-impl Work<'_> {
-    /// What the API server refuses (validation.go of Kubernetes), before anything starts.
+impl Judge<'_> {
+    /// Finds quantities that the API server refuses (validation.go of Kubernetes), before anything starts.
     pub fn refusals(&mut self) {
         let resources = &self.postgres.resources;
         let Resources::Limits(_) = resources else { return };
@@ -44,7 +44,7 @@ impl Work<'_> {
         }
         let has = |name: &str| ["limits", "requests"].iter().any(|part| resources.quantity(part, name).is_some());
         // The operator of Zalando adds its defaults.
-        if !self.sizes.is_empty() && self.postgres.form != Form::Zalando && !has("memory") && !has("cpu") {
+        if !self.sizes.is_empty() && self.postgres.form != ManifestForm::Zalando && !has("memory") && !has("cpu") {
             let message = "Kubernetes refuses huge pages without a request of memory or cpu.".to_owned();
             self.find(
                 LintRule::Refused,

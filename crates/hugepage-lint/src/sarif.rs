@@ -4,10 +4,10 @@ use hugepage_assess::assessment::Severity;
 use serde_json::{Value, json};
 
 use super::Lint;
-use super::edit::Edit;
+use super::edit::TextEdit;
 use super::finding::{LintFinding, LintRule};
 
-/// One run with all findings.
+/// The SARIF document: one run with all findings.
 pub fn document(lint: &Lint) -> Value {
     let rules = LintRule::ALL.map(|(rule, text)| json!({"id": rule.name(), "shortDescription": {"text": text}}));
     let results: Vec<_> = lint
@@ -61,7 +61,7 @@ fn result(lint: &Lint, name: &str, finding: &LintFinding) -> Value {
     result
 }
 
-fn replacement(lint: &Lint, edit: &Edit) -> Value {
+fn replacement(lint: &Lint, edit: &TextEdit) -> Value {
     let text = lint.files.get(edit.file).map(|file| file.text.as_str()).unwrap_or_default();
     let place = |offset: usize| {
         let before = text.get(..offset).unwrap_or_default();

@@ -12,11 +12,11 @@ const MAX_DEPTH: usize = 100;
 /// Values of all documents of a file.
 const MAX_NODES: usize = 500_000;
 
-/// A value.
+/// A node of a YAML document.
 #[derive(Debug)]
 pub struct YamlNode {
-    /// What it is.
-    pub value: Content,
+    /// The content of the node.
+    pub value: YamlContent,
     /// The bytes of the node in the text; of a block it ends somewhere behind the last value.
     pub range: Range<usize>,
     /// The line, from 1.
@@ -28,7 +28,7 @@ pub struct YamlNode {
 
 /// The kinds of values.
 #[derive(Debug)]
-pub enum Content {
+pub enum YamlContent {
     /// Text, a number, a boolean or null, as it is written.
     Scalar(String),
     /// Keys and values in their order.
@@ -37,7 +37,7 @@ pub enum Content {
     Sequence(Vec<Rc<YamlNode>>),
 }
 
-/// Why a text could not be read.
+/// The error of a text that could not be read as YAML.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}, column {column}: {reason}")]
 pub struct YamlError {
@@ -56,7 +56,7 @@ impl YamlNode {
     /// The text of a scalar.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
-            Content::Scalar(text) => Some(text),
+            YamlContent::Scalar(text) => Some(text),
             _ => None,
         }
     }
@@ -64,7 +64,7 @@ impl YamlNode {
     /// The entries of a mapping; none for anything else.
     pub fn entries(&self) -> &[(Rc<YamlNode>, Rc<YamlNode>)] {
         match &self.value {
-            Content::Mapping(entries) => entries,
+            YamlContent::Mapping(entries) => entries,
             _ => &[],
         }
     }
@@ -72,7 +72,7 @@ impl YamlNode {
     /// The items of a sequence; none for anything else.
     pub fn items(&self) -> &[Rc<YamlNode>] {
         match &self.value {
-            Content::Sequence(items) => items,
+            YamlContent::Sequence(items) => items,
             _ => &[],
         }
     }
@@ -95,8 +95,8 @@ impl YamlNode {
 
 /// The documents of `text`; empty ones are left out.
 pub fn documents(text: &str) -> Result<Vec<Rc<YamlNode>>, YamlError> {
-    let offsets = Offsets::new(text);
-    let mut builder = Builder::default();
+    let offsets = ByteOffsets::new(text);
+    let mut builder = DocumentBuilder::default();
     let mut documents = Vec::new();
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| YamlError {
@@ -110,7 +110,7 @@ pub fn documents(text: &str) -> Result<Vec<Rc<YamlNode>>, YamlError> {
             Event::Scalar(value, style, anchor, _) => {
                 let is_null = style == ScalarStyle::Plain && matches!(&*value, "" | "~" | "null");
                 let text = if is_null { String::new() } else { value.into_owned() };
-                builder.add(Content::Scalar(text), range, span, anchor)?;
+                builder.add(YamlContent::Scalar(text), range, span, anchor)?;
             }
             Event::Alias(anchor) => {
                 let Some(node) = builder.anchors.get(&anchor).cloned() else {
@@ -122,7 +122,7 @@ pub fn documents(text: &str) -> Result<Vec<Rc<YamlNode>>, YamlError> {
                 if builder.open.len() >= MAX_DEPTH {
                     return Err(YamlError::at(span, format!("more than {MAX_DEPTH} levels")));
                 }
-                builder.open.push(Open { nodes: Vec::new(), span, start: range.start, anchor });
+                builder.open.push(OpenNode { nodes: Vec::new(), span, start: range.start, anchor });
             }
             Event::MappingEnd => {
                 let Some(open) = builder.open.pop() else { continue };
@@ -131,11 +131,11 @@ pub fn documents(text: &str) -> Result<Vec<Rc<YamlNode>>, YamlError> {
                 while let (Some(key), Some(value)) = (nodes.next(), nodes.next()) {
                     entries.push((key, value));
                 }
-                builder.add(Content::Mapping(entries), open.start..range.end, open.span, open.anchor)?;
+                builder.add(YamlContent::Mapping(entries), open.start..range.end, open.span, open.anchor)?;
             }
             Event::SequenceEnd => {
                 let Some(open) = builder.open.pop() else { continue };
-                builder.add(Content::Sequence(open.nodes), open.start..range.end, open.span, open.anchor)?;
+                builder.add(YamlContent::Sequence(open.nodes), open.start..range.end, open.span, open.anchor)?;
             }
             Event::DocumentEnd => {
                 let document = builder.root.take();
@@ -148,7 +148,7 @@ pub fn documents(text: &str) -> Result<Vec<Rc<YamlNode>>, YamlError> {
 }
 
 /// A mapping or sequence whose end was not yet read.
-struct Open {
+struct OpenNode {
     nodes: Vec<Rc<YamlNode>>,
     span: Span,
     start: usize,
@@ -156,19 +156,19 @@ struct Open {
 }
 
 #[derive(Default)]
-struct Builder {
-    open: Vec<Open>,
+struct DocumentBuilder {
+    open: Vec<OpenNode>,
     anchors: HashMap<usize, Rc<YamlNode>>,
     root: Option<Rc<YamlNode>>,
     count: usize,
 }
 
-impl Builder {
-    fn add(&mut self, value: Content, range: Range<usize>, span: Span, anchor: usize) -> Result<(), YamlError> {
+impl DocumentBuilder {
+    fn add(&mut self, value: YamlContent, range: Range<usize>, span: Span, anchor: usize) -> Result<(), YamlError> {
         let below = match &value {
-            Content::Scalar(_) => None,
-            Content::Mapping(entries) => entries.iter().flat_map(|(key, value)| [key.depth, value.depth]).max(),
-            Content::Sequence(items) => items.iter().map(|item| item.depth).max(),
+            YamlContent::Scalar(_) => None,
+            YamlContent::Mapping(entries) => entries.iter().flat_map(|(key, value)| [key.depth, value.depth]).max(),
+            YamlContent::Sequence(items) => items.iter().map(|item| item.depth).max(),
         };
         let depth = below.map_or(0, |below| below + 1);
         if depth > MAX_DEPTH {
@@ -196,13 +196,13 @@ impl Builder {
 }
 
 /// The parser counts characters, and a text is cut at bytes.
-struct Offsets {
+struct ByteOffsets {
     /// `None` where each character is one byte.
     of_characters: Option<Vec<usize>>,
     end: usize,
 }
 
-impl Offsets {
+impl ByteOffsets {
     fn new(text: &str) -> Self {
         let of_characters = (!text.is_ascii()).then(|| text.char_indices().map(|(offset, _)| offset).collect());
         Self { of_characters, end: text.len() }

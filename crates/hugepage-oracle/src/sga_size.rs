@@ -1,4 +1,4 @@
-//! How many huge pages an Oracle instance needs, and how many Oracle's own script would recommend.
+//! The huge pages that an Oracle instance needs, and the number that Oracle's own script would recommend.
 
 use hugepage_kernel::host::kernel_release::KernelRelease;
 use hugepage_kernel::{Bytes, PageSize, Pages};
@@ -18,29 +18,29 @@ pub fn granule(sga: Bytes) -> Bytes {
     Bytes(step.map_or(MAX_GRANULE_MIB, |(_, granule)| granule) * MIB)
 }
 
-/// SGA_MAX_SIZE as the instance rounds it.
+/// The size of an SGA with SGA_MAX_SIZE `sga`, rounded up as the instance does.
 pub fn rounded(sga: Bytes) -> Bytes {
     let granule = granule(sga).0;
     Bytes(sga.0.div_ceil(granule).saturating_mul(granule))
 }
 
-/// What is known of a stopped instance that is configured.
+/// The size of a stopped instance, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoppedOracleSize {
-    /// The huge pages that its last start expected, of the size in question.
+    /// The huge pages that the last start expected, of the size in question; `None` if unknown.
     pub expected: Option<Pages>,
-    /// The size that its parameters ask for.
+    /// The size that the parameters ask for; `None` if unknown.
     pub sga_max_size: Option<Bytes>,
-    /// Whether its parameters ask for Automatic Memory Management.
+    /// Whether the parameters ask for Automatic Memory Management.
     pub automatic_memory: bool,
 }
 
-/// What an instance will need at its next start.
+/// The huge pages that an instance will need at its next start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OracleNeed {
-    /// This number of huge pages.
+    /// The number of huge pages.
     Pages(Pages),
-    /// None: its SGA will be files in /dev/shm, which are never in huge pages.
+    /// No huge pages: the SGA will be files in /dev/shm, which are never in huge pages.
     AutomaticMemory,
     /// The need could not be determined.
     Unknown,
@@ -79,27 +79,27 @@ pub struct SgaSegment {
 pub struct ScriptCount {
     /// The sum over the segments.
     pub pages: Pages,
-    /// What the running Oracle instances need, by [`when_running`].
+    /// The pages that the running Oracle instances need, by [`when_running`].
     pub needed: Pages,
-    /// Excess: the script divides with `bc`, which rounds down, and adds a page to every segment for the rest, also to one
-    /// that fills its pages.
+    /// The pages in excess: the script divides with `bc`, which rounds down, and adds a page to every segment for the
+    /// rest, also to one that fills its pages.
     pub one_each: Pages,
-    /// Counted for segments that are not Oracle's.
+    /// The pages for segments that are not Oracle's.
     pub of_others: Pages,
-    /// Not counted, because the segments are smaller than a page.
+    /// The pages that are not counted, because the segments are smaller than a page.
     pub skipped: Pages,
 }
 
 /// A revision of the script, by the copies that are public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptRevision {
-    /// What tells it from the others.
+    /// The text that tells the revision from the others.
     pub mark: &'static str,
     /// The pages that the sum of the script starts with.
     pub spare: Pages,
-    /// The script prints an error instead of a smaller sum.
+    /// The least sum: the script prints an error instead of a smaller one.
     pub min_memory: Bytes,
-    /// The kernels of its list in the copy with the longest one; empty if it has none.
+    /// The kernels of the script's list in the copy with the longest one; empty if it has none.
     pub kernels: &'static [(u32, u32)],
 }
 
@@ -128,19 +128,19 @@ pub const SCRIPT_REVISIONS: [ScriptRevision; 3] = [
 /// "An SGA less than 100MB does not make sense".
 const MIN_SCRIPT_MEMORY: Bytes = Bytes(100_000_000);
 
-/// What a revision prints.
+/// The output of a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScriptAnswer {
-    /// This number of pages.
+    /// The number of pages.
     Pages(Pages),
-    /// No number, because the kernel is not in its list, which ends with this one.
+    /// No number, because the kernel is not in the list of the script, which ends with this one.
     UnknownKernel(u32, u32),
     /// No number, because too little shared memory is in use.
     TooLittleMemory,
 }
 
 impl ScriptRevision {
-    /// What it prints for this sum of pages of `size` on this kernel (`uname -r`).
+    /// The output of the revision for this sum of pages of `size` on this kernel (`uname -r`).
     pub fn answer(&self, count: ScriptCount, size: PageSize, release: &str) -> ScriptAnswer {
         let pages = count.pages.saturating_add(self.spare);
         if size.times(pages) < self.min_memory {

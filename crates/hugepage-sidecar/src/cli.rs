@@ -50,7 +50,7 @@ pub enum Command {
 }
 
 impl Cli {
-    /// What the command does besides looking.
+    /// The privileges that the command needs.
     fn needs(&self) -> Needs {
         match &self.command {
             Command::Status(_) | Command::Check(_) => Needs::default().servers(),

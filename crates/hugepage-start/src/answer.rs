@@ -1,6 +1,6 @@
-//! What is known of a start.
+//! The answer to a question about a start.
 
-/// What a start would ask for, what the server says against it, or why that is unknown.
+/// The demand of a start, the server's error against it, or the reason why it is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartAnswer<T> {
     /// The start asks for this.
@@ -11,21 +11,21 @@ pub enum StartAnswer<T> {
     Unknown(String),
 }
 
-/// What is asked for by each of two starts: only `pg_ctl restart` repeats the options of the postmaster's command line.
+/// The answers for the two ways to start: only `pg_ctl restart` repeats the options of the postmaster's command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TwoStarts<T> {
-    /// With the options of the command line.
+    /// The start with the options of the command line.
     pub with_options: T,
-    /// Without them; `None` if they make no difference.
-    pub without: Option<Without<T>>,
+    /// The start without these options; `None` if they make no difference.
+    pub without: Option<StartWithoutOptions<T>>,
 }
 
 /// A start without the options of the command line that make a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Without<T> {
-    /// What it asks for.
+pub struct StartWithoutOptions<T> {
+    /// The demand of that start.
     pub asks_for: T,
-    /// Why there are two starts, naming the options; a sentence for notes.
+    /// The reason why there are two starts, naming the options; a sentence for notes.
     pub note: String,
 }
 
@@ -33,7 +33,7 @@ impl<T> StartAnswer<T> {
     /// The answer with `change` made to what the start asks for.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> StartAnswer<U> {
         match self {
-            Self::Starts(asked) => StartAnswer::Starts(change(asked)),
+            Self::Starts(demand) => StartAnswer::Starts(change(demand)),
             Self::Refuses(error) => StartAnswer::Refuses(error),
             Self::Unknown(why) => StartAnswer::Unknown(why),
         }
@@ -41,11 +41,11 @@ impl<T> StartAnswer<T> {
 }
 
 impl<T: PartialEq> StartAnswer<T> {
-    /// The answer for both starts. `options`: those that the files do not set as the command line does, as
-    /// `shared_buffers=64MB`; without any, `without_options` is not asked.
+    /// The answer for both starts. `options`: the options that the files do not set as the command line does, as
+    /// `shared_buffers=64MB`; without any, `without_options` is not called.
     pub fn of_both(self, options: &[String], without_options: impl FnOnce() -> Self) -> StartAnswer<TwoStarts<T>> {
         let with_options = match self {
-            Self::Starts(asked) => asked,
+            Self::Starts(demand) => demand,
             Self::Refuses(error) => return StartAnswer::Refuses(error),
             Self::Unknown(why) => return StartAnswer::Unknown(why),
         };
@@ -56,7 +56,7 @@ impl<T: PartialEq> StartAnswer<T> {
             format!("the command line of the server sets {}, which only pg_ctl restart repeats", options.join(", "));
         match without_options() {
             Self::Starts(asks_for) => {
-                let without = (asks_for != with_options).then_some(Without { asks_for, note });
+                let without = (asks_for != with_options).then_some(StartWithoutOptions { asks_for, note });
                 StartAnswer::Starts(TwoStarts { with_options, without })
             }
             Self::Refuses(error) => StartAnswer::Unknown(format!("{note}; without it the server says: {error}")),

@@ -1,4 +1,4 @@
-//! What an error of the server's program means: that a start would fail as well, or only that the question did.
+//! The meaning of an error of the server's program: a start would fail as well, or only the question did.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ const OF_THE_DATA_DIRECTORY: [&str; 2] = ["lock file \"postmaster.pid\"", "file 
 const OF_THE_QUESTION: [&str; 4] =
     ["shared_memory_size_in_huge_pages", "log_error_verbosity", "log_line_prefix", "log_min_error_statement"];
 
-/// What `errors` mean, which may speak of the data directory `data` as of `stand_in`.
+/// The meaning of `errors`, which may speak of the data directory `data` as of `stand_in`.
 pub(crate) fn meaning<T>(errors: &str, stand_in: Option<&Path>, data: &Path) -> StartAnswer<T> {
     let unrecognized = |name: &&str| errors.contains(&format!("unrecognized configuration parameter \"{name}\""));
     let stand_in = stand_in.map(Path::to_string_lossy);

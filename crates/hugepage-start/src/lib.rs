@@ -26,5 +26,5 @@ pub mod majors;
 pub mod options;
 mod question;
 
-pub use answer::{StartAnswer, TwoStarts, Without};
+pub use answer::{StartAnswer, StartWithoutOptions, TwoStarts};
 pub use question::{Ending, StartQuestion};

@@ -1,4 +1,4 @@
-//! What differs between PostgreSQL's majors in the size of shared memory.
+//! The differences between PostgreSQL's majors in the size of shared memory.
 
 /// The first major whose program tells the size (`shared_memory_size_in_huge_pages`).
 pub const FIRST_MAJOR: u32 = 15;

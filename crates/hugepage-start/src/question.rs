@@ -40,7 +40,7 @@ pub struct StartQuestion<'a> {
     pub arguments: &'a [String],
     /// The data directory, for `-D`.
     pub data: &'a Path,
-    /// Settings, as `-c` takes them.
+    /// The settings, as `-c` takes them.
     pub settings: Vec<(&'a str, OsString)>,
     /// A minimal data directory that stands for the real one, and that errors may name; `None` if there is none.
     pub stand_in: Option<&'a Path>,
@@ -48,14 +48,14 @@ pub struct StartQuestion<'a> {
     pub default_page_size: Option<PageSize>,
 }
 
-/// How the program ended.
+/// The end of the server's program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// With exit status 0; its output.
+    /// The program ended with exit status 0; its output.
     Success(String),
-    /// With another status; the text of its errors, never empty.
+    /// The program ended with another status; the text of its errors, never empty.
     Failure(String),
-    /// In a way that says nothing about a start, or it was not run; why.
+    /// The program was not run, or its end says nothing about a start; why.
     NoAnswer(String),
 }
 
@@ -82,7 +82,7 @@ impl StartQuestion<'_> {
         StartAnswer::Refuses(torn)
     }
 
-    /// Without a unit, pages have the size that is set.
+    /// The command line of the program. Without a unit, pages have the size that is set.
     fn command_line(&self, unit: Option<PageSize>) -> Vec<OsString> {
         let mut line: Vec<OsString> = self.arguments.iter().map(OsString::from).collect();
         line.extend(["-D".into(), self.data.into()]);
@@ -132,11 +132,11 @@ mod tests {
     #[test]
     fn the_command_line() {
         let arguments = ["-c".to_owned(), "shared_buffers=2GB".to_owned()];
-        let asked = StartQuestion { arguments: &arguments, ..question(15, None) };
-        let line = asked.command_line(Some(COUNTING_UNIT)).join(" ".as_ref()).into_string().unwrap();
+        let start = StartQuestion { arguments: &arguments, ..question(15, None) };
+        let line = start.command_line(Some(COUNTING_UNIT)).join(" ".as_ref()).into_string().unwrap();
         assert!(line.starts_with("-c shared_buffers=2GB -D /data -c shared_buffers=1GB -c ssl=off "), "{line}");
         assert!(line.ends_with(" -c huge_page_size=8kB -C shared_memory_size_in_huge_pages"), "{line}");
-        assert!(!asked.command_line(None).iter().any(|argument| argument.to_string_lossy().contains("huge_page_size")));
+        assert!(!start.command_line(None).iter().any(|argument| argument.to_string_lossy().contains("huge_page_size")));
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn asked_again() {
+    fn the_question_is_repeated() {
         let mut runs = 0;
         let without_unit = question(15, None).ask(|line| {
             runs += 1;

@@ -1,4 +1,4 @@
-//! What has to be known of a server to assess what huge pages would save it.
+//! The facts about a server from which the benefit of huge pages is estimated.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use hugepage_kernel::{Bytes, PageSize};
 
 use super::{FaultCost, FaultSample, PrivateTables, ProcessSample};
 
-/// What was observed of a server within an interval.
+/// The facts that were observed of a server within an interval.
 #[derive(Clone, Copy, Debug)]
 pub struct BenefitFacts<'a> {
     /// The processes at the start and at the end of the interval.
     pub samples: [&'a FaultSample; 2],
-    /// Processes that were seen between them, and perhaps ended.
+    /// Processes that were seen within the interval and are in no sample, because they may have ended.
     pub newcomers: &'a [ProcessSample],
-    /// The time between both.
+    /// The time between the two samples.
     pub elapsed: Duration,
     /// The process that measures the cost of a fault in between: its own faults do not count.
     pub observer: i32,
@@ -22,11 +22,11 @@ pub struct BenefitFacts<'a> {
     pub sessions: &'a [i32],
     /// The page tables of processes of the second sample for other memory than the main segment.
     pub private_tables: &'a PrivateTables,
-    /// `None` if it could not be measured.
+    /// The cost of a page fault; `None` if it could not be measured.
     pub cost: Option<FaultCost>,
     /// The size of the main segment.
     pub segment: Bytes,
-    /// Where it is.
+    /// The pages in which the main segment is.
     pub landing: Landing,
     /// The page size of the segment; `None` if unknown.
     pub page_size: Option<PageSize>,
@@ -34,7 +34,7 @@ pub struct BenefitFacts<'a> {
     pub base: PageSize,
     /// The huge page sizes of the kernel; `None` if they could not be determined.
     pub sizes: Option<&'a [PageSize]>,
-    /// `None` if unknown.
+    /// `max_connections`; `None` if unknown.
     pub max_connections: Option<u64>,
     /// The memory of the host; `None` if unknown.
     pub memory: Option<Bytes>,

@@ -1,23 +1,24 @@
-//! What a page fault on shared memory costs on this machine.
+//! The cost of a page fault on shared memory on this machine.
 
-/// CPU times of page faults on shared memory that is resident already, as a new session finds it. In seconds.
+/// The CPU times in seconds of page faults on shared memory that is resident already, as a new session finds it.
 ///
 /// A read fault maps the pages around it too, up to `fault_around_bytes` (mm/memory.c), and a write fault maps one page. So
 /// the time is that of the faults plus that of the pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FaultCost {
-    /// The time of a fault, whatever it maps.
+    /// The time of a fault in seconds, whatever it maps.
     pub per_fault: f64,
     /// The time for each base page that a fault maps.
     pub per_page: f64,
     /// The time of removing a base page from the page tables, as when a process ends.
     pub per_unmapped_page: f64,
-    /// How many pages a read fault maps.
+    /// The number of pages that a read fault maps.
     pub pages_per_read_fault: f64,
 }
 
 impl FaultCost {
-    /// From what touching `pages` pages took: by reads with `read_faults` faults, by writes with one fault each.
+    /// Computes the cost from what touching `pages` pages took: by reads with `read_faults` faults, by writes with one
+    /// fault each.
     pub fn of_runs(pages: f64, read_faults: f64, read: f64, write: f64, unmap: f64) -> Self {
         let share = (read_faults / pages).clamp(1.0 / 512.0, 1.0);
         // Without pages around a fault, both runs have the same faults.
@@ -46,7 +47,7 @@ impl FaultCost {
 mod tests {
     use super::*;
 
-    /// As measured on a virtual machine with Linux 6.18: 4096 pages, 16 in a read fault.
+    /// Times as measured on a virtual machine with Linux 6.18: 4096 pages, 16 in a read fault.
     #[test]
     fn the_two_runs_separate_faults_from_pages() {
         let cost = FaultCost::of_runs(4096.0, 256.0, 4096.0 * 230e-9, 4096.0 * 1200e-9, 4096.0 * 150e-9);

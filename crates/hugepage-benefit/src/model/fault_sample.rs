@@ -2,7 +2,7 @@
 
 use hugepage_kernel::proc::process::{ProcessStat, ProcessStatus};
 
-/// One process.
+/// A process with its faults and its memory at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessSample {
     /// The process ID. With the start in `stat` it stays the same process.
@@ -13,7 +13,7 @@ pub struct ProcessSample {
     pub status: ProcessStatus,
 }
 
-/// All processes of a server.
+/// The processes of a server at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct FaultSample {
     /// The postmaster and its children.
@@ -23,7 +23,7 @@ pub struct FaultSample {
 }
 
 impl ProcessSample {
-    /// Whether both are of one process: an id alone may be used again.
+    /// Whether both samples are of one process: an id alone may be used again.
     pub fn is_same(&self, other: &Self) -> bool {
         self.pid == other.pid && self.stat.start_ticks == other.stat.start_ticks
     }
@@ -41,8 +41,8 @@ impl FaultSample {
         self.process(process.pid).filter(|one| one.is_same(process))
     }
 
-    /// The memory of `pid` in this sample, if it is the same now: its counters `stat` are, so it had no page fault and
-    /// gave nothing back.
+    /// The memory of `pid` in this sample, if it is unchanged: the counters `stat` are, so the process had no page
+    /// fault and gave nothing back.
     pub fn idle_since(&self, pid: i32, stat: &ProcessStat) -> Option<ProcessStatus> {
         self.process(pid).filter(|one| one.stat == *stat).map(|one| one.status)
     }

@@ -12,7 +12,7 @@ pub struct CountedProcess {
     pub private: Bytes,
 }
 
-/// One process of each kind; `None` where there is none, or its page tables could not be counted.
+/// The counted process of each kind; `None` where there is none, or its page tables could not be counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PrivateTables {
     /// A process that serves a client.

@@ -11,21 +11,21 @@ use hugepage_kernel::{InstanceFiles, ReadError};
 use memchr::memmem::{self, Finder};
 use rustix::fs::SeekFrom as SeekTo;
 
-use crate::readers::startup_parser::{Parser, START};
+use crate::readers::startup_parser::{START, StartupParser};
 use crate::readers::{LastStart, Timestamp, log_xml};
 
 /// The log is searched in blocks of this size.
 const BLOCK_BYTES: usize = 256 << 10;
 /// The time of a start is in the bytes before its line: `Adjusting the default value of parameter ...` comes between.
 const BYTES_BEFORE_START: usize = 4 << 10;
-/// A start is read up to here; the parameters are the largest part of it.
+/// The largest part of a log that is read for a start; most of it are the parameters.
 const MAX_START_BYTES: usize = 1 << 20;
 /// The longest time before a line.
 const MAX_TIME_BYTES: usize = 64;
 /// Longer lines are cut.
 const MAX_LINE_BYTES: usize = 4 << 10;
 
-/// What a message of log.xml begins with.
+/// The first bytes of a message of log.xml.
 const MESSAGE: &[u8] = b"<msg time=";
 
 /// The last start in the log at `path`, which may be alert_SID.log or log.xml; `Ok(None)` if it has none.
@@ -43,7 +43,7 @@ pub trait Log: Read + Seek {
 }
 
 impl Log for File {
-    /// By SEEK_DATA of lseek(2), which looks forward only, so this halves what may hold the last data.
+    /// Finds the end by SEEK_DATA of lseek(2), which looks forward only, so this halves what may hold the last data.
     fn end_of_data(&mut self, end: u64) -> io::Result<u64> {
         if end == 0 || data_from(self, end - 1, end)?.is_some() {
             return Ok(end);
@@ -101,7 +101,7 @@ pub fn starts_in(log: &mut impl Log, most: usize, left: &mut u64) -> io::Result<
 
 /// The last start in a part of a log; `within`: whether something precedes it.
 fn start_in(bytes: &[u8], within: bool) -> Option<LastStart> {
-    let mut parser = Parser::default();
+    let mut parser = StartupParser::default();
     // A message contains its lines, so it begins before the first of them.
     match memmem::find(&bytes[..bytes.len().min(BYTES_BEFORE_START)], MESSAGE) {
         Some(message) => log_xml::feed(&bytes[message..], &mut parser),
@@ -111,7 +111,7 @@ fn start_in(bytes: &[u8], within: bool) -> Option<LastStart> {
 }
 
 /// Gives the parser every line; not the first one if the bytes begin `within` it.
-fn feed_lines(bytes: &[u8], within: bool, parser: &mut Parser) {
+fn feed_lines(bytes: &[u8], within: bool, parser: &mut StartupParser) {
     for line in bytes.split_inclusive(|&byte| byte == b'\n').skip(usize::from(within)) {
         let ended = line.strip_suffix(b"\n");
         let line = ended.unwrap_or(line);

@@ -14,7 +14,7 @@ const STATEMENT: &str = "ALTER SYSTEM ";
 const BLOCK_BYTES: usize = 256 << 10;
 /// Longer lines are no statements about memory.
 const MAX_LINE_BYTES: usize = 64 << 10;
-/// More changes of parameters than anybody makes between two starts.
+/// The number of changes that are read: more than anybody makes between two starts.
 const MAX_CHANGES: usize = 10_000;
 
 /// The changes with SCOPE=SPFILE or BOTH behind the last start in the log at `path`; `Ok(None)` if no start is found in
@@ -118,19 +118,19 @@ mod tests {
     fn only_what_follows_the_last_start() {
         let set = |size: u32| format!("ALTER SYSTEM SET sga_max_size={size}G SCOPE=SPFILE;\n");
         let begin = "Starting ORACLE instance (normal)\n";
-        let of = |text: &str| {
+        let values = |text: &str| {
             let found = since_last_start_in(&mut io::Cursor::new(text.as_bytes())).unwrap();
             found.map(|all| all.into_iter().filter_map(|change| change.value).collect::<Vec<_>>())
         };
-        assert_eq!(of(&set(1)), None);
+        assert_eq!(values(&set(1)), None);
         assert_eq!(
-            of(&format!("{}{begin}{}x {}{}", set(1), set(2), set(3), set(4))),
+            values(&format!("{}{begin}{}x {}{}", set(1), set(2), set(3), set(4))),
             Some(vec!["2G".to_owned(), "4G".to_owned()])
         );
-        assert_eq!(of(&format!("{begin}{}", set(2).trim())), Some(Vec::new()));
+        assert_eq!(values(&format!("{begin}{}", set(2).trim())), Some(Vec::new()));
         let xml = format!(
             "<msg time='x'>\n <txt>{begin} </txt>\n</msg>\n<msg time='x'>\n <txt>ALTER SYSTEM SET sga_target=&apos;8G&apos; SCOPE=SPFILE;\n </txt>"
         );
-        assert_eq!(of(&xml), Some(vec!["8G".to_owned()]));
+        assert_eq!(values(&xml), Some(vec!["8G".to_owned()]));
     }
 }

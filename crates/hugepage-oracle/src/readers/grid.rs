@@ -7,16 +7,16 @@ use hugepage_kernel::{InstanceFiles, Notes, ReadError};
 
 use crate::readers::parameters::assignment;
 
-/// Names the local registry and the Grid Infrastructure home.
+/// The file that names the local registry and the Grid Infrastructure home.
 const LOCAL_REGISTRY: &str = "/etc/oracle/olr.loc";
-/// Names the cluster registry.
+/// The file that names the cluster registry.
 const CLUSTER_REGISTRY: &str = "/etc/oracle/ocr.loc";
 
 /// Grid Infrastructure of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GridInfrastructure {
-    /// Whether it is of a cluster, by `local_only` of `ocr.loc`: Oracle Restart has a registry of this host alone. `None` if
-    /// that line is missing.
+    /// Whether Grid Infrastructure is that of a cluster, by `local_only` of `ocr.loc`: Oracle Restart has a registry of
+    /// this host alone. `None` if that line is missing.
     pub is_cluster: Option<bool>,
 }
 

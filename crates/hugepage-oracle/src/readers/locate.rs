@@ -17,14 +17,14 @@ const MAX_ROTATED_LOGS: usize = 4;
 /// The largest number of PMON's open files that are looked at.
 const MAX_OPEN_FILES: usize = 4096;
 
-/// What is known of an instance before its files are found.
+/// The facts about an instance that are known before its files are found.
 #[derive(Clone, Copy, Debug)]
 pub struct Search<'a> {
-    /// The instance.
+    /// The instance whose files are searched.
     pub instance: &'a OracleInstance,
     /// ORACLE_HOME of the instance, from PMON's program or from oratab.
     pub home: Option<&'a str>,
-    /// DIAGNOSTIC_DEST, if its parameters set it.
+    /// DIAGNOSTIC_DEST; `None` if the parameters do not set it.
     pub diagnostic_dest: Option<&'a str>,
     /// The host and its PMON there, if it runs. The files that PMON has open show the place exactly, but only to root.
     pub pmon: Option<(&'a Root, i32)>,
@@ -141,7 +141,7 @@ impl Search<'_> {
         numbered.unwrap_or(name).clone()
     }
 
-    /// The name of its kind's directory in the ADR.
+    /// The name of the directory of this kind of instance in the ADR.
     fn product(&self) -> &'static str {
         match self.instance.kind {
             OracleKind::Database | OracleKind::ManagementDatabase => "rdbms",

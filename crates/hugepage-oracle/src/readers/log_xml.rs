@@ -6,13 +6,13 @@ use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
 
-use crate::readers::startup_parser::Parser;
+use crate::readers::startup_parser::StartupParser;
 
-/// What a message begins with.
+/// The first bytes of a message.
 const MESSAGE: &[u8] = b"<msg ";
 
 /// Gives the parser all lines of the messages in `bytes`, from the first whole one.
-pub fn feed(bytes: &[u8], parser: &mut Parser) {
+pub fn feed(bytes: &[u8], parser: &mut StartupParser) {
     let mut starts = memmem::find_iter(bytes, MESSAGE).peekable();
     while let Some(start) = starts.next() {
         let end = starts.peek().copied().unwrap_or(bytes.len());
@@ -20,8 +20,8 @@ pub fn feed(bytes: &[u8], parser: &mut Parser) {
     }
 }
 
-/// One message, as far as it is well-formed.
-fn message(xml: &str, parser: &mut Parser) {
+/// Reads one message, as far as it is well-formed.
+fn message(xml: &str, parser: &mut StartupParser) {
     let mut reader = Reader::from_str(xml);
     reader.config_mut().check_end_names = false;
     reader.config_mut().allow_dangling_amp = true;

@@ -9,7 +9,7 @@ use hugepage_kernel::{InstanceFiles, Notes, ReadError, Root};
 /// The place of oratab on Linux, and its place on other systems, from which some hosts copied it.
 const PLACES: [&str; 2] = ["/etc/oratab", "/var/opt/oracle/oratab"];
 
-/// One line.
+/// A line of oratab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OratabEntry {
     /// ORACLE_SID, or the name of a cluster's database.
@@ -61,7 +61,7 @@ pub fn read(root: &Root, notes: &mut Notes) -> Vec<OratabEntry> {
     parse(&text)
 }
 
-/// Oracle's owner may write it, so it is read as that user could.
+/// The text of oratab, read as Oracle's owner could, who may write it.
 fn text_of(root: &Root, place: &str) -> Result<String, ReadError> {
     InstanceFiles::of_owner(root, place).read_text(place, limit::CONFIGURATION)
 }

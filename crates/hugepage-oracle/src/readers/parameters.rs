@@ -16,11 +16,11 @@ const MAX_PARAMETERS: usize = 10_000;
 /// A change of one parameter in the spfile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterChange {
-    /// In lower case.
+    /// The name in lower case.
     pub name: String,
-    /// Without its quotes; `None` for RESET.
+    /// The value without its quotes; `None` for RESET.
     pub value: Option<String>,
-    /// The instance that it is for; `*` for all.
+    /// The SID of the instance that the change is for; `*` for all.
     pub sid: String,
 }
 
@@ -30,11 +30,11 @@ pub struct Parameters(Vec<Parameter>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Parameter {
-    /// The SID that it is for, `*` or empty for all.
+    /// The SID of the instance that the parameter is for, `*` or empty for all.
     sid: String,
-    /// In lower case.
+    /// The name in lower case.
     name: String,
-    /// Without its quotes.
+    /// The value without its quotes.
     value: String,
 }
 
@@ -178,7 +178,7 @@ fn text_of(bytes: &[u8]) -> String {
     if spfile::is_spfile(bytes) { spfile::text(bytes) } else { String::from_utf8_lossy(bytes).into_owned() }
 }
 
-/// `name = value`, both trimmed.
+/// Splits `name = value` into both, trimmed; `None` if the line is no assignment.
 pub(super) fn assignment(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once('=')?;
     let (name, value) = (name.trim(), value.trim());

@@ -4,7 +4,7 @@
 use hugepage_kernel::proc::process::unless_gone;
 use hugepage_kernel::{ReadError, Root};
 
-/// What an instance serves.
+/// The kind of an instance: what it serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OracleKind {
     /// A database (`ora_pmon_SID`).
@@ -20,7 +20,7 @@ pub enum OracleKind {
 }
 
 impl OracleKind {
-    /// The prefixes of the names of its background processes.
+    /// The prefixes of the names of background processes, each with its kind of instance.
     const PREFIXES: [(&str, Self); 5] = [
         ("ora", Self::Database),
         ("asm", Self::Asm),
@@ -44,7 +44,7 @@ impl OracleKind {
 /// An instance: its SID, which is unique among the instances of one ORACLE_HOME.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OracleInstance {
-    /// What it serves.
+    /// The kind of the instance.
     pub kind: OracleKind,
     /// `ORACLE_SID`, in its own case.
     pub sid: String,
@@ -64,7 +64,7 @@ pub struct OracleProcess {
 pub enum OracleRole {
     /// PMON: the one that every running instance has exactly once.
     Pmon,
-    /// Another background process.
+    /// A background process other than PMON.
     Background,
     /// A server process of a session (`oracleSID (LOCAL=NO)`).
     Server,

@@ -2,7 +2,7 @@
 //! document the format, so a file without that header is searched for text all the same.
 
 const BLOCK: usize = 512;
-/// The header: these two bytes and two zeros, the number of the block, a checksum.
+/// The beginning of the header: these two bytes and two zeros, the number of the block, a checksum.
 const MAGIC: &[u8] = b"C\"\0\0";
 const HEADER: usize = 20;
 

@@ -1,4 +1,4 @@
-//! What an alert log shows of one start of an instance.
+//! The facts that an alert log has about one start of an instance.
 
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, PageSize, Pages};
@@ -36,14 +36,14 @@ pub struct LastStart {
     /// `Expected per process system memlock (soft) limit` (since 12.1).
     pub memlock_expected: Option<Bytes>,
     /// `Large Pages Information` (11.2.0.2 to 11.2.0.4).
-    pub large_pages: Option<LargePages>,
+    pub large_pages: Option<LoggedLargePages>,
     /// The table of page sizes (since 12.1), base pages first; empty in older logs.
-    pub page_sizes: Vec<PageRow>,
+    pub page_sizes: Vec<LoggedPageRow>,
     /// `Domain name:` (23ai): the control group, cut by Oracle.
     pub domain: Option<String>,
     /// `Total Shared Global Region size is`, `Total System Global Area size is`: printed only where pages were missing.
     pub sga: Option<Bytes>,
-    /// What `RECOMMENDATION` or `ACTION` asks for.
+    /// The recommendation that `RECOMMENDATION` or `ACTION` gives.
     pub recommendation: LoggedRecommendation,
     /// The warning that /dev/shm is too small for MEMORY_TARGET (ORA-00845).
     pub dev_shm: Option<DevShm>,
@@ -56,7 +56,7 @@ pub struct LastStart {
 
 /// 11.2's `Large Pages Information`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LargePages {
+pub struct LoggedLargePages {
     /// `Total Shared Global Region in Large Pages`.
     pub total: Option<Bytes>,
     /// The percentage of the SGA, rounded down: 99 for 4000 of 4002 MB.
@@ -75,16 +75,16 @@ pub struct LargePages {
 
 /// A row of the table since 12.1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PageRow {
+pub struct LoggedPageRow {
     /// PAGESIZE.
     pub page_size: PageSize,
     /// AVAILABLE_PAGES; `None` for base pages, which have the word `Configured`.
     pub available: Option<Pages>,
-    /// Whether it is the row of base pages.
+    /// Whether the row is that of base pages.
     pub is_base: bool,
     /// EXPECTED_PAGES: what Oracle expected of this size.
     pub expected: Option<Pages>,
-    /// ALLOCATED_PAGES: what it got.
+    /// ALLOCATED_PAGES: the pages that the instance got.
     pub allocated: Option<Pages>,
     /// ERROR(s), `None` for `NONE` and where the column is missing.
     pub error: Option<String>,
@@ -95,45 +95,45 @@ pub struct PageRow {
 pub struct LoggedPages {
     /// Pages that were available to the start.
     pub available: Option<Pages>,
-    /// Pages that it expected.
+    /// Pages that the start expected.
     pub expected: Option<Pages>,
-    /// Pages that it got.
+    /// Pages that the start got.
     pub allocated: Option<Pages>,
 }
 
-/// What Oracle itself advises for the next start.
+/// Oracle's own advice for the next start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoggedRecommendation {
-    /// This many more pages must be unused.
+    /// The number of pages that must be unused in addition.
     pub more_pages: Option<Pages>,
-    /// This many pages must be unused in total (11.2 with ONLY, where the start failed).
+    /// The number of pages that must be unused in total (11.2 with ONLY, where the start failed).
     pub unused_pages: Option<Pages>,
-    /// The limit on locked memory must be at least this.
+    /// The least limit on locked memory.
     pub memlock: Option<Bytes>,
 }
 
 /// The warning of ORA-00845.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DevShm {
-    /// What MEMORY_TARGET needs in /dev/shm.
+    /// The bytes that MEMORY_TARGET needs in /dev/shm.
     pub needed: Bytes,
-    /// What it has.
+    /// The bytes that /dev/shm has; `None` if the log does not show it.
     pub available: Option<Bytes>,
 }
 
-/// Where the SGA landed according to the log.
+/// The pages in which the SGA landed according to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoggedLanding {
-    /// All of it in huge pages.
+    /// The whole SGA is in huge pages.
     All,
-    /// Part of it.
+    /// A part of the SGA is in huge pages.
     Mixed,
-    /// Nothing of it.
+    /// No part of the SGA is in huge pages.
     Nothing,
 }
 
 impl LastStart {
-    /// Where the SGA landed at that start; `None` if the log does not show it, as before 11.2.0.2.
+    /// The pages in which the SGA landed at that start; `None` if the log does not show it, as before 11.2.0.2.
     pub fn landed(&self) -> Option<LoggedLanding> {
         let all = match &self.large_pages {
             Some(pages) if self.page_sizes.is_empty() => {
@@ -183,7 +183,7 @@ impl LastStart {
             return Some(LoggedPages { available: row.available, expected: row.expected, allocated: row.allocated });
         }
         let pages = self.large_pages.as_ref().filter(|pages| pages.page_size == Some(size))?;
-        let expected = self.expected().into_iter().find(|(of, _)| *of == size).map(|(_, pages)| pages);
+        let expected = self.expected().into_iter().find(|(row, _)| *row == size).map(|(_, pages)| pages);
         let available = match (pages.unused, pages.used) {
             (Some(unused), used) => Some(unused.saturating_add(used.unwrap_or_default())),
             _ => None,
@@ -197,7 +197,7 @@ impl LastStart {
     /// PMON starts seconds after the line, or minutes if a large SGA is prepared first. A log without UTC offset fits
     /// every time zone, so PMON's process id is compared too; inside a container it differs.
     pub fn is_of(&self, pmon: i32, started: i64) -> Option<bool> {
-        /// How long a start may take, and by how much clocks may differ.
+        /// The longest start, and the largest difference of clocks, in seconds.
         const MAX_START_SECONDS: i64 = 3600;
         const MAX_CLOCK_SKEW_SECONDS: i64 = 120;
         /// The largest offset of a time zone from UTC.

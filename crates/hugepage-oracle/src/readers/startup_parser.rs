@@ -7,19 +7,19 @@ use hugepage_kernel::{PageSize, Pages};
 
 use crate::readers::parameters::assignment;
 use crate::readers::sentences::{self, number, word};
-use crate::readers::startup::{DevShm, LargePages, LastStart, LoggedRecommendation, PageRow};
+use crate::readers::startup::{DevShm, LastStart, LoggedLargePages, LoggedPageRow, LoggedRecommendation};
 use crate::readers::{Timestamp, size};
 
 /// The beginning of a line that starts an instance.
 pub const START: &str = "Starting ORACLE instance (";
-/// Oracle wraps its sentences, so they are searched in one text of at most this many bytes.
+/// The bytes of the text in which sentences are searched, because Oracle wraps them.
 const MAX_TEXT_BYTES: usize = 16 << 10;
 /// The largest number of errors of a start that are kept.
 const MAX_ERRORS: usize = 16;
 
-/// What the lines so far have shown.
+/// The facts that the lines so far have shown.
 #[derive(Default)]
-pub struct Parser {
+pub struct StartupParser {
     start: LastStart,
     /// The last time before a line.
     now: Option<Timestamp>,
@@ -43,13 +43,13 @@ enum Section {
     Over,
 }
 
-impl Parser {
+impl StartupParser {
     /// The time of a message of log.xml, which is an attribute.
     pub fn at(&mut self, time: &str) {
         self.now = Timestamp::split(time).map(|(time, _)| time).or(self.now.take());
     }
 
-    /// A line without its end.
+    /// Reads a line without its end.
     pub fn line(&mut self, line: &str) {
         let line = line.trim();
         match Timestamp::split(line) {
@@ -63,7 +63,7 @@ impl Parser {
         }
     }
 
-    /// The last line of a log without its end: its numbers may be cut, so only the fact of a start counts.
+    /// Reads the last line of a log without its end: its numbers may be cut, so only the fact of a start counts.
     pub fn cut_line(&mut self, line: &str) {
         let line = line.trim();
         let content = Timestamp::split(line).map_or(line, |(_, rest)| rest);
@@ -117,7 +117,7 @@ impl Parser {
         if line.contains("Large Pages Information") || line.starts_with("Dump of system resources acquired") {
             self.start.page_sizes.clear();
             self.start.recommendation = LoggedRecommendation::default();
-            self.start.large_pages = line.contains("Information").then(LargePages::default);
+            self.start.large_pages = line.contains("Information").then(LoggedLargePages::default);
             self.text.clear();
         } else if line.starts_with("PAGESIZE") && line.contains("EXPECTED_PAGES") {
             self.section = Section::Table;
@@ -137,7 +137,7 @@ impl Parser {
         self.remember(line);
     }
 
-    /// A row such as `2048K  0  769  0  NONE`; false if it is none.
+    /// Reads a row such as `2048K  0  769  0  NONE`; false if the line is none.
     fn row(&mut self, line: &str) -> bool {
         let mut words = line.split_ascii_whitespace();
         let size = words.next().unwrap_or_default();
@@ -155,11 +155,11 @@ impl Parser {
         let (expected, allocated) = (pages(words.next()), pages(words.next()));
         let error = words.collect::<Vec<_>>().join(" ");
         let error = (!matches!(error.as_str(), "" | "NONE" | "0")).then_some(error);
-        self.start.page_sizes.push(PageRow { page_size, available, is_base, expected, allocated, error });
+        self.start.page_sizes.push(LoggedPageRow { page_size, available, is_base, expected, allocated, error });
         true
     }
 
-    /// The text after `ERROR:`, on the same or on the next line; true if the line belonged to it.
+    /// Reads the text after `ERROR:`, on the same or on the next line; true if the line belonged to it.
     fn error(&mut self, message: &str) -> bool {
         const MEMORY: [&str; 4] = ["large_pages", "large pages", "system pages", "shared global"];
         if let (Some(continued), Some(last)) = (message.strip_prefix(':'), self.start.errors.last_mut()) {
@@ -214,7 +214,7 @@ impl Parser {
         }
     }
 
-    /// The release and its files.
+    /// Reads the release and the files of the instance.
     fn identity(&mut self, line: &str) {
         let version = || {
             let behind = |marker| line.split_once(marker).map(|(_, rest)| rest);
@@ -235,7 +235,7 @@ impl Parser {
         }
     }
 
-    /// Errors that prevent an instance from getting its memory.
+    /// Reads errors that prevent an instance from getting its memory.
     fn refusal(&mut self, line: &str) {
         let code = line.strip_prefix("ORA-").and_then(number::<u32>);
         // SGA_TARGET and MEMORY_TARGET that don't fit, shared pool too small, and the operating system's refusals of

@@ -22,7 +22,7 @@ use crate::output::table::{or_unknown, table, wrapped};
 use crate::output::{Format, escape, json};
 use crate::signals::SignalTimer;
 
-/// How often the progress bar moves.
+/// The time between two moves of the progress bar.
 const STEP: Duration = Duration::from_millis(200);
 
 /// Options of `benefit`.
@@ -38,16 +38,16 @@ pub struct BenefitOptions {
     format: Format,
 }
 
-/// What is printed.
+/// The output of the command.
 #[derive(Debug, Serialize)]
 struct BenefitOutput {
     /// The servers that count, one object each.
     instances: Vec<InstanceBenefit>,
-    /// What could not be read.
+    /// The files that could not be read, and why.
     notes: Vec<String>,
 }
 
-/// One server.
+/// A server with the figures of its benefit.
 #[derive(Debug, Serialize)]
 struct InstanceBenefit {
     name: String,
@@ -85,7 +85,7 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
     let begin = |instance: &Instance, notes: &mut Notes| Observation::begin(root, server(instance), || {}, notes);
     let mut begun: Vec<_> = observed.iter().map(|instance| begin(instance, &mut notes)).collect();
     let between = || {
-        begun.iter_mut().for_each(|observation| observation.look(root, || {}, &mut notes));
+        begun.iter_mut().for_each(|observation| observation.see_newcomers(root, || {}, &mut notes));
         if cost.is_due(options.interval) {
             measure_cost(&mut cost, || {}, &mut notes);
         }
@@ -182,7 +182,7 @@ fn confidence(row: &BenefitRow) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// One line per figure.
+/// Prints CSV, one line per figure.
 fn csv(out: &BenefitOutput) -> anyhow::Result<()> {
     let mut writer = csv::Writer::from_writer(crate::output::stream::stdout());
     writer.write_record(["instance", "figure", "unit", "base", "huge_2mb", "huge_1gb", "confidence", "detail"])?;

@@ -81,18 +81,17 @@ fn worst_message(survey: &Survey, sizings: &[Sizing], name: Option<&str>) -> Str
 /// Performance data: `name=value[unit]`.
 fn performance_data(survey: &Survey, sizings: &[Sizing]) -> String {
     let landed = survey.instances.iter().filter(|instance| instance.landed() == InstanceLanding::All).count();
-    let mut figures =
-        vec![format!("instances={}", survey.instances.len()), format!("instances_in_huge_pages={landed}")];
+    let mut values = vec![format!("instances={}", survey.instances.len()), format!("instances_in_huge_pages={landed}")];
     let missing: Option<u64> = survey.instances.iter().map(|instance| Some(instance.status.missing?.0)).sum();
-    figures.extend(missing.map(|missing| format!("pages_missing={missing}")));
+    values.extend(missing.map(|missing| format!("pages_missing={missing}")));
     let meminfo = survey.meminfo.as_ref();
-    figures.extend(meminfo.and_then(|meminfo| meminfo.page_tables).map(|tables| format!("page_tables={}B", tables.0)));
+    values.extend(meminfo.and_then(|meminfo| meminfo.page_tables).map(|tables| format!("page_tables={}B", tables.0)));
     for row in pools::of_host(&survey.pools) {
         let size = row.pool.page_size.cgroup_name();
-        figures.push(format!("nr_{size}={}", row.pool.nr));
-        figures.extend(row.pool.available().map(|pages| format!("available_{size}={pages}")));
+        values.push(format!("nr_{size}={}", row.pool.nr));
+        values.extend(row.pool.available().map(|pages| format!("available_{size}={pages}")));
         let recommended = Sizing::of_size(sizings, row.pool.page_size).and_then(|sizing| sizing.recommended);
-        figures.extend(recommended.map(|pages| format!("recommended_{size}={pages}")));
+        values.extend(recommended.map(|pages| format!("recommended_{size}={pages}")));
     }
-    format!(" | {}", figures.join(" "))
+    format!(" | {}", values.join(" "))
 }

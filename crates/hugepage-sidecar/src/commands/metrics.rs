@@ -26,13 +26,13 @@ pub struct MetricsOptions {
 }
 
 impl MetricsOptions {
-    /// What it does besides looking.
+    /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
         self.textfile.iter().fold(Needs::default().servers(), |needs, file| needs.file(file))
     }
 }
 
-/// The exit status is OK if the text was written: the alert rules evaluate it.
+/// Prints or writes the metrics. The exit status is OK if that succeeded: the alert rules evaluate the text.
 pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
     let survey = survey_with_history(root, &options.survey);
     let text = text(&MetricsSnapshot::from(&survey));

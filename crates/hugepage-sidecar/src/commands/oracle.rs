@@ -71,7 +71,7 @@ pub enum OracleCommand {
 }
 
 impl OracleCommand {
-    /// What it does besides looking.
+    /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
         match self {
             Self::Prepare { dir, .. } | Self::Write { dir, records: true, .. } => {

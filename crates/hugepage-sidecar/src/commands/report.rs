@@ -33,7 +33,7 @@ pub struct ReportOptions {
 }
 
 impl ReportOptions {
-    /// What it does besides looking.
+    /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
         match self.html == Path::new("-") {
             true => Needs::default().servers(),

@@ -35,7 +35,8 @@ pub fn run(root: &Root, options: &StatusOptions) -> anyhow::Result<Exit> {
     Ok(exit::of_survey(&survey))
 }
 
-/// One line per instance. A list is one field, with semicolons between its parts; of an object only the values are printed.
+/// Prints CSV, one line per instance. A list is one field, with semicolons between its parts; of an object only the
+/// values are printed.
 fn csv(out: &HostOutput) -> anyhow::Result<()> {
     let mut writer = csv::Writer::from_writer(stdout());
     for (index, row) in out.instances.iter().enumerate() {

@@ -41,7 +41,8 @@ pub fn survey_with_history(root: &Root, options: &SurveyOptions) -> Survey {
     host.assess(&|server, current, notes| history.recall(server, current, notes))
 }
 
-/// The same, with the recommended pools for running instances and for the Oracle instances that are stopped.
+/// Surveys the host as [`survey_with_history`], and sizes the pools for running instances and for stopped Oracle
+/// instances.
 pub fn survey_with_sizings(root: &Root, options: &SurveyOptions) -> (Survey, Vec<Sizing>) {
     let survey = survey_with_history(root, options);
     let sizings = survey.sizings(&survey.stopped_needs(), options.reserve_percent);

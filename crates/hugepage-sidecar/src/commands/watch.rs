@@ -28,10 +28,10 @@ use crate::privileges::{self, Needs};
 use crate::signals::SignalTimer;
 use crate::{atomic_file, state};
 
-/// More errors than these are not logged: messages that differ each time would fill the log.
+/// The number of errors that are logged: messages that differ each time would fill the log.
 const MAX_REPORTED_ERRORS: usize = 50;
 
-/// How often old histories are removed.
+/// The time between two removals of old histories.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 /// History files that are kept besides those of running instances: those written to last, and none that nothing was written to for this time.
 const MAX_HISTORIES: usize = 1000;
@@ -74,7 +74,7 @@ pub struct WatchOptions {
 }
 
 impl WatchOptions {
-    /// What it does besides looking.
+    /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
         let files = [&self.json, &self.textfile].into_iter().flatten();
         let asking = if self.ask_programs { Needs::default().servers() } else { Needs::default() };

@@ -80,7 +80,7 @@ fn key_of_stopped(stopped: &StoppedOracle) -> Option<LogKey> {
     key(stopped.alert_log.as_ref(), &stopped.name, 0, stopped.last_start.as_ref())
 }
 
-/// `current`: the time of the start of what runs, if the log shows it.
+/// The records of an instance's starts in its log. `current`: the time of the start of what runs, if the log shows it.
 fn of_instance(instance: &StartRecord, starts: &[RememberedStart], current: Option<&str>) -> Vec<StartRecord> {
     let time_of = |start: &RememberedStart| start.start.at.as_ref().map(|at| at.text.clone());
     let record = |remembered: &RememberedStart| {

@@ -15,7 +15,7 @@ const RESERVED: &str = "access add all alter and any as asc audit begin between 
     session set share size smallint start subtype successful synonym sys sysdate system table then to trigger type uid \
     union unique update user validate values varchar varchar2 view views when whenever where with";
 
-/// Of a name in Oracle 11.2 to 12.1; longer ones are legal since 12.2.
+/// The longest name in Oracle 11.2 to 12.1, in bytes; longer ones are legal since 12.2.
 const MAX_NAME_BYTES: usize = 30;
 
 /// An unquoted name: ASCII letters, digits, `_`, `$` and `#`, a letter first, at most 30 bytes (the limit of 11.2).
@@ -81,7 +81,7 @@ impl FromStr for OraclePath {
 }
 
 impl OraclePath {
-    /// The directory of a node in it.
+    /// The directory of a node in this directory.
     pub fn join(&self, node: &NodeName) -> Result<Self> {
         format!("{self}/{node}").parse()
     }

@@ -11,7 +11,7 @@ pub enum ColumnType {
     Bytes,
     /// A number of pages; another column has the page size.
     Pages,
-    /// Any other number.
+    /// A number of anything else.
     Count,
     /// A name, a path or a word, truncated to the width.
     Text(usize),
@@ -71,13 +71,13 @@ impl ColumnType {
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldValue {
-    /// For [`ColumnType::Bytes`], [`ColumnType::Pages`] and [`ColumnType::Count`].
+    /// A number, for [`ColumnType::Bytes`], [`ColumnType::Pages`] and [`ColumnType::Count`].
     Number(u64),
-    /// For the text types.
+    /// A text, for the text types.
     Text(String),
-    /// For [`ColumnType::UtcTime`].
+    /// A time, for [`ColumnType::UtcTime`].
     Time(SystemTime),
-    /// For [`ColumnType::Flag`].
+    /// A yes or no, for [`ColumnType::Flag`].
     Flag(bool),
 }
 
@@ -117,18 +117,18 @@ impl From<bool> for FieldValue {
     }
 }
 
-/// One column of a file, of Oracle and of the documents.
+/// A column of a file, of Oracle and of the documents.
 #[derive(Debug)]
 pub struct Column {
     /// A valid Oracle identifier of at most 30 bytes (the limit of 11.2), in lower case.
     pub name: &'static str,
-    /// The type.
+    /// The type of the column.
     pub column_type: ColumnType,
     /// Meaning, unit, and meaning of NULL: the lines of the doc comment.
     pub comment: &'static [&'static str],
 }
 
-/// One file.
+/// A file with its columns.
 #[derive(Debug)]
 pub struct DataFile {
     /// The name without `.dat`, which is also the name of the external table.

@@ -9,7 +9,7 @@ use clap::Args;
 use crate::oracle::columns::{FILES, LATER_FILES, columns};
 use crate::oracle::names::{MailAddress, NodeName, OracleName, OraclePath};
 use crate::oracle::schema::DataFile;
-use crate::oracle::views::{self, View, ViewColumn, sentence};
+use crate::oracle::views::{self, OracleView, ViewColumn, sentence};
 
 /// Names of objects in the database, and the path of the files.
 #[derive(Debug, Args)]
@@ -124,7 +124,7 @@ const METRIC_COLUMNS: [(&str, &str, &str); 13] = [
     ("hint", "STRING", "Hint"),
 ];
 
-/// A script.
+/// A script, or text, that the sidecar prints for Oracle Database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
     /// Creates all objects.
@@ -141,11 +141,11 @@ pub enum Script {
     CrossCheck,
     /// The query of a metric extension of Enterprise Manager.
     Metric,
-    /// The same as XML, with thresholds.
+    /// The metric extension as XML, with thresholds.
     MetricXml,
     /// A table of the past, and the job that adds to it.
     Trend,
-    /// Removes both.
+    /// Removes the table of the past and its job.
     TrendUninstall,
     /// The columns of the views, as tables for docs/oracle.md.
     Columns,
@@ -165,7 +165,7 @@ struct ScriptTemplate<'a> {
     upgrade: bool,
     /// Whether the package may read the files by UTL_FILE.
     utl_file: bool,
-    /// How the views read them.
+    /// The way in which the views read the files.
     route: &'static str,
     synonyms: bool,
     version: &'static str,
@@ -174,7 +174,7 @@ struct ScriptTemplate<'a> {
     metric_columns: &'static [(&'static str, &'static str, &'static str)],
     nodes: &'a [ClusterNode],
     tables: &'a [ExternalTable],
-    views: &'a [View],
+    views: &'a [OracleView],
 }
 
 /// A node of a cluster, and its files.
@@ -192,7 +192,7 @@ struct ExternalTable {
     /// The package's function, `hosts` for hp_host.
     function: String,
     file: String,
-    /// Whether older versions of the sidecar do not write it.
+    /// Whether older versions of the sidecar do not write the file.
     is_later: bool,
     comment: String,
     columns: Vec<TableColumn>,

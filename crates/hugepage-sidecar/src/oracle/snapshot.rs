@@ -9,17 +9,17 @@ use crate::oracle::schema::{DataFile, FieldValue, FileRecord};
 /// A snapshot of a host.
 #[derive(Clone, Debug)]
 pub struct OracleSnapshot {
-    /// When the snapshot was taken.
+    /// The time of the snapshot.
     pub taken_at: SystemTime,
     /// The name of the host.
     pub host_name: String,
-    /// The host. [`OracleSnapshot::content`] sets its record counts.
+    /// The record of the host. [`OracleSnapshot::content`] sets its record counts.
     pub host: HostRecord,
-    /// The pools.
+    /// The records of the pools.
     pub pools: Vec<PoolRecord>,
-    /// All running instances.
+    /// The records of all running instances.
     pub instances: Vec<InstanceRecord>,
-    /// The recommendations.
+    /// The records of the recommendations.
     pub findings: Vec<FindingRecord>,
     /// The segments of the running Oracle instances.
     pub segments: Vec<SegmentRecord>,
@@ -30,7 +30,7 @@ pub struct OracleSnapshot {
 /// The records of a file.
 #[derive(Clone, Debug)]
 pub struct FileContent {
-    /// The file.
+    /// The definition of the file.
     pub definition: &'static DataFile,
     /// Values in the order of the columns, the common ones first.
     pub records: Vec<Vec<Option<FieldValue>>>,

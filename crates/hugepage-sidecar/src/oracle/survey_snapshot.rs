@@ -204,10 +204,10 @@ fn stopped_record(survey: &Survey, sizings: &[Sizing], stopped: &StoppedOracle) 
 
 fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> FindingRecord {
     let recommendation = one.recommendation.clone();
-    let of = survey.counted().find(|instance| one.instance.as_deref() == Some(&instance.identity.name));
+    let instance = survey.counted().find(|instance| one.instance.as_deref() == Some(&instance.identity.name));
     FindingRecord {
         priority: Some(priority),
-        kind: of.map(|instance| instance.identity.kind.to_string()),
+        kind: instance.map(|instance| instance.identity.kind.to_string()),
         sid: one.instance.clone(),
         severity: Some(recommendation.severity.to_string()),
         area: Some(recommendation.area.to_string()),
@@ -218,7 +218,7 @@ fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> F
         takes_effect: Some(recommendation.takes_effect.to_string()),
         saves: recommendation.saves,
         reason: Some(recommendation.reason),
-        instance_host: of.and_then(|instance| instance.identity.place.host_name.clone()),
+        instance_host: instance.and_then(|instance| instance.identity.place.host_name.clone()),
     }
 }
 
@@ -227,9 +227,9 @@ fn oracles(survey: &Survey) -> impl Iterator<Item = &Instance> {
 }
 
 /// The sum over the running Oracle instances; `None` if there are none, or one is unknown.
-fn total(survey: &Survey, of: impl Fn(&Instance) -> Option<Bytes>) -> Option<Bytes> {
+fn total(survey: &Survey, size: impl Fn(&Instance) -> Option<Bytes>) -> Option<Bytes> {
     oracles(survey).next()?;
-    oracles(survey).try_fold(Bytes(0), |sum, instance| Some(sum.saturating_add(of(instance)?)))
+    oracles(survey).try_fold(Bytes(0), |sum, instance| Some(sum.saturating_add(size(instance)?)))
 }
 
 fn segment_records(root: &Root, instance: &Instance) -> Vec<SegmentRecord> {

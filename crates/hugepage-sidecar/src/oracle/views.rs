@@ -4,23 +4,23 @@ use crate::oracle::columns::{CommonRecord, HostRecord, PoolRecord};
 use crate::oracle::instance_columns::{FindingRecord, InstanceRecord, SegmentRecord, StartRecord};
 use crate::oracle::schema::{Column, ColumnType, DataFile, FileRecord};
 
-/// A view.
+/// A view of the package's records.
 #[derive(Debug)]
-pub struct View {
-    /// Its name.
+pub struct OracleView {
+    /// The name of the view.
     pub name: &'static str,
     /// The meaning of one row.
     pub comment: &'static str,
     /// The function of the package that the view selects from.
     pub function: &'static str,
-    /// The condition on its rows; empty for all.
+    /// The condition on the rows of the view; empty for all.
     pub condition: &'static str,
-    /// Its columns.
+    /// The columns of the view.
     pub columns: Vec<ViewColumn>,
 }
 
-impl View {
-    /// Its columns with these names, in their order.
+impl OracleView {
+    /// The columns of the view with these names, in their order.
     pub fn named(&self, names: &[&str]) -> Vec<ViewColumn> {
         let column = |name: &&str| self.columns.iter().find(|column| column.name == *name).cloned();
         names.iter().filter_map(column).collect()
@@ -30,34 +30,34 @@ impl View {
 /// A column of a view.
 #[derive(Clone, Debug)]
 pub struct ViewColumn {
-    /// Its name.
+    /// The name of the column.
     pub name: &'static str,
-    /// The expression; `r` is the record.
+    /// The expression of the column; `r` is the record.
     pub expression: String,
-    /// The Oracle type.
+    /// The Oracle type of the column.
     pub oracle_type: String,
-    /// The meaning.
+    /// The meaning of the column.
     pub comment: String,
 }
 
 /// All views, in the order of the documents.
-pub fn all() -> Vec<View> {
+pub fn all() -> Vec<OracleView> {
     vec![
-        View {
+        OracleView {
             name: "hugepage_status",
             comment: "Huge pages of the Oracle instances of this host: one row per instance.",
             function: "instances",
             condition: "r.kind <> 'postgresql'",
             columns: columns(&InstanceRecord::FILE, LeadingColumns::Instance),
         },
-        View {
+        OracleView {
             name: "hugepage_instances",
             comment: "The same for all instances of this host, including PostgreSQL servers: one row per instance.",
             function: "instances",
             condition: "",
             columns: columns(&InstanceRecord::FILE, LeadingColumns::Instance),
         },
-        View {
+        OracleView {
             name: "hugepage_regressions",
             comment: "Instances that lost huge pages at their last start and have not regained them: one row per instance.",
             function: "instances",
@@ -76,35 +76,35 @@ pub fn all() -> Vec<View> {
                 ],
             ),
         },
-        View {
+        OracleView {
             name: "hugepage_history",
             comment: "Starts of the Oracle instances in their alert logs, the oldest first: one row per start.",
             function: "starts",
             condition: "",
             columns: columns(&StartRecord::FILE, LeadingColumns::Instance),
         },
-        View {
+        OracleView {
             name: "hugepage_segments",
             comment: "Segments of the SGA of the running Oracle instances: one row per segment.",
             function: "segments",
             condition: "",
             columns: columns(&SegmentRecord::FILE, LeadingColumns::Instance),
         },
-        View {
+        OracleView {
             name: "hugepage_pools",
             comment: "Pools of huge pages of this host: one row per page size, and one per NUMA node.",
             function: "pools",
             condition: "",
             columns: columns(&PoolRecord::FILE, LeadingColumns::Host),
         },
-        View {
+        OracleView {
             name: "hugepage_findings",
             comment: "Recommendations for this host, ordered by priority: one row per setting.",
             function: "findings",
             condition: "",
             columns: columns(&FindingRecord::FILE, LeadingColumns::Instance),
         },
-        View {
+        OracleView {
             name: "hugepage_hosts",
             comment: "The memory of this host: one row.",
             function: "hosts",
@@ -157,7 +157,7 @@ fn columns(file: &'static DataFile, leading: LeadingColumns) -> Vec<ViewColumn> 
     columns
 }
 
-/// The leading columns, then those in `names`, in that order.
+/// Selects the leading columns, then the columns in `names`, in that order.
 fn select(mut columns: Vec<ViewColumn>, names: &[&str]) -> Vec<ViewColumn> {
     let leading = columns.iter().position(|column| column.name == "host_name").map_or(0, |at| at + 1);
     let mut others = columns.split_off(leading);

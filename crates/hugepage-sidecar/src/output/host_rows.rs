@@ -36,7 +36,7 @@ pub struct HostOutput {
     pub pools: Vec<PoolOutput>,
     pub recommendations: Vec<RecommendationOutput>,
     pub notes: Vec<String>,
-    /// What is known of this kernel and concerns one of the instances.
+    /// The advisories on this kernel that concern one of the instances.
     pub kernel_advisories: Vec<KernelAdvisory>,
 }
 
@@ -44,10 +44,10 @@ pub struct HostOutput {
 #[derive(Debug, Serialize)]
 pub struct KernelAdvisory {
     pub name: String,
-    /// Null if it is not known whether it applies to this kernel.
+    /// Whether the advisory applies to this kernel; null if unknown.
     pub applies: Option<bool>,
     pub detail: String,
-    /// The instances that it concerns.
+    /// The instances that the advisory concerns.
     pub instances: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
     }
 }
 
-/// In the order of the table, each with the instances that count.
+/// The advisories on this kernel in the order of the table, each with the instances that count.
 fn kernel_advisories(survey: &Survey) -> Vec<KernelAdvisory> {
     let (known, mut found) = (Advisories::known(), Vec::<KernelAdvisory>::new());
     for instance in survey.counted() {

@@ -14,7 +14,7 @@ use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, Pages};
 use serde::Serialize;
 
-/// One instance.
+/// A running instance.
 #[derive(Debug, Serialize)]
 pub struct InstanceRow {
     pub kind: String,
@@ -22,7 +22,7 @@ pub struct InstanceRow {
     pub pid: i32,
     pub verdict: String,
     pub message: String,
-    /// What to do; null also for one that does not count, for nothing is to be set for it.
+    /// The steps that help; null if there are none, and for an instance that does not count.
     pub hint: Option<String>,
     /// `all`, `mixed`, `some`, `none`, `AMM`, `unknown`.
     pub landed: String,
@@ -51,14 +51,14 @@ pub struct InstanceRow {
     pub started: Option<String>,
     /// The sources of the landing.
     pub evidence: Vec<String>,
-    /// Whether it counts for the host's verdict and pools.
+    /// Whether the instance counts for the host's verdict and pools.
     pub counted: bool,
-    /// Why it does not, as `runs as alice`; null if it does.
+    /// The reason why the instance does not count, as `runs as alice`; null if it counts.
     pub not_counted_because: Option<String>,
     pub notes: Vec<String>,
     /// The shared memory by page size, ascending; empty if unknown.
     pub by_page_size: Vec<PageSizeShare>,
-    /// Null for Oracle.
+    /// The outlook of a crash restart; null for Oracle.
     pub crash_outlook: Option<String>,
 }
 
@@ -69,20 +69,20 @@ pub struct StoppedRow {
     pub name: String,
     /// `stopped`, or `failed`: its last start in the alert log ended with an error about memory.
     pub state: String,
-    /// Whether oratab has it start at boot.
+    /// Whether oratab has the instance start at boot.
     pub starts_at_boot: bool,
     pub verdict: String,
     pub message: String,
     pub hint: Option<String>,
     pub oracle_home: String,
     pub version: Option<String>,
-    /// `use_large_pages` of its parameter file or its alert log; null if neither shows it.
+    /// `use_large_pages` of the parameter file or the alert log; null if neither shows it.
     pub use_large_pages: Option<String>,
     pub memory_target: bool,
     pub huge_page_size: Option<u64>,
-    /// Null if unknown; 0 if it asks for no huge pages.
+    /// The huge pages that the next start needs; null if unknown, 0 if it asks for none.
     pub pages_needed: Option<u64>,
-    /// Of those, pages that the pool could not give it now.
+    /// The pages that the next start needs and the pool could not give now; null if unknown.
     pub pages_missing: Option<u64>,
     pub cause: Option<String>,
     pub restart_outlook: String,
@@ -93,12 +93,12 @@ pub struct StoppedRow {
 /// The shared memory in pages of one size.
 #[derive(Debug, Serialize)]
 pub struct PageSizeShare {
-    /// Null if the kernel does not report it.
+    /// The page size in bytes; null if the kernel does not report it.
     pub page_size: Option<u64>,
     pub bytes: u64,
 }
 
-/// One pool.
+/// A pool of the host or of a NUMA node.
 #[derive(Debug, Serialize)]
 pub struct PoolOutput {
     pub page_size: u64,
@@ -120,7 +120,7 @@ pub struct PoolOutput {
     pub recommended_nr_hugepages: Option<u64>,
 }
 
-/// One recommendation.
+/// A recommendation for the host or an instance.
 #[derive(Debug, Serialize)]
 pub struct RecommendationOutput {
     pub instance: Option<String>,

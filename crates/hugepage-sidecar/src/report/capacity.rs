@@ -1,4 +1,4 @@
-//! How many sessions of an Oracle database fit into memory, by the size of its SGA, in base pages and in huge pages.
+//! The sessions of an Oracle database that fit into memory, by the size of its SGA, in base pages and in huge pages.
 
 use hugepage_assess::advice::sessions::{Choice, worth};
 use hugepage_assess::assessment::sessions::{SessionForecast, sessions_that_fit};
@@ -16,14 +16,15 @@ pub struct CapacityTable {
     pub memory: u64,
     pub base_page_size: u64,
     pub huge_page_size: u64,
-    /// What a session takes beside page tables for the SGA; `None` if it is unknown, and there are no rows then.
+    /// The memory of a session beside page tables for the SGA, in bytes; `None` if it is unknown, and there are no rows
+    /// then.
     pub private: Option<u64>,
     pub rows: Vec<CapacityRow>,
     /// Whether huge pages are worth it at the number of connections of the charts.
     pub worth: Option<String>,
 }
 
-/// One size of the SGA.
+/// The capacity with one size of the SGA.
 #[derive(Debug)]
 pub struct CapacityRow {
     pub sga: u64,
@@ -33,7 +34,8 @@ pub struct CapacityRow {
 }
 
 impl CapacityTable {
-    /// `None` for what is no Oracle database, and where the host's memory or its page sizes are unknown.
+    /// The table of `instance`; `None` for what is no Oracle database, and where the host's memory or its page sizes
+    /// are unknown.
     pub fn new(survey: &Survey, instance: &Instance, base: Option<PageSize>, connections: u64) -> Option<Self> {
         if instance.identity.kind != InstanceKind::Oracle(OracleKind::Database) {
             return None;
@@ -57,9 +59,9 @@ impl CapacityTable {
         };
         let forecast = |shared_memory| {
             let sessions = connections.max(instance.memory.page_tables.processes);
-            let of =
+            let session_forecast =
                 SessionForecast::of(sessions, shared_memory, &instance.memory.page_tables, base, &[huge], Some(memory));
-            worth(&of, Choice::of(&facts.asked), Some(memory))
+            worth(&session_forecast, Choice::of(&facts.asked), Some(memory))
         };
         Some(Self {
             name: instance.identity.name.clone(),

@@ -7,22 +7,22 @@ use super::scale::{percent, percentage};
 use crate::output::host_rows::HostOutput;
 use crate::output::rows::PoolOutput;
 
-/// One part of the memory.
+/// A part of the memory.
 #[derive(Debug)]
 pub struct MemoryPart {
-    /// The number that identifies it in the chart.
+    /// The number that identifies the part in the chart.
     pub number: usize,
     /// The CSS class.
     pub class: &'static str,
     pub label: String,
-    /// A note next to its size.
+    /// A note next to the size of the part.
     pub remark: Option<String>,
     pub bytes: u64,
     pub share: String,
     pub from: String,
     pub width: String,
     pub middle: String,
-    /// Whether its number fits into the chart.
+    /// Whether the number of the part fits into the chart.
     pub is_wide: bool,
 }
 

@@ -1,8 +1,8 @@
 //! The HTML report: one file that loads no other file and runs no script.
 //!
-//! Its figures are those of [`HostOutput`], which `status --format json` prints, and of the survey. The modules here compute
-//! the charts; the templates render text and charts. Templates escape all values (askama, by the extension .html), because
-//! directories and process titles are not trusted.
+//! The report shows the numbers of [`HostOutput`], which `status --format json` prints, and of the survey. The modules
+//! here compute the charts; the templates render text and charts. Templates escape all values (askama, by the extension
+//! .html), because directories and process titles are not trusted.
 
 mod capacity;
 mod memory_chart;
@@ -33,7 +33,7 @@ pub struct ReportScope<'a> {
 
 #[derive(Template)]
 #[template(path = "page.html")]
-struct Page<'a> {
+struct ReportPage<'a> {
     host: &'a HostOutput,
     name: &'a str,
     version: &'static str,
@@ -48,7 +48,7 @@ struct Page<'a> {
 pub fn render(root: &Root, survey: &Survey, output: &HostOutput, scope: &ReportScope<'_>) -> askama::Result<String> {
     let base = root.base_page_size().ok();
     let instances = || survey.instances.iter().zip(&output.instances);
-    Page {
+    ReportPage {
         host: output,
         name: output.host_name.as_deref().unwrap_or("an unknown host"),
         version: env!("CARGO_PKG_VERSION"),
@@ -79,7 +79,7 @@ fn moment(at: &str) -> String {
     at.replacen('T', " ", 1).replace('Z', " UTC")
 }
 
-/// The same without seconds.
+/// A timestamp of RFC 3339 for people, without seconds.
 fn day_and_minute(at: &str) -> String {
     moment(at).chars().take("2026-11-21 10:00".len()).collect()
 }

@@ -21,7 +21,7 @@ pub struct PageTableChart {
     pub connections: u64,
     pub on_base: Option<PageTableLine>,
     pub on_huge: Option<PageTableLine>,
-    pub axes: Option<Axes>,
+    pub axes: Option<PageTableAxes>,
 }
 
 /// Page tables with one page size; they grow linearly with the connections.
@@ -36,7 +36,7 @@ pub struct PageTableLine {
 
 /// The axes, and the current value.
 #[derive(Debug)]
-pub struct Axes {
+pub struct PageTableAxes {
     pub heights: Vec<(u64, String)>,
     pub places: Vec<(String, u64)>,
     pub now: Option<(String, u64)>,
@@ -56,7 +56,7 @@ impl PageTableChart {
         let axes = ends().max().map(|largest| {
             let marks = of_bytes(largest.max(row.page_tables.unwrap_or(0)));
             let top = marks.last().copied().unwrap_or(1);
-            (Axes::new(&marks, top, connections, row), top)
+            (PageTableAxes::new(&marks, top, connections, row), top)
         });
         if let Some((_, top)) = &axes {
             on_base.iter_mut().chain(&mut on_huge).for_each(|line| line.y = height(line.at_most, *top));
@@ -75,7 +75,7 @@ impl PageTableChart {
     }
 }
 
-impl Axes {
+impl PageTableAxes {
     fn new(marks: &[u64], top: u64, connections: u64, row: &InstanceRow) -> Self {
         Self {
             heights: marks

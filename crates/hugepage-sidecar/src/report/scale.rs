@@ -6,7 +6,7 @@ pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "100%".to_owned() } else { format!("{:.3}%", share(part, whole)) }
 }
 
-/// The same for people; `unknown` if `whole` is 0.
+/// `part` of `whole` as text for people, such as `12.5%`; `unknown` if `whole` is 0.
 pub fn percentage(part: u64, whole: u64) -> String {
     match share(part, whole) {
         _ if whole == 0 => "unknown".to_owned(),
@@ -20,7 +20,7 @@ fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64 * 100.0
 }
 
-/// At most five marks of an axis from zero to at least `largest`: round numbers of bytes.
+/// The marks of an axis from zero to at least `largest` bytes, at most five: round numbers of bytes.
 pub fn of_bytes(largest: u64) -> Vec<u64> {
     let largest = largest.max(1);
     let mut steps =

@@ -38,8 +38,8 @@ pub struct Timeline {
     pub to: String,
     pub starts: usize,
     pub losses: usize,
-    pub spans: Vec<Span>,
-    pub marks: Vec<Mark>,
+    pub spans: Vec<TimelineSpan>,
+    pub marks: Vec<TimelineEvent>,
     /// The newest first.
     pub entries: Vec<TimelineEntry>,
     /// Number of older records that are not listed.
@@ -48,7 +48,7 @@ pub struct Timeline {
 
 /// A period without change.
 #[derive(Debug)]
-pub struct Span {
+pub struct TimelineSpan {
     pub x: String,
     pub width: String,
     /// `huge`, `part`, `base`, `unknown`.
@@ -60,9 +60,9 @@ pub struct Span {
     pub title: String,
 }
 
-/// An event.
+/// An event on the timeline.
 #[derive(Debug)]
-pub struct Mark {
+pub struct TimelineEvent {
     pub x: String,
     /// `start`, `crash`, `lost`.
     pub what: &'static str,
@@ -109,7 +109,7 @@ impl Timeline {
         let ends = dated.iter().skip(1).map(|(at, _)| *at).chain([last]);
         let span = |((at, record), end): (&(SystemTime, &Record), SystemTime)| {
             let (level, height) = level(record.landed_in);
-            Span {
+            TimelineSpan {
                 x: place(*at),
                 width: percent(millis(*at, end), millis(first, last)),
                 level,
@@ -177,7 +177,7 @@ fn state_text(record: &Record) -> String {
     }
 }
 
-fn marks(x: String, record: &Record) -> impl Iterator<Item = Mark> {
+fn marks(x: String, record: &Record) -> impl Iterator<Item = TimelineEvent> {
     let what = match record.event {
         Event::Start => Some("start"),
         Event::CrashRestart => Some("crash"),
@@ -189,5 +189,5 @@ fn marks(x: String, record: &Record) -> impl Iterator<Item = Mark> {
         ("lost", Some(detail)) => format!("lost at {at}: {detail}"),
         _ => format!("{} at {at}", record.event.name()),
     };
-    [what, lost].into_iter().flatten().map(move |what| Mark { x: x.clone(), what, title: title(what) })
+    [what, lost].into_iter().flatten().map(move |what| TimelineEvent { x: x.clone(), what, title: title(what) })
 }

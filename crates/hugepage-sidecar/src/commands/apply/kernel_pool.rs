@@ -11,8 +11,8 @@ use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 
 use super::kernel_file::{self, POOLS, write};
 use super::larger_pool::LargerPool;
-use super::plan::HostState;
-use super::steps::{Kernel, Reclaim};
+use super::resize::{PoolOperations, Reclaim};
+use super::resize_plan::HostState;
 use crate::privileges;
 
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
@@ -92,7 +92,7 @@ impl<'a> KernelPool<'a> {
     }
 }
 
-impl Kernel for KernelPool<'_> {
+impl PoolOperations for KernelPool<'_> {
     type Error = anyhow::Error;
 
     fn set(&mut self, pages: Pages) -> anyhow::Result<Pages> {

@@ -11,7 +11,7 @@ use super::kernel_file::{POOLS, write};
 pub struct LargerPool<'a> {
     root: &'a Root,
     size: PageSize,
-    /// The size that its pages are split into.
+    /// The size of the pages that a page is split into.
     into: PageSize,
     before: Pages,
     /// The pages that no server of this host needs.
@@ -49,7 +49,7 @@ impl<'a> LargerPool<'a> {
         bail!("no larger huge page is unused, so none can be split")
     }
 
-    /// The memory of the first `pages` that it can give.
+    /// The memory of the first `pages` that the pool can give.
     pub fn memory(&self, pages: Pages) -> Bytes {
         self.size.times(pages)
     }
@@ -59,12 +59,12 @@ impl<'a> LargerPool<'a> {
         self.spare
     }
 
-    /// The size of its pages, and how many of them were split.
+    /// The page size of the pool, and how many of the pages were split.
     pub fn split(&self) -> (PageSize, Pages) {
         (self.size, self.split)
     }
 
-    /// Splits one page that is neither in use nor reserved; whether it did. The kernel checks that again.
+    /// Splits one page that is neither in use nor reserved; returns whether the kernel did, which checks that again.
     pub fn demote(&mut self) -> anyhow::Result<bool> {
         let before = pool::pool(self.root, self.size)?;
         if self.split >= self.spare || idle(&before) == Pages(0) {

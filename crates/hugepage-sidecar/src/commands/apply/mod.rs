@@ -1,15 +1,15 @@
 //! `apply`: sets the size of a pool, and restores it if the kernel does not provide all pages.
 
+mod boot_setting;
 mod kernel_file;
 mod kernel_pool;
 mod larger_pool;
 mod lock;
-mod persist;
-mod plan;
+mod messages;
+mod resize;
+mod resize_plan;
 mod rollback;
-mod steps;
 mod target;
-mod text;
 mod vmemmap;
 
 use std::path::Path;
@@ -23,15 +23,15 @@ use hugepage_kernel::next_boot::boot;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use self::boot_setting::BootSetting;
 use self::kernel_pool::KernelPool;
 use self::larger_pool::LargerPool;
 use self::lock::Lock;
-use self::persist::Setting;
-use self::plan::{HostState, Plan, Refusal};
+use self::messages::{done, failure, preview};
+use self::resize::{PoolOperations, Reclaim, Resize, ResizeOutcome, resize};
+use self::resize_plan::{HostState, ResizePlan, ResizeRefusal};
 use self::rollback::roll_back;
-use self::steps::{Kernel, Outcome, Reclaim, Resize, resize};
-use self::text::{done, failure, preview};
-use self::vmemmap::Optimizing;
+use self::vmemmap::VmemmapOptimization;
 use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
 use crate::output::stream::{complain, say};
@@ -81,7 +81,11 @@ impl ApplyOptions {
         }
         let needs = kernel_pool::FILES.iter().fold(needs, |needs, file| needs.directory(Path::new(file)));
         let needs = needs.new_directory(Path::new(lock::DIRECTORY));
-        if self.persist { persist::FILES.iter().fold(needs, |needs, file| needs.file(Path::new(file))) } else { needs }
+        if self.persist {
+            boot_setting::FILES.iter().fold(needs, |needs, file| needs.file(Path::new(file)))
+        } else {
+            needs
+        }
     }
 }
 
@@ -160,7 +164,7 @@ fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, 
     let before = pool.state()?;
     let (plan, split) = plan(options, root, pool, pages)?;
     let optimizing = match options.optimize_vmemmap && plan.new_pages > Pages(0) {
-        true => Some(privileges::write(|| Optimizing::begin(root))?),
+        true => Some(privileges::write(|| VmemmapOptimization::begin(root))?),
         false => None,
     };
     let outcome = privileges::write(|| change(pool, plan, split, options, &interrupt));
@@ -169,7 +173,7 @@ fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, 
         privileges::write(|| larger.restore_size())?;
     }
     match outcome {
-        Ok(Outcome::Reached) => {}
+        Ok(ResizeOutcome::Reached) => {}
         Ok(outcome) => {
             complain!("hugepage-sidecar: {}", failure(outcome, pool.size(), plan, options.drop_caches, options.demote));
             return roll_back(pool, &before);
@@ -193,15 +197,20 @@ fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, 
     Ok(exit::OK)
 }
 
-/// What the kernel gives back for the new pages; `None` if that was not asked for.
-fn saved(pool: &KernelPool<'_>, plan: Plan) -> Option<Bytes> {
+/// The memory that the kernel gives back for the new pages; `None` if that was not asked for.
+fn saved(pool: &KernelPool<'_>, plan: ResizePlan) -> Option<Bytes> {
     let saved = Bytes(pool.saved_per_page.0.saturating_mul(plan.new_pages.0));
     (saved > Bytes(0)).then_some(saved)
 }
 
 /// The plan, and the larger pages that have to be split first for it: as few as possible. Or a refusal; if pages are in
 /// use, it names the instances that use them.
-fn plan(options: &ApplyOptions, root: &Root, pool: &KernelPool<'_>, pages: Pages) -> anyhow::Result<(Plan, Pages)> {
+fn plan(
+    options: &ApplyOptions,
+    root: &Root,
+    pool: &KernelPool<'_>,
+    pages: Pages,
+) -> anyhow::Result<(ResizePlan, Pages)> {
     let state = pool.state()?;
     let with = |split| {
         let divided = pool.larger.as_ref().map(|larger| larger.memory(split)).unwrap_or_default();
@@ -215,8 +224,8 @@ fn plan(options: &ApplyOptions, root: &Root, pool: &KernelPool<'_>, pages: Pages
             Err(refusal) => refused = Some(refusal),
         }
     }
-    let refusal = refused.unwrap_or(Refusal::PromisesUnknown);
-    let in_use = matches!(refusal, Refusal::InUse { .. });
+    let refusal = refused.unwrap_or(ResizeRefusal::PromisesUnknown);
+    let in_use = matches!(refusal, ResizeRefusal::InUse { .. });
     let size = state.pool.page_size;
     let holders = || target::holders(target::sizing(root, size, options.reserve_percent, &options.accounts).as_ref());
     Err(match in_use.then(holders).flatten() {
@@ -227,15 +236,15 @@ fn plan(options: &ApplyOptions, root: &Root, pool: &KernelPool<'_>, pages: Pages
 
 fn change(
     pool: &mut KernelPool<'_>,
-    plan: Plan,
+    plan: ResizePlan,
     split: Pages,
     options: &ApplyOptions,
     signal: &Interrupt,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<ResizeOutcome> {
     for _ in 0..split.0 {
         // Without that page there may be too little memory.
         if pool.demote()?.is_none() {
-            return Ok(Outcome::LowMemory(pool.state()?.pool.persistent()));
+            return Ok(ResizeOutcome::LowMemory(pool.state()?.pool.persistent()));
         }
     }
     let from = if split > Pages(0) { pool.state()?.pool.persistent() } else { plan.from };
@@ -264,14 +273,14 @@ fn persist(options: &ApplyOptions, root: &Root, size: PageSize, pages: Pages) ->
             );
         }
     }
-    if let Some(warning) = persist::override_warning(root, size, is_default, pages)? {
+    if let Some(warning) = boot_setting::override_warning(root, size, is_default, pages)? {
         say!("{warning}");
     }
     Ok(())
 }
 
-fn setting(root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<Setting> {
-    Ok(Setting::for_pool(size, is_default(root, size)?, pages))
+fn setting(root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<BootSetting> {
+    Ok(BootSetting::for_pool(size, is_default(root, size)?, pages))
 }
 
 fn is_default(root: &Root, size: PageSize) -> anyhow::Result<bool> {
@@ -284,7 +293,7 @@ fn is_buddy_size(size: PageSize) -> bool {
 }
 
 /// A progress bar, hidden unless standard error is a terminal.
-fn progress_bar(size: PageSize, plan: Plan) -> ProgressBar {
+fn progress_bar(size: PageSize, plan: ResizePlan) -> ProgressBar {
     let template = format!("{{bar:40}} {{pos}} of {{len}} pages of {size}");
     let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(plan.to.0.abs_diff(plan.from.0)).with_style(style)

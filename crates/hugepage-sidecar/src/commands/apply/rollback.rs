@@ -3,8 +3,8 @@
 use hugepage_kernel::Pages;
 
 use super::kernel_pool::KernelPool;
-use super::plan::HostState;
-use super::steps::{Outcome, Reclaim, Resize, resize};
+use super::resize::{Reclaim, Resize, ResizeOutcome, resize};
+use super::resize_plan::HostState;
 use crate::exit::{self, Exit};
 use crate::output::stream::complain;
 use crate::privileges;
@@ -32,17 +32,17 @@ pub(super) fn roll_back(pool: &mut KernelPool<'_>, before: &HostState) -> anyhow
         return Ok(exit::WARNING);
     }
     match outcome? {
-        Outcome::InUse(in_use) => complain!("{in_use} pages were in use."),
-        Outcome::Incomplete(got) => complain!("The kernel stopped at {got} pages."),
+        ResizeOutcome::InUse(in_use) => complain!("{in_use} pages were in use."),
+        ResizeOutcome::Incomplete(got) => complain!("The kernel stopped at {got} pages."),
         _ => {}
     }
     Ok(exit::CRITICAL)
 }
 
 /// Sets the pool to what it was. Processes may take pages of it, or return some, between two steps.
-fn restore(pool: &mut KernelPool<'_>, before: &HostState) -> anyhow::Result<Outcome> {
+fn restore(pool: &mut KernelPool<'_>, before: &HostState) -> anyhow::Result<ResizeOutcome> {
     const ATTEMPTS: usize = 10;
-    let mut outcome = Outcome::Reached;
+    let mut outcome = ResizeOutcome::Reached;
     for attempt in 0..ATTEMPTS {
         let now = pool.state()?;
         let (from, to) = (now.pool.persistent(), rollback_target(before, &now));

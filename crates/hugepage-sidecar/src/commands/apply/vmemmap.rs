@@ -12,15 +12,15 @@ use super::kernel_file::write;
 use crate::output::stream::complain;
 use crate::privileges;
 
-/// `vm.hugetlb_optimize_vmemmap` is on while this lives, and then as it was. Pages that were allocated meanwhile keep
-/// what they have given back.
-pub struct Optimizing<'a> {
+/// Keeps `vm.hugetlb_optimize_vmemmap` on until it is dropped, and then sets it as it was. Pages that were allocated
+/// meanwhile keep what they have given back.
+pub struct VmemmapOptimization<'a> {
     root: &'a Root,
     was: Option<String>,
 }
 
-impl<'a> Optimizing<'a> {
-    /// Turns it on; an error if the kernel does not have it.
+impl<'a> VmemmapOptimization<'a> {
+    /// Turns the sysctl on; an error if the kernel does not have it.
     pub fn begin(root: &'a Root) -> anyhow::Result<Self> {
         let was = setting(root)?;
         let is_on = was != "0";
@@ -31,7 +31,7 @@ impl<'a> Optimizing<'a> {
     }
 }
 
-impl Drop for Optimizing<'_> {
+impl Drop for VmemmapOptimization<'_> {
     fn drop(&mut self) {
         if let Some(was) = &self.was {
             let path = self.root.path(&sysctl::path(OPTIMIZE_VMEMMAP));
@@ -42,7 +42,7 @@ impl Drop for Optimizing<'_> {
     }
 }
 
-/// An error if this kernel does not have it, or is known to lose such pages when they are freed.
+/// Refuses the sysctl if this kernel does not have it, or is known to lose such pages when they are freed.
 pub fn check(root: &Root) -> anyhow::Result<()> {
     setting(root)?;
     let release = KernelRelease::text(root).unwrap_or_default();
@@ -54,14 +54,14 @@ pub fn check(root: &Root) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the sysctl is now; an error if this kernel does not have it.
+/// The value of the sysctl; an error if this kernel does not have it.
 fn setting(root: &Root) -> anyhow::Result<String> {
     sysctl::running(root, OPTIMIZE_VMEMMAP)?.context(
         "this kernel has no vm.hugetlb_optimize_vmemmap: it needs Linux 5.19 and CONFIG_HUGETLB_PAGE_OPTIMIZE_VMEMMAP",
     )
 }
 
-/// What to know before such pages are freed: the kernel allocates their descriptors again, page by page and anywhere, and can't
-/// move them (mm/hugetlb_vmemmap.c). In a guest of Linux 7.2 with nine free gigabytes in one piece two were left.
+/// The warning about freeing such pages: the kernel allocates their descriptors again, page by page and anywhere, and
+/// can't move them (mm/hugetlb_vmemmap.c). In a guest of Linux 7.2 with nine free gigabytes in one piece two were left.
 pub const WHEN_FREED: &str = "If they are freed later, there may be too little memory in one piece for pages of 1 GB until the \
                               next boot.";

@@ -46,7 +46,7 @@ pub struct SizeOptions {
 }
 
 impl SizeOptions {
-    /// What it does besides looking.
+    /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
         Needs::default().servers()
     }

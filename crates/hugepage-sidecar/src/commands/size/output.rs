@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::sessions::SessionsOutput;
 use super::sizing::HostSizing;
 
-/// The output.
+/// The output of the command.
 #[derive(Debug, Serialize)]
 pub struct SizeOutput {
     pub pools: Vec<PoolSizing>,
@@ -29,9 +29,9 @@ pub struct SizeOutput {
     /// Whether memlock alone lets Oracle use huge pages on this kernel, without that group; null if unknown.
     pub memlock_is_enough: Option<bool>,
     pub hugepages_settings_sh: Option<ScriptComparison>,
-    /// What standbys need as primaries; empty without --primary-parameters.
+    /// The needs of standbys as primaries; empty without --primary-parameters.
     pub switchover: Vec<SwitchoverOutput>,
-    /// Null without --sessions.
+    /// The forecast for sessions; null without --sessions.
     pub sessions: Option<SessionsOutput>,
     pub notes: Vec<String>,
 }
@@ -41,14 +41,15 @@ pub struct PoolSizing {
     pub page_size: u64,
     pub is_default: bool,
     pub nr_hugepages: u64,
-    /// Null if the need of an instance is unknown, because any number may be too small.
+    /// The recommended size of the pool; null if the need of an instance is unknown, because any number may be too
+    /// small.
     pub recommended_nr_hugepages: Option<u64>,
     pub needed_in_all: u64,
     /// The most that the host can hold, as measured.
     pub capacity: Option<u64>,
     /// The most that leaves --reserve-percent of memory to base pages.
     pub capacity_within_reserve: Option<u64>,
-    /// A clause on a recommended number beyond that; null for others.
+    /// A clause on a recommended number beyond `capacity_within_reserve`; null for others.
     pub caution: Option<String>,
     pub remains_for_base_pages: Option<u64>,
     pub held_by_others: u64,
@@ -93,22 +94,22 @@ pub struct UncountedServer {
 /// The result of hugepages_settings.sh.
 #[derive(Debug, Serialize)]
 pub struct ScriptComparison {
-    /// Its sum over the segments, in all revisions.
+    /// The script's sum of pages over the segments, in all revisions.
     pub pages: u64,
-    /// The oldest first.
+    /// The output of each revision, the oldest first.
     pub revisions: Vec<RevisionOutput>,
     pub one_page_too_many_for_each_segment: u64,
     pub of_segments_that_are_not_oracles: u64,
     pub skipped_small_segments: u64,
 }
 
-/// What a revision of the script prints on this host.
+/// The output of a revision of the script on this host.
 #[derive(Debug, Serialize)]
 pub struct RevisionOutput {
     pub revision: &'static str,
-    /// Null if it prints no number.
+    /// The pages that the revision prints; null if it prints no number.
     pub pages: Option<u64>,
-    /// Why it prints none.
+    /// The reason why the revision prints no number; null if it prints one.
     pub fails: Option<String>,
 }
 
@@ -227,7 +228,8 @@ fn memlock_of_owner(host: &HostSizing, counts_memlock: Option<bool>) -> Option<B
     if counts_memlock == Some(false) {
         return needs().map(|(_, size)| size).max();
     }
-    let of_user = |uid| needs().filter(|(of, _)| *of == uid).fold(Bytes(0), |sum, (_, size)| sum.saturating_add(size));
+    let of_user =
+        |uid| needs().filter(|(owner, _)| *owner == uid).fold(Bytes(0), |sum, (_, size)| sum.saturating_add(size));
     needs().map(|(uid, _)| of_user(uid)).max()
 }
 

@@ -17,7 +17,7 @@ use crate::output::table::{size, table, wrapped};
 const FORMULA: &str = "a model: sessions x (own_per_session + 8 bytes for each page of shared_memory), as if each session had \
                        touched all of it; page tables of 2 MB pages are shared between processes";
 
-/// What `--sessions` adds.
+/// The part of the output that `--sessions` adds.
 #[derive(Debug, Serialize)]
 pub struct SessionsOutput {
     pub sessions: u64,
@@ -25,7 +25,7 @@ pub struct SessionsOutput {
     pub instances: Vec<SessionRow>,
 }
 
-/// One server; sizes in bytes.
+/// The sessions of one server; sizes are in bytes.
 #[derive(Debug, Serialize)]
 pub struct SessionRow {
     pub instance: String,
@@ -34,7 +34,8 @@ pub struct SessionRow {
     /// Page tables that each session needs for other memory, by the smallest process; null if unknown, and then not counted.
     pub own_per_session: Option<u64>,
     pub page_tables_base: u64,
-    /// Null if the kernel has no pages of that size, as in the next one, which is null for Oracle, too.
+    /// The page tables in pages of 2 MB, in bytes; null if the kernel has no pages of that size, as in the next one,
+    /// which is null for Oracle, too.
     pub page_tables_huge_2mb: Option<u64>,
     pub page_tables_huge_1gb: Option<u64>,
     /// Whether huge pages save at least 1% of memory; null if unknown.
@@ -117,13 +118,13 @@ impl SessionsOutput {
 }
 
 fn running(instance: &Instance) -> Option<SizedServer<'_>> {
-    let asked = &instance.status.facts.asked;
+    let settings = &instance.status.facts.asked;
     Some(SizedServer {
         name: &instance.identity.name,
         is_running: true,
         is_postgresql: instance.identity.kind == InstanceKind::PostgreSql,
         shared_memory: instance.status.facts.segment_size()?,
         page_tables: instance.memory.page_tables,
-        choice: Choice::of(asked),
+        choice: Choice::of(settings),
     })
 }

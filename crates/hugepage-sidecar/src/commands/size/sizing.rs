@@ -17,7 +17,7 @@ pub struct HostSizing {
     pub survey: Survey,
     pub down: Vec<StoppedDatabase>,
     pub sizings: Vec<Sizing>,
-    /// Per parameter file of a primary: what it needs, or why that is unknown.
+    /// The need of each primary by its parameter file; the error says why it is unknown.
     pub primaries: Vec<(String, Result<PrimaryNeed, String>)>,
     pub notes: Vec<String>,
 }
@@ -45,7 +45,8 @@ pub fn host_sizing(
     HostSizing { survey, down, sizings, primaries, notes: notes.into_vec() }
 }
 
-/// The file is an argument, so it is read as it is, also beside `--root`.
+/// The need of the primary with the parameter file `path`. The file is an argument, so it is read as it is, also beside
+/// `--root`.
 fn need_of_primary(survey: &Survey, path: &Path) -> Result<PrimaryNeed, String> {
     let size = survey.default_page_size().ok_or("this kernel has no huge pages")?;
     let path = path::absolute(path).map_err(|error| error.to_string())?;

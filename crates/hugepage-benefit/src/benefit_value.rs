@@ -6,13 +6,13 @@ use hugepage_assess::assessment::sessions::HUGE_SIZES;
 use hugepage_kernel::PageSize;
 use serde::Serialize;
 
-/// How a figure was found. It is said of the figure for base pages; figures for huge pages are modelled.
+/// The way in which a figure was found, said of the figure for base pages; figures for huge pages are modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// From counters of the kernel and from times measured on this machine.
+    /// A value from counters of the kernel and from times measured on this machine.
     Measured,
-    /// A part of it is computed by a model.
+    /// A value that a model computes in part.
     Modelled,
     /// The value could not be determined.
     Unknown,
@@ -24,19 +24,19 @@ impl fmt::Display for Confidence {
     }
 }
 
-/// One quantity, in the pages that the server has now and in others; `None` if it is unknown.
+/// A quantity in base pages and in huge pages; `None` where it is unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
-    /// In base pages.
+pub struct BenefitValue {
+    /// The value in base pages.
     pub base: Option<f64>,
-    /// In pages of [`HUGE_SIZES`].
+    /// The values in pages of [`HUGE_SIZES`].
     pub huge: [Option<f64>; 2],
-    /// How `base` was found.
+    /// The way in which the value in base pages was found.
     pub confidence: Confidence,
 }
 
-impl Figure {
-    /// Nothing is known of it.
+impl BenefitValue {
+    /// A figure of which nothing is known.
     pub const UNKNOWN: Self = Self { base: None, huge: [None; 2], confidence: Confidence::Unknown };
 
     /// A figure from its value in base pages, and in huge pages of each size.
@@ -45,7 +45,7 @@ impl Figure {
         Self { base: Some(base), huge, confidence }
     }
 
-    /// What the first huge page size saves that this kernel has.
+    /// The amount that the first huge page size of this kernel saves; `None` if unknown.
     pub fn saving(&self) -> Option<f64> {
         Some(self.base? - self.huge.iter().flatten().next()?)
     }

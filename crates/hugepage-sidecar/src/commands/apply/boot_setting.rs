@@ -13,22 +13,22 @@ use crate::atomic_file;
 
 /// Applied early at boot by systemd-tmpfiles-setup.service (tmpfiles.d(5)).
 const TMPFILES_FILE: &str = "/etc/tmpfiles.d/postgresql-hugepages.conf";
-/// The files that it writes.
+/// The files that this module writes.
 pub const FILES: [&str; 2] = [SYSCTL_FILE, TMPFILES_FILE];
 const FILE_HEADER: &str = "# Huge pages of this host. Maintained by hugepage-sidecar apply --persist.\n";
 
 /// The line that sets a pool at boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
+pub struct BootSetting {
     /// The file of the line.
     pub file: &'static str,
     /// The beginning of the line, with single blanks.
     name: String,
-    /// The line.
+    /// The line itself, without a newline.
     line: String,
 }
 
-impl Setting {
+impl BootSetting {
     /// The line for the pool of `size`. A sysctl exists for the default size only.
     pub fn for_pool(size: PageSize, is_default: bool, pages: Pages) -> Self {
         if is_default {
@@ -39,7 +39,7 @@ impl Setting {
         Self { file: TMPFILES_FILE, line: format!("{name} - - - - {pages}"), name }
     }
 
-    /// The line.
+    /// The line itself, without a newline.
     pub fn line(&self) -> &str {
         &self.line
     }
@@ -61,7 +61,8 @@ impl Setting {
         lines.join("\n") + "\n"
     }
 
-    /// Whether a line sets the same: `vm.nr_hugepages=1`, `-vm/nr_hugepages = 1`, `w  /sys/... - - - - 1`.
+    /// Whether a line of a file sets the same pool: `vm.nr_hugepages=1`, `-vm/nr_hugepages = 1`, `w  /sys/... - - - -
+    /// 1`.
     fn matches_line(&self, line: &str) -> bool {
         let words = |text: &str| text.split_ascii_whitespace().map(str::to_owned).collect::<Vec<_>>();
         match self.name.split_once(' ') {
@@ -92,8 +93,8 @@ mod tests {
 
     #[test]
     fn write_the_line_once_and_keep_others() {
-        let sysctl = Setting::for_pool(PageSize::from_kib(2048).unwrap(), true, Pages(10));
-        let tmpfiles = Setting::for_pool(PageSize::from_kib(1 << 20).unwrap(), false, Pages(4));
+        let sysctl = BootSetting::for_pool(PageSize::from_kib(2048).unwrap(), true, Pages(10));
+        let tmpfiles = BootSetting::for_pool(PageSize::from_kib(1 << 20).unwrap(), false, Pages(4));
         let file = "w /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - -";
         for (setting, old, new) in [
             (&sysctl, None, format!("{FILE_HEADER}vm.nr_hugepages = 10\n")),
@@ -131,7 +132,7 @@ mod tests {
         let found = || override_warning(&root, size, true, Pages(10)).unwrap();
         assert_eq!(found(), None);
         write("etc/sysctl.d/README", "");
-        Setting::for_pool(size, true, Pages(10)).write(&root).unwrap();
+        BootSetting::for_pool(size, true, Pages(10)).write(&root).unwrap();
         assert_eq!(found(), None);
         write("etc/sysctl.d/99-other.conf", "vm.nr_hugepages = 7\n");
         assert_eq!(found().unwrap(), "At the next boot /etc/sysctl.d/99-other.conf sets 7 pages of 2 MB.");

@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use crate::latch::{LatchGuard, is_stopping, wait};
 
-/// How many programs run at a time.
+/// The number of programs that may run at a time.
 pub const SLOTS: usize = 2;
-/// How long to sleep before the next look for a free slot.
+/// The time to sleep before the next look for a free slot.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A slot that this process has; free again on drop, and when the process ends in whatever way.
-pub struct Turn {
+pub struct ProgramSlot {
     _locked: File,
 }
 
-impl Turn {
+impl ProgramSlot {
     /// Waits for a slot, one lock file each in `directory`; `None` at the deadline. A cancel ends the wait.
     pub fn wait_for(directory: &Path, prefix: &str, deadline: Instant) -> io::Result<Option<Self>> {
         let latch = LatchGuard;
@@ -44,7 +44,7 @@ impl Turn {
     }
 }
 
-/// A link in its place is refused.
+/// Opens the lock file at `path`, which is created if it does not exist; a symbolic link is refused.
 #[expect(clippy::disallowed_methods, reason = "the server's own directory")]
 fn lock_file(path: &Path) -> io::Result<File> {
     let mut options = File::options();

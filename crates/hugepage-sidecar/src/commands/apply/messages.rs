@@ -1,15 +1,15 @@
-//! What `apply` says of a change.
+//! The messages of `apply` about a change.
 
 use hugepage_assess::advice::command::reserve_at_boot;
 use hugepage_kernel::memory::buddyinfo;
 use hugepage_kernel::{PageSize, Root};
 
-use super::plan::Plan;
-use super::steps::Outcome;
+use super::resize::ResizeOutcome;
+use super::resize_plan::ResizePlan;
 
-/// What would be done.
-pub fn preview(root: &Root, size: PageSize, plan: Plan) -> String {
-    let Plan { from, to, new_pages } = plan;
+/// The text on what would be done.
+pub fn preview(root: &Root, size: PageSize, plan: ResizePlan) -> String {
+    let ResizePlan { from, to, new_pages } = plan;
     if from == to {
         return format!("The pool keeps {to} pages of {size} already; nothing to do.");
     }
@@ -26,9 +26,9 @@ pub fn preview(root: &Root, size: PageSize, plan: Plan) -> String {
     text
 }
 
-/// What was done.
-pub fn done(size: PageSize, plan: Plan) -> String {
-    let Plan { from, to, .. } = plan;
+/// The text on what was done.
+pub fn done(size: PageSize, plan: ResizePlan) -> String {
+    let ResizePlan { from, to, .. } = plan;
     if from == to {
         format!("The pool keeps {to} pages of {size} already.")
     } else {
@@ -36,19 +36,19 @@ pub fn done(size: PageSize, plan: Plan) -> String {
     }
 }
 
-/// Why it was not done, after what was tried: dropping the page cache, splitting larger pages.
-pub fn failure(outcome: Outcome, size: PageSize, plan: Plan, drop_caches: bool, demote: bool) -> String {
-    let asked = plan.to;
+/// The reason why the pool was not set, after what was tried: dropping the page cache, splitting larger pages.
+pub fn failure(outcome: ResizeOutcome, size: PageSize, plan: ResizePlan, drop_caches: bool, demote: bool) -> String {
+    let requested = plan.to;
     match outcome {
-        Outcome::Reached => String::new(),
-        Outcome::Interrupted => "interrupted".to_owned(),
-        Outcome::InUse(in_use) => {
-            format!("{in_use} pages of {size} are in use now, more than the requested {asked}")
+        ResizeOutcome::Reached => String::new(),
+        ResizeOutcome::Interrupted => "interrupted".to_owned(),
+        ResizeOutcome::InUse(in_use) => {
+            format!("{in_use} pages of {size} are in use now, more than the requested {requested}")
         }
-        Outcome::LowMemory(got) => format!(
-            "stopped at {got} of {asked} pages of {size}: other processes use more memory now, and the host would begin to swap"
+        ResizeOutcome::LowMemory(got) => format!(
+            "stopped at {got} of {requested} pages of {size}: other processes use more memory now, and the host would begin to swap"
         ),
-        Outcome::Incomplete(got) => {
+        ResizeOutcome::Incomplete(got) => {
             let mut tried = match drop_caches {
                 true => "after compaction and dropping the page cache".to_owned(),
                 false => "after compaction; --drop-caches may provide more".to_owned(),
@@ -57,9 +57,9 @@ pub fn failure(outcome: Outcome, size: PageSize, plan: Plan, drop_caches: bool, 
                 tried += ", and so may --demote where larger pages are unused";
             }
             format!(
-                "the kernel gave {got} of {asked} pages of {size}, {tried}. Memory is fragmented. To get all pages, reserve \
+                "the kernel gave {got} of {requested} pages of {size}, {tried}. Memory is fragmented. To get all pages, reserve \
                  them at boot: {}",
-                reserve_at_boot(size, asked)
+                reserve_at_boot(size, requested)
             )
         }
     }

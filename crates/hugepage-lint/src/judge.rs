@@ -1,4 +1,5 @@
-//! One judgement while it is made: what is known, and the findings so far. Where a start would land is the core's judgement.
+//! The judgement of one PostgreSQL while it is made: what is known, and the findings so far. Where a start would land
+//! is the core's judgement.
 
 use hugepage_assess::assessment::{Outlook, Severity};
 use hugepage_assess::model::{Asked, PoolFact, PoolState};
@@ -6,30 +7,30 @@ use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use super::edit::Edit;
+use super::edit::TextEdit;
 use super::finding::{LintFinding, LintRule};
-use super::need::{Need, Source};
-use super::postgres::{Found, Postgres, Quantity};
+use super::need::{Need, NeedSource};
+use super::postgres::{LocatedNode, Postgres, Quantity};
 use super::quantity;
 
-/// One judgement while it is made.
+/// Judges one PostgreSQL: what is known of it, and the findings so far.
 #[derive(Debug)]
-pub struct Work<'a> {
+pub struct Judge<'a> {
     pub postgres: &'a Postgres,
     pub texts: &'a [String],
-    pub asked: Asked,
+    pub requested: Asked,
     pub sizes: Vec<PageSize>,
     pub page_size: PageSize,
     pub need: Option<&'a Need>,
     pub findings: Vec<LintFinding>,
 }
 
-impl Work<'_> {
+impl Judge<'_> {
     pub fn find(
         &mut self,
         rule: LintRule,
         severity: Severity,
-        place: Option<&Found>,
+        place: Option<&LocatedNode>,
         message: String,
         hint: Option<String>,
     ) {
@@ -37,13 +38,13 @@ impl Work<'_> {
         self.findings.push(LintFinding { rule, severity, place, message, hint, edits: Vec::new() });
     }
 
-    pub fn edit(&mut self, edits: Option<Vec<Edit>>) {
+    pub fn edit(&mut self, edits: Option<Vec<TextEdit>>) {
         if let (Some(finding), Some(edits)) = (self.findings.last_mut(), edits) {
             finding.edits = edits;
         }
     }
 
-    pub fn text(&self, found: &Found) -> &str {
+    pub fn text(&self, found: &LocatedNode) -> &str {
         self.texts.get(found.file).map(String::as_str).unwrap_or_default()
     }
 
@@ -55,7 +56,7 @@ impl Work<'_> {
         found.filter(|found| found.bytes != Some(Bytes(0)))
     }
 
-    /// Where it would land on a node whose pool has the pages of the limit: Kubernetes starts a pod on no other.
+    /// The outlook on a node whose pool has the pages of the limit: Kubernetes starts a pod on no other.
     pub fn outlook(&self, limit: Option<Bytes>) -> Outlook {
         let pages = self.page_size.pages_within(limit.unwrap_or_default());
         let pool = Pool {
@@ -66,17 +67,17 @@ impl Work<'_> {
             surplus: Some(Pages(0)),
             overcommit: Some(Pages(0)),
         };
-        let ground = PoolState {
+        let pool_state = PoolState {
             huge_page_size: Some(self.page_size),
             pool: PoolFact::Known(pool),
             limits: Some(CgroupLimits::default()),
             nodes: None,
             lock_limit: None,
         };
-        let of = |needed| Outlook::of(&self.asked, needed, Pages(0), &ground);
-        let Some(need) = self.need else { return of(None) };
+        let outlook = |needed| Outlook::of(&self.requested, needed, Pages(0), &pool_state);
+        let Some(need) = self.need else { return outlook(None) };
         let (least, most) = need.pages(self.page_size);
-        let (best, worst) = (of(Some(least)), of(Some(most)));
+        let (best, worst) = (outlook(Some(least)), outlook(Some(most)));
         match best == worst && (need.libraries.is_empty() || best != Outlook::Hugetlb) {
             true => best,
             false => Outlook::Unknown,
@@ -84,13 +85,13 @@ impl Work<'_> {
     }
 
     /// `556 pages of 2 MB`, with the source.
-    pub fn words_of_need(&self) -> String {
+    pub fn need_text(&self) -> String {
         let Some(need) = self.need else { return "an unknown number of pages".to_owned() };
         let (least, most) = need.pages(self.page_size);
         let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
         match &need.source {
-            Source::Server(major) => format!("{range} (postgres -C of version {major})"),
-            Source::Estimate(why) => format!("{range} (estimated, because {why})"),
+            NeedSource::Server(major) => format!("{range} (postgres -C of version {major})"),
+            NeedSource::Estimate(why) => format!("{range} (estimated, because {why})"),
         }
     }
 

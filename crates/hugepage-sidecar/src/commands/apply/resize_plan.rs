@@ -16,9 +16,9 @@ pub struct HostState {
     pub available: Bytes,
     /// Memory in pools of other page sizes.
     pub other_pools: Bytes,
-    /// Of that, the memory of larger pages that are to be split first.
+    /// Memory of larger pages that are to be split first, a part of `other_pools`.
     pub divided: Bytes,
-    /// What the kernel gives back for each new page.
+    /// Memory that the kernel gives back for each new page.
     pub saved_per_page: Bytes,
     /// Percentage of memory that stays for base pages.
     pub reserve_percent: u32,
@@ -26,7 +26,7 @@ pub struct HostState {
 
 /// A change that the host can make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct ResizePlan {
     /// The current size of the pool without surplus pages.
     pub from: Pages,
     /// The requested size.
@@ -35,18 +35,18 @@ pub struct Plan {
     pub new_pages: Pages,
 }
 
-/// Why a change is refused.
+/// The reason why a change is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum ResizeRefusal {
     /// The pool would not leave enough memory for base pages.
     #[error(
-        "{asked} huge pages of {size} ({}) do not fit: {reserve_percent}% of {mem_total} stay for base pages{}; at most \
+        "{requested} huge pages of {size} ({}) do not fit: {reserve_percent}% of {mem_total} stay for base pages{}; at most \
          {maximum} fit; --reserve-percent allows more",
-        size.times(*asked), other_pools_text(*other_pools)
+        size.times(*requested), other_pools_text(*other_pools)
     )]
     TooLarge {
         /// The requested size of the pool.
-        asked: Pages,
+        requested: Pages,
         /// The page size.
         size: PageSize,
         /// `MemTotal`.
@@ -78,13 +78,13 @@ pub enum Refusal {
     },
     /// The pages are in use.
     #[error(
-        "{in_use} huge pages of {size} are in use or reserved{}: with {asked} their users would lose them at their next \
+        "{in_use} huge pages of {size} are in use or reserved{}: with {requested} their users would lose them at their next \
          start; the pool can be reduced to {minimum}",
         surplus_text(*surplus)
     )]
     InUse {
         /// The requested size of the pool.
-        asked: Pages,
+        requested: Pages,
         /// The page size.
         size: PageSize,
         /// Pages that are in use or reserved.
@@ -105,7 +105,7 @@ impl HostState {
         self.mem_total.percent(KEPT_AVAILABLE)
     }
 
-    /// How many pages the host can hold. Its servers run on, so nothing of theirs moves.
+    /// The pages that the host can hold. Its servers run on, so nothing of theirs moves.
     fn capacity(&self) -> Capacity {
         let Self { mem_total, reserve_percent, .. } = *self;
         // Split pages come from the other pool.
@@ -126,36 +126,42 @@ impl HostState {
         Capacity::of(&memory, &self.pool)
     }
 
-    /// The change to a pool of `asked` pages.
-    pub fn plan(&self, asked: Pages) -> Result<Plan, Refusal> {
+    /// The change to a pool of `requested` pages.
+    pub fn plan(&self, requested: Pages) -> Result<ResizePlan, ResizeRefusal> {
         let (from, size) = (self.pool.persistent(), self.pool.page_size);
         // Surplus pages become persistent first and need no memory.
-        let new_pages = asked.saturating_sub(self.pool.nr);
-        if asked > from {
-            self.check_growth(asked, new_pages, size)?;
-        } else if asked < from {
-            let in_use = self.pool.in_use().ok_or(Refusal::PromisesUnknown)?;
+        let new_pages = requested.saturating_sub(self.pool.nr);
+        if requested > from {
+            self.check_growth(requested, new_pages, size)?;
+        } else if requested < from {
+            let in_use = self.pool.in_use().ok_or(ResizeRefusal::PromisesUnknown)?;
             let minimum = in_use.min(from);
-            if asked < minimum {
+            if requested < minimum {
                 let surplus = self.pool.surplus.unwrap_or_default();
-                return Err(Refusal::InUse { asked, size, in_use, surplus, minimum });
+                return Err(ResizeRefusal::InUse { requested, size, in_use, surplus, minimum });
             }
         }
-        Ok(Plan { from, to: asked, new_pages })
+        Ok(ResizePlan { from, to: requested, new_pages })
     }
 
-    fn check_growth(&self, asked: Pages, new_pages: Pages, size: PageSize) -> Result<(), Refusal> {
+    fn check_growth(&self, requested: Pages, new_pages: Pages, size: PageSize) -> Result<(), ResizeRefusal> {
         let min_available = self.min_available();
         let Capacity { within_reserve, now, .. } = self.capacity();
         // The pool keeps what it has, surplus pages as well: that takes no memory.
         let allowed = within_reserve.max(self.pool.nr);
         let maximum = allowed.min(now);
-        if asked > allowed {
+        if requested > allowed {
             let Self { mem_total, other_pools, reserve_percent, .. } = *self;
-            return Err(Refusal::TooLarge { asked, size, mem_total, reserve_percent, other_pools, maximum });
+            return Err(ResizeRefusal::TooLarge { requested, size, mem_total, reserve_percent, other_pools, maximum });
         }
-        if new_pages > Pages(0) && asked > now {
-            return Err(Refusal::NotAvailable { new_pages, size, available: self.available, min_available, maximum });
+        if new_pages > Pages(0) && requested > now {
+            return Err(ResizeRefusal::NotAvailable {
+                new_pages,
+                size,
+                available: self.available,
+                min_available,
+                maximum,
+            });
         }
         Ok(())
     }
@@ -201,7 +207,7 @@ mod tests {
 
     #[test]
     fn accept_safe_changes() {
-        for (pool, asked, plan) in [
+        for (pool, requested, plan) in [
             ([0, 0, 0, 0], 0, (0, 0)),
             ([0, 0, 0, 0], 1000, (0, 1000)),
             ([0, 0, 0, 0], 19660, (0, 19660)),
@@ -221,35 +227,37 @@ mod tests {
             ([22000, 22000, 0, 0], 21000, (22000, 0)),
         ] {
             let (from, new_pages) = plan;
-            let expected = Plan { from: Pages(from), to: Pages(asked), new_pages: Pages(new_pages) };
-            assert_eq!(state(pool).plan(Pages(asked)), Ok(expected), "{pool:?} {asked}");
+            let expected = ResizePlan { from: Pages(from), to: Pages(requested), new_pages: Pages(new_pages) };
+            assert_eq!(state(pool).plan(Pages(requested)), Ok(expected), "{pool:?} {requested}");
         }
     }
 
     #[test]
     fn refuse_and_name_the_bound() {
-        for (pool, asked, maximum) in [
+        for (pool, requested, maximum) in [
             // 36569 pages are 71 GB.
             ([0, 0, 0, 0], 36569, 19660),
             ([0, 0, 0, 0], u64::MAX, 19660),
             ([0, 0, 0, 0], 19661, 19660),
             ([22000, 22000, 0, 0], 22001, 22000),
         ] {
-            match state(pool).plan(Pages(asked)) {
-                Err(Refusal::TooLarge { maximum: found, .. }) => assert_eq!(found, Pages(maximum), "{pool:?} {asked}"),
-                other => panic!("{pool:?} {asked}: {other:?}"),
+            match state(pool).plan(Pages(requested)) {
+                Err(ResizeRefusal::TooLarge { maximum: found, .. }) => {
+                    assert_eq!(found, Pages(maximum), "{pool:?} {requested}")
+                }
+                other => panic!("{pool:?} {requested}: {other:?}"),
             }
         }
-        for (pool, asked, lowest) in [
+        for (pool, requested, lowest) in [
             ([500, 200, 100, 0], 399, 400),
             ([500, 0, 0, 0], 0, 500),
             // All 100 are in use, 20 of them surplus: none may be removed.
             ([100, 0, 0, 20], 79, 80),
             ([100, 60, 0, 20], 39, 40),
         ] {
-            match state(pool).plan(Pages(asked)) {
-                Err(Refusal::InUse { minimum, .. }) => assert_eq!(minimum, Pages(lowest), "{pool:?} {asked}"),
-                other => panic!("{pool:?} {asked}: {other:?}"),
+            match state(pool).plan(Pages(requested)) {
+                Err(ResizeRefusal::InUse { minimum, .. }) => assert_eq!(minimum, Pages(lowest), "{pool:?} {requested}"),
+                other => panic!("{pool:?} {requested}: {other:?}"),
             }
         }
     }
@@ -261,7 +269,7 @@ mod tests {
         assert!(busy([100, 0, 0, 0]).plan(Pages(1144)).is_ok());
         let refusal = busy([100, 0, 0, 0]).plan(Pages(1145)).unwrap_err();
         assert!(
-            matches!(refusal, Refusal::NotAvailable { maximum: Pages(1144), new_pages: Pages(1045), .. }),
+            matches!(refusal, ResizeRefusal::NotAvailable { maximum: Pages(1144), new_pages: Pages(1045), .. }),
             "{refusal:?}"
         );
         // A change that allocates nothing needs no available memory.
@@ -275,7 +283,7 @@ mod tests {
         // 2088 MB beyond what stays available.
         let busy = || HostState { available: Bytes(3 * GIB), other_pools: Bytes(2 * GIB), ..state([0, 0, 0, 0]) };
         let maximum = |state: &HostState| match state.plan(Pages(19_000)) {
-            Err(Refusal::NotAvailable { maximum, .. } | Refusal::TooLarge { maximum, .. }) => maximum.0,
+            Err(ResizeRefusal::NotAvailable { maximum, .. } | ResizeRefusal::TooLarge { maximum, .. }) => maximum.0,
             other => panic!("{other:?}"),
         };
         assert_eq!(maximum(&busy()), 1044);
@@ -300,6 +308,6 @@ mod tests {
              sizes; at most 4300 fit; --reserve-percent allows more"
         );
         let unknown = Pool { resv: None, ..state([10, 10, 0, 0]).pool };
-        assert_eq!(HostState { pool: unknown, ..state([0; 4]) }.plan(Pages(5)), Err(Refusal::PromisesUnknown));
+        assert_eq!(HostState { pool: unknown, ..state([0; 4]) }.plan(Pages(5)), Err(ResizeRefusal::PromisesUnknown));
     }
 }

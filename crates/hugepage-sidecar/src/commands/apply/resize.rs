@@ -21,8 +21,8 @@ pub enum Reclaim {
 }
 
 /// The operations of the kernel on a pool.
-pub trait Kernel {
-    /// Why an operation failed.
+pub trait PoolOperations {
+    /// The error of a failed operation.
     type Error;
 
     /// Requests a pool of `pages` and returns its size, which may be smaller.
@@ -38,16 +38,16 @@ pub trait Kernel {
     fn in_use(&mut self) -> Result<Pages, Self::Error>;
 }
 
-/// How a resize ended.
+/// The end of a resize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ResizeOutcome {
     /// The pool has the requested size.
     Reached,
     /// The kernel gave only this many pages.
     Incomplete(Pages),
-    /// At this many pages, more would have made the host swap.
+    /// The number of pages at which more would have made the host swap.
     LowMemory(Pages),
-    /// This many pages are in use now, more than requested.
+    /// The number of pages in use now, more than requested.
     InUse(Pages),
     /// A signal was received.
     Interrupted,
@@ -62,30 +62,30 @@ pub struct Resize<'a> {
     pub to: Pages,
     /// The page size.
     pub size: PageSize,
-    /// What to try if the kernel gives fewer pages, in this order.
+    /// The methods to try if the kernel gives fewer pages, in this order.
     pub reclaim: &'a [Reclaim],
 }
 
 /// Resizes the pool. Calls `progress` with the current size, and stops if `interrupted` returns true.
-pub fn resize<K: Kernel>(
+pub fn resize<K: PoolOperations>(
     kernel: &mut K,
     request: Resize<'_>,
     interrupted: &dyn Fn() -> bool,
     progress: &mut dyn FnMut(Pages),
-) -> Result<Outcome, K::Error> {
+) -> Result<ResizeOutcome, K::Error> {
     let Resize { from, to, size, reclaim } = request;
     let shortest = size.pages_to_hold(MIN_STEP);
     let (mut at, mut step) = (from, shortest);
     while at != to {
         if interrupted() {
-            return Ok(Outcome::Interrupted);
+            return Ok(ResizeOutcome::Interrupted);
         }
         let began = Instant::now();
         if at < to {
             if !kernel.has_memory()? {
                 match kernel.demote()? {
                     Some(got) => at = if got > to { kernel.set(to)? } else { got },
-                    None => return Ok(Outcome::LowMemory(at)),
+                    None => return Ok(ResizeOutcome::LowMemory(at)),
                 }
                 progress(at);
                 continue;
@@ -103,32 +103,32 @@ pub fn resize<K: Kernel>(
             }
             // A signal also makes the kernel stop early.
             if got < next && interrupted() {
-                return Ok(Outcome::Interrupted);
+                return Ok(ResizeOutcome::Interrupted);
             }
             if got < next {
-                return Ok(Outcome::Incomplete(got));
+                return Ok(ResizeOutcome::Incomplete(got));
             }
             at = next.max(got);
         } else {
             let next = at.saturating_sub(step).max(to);
             let in_use = kernel.in_use()?;
             if in_use > next && in_use <= at {
-                return Ok(Outcome::InUse(in_use));
+                return Ok(ResizeOutcome::InUse(in_use));
             }
             let got = kernel.set(next)?;
             if got != next {
-                return Ok(Outcome::Incomplete(got));
+                return Ok(ResizeOutcome::Incomplete(got));
             }
             at = next;
         }
         progress(at);
         step = next_step(step, began.elapsed()).max(shortest);
     }
-    Ok(Outcome::Reached)
+    Ok(ResizeOutcome::Reached)
 }
 
 /// Frees memory and retries while the pool grows.
-fn reclaim_pages<K: Kernel>(
+fn reclaim_pages<K: PoolOperations>(
     kernel: &mut K,
     target: Pages,
     mut got: Pages,
@@ -170,7 +170,7 @@ mod tests {
         larger: u64,
     }
 
-    impl Kernel for Fake {
+    impl PoolOperations for Fake {
         type Error = ();
 
         fn set(&mut self, pages: Pages) -> Result<Pages, ()> {
@@ -215,7 +215,7 @@ mod tests {
         Resize { from, to: Pages(to), size: PageSize::from_kib(2048).unwrap(), reclaim }
     }
 
-    fn go(kernel: &mut Fake, to: u64, reclaim: &[Reclaim]) -> Outcome {
+    fn go(kernel: &mut Fake, to: u64, reclaim: &[Reclaim]) -> ResizeOutcome {
         let from = Pages(kernel.pool);
         resize(kernel, request(from, to, reclaim), &|| false, &mut |_| {}).unwrap()
     }
@@ -224,17 +224,17 @@ mod tests {
     fn reach_every_outcome() {
         const BOTH: [Reclaim; 2] = [Reclaim::Compact, Reclaim::DropCaches];
         for (mut kernel, to, reclaim, outcome) in [
-            (fake(0, 5000, 0, 0), 5000, &[][..], Outcome::Reached),
-            (fake(5000, 0, 0, 0), 0, &[], Outcome::Reached),
-            (fake(7, 0, 0, 0), 7, &[], Outcome::Reached),
-            (fake(0, 3000, 0, 0), 5000, &[], Outcome::Incomplete(Pages(3000))),
-            (fake(0, 3000, 2000, 0), 5000, &BOTH[..1], Outcome::Reached),
-            (fake(0, 3000, 1000, 1000), 5000, &BOTH[..1], Outcome::Incomplete(Pages(4000))),
-            (fake(0, 3000, 1000, 1000), 5000, &BOTH, Outcome::Reached),
-            (fake(0, 3000, 1000, 999), 5000, &BOTH, Outcome::Incomplete(Pages(4999))),
-            (Fake { memory_until: 100, ..fake(90, 5000, 0, 0) }, 1000, &BOTH, Outcome::LowMemory(Pages(122))),
-            (Fake { in_use: 200, ..fake(1000, 0, 0, 0) }, 100, &[], Outcome::InUse(Pages(200))),
-            (Fake { in_use: 100, ..fake(1000, 0, 0, 0) }, 100, &[], Outcome::Reached),
+            (fake(0, 5000, 0, 0), 5000, &[][..], ResizeOutcome::Reached),
+            (fake(5000, 0, 0, 0), 0, &[], ResizeOutcome::Reached),
+            (fake(7, 0, 0, 0), 7, &[], ResizeOutcome::Reached),
+            (fake(0, 3000, 0, 0), 5000, &[], ResizeOutcome::Incomplete(Pages(3000))),
+            (fake(0, 3000, 2000, 0), 5000, &BOTH[..1], ResizeOutcome::Reached),
+            (fake(0, 3000, 1000, 1000), 5000, &BOTH[..1], ResizeOutcome::Incomplete(Pages(4000))),
+            (fake(0, 3000, 1000, 1000), 5000, &BOTH, ResizeOutcome::Reached),
+            (fake(0, 3000, 1000, 999), 5000, &BOTH, ResizeOutcome::Incomplete(Pages(4999))),
+            (Fake { memory_until: 100, ..fake(90, 5000, 0, 0) }, 1000, &BOTH, ResizeOutcome::LowMemory(Pages(122))),
+            (Fake { in_use: 200, ..fake(1000, 0, 0, 0) }, 100, &[], ResizeOutcome::InUse(Pages(200))),
+            (Fake { in_use: 100, ..fake(1000, 0, 0, 0) }, 100, &[], ResizeOutcome::Reached),
         ] {
             let from = kernel.pool;
             assert_eq!(go(&mut kernel, to, reclaim), outcome, "{from} to {to}");
@@ -244,16 +244,21 @@ mod tests {
     #[test]
     fn split_larger_pages_only_when_needed() {
         for (mut kernel, to, outcome, larger) in [
-            (Fake { larger: 3, ..fake(0, 5000, 0, 0) }, 5000, Outcome::Reached, 3),
-            (Fake { larger: 3, ..fake(0, 3000, 1000, 0) }, 4000, Outcome::Reached, 3),
+            (Fake { larger: 3, ..fake(0, 5000, 0, 0) }, 5000, ResizeOutcome::Reached, 3),
+            (Fake { larger: 3, ..fake(0, 3000, 1000, 0) }, 4000, ResizeOutcome::Reached, 3),
             // What memory does not have comes from two of them, and what is too much goes back.
-            (Fake { larger: 3, ..fake(0, 3000, 0, 0) }, 3600, Outcome::Reached, 1),
-            (Fake { larger: 1, ..fake(0, 3000, 0, 0) }, 3600, Outcome::Incomplete(Pages(3512)), 0),
-            (Fake { larger: 2, memory_until: 100, ..fake(90, 5000, 0, 0) }, 1000, Outcome::Reached, 0),
-            (Fake { larger: 1, memory_until: 100, ..fake(90, 5000, 0, 0) }, 1000, Outcome::LowMemory(Pages(634)), 0),
+            (Fake { larger: 3, ..fake(0, 3000, 0, 0) }, 3600, ResizeOutcome::Reached, 1),
+            (Fake { larger: 1, ..fake(0, 3000, 0, 0) }, 3600, ResizeOutcome::Incomplete(Pages(3512)), 0),
+            (Fake { larger: 2, memory_until: 100, ..fake(90, 5000, 0, 0) }, 1000, ResizeOutcome::Reached, 0),
+            (
+                Fake { larger: 1, memory_until: 100, ..fake(90, 5000, 0, 0) },
+                1000,
+                ResizeOutcome::LowMemory(Pages(634)),
+                0,
+            ),
         ] {
             assert_eq!((go(&mut kernel, to, &[Reclaim::Compact]), kernel.larger), (outcome, larger), "{to}");
-            if outcome == Outcome::Reached {
+            if outcome == ResizeOutcome::Reached {
                 assert_eq!(kernel.pool, to);
             }
         }
@@ -272,7 +277,7 @@ mod tests {
         let seen = std::cell::Cell::new(Pages(0));
         let stop = || seen.get() > Pages(0);
         let outcome = resize(&mut kernel, request(Pages(0), 5000, &[]), &stop, &mut |at| seen.set(at));
-        assert_eq!((outcome, kernel.pool), (Ok(Outcome::Interrupted), 32));
+        assert_eq!((outcome, kernel.pool), (Ok(ResizeOutcome::Interrupted), 32));
     }
 
     #[test]
