@@ -49,7 +49,7 @@ impl fmt::Display for InstanceLanding {
 #[derive(Clone, Debug)]
 pub struct Instance {
     /// What tells it from others, and what its files tell of it.
-    pub identity: ServerIdentity,
+    pub id: ServerIdentity,
     /// The memory of its processes.
     pub memory: ObservedMemory,
     /// The assessment.
@@ -63,7 +63,7 @@ pub struct Instance {
 impl Instance {
     /// Whether it counts for the host's verdict and for the sizes of its pools.
     pub const fn counts(&self) -> bool {
-        self.identity.counts()
+        self.id.counts()
     }
 
     /// The kind of pages it is in, by all evidence.
@@ -79,7 +79,7 @@ impl Instance {
             Landing::Base if self.status.cause == Some(Cause::MemoryTarget) => InstanceLanding::Amm,
             Landing::Base | Landing::Thp | Landing::PartialThp => InstanceLanding::Nothing,
             // PostgreSQL's is in huge pages as a whole, or not at all.
-            Landing::Unknown if self.memory.has_hugetlb_pages && self.identity.kind == InstanceKind::PostgreSql => {
+            Landing::Unknown if self.memory.has_hugetlb_pages && self.id.kind == InstanceKind::PostgreSql => {
                 InstanceLanding::All
             }
             Landing::Unknown if self.memory.has_hugetlb_pages => InstanceLanding::Some,

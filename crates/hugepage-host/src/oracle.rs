@@ -125,11 +125,12 @@ impl InspectContext<'_> {
             home,
             database: Some(names).filter(|names| !names.is_empty()),
             version: settings.start.as_ref().and_then(|start| start.version.clone()),
-            alert_log: settings.log.clone(),
-            last_start: settings.start.clone(),
+            alert_log: settings.log,
+            last_start: settings.start,
             ..process
         };
-        (identity, ServerSettings::Oracle(OracleSettings { asked, on_disk: settings, clusterware }))
+        let Settings { parameters, is_in_asm, .. } = settings;
+        (identity, ServerSettings::Oracle(OracleSettings { asked, parameters, is_in_asm, clusterware }))
     }
 }
 

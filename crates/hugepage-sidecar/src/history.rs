@@ -45,27 +45,10 @@ pub struct HostHistory {
 
 /// The record of a start.
 #[derive(Clone, Debug)]
-enum StartRecord {
-    /// Of the preloaded extension.
-    ByServer(Record),
-    /// Of `watch`.
-    ByWatch(Record),
-}
-
-impl StartRecord {
-    const fn record(&self) -> &Record {
-        match self {
-            Self::ByServer(record) | Self::ByWatch(record) => record,
-        }
-    }
-
-    /// The pages that the server recorded as needed. The files that `watch` read may have changed since the start.
-    fn pages_needed(&self) -> Option<Pages> {
-        match self {
-            Self::ByServer(record) => record.pages_needed.map(Pages),
-            Self::ByWatch(_) => None,
-        }
-    }
+struct StartRecord {
+    record: Record,
+    /// Whether the preloaded extension made it, and not `watch`.
+    is_by_server: bool,
 }
 
 /// The messages of one survey about an instance.
@@ -100,11 +83,11 @@ impl HostHistory {
 
     /// Compares each instance with its history and records changes. Keeps `size` records per instance; 0 keeps none.
     pub fn record(&mut self, survey: &Survey, size: usize) -> Vec<InstanceEvents> {
-        let taken: BTreeSet<_> = survey.instances.iter().map(|instance| self.path(&instance.identity)).collect();
+        let taken: BTreeSet<_> = survey.instances.iter().map(|instance| self.path(&instance.id)).collect();
         self.forget_all_but(&taken);
         // Nothing is kept of instances that do not count: with them, any user could fill the disk.
         let counted = survey.counted().map(|instance| {
-            let adopted = if size > 0 { self.adopt(&instance.identity, &taken) } else { Ok(()) };
+            let adopted = if size > 0 { self.adopt(&instance.id, &taken) } else { Ok(()) };
             let mut events = self.record_instance(instance, survey, size);
             events.error = events.error.or(adopted.err());
             events
@@ -140,7 +123,7 @@ impl HostHistory {
     }
 
     fn record_instance(&mut self, instance: &Instance, survey: &Survey, size: usize) -> InstanceEvents {
-        let Instance { identity: instance, status, .. } = instance;
+        let Instance { id: instance, status, .. } = instance;
         let mut events = InstanceEvents { instance: instance.name.clone(), messages: Vec::new(), error: None };
         let before = match self.last(instance) {
             // Without a history, compare only with surveys of this process.
@@ -189,7 +172,7 @@ impl HostHistory {
 
     /// Appends the record after the pending ones.
     fn write(&mut self, instance: &ServerIdentity, record: Option<Record>, size: usize) -> Result<(), HistoryError> {
-        let file = self.file(instance);
+        let file = HistoryFile::at(self.path(instance));
         let pending = self.unwritten.entry(self.path(instance)).or_default();
         pending.extend(record);
         let surplus = pending.len().saturating_sub(MAX_UNWRITTEN_RECORDS);
@@ -211,10 +194,11 @@ impl HostHistory {
     pub fn recall(&self, instance: &ServerIdentity, current: &CurrentStart<'_>, notes: &mut Notes) -> Past {
         let path = self.path(instance);
         let start = self.start(instance, &path, notes);
-        let past = start.map_or_else(Past::default, |start| Past {
-            cause_at_start: start.record().cause,
-            needed_at_start: start.pages_needed(),
-            loss: start.record().loss(),
+        let past = start.map_or_else(Past::default, |StartRecord { record, is_by_server }| Past {
+            cause_at_start: record.cause,
+            // The files that `watch` read may have changed since the start.
+            needed_at_start: record.pages_needed.filter(|_| is_by_server).map(Pages),
+            loss: record.loss(),
         });
         // Base pages by choice are no loss.
         if past.loss.is_some() || past.cause_at_start == Some(Cause::Disabled) {
@@ -227,16 +211,21 @@ impl HostHistory {
     /// The record of the current start, that of the server itself if there is one. `path`: the history file of the instance.
     fn start(&self, instance: &ServerIdentity, path: &Path, notes: &mut Notes) -> Option<StartRecord> {
         // Only the segment tells a crash from its process.
-        let is_known = |start: &&StartRecord| {
-            let record = start.record();
+        let is_known = |StartRecord { record, .. }: &&StartRecord| {
             instance.allocation.is_some() && record.segment == instance.allocation && record.boot_id == self.boot_id
         };
         let known = self.starts.borrow().get(path).filter(is_known).cloned();
-        if let Some(StartRecord::ByServer(_)) = known {
+        if known.as_ref().is_some_and(|start| start.is_by_server) {
             return known;
         }
-        let by_server = self.start_by_server(instance, notes).map(StartRecord::ByServer);
-        let by_watch = || self.start_by_watch(instance, path).map(StartRecord::ByWatch);
+        let by_server = stored_history::last_start_of_server(&self.root, instance).unwrap_or_else(|note| {
+            notes.add(note);
+            None
+        });
+        // The newest record is that of the current shared memory, or there is none.
+        let by_server = by_server.filter(|record| self.is_of_same_start(record, instance));
+        let by_server = by_server.map(|record| StartRecord { record, is_by_server: true });
+        let by_watch = || Some(StartRecord { record: self.start_by_watch(instance, path)?, is_by_server: false });
         let start = by_server.or(known).or_else(by_watch)?;
         self.starts.borrow_mut().insert(path.to_owned(), start.clone());
         Some(start)
@@ -259,16 +248,6 @@ impl HostHistory {
             *of_instance = (instance.pid, alert_log::loss(&self.root, instance, current, notes));
         }
         of_instance.1.clone()
-    }
-
-    /// The record that the preloaded extension made of the current start; `None` if there is none.
-    fn start_by_server(&self, instance: &ServerIdentity, notes: &mut Notes) -> Option<Record> {
-        let start = stored_history::last_start_of_server(&self.root, instance).unwrap_or_else(|note| {
-            notes.add(note);
-            None
-        });
-        // The newest record is that of the current shared memory, or there is none.
-        start.filter(|start| self.is_of_same_start(start, instance))
     }
 
     /// The record that `watch` made of the current start; `None` if there is none.
@@ -312,11 +291,6 @@ impl HostHistory {
 
     fn path(&self, instance: &ServerIdentity) -> PathBuf {
         state::history_file(&self.directory, instance)
-    }
-
-    /// The history file of an instance.
-    fn file(&self, instance: &ServerIdentity) -> HistoryFile {
-        HistoryFile::at(self.path(instance))
     }
 }
 
@@ -362,7 +336,7 @@ mod tests {
         for path in &paths {
             history.processes.insert(path.clone(), 1);
             history.losses_in_logs.get_mut().insert(path.clone(), (1, None));
-            history.starts.get_mut().insert(path.clone(), StartRecord::ByWatch(record.clone()));
+            history.starts.get_mut().insert(path.clone(), StartRecord { record: record.clone(), is_by_server: false });
             history.unwritten.insert(path.clone(), vec![record.clone()]);
         }
         history.unwritten.insert(PathBuf::from("/written"), Vec::new());
