@@ -3,7 +3,7 @@
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use super::identity::InstanceKind;
+use super::identify::InstanceKind;
 use super::inspect::InspectedServer;
 use super::stopped::StoppedOracle;
 

@@ -5,7 +5,7 @@ use hugepage_kernel::notes::Notes;
 
 use super::context::InspectContext;
 use super::discover::DiscoveredServer;
-use super::identity::ServerIdentity;
+use super::identify::ServerIdentity;
 use super::observe::ObservedMemory;
 use super::request::ServerRequest;
 
@@ -29,7 +29,7 @@ impl InspectContext<'_> {
         let memory = self.observe(found, &mut notes)?;
         let files = &InstanceFiles::of_process(self.root, found.pid);
         let (id, settings) = self.identify(found, files, started, &memory, &mut notes);
-        let (request, evidence) = self.request(found, files, &id, settings, &memory, &mut notes);
+        let (request, evidence) = self.request(files, &id, settings, &memory, &mut notes);
         Some(InspectedServer { id, memory, request, evidence, notes: notes.into_vec() })
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{Cause, Landing};
 
-use super::identity::{InstanceKind, ServerIdentity};
+use super::identify::{InstanceKind, ServerIdentity};
 use super::observe::ObservedMemory;
 
 /// Where all of a server's shared memory is.

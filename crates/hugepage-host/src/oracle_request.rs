@@ -8,7 +8,7 @@ use hugepage_oracle::sga_size::{EXTRA, rounded};
 
 use super::asked::asked_next;
 use super::context::InspectContext;
-use super::identity::ServerIdentity;
+use super::identify::ServerIdentity;
 use super::observe::ObservedMemory;
 use super::oracle::{lock_limit, logged_refusal};
 use super::pending::OracleSettings;
