@@ -30,14 +30,16 @@ install_extension() {
 # PostgreSQL finds its files from where its programs lie. So: copies of the programs, links to
 # everything else, and the extension among the links.
 private_install() {    # DIRECTORY
-    local root=$1 bin lib share
+    local root=$1 bin lib share headers
     bin=$("$PG_CONFIG" --bindir) lib=$("$PG_CONFIG" --pkglibdir) share=$("$PG_CONFIG" --sharedir)
+    headers=$("$PG_CONFIG" --includedir-server)
     rm -rf "$root"
-    mkdir -p "$root$bin" "$root$lib" "$root$share/extension"
+    mkdir -p "$root$bin" "$root$lib" "$root$share/extension" "$root${headers%/*}"
     cp "$bin"/* "$root$bin/"
     ln -s "$lib"/* "$root$lib/"
     ln -s "$share"/* "$root$share/" 2>/dev/null || true    # but for extension, which is there
     ln -s "$share"/extension/* "$root$share/extension/"
+    ln -s "$headers" "$root$headers"    # which the tests compile with
     rm -f "$root$lib"/pg_hugepages* "$root$share"/extension/pg_hugepages*
     make_extension install env DESTDIR="$root"
 }

@@ -108,7 +108,7 @@ impl ServerParameter {
         unsafe { &*self.0 }
     }
 
-    /// Its name.
+    /// The name of the parameter.
     pub fn name(&self) -> String {
         // SAFETY: a name of the server that ends in a zero byte.
         #[allow(unsafe_code)]

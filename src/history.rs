@@ -20,6 +20,7 @@ use pgrx::pg_sys;
 use crate::{log, server, settings, shmem};
 
 /// The history file. The error tells that the directory which is set for it is not there: that is no empty history.
+#[expect(clippy::disallowed_methods, reason = "the directory that is set for the history")]
 pub fn file() -> Result<HistoryFile, HistoryError> {
     let (data, set) = (data_directory(), settings::history_directory());
     if let Some(directory) = &set {
@@ -98,6 +99,7 @@ fn system_identifier() -> String {
 }
 
 /// The data directory, with symbolic links resolved.
+#[expect(clippy::disallowed_methods, reason = "the server's own directory")]
 fn data_directory() -> PathBuf {
     let path = server::data_directory();
     std::fs::canonicalize(&path).unwrap_or(path)

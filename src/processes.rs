@@ -14,13 +14,13 @@ use crate::sessions::{self, Session};
 /// One process of this server.
 #[derive(Debug)]
 pub struct ServerProcess {
-    /// Its process id.
+    /// The process ID.
     pub pid: i32,
     /// `None` for the postmaster, the logger, and a background worker without a database connection.
     pub session: Option<Session>,
-    /// Its type (`postmaster`, `logger`) if it has no session; `None` if it has one or the type is unknown.
+    /// The type (`postmaster`, `logger`) of a process without a session; `None` if it has one or the type is unknown.
     pub title: Option<&'static str>,
-    /// Its memory; `None` if it could not be read.
+    /// The memory of the process; `None` if it could not be read.
     pub status: Option<ProcessStatus>,
 }
 
@@ -83,7 +83,7 @@ fn read_all(
     pids.sort_unstable();
     pids.dedup();
     let mut read = Vec::with_capacity(pids.len());
-    let processes = Processes::of(root);
+    let processes = Processes::open(root);
     for pid in pids {
         pgrx::check_for_interrupts!();
         if !readable {

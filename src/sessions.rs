@@ -10,15 +10,15 @@ use crate::majors;
 /// A process that has an entry in the backend status array.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// Its process id.
+    /// The process ID.
     pub pid: i32,
     /// When the process started, in microseconds since 2000.
     pub start: pg_sys::TimestampTz,
     /// As in pg_stat_activity.
     pub backend_type: Option<Cow<'static, str>>,
-    /// Its database, if it has one.
+    /// The database, if the session has one.
     pub database: Option<pg_sys::Oid>,
-    /// Its role, if it has one.
+    /// The role, if the session has one.
     pub role: Option<pg_sys::Oid>,
     /// As in pg_stat_activity; `None` for a process without a database session.
     pub application_name: Option<String>,

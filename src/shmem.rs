@@ -38,7 +38,7 @@ pub static SHARED_STATE: PgAtomic<SharedState> = unsafe { PgAtomic::new(c"pg_hug
 /// The last answer of the server's program about the configuration on disk. Written by the worker, read by every view.
 #[derive(Clone, Copy, Default)]
 pub struct SharedAnswer {
-    /// Of the configuration that was asked about; see [`crate::preflight::next_start`].
+    /// The fingerprint of the configuration that was asked about; see [`crate::preflight::next_start`].
     fingerprint: u64,
     /// When the program was asked; 0 if it never was.
     asked_at: pg_sys::TimestampTz,
@@ -65,7 +65,7 @@ struct Text {
 impl Text {
     const ROOM: usize = 2000;
 
-    fn of(text: &str) -> Self {
+    fn cut(text: &str) -> Self {
         let length = text.floor_char_boundary(Self::ROOM);
         let mut bytes = [0; Self::ROOM];
         bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
@@ -79,7 +79,7 @@ impl Text {
 
 impl Default for Text {
     fn default() -> Self {
-        Self::of("")
+        Self::cut("")
     }
 }
 
@@ -213,7 +213,7 @@ pub fn set_answer(fingerprint: u64, answer: &Answer) {
     };
     // SAFETY: reads the clock.
     let asked_at = unsafe { pg_sys::GetCurrentTimestamp() };
-    *LAST_ANSWER.exclusive() = SharedAnswer { fingerprint, asked_at, content, text: Text::of(text) };
+    *LAST_ANSWER.exclusive() = SharedAnswer { fingerprint, asked_at, content, text: Text::cut(text) };
 }
 
 fn last_answer() -> Option<SharedAnswer> {

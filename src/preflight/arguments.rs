@@ -8,9 +8,9 @@ use super::Overrides;
 
 /// An argument that is out of bounds.
 pub struct InvalidArgument {
-    /// Its name.
+    /// The name of the argument.
     pub argument: &'static str,
-    /// Its value.
+    /// The value that was given.
     pub value: i64,
     /// The allowed values, a sentence for DETAIL.
     pub allowed: String,

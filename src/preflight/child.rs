@@ -64,6 +64,7 @@ fn end_running() -> Option<ExitStatus> {
 }
 
 /// Runs `program` in `directory` with the environment that a start has.
+#[expect(clippy::disallowed_methods, reason = "the stub")]
 pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: Instant) -> io::Result<Ending> {
     let latch = LatchGuard;
     let reaper = Subreaper::begin()?;
@@ -92,7 +93,7 @@ pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: I
     let stdout = child.stdout.take();
     CLEANUP.with_borrow_mut(|cleanup| cleanup.running = Some((child, reaper)));
     let running = Running;
-    let mut output = ProgramOutput::of(stdout.ok_or_else(|| io::Error::other("no pipe"))?)?;
+    let mut output = ProgramOutput::new(stdout.ok_or_else(|| io::Error::other("no pipe"))?)?;
     // A process that the program leaves behind may hold the pipe, so that its end is not waited for.
     while !running.has_ended()? {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -133,6 +134,7 @@ fn too_late() -> Ending {
 }
 
 /// A file in memory, so that a full disk loses no error text; before Linux 3.17 a file in `directory`.
+#[expect(clippy::disallowed_methods, reason = "a file in the stub")]
 fn file_for_errors(directory: &Path) -> io::Result<File> {
     // By number: old C libraries have no function for it.
     // SAFETY: the name is a constant, and the descriptor is this process's own.
@@ -155,7 +157,7 @@ struct ProgramOutput {
 
 impl ProgramOutput {
     /// Makes reading from `pipe` return at once.
-    fn of(pipe: ChildStdout) -> io::Result<Self> {
+    fn new(pipe: ChildStdout) -> io::Result<Self> {
         // SAFETY: no pointer; a descriptor of this process.
         #[allow(unsafe_code)]
         if unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } == -1 {
@@ -225,5 +227,6 @@ pub fn clean_up_at_exit(directory: &Path) {
 #[pg_guard]
 extern "C-unwind" fn at_exit(_code: c_int, _arg: pg_sys::Datum) {
     end_running();
+    #[expect(clippy::disallowed_methods, reason = "the stub")]
     let _ = fs::remove_dir_all(CLEANUP.with_borrow_mut(|cleanup| std::mem::take(&mut cleanup.directory)));
 }

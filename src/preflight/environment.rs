@@ -20,6 +20,7 @@ pub fn of_a_start() -> Vec<(OsString, OsString)> {
 }
 
 /// From proc(5); `None` if it can't be read, or is empty.
+#[expect(clippy::disallowed_methods, reason = "the kernel's file")]
 fn of_postmaster() -> Option<Vec<(OsString, OsString)>> {
     let process = server::postmaster_in_proc()?;
     let bytes = fs::read(format!("/proc/{process}/environ")).ok()?;

@@ -15,6 +15,7 @@ mod environment;
 pub mod next_start;
 pub mod on_disk;
 pub mod standby;
+#[expect(clippy::disallowed_methods, reason = "temporary files of the server")]
 pub mod stub;
 mod turn;
 

@@ -151,17 +151,17 @@ impl Comparison {
         for _ in 0..MAX_ATTEMPTS {
             let (sources, problems) = sources(root);
             let before = stamps(&sources);
-            let comparison = Rc::new(Self::of(root, problems));
+            let comparison = Rc::new(Self::compare(root, problems));
             if is_settled(&before) && self::sources(root).0 == sources && stamps(&sources) == before {
                 KEPT.set(Some(Kept { sources, stamps: before, comparison: comparison.clone() }));
                 return comparison;
             }
             pgrx::check_for_interrupts!();
         }
-        Rc::new(Self::of(root, sources(root).1))
+        Rc::new(Self::compare(root, sources(root).1))
     }
 
-    fn of(root: &Root, problems: Vec<String>) -> Self {
+    fn compare(root: &Root, problems: Vec<String>) -> Self {
         let read = || {
             let mut notes = Notes::default();
             let read = (OnDisk::read(root, &mut notes), replaced(root).map_err(|error| vec![error])?);
@@ -217,6 +217,7 @@ fn sources(root: &Root) -> (Vec<PathBuf>, Vec<String>) {
     (sources, problems.into_vec())
 }
 
+#[expect(clippy::disallowed_methods, reason = "the server's own files, by the server's own user")]
 fn stamps(sources: &[PathBuf]) -> Vec<Option<Stamp>> {
     let stamp = |file: Metadata| Stamp {
         file: (file.dev(), file.ino()),

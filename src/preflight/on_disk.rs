@@ -7,7 +7,7 @@ use hugepage_assess::model::{Demand, HugePages};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
 use hugepage_kernel::postgresql::postmaster_opts;
-use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, PageSize, Root};
 use hugepage_start::{majors, options};
 use pgrx::pg_sys;
@@ -32,7 +32,7 @@ pub struct OnDisk {
 /// A parameter to which the files give another value than it has, or one that the server does not accept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Difference {
-    /// Its name.
+    /// The name of the parameter.
     pub name: String,
     /// The value that runs.
     pub running: String,
@@ -66,7 +66,7 @@ impl OnDisk {
         Self { arguments, options, files, differences }
     }
 
-    /// The same without the options that set something else than the files do; `None` if there are none.
+    /// The configuration without the options that set something else than the files do; `None` if there are none.
     pub fn files_alone(&self) -> Option<WithoutOptions> {
         let differs = |name: &str| self.differences.iter().any(|found| found.is_option && found.name == name);
         let (left_out, options): (Vec<_>, Vec<_>) = self.options.iter().cloned().partition(|(name, _)| differs(name));

@@ -11,6 +11,7 @@ use pgrx::pg_sys;
 use crate::server;
 
 /// The primary's settings with which a start of this server as a standby compares its own; `None` if it does not start as one.
+#[expect(clippy::disallowed_methods, reason = "the server's own directory")]
 pub fn primary() -> Option<RecoveryParameters> {
     // Their paths never change, and each call asks for them.
     static PATHS: LazyLock<[PathBuf; 2]> =

@@ -1,6 +1,6 @@
 //! A minimal data directory, from which the server's program calculates the size of shared memory.
 //!
-//! It is created among the server's temporary files, which base backups skip and the postmaster removes when it starts.
+//! The directory is created among the server's temporary files, which base backups skip and the postmaster removes when it starts.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -55,7 +55,7 @@ impl Stub {
         }
     }
 
-    /// Its path.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.0
     }

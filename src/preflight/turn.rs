@@ -45,6 +45,7 @@ impl Turn {
 }
 
 /// A link in its place is refused.
+#[expect(clippy::disallowed_methods, reason = "the server's own directory")]
 fn lock_file(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)

@@ -26,7 +26,7 @@ impl ToBigint for PageSize {
     }
 }
 
-/// The same for a value that may be unknown.
+/// The value as bigint; NULL if it is unknown.
 pub fn bigint<T: ToBigint>(value: Option<T>) -> Option<i64> {
     value.map(ToBigint::bigint)
 }

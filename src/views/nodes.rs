@@ -21,7 +21,7 @@ fn hugepage_nodes(call: pg_sys::FunctionCallInfo) {
         let mapping = server::main_mapping(&root, notes);
         let postmaster = server::postmaster_in_proc().and_then(|pid| pid.parse().ok());
         let placement = placement(&root, &status, mapping.as_ref(), postmaster, &mut check_for_cancel, notes);
-        let service = postmaster.and_then(|pid| service::of(&root, pid));
+        let service = postmaster.and_then(|pid| service::service_of(&root, pid));
         let (program, data) = (server::executable(), server::data_directory());
         let programs = program.parent().unwrap_or(&program);
         let start = Start { service: service.as_deref(), programs, data: &data };

@@ -14,6 +14,9 @@ from harness.poll import until
 from harness.processes import mounts, run
 from harness.units import GB, MB
 
+HOST_NAMESPACE = "cgroup:[4026531835]"
+"""The namespace of the host itself, a constant of the kernel (include/linux/proc_ns.h)."""
+
 
 class Cgroup:
     """A control group below the root of the version 2 hierarchy."""
@@ -68,6 +71,13 @@ def hugetlb_cgroup(outer: Cgroup | None = None) -> Iterator[Cgroup]:
 def cgroup2_mount() -> Path | None:
     """The mount point of the version 2 hierarchy; None if it is not mounted."""
     return next((mount.point for mount in mounts() if mount.fstype == "cgroup2"), None)
+
+
+def limits_are_hidden() -> bool:
+    """Whether groups above the topmost one that is visible may have limits: in a cgroup namespace, or where a part of the
+    hierarchy is mounted, as in a container."""
+    in_namespace = os.readlink("/proc/self/ns/cgroup") != HOST_NAMESPACE
+    return in_namespace or any(mount.fstype in ("cgroup", "cgroup2") and mount.root != "/" for mount in mounts())
 
 
 @contextmanager

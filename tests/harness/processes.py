@@ -40,8 +40,9 @@ def run(*command: str | Path, prepare: Callable[[], None] | None = None, env: di
 
 @dataclass(frozen=True)
 class Mount:
-    """One line of /proc/self/mountinfo: mount point and type of the file system."""
+    """One line of /proc/self/mountinfo: what of the file system is mounted, where, and its type."""
 
+    root: str
     point: Path
     fstype: str
 
@@ -51,7 +52,8 @@ def mounts() -> list[Mount]:
     found = []
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         before, after = line.split(" - ", 1)
-        found.append(Mount(Path(before.split()[4]), after.split()[0]))
+        root, point = before.split()[3:5]
+        found.append(Mount(root, Path(point), after.split()[0]))
     return found
 
 

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from harness.cgroup import limits_are_hidden
 from harness.cluster import Cluster, rows
 from harness.kernel import meminfo, pool_numbers
 from harness.poll import until
@@ -11,6 +12,7 @@ from harness.smaps import main_mapping, pmap_mapping
 from harness.units import KB, pages
 
 EXTENSION = "pg_hugepages"
+HIDDEN_LIMITS = "cgroup limits that are not visible from here may apply too"
 
 
 def create_extension(cluster: Cluster) -> Cluster:
@@ -29,6 +31,12 @@ def checked_status(cluster: Cluster, session: Any = None, **expected: Any) -> di
     _assert_agrees(row, pools_now, cluster, session)
     assert {name: row[name] for name in expected} == expected, row
     return row
+
+
+def own_notes(row: dict[str, Any]) -> list[str]:
+    """The notes of a row, without the one that every row has in a container; asserts that it is there, and only there."""
+    assert row["notes"].count(HIDDEN_LIMITS) == limits_are_hidden(), row["notes"]
+    return [note for note in row["notes"] if note != HIDDEN_LIMITS]
 
 
 def steady(row: dict[str, Any]) -> dict[str, Any]:

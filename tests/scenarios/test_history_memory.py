@@ -1,6 +1,5 @@
 """The history costs the same memory and descriptors however long its file or a line of it is."""
 
-import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +8,7 @@ import psycopg2
 import pytest
 
 from harness.cluster import SUPERUSER, Cluster, rows
+from harness.kernel import open_files
 from harness.overcommit import strict_overcommit
 from harness.preloaded import PRELOADED, await_worker
 from harness.processes import run, status_bytes
@@ -115,10 +115,8 @@ def test_a_cursor_holds_no_descriptor(new_cluster):
     server.restart()
     await_worker(server)
     with server.connect() as session:
-        descriptors = Path(f"/proc/{session.info.backend_pid}/fd")
-
         def of_history() -> list[str]:
-            return [path for path in (os.readlink(entry) for entry in descriptors.iterdir()) if "pg_hugepages.history" in path]
+            return [path for path in open_files(session.info.backend_pid) if "pg_hugepages.history" in path]
 
         rows(session, "BEGIN")
         for number in range(20):

@@ -9,7 +9,7 @@ import pytest
 from harness.cluster import StartFailed
 from harness.poll import until
 from harness.smaps import main_mapping
-from harness.status import checked_status, create_extension
+from harness.status import checked_status, create_extension, own_notes
 from harness.units import MB
 
 
@@ -64,7 +64,7 @@ def test_link_switched_to_an_older_file(new_cluster, pool, link_is):
     switch("large")
     for asked in (session, None):
         row = checked_status(server, asked, verdict="notice", restart_outlook="unknown")
-        assert "shared_buffers is 128MB, on disk 700MB" in row["notes"][0]
+        assert "shared_buffers is 128MB, on disk 700MB" in own_notes(row)[0]
     assert preflight(server)["lands_in"] == "base"
     assert main_mapping(server.restart().postmaster).landed_in == "base"
 
@@ -83,7 +83,7 @@ def test_option_that_only_pg_ctl_restart_repeats(new_cluster, pool):
     start("-c shared_buffers=64MB -c config_file=" + str(server.data / "postgresql.conf"))
     create_extension(server)
     row = checked_status(server, verdict="notice", landed_in="hugetlb", restart_outlook="unknown")
-    assert "shared_buffers is 64MB by the command line, on disk 300MB" in row["notes"][0] and "config_file" not in row["notes"][0]
+    assert "shared_buffers is 64MB by the command line, on disk 300MB" in own_notes(row)[0] and "config_file" not in own_notes(row)[0]
     row = preflight(server)
     assert (row["will_start"], row["lands_in"]) == (None, "unknown")
     assert "shared_buffers=64MB" in row["detail"] and "pg_ctl restart" in row["detail"]
@@ -103,7 +103,7 @@ def test_options_that_files_repeat(new_cluster, pool):
     server.command("pg_ctl", "start", "-w", "-s", "-D", server.data, "-l", server.log_file, "-o",
                    f"-c max_connections=20 --shared_buffers=64MB --config_file={server.data}/postgresql.conf")
     create_extension(server)
-    checked_status(server, verdict="ok", restart_outlook="hugetlb", notes=[])
+    assert own_notes(checked_status(server, verdict="ok", restart_outlook="hugetlb")) == []
 
 
 @pytest.mark.parametrize("name,value,least", [("max_connections", 10, 20), ("max_worker_processes", 3, 8),

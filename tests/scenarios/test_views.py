@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cgroup import limits_are_hidden
 from harness.cluster import rows
 from harness.kernel import meminfo, pool_numbers
 from harness.node_pools import nodes_of_pages
@@ -11,7 +12,7 @@ from harness.pool import pools
 from harness.processes import as_its_user, children, shared_memory_of
 from harness.shared_buffers import fill_shared_buffers, touch_all
 from harness.smaps import BASE_PAGE, main_mapping, server_mappings
-from harness.status import create_extension
+from harness.status import HIDDEN_LIMITS, create_extension
 from harness.units import KB, MB
 
 NODES = Path("/sys/devices/system/node")
@@ -116,3 +117,16 @@ def test_dynamic_segments(new_cluster):
     of_view = rows(session, "SELECT * FROM hugepage_segments WHERE segment = 'dynamic'")
     assert sorted(row["size"] for row in of_view) == by_hand
     assert {(row["page_size"], row["landed_in"]) for row in of_view} == {(BASE_PAGE, "base")}
+
+
+def test_notices(new_cluster):
+    """What a call does not see of the host; the tests of `make installcheck`, which are for every host, leave them out."""
+    server = create_extension(new_cluster().start())
+    views = [row["relname"] for row in server.sql(r"SELECT relname FROM pg_class WHERE relname LIKE 'hugepage\_%' AND relkind = 'v'")]
+    hidden = {f"NOTICE:  pg_hugepages: {HIDDEN_LIMITS}\n"} if limits_are_hidden() else set()
+    notices_of = {}
+    for call in (*views, "hugepage_preflight()", "hugepage_what_if()", "hugepage_metrics()", "hugepage_fix('postgresql')"):
+        session = server.connect()
+        rows(session, f"SELECT * FROM {call}")
+        notices_of[call] = set(session.notices)
+    assert all(notices <= hidden for notices in notices_of.values()) and notices_of["hugepage_pools"] == hidden, notices_of

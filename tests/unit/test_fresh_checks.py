@@ -1,5 +1,6 @@
 """What ./dev fresh reads out of README.md and out of what the demo and the tests print."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -78,3 +79,12 @@ def test_numbers(summary: str, numbers: str) -> None:
 def test_every_listed_skip_has_a_reason() -> None:
     for line in (SOURCES / "tests" / "skips.txt").read_text().splitlines():
         assert line.startswith("#") or len([part for part in line.split("|") if part.strip()]) == 3
+
+
+def test_every_ignored_test_is_listed() -> None:
+    """Of the crates, with the reason that cargo prints."""
+    sources = "\n".join(file.read_text() for file in SOURCES.glob("crates/*/**/*.rs"))
+    reasons = re.findall(r"#\[ignore(?: = \"(.*)\")?\]", sources)
+    assert reasons
+    for reason in reasons:
+        assert ask("test_misses", f"test a::b ... ignored, {reason}\n{SUMMARY.format('9 passed')}", "bare") == ""

@@ -28,7 +28,7 @@ pub struct Benefit {
     pub elapsed: Duration,
     /// Where shared memory is.
     pub landing: Landing,
-    /// Its page size; `None` if unknown.
+    /// The page size of the segment; `None` if unknown.
     pub page_size: Option<PageSize>,
     /// Page faults on shared memory, in CPU seconds per second.
     pub fault_cpu: Figure,
@@ -57,7 +57,7 @@ pub struct Benefit {
 
 impl Benefit {
     /// Assesses a server.
-    pub fn of(facts: &BenefitFacts<'_>) -> Self {
+    pub fn estimate(facts: &BenefitFacts<'_>) -> Self {
         let statuses = || facts.samples[1].processes.iter().map(|process| &process.status);
         let sum = PageTables::sum(statuses(), facts.base);
         let mut benefit = Self {
@@ -102,7 +102,7 @@ impl Benefit {
     fn add_page_tables(&mut self, facts: &BenefitFacts<'_>, sum: &PageTables) {
         let shared = sum.min.and_then(|min| {
             let (sample, private) = (facts.samples[1], facts.private_tables);
-            SharedTables::of(sample, facts.sessions, private, min, facts.segment, facts.base)
+            SharedTables::count(sample, facts.sessions, private, min, facts.segment, facts.base)
         });
         if let Some((total, shared)) = sum.total.zip(shared) {
             let huge = |size| tables(shared.processes, facts.segment, size).min(shared.total);

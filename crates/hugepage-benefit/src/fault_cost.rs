@@ -1,6 +1,6 @@
 //! Measures what page faults on shared memory cost, in memory of this process.
 //!
-//! It maps shared memory as a server does, fills it, and maps the same memory again as a new session does: the pages are
+//! The measurement maps shared memory as a server does, fills it, and maps the same memory again as a new session does: the pages are
 //! there, the page tables are not. It takes no page of a pool: a server that starts at that moment might lack it.
 
 use std::io;

@@ -23,7 +23,7 @@ pub fn take(
 ) -> Result<FaultSample, ReadError> {
     let path = format!("/proc/{postmaster}/stat");
     let gone = || root.content(&path, "the server has ended");
-    let server = Processes::of(root);
+    let server = Processes::open(root);
     let own = server.stat(postmaster)?.ok_or_else(gone)?;
     let mut pids = process::children(root, postmaster)?;
     pids.push(postmaster);
@@ -49,10 +49,10 @@ pub fn see_newcomers(
     mut check: impl FnMut(),
     notes: &mut Notes,
 ) {
-    let server = Processes::of(root);
+    let server = Processes::open(root);
     let children = notes.keep(process::children(root, postmaster)).unwrap_or_default();
     // The kernel lists them by age.
-    for &pid in children.iter().rev().filter(|&&pid| before.of(pid).is_none()).take(MAX_NEWCOMERS) {
+    for &pid in children.iter().rev().filter(|&&pid| before.process(pid).is_none()).take(MAX_NEWCOMERS) {
         check();
         let Some(process) = notes.keep(one(&server, postmaster, pid, None)).flatten() else { continue };
         if let Some(index) = seen.iter().position(|known| known.is_same(&process)) {
@@ -79,7 +79,7 @@ fn one(
     Ok(status.filter(is_of_server).map(|status| ProcessSample { pid, stat, status }))
 }
 
-/// Those processes of a sample that serve a client, by their titles, as a program outside of the server sees it.
+/// The processes of a sample that serve a client, by their titles, as a program outside of the server sees it.
 pub fn sessions(root: &Root, sample: &FaultSample) -> Vec<i32> {
     let is_session = |pid: i32| process::title(root, pid).ok().flatten().is_some_and(|title| is_of_session(&title));
     sample.processes.iter().map(|process| process.pid).filter(|&pid| is_session(pid)).collect()

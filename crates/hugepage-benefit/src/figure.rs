@@ -14,7 +14,7 @@ pub enum Confidence {
     Measured,
     /// A part of it is computed by a model.
     Modelled,
-    /// It could not be determined.
+    /// The value could not be determined.
     Unknown,
 }
 
@@ -39,7 +39,7 @@ impl Figure {
     /// Nothing is known of it.
     pub const UNKNOWN: Self = Self { base: None, huge: [None; 2], confidence: Confidence::Unknown };
 
-    /// Of a value in base pages, and of what it is in pages of each size.
+    /// A figure from its value in base pages, and in huge pages of each size.
     pub(super) fn new(confidence: Confidence, base: f64, huge: impl Fn(PageSize) -> f64) -> Self {
         let huge = HUGE_SIZES.map(|size| PageSize::new(size).map(&huge));
         Self { base: Some(base), huge, confidence }

@@ -9,6 +9,8 @@
 //! assert_eq!(Confidence::Measured.to_string(), "measured");
 //! ```
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
 mod estimate;
 pub mod fault_cost;
 pub mod fault_sample;

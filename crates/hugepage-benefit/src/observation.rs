@@ -90,7 +90,7 @@ impl Observation {
         };
         let sizes = notes.keep(pool::sizes(root));
         let meminfo = notes.keep(Meminfo::read(root));
-        Benefit::of(&BenefitFacts {
+        Benefit::estimate(&BenefitFacts {
             samples: [&self.before, &after],
             newcomers: &self.newcomers,
             elapsed,

@@ -47,7 +47,7 @@ pub fn take(
     PrivateTables { of_session: of_median(of_sessions), of_other: of_median(others) }
 }
 
-/// Those that have page tables, the median first.
+/// The processes that have page tables, the median first.
 fn candidates(mut processes: Vec<&ProcessSample>) -> impl Iterator<Item = &ProcessSample> {
     processes.retain(|process| process.status.page_tables.is_some_and(|size| size.0 > 0));
     processes.sort_unstable_by_key(|process| (process.status.page_tables, process.pid));
@@ -65,7 +65,7 @@ fn of_process(
 ) -> Result<Option<Bytes>, ReadError> {
     let counted = of_pid(root, process.pid, base, check)?;
     // Another process may have had its pid meanwhile.
-    let stat = Processes::of(root).stat(process.pid)?;
+    let stat = Processes::open(root).stat(process.pid)?;
     let is_same = stat.is_some_and(|stat| stat.start_ticks == process.stat.start_ticks);
     Ok(counted.filter(|_| is_same))
 }

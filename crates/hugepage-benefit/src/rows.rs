@@ -12,7 +12,7 @@ use crate::figure::{Confidence, Figure};
 /// A row, the same for SQL and for the sidecar.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct BenefitRow {
-    /// Its name, such as `fault_cpu`.
+    /// The name of the figure, such as `fault_cpu`.
     pub figure: &'static str,
     /// The unit of the three values; `None` for the summary.
     pub unit: Option<&'static str>,
@@ -20,7 +20,7 @@ pub struct BenefitRow {
     pub base: Option<f64>,
     /// In pages of 2 MB; `None` if unknown, or if the kernel has no such pages.
     pub huge_2mb: Option<f64>,
-    /// The same in pages of 1 GB.
+    /// The value in pages of 1 GB.
     pub huge_1gb: Option<f64>,
     /// How the value for base pages was found.
     pub confidence: Confidence,

@@ -9,12 +9,12 @@ use hugepage_kernel::{Bytes, PageSize};
 
 use crate::model::{CountedProcess, FaultSample, PrivateTables};
 
-/// Those of a server.
+/// The page tables of a server for shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedTables {
-    /// Those of all its processes.
+    /// Page tables of all processes.
     pub total: Bytes,
-    /// Those of the median session; `None` without sessions.
+    /// Page tables of the median session; `None` without sessions.
     pub of_session: Option<Bytes>,
     /// How many processes have any.
     pub processes: u64,
@@ -23,8 +23,8 @@ pub struct SharedTables {
 }
 
 impl SharedTables {
-    /// Of the server with `sample`, whose smallest process has page tables of `min`; `None` if unknown.
-    pub fn of(
+    /// The page tables of the server with `sample`, whose smallest process has page tables of `min`; `None` if unknown.
+    pub fn count(
         sample: &FaultSample,
         sessions: &[i32],
         private: &PrivateTables,
@@ -88,7 +88,7 @@ mod tests {
         CountedProcess { status, private: Bytes(private_kb * KB) }
     }
 
-    fn of(
+    fn tables(
         private: PrivateTables,
         sessions: &[ProcessStatus],
         others: &[ProcessStatus],
@@ -99,7 +99,7 @@ mod tests {
         let processes = (1..).zip(sessions.iter().chain(others)).map(process).collect();
         let sample = FaultSample { processes, faults_of_ended: 0 };
         let pids: Vec<i32> = (1..).zip(sessions).map(|(pid, _)| pid).collect();
-        SharedTables::of(&sample, &pids, &private, MIN, Bytes(segment), PageSize::from_kib(4).unwrap())
+        SharedTables::count(&sample, &pids, &private, MIN, Bytes(segment), PageSize::from_kib(4).unwrap())
     }
 
     /// Processes of a server with 16 MB of shared buffers: a session, the checkpointer and a launcher. By their pagemap they
@@ -110,7 +110,7 @@ mod tests {
             (status(156, 3400, 10_320), status(140, 2152, 7932), status(144, 720, 8428));
         let private =
             PrivateTables { of_session: Some(counted(session, 120)), of_other: Some(counted(checkpointer, 112)) };
-        let found = of(private, &[session], &[checkpointer, launcher], 20 << 20).unwrap();
+        let found = tables(private, &[session], &[checkpointer, launcher], 20 << 20).unwrap();
         let of_launcher = (144 - 112) * KB - (8428 - 7932) * KB / 512;
         let expected = SharedTables {
             total: Bytes(9 * 4 * KB + 7 * 4 * KB + of_launcher),
@@ -120,18 +120,18 @@ mod tests {
         };
         assert_eq!(found, expected);
         // Without these, at most what exceeds the smallest process, and what the pages fill.
-        let least = of(PrivateTables::default(), &[session], &[checkpointer, launcher], 20 << 20).unwrap();
+        let least = tables(PrivateTables::default(), &[session], &[checkpointer, launcher], 20 << 20).unwrap();
         assert_eq!((least.total, least.is_lower_bound), (Bytes(3400 * KB / 512 + 720 * KB / 512), true));
         // A server whose sessions have touched nothing yet needs no session to compare with.
         let of_other = PrivateTables { of_session: None, ..private };
-        assert!(!of(of_other, &[status(140, 0, 9000)], &[launcher], 20 << 20).unwrap().is_lower_bound);
+        assert!(!tables(of_other, &[status(140, 0, 9000)], &[launcher], 20 << 20).unwrap().is_lower_bound);
     }
 
     #[test]
     fn no_more_than_the_pages_allow() {
         let like = counted(status(150, 100, 10_000), 120);
         let private = PrivateTables { of_session: Some(like), of_other: None };
-        let total = |status, segment| of(private, &[status], &[], segment).unwrap().total.0 / KB;
+        let total = |status, segment| tables(private, &[status], &[], segment).unwrap().total.0 / KB;
         for (own_kb, shared_kb, other_kb, segment, expected_kb, why) in [
             (8200, 2 << 20, 10_000, 4 << 30, 8080, "all the rest"),
             (8200, 2 << 20, 10_000 + (1 << 20), 4 << 30, 8080 - 2048, "its own memory has grown by 1 GB"),
@@ -148,8 +148,8 @@ mod tests {
     #[test]
     fn unknown_is_not_zero() {
         let old_kernel = ProcessStatus { page_tables: Some(MIN), ..ProcessStatus::default() };
-        assert_eq!(of(PrivateTables::default(), &[old_kernel], &[], 1 << 30), None);
-        let nothing = of(PrivateTables::default(), &[], &[], 1 << 30).unwrap();
+        assert_eq!(tables(PrivateTables::default(), &[old_kernel], &[], 1 << 30), None);
+        let nothing = tables(PrivateTables::default(), &[], &[], 1 << 30).unwrap();
         assert_eq!((nothing.of_session, nothing.processes), (None, 0));
     }
 }

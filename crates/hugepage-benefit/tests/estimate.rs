@@ -56,7 +56,7 @@ fn assess(before: &FaultSample, after: &FaultSample, change: impl FnOnce(&mut Be
         memory: Some(Bytes(64 * GIB)),
     };
     change(&mut facts);
-    Benefit::of(&facts)
+    Benefit::estimate(&facts)
 }
 
 #[track_caller]

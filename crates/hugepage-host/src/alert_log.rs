@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use hugepage_assess::history::regression::lost_pages;
 use hugepage_assess::model::{CurrentStart, HugePages, Landing, Loss, Lost, PageKind};
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
 use hugepage_oracle::readers::startup::LoggedLanding;
 use hugepage_oracle::readers::{LastStart, alert_log, locate};

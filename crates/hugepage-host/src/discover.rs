@@ -54,7 +54,7 @@ pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut
         passed_over += usize::from(passes);
         passes
     };
-    let all = Processes::of(root);
+    let all = Processes::open(root);
     for pid in pids {
         // A process that ends meanwhile, or is hidden, belongs to no server.
         let Ok(Some(Some(seen))) = all.command_line(pid, Seen::parse) else { continue };

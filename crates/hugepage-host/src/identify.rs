@@ -138,7 +138,7 @@ impl InspectContext<'_> {
             allocation: mappings.max_by_key(|mapping| mapping.size()).map(|mapping| mapping.inode),
             place: InstancePlace { uid, container: None, host_name: identity::host_name_of(root, pid, files) },
             owner: uid.map(|uid| self.accounts.name(root, uid)),
-            service: service::of(root, pid),
+            service: service::service_of(root, pid),
             not_counted: found.not_counted.clone(),
             ..ServerIdentity::default()
         }

@@ -12,6 +12,8 @@
 //! assert!(survey.instances.is_empty() && !survey.notes.is_empty());
 //! ```
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
 pub mod alert_log;
 mod asked;
 mod assess;

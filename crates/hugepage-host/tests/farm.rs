@@ -1,6 +1,8 @@
 //! Hosts with several Oracle instances as trees of files: the farm of RHEL 5's time whose pool of 9216 pages one instance
 //! has in full, one in part and one not at all, and the host of 48 GB that was told to set 36569 pages.
 
+#![allow(clippy::disallowed_methods)]
+
 use std::fs;
 use std::path::Path;
 

@@ -1,5 +1,7 @@
 //! What the parsers cost, on the texts of the kernel at hand: alone, and with the reading that the views pay for.
 
+#![allow(clippy::disallowed_methods)]
+
 use std::fs;
 use std::hint::black_box;
 
@@ -49,7 +51,7 @@ fn read(criterion: &mut Criterion) {
     group.bench_function("PROCMAP_QUERY", |bencher| bencher.iter(|| procmap_query::holding(&root, address)));
     group.bench_function("mapping by text", |bencher| bencher.iter(|| own_mapping::by_text(&root, address)));
     let mapping = own_mapping::at(&root, address).expect("own maps can be read").expect("the stack is mapped");
-    group.bench_function("smaps of one mapping", |bencher| bencher.iter(|| smaps::of(&root, &mapping)));
+    group.bench_function("smaps of one mapping", |bencher| bencher.iter(|| smaps::usage_of(&root, &mapping)));
     for size in pool::sizes(&root).unwrap_or_default() {
         group.bench_function(format!("pool of {size} pages"), |bencher| bencher.iter(|| pool::pool(&root, size)));
         if let Ok(Some(hierarchy)) = cgroup::Hierarchy::find(&root) {

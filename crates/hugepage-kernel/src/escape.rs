@@ -31,7 +31,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
-/// The same, but line breaks remain, for text whose lines are this program's own.
+/// Text in which [`line`] has escaped all but line breaks, for text whose lines are this program's own.
 pub fn lines(text: &str) -> String {
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }

@@ -2,7 +2,8 @@
 //!
 //! A reader takes a [`Root`], the live host or a tree of files, and never the name of a file alone. A field that the running
 //! kernel does not have is `None`; what could not be read is a [`ReadError`] with its path, never zero. Files of database
-//! servers, whose owners are strangers, are opened by [`InstanceFiles`] and in no other way.
+//! servers, whose owners are strangers, are opened by [`InstanceFiles`] and in no other way. What a program writes itself is in a
+//! [`SafeDirectory`].
 //!
 //! ```
 //! use hugepage_kernel::memory::meminfo::Meminfo;
@@ -12,6 +13,8 @@
 //! assert!(meminfo.mem_total.is_some());
 //! # Ok::<(), ReadError>(())
 //! ```
+
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 pub mod cgroups;
 pub mod error;
@@ -24,12 +27,14 @@ pub mod next_boot;
 pub mod notes;
 pub mod postgresql;
 pub mod proc;
+pub mod safe_directory;
 pub mod source;
 pub mod stranger;
 pub mod units;
 
 pub use error::ReadError;
 pub use notes::Notes;
+pub use safe_directory::SafeDirectory;
 pub use source::Root;
 pub use stranger::InstanceFiles;
 pub use units::{Bytes, PageSize, Pages};

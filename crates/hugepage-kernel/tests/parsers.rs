@@ -1,6 +1,8 @@
 //! Whatever a file holds, a reader does not panic, and garbage beside a well-formed line costs nothing but itself. Where a
 //! line could be the one that is looked for (maps, buddyinfo), garbage is an error that names it, never a silent loss.
 
+#![allow(clippy::disallowed_methods)]
+
 use std::fs;
 use std::path::Path;
 
@@ -147,7 +149,7 @@ proptest! {
         ]);
         let _ = (Meminfo::read(&root), own_mapping::at(&root, address), root.base_page_size());
         let _ = (pool::pool(&root, page_size(2048)), pool::memory(&root), thp::choice(&root, "enabled"));
-        let _ = smaps::of(&root, &maps::parse(MAPPING).unwrap());
+        let _ = smaps::usage_of(&root, &maps::parse(MAPPING).unwrap());
         if let Ok(zones) = buddyinfo::read(&root) {
             let _ = buddyinfo::ready(&zones, None, page_size(2048), page_size(4));
         }
@@ -162,7 +164,7 @@ proptest! {
     fn smaps_keeps_its_lines_beside_garbage(fields in around("Rss:              204800 kB".to_owned())) {
         prop_assume!(fields.matches("Rss").count() == 1 && fields.lines().all(|line| maps::parse(line).is_none()));
         let (_directory, root) = tree(&[("proc/self/smaps", format!("{MAPPING}\n{fields}\n").as_bytes())]);
-        let usage = smaps::of(&root, &maps::parse(MAPPING).unwrap()).unwrap().unwrap();
+        let usage = smaps::usage_of(&root, &maps::parse(MAPPING).unwrap()).unwrap().unwrap();
         prop_assert_eq!(usage.resident, Bytes(204_800 * 1024));
     }
 

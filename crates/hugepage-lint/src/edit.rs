@@ -31,7 +31,7 @@ pub enum Insertion {
 
 impl Insertion {
     /// A mapping of one key.
-    pub fn of(key: &str, value: Self) -> Self {
+    pub fn key(key: &str, value: Self) -> Self {
         Self::Map(vec![(key.to_owned(), value)])
     }
 
@@ -121,13 +121,13 @@ pub fn huge_pages(
     let existing = resources.part("limits");
     edits.push(match (existing, home.node.get("resources")) {
         (Some(part), _) => insert(text, &part, &name, &leaf())?,
-        (None, _) if is_single => insert(text, home, "hugePages", &Insertion::of(&name, leaf()))?,
-        (None, Some(parts)) => insert(text, &within(parts), "limits", &Insertion::of(&name, leaf()))?,
+        (None, _) if is_single => insert(text, home, "hugePages", &Insertion::key(&name, leaf()))?,
+        (None, Some(parts)) => insert(text, &within(parts), "limits", &Insertion::key(&name, leaf()))?,
         (None, None) => {
-            let mut parts = vec![("limits".to_owned(), Insertion::of(&name, leaf()))];
+            let mut parts = vec![("limits".to_owned(), Insertion::key(&name, leaf()))];
             if adds_memory {
                 // Kubernetes accepts huge pages only beside memory or processors.
-                parts.push(("requests".to_owned(), Insertion::of("memory", Insertion::Text("1Gi".to_owned()))));
+                parts.push(("requests".to_owned(), Insertion::key("memory", Insertion::Text("1Gi".to_owned()))));
             }
             insert(text, home, "resources", &Insertion::Map(parts))?
         }

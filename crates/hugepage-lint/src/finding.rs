@@ -46,7 +46,7 @@ impl LintRule {
         (Self::Off, "PostgreSQL uses base pages by choice."),
     ];
 
-    /// Its name.
+    /// The name of the rule.
     pub fn name(self) -> String {
         serde_json::to_value(self).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
     }
@@ -65,6 +65,6 @@ pub struct LintFinding {
     pub message: String,
     /// What to do.
     pub hint: Option<String>,
-    /// The same as changes of the files.
+    /// The hint as changes of the files.
     pub edits: Vec<Edit>,
 }

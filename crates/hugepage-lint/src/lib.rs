@@ -80,7 +80,7 @@ pub struct PostgresRow {
     pub source: Option<String>,
     /// The limit `hugepages-...` of its container.
     pub hugepages_limit: Option<u64>,
-    /// That limit in whole pages.
+    /// The limit `hugepages-...` in whole pages.
     pub pages_limit: Option<u64>,
     /// The limit `memory` of its container.
     pub memory_limit: Option<u64>,

@@ -78,7 +78,7 @@ pub struct Need {
 }
 
 impl Need {
-    /// The same in pages.
+    /// The bounds in pages of `size`.
     pub fn pages(&self, size: PageSize) -> (Pages, Pages) {
         (size.pages_to_hold(self.least), size.pages_to_hold(self.most))
     }

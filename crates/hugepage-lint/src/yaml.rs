@@ -17,7 +17,7 @@ const MAX_NODES: usize = 500_000;
 pub struct YamlNode {
     /// What it is.
     pub value: Content,
-    /// Its bytes in the text; of a block it ends somewhere behind the last value.
+    /// The bytes of the node in the text; of a block it ends somewhere behind the last value.
     pub range: Range<usize>,
     /// The line, from 1.
     pub line: usize,
@@ -95,7 +95,7 @@ impl YamlNode {
 
 /// The documents of `text`; empty ones are left out.
 pub fn documents(text: &str) -> Result<Vec<Rc<YamlNode>>, YamlError> {
-    let offsets = Offsets::of(text);
+    let offsets = Offsets::new(text);
     let mut builder = Builder::default();
     let mut documents = Vec::new();
     for event in Parser::new_from_str(text) {
@@ -203,7 +203,7 @@ struct Offsets {
 }
 
 impl Offsets {
-    fn of(text: &str) -> Self {
+    fn new(text: &str) -> Self {
         let of_characters = (!text.is_ascii()).then(|| text.char_indices().map(|(offset, _)| offset).collect());
         Self { of_characters, end: text.len() }
     }

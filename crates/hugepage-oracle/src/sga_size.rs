@@ -42,7 +42,7 @@ pub enum OracleNeed {
     Pages(Pages),
     /// None: its SGA will be files in /dev/shm, which are never in huge pages.
     AutomaticMemory,
-    /// It could not be determined.
+    /// The need could not be determined.
     Unknown,
 }
 
@@ -67,7 +67,7 @@ pub fn when_running(segments: impl IntoIterator<Item = Bytes>, page_size: PageSi
 /// A System V segment as hugepages_settings.sh sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SgaSegment {
-    /// Its size.
+    /// The size of the segment.
     pub size: Bytes,
     /// Whether an Oracle instance uses it. The script does not check that.
     pub of_oracle: bool,
@@ -95,9 +95,9 @@ pub struct ScriptCount {
 pub struct ScriptRevision {
     /// What tells it from the others.
     pub mark: &'static str,
-    /// Its sum starts with this.
+    /// The pages that the sum of the script starts with.
     pub spare: Pages,
-    /// It prints an error instead of a smaller sum.
+    /// The script prints an error instead of a smaller sum.
     pub min_memory: Bytes,
     /// The kernels of its list in the copy with the longest one; empty if it has none.
     pub kernels: &'static [(u32, u32)],

@@ -12,6 +12,8 @@
 //! assert!(rows.iter().all(|row| row.pool.free <= row.pool.nr));
 //! ```
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
 pub mod advice_context;
 pub mod history;
 pub mod kernel_facts;
@@ -28,7 +30,7 @@ use hugepage_kernel::{PageSize, Root};
 /// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it.
 #[derive(Clone, Copy, Debug)]
 pub enum CgroupView<'a> {
-    /// It could not be determined; a note says why.
+    /// The hierarchy could not be determined; a note says why.
     Unknown,
     /// There is none, so nothing limits.
     Absent,

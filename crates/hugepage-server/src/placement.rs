@@ -74,7 +74,7 @@ fn pages_by_node(
             Err(error) => notes.add(format!("could not ask for the NUMA nodes of pages (move_pages): {error}")),
         }
     }
-    let pages = notes.keep(numa_maps::of(root, mapping))?;
+    let pages = notes.keep(numa_maps::pages_by_node(root, mapping))?;
     if sum(&pages) < touched {
         notes.add("the NUMA nodes are known only of those pages that this session has touched itself");
     }
@@ -142,7 +142,7 @@ impl PageSearch<'_> {
             let address = |&page: &usize| self.mapping.start + self.size.bytes().0 * page as u64;
             let addresses: Vec<u64> = pages.iter().map(address).collect();
             self.questions += addresses.len() as u64;
-            for (page, node) in pages.into_iter().zip(page_nodes::of(pid, &addresses)?) {
+            for (page, node) in pages.into_iter().zip(page_nodes::nodes_of_pages(pid, &addresses)?) {
                 if let Some(node) = node {
                     self.is_found[page] = true;
                     self.by_node.entry(node).or_default().0 += 1;

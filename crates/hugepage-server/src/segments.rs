@@ -35,9 +35,9 @@ impl fmt::Display for SegmentRole {
 /// One piece of shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappedSegment {
-    /// Its purpose.
+    /// The purpose of the segment.
     pub role: SegmentRole,
-    /// Its place and its page size.
+    /// The place and the page size of the segment.
     pub mapping: Mapping,
     /// What kind of pages it has.
     pub landing: Landing,

@@ -103,7 +103,7 @@ pub fn landing(root: &Root, mapping: &Mapping, thp_in_use: bool) -> Result<Landi
     }
     let base = root.base_page_size()?;
     let (usage, pmd_size) = match thp_in_use && mapping.page_size == Some(base) {
-        true => (smaps::of(root, mapping)?, thp::pmd_size(root)?),
+        true => (smaps::usage_of(root, mapping)?, thp::pmd_size(root)?),
         false => (None, None),
     };
     Ok(Landing::of(mapping, base, usage.as_ref(), pmd_size))

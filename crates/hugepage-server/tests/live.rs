@@ -1,5 +1,7 @@
 //! The running kernel: both ways to ask about a mapping agree on real shared memory of every kind.
 
+#![allow(clippy::disallowed_methods)]
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, ptr};
 
@@ -106,7 +108,7 @@ fn asked_both_ways(memory: &Shared, what: &str) -> Mapping {
     assert_eq!(own_mapping::at(&root, inside).unwrap().unwrap(), text, "{what}");
     assert_eq!((text.start, text.size()), (memory.address(), Bytes(memory.length.try_into().unwrap())), "{what}");
     assert!(text.shared, "{what}");
-    let usage = smaps::of(&root, &text).unwrap().unwrap();
+    let usage = smaps::usage_of(&root, &text).unwrap().unwrap();
     assert_eq!(usage.kernel_page_size, text.page_size, "{what}");
     text
 }
@@ -122,7 +124,7 @@ fn base_pages() {
         let mapping = asked_both_ways(memory, name);
         assert_eq!((mapping.name(), mapping.page_size), (name, Some(base)));
         assert_eq!(landing(&Root::live(), &mapping, true).unwrap(), Landing::Base);
-        let usage = smaps::of(&Root::live(), &mapping).unwrap().unwrap();
+        let usage = smaps::usage_of(&Root::live(), &mapping).unwrap().unwrap();
         assert!(usage.resident >= base.bytes() && usage.hugetlb == Bytes(0), "{name}: {usage:?}");
     }
     let id = u64::try_from(sysv.id.unwrap()).unwrap();
@@ -157,9 +159,17 @@ fn huge_pages_of_every_size() {
             let mapping = asked_both_ways(&memory, &what);
             assert_eq!((mapping.name(), mapping.page_size), (name, Some(size)));
             assert_eq!(landing(&root, &mapping, true).unwrap(), Landing::Hugetlb, "{what}");
-            assert_eq!(smaps::of(&root, &mapping).unwrap().unwrap().hugetlb, Bytes(0), "{what}: promised, not touched");
+            assert_eq!(
+                smaps::usage_of(&root, &mapping).unwrap().unwrap().hugetlb,
+                Bytes(0),
+                "{what}: promised, not touched"
+            );
             memory.touch();
-            assert_eq!(smaps::of(&root, &mapping).unwrap().unwrap().hugetlb, size.bytes(), "{what}: one page touched");
+            assert_eq!(
+                smaps::usage_of(&root, &mapping).unwrap().unwrap().hugetlb,
+                size.bytes(),
+                "{what}: one page touched"
+            );
         }
     }
 }
@@ -221,7 +231,7 @@ fn ten_resizes_to_the_page() {
                 let in_use = size.times(Pages(u64::try_from(pages + 2).unwrap()));
                 assert_eq!((mapping.memory(), mapping.size()), (in_use, size.times(Pages(64))), "{pages}");
                 assert_eq!(mapping.access, Access::READ_WRITE);
-                let usage = smaps::of(&root, &mapping).unwrap().unwrap();
+                let usage = smaps::usage_of(&root, &mapping).unwrap().unwrap();
                 assert!(usage.resident.saturating_add(usage.hugetlb) <= in_use, "{usage:?}");
             }
             done.store(true, Ordering::Relaxed);

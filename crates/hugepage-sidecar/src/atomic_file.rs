@@ -1,14 +1,17 @@
 //! Writes a file atomically: a reader sees the old file or the new one, also after a crash or on a full disk.
 
-use std::fs::{File, Permissions};
+use std::fs::Permissions;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fsync, openat, renameat, statat, unlinkat};
-use rustix::io::Errno;
+use hugepage_kernel::SafeDirectory;
+use rustix::fs::OFlags;
 
 use crate::privileges;
+
+/// Programs that read a whole directory ignore hidden files and unknown suffixes.
+const TEMPORARY: &str = ".hugepage-sidecar";
 
 /// Replaces the file at `path`. On an error the old file is unchanged and no temporary file remains. Replaces no device,
 /// link, pipe or directory.
@@ -17,63 +20,26 @@ pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
 }
 
 fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let name = path.file_name().ok_or(Errno::ISDIR)?;
-    // All steps are in this directory, even if another one gets its name meanwhile.
-    let directory = openat(CWD, directory, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(found) if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile => {
+    let (directory, name) = SafeDirectory::open_above(path, OFlags::empty())?;
+    match directory.open_file(name, OFlags::PATH, 0).and_then(|found| found.metadata()) {
+        Ok(found) if !found.is_file() => {
             return Err(io::Error::other("it is not a regular file, and is not replaced"));
         }
-        Ok(_) | Err(Errno::NOENT) => {}
-        Err(error) => return Err(error.into()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
     }
-    let new = Temporary::create(&directory)?;
+    let new = directory.temporary_file(TEMPORARY)?;
     (&new.file).write_all(content)?;
     new.file.set_permissions(Permissions::from_mode(mode))?;
-    new.file.sync_all()?;
-    renameat(&directory, &new.name, &directory, name)?;
-    // Write the new directory entry to the disk, too.
-    fsync(&directory)?;
-    Ok(())
-}
-
-/// A file that is removed unless it was renamed.
-struct Temporary<'a> {
-    directory: &'a std::os::fd::OwnedFd,
-    name: String,
-    file: File,
-}
-
-impl<'a> Temporary<'a> {
-    fn create(directory: &'a std::os::fd::OwnedFd) -> io::Result<Self> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        for attempt in 0..100 {
-            // Programs that read a whole directory ignore hidden files and unknown suffixes.
-            let name = format!(".hugepage-sidecar-{}-{attempt}", std::process::id());
-            match openat(directory, &name, flags, Mode::RUSR | Mode::WUSR) {
-                Ok(file) => return Ok(Self { directory, name, file: file.into() }),
-                Err(Errno::EXIST) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(Errno::EXIST.into())
-    }
-}
-
-impl Drop for Temporary<'_> {
-    fn drop(&mut self) {
-        let _ = unlinkat(self.directory, &self.name, AtFlags::empty());
-    }
+    new.put(name)
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
+
+    use rustix::fs::{CWD, Mode};
 
     use super::*;
 

@@ -1,5 +1,8 @@
 //! The history of each instance: one file per instance in one directory, in the extension's format (docs/history.md).
 
+mod recall;
+mod start_record;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
@@ -12,14 +15,15 @@ use hugepage_assess::advice::log::LogMessage;
 use hugepage_assess::assessment::Threat;
 use hugepage_assess::history::record::Origin;
 use hugepage_assess::history::{Event, Record};
-use hugepage_assess::model::{Cause, CurrentStart, Loss, Past};
-use hugepage_host::{Instance, InstanceKind, ServerIdentity, Survey, alert_log};
+use hugepage_assess::model::Loss;
+use hugepage_host::{Instance, InstanceKind, ServerIdentity, Survey};
 use hugepage_kernel::host::identity;
-use hugepage_kernel::{InstanceFiles, Notes, Pages, Root};
+use hugepage_kernel::{InstanceFiles, Root};
 use hugepage_server::history::{HistoryError, HistoryFile};
 use humantime::format_rfc3339_micros;
 
-use crate::{atomic_file, privileges, state, stored_history};
+use self::start_record::StartRecord;
+use crate::{atomic_file, privileges, state};
 
 /// Records of an instance that are kept in memory while they cannot be written.
 const MAX_UNWRITTEN_RECORDS: usize = 100;
@@ -41,14 +45,6 @@ pub struct HostHistory {
     losses_in_logs: RefCell<BTreeMap<PathBuf, (i32, Option<Loss>)>>,
     /// By file: the record of the current start, so that a history, which may be long, is not read at every survey.
     starts: RefCell<BTreeMap<PathBuf, StartRecord>>,
-}
-
-/// The record of a start.
-#[derive(Clone, Debug)]
-struct StartRecord {
-    record: Record,
-    /// Whether the preloaded extension made it, and not `watch`.
-    is_by_server: bool,
 }
 
 /// The messages of one survey about an instance.
@@ -109,6 +105,7 @@ impl HostHistory {
 
     /// Gives an instance without a history that of an older version, or of the home from which it was moved. `taken`: the files of
     /// the instances that run. The other file remains: another home may have it, too.
+    #[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
     fn adopt(&self, instance: &ServerIdentity, taken: &BTreeSet<PathBuf>) -> Result<(), HistoryError> {
         let new = self.path(instance);
         if instance.kind == InstanceKind::PostgreSql || fs::symlink_metadata(&new).is_ok() {
@@ -189,81 +186,12 @@ impl HostHistory {
         done.map_err(|source| HistoryError::Io { operation: "write", path: file.path().to_owned(), source })
     }
 
-    /// What was recorded at the current start of an instance. The record of the server itself comes first: the extension shows
-    /// the same. A history of the server's own that cannot be read is a note; another is skipped.
-    pub fn recall(&self, instance: &ServerIdentity, current: &CurrentStart<'_>, notes: &mut Notes) -> Past {
-        let path = self.path(instance);
-        let start = self.start(instance, &path, notes);
-        let past = start.map_or_else(Past::default, |StartRecord { record, is_by_server }| Past {
-            cause_at_start: record.cause,
-            // The files that `watch` read may have changed since the start.
-            needed_at_start: record.pages_needed.filter(|_| is_by_server).map(Pages),
-            loss: record.loss(),
-        });
-        // Base pages by choice are no loss.
-        if past.loss.is_some() || past.cause_at_start == Some(Cause::Disabled) {
-            return past;
-        }
-        // The start before it may be older than any record.
-        Past { loss: self.loss_in_logs(instance, current, path, notes), ..past }
-    }
-
-    /// The record of the current start, that of the server itself if there is one. `path`: the history file of the instance.
-    fn start(&self, instance: &ServerIdentity, path: &Path, notes: &mut Notes) -> Option<StartRecord> {
-        // Only the segment tells a crash from its process.
-        let is_known = |StartRecord { record, .. }: &&StartRecord| {
-            instance.allocation.is_some() && record.segment == instance.allocation && record.boot_id == self.boot_id
-        };
-        let known = self.starts.borrow().get(path).filter(is_known).cloned();
-        if known.as_ref().is_some_and(|start| start.is_by_server) {
-            return known;
-        }
-        let by_server = stored_history::last_start_of_server(&self.root, instance).unwrap_or_else(|note| {
-            notes.add(note);
-            None
-        });
-        // The newest record is that of the current shared memory, or there is none.
-        let by_server = by_server.filter(|record| self.is_of_same_start(record, instance));
-        let by_server = by_server.map(|record| StartRecord { record, is_by_server: true });
-        let by_watch = || Some(StartRecord { record: self.start_by_watch(instance, path)?, is_by_server: false });
-        let start = by_server.or(known).or_else(by_watch)?;
-        self.starts.borrow_mut().insert(path.to_owned(), start.clone());
-        Some(start)
-    }
-
-    /// What the alert logs of an Oracle instance show that its start lost.
-    fn loss_in_logs(
-        &self,
-        instance: &ServerIdentity,
-        current: &CurrentStart<'_>,
-        path: PathBuf,
-        notes: &mut Notes,
-    ) -> Option<Loss> {
-        if instance.kind == InstanceKind::PostgreSql {
-            return None;
-        }
-        let mut known = self.losses_in_logs.borrow_mut();
-        let of_instance = known.entry(path).or_insert((0, None));
-        if of_instance.0 != instance.pid {
-            *of_instance = (instance.pid, alert_log::loss(&self.root, instance, current, notes));
-        }
-        of_instance.1.clone()
-    }
-
-    /// The record that `watch` made of the current start; `None` if there is none.
-    fn start_by_watch(&self, instance: &ServerIdentity, path: &Path) -> Option<Record> {
-        let identity = state::instance_identity(instance, self.machine.clone());
-        let is_its_start = |record: &Record| {
-            record.event.is_start() && record.instance.is_past_of(&identity) && self.is_of_same_start(record, instance)
-        };
-        self.last_matching(instance, path, is_its_start).ok().flatten()
-    }
-
     fn last(&self, instance: &ServerIdentity) -> Result<Option<Record>, HistoryError> {
         let identity = state::instance_identity(instance, self.machine.clone());
         self.last_matching(instance, &self.path(instance), |record| record.instance.is_past_of(&identity))
     }
 
+    #[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
     fn last_matching(
         &self,
         instance: &ServerIdentity,

@@ -3,6 +3,8 @@
 //! A static binary on the core crate, which reads and assesses; this crate holds the command line and the output. Exit
 //! statuses are those of monitoring plugins, see [`exit`].
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
 mod atomic_file;
 mod changed_servers;
 mod cli;
@@ -13,6 +15,7 @@ mod oracle;
 mod output;
 mod privileges;
 mod report;
+#[expect(clippy::disallowed_methods, reason = "who owns a program, and what it would read")]
 mod server_program;
 mod signals;
 mod state;

@@ -1,6 +1,8 @@
 //! Files that this program keeps on a host between its runs.
 
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use hugepage_assess::history::record::InstanceIdentity;
 use hugepage_host::{InstanceKind, InstancePlace, ServerIdentity};
@@ -33,14 +35,20 @@ pub fn earlier_history_files(
     let of_all = history_file_of_all_homes(directory, instance);
     let prefix = of_all.file_stem().map_or_else(String::new, |stem| format!("{}{HOME}", stem.to_string_lossy()));
     let is_of_home = |name: &str| name.starts_with(&prefix) && is_history_file(name);
+    let is_earlier = |entry: &DirEntry| {
+        (entry.path() == of_all || entry.file_name().to_str().is_some_and(is_of_home)) && !is_taken(&entry.path())
+    };
+    newest_first(directory, is_earlier).into_iter().map(|(_, path)| path).collect()
+}
+
+/// What of the directory `is_wanted`, with the time at which it was written. Nothing, if the directory can't be read.
+#[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
+pub fn newest_first(directory: &Path, is_wanted: impl Fn(&DirEntry) -> bool) -> Vec<(SystemTime, PathBuf)> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
-    let mut found: Vec<_> = entries
-        .filter(|entry| entry.path() == of_all || entry.file_name().to_str().is_some_and(is_of_home))
-        .filter(|entry| !is_taken(&entry.path()))
-        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
-        .collect();
+    let written = |entry: DirEntry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()));
+    let mut found: Vec<_> = entries.filter(is_wanted).filter_map(written).collect();
     found.sort_unstable_by(|one, other| other.cmp(one));
-    found.into_iter().map(|(_, path)| path).collect()
+    found
 }
 
 /// Between the other parts of a name and that of the home.

@@ -9,7 +9,7 @@ use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_host::Survey;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
-use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Root};
 use hugepage_start::{StartAnswer, StartQuestion, majors};
 
@@ -24,7 +24,7 @@ pub fn clusters(root: &Root, survey: &Survey, given: &[PathBuf], notes: &mut Not
         .collect();
     let mut seen = BTreeSet::new();
     let mut stopped = Vec::new();
-    for cluster in given.iter().map(|directory| ClusterPaths::of(directory)).chain(candidates(root, notes)) {
+    for cluster in given.iter().map(|directory| ClusterPaths::in_directory(directory)).chain(candidates(root, notes)) {
         let data = cluster.data.to_string_lossy();
         let directory = canonical(root, &data);
         let is_cluster = InstanceFiles::of_owner(root, &data).exists(&format!("{data}/PG_VERSION"));
@@ -47,7 +47,7 @@ struct ClusterPaths {
 }
 
 impl ClusterPaths {
-    fn of(data: &Path) -> Self {
+    fn in_directory(data: &Path) -> Self {
         Self { data: data.to_owned(), config: None }
     }
 }
@@ -74,9 +74,9 @@ fn candidates(root: &Root, notes: &mut Notes) -> Vec<ClusterPaths> {
         }
     }
     for version in list(root, "/var/lib/pgsql") {
-        candidates.push(ClusterPaths::of(Path::new(&format!("/var/lib/pgsql/{version}/data"))));
+        candidates.push(ClusterPaths::in_directory(Path::new(&format!("/var/lib/pgsql/{version}/data"))));
     }
-    candidates.push(ClusterPaths::of(Path::new("/var/lib/pgsql/data")));
+    candidates.push(ClusterPaths::in_directory(Path::new("/var/lib/pgsql/data")));
     for directory in ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"] {
         for unit in
             list(root, directory).into_iter().filter(|unit| unit.contains("postgres") && unit.ends_with(".service"))
@@ -89,7 +89,7 @@ fn candidates(root: &Root, notes: &mut Notes) -> Vec<ClusterPaths> {
             // Skip templates: only their instances define %i.
             candidates.extend(
                 data.filter(|data| data.starts_with('/') && !data.contains('%'))
-                    .map(|data| ClusterPaths::of(Path::new(&data))),
+                    .map(|data| ClusterPaths::in_directory(Path::new(&data))),
             );
         }
     }
@@ -139,6 +139,7 @@ fn inspect(
 
 /// The size that the cluster's program tells, run as the owner of the cluster. PostgreSQL 15 and later tell it for a stopped
 /// server, without allocating memory or changing files. The error is why it is unknown.
+#[expect(clippy::disallowed_methods, reason = "whether a program exists")]
 fn shared_memory(
     root: &Root,
     files: &InstanceFiles,

@@ -7,7 +7,7 @@ use hugepage_assess::history::record::{InstanceIdentity, Record};
 use hugepage_host::{InstanceKind, ServerIdentity};
 use hugepage_kernel::host::identity;
 use hugepage_kernel::source::root::if_there;
-use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, ReadError, Root};
 use hugepage_server::history::stored::last_record;
 use hugepage_server::history::{History, HistoryError, HistoryFile, file};

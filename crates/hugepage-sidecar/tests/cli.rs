@@ -1,5 +1,7 @@
 //! Exit statuses, CSV and JSON of the commands on captured hosts. The tests need neither root nor a server.
 
+#![allow(clippy::disallowed_methods)]
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

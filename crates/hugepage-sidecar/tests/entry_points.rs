@@ -1,5 +1,7 @@
 //! The SQL functions of the extension: each runs its body with a reserve of memory, and by the wrapper for it: `rows::return_rows` takes it too.
 
+#![allow(clippy::disallowed_methods)]
+
 use std::fs;
 use std::path::Path;
 

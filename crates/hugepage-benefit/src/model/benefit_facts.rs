@@ -28,7 +28,7 @@ pub struct BenefitFacts<'a> {
     pub segment: Bytes,
     /// Where it is.
     pub landing: Landing,
-    /// Its page size; `None` if unknown.
+    /// The page size of the segment; `None` if unknown.
     pub page_size: Option<PageSize>,
     /// The base page size of the kernel.
     pub base: PageSize,

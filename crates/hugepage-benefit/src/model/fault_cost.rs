@@ -6,11 +6,11 @@
 /// the time is that of the faults plus that of the pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FaultCost {
-    /// Of a fault, whatever it maps.
+    /// The time of a fault, whatever it maps.
     pub per_fault: f64,
-    /// Of each base page that it maps.
+    /// The time for each base page that a fault maps.
     pub per_page: f64,
-    /// Of removing a base page from the page tables, as when a process ends.
+    /// The time of removing a base page from the page tables, as when a process ends.
     pub per_unmapped_page: f64,
     /// How many pages a read fault maps.
     pub pages_per_read_fault: f64,

@@ -5,11 +5,11 @@ use hugepage_kernel::proc::process::{ProcessStat, ProcessStatus};
 /// One process.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessSample {
-    /// Its process id. With the start in `stat` it stays the same process.
+    /// The process ID. With the start in `stat` it stays the same process.
     pub pid: i32,
-    /// Its faults so far.
+    /// The faults of the process so far.
     pub stat: ProcessStat,
-    /// Its memory now.
+    /// The memory of the process now.
     pub status: ProcessStatus,
 }
 
@@ -31,19 +31,19 @@ impl ProcessSample {
 
 impl FaultSample {
     /// The process that had that id then; `None` if there was none.
-    pub fn of(&self, pid: i32) -> Option<&ProcessSample> {
+    pub fn process(&self, pid: i32) -> Option<&ProcessSample> {
         let index = self.processes.binary_search_by_key(&pid, |one| one.pid).ok()?;
         self.processes.get(index)
     }
 
-    /// The same process in this sample; `None` if it did not run then.
+    /// The process in this sample that is the same as `process`; `None` if it did not run then.
     pub fn same(&self, process: &ProcessSample) -> Option<&ProcessSample> {
-        self.of(process.pid).filter(|one| one.is_same(process))
+        self.process(process.pid).filter(|one| one.is_same(process))
     }
 
     /// The memory of `pid` in this sample, if it is the same now: its counters `stat` are, so it had no page fault and
     /// gave nothing back.
     pub fn idle_since(&self, pid: i32, stat: &ProcessStat) -> Option<ProcessStatus> {
-        self.of(pid).filter(|one| one.stat == *stat).map(|one| one.status)
+        self.process(pid).filter(|one| one.stat == *stat).map(|one| one.status)
     }
 }

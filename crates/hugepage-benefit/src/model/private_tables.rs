@@ -6,17 +6,17 @@ use hugepage_kernel::proc::process::ProcessStatus;
 /// A process whose page tables were counted, which stands for others of its kind.
 #[derive(Clone, Copy, Debug)]
 pub struct CountedProcess {
-    /// Its memory then.
+    /// The memory of the process when it was counted.
     pub status: ProcessStatus,
-    /// Its page tables without those that it has for the main segment alone.
+    /// The page tables of the process without those that it has for the main segment alone.
     pub private: Bytes,
 }
 
 /// One process of each kind; `None` where there is none, or its page tables could not be counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PrivateTables {
-    /// It serves a client.
+    /// A process that serves a client.
     pub of_session: Option<CountedProcess>,
-    /// It does not.
+    /// A process that serves no client.
     pub of_other: Option<CountedProcess>,
 }

@@ -18,16 +18,14 @@ pub fn rule(instance: &Instance) -> Vec<Recommendation> {
         return Vec::new();
     }
     let parameters = instance.id.last_start.as_ref().map(|start| &start.parameters);
-    [
+    let found = [
         kernel_without(instance),
         automatic_memory(instance, parameters),
         memlock(instance),
         parameters.and_then(|parameters| pre_page_sga(instance, parameters)),
         parameters.and_then(indirect_buffers),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ];
+    found.into_iter().flatten().collect()
 }
 
 /// Oracle's recommendations for the whole host.

@@ -1,5 +1,7 @@
 //! What the readers and the whole assessment say of machines that are not at hand, each a tree of files in `fixtures`.
 
+#![allow(clippy::disallowed_methods)]
+
 mod placement;
 mod readers;
 mod servers;

@@ -184,7 +184,7 @@ fn usage_of_segments() {
             pmd_mapped: Bytes(pmd_mapped),
             hugetlb: Bytes(hugetlb),
         };
-        assert_eq!(smaps::of(&root, &segment(&root)).unwrap(), Some(expected), "{name}");
+        assert_eq!(smaps::usage_of(&root, &segment(&root)).unwrap(), Some(expected), "{name}");
     }
 }
 

@@ -1,6 +1,8 @@
 //! What Oracle leaves on disk, as the readers see it: alert logs of the releases in `logs`, whole, damaged and enormous;
 //! trees of files that stand for installations; and what instances need.
 
+#![allow(clippy::disallowed_methods)]
+
 mod damage;
 mod enormous;
 mod files;

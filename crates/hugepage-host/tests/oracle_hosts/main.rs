@@ -1,6 +1,8 @@
 //! Hosts with Oracle as they are: RAC, ASM, several homes, stopped and failed instances, on the kernels of the
 //! distributions that Oracle runs on; from their files to the sentence that a person reads.
 
+#![allow(clippy::disallowed_methods)]
+
 mod builder;
 mod clusterware;
 mod equal_sids;

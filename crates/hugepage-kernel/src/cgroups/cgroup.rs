@@ -21,7 +21,7 @@ pub struct Hierarchy {
     mount_point: String,
     /// The cgroup at the mount point.
     mount_root: String,
-    /// The same of memory cgroups, where those count huge pages.
+    /// Where memory cgroups are mounted, if those count huge pages.
     memory: Option<MountedAt>,
     /// Whether levels above `mount_point` may have limits that are not visible.
     hidden_levels: bool,
@@ -61,7 +61,7 @@ pub struct CgroupLimit {
     pub limit: Bytes,
     /// The bytes that all of its processes use.
     pub usage: Bytes,
-    /// Of a limit that is checked when a page is touched: what its processes were promised (`rsvd.current`, Linux 5.7).
+    /// What the processes were promised, of a limit that is checked when a page is touched (`rsvd.current`, Linux 5.7).
     /// `None` where it is unknown, and of a limit on that.
     pub promised: Option<Bytes>,
 }
@@ -128,7 +128,7 @@ impl Hierarchy {
         Self::find_of(root, "self")
     }
 
-    /// The same for `process`, as it is named below /proc: another one that sees the same mounts.
+    /// Finds the hierarchy of `process`, by its name below /proc: a process that sees the same mounts as this one.
     pub fn find_of(root: &Root, process: &str) -> Result<Option<Self>, ReadError> {
         let Some(memberships) = if_there(root.read(&format!("/proc/{process}/cgroup")))? else { return Ok(None) };
         let Some((version, path)) = membership(&memberships) else { return Ok(None) };
@@ -161,7 +161,8 @@ impl Hierarchy {
         self.limits_on(root, &self.process, page_size, notes)
     }
 
-    /// The same for another process, `pid`.
+    /// The limits on `page_size` that apply now to the process `pid`. What cannot be read is a note, and counts as hidden
+    /// levels.
     pub fn limits_of(&self, root: &Root, pid: i32, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
         self.limits_on(root, &pid.to_string(), page_size, notes)
     }

@@ -10,9 +10,9 @@ const UID_MIN: u32 = 1000;
 /// One line of /etc/passwd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Its name.
+    /// The name of the account.
     pub name: String,
-    /// Its uid; several accounts may have the same.
+    /// The user ID; several accounts may have the same.
     pub uid: u32,
     /// The gid of its own group.
     pub gid: u32,

@@ -2,7 +2,7 @@
 
 use crate::proc::namespace;
 use crate::source::root::if_there;
-use crate::stranger::instance_files::{InstanceFiles, limit};
+use crate::stranger::{InstanceFiles, limit};
 use crate::{ReadError, Root};
 
 /// The host's name, as in uname(2).

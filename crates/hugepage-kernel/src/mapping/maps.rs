@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-use crate::source::root::as_text;
+use crate::source::short_file::as_text;
 use crate::{Bytes, PageSize, ReadError, Root};
 
 /// The maps of this process.
@@ -82,7 +82,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Its length, with the parts that may not be accessed.
+    /// The length of the mapping, with the parts that may not be accessed.
     pub const fn size(&self) -> Bytes {
         Bytes(self.end - self.start)
     }
@@ -170,7 +170,7 @@ pub fn read(root: &Root, path: &str, wanted: impl Fn(&Mapping) -> bool) -> Resul
     read_from(root, path, &root.open(path)?, wanted)
 }
 
-/// The same of the open `file` at `path`.
+/// The mappings for which `wanted` holds, from the open `file` at `path`.
 pub(crate) fn read_from(
     root: &Root,
     path: &str,

@@ -16,7 +16,7 @@ pub enum MemoryPolicy {
     Any,
     /// These alone (`MPOL_BIND`).
     Bind(Vec<u32>),
-    /// It could not be determined. That of another process is in its numa_maps, which walk page tables.
+    /// The policy could not be determined; that of another process is in its numa_maps, which walk page tables.
     Unknown,
 }
 

@@ -10,7 +10,7 @@ use crate::{Pages, ReadError, Root};
 const SELF: &str = "/proc/self/numa_maps";
 
 /// The pages of `mapping` that this process has mapped, by node, in pages of the mapping's own size.
-pub fn of(root: &Root, mapping: &Mapping) -> Result<BTreeMap<u32, Pages>, ReadError> {
+pub fn pages_by_node(root: &Root, mapping: &Mapping) -> Result<BTreeMap<u32, Pages>, ReadError> {
     let mut nodes = BTreeMap::new();
     // A buffer of one page: the kernel walks as many mappings as fit, and one is wanted.
     for line in BufReader::with_capacity(4096, root.open(SELF)?).split(b'\n') {

@@ -15,7 +15,7 @@ pub fn at(root: &Root, address: u64) -> Result<Option<Mapping>, ReadError> {
     }
 }
 
-/// The same from the text alone, for kernels before 6.11.
+/// The mapping that holds `address`, from the text of maps alone, for kernels before 6.11.
 ///
 /// The text has no page size. Every mapping that is not on hugetlbfs has base pages. For the others `smaps` has it, and
 /// walking huge pages is cheap. Kernels before 2.6.29 do not show it, so it stays unknown.
@@ -25,7 +25,7 @@ pub fn by_text(root: &Root, address: u64) -> Result<Option<Mapping>, ReadError> 
         return Ok(None);
     };
     mapping.page_size = match may_be_hugetlb(&mapping) {
-        true => if_there(smaps::of(root, &mapping))?.flatten().and_then(|usage| usage.kernel_page_size),
+        true => if_there(smaps::usage_of(root, &mapping))?.flatten().and_then(|usage| usage.kernel_page_size),
         false => if_there(root.base_page_size())?,
     };
     Ok(Some(mapping))

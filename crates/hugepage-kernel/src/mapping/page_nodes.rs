@@ -9,7 +9,7 @@ pub const AT_ONCE: usize = 1 << 12;
 /// The node of the page at each of at most [`AT_ONCE`] `addresses` of the process `pid`, 0 for this one. `None` for a
 /// page that this process has not mapped, even if another process has; before Linux 6.1 also for a page of 1 GB
 /// (mm/migrate.c, `do_pages_stat_array`).
-pub fn of(pid: i32, addresses: &[u64]) -> io::Result<Vec<Option<u32>>> {
+pub fn nodes_of_pages(pid: i32, addresses: &[u64]) -> io::Result<Vec<Option<u32>>> {
     let addresses = &addresses[..addresses.len().min(AT_ONCE)];
     let mut status = vec![0 as libc::c_int; addresses.len()];
     // SAFETY: the kernel reads as many addresses as it writes numbers, and touches no page of theirs.

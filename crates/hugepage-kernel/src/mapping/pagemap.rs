@@ -27,7 +27,7 @@ pub struct PageMap<'a> {
 }
 
 impl<'a> PageMap<'a> {
-    /// That of `pid`, on a kernel with base pages of size `base`; `Ok(None)` if the process does not exist (any more).
+    /// Opens the page map of `pid`, on a kernel with base pages of size `base`; `Ok(None)` if the process does not exist (any more).
     pub fn open(root: &'a Root, pid: i32, base: PageSize) -> Result<Option<Self>, ReadError> {
         let path = format!("/proc/{pid}/pagemap");
         let file = unless_gone(root.open(&path))?;

@@ -63,7 +63,7 @@ pub fn page_sizes(root: &Root, pid: i32, starts: &[u64]) -> Result<Option<Vec<Op
 }
 
 /// The usage of one mapping of this process; `None` if it does not exist (any more).
-pub fn of(root: &Root, mapping: &Mapping) -> Result<Option<Usage>, ReadError> {
+pub fn usage_of(root: &Root, mapping: &Mapping) -> Result<Option<Usage>, ReadError> {
     Ok(of_all(root, std::slice::from_ref(mapping), &mut || {})?.remove(0))
 }
 

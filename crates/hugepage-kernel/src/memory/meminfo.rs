@@ -50,7 +50,7 @@ pub struct Meminfo {
 pub const LXCFS: &str = "lxcfs is mounted on /proc/meminfo: the memory and the page tables of the host are unknown";
 /// The sysctl that lets the kernel give back most of the memory that describes new huge pages (mm/vmemmap_dedup, Linux 5.19).
 pub const OPTIMIZE_VMEMMAP: &str = "vm.hugetlb_optimize_vmemmap";
-/// Its file.
+/// The file of [`OPTIMIZE_VMEMMAP`].
 const OPTIMIZE_VMEMMAP_PATH: &str = "/proc/sys/vm/hugetlb_optimize_vmemmap";
 const PATH: &str = "/proc/meminfo";
 

@@ -21,7 +21,7 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    fn of(text: &str, file: &str) -> Self {
+    fn parse(text: &str, file: &str) -> Self {
         Self { pools: pools_of(text), sysctl: kernel_sysctl_of(text), file: file.to_owned() }
     }
 
@@ -44,7 +44,7 @@ pub enum PoolAtBoot {
     },
     /// No file sets it.
     Unset,
-    /// It can't be known; the reason, a clause.
+    /// The number can't be known; the reason, a clause.
     Unknown(String),
 }
 
@@ -73,10 +73,10 @@ impl NextBoot {
     pub fn read(root: &Root) -> Result<Self, ReadError> {
         let mut not_read = Notes::default();
         let entries = boot_loader::command_lines(root, &mut not_read);
-        let mut command_lines: Vec<_> = entries.iter().map(|(text, file)| CommandLine::of(text, file)).collect();
+        let mut command_lines: Vec<_> = entries.iter().map(|(text, file)| CommandLine::parse(text, file)).collect();
         if command_lines.is_empty() {
             let running = if_there(root.read(COMMAND_LINE))?.unwrap_or_default();
-            command_lines.push(CommandLine::of(&running, COMMAND_LINE));
+            command_lines.push(CommandLine::parse(&running, COMMAND_LINE));
         }
         Ok(Self {
             command_lines,

@@ -11,9 +11,9 @@ const UNITS: &str = "/etc/systemd/system";
 /// Which pool a file writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhichPool {
-    /// That of the default page size.
+    /// The pool of the default page size.
     Default,
-    /// That of this page size.
+    /// The pool of this page size.
     OfSize(PageSize),
     /// One that could not be determined: it may be any.
     Any,

@@ -18,7 +18,7 @@ pub struct PgControl {
     pub wal_segment: Bytes,
     /// `wal_level` of the running server, or of a standby's primary: 0 `minimal`, 1 `replica`, 2 `logical`.
     pub wal_level: i32,
-    /// Those of the running server, or of a standby's primary.
+    /// The recovery parameters of the running server, or of a standby's primary.
     pub parameters: RecoveryParameters,
 }
 

@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::postgresql::conf_line::{is_valid, parse};
 use crate::source::root::if_there;
-use crate::stranger::instance_files::limit;
+use crate::stranger::limit;
 use crate::{InstanceFiles, Notes, ReadError};
 
 /// The depth to which the server follows includes (`CONF_FILE_MAX_DEPTH`).
@@ -126,140 +127,12 @@ impl Configuration {
     }
 }
 
-/// `name = value`, `name value`, `Name = 'it''s' # comment`; `None` for comments, empty lines and invalid text.
-pub fn parse(line: &str) -> Option<(String, String)> {
-    let line = line.trim_start();
-    let end = line.find(|c: char| !is_name(c)).unwrap_or(line.len());
-    let (name, rest) = line.split_at(end);
-    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
-        return None;
-    }
-    let rest = rest.trim_start();
-    let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
-    let value = match rest.strip_prefix('\'') {
-        Some(quoted) => unquote(quoted)?,
-        None => rest.split(|c: char| c.is_ascii_whitespace() || c == '#').next().unwrap_or_default().to_owned(),
-    };
-    Some((name.to_ascii_lowercase(), value))
-}
-
-fn is_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.') || !c.is_ascii()
-}
-
-/// Whether the line is certainly one of the server's grammar: empty, a comment, or a name with one value (guc-file.l). Values
-/// that are seldom written, such as hexadecimal numbers, are not certain.
-fn is_valid(line: &str) -> bool {
-    let is_blank = |c: char| matches!(c, ' ' | '\t' | '\r');
-    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
-    let is_end = |rest: &str| rest.is_empty() || rest.starts_with('#');
-    let end_of_name = |text: &str| {
-        let end = text.find(|c: char| !is_letter(c) && !c.is_ascii_digit()).unwrap_or(text.len());
-        text.starts_with(is_letter).then_some(end)
-    };
-    let line = line.trim_start_matches(is_blank);
-    if is_end(line) {
-        return true;
-    }
-    let Some(end) = end_of_name(line) else { return false };
-    let mut rest = &line[end..];
-    if let Some(second) = rest.strip_prefix('.') {
-        let Some(end) = end_of_name(second) else { return false };
-        rest = &second[end..];
-    }
-    let rest = rest.trim_start_matches(is_blank);
-    let value = rest.strip_prefix('=').unwrap_or(rest).trim_start_matches(is_blank);
-    let after = match value.chars().next() {
-        Some('\'') => after_quoted(&value[1..]),
-        Some(first) if is_letter(first) => {
-            let is_part = |c: char| is_letter(c) || c.is_ascii_digit() || matches!(c, '-' | '.' | ':' | '/');
-            Some(value.trim_start_matches(is_part))
-        }
-        _ => {
-            let number = value.strip_prefix(['-', '+']).unwrap_or(value);
-            let rest = number.trim_start_matches(|c: char| c.is_ascii_digit());
-            let after = match rest.strip_prefix('.') {
-                Some(fraction) => fraction.trim_start_matches(|c: char| c.is_ascii_digit()),
-                None => rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()),
-            };
-            number.starts_with(|c: char| c.is_ascii_digit()).then_some(after)
-        }
-    };
-    after.is_some_and(|after| is_end(after.trim_start_matches(is_blank)))
-}
-
-/// What follows the closing quote.
-fn after_quoted(text: &str) -> Option<&str> {
-    let mut rest = text.char_indices().peekable();
-    loop {
-        match rest.next()? {
-            (_, '\\') => drop(rest.next()?),
-            (_, '\'') if rest.peek().is_some_and(|(_, c)| *c == '\'') => drop(rest.next()),
-            (at, '\'') => return text.get(at + 1..),
-            _ => {}
-        }
-    }
-}
-
-/// The text up to the closing quote: a doubled quote is one, and a backslash escapes (`GUC_scanstr`).
-fn unquote(text: &str) -> Option<String> {
-    let mut plain = String::new();
-    let mut rest = text.chars().peekable();
-    loop {
-        match rest.next()? {
-            '\'' if rest.peek() == Some(&'\'') => {
-                rest.next();
-                plain.push('\'');
-            }
-            '\'' => return Some(plain),
-            '\\' => match rest.next()? {
-                'b' => plain.push('\u{8}'),
-                'f' => plain.push('\u{c}'),
-                'n' => plain.push('\n'),
-                'r' => plain.push('\r'),
-                't' => plain.push('\t'),
-                digit @ '0'..='7' => {
-                    let mut code = digit.to_digit(8)?;
-                    for _ in 0..2 {
-                        let Some(next) = rest.peek().and_then(|c| c.to_digit(8)) else { break };
-                        code = code * 8 + next;
-                        rest.next();
-                    }
-                    plain.push(char::from(u8::try_from(code & 0xff).ok()?));
-                }
-                other => plain.push(other),
-            },
-            other => plain.push(other),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
     use crate::Root;
-
-    #[test]
-    fn lines() {
-        for (line, expected) in [
-            ("huge_pages = on", Some(("huge_pages", "on"))),
-            ("  Huge_Pages on # why", Some(("huge_pages", "on"))),
-            ("huge_page_size=2MB#x", Some(("huge_page_size", "2MB"))),
-            ("search_path = '\"$user\", public'", Some(("search_path", "\"$user\", public"))),
-            ("x = 'it''s \\'so\\' # no comment' # comment", Some(("x", "it's 'so' # no comment"))),
-            ("x = 'a\\101\\n'", Some(("x", "aA\n"))),
-            ("pg_stat_statements.max = 10", Some(("pg_stat_statements.max", "10"))),
-            ("# huge_pages = on", None),
-            ("", None),
-            ("1x = 2", None),
-            ("x = 'open", None),
-        ] {
-            let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
-            assert_eq!(parse(line), expected, "{line}");
-        }
-    }
 
     #[test]
     fn includes_in_their_order() {
@@ -310,41 +183,6 @@ mod tests {
         assert!(read("include ''").1.is_some());
     }
 
-    #[test]
-    fn lines_of_the_grammar() {
-        for line in [
-            "",
-            "  # why",
-            "a = 1",
-            "a 1",
-            "A=-8MB#x",
-            "a.b = on",
-            "a='it''s \\' so' # c",
-            "a = 0.5",
-            "a = C.UTF-8",
-            "\ta\t=\tx:/y\r",
-        ] {
-            assert!(is_valid(line), "{line}");
-        }
-        for line in [
-            "a",
-            "a =",
-            "a = 'open",
-            "a = 1 2",
-            "a = x y",
-            "a = a, b",
-            "a-b = 1",
-            "1a = 1",
-            "a = 'x' 'y'",
-            "a.b.c = 1",
-            "= 1",
-            "a = $x",
-            "a == 1",
-            "<<<<<<< HEAD",
-        ] {
-            assert!(!is_valid(line), "{line}");
-        }
-    }
     /// Four files of a megabyte, each included a hundred times, and settings without end.
     #[test]
     fn what_is_read_has_an_end() {

@@ -8,18 +8,18 @@ use crate::{ReadError, Root};
 /// User and groups of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Credentials {
-    /// `Uid`, its first.
+    /// The real user: the first number of `Uid`.
     pub real: u32,
-    /// Its second.
+    /// The effective user: the second number of `Uid`.
     pub effective: u32,
-    /// Its third.
+    /// The saved user: the third number of `Uid`.
     pub saved: u32,
     /// The effective one of `Gid`, and `Groups`.
     pub groups: Vec<u32>,
 }
 
 impl Credentials {
-    /// Those of `pid`; `Ok(None)` if there is no such process, or an old capture has nothing of it.
+    /// The user and groups of `pid`; `Ok(None)` if there is no such process, or an old capture has nothing of it.
     pub fn read(root: &Root, pid: i32) -> Result<Option<Self>, ReadError> {
         Ok(unless_gone(root.read_once(&format!("/proc/{pid}/status"), Self::parse))?.flatten())
     }

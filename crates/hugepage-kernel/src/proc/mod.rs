@@ -1,6 +1,7 @@
 //! Files of one process in /proc (proc(5)): its status, limits, user and namespaces.
 
 pub(crate) mod auxv;
+mod counters;
 pub mod credentials;
 pub mod namespace;
 pub mod process;

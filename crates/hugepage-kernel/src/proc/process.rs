@@ -1,109 +1,16 @@
-//! /proc/PID/status: the memory of one process, without walking its page tables and without its mmap lock (proc(5)).
+//! The processes below /proc (proc(5)).
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
-use memchr::memrchr;
 use rustix::path::DecInt;
 
-use crate::fields::{fields, first_number};
 use crate::host::mounts::{self, Mount};
-use crate::source::root::{Directory, UPTIME, as_text, if_there};
-use crate::{Bytes, ReadError, Root};
-
-/// The unit of times in /proc (`USER_HZ`), independent of the kernel's own clock.
-const TICKS_PER_SECOND: u64 = 100;
-
-/// The memory of one process; `None` where this kernel has no such line, or the process no longer has memory of its
-/// own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ProcessStatus {
-    /// `PPid`: its parent.
-    pub parent: Option<i32>,
-    /// `VmPTE`: its page tables.
-    pub page_tables: Option<Bytes>,
-    /// `RssAnon` (since 4.5): resident private memory.
-    pub rss_anon: Option<Bytes>,
-    /// `RssFile` (since 4.5): resident file pages.
-    pub rss_file: Option<Bytes>,
-    /// `RssShmem` (since 4.5): resident shared memory in base or transparent huge pages, hugetlb pages not counted.
-    pub rss_shmem: Option<Bytes>,
-    /// `VmSwap`: its private memory in swap.
-    pub swap: Option<Bytes>,
-    /// `HugetlbPages` (since 4.4): a positive value proves hugetlb pages; the amount can be far too low, because
-    /// processes share page tables of huge pages.
-    pub hugetlb_pages: Option<Bytes>,
-}
-
-impl ProcessStatus {
-    /// Parses the text of /proc/PID/status.
-    pub fn parse(text: impl AsRef<[u8]>) -> Self {
-        let mut status = Self::default();
-        let wanted = |start: &[u8; 4]| {
-            matches!(start, b"PPid" | b"RssA" | b"RssF" | b"RssS" | b"VmPT" | b"VmSw" | b"Huge" | b"Thre")
-        };
-        for (name, value) in fields(text.as_ref(), wanted) {
-            let into = match name {
-                b"PPid" => {
-                    status.parent = first_number(value).and_then(|pid| pid.try_into().ok());
-                    continue;
-                }
-                b"VmPTE" => &mut status.page_tables,
-                b"RssAnon" => &mut status.rss_anon,
-                b"RssFile" => &mut status.rss_file,
-                b"RssShmem" => &mut status.rss_shmem,
-                b"VmSwap" => &mut status.swap,
-                b"HugetlbPages" => &mut status.hugetlb_pages,
-                // The memory is before the threads, and masks and counters are behind them.
-                b"Threads" => break,
-                _ => continue,
-            };
-            *into = first_number(value).map(Bytes::from_kib);
-        }
-        status
-    }
-}
-
-/// What /proc/PID/stat counts of one process (proc(5)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ProcessStat {
-    /// `minflt`: page faults that needed no I/O.
-    pub minor_faults: u64,
-    /// `cminflt`: the same of all children that have ended and were waited for, and of theirs.
-    pub children_minor_faults: u64,
-    /// `utime` and `stime`: its CPU time so far, in hundredths of a second.
-    pub cpu_ticks: u64,
-    /// `starttime`: when it started after boot, in hundredths of a second. With the pid it identifies a process.
-    pub start_ticks: u64,
-    /// `vsize`: the size of its address space, in bytes.
-    pub virtual_memory: u64,
-    /// `rss`: its resident pages, hugetlb pages not counted.
-    pub resident_pages: u64,
-}
-
-impl ProcessStat {
-    /// Parses the text of /proc/PID/stat; `None` if it has too few fields.
-    pub fn parse(text: impl AsRef<[u8]>) -> Option<Self> {
-        // The second field, in brackets, may have spaces and brackets itself. The third one follows.
-        let text = text.as_ref();
-        let mut fields = str::from_utf8(&text[memrchr(b')', text)? + 1..]).ok()?.split_ascii_whitespace();
-        let mut number = |skip: usize| fields.nth(skip)?.parse().ok();
-        Some(Self {
-            minor_faults: number(7)?,
-            children_minor_faults: number(0)?,
-            cpu_ticks: number(2)?.saturating_add(number(0)?),
-            start_ticks: number(6)?,
-            virtual_memory: number(0)?,
-            resident_pages: number(0)?,
-        })
-    }
-
-    /// From the boot of the machine to the start of the process, including suspended time.
-    pub const fn start_after_boot(&self) -> Duration {
-        Duration::from_millis(self.start_ticks.saturating_mul(1000 / TICKS_PER_SECOND))
-    }
-}
+pub use crate::proc::counters::{ProcessStat, ProcessStatus};
+use crate::source::root::{UPTIME, if_there};
+use crate::source::short_file::{Directory, as_text};
+use crate::{ReadError, Root};
 
 /// The counters of `pid`; `Ok(None)` if the process does not exist (any more).
 pub fn stat(root: &Root, pid: i32) -> Result<Option<ProcessStat>, ReadError> {
@@ -115,7 +22,7 @@ pub fn status(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError>
     Processes { root, directory: None }.status(pid)
 }
 
-/// The same of a server, of which a survey needs more of that file.
+/// The status of a server, of which a survey needs more of that file.
 pub fn status_of_server(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
     unless_gone(root.read_once(&format!("/proc/{pid}/status"), |text| ProcessStatus::parse(text)))
 }
@@ -129,8 +36,8 @@ pub struct Processes<'a> {
 }
 
 impl<'a> Processes<'a> {
-    /// Those below `root`.
-    pub fn of(root: &'a Root) -> Self {
+    /// Opens the /proc of `root`.
+    pub fn open(root: &'a Root) -> Self {
         Self { root, directory: root.directory("/proc").ok() }
     }
 
@@ -209,6 +116,7 @@ pub fn link(root: &Root, pid: i32, name: &str) -> Result<Option<String>, ReadErr
 
 /// The owner of the program that `pid` runs, which the kernel's own link leads to; `None` if it is not visible, and for
 /// a capture, whose files belong to no user of its host.
+#[expect(clippy::disallowed_methods, reason = "the kernel's own link, /proc/PID/exe")]
 pub fn owner_of_program(root: &Root, pid: i32) -> Option<u32> {
     let program = || std::fs::metadata(root.path(&format!("/proc/{pid}/exe"))).ok();
     if root.is_tree() { None } else { program().map(|program| program.uid()) }
@@ -288,46 +196,7 @@ fn is_no_such_process(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_zombie_has_no_memory() {
-        let zombie = ProcessStatus::parse("Name:\tpostgres\nState:\tZ (zombie)\nPPid:\t7\n");
-        assert_eq!(zombie, ProcessStatus { parent: Some(7), ..ProcessStatus::default() });
-    }
-
-    /// A name may have any bytes, and what is behind the threads is not memory.
-    #[test]
-    fn memory_is_before_the_threads() {
-        let text = b"Name:\tRssAnon: \xff 7\nPPid:\t7\nVmPTE:\t    48 kB\nThreads:\t1\nVmSwap:\t4 kB\n";
-        let found = ProcessStatus::parse(text);
-        let expected =
-            ProcessStatus { page_tables: Some(Bytes(48 << 10)), parent: Some(7), ..ProcessStatus::default() };
-        assert_eq!(found, expected);
-        assert_eq!(ProcessStatus::parse("VmPTE:\t48 kB").page_tables, Some(Bytes(48 << 10)), "without an end");
-        for nothing in ["", " ", " kB", "4x kB", "-4 kB", "18446744073709551616 kB"] {
-            assert_eq!(ProcessStatus::parse(format!("VmPTE:{nothing}\n")).page_tables, None, "{nothing}");
-        }
-        let without_brackets =
-            ProcessStat::parse(b"1 (\xff) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21");
-        assert_eq!(without_brackets.map(|stat| (stat.minor_faults, stat.start_ticks)), Some((7, 19)));
-    }
-
-    /// The field numbers of proc(5): minflt is the 10th, cminflt the 11th, utime and stime the 14th and 15th, starttime the 22nd, vsize and rss follow.
-    #[test]
-    fn fields_of_stat() {
-        let fields: Vec<_> = (4..=52).map(|number| number.to_string()).collect();
-        let text = format!("1 (a) b (c) S {}\n", fields.join(" "));
-        let expected = ProcessStat {
-            minor_faults: 10,
-            children_minor_faults: 11,
-            cpu_ticks: 14 + 15,
-            start_ticks: 22,
-            virtual_memory: 23,
-            resident_pages: 24,
-        };
-        assert_eq!(ProcessStat::parse(&text), Some(expected));
-        assert_eq!(ProcessStat::parse("1 (a) S 1 2 3\n"), None);
-    }
+    use crate::Bytes;
 
     /// A command line can be longer than what is read at once.
     #[test]
@@ -341,12 +210,12 @@ mod tests {
         let root = Root::live();
         let pid = i32::try_from(child.id()).unwrap();
         // The kernel gives it to the process a moment after the memory that spawn waits for.
-        let text = || Processes::of(&root).command_line(pid, str::to_owned).unwrap().unwrap();
+        let text = || Processes::open(&root).command_line(pid, str::to_owned).unwrap().unwrap();
         let found = std::iter::repeat_with(text).find(|text| text.starts_with("/bin/sh")).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(found.ends_with(&format!("\0{long}\0")), "{} bytes", found.len());
-        assert_eq!(Processes::of(&root).command_line(pid, |_| ()).unwrap(), None);
+        assert_eq!(Processes::open(&root).command_line(pid, |_| ()).unwrap(), None);
     }
 
     #[test]

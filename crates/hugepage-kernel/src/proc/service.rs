@@ -3,7 +3,7 @@
 use crate::Root;
 
 /// The service that started `pid`, as `oracle-ohasd.service`; `None` for what a user's session started, or if unknown.
-pub fn of(root: &Root, pid: i32) -> Option<String> {
+pub fn service_of(root: &Root, pid: i32) -> Option<String> {
     let paths = |text: &str| text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).find_map(in_path);
     root.read_once(&format!("/proc/{pid}/cgroup"), paths).ok()?
 }

@@ -69,7 +69,7 @@ impl AccessAgain {
         }
     }
 
-    /// The same door, to what is called `name` in the directory that was looked at.
+    /// This door to what is called `name` in the directory that was looked at.
     pub fn at(&self, name: &str) -> Self {
         let within = |path: &str| format!("{path}/{name}");
         let servers = self.servers.iter().map(|(files, path)| (files.clone(), within(path))).collect();

@@ -2,8 +2,13 @@
 
 pub mod access_again;
 pub mod access_log;
+#[expect(clippy::disallowed_methods, reason = "the kernel's files, by name")]
+mod host;
+mod lookup;
 pub(crate) mod reader;
 pub mod root;
+pub(crate) mod short_file;
 pub(crate) mod survey_cache;
+pub mod tree;
 
 pub use root::Root;

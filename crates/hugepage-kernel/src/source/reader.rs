@@ -8,11 +8,11 @@ use crate::stranger::beneath::BeneathFile;
 /// Whose permissions count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// This program's own, which the kernel holds it to: it runs as the server's user.
+    /// This program's permissions, which the kernel holds it to: it runs as the server's user.
     This,
-    /// Those of a tree's owner, which [`Root`] holds it to.
+    /// The permissions of a tree's owner, which [`Root`] holds it to.
     Tree,
-    /// Those of the server's user, which this program has to hold itself to.
+    /// The permissions of the server's user, which this program has to hold itself to.
     User(ServerUser),
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct BeneathFile {
     place: Arc<Place>,
-    /// Its directory, and its name there; `None` for the top.
+    /// The directory that holds it, and the name there; `None` for the top.
     parent: Option<(Arc<Place>, Vec<u8>)>,
     /// What fstat(2) says of it.
     pub metadata: Metadata,
@@ -52,7 +52,7 @@ pub(crate) struct BeneathFile {
     pub link_owners: Vec<u32>,
     /// When the newest of those links was made or renamed; `None` if there are none.
     pub link_changed: Option<SystemTime>,
-    /// Its path without links, below the directory; bytes that are not UTF-8 are replaced.
+    /// The path without links, below the directory; bytes that are not UTF-8 are replaced.
     pub path: String,
 }
 

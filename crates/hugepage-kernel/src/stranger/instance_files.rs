@@ -9,7 +9,6 @@
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::process::geteuid;
@@ -19,36 +18,11 @@ use crate::proc::credentials::{self, Credentials};
 use crate::proc::namespace;
 use crate::source::access_log::AccessKind;
 use crate::source::reader::{Reader, ServerUser};
-use crate::stranger::beneath::{self, BeneathFile};
+use crate::stranger::beneath::BeneathFile;
 use crate::{ReadError, Root};
-
-/// The most that is read of each kind of file, in bytes.
-pub mod limit {
-    /// `PG_VERSION`: a number.
-    pub const VERSION: u64 = 16;
-    /// /etc/hostname: a name of at most 64 bytes.
-    pub const HOST_NAME: u64 = 256;
-    /// `postmaster.pid`: eight short lines (pidfile.h).
-    pub const POSTMASTER_PID: u64 = 4 << 10;
-    /// `postmaster.opts`: a command line.
-    pub const POSTMASTER_OPTS: u64 = 64 << 10;
-    /// One file of a configuration, of PostgreSQL's or Oracle's.
-    pub const CONFIGURATION: u64 = 1 << 20;
-    /// All files of one configuration.
-    pub const CONFIGURATION_IN_ALL: u64 = 4 << 20;
-    /// Of a history its end.
-    pub const HISTORY: u64 = 8 << 20;
-    /// Of an alert log the last that holds data.
-    pub const ALERT_LOG: u64 = 64 << 20;
-    /// Of all alert logs of an instance together, for their history.
-    pub const ALERT_HISTORY: u64 = 1 << 30;
-}
 
 /// More names than any directory has that is listed here.
 const MAX_NAMES: usize = 10_000;
-
-/// More directories and links than lead to any file of a server.
-const MAX_STEPS_UP: usize = 100;
 
 /// The files of one server, or of one that could be started.
 #[derive(Clone, Debug)]
@@ -60,14 +34,14 @@ pub struct InstanceFiles {
 /// The owner of a file or directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// Its user.
+    /// The user.
     pub uid: u32,
-    /// Its group, which may be one that the user is not in.
+    /// The group, which may be one that the user is not in.
     pub gid: u32,
 }
 
 impl InstanceFiles {
-    /// Those of the server with the process `pid`, as that process sees them from within its container.
+    /// Files of the server with the process `pid`, as that process sees them from within its container.
     pub fn of_process(root: &Root, pid: i32) -> Self {
         let container = namespace::container(root, pid);
         let user = || {
@@ -82,7 +56,7 @@ impl InstanceFiles {
         Self::with(container.as_ref().unwrap_or(root), user)
     }
 
-    /// Those of a server that does not run, whose user owns the file or directory `path`. Where that is root's it tells
+    /// Files of a server that does not run, whose user owns the file or directory `path`. Where that is root's it tells
     /// no user, and only files count that everybody may read.
     pub fn of_owner(root: &Root, path: &str) -> Self {
         Self::with(root, || {
@@ -91,7 +65,7 @@ impl InstanceFiles {
         })
     }
 
-    /// Those of a server that does not run, as the user `name` of /etc/passwd may read them.
+    /// Files of a server that does not run, as the user `name` of /etc/passwd may read them.
     pub fn of_account(root: &Root, name: &str) -> Self {
         Self::with(root, || {
             let all = accounts::accounts(&root.unrecorded()).unwrap_or_default();
@@ -99,12 +73,12 @@ impl InstanceFiles {
         })
     }
 
-    /// Those below `root` that were read for `reader` before.
+    /// Files below `root` that were read for `reader` before.
     pub(crate) fn again(root: Root, reader: Reader) -> Self {
         Self { root, reader }
     }
 
-    /// Those of the server that this program runs in, or as the user of.
+    /// Files of the server that this program runs in, or as the user of.
     pub fn own(root: &Root) -> Self {
         Self { root: root.clone(), reader: if root.is_tree() { Reader::Tree } else { Reader::This } }
     }
@@ -157,7 +131,7 @@ impl InstanceFiles {
         if u64::try_from(bytes.len()).is_ok_and(|length| length <= most) { Ok(bytes) } else { Err(too_long()) }
     }
 
-    /// The same as text; bytes that are not UTF-8 are replaced.
+    /// All of `path` as text; bytes that are not UTF-8 are replaced.
     pub fn read_text(&self, path: &str, most: u64) -> Result<String, ReadError> {
         let bytes = self.read(path, most)?;
         Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
@@ -180,16 +154,6 @@ impl InstanceFiles {
             bytes.drain(..line);
         }
         Ok(bytes)
-    }
-
-    /// The major version in the `PG_VERSION` at `path`: digits, and a dot before version 10.
-    pub fn version(&self, path: &str) -> Result<String, ReadError> {
-        let text = self.read_text(path, limit::VERSION)?;
-        let version = text.trim();
-        match !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-            true => Ok(version.to_owned()),
-            false => Err(self.root.content(path, "it is not a version")),
-        }
     }
 
     /// The names in the directory `path`, sorted.
@@ -227,41 +191,6 @@ impl InstanceFiles {
         self.note(path, AccessKind::Existence);
         let metadata = self.root.find(path, true).ok()?.metadata;
         metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
-    }
-
-    /// When the file or directory `path` has changed last, or a link on the way to it; `None` if there is none that can be
-    /// seen. Renaming something into its place is a change. The files of a tree have other times than those of its host, so
-    /// there it is known only if it was captured.
-    pub fn changed(&self, path: &str) -> Option<SystemTime> {
-        self.note(path, AccessKind::Change);
-        if self.root.is_tree() {
-            return self.root.changed_at_capture(path);
-        }
-        let found = self.root.find(path, true).ok()?;
-        Some(beneath::changed(&found.metadata)).max(found.link_changed)
-    }
-
-    /// The last change of what `path` names, and what has changed: it, or if nothing is there the nearest directory that is, from
-    /// which it may have been removed. `None` if no time of a change can be seen.
-    pub fn last_change(&self, path: &Path) -> Option<(SystemTime, PathBuf)> {
-        let mut place = path.to_owned();
-        for _ in 0..MAX_STEPS_UP {
-            let name = place.to_string_lossy().into_owned();
-            if let Some(at) = self.changed(&name) {
-                return Some((at, place));
-            }
-            // A tree does not tell; there the capture has taken the same steps.
-            let is_missing = || self.root.find(&name, true).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-            if !self.root.is_tree() && !is_missing() {
-                return None;
-            }
-            let parent = place.parent()?;
-            place = match self.read_link(&name) {
-                Ok(target) => parent.join(target),
-                Err(_) => parent.to_owned(),
-            };
-        }
-        None
     }
 
     /// Whether something is at `path` that can be seen.
@@ -342,7 +271,8 @@ impl InstanceFiles {
         Ok(bytes)
     }
 
-    fn note(&self, path: &str, kind: AccessKind) {
+    /// Records an access to `path`.
+    pub(in crate::stranger) fn note(&self, path: &str, kind: AccessKind) {
         self.root.note_of_server(path, kind, &self.reader);
     }
 }

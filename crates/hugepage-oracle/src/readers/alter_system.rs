@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, SeekFrom};
 
-use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, ReadError};
 use memchr::memmem;
 
@@ -24,7 +24,7 @@ pub fn since_last_start(files: &InstanceFiles, path: &str) -> Result<Option<Vec<
     since_last_start_in(&mut file).map_err(|source| files.error("read", path, source))
 }
 
-/// The same for a log at hand.
+/// The statements since the last start, of a log at hand.
 pub fn since_last_start_in(log: &mut impl Log) -> io::Result<Option<Vec<ParameterChange>>> {
     let Some(start) = alert_log::find_last(log)? else { return Ok(None) };
     log.seek(SeekFrom::Start(start))?;

@@ -2,7 +2,7 @@
 //! under Oracle Restart, and `ocr.loc`, which tells both apart.
 
 use hugepage_kernel::source::root::if_there;
-use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, ReadError};
 
 use crate::readers::parameters::assignment;
@@ -21,7 +21,7 @@ pub struct GridInfrastructure {
 }
 
 impl GridInfrastructure {
-    /// That of the host, or container, of `files`; `None` if there is none. What cannot be read is a note.
+    /// Grid Infrastructure of the host, or container, of `files`; `None` if there is none. What cannot be read is a note.
     pub fn read(files: &InstanceFiles, notes: &mut Notes) -> Option<Self> {
         let mut text = |path| notes.keep(text_of(files, path)).flatten();
         text(LOCAL_REGISTRY)?;

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use hugepage_kernel::proc::process;
 use hugepage_kernel::source::root::if_there;
-use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, Root};
 
 use crate::readers::{LastStart, OracleInstance, OracleKind, last_start};
@@ -22,7 +22,7 @@ const MAX_OPEN_FILES: usize = 4096;
 pub struct Search<'a> {
     /// The instance.
     pub instance: &'a OracleInstance,
-    /// Its ORACLE_HOME, from PMON's program or from oratab.
+    /// ORACLE_HOME of the instance, from PMON's program or from oratab.
     pub home: Option<&'a str>,
     /// DIAGNOSTIC_DEST, if its parameters set it.
     pub diagnostic_dest: Option<&'a str>,

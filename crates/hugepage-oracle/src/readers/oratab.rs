@@ -3,10 +3,10 @@
 //! In a cluster the name is the database's and not the instance's: there `orcl` runs as the SID `orcl1`.
 
 use hugepage_kernel::source::root::if_there;
-use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, ReadError, Root};
 
-/// Its place on Linux, and its place on other systems, from which some hosts copied it.
+/// The place of oratab on Linux, and its place on other systems, from which some hosts copied it.
 const PLACES: [&str; 2] = ["/etc/oratab", "/var/opt/oracle/oratab"];
 
 /// One line.

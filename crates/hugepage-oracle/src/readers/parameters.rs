@@ -1,7 +1,7 @@
 //! Initialisation parameters: from an init.ora, from an spfile, or as an alert log lists them. The few that affect
 //! memory are read by name. Oracle decides whether a value is valid.
 
-use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, Notes};
 
 use crate::readers::{size, spfile};

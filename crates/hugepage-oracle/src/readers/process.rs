@@ -53,9 +53,9 @@ pub struct OracleInstance {
 /// A process of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OracleProcess {
-    /// Its instance.
+    /// The instance of the process.
     pub instance: OracleInstance,
-    /// Its role there.
+    /// The role of the process in its instance.
     pub role: OracleRole,
 }
 

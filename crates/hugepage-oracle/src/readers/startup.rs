@@ -59,7 +59,7 @@ pub struct LastStart {
 pub struct LargePages {
     /// `Total Shared Global Region in Large Pages`.
     pub total: Option<Bytes>,
-    /// Its percentage, rounded down: 99 for 4000 of 4002 MB.
+    /// The percentage of the SGA, rounded down: 99 for 4000 of 4002 MB.
     pub percent: Option<u64>,
     /// `Large Pages used by this instance`.
     pub used: Option<Pages>,

@@ -4,12 +4,16 @@
 //! that is not a regular file of this user is refused. There is one writer at a time: the postmaster while it allocates
 //! shared memory and has no children, later its one worker.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hugepage_assess::history::record::{MAX_LINE_BYTES, Record};
+use hugepage_kernel::SafeDirectory;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use crate::history::error::HistoryError;
 use crate::history::stored::{History, StoredRecords, last_record, read_line};
@@ -37,26 +41,26 @@ impl HistoryFile {
         Self { path: path.into() }
     }
 
-    /// Its path.
+    /// Where the file is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// All of it; empty if there is no file.
     pub fn read(&self) -> Result<History, HistoryError> {
-        self.read_all(self.open(OpenOptions::new().read(true))?)
+        self.read_all(self.open(OFlags::RDONLY)?)
     }
 
-    /// Its records, one at a time; `None` if there is no file.
+    /// The records, one at a time; `None` if there is no file.
     pub fn records(&self) -> Result<Option<StoredRecords>, HistoryError> {
-        let file = self.open(OpenOptions::new().read(true))?;
+        let file = self.open(OFlags::RDONLY)?;
         Ok(file.map(|file| StoredRecords::new(self.path.clone(), file)))
     }
 
-    /// The same as [`HistoryFile::read`] for a reader of other users' histories, such as root on a host with several servers.
+    /// What [`HistoryFile::read`] returns, for a reader of other users' histories, such as root on a host with several servers.
     /// Every other condition holds.
     pub fn read_of_any_owner(&self) -> Result<History, HistoryError> {
-        self.read_all(self.open_of_any_owner(OpenOptions::new().read(true))?)
+        self.read_all(self.open_of_any_owner(OFlags::RDONLY)?)
     }
 
     fn read_all(&self, file: Option<File>) -> Result<History, HistoryError> {
@@ -68,15 +72,13 @@ impl HistoryFile {
 
     /// The last record for which `wanted` holds. Reads from the end, so that the cost does not grow with the file.
     pub fn last(&self, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
-        let Some(file) = self.open(OpenOptions::new().read(true))? else { return Ok(None) };
+        let Some(file) = self.open(OFlags::RDONLY)? else { return Ok(None) };
         last_record(&file, MAX_FILE_BYTES, wanted).map_err(|source| self.error("read", source))
     }
 
     /// Appends one record in one write. If it does not fit completely, the file is cut back.
     pub fn append(&self, record: &Record) -> Result<(), HistoryError> {
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true).mode(self.mode());
-        let Some(mut file) = self.open(&options)? else {
+        let Some(mut file) = self.open(OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)? else {
             return Err(self.error("create", io::ErrorKind::NotFound.into()));
         };
         let length = file.metadata().map_err(|source| self.error("write", source))?.len();
@@ -97,23 +99,15 @@ impl HistoryFile {
 
     /// Makes the file and its name durable across a crash of the machine (fsync).
     pub fn sync(&self) -> Result<(), HistoryError> {
-        let Some(file) = self.open(OpenOptions::new().read(true))? else { return Ok(()) };
-        file.sync_data().and_then(|()| self.sync_directory()).map_err(|source| self.error("fsync", source))
-    }
-
-    fn sync_directory(&self) -> io::Result<()> {
-        let directory = self.path.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        match File::open(directory)?.sync_all() {
-            // Some file systems have no fsync of directories.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
-            done => done,
-        }
+        let Some(file) = self.open(OFlags::RDONLY)? else { return Ok(()) };
+        let directory = || SafeDirectory::open_above(&self.path, OFlags::empty())?.0.sync();
+        file.sync_data().and_then(|()| directory()).map_err(|source| self.error("fsync", source))
     }
 
     /// Drops damaged lines and all others except the last `keep`. Returns the number of damaged lines. Never holds more than
     /// one line: the caller may run for years.
     pub fn trim(&self, keep: usize) -> Result<usize, HistoryError> {
-        let Some(mut file) = self.open(OpenOptions::new().read(true))? else { return Ok(0) };
+        let Some(mut file) = self.open(OFlags::RDONLY)? else { return Ok(0) };
         let (mut whole, mut damaged) = (0_usize, 0);
         let counted = each_line(&file, |line| {
             match Record::json_of(line) {
@@ -127,15 +121,13 @@ impl HistoryFile {
             return Ok(0);
         }
         let mut excess = whole.saturating_sub(keep);
-        let new = self.path.with_extension("history.new");
         let written = (|| {
+            let (directory, name) = SafeDirectory::open_above(&self.path, OFlags::empty())?;
+            let new = Path::new(name).with_extension("history.new");
             // A crash may have left the file of an earlier attempt.
-            match std::fs::remove_file(&new) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let file_of_kept = OpenOptions::new().write(true).create_new(true).mode(self.mode()).open(&new)?;
-            let mut kept = BufWriter::new(file_of_kept);
+            directory.remove(&new)?;
+            let new = directory.new_file(new, mode_in(&directory)?)?;
+            let mut kept = BufWriter::new(&new.file);
             each_line(&file, |line| match Record::json_of(line) {
                 None => Ok(()),
                 Some(_) if excess > 0 => {
@@ -144,40 +136,29 @@ impl HistoryFile {
                 }
                 Some(_) => kept.write_all(line).and_then(|()| kept.write_all(b"\n")),
             })?;
-            kept.into_inner()?.sync_data()?;
-            std::fs::rename(&new, &self.path)?;
-            self.sync_directory()
+            kept.into_inner()?;
+            new.put(name)
         })();
-        written.map(|()| damaged).map_err(|source| {
-            let _ = std::fs::remove_file(&new);
-            self.error("rewrite", source)
-        })
-    }
-
-    /// The mode of a new file: that of the directory's own files, as PostgreSQL does it, so that a group that may read
-    /// a backup of the directory may read this file too.
-    fn mode(&self) -> u32 {
-        let directory = self.path.parent().and_then(|directory| std::fs::metadata(directory).ok());
-        directory.map_or(0o600, |directory| directory.permissions().mode() & 0o640)
+        written.map(|()| damaged).map_err(|source| self.error("rewrite", source))
     }
 
     /// Opens it if it is a regular file of this user and not a link; `None` if it does not exist and is not to be
     /// created.
-    fn open(&self, options: &OpenOptions) -> Result<Option<File>, HistoryError> {
-        let Some(file) = self.open_of_any_owner(options)? else { return Ok(None) };
+    fn open(&self, flags: OFlags) -> Result<Option<File>, HistoryError> {
+        let Some(file) = self.open_of_any_owner(flags)? else { return Ok(None) };
         let owner = file.metadata().map_err(|source| self.error("open", source))?.uid();
-        // SAFETY: returns a number of this process and has no precondition.
-        #[allow(unsafe_code)]
-        let me = unsafe { libc::geteuid() };
-        if owner == me { Ok(Some(file)) } else { Err(self.refused("another user's file")) }
+        if owner == geteuid().as_raw() { Ok(Some(file)) } else { Err(self.refused("another user's file")) }
     }
 
-    fn open_of_any_owner(&self, options: &OpenOptions) -> Result<Option<File>, HistoryError> {
-        // O_NONBLOCK: a named pipe in its place must not stop the server.
-        let file = match options.clone().custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&self.path) {
+    fn open_of_any_owner(&self, flags: OFlags) -> Result<Option<File>, HistoryError> {
+        let opened = SafeDirectory::open_above(&self.path, OFlags::PATH)
+            .and_then(|(directory, name)| directory.open_file(name, flags, mode_in(&directory)?));
+        let file = match opened {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return Err(self.refused("a symbolic link")),
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
+                return Err(self.refused("a symbolic link"));
+            }
             Err(source) => return Err(self.error("open", source)),
         };
         let metadata = file.metadata().map_err(|source| self.error("open", source))?;
@@ -196,6 +177,12 @@ impl HistoryFile {
     fn refused(&self, found: &'static str) -> HistoryError {
         HistoryError::Refused { path: self.path.clone(), found }
     }
+}
+
+/// The mode of a new file: that of the directory's own files, as PostgreSQL does it, so that a group that may read a backup
+/// of the directory may read this file too.
+fn mode_in(directory: &SafeDirectory) -> io::Result<u32> {
+    Ok(directory.metadata()?.mode() & 0o640)
 }
 
 /// Calls `take` with each line that is not empty, without its line feed.

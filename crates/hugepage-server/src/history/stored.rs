@@ -31,7 +31,7 @@ pub struct StoredRecords {
 }
 
 impl StoredRecords {
-    /// Those of `file`, which was opened by `path`.
+    /// The records of `file`, which was opened by `path`.
     pub(super) fn new(path: PathBuf, file: File) -> Self {
         Self { path, reader: BufReader::new(file), line: Vec::new(), damaged: 0 }
     }

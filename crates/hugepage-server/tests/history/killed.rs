@@ -32,11 +32,15 @@ fn killed_at_any_moment() {
         let mut victim = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "killed::victim", "--ignored"])
             .env(FILE, file.path())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let deadline = Instant::now() + Duration::from_secs(30);
         while file.last(|_| true).unwrap().is_none_or(|record| record.generation == last) {
+            if victim.try_wait().unwrap().is_some() {
+                let said = victim.wait_with_output().unwrap().stdout;
+                panic!("the victim ended by itself: {}", String::from_utf8_lossy(&said));
+            }
             assert!(Instant::now() < deadline, "the victim writes nothing");
         }
         // Any moment will do, so all are tried.

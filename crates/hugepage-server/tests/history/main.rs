@@ -1,5 +1,7 @@
 //! The history file under everything that can happen to a file, and what counts as a loss.
 
+#![allow(clippy::disallowed_methods)]
+
 mod damage;
 mod instances;
 mod killed;
@@ -53,7 +55,7 @@ fn instance() -> InstanceIdentity {
 }
 
 /// A file in a directory of its own, which goes with the first value. In memory, for some tests rewrite it thousands of
-/// times.
+/// times. None writes much: Docker gives it 64 MB for all of them.
 fn new_file() -> (tempfile::TempDir, HistoryFile) {
     let directory = tempfile::tempdir_in("/dev/shm").unwrap();
     let file = HistoryFile::at(directory.path().join("pg_hugepages.history"));

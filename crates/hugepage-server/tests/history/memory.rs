@@ -6,7 +6,7 @@ use std::process::Command;
 use hugepage_assess::history::Record;
 use hugepage_server::history::HistoryFile;
 
-use super::{new_file, record};
+use super::record;
 
 const FILE: &str = "PG_HUGEPAGES_TEST_LONG_HISTORY";
 /// More than blocks and lines of 64 kB take, much less than the files.
@@ -44,7 +44,9 @@ fn a_long_file_needs_no_more() {
         ("100,000 records", [&*first, &last.repeat(100_000)].concat()),
     ];
     for (what, content) in cases {
-        let (_directory, file) = new_file();
+        // On disk, for it is more than new_file has room for.
+        let directory = tempfile::tempdir().unwrap();
+        let file = HistoryFile::at(directory.path().join("pg_hugepages.history"));
         fs::write(file.path(), content).unwrap();
         let output = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "memory::reader", "--ignored"])

@@ -83,6 +83,7 @@ pub fn run(may_run: bool, options: &LintOptions) -> anyhow::Result<Exit> {
     })
 }
 
+#[expect(clippy::disallowed_methods, reason = "a manifest that the command line names")]
 fn read(path: &Path) -> anyhow::Result<SourceFile> {
     let is_input = path == Path::new("-");
     let name = if is_input { "standard-input.yaml".to_owned() } else { path.display().to_string() };

@@ -51,6 +51,7 @@ pub fn run(root: &Root, options: &ReportOptions) -> anyhow::Result<Exit> {
     Ok(exit::of_survey(&survey))
 }
 
+#[expect(clippy::disallowed_methods, reason = "output that the command line names")]
 fn write(path: &Path, html: &[u8]) -> anyhow::Result<()> {
     if path == Path::new("-") {
         return Ok(stdout().write_all(html)?);

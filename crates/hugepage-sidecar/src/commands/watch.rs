@@ -2,8 +2,9 @@
 //! history of each instance, and writes files for other programs.
 
 use std::collections::BTreeSet;
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
@@ -91,6 +92,7 @@ fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
 pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
     if options.history_size > 0 {
         let directory = &options.state_dir;
@@ -145,17 +147,14 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
 }
 
 /// Removes the history files of instances that are long gone. An instance can be created and dropped any number of times.
+#[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
 fn prune(directory: &Path, of_running: &BTreeSet<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(directory) else { return };
-    let mut histories: Vec<(SystemTime, PathBuf)> = entries
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_name().to_str().is_some_and(state::is_history_file))
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
-        .filter(|entry| !of_running.contains(&entry.path()))
-        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
-        .collect();
-    histories.sort_unstable_by(|one, other| other.cmp(one));
-    for (index, (modified, path)) in histories.iter().enumerate() {
+    let is_of_gone = |entry: &DirEntry| {
+        entry.file_name().to_str().is_some_and(state::is_history_file)
+            && entry.file_type().is_ok_and(|kind| kind.is_file())
+            && !of_running.contains(&entry.path())
+    };
+    for (index, (modified, path)) in state::newest_first(directory, is_of_gone).iter().enumerate() {
         if index >= MAX_HISTORIES || modified.elapsed().is_ok_and(|age| age > MAX_HISTORY_AGE) {
             // One that remains is tried again a day later.
             let _ = privileges::write(|| std::fs::remove_file(path));
@@ -233,6 +232,7 @@ impl ReportedErrors {
 #[cfg(test)]
 mod tests {
     use std::fs::{self, File};
+    use std::time::SystemTime;
 
     use super::*;
 

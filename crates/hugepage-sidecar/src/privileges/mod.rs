@@ -40,6 +40,7 @@ impl Needs {
     }
 
     /// Writes files in `directory`, which is created if it does not exist.
+    #[expect(clippy::disallowed_methods, reason = "a directory that the command line names")]
     pub fn new_directory(self, directory: &Path) -> Self {
         // The command says why it cannot be created.
         let _ = DirBuilder::new().recursive(true).mode(0o755).create(directory);
@@ -70,6 +71,7 @@ impl Needs {
     }
 
     /// The capabilities for its files.
+    #[expect(clippy::disallowed_methods, reason = "the directories that the command line names")]
     fn writing(&self) -> CapabilitySet {
         // An Oracle file that is another user's is read again.
         let mut needed = CapabilitySet::empty();

@@ -27,7 +27,7 @@ pub struct ProgramAccount {
 
 impl ProgramAccount {
     /// The account with this user ID. The error is the reason why it may run nothing.
-    pub fn of(uid: u32) -> Result<Self, String> {
+    pub fn of_user(uid: u32) -> Result<Self, String> {
         let accounts = accounts::accounts(&Root::live()).map_err(|error| error.to_string())?;
         Self::find(uid, &accounts)
     }
@@ -35,7 +35,7 @@ impl ProgramAccount {
     /// The account for a program that serves no cluster: this user's own, and nobody's if this is root.
     pub fn without_privileges() -> Result<Self, String> {
         let me = Self { uid: rustix::process::geteuid(), gid: rustix::process::getegid() };
-        if me.uid.is_root() { Self::of(NOBODY) } else { Ok(me) }
+        if me.uid.is_root() { Self::of_user(NOBODY) } else { Ok(me) }
     }
 
     fn find(uid: u32, accounts: &[accounts::Account]) -> Result<Self, String> {
@@ -68,7 +68,7 @@ pub fn owner_of(data: &Path) -> Result<ProgramAccount, String> {
     if metadata.mode() & WRITABLE_BY_OTHERS != 0 {
         return Err("its group or others can write to its data directory".to_owned());
     }
-    ProgramAccount::of(metadata.uid())
+    ProgramAccount::of_user(metadata.uid())
 }
 
 /// Refuses a configuration file that is not the account's own or root's: otherwise, a user could name the data directory of

@@ -3,6 +3,8 @@
 //! A host is a tree of files whose clock and name are fixed. What a face should say otherwise is a diff of these files:
 //! `SNAPSHOTS=overwrite cargo test -p hugepage-sidecar --test golden` writes them anew.
 
+#![allow(clippy::disallowed_methods)]
+
 #[path = "../../../hugepage-host/tests/oracle_hosts/builder.rs"]
 #[allow(dead_code)]
 mod builder;

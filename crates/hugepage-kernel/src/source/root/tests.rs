@@ -1,6 +1,9 @@
 //! Recorded accesses, trees of captured hosts, and links.
 
+use std::fs;
+
 use super::*;
+use crate::source::tree::REFUSED;
 
 /// A survey reads most files once, but not what must be of now at each of its passes.
 #[test]

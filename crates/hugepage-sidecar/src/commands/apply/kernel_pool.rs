@@ -1,6 +1,5 @@
 //! The pool of this host's kernel: its file in /sys, compaction and the page cache in /proc/sys/vm (admin-guide/sysctl/vm).
 
-use std::fs::OpenOptions;
 use std::io;
 use std::path::PathBuf;
 
@@ -10,7 +9,7 @@ use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 
-use super::kernel_file::{POOLS, write};
+use super::kernel_file::{self, POOLS, write};
 use super::larger_pool::LargerPool;
 use super::plan::HostState;
 use super::steps::{Kernel, Reclaim};
@@ -75,7 +74,7 @@ impl<'a> KernelPool<'a> {
     /// Checks that the pool can be changed. The error says what to do.
     pub fn check_writable(&self) -> anyhow::Result<()> {
         let path = self.file();
-        let Err(error) = privileges::write(|| OpenOptions::new().write(true).open(&path)) else { return Ok(()) };
+        let Err(error) = privileges::write(|| kernel_file::open(&path)) else { return Ok(()) };
         let advice = match error.kind() {
             io::ErrorKind::ReadOnlyFilesystem => {
                 "it is mounted read-only, as in containers: run this on the host itself"

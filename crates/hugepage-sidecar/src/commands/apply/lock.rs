@@ -1,13 +1,14 @@
 //! Allows one `apply` at a time: two would each count the pages that the kernel gave to the other.
 
-use std::fs::{DirBuilder, File, Metadata};
+use std::fs::{File, Metadata, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, openat};
-use rustix::io::Errno;
+use hugepage_kernel::SafeDirectory;
+use hugepage_kernel::safe_directory::others_may_write;
+use rustix::fs::OFlags;
 
 /// The directory of the lock file. Only root can create it, because /run is root's; every user can write to /run/lock.
 pub const DIRECTORY: &str = "/run/hugepage-sidecar";
@@ -26,30 +27,23 @@ impl Lock {
         let (above, file) =
             open(directory).with_context(|| format!("could not open the lock file {}", path.display()))?;
         // Another user could hold the lock of their own file forever, and replace it in their own directory.
-        let is_ours =
-            |found: &Metadata| found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0;
-        if !(is_ours(&above.metadata()?) && is_ours(&file.metadata()?)) {
+        let is_ours = |found: Metadata| found.uid() == rustix::process::geteuid().as_raw() && !others_may_write(&found);
+        if !(is_ours(above.metadata()?) && is_ours(file.metadata()?)) {
             bail!("other users can write to {} or to the lock file in it: remove it", directory.display());
         }
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
-            Err(Errno::WOULDBLOCK) => bail!("another \"apply\" is running: it holds {}", path.display()),
-            Err(error) => Err(error).with_context(|| format!("could not lock {}", path.display())),
+            Err(TryLockError::WouldBlock) => bail!("another \"apply\" is running: it holds {}", path.display()),
+            Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("could not lock {}", path.display())),
         }
     }
 }
 
-/// Opens the directory, and the file in it without following a link and without truncating it.
-fn open(directory: &Path) -> io::Result<(File, File)> {
-    match DirBuilder::new().mode(0o755).create(directory) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let above = openat(CWD, directory, flags, Mode::empty())?;
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = openat(&above, NAME, flags, Mode::RUSR | Mode::WUSR)?;
-    Ok((above.into(), file.into()))
+fn open(directory: &Path) -> io::Result<(SafeDirectory, File)> {
+    let (parent, name) = SafeDirectory::open_above(directory, OFlags::PATH)?;
+    let above = parent.create_directory(name, 0o755, OFlags::empty())?;
+    let file = above.open_lock(NAME)?;
+    Ok((above, file))
 }
 
 #[cfg(test)]

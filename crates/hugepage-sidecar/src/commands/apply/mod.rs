@@ -271,7 +271,7 @@ fn persist(options: &ApplyOptions, root: &Root, size: PageSize, pages: Pages) ->
 }
 
 fn setting(root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<Setting> {
-    Ok(Setting::of(size, is_default(root, size)?, pages))
+    Ok(Setting::for_pool(size, is_default(root, size)?, pages))
 }
 
 fn is_default(root: &Root, size: PageSize) -> anyhow::Result<bool> {

@@ -30,7 +30,7 @@ pub struct Setting {
 
 impl Setting {
     /// The line for the pool of `size`. A sysctl exists for the default size only.
-    pub fn of(size: PageSize, is_default: bool, pages: Pages) -> Self {
+    pub fn for_pool(size: PageSize, is_default: bool, pages: Pages) -> Self {
         if is_default {
             let name = "vm.nr_hugepages".to_owned();
             return Self { file: SYSCTL_FILE, line: format!("{name} = {pages}"), name };
@@ -92,8 +92,8 @@ mod tests {
 
     #[test]
     fn write_the_line_once_and_keep_others() {
-        let sysctl = Setting::of(PageSize::from_kib(2048).unwrap(), true, Pages(10));
-        let tmpfiles = Setting::of(PageSize::from_kib(1 << 20).unwrap(), false, Pages(4));
+        let sysctl = Setting::for_pool(PageSize::from_kib(2048).unwrap(), true, Pages(10));
+        let tmpfiles = Setting::for_pool(PageSize::from_kib(1 << 20).unwrap(), false, Pages(4));
         let file = "w /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - -";
         for (setting, old, new) in [
             (&sysctl, None, format!("{FILE_HEADER}vm.nr_hugepages = 10\n")),
@@ -131,7 +131,7 @@ mod tests {
         let found = || override_warning(&root, size, true, Pages(10)).unwrap();
         assert_eq!(found(), None);
         write("etc/sysctl.d/README", "");
-        Setting::of(size, true, Pages(10)).write(&root).unwrap();
+        Setting::for_pool(size, true, Pages(10)).write(&root).unwrap();
         assert_eq!(found(), None);
         write("etc/sysctl.d/99-other.conf", "vm.nr_hugepages = 7\n");
         assert_eq!(found().unwrap(), "At the next boot /etc/sysctl.d/99-other.conf sets 7 pages of 2 MB.");

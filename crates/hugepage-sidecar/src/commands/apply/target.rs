@@ -56,7 +56,7 @@ mod tests {
 
     const SIZE: PageSize = PageSize::from_kib(2048).unwrap();
 
-    fn of(needs: &[(&str, u64, u64)], used: u64) -> Sizing {
+    fn sized(needs: &[(&str, u64, u64)], used: u64) -> Sizing {
         let needs = needs.iter().map(|(name, pages, held)| PoolNeed {
             name: (*name).to_owned(),
             pages: Pages(*pages),
@@ -95,7 +95,7 @@ mod tests {
             // 8 GB are 4096 pages.
             (&[("a", 4000, 4000), ("b", 97, 0)], 4000, 4000, None),
         ] {
-            let found = super::recommended(Some(&of(needs, used)), SIZE, Pages(now));
+            let found = super::recommended(Some(&sized(needs, used)), SIZE, Pages(now));
             assert_eq!(found.ok(), recommended.map(Pages), "{needs:?}");
         }
         assert!(super::recommended(None, SIZE, Pages(0)).is_err());
@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn name_the_holders() {
-        let sizing = of(&[("a", 100, 60), ("b", 200, 0)], 70);
+        let sizing = sized(&[("a", 100, 60), ("b", 200, 0)], 70);
         assert_eq!(holders(Some(&sizing)).unwrap(), "Of these pages, a has 60, other processes have 10.");
-        assert_eq!(holders(Some(&of(&[], 70))), None);
+        assert_eq!(holders(Some(&sized(&[], 70))), None);
     }
 }

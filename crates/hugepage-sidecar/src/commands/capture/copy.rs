@@ -2,14 +2,14 @@
 //! outside of the directory: links are followed as text, and created after everything else.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::ffi::OsStr;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::SystemTime;
 
-use hugepage_kernel::source::root::{CHANGED, REFUSED};
-use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat, symlinkat};
+use hugepage_kernel::SafeDirectory;
+use hugepage_kernel::source::tree::{CHANGED, REFUSED};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::privileges;
@@ -25,7 +25,7 @@ const MAX_COMPONENTS: usize = 2048;
 /// A directory that only this process writes to.
 #[derive(Debug)]
 pub struct Copy {
-    top: OwnedFd,
+    top: SafeDirectory,
     /// The targets of symbolic links by the names of the way to each, all without links.
     links: BTreeMap<Vec<String>, String>,
 }
@@ -33,8 +33,7 @@ pub struct Copy {
 impl Copy {
     /// The empty directory `directory`, which no other user can write to.
     pub fn into(directory: &Path) -> io::Result<Self> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(Self { top: openat(CWD, directory, flags, Mode::empty())?, links: BTreeMap::new() })
+        Ok(Self { top: SafeDirectory::open(directory, OFlags::PATH | OFlags::NOFOLLOW)?, links: BTreeMap::new() })
     }
 
     /// Notes a symbolic link, which [`Copy::finish`] creates. Files below its path are written to its target.
@@ -86,34 +85,25 @@ impl Copy {
         for (place, target) in &self.links {
             let Some((name, above)) = place.split_last() else { continue };
             let Some(directory) = self.open(above)? else { continue };
-            skip_hostile(symlinkat(target, &directory, name))?;
+            skip_hostile(directory.link(target, name))?;
         }
         Ok(())
     }
 
     fn create(&self, above: &[String], name: &str, content: &[u8], modified: Option<SystemTime>) -> io::Result<bool> {
         let Some(directory) = self.open(above)? else { return Ok(false) };
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = openat(&directory, name, flags, Mode::from_raw_mode(0o644));
-        let Some(file) = skip_hostile(opened)? else { return Ok(false) };
-        let mut file = File::from(file);
+        let Some(mut file) = skip_hostile(directory.create_file(name, 0o644))? else { return Ok(false) };
         file.write_all(content)?;
         modified.map_or(Ok(()), |at| file.set_modified(at))?;
         Ok(true)
     }
 
     /// The directory at `place`, created if it does not exist; `None` if something else is there.
-    fn open(&self, place: &[String]) -> io::Result<Option<OwnedFd>> {
-        let mut directory = open_directory(&self.top, ".")?;
+    fn open(&self, place: &[String]) -> io::Result<Option<SafeDirectory>> {
+        let mut directory = self.top.directory(".", OFlags::PATH)?;
         for name in place {
-            match mkdirat(&directory, name.as_str(), Mode::from_raw_mode(0o755)) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(error) => {
-                    skip_hostile(Err::<(), _>(error))?;
-                    return Ok(None);
-                }
-            }
-            let Some(next) = skip_hostile(open_directory(&directory, name))? else { return Ok(None) };
+            let next = directory.create_directory(OsStr::new(name), 0o755, OFlags::PATH);
+            let Some(next) = skip_hostile(next)? else { return Ok(None) };
             directory = next;
         }
         Ok(Some(directory))
@@ -159,16 +149,16 @@ fn is_own(place: &[String]) -> bool {
     place.first().is_some_and(|name| OWN_FILES.contains(&name.as_str()))
 }
 
-fn open_directory(above: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
-    openat(above, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
-}
-
 /// `None` for errors that a name of the host can cause: it is omitted, and the rest is captured.
-fn skip_hostile<T>(result: rustix::io::Result<T>) -> io::Result<Option<T>> {
+fn skip_hostile<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
-        Err(Errno::EXIST | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG | Errno::INVAL | Errno::NOENT) => Ok(None),
-        Err(error) => Err(error.into()),
+        Err(error) => match Errno::from_io_error(&error) {
+            Some(Errno::EXIST | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG | Errno::INVAL | Errno::NOENT) => {
+                Ok(None)
+            }
+            _ => Err(error),
+        },
     }
 }
 

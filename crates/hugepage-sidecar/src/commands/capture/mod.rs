@@ -49,6 +49,7 @@ impl CaptureOptions {
 }
 
 /// Runs the command.
+#[expect(clippy::disallowed_methods, reason = "the captured tree")]
 pub fn run(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
     let dir = std::path::absolute(&options.dir)?;
     if fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_some()) {

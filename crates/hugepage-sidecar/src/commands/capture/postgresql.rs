@@ -1,7 +1,7 @@
 //! Redacts PostgreSQL configurations: keeps settings about shared memory. Other settings may contain passwords
 //! (`primary_conninfo`, `ssl_passphrase_command`, `archive_command`, those of extensions).
 
-use hugepage_kernel::postgresql::{postgresql_conf, postmaster_opts};
+use hugepage_kernel::postgresql::{conf_line, postmaster_opts};
 
 /// Settings that the size of shared memory, its pages, its processes or file locations depend on (guc_tables.c, ipci.c).
 const SETTINGS: &[&str] = &[
@@ -58,7 +58,7 @@ fn is_shown(name: &str) -> bool {
 
 /// The kept settings of postgresql.conf and similar files, without comments.
 pub fn settings(text: &str) -> String {
-    let shown = text.lines().filter_map(postgresql_conf::parse).filter(|(name, _)| is_shown(name));
+    let shown = text.lines().filter_map(conf_line::parse).filter(|(name, _)| is_shown(name));
     shown.map(|(name, value)| format!("{name} = '{}'\n", value.replace('\\', "\\\\").replace('\'', "''"))).collect()
 }
 

@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use hugepage_kernel::mapping::procmap_query;
 use hugepage_kernel::source::access_again::AccessAgain;
 use hugepage_kernel::source::access_log::{AccessKind, AccessLog, FileAccess};
-use hugepage_kernel::source::root::{CHANGED, REFUSED};
+use hugepage_kernel::source::tree::{CHANGED, REFUSED};
 use hugepage_kernel::{ReadError, Root};
 use hugepage_oracle::readers::alert_log;
 use rustix::io::Errno;

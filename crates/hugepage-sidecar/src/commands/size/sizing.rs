@@ -5,7 +5,7 @@ use std::path::{self, Path, PathBuf};
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::stopped_databases::StoppedDatabase;
 use hugepage_host::{PrimaryNeed, StoppedOracle, Survey};
-use hugepage_kernel::stranger::instance_files::limit;
+use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, Root};
 use hugepage_oracle::readers::Parameters;
 

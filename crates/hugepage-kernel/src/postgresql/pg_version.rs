@@ -1,0 +1,16 @@
+//! The file `PG_VERSION` in a data directory.
+
+use crate::stranger::limit;
+use crate::{InstanceFiles, ReadError};
+
+impl InstanceFiles {
+    /// The major version in the `PG_VERSION` at `path`: digits, and a dot before version 10.
+    pub fn version(&self, path: &str) -> Result<String, ReadError> {
+        let text = self.read_text(path, limit::VERSION)?;
+        let version = text.trim();
+        match !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+            true => Ok(version.to_owned()),
+            false => Err(self.content(path, "it is not a version")),
+        }
+    }
+}
