@@ -30,7 +30,7 @@ impl InspectedServer {
         let on_outlook = seen.as_ref().unwrap_or(&status).notes_on_outlook();
         self.notes.iter().cloned().chain(on_outlook).chain(of_past.into_vec()).for_each(|note| notes.add(note));
         Instance {
-            identity: self.identity.clone(),
+            id: self.id.clone(),
             memory: self.memory.clone(),
             evidence: self.evidence.clone(),
             notes: notes.into_vec(),
@@ -49,7 +49,7 @@ impl InspectedServer {
     ) -> Facts {
         let request = &self.request;
         let current = request.current_start();
-        let past = recall(&self.identity, &current, notes);
+        let past = recall(&self.id, &current, notes);
         let ground = request.ground.clone().beside(others.held_by_user);
         let pending = request.pending.clone().beside(others.held_by_user);
         let changed = |demand| Pending::Changed(demand, ground.clone());

@@ -3,7 +3,7 @@
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use super::identity::InstanceKind;
+use super::identify::InstanceKind;
 use super::inspect::InspectedServer;
 use super::stopped::StoppedOracle;
 
@@ -19,9 +19,9 @@ pub(super) struct OtherServers {
 impl InspectedServer {
     /// What the others have and lack, of `all` and `stopped`, which ask for pages of the size `default`.
     pub(super) fn others(&self, all: &[Self], stopped: &[StoppedOracle], default: Option<PageSize>) -> OtherServers {
-        let others = || all.iter().filter(|other| other.identity.pid != self.identity.pid);
-        let uid = self.identity.place.uid;
-        let of_user = others().filter(|other| uid.is_some() && other.identity.place.uid == uid);
+        let others = || all.iter().filter(|other| other.id.pid != self.id.pid);
+        let uid = self.id.place.uid;
+        let of_user = others().filter(|other| uid.is_some() && other.id.place.uid == uid);
         let size = self.request.ground.huge_page_size;
         let of_size = others().filter(|other| other.request.ground.huge_page_size == size);
         let by_running = of_size.map(Self::lack).fold(Pages(0), Pages::saturating_add);
@@ -33,14 +33,14 @@ impl InspectedServer {
     }
 
     fn lack(&self) -> Pages {
-        match self.identity.counts() {
+        match self.id.counts() {
             true => self.request.current_start().lack(&self.request.pending, &self.request.ground.pool),
             false => Pages(0),
         }
     }
 
     fn held(&self) -> Bytes {
-        let segment = self.request.segment.as_ref().filter(|_| self.identity.kind != InstanceKind::PostgreSql);
+        let segment = self.request.segment.as_ref().filter(|_| self.id.kind != InstanceKind::PostgreSql);
         segment.map_or(Bytes(0), |segment| segment.in_huge_pages)
     }
 }

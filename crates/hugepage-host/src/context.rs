@@ -39,8 +39,8 @@ pub(super) struct InspectContext<'a> {
 
 /// What the files of a server say of the start that runs, and of the next one.
 pub(super) enum ServerSettings {
-    PostgreSql(Box<PostgreSqlSettings>),
-    Oracle(Box<OracleSettings>),
+    PostgreSql(PostgreSqlSettings),
+    Oracle(OracleSettings),
 }
 
 impl ServerSettings {

@@ -9,7 +9,7 @@ use hugepage_kernel::mapping::maps;
 use hugepage_kernel::proc::process;
 use hugepage_oracle::readers::OracleInstance;
 
-use super::oracle::SHM_FILES;
+use super::sga::SHM_FILES;
 
 /// Whose a process is.
 #[derive(Debug, PartialEq, Eq)]

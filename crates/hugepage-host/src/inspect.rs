@@ -5,13 +5,13 @@ use hugepage_kernel::notes::Notes;
 
 use super::context::InspectContext;
 use super::discover::DiscoveredServer;
-use super::identity::ServerIdentity;
+use super::identify::ServerIdentity;
 use super::observe::ObservedMemory;
 use super::request::ServerRequest;
 
 /// All that a server shows by itself.
 pub(super) struct InspectedServer {
-    pub(super) identity: ServerIdentity,
+    pub(super) id: ServerIdentity,
     pub(super) memory: ObservedMemory,
     pub(super) request: ServerRequest,
     /// The sources that show where it landed, the best first.
@@ -28,8 +28,8 @@ impl InspectContext<'_> {
         let started = self.started(found.pid, &mut notes);
         let memory = self.observe(found, &mut notes)?;
         let files = &InstanceFiles::of_process(self.root, found.pid);
-        let (identity, settings) = self.identify(found, files, started, &memory, &mut notes);
-        let (request, evidence) = self.request(found, files, &identity, settings, &memory, &mut notes);
-        Some(InspectedServer { identity, memory, request, evidence, notes: notes.into_vec() })
+        let (id, settings) = self.identify(found, files, started, &memory, &mut notes);
+        let (request, evidence) = self.request(files, &id, settings, &memory, &mut notes);
+        Some(InspectedServer { id, memory, request, evidence, notes: notes.into_vec() })
     }
 }

@@ -6,7 +6,7 @@ use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{Cause, Landing};
 use hugepage_oracle::clusterware::Clusterware;
 
-use super::identity::{InstanceKind, ServerIdentity};
+use super::identify::{InstanceKind, ServerIdentity};
 use super::observe::ObservedMemory;
 
 /// Where all of a server's shared memory is.
@@ -50,7 +50,7 @@ impl fmt::Display for InstanceLanding {
 #[derive(Clone, Debug)]
 pub struct Instance {
     /// What tells it from others, and what its files tell of it.
-    pub identity: ServerIdentity,
+    pub id: ServerIdentity,
     /// The memory of its processes.
     pub memory: ObservedMemory,
     /// Grid Infrastructure of an Oracle instance; `None` where there is none.
@@ -66,7 +66,7 @@ pub struct Instance {
 impl Instance {
     /// Whether it counts for the host's verdict and for the sizes of its pools.
     pub const fn counts(&self) -> bool {
-        self.identity.counts()
+        self.id.counts()
     }
 
     /// The kind of pages it is in, by all evidence.
@@ -82,7 +82,7 @@ impl Instance {
             Landing::Base if self.status.cause == Some(Cause::MemoryTarget) => InstanceLanding::Amm,
             Landing::Base | Landing::Thp | Landing::PartialThp => InstanceLanding::Nothing,
             // PostgreSQL's is in huge pages as a whole, or not at all.
-            Landing::Unknown if self.memory.has_hugetlb_pages && self.identity.kind == InstanceKind::PostgreSql => {
+            Landing::Unknown if self.memory.has_hugetlb_pages && self.id.kind == InstanceKind::PostgreSql => {
                 InstanceLanding::All
             }
             Landing::Unknown if self.memory.has_hugetlb_pages => InstanceLanding::Some,

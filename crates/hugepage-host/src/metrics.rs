@@ -11,7 +11,7 @@ impl From<&Survey> for MetricsSnapshot {
         // No user may raise an alert with a server of its own.
         let counted: Vec<_> = survey.counted().collect();
         let instances = counted.iter().map(|instance| InstanceMetrics {
-            kind: instance.identity.kind.to_string(),
+            kind: instance.id.kind.to_string(),
             name: name(instance, &counted),
             status: instance.status.clone(),
             page_tables: Some(instance.memory.page_tables),
@@ -51,21 +51,16 @@ fn stopped_metrics(stopped: &StoppedOracle) -> StoppedMetrics {
 /// The name, made unique: containers often have their data directories at the same path, and a duplicate series makes the
 /// whole text invalid.
 fn name(instance: &Instance, all: &[&Instance]) -> String {
-    let same: Vec<_> = all
-        .iter()
-        .filter(|other| {
-            (other.identity.kind, &other.identity.name) == (instance.identity.kind, &instance.identity.name)
-        })
-        .collect();
-    let name = &instance.identity.name;
+    let same: Vec<_> =
+        all.iter().filter(|other| (other.id.kind, &other.id.name) == (instance.id.kind, &instance.id.name)).collect();
+    let name = &instance.id.name;
     if same.len() == 1 {
         return name.clone();
     }
-    let alike =
-        same.iter().filter(|other| other.identity.system_identifier == instance.identity.system_identifier).count();
-    match &instance.identity.system_identifier {
+    let alike = same.iter().filter(|other| other.id.system_identifier == instance.id.system_identifier).count();
+    match &instance.id.system_identifier {
         Some(identifier) if alike == 1 => format!("{name} ({identifier})"),
-        _ => format!("{name} (process {})", instance.identity.pid),
+        _ => format!("{name} (process {})", instance.id.pid),
     }
 }
 

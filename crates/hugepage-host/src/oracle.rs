@@ -1,4 +1,4 @@
-//! What an Oracle instance was asked for, and which memory of its processes is the SGA.
+//! What the files of an Oracle instance tell of it, and what refuses it huge pages.
 
 use std::borrow::Cow;
 use std::time::UNIX_EPOCH;
@@ -7,13 +7,11 @@ use hugepage_assess::assessment::advisory::Advisories;
 use hugepage_assess::model::{Asked, Landing, LockLimit, Product, Segment};
 use hugepage_kernel::fields::value;
 use hugepage_kernel::host::kernel_release::KernelRelease;
-use hugepage_kernel::mapping::maps::Mapping;
-use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process as processes;
 use hugepage_kernel::proc::rlimit::{LockedMemory, Rlimit};
-use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
+use hugepage_kernel::{Bytes, InstanceFiles, Root};
 use hugepage_oracle::readers::locate::Search;
 use hugepage_oracle::readers::oratab::{self, OratabEntry};
 use hugepage_oracle::readers::process::home_of;
@@ -22,42 +20,8 @@ use hugepage_oracle::readers::{LastStart, OracleInstance, OracleKind, Parameters
 use super::asked::{asked_by, of_kind};
 use super::clusterware::{Registered, names};
 use super::context::{InspectContext, ServerSettings};
-use super::identity::ServerIdentity;
-use super::memory::InstanceMemory;
+use super::identify::ServerIdentity;
 use super::pending::{OracleSettings, Settings};
-
-/// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
-pub(super) const SHM_FILES: &str = "/dev/shm/ora_";
-
-/// No SGA is smaller.
-const MIN_SGA: u64 = 16 << 20;
-
-/// Whether a mapping of an Oracle process may belong to the SGA: a System V segment by any of the kernel's names, a
-/// file of /dev/shm, or a file on hugetlbfs.
-pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) -> bool {
-    let on_hugetlbfs = || devices.page_size(mapping.device) > base;
-    mapping.shared
-        && (mapping.path.starts_with("/SYSV")
-            || mapping.path.starts_with(SHM_FILES)
-            || super::memory::is_numbered(mapping)
-            || mapping.page_size > base
-            || on_hugetlbfs())
-}
-
-/// Keeps the mappings of the SGA, and returns whether they are files of /dev/shm, and the size of the files that are not its. Under Automatic Memory Management
-/// all of it is there but a segment of one page; else such files belong to the Managed Global Area, which may be larger
-/// than the SGA.
-pub fn keep_sga(memory: &mut InstanceMemory) -> (bool, Bytes) {
-    let in_shm = |mapping: &&Mapping| mapping.path.starts_with(SHM_FILES);
-    let sum = |mappings: &mut dyn Iterator<Item = &Mapping>| mappings.map(|mapping| mapping.size().0).sum::<u64>();
-    let files = sum(&mut memory.mappings.iter().filter(in_shm));
-    let segments = sum(&mut memory.mappings.iter().filter(|mapping| !in_shm(mapping)));
-    let automatic = files > segments && segments < MIN_SGA;
-    if !automatic {
-        memory.mappings.retain(|mapping| !in_shm(&mapping));
-    }
-    (automatic, Bytes(if automatic { 0 } else { files }))
-}
 
 impl InspectContext<'_> {
     /// The oratab of the host or container that `files` are of; the host's is read once.
@@ -125,11 +89,12 @@ impl InspectContext<'_> {
             home,
             database: Some(names).filter(|names| !names.is_empty()),
             version: settings.start.as_ref().and_then(|start| start.version.clone()),
-            alert_log: settings.log.clone(),
-            last_start: settings.start.clone(),
+            alert_log: settings.log,
+            last_start: settings.start,
             ..process
         };
-        (identity, ServerSettings::Oracle(Box::new(OracleSettings { asked, on_disk: settings, clusterware })))
+        let Settings { parameters, is_in_asm, .. } = settings;
+        (identity, ServerSettings::Oracle(OracleSettings { asked, parameters, is_in_asm, clusterware }))
     }
 }
 
@@ -145,56 +110,6 @@ fn asked(start: Option<&LastStart>, on_disk: Option<&Parameters>, automatic: Opt
     let sga = start.and_then(|start| start.parameters.sga_max_size());
     let asked = asked_by(setting, start.and_then(|start| start.version.as_deref()), memory_target, sga);
     of_kind(asked, kind)
-}
-
-/// The SGA as the alert log shows it, if the mappings may not be read; `None` if the log does not show all of it.
-pub fn logged_segment(start: &LastStart) -> Option<Segment> {
-    let (mut in_base, mut huge) = (Bytes(0), Vec::new());
-    for row in &start.page_sizes {
-        let size = row.page_size.times(row.allocated?);
-        match row.is_base {
-            true => in_base = in_base.saturating_add(size),
-            false => huge.push((row.page_size, size)),
-        }
-    }
-    if let (Some(pages), true) = (&start.large_pages, start.page_sizes.is_empty()) {
-        let (page_size, size) = (pages.page_size?, pages.page_size?.times(pages.used?));
-        huge.push((page_size, size));
-        if pages.percent? < 100 {
-            in_base = start.sga?.saturating_sub(size);
-        }
-    }
-    let in_huge_pages = huge.iter().fold(Bytes(0), |sum, (_, size)| sum.saturating_add(*size));
-    let Some((page_size, _)) = huge.into_iter().max_by_key(|(_, size)| *size) else {
-        // A table with base pages only, where the pool was empty.
-        let base = start.page_sizes.iter().find(|row| row.is_base).map(|row| row.page_size);
-        return (in_base > Bytes(0)).then(|| Segment {
-            name: String::new(),
-            size: in_base,
-            reserved: in_base,
-            to_reserve: in_base,
-            in_huge_pages: Bytes(0),
-            page_size: base,
-            landing: Landing::Base,
-        });
-    };
-    let size = in_base.saturating_add(in_huge_pages);
-    let landing = match (in_huge_pages, in_base) {
-        (Bytes(0), Bytes(0)) => return None,
-        (Bytes(0), _) => Landing::Base,
-        (_, rest) if rest < page_size.bytes() => Landing::Hugetlb,
-        _ => Landing::Mixed,
-    };
-    let to_reserve = if landing == Landing::Hugetlb { in_huge_pages } else { size };
-    Some(Segment {
-        name: String::new(),
-        size,
-        reserved: size,
-        to_reserve,
-        in_huge_pages,
-        page_size: (landing != Landing::Base).then_some(page_size),
-        landing,
-    })
 }
 
 /// What the kernel requires for System V segments in huge pages and the instance does not have: CAP_IPC_LOCK, the group

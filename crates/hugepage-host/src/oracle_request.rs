@@ -1,50 +1,90 @@
 //! What an Oracle instance asked for, and asks for at the next start.
 
-use hugepage_assess::model::{LockLimit, Pending, PoolState, Segment};
+use hugepage_assess::model::{CurrentStart, Demand, Landing, LockLimit, Pending, PoolState, Segment};
 use hugepage_kernel::notes::Notes;
+use hugepage_kernel::{Bytes, PageSize};
 use hugepage_oracle::readers::Parameters;
+use hugepage_oracle::sga_size::{EXTRA, rounded};
 
 use super::asked::asked_next;
 use super::context::InspectContext;
-use super::identity::ServerIdentity;
+use super::identify::ServerIdentity;
 use super::observe::ObservedMemory;
 use super::oracle::{lock_limit, logged_refusal};
-use super::pending::{OracleSettings, pending};
+use super::pending::OracleSettings;
 use super::request::ServerRequest;
 
 impl InspectContext<'_> {
-    /// `unchanged`: what was seen, as if the next start asked for the same.
+    /// `seen`: what was seen, as if the next start asked for the same.
     pub(super) fn oracle_request(
         &self,
-        unchanged: ServerRequest,
-        identity: &ServerIdentity,
+        seen: ServerRequest,
+        id: &ServerIdentity,
         settings: OracleSettings,
         memory: &ObservedMemory,
         notes: &mut Notes,
     ) -> ServerRequest {
-        let ServerRequest { asked, segment, ground, .. } = &unchanged;
-        let lacks = |segment: Option<&Segment>| lock_limit(self.root, identity.pid, asked, segment, memory.memlock);
-        let refused = || logged_refusal(identity.last_start.as_ref()?, segment.as_ref()?);
-        let lock_limit = lacks(segment.as_ref()).or_else(|| {
-            let refusal = refused()?;
-            if refusal == LockLimit::Unexplained {
-                notes.add(
-                    "the start found enough huge pages and took none of them: compare kernel.shmall, the NUMA policy and the \
-                     limits of its owner with the alert log",
-                );
-            }
-            Some(refusal)
-        });
-        let version = identity.version.as_deref();
-        let pending = match asked.is_automatic_asm() {
-            true => Pending::Unchanged,
-            false => {
-                let asked_next = |next: &Parameters| asked_next(next, asked, version);
-                let ground = PoolState { lock_limit, ..ground.clone() };
-                pending(&settings.on_disk, &unchanged.current_start(), ground, || lacks(None), asked_next)
-            }
+        let lacks = |segment| lock_limit(self.root, id.pid, &seen.asked, segment, memory.memlock);
+        let refused = || logged_refusal(id.last_start.as_ref()?, seen.segment.as_ref()?);
+        let missing = lacks(seen.segment.as_ref());
+        let lock_limit = missing.or_else(refused);
+        if missing.is_none() && lock_limit == Some(LockLimit::Unexplained) {
+            notes.add(
+                "the start found enough huge pages and took none of them: compare kernel.shmall, the NUMA policy and the \
+                 limits of its owner with the alert log",
+            );
+        }
+        let pending = match &settings.parameters {
+            _ if seen.asked.is_automatic_asm() => Pending::Unchanged,
+            None if settings.is_in_asm => Pending::Unknown,
+            None => Pending::Unchanged,
+            Some(next) => demand(next, id, &seen.current_start()).map_or(Pending::Unchanged, |demand| {
+                let lock_limit = lacks(None).and_then(|limit| limit_beside(limit, seen.current_start().landing()));
+                Pending::Changed(demand, PoolState { lock_limit, ..seen.ground.clone() })
+            }),
         };
-        let ground = PoolState { lock_limit, ..unchanged.ground };
-        ServerRequest { ground, pending, clusterware: settings.clusterware, ..unchanged }
+        let ground = PoolState { lock_limit, ..seen.ground };
+        ServerRequest { ground, pending, clusterware: settings.clusterware, ..seen }
     }
+}
+
+/// What the next start asks for; `None` for what runs.
+fn demand(next: &Parameters, id: &ServerIdentity, current: &CurrentStart<'_>) -> Option<Demand> {
+    let segment = current.segment?;
+    let asked = asked_next(next, &current.asked, id.version.as_deref());
+    let same_size = match (&id.last_start, next.sga_max_size(), current.huge_page_size) {
+        (_, None, _) => true,
+        (Some(start), size, _) if !start.parameters.is_empty() => start.parameters.sga_max_size() == size,
+        (_, Some(size), Some(page)) => is_about(segment, size, page),
+        _ => true,
+    };
+    if same_size && asked.huge_pages == current.asked.huge_pages && asked.product == current.asked.product {
+        return None;
+    }
+    let shared_memory = match (next.sga_max_size(), current.huge_page_size) {
+        (Some(size), Some(page)) if !same_size => page.times(page.pages_to_hold(rounded(size)).saturating_add(EXTRA)),
+        _ => segment.to_reserve,
+    };
+    // An assessment does not use the number of connections.
+    Some(Demand { asked, max_connections: 0, shared_memory })
+}
+
+/// The permission that the next start lacks by `limit` where the running one landed so.
+fn limit_beside(limit: LockLimit, landing: Landing) -> Option<LockLimit> {
+    match limit {
+        // Whoever has huge pages was let, whatever its groups are now.
+        LockLimit::ShmGroup { .. } | LockLimit::Either { limit: None, .. } if landing == Landing::Hugetlb => None,
+        // It is not in the group, so memlock let it.
+        LockLimit::Either { limit: Some(limit), .. } if landing == Landing::Hugetlb => {
+            Some(LockLimit::Memlock { limit, others: Bytes(0) })
+        }
+        limit => Some(limit),
+    }
+}
+
+/// Whether a segment is that of an SGA with this SGA_MAX_SIZE, which the instance rounds.
+fn is_about(segment: &Segment, size: Bytes, page: PageSize) -> bool {
+    let wanted = page.pages_to_hold(rounded(size));
+    let has = page.pages_to_hold(segment.to_reserve);
+    has >= page.pages_to_hold(size) && has <= wanted.saturating_add(EXTRA).saturating_add(EXTRA)
 }

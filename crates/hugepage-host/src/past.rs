@@ -3,7 +3,7 @@
 use hugepage_assess::model::{Asked, Cause, CurrentStart, Demand, HugePages, Past, Pending};
 use hugepage_kernel::notes::Notes;
 
-use super::identity::ServerIdentity;
+use super::identify::ServerIdentity;
 
 /// Who tells what was recorded when a server started, with notes on what could not be read of it.
 pub type RecallPast<'a> = dyn Fn(&ServerIdentity, &CurrentStart<'_>, &mut Notes) -> Past + 'a;

@@ -1,12 +1,11 @@
 //! What the files of an Oracle instance say of its next start.
 
-use hugepage_assess::model::{Asked, CurrentStart, Demand, Landing, LockLimit, Pending, PoolState, Segment};
+use hugepage_assess::model::Asked;
+use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
 use hugepage_oracle::clusterware::Clusterware;
 use hugepage_oracle::readers::locate::Search;
 use hugepage_oracle::readers::{LastStart, Parameters, alter_system};
-use hugepage_oracle::sga_size::{EXTRA, rounded};
 
 /// The settings of an instance as its files have them.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +24,10 @@ pub(super) struct Settings {
 pub(super) struct OracleSettings {
     /// What the start was asked for.
     pub(super) asked: Asked,
-    pub(super) on_disk: Settings,
+    /// What the next start will read; `None` if that is unknown.
+    pub(super) parameters: Option<Parameters>,
+    /// Whether the spfile is in ASM, where only the instance can read it.
+    pub(super) is_in_asm: bool,
     /// Grid Infrastructure.
     pub(super) clusterware: Option<Clusterware>,
 }
@@ -78,56 +80,4 @@ impl Settings {
         }
         Self { parameters, start, log, is_in_asm }
     }
-}
-
-/// What the next start asks for, compared with what runs. `running`: the settings of the running instance as far as its
-/// log shows them. `lock_limit`: the permission that a start lacks.
-pub(super) fn pending(
-    settings: &Settings,
-    current: &CurrentStart<'_>,
-    ground: PoolState,
-    lock_limit: impl FnOnce() -> Option<LockLimit>,
-    base: impl Fn(&Parameters) -> Asked,
-) -> Pending {
-    let Some(next) = &settings.parameters else {
-        return if settings.is_in_asm { Pending::Unknown } else { Pending::Unchanged };
-    };
-    let Some(segment) = current.segment else { return Pending::Unchanged };
-    let asked = base(next);
-    let same_size = match (&settings.start, next.sga_max_size(), current.huge_page_size) {
-        (_, None, _) => true,
-        (Some(start), size, _) if !start.parameters.is_empty() => start.parameters.sga_max_size() == size,
-        (_, Some(size), Some(page)) => is_about(segment, size, page),
-        _ => true,
-    };
-    let same = asked.huge_pages == current.asked.huge_pages && asked.product == current.asked.product;
-    if same_size && same {
-        return Pending::Unchanged;
-    }
-    let shared_memory = match (next.sga_max_size(), current.huge_page_size) {
-        (Some(size), Some(page)) if !same_size => page.times(page.pages_to_hold(rounded(size)).saturating_add(EXTRA)),
-        _ => segment.to_reserve,
-    };
-    let lock_limit = match lock_limit() {
-        // Whoever has huge pages was let, whatever its groups are now.
-        Some(LockLimit::ShmGroup { .. } | LockLimit::Either { limit: None, .. })
-            if segment.landing == Landing::Hugetlb =>
-        {
-            None
-        }
-        // It is not in the group, so memlock let it.
-        Some(LockLimit::Either { limit: Some(limit), .. }) if segment.landing == Landing::Hugetlb => {
-            Some(LockLimit::Memlock { limit, others: Bytes(0) })
-        }
-        limit => limit,
-    };
-    // An assessment does not use the number of connections.
-    Pending::Changed(Demand { asked, max_connections: 0, shared_memory }, PoolState { lock_limit, ..ground })
-}
-
-/// Whether a segment is that of an SGA with this SGA_MAX_SIZE, which the instance rounds.
-fn is_about(segment: &Segment, size: Bytes, page: PageSize) -> bool {
-    let wanted = page.pages_to_hold(rounded(size));
-    let has = page.pages_to_hold(segment.to_reserve);
-    has >= page.pages_to_hold(size) && has <= wanted.saturating_add(EXTRA).saturating_add(EXTRA)
 }

@@ -87,7 +87,7 @@ impl Instance {
     pub fn need(&self) -> PoolNeed {
         let facts = &self.status.facts;
         PoolNeed {
-            name: self.identity.name.clone(),
+            name: self.id.name.clone(),
             pages: facts.own().saturating_add(facts.lack()),
             held: facts.own(),
             is_running: true,

@@ -17,7 +17,8 @@ use hugepage_oracle::sga_size::{self, when_down};
 use super::asked::asked_by;
 use super::clusterware::{Registered, names};
 use super::context::InspectContext;
-use super::identity::{InstanceKind, ServerIdentity};
+use super::identify::{InstanceKind, ServerIdentity};
+use super::inspect::InspectedServer;
 use super::pending::Settings;
 
 /// An instance that does not run.
@@ -82,16 +83,12 @@ impl StoppedOracle {
 
 /// The instances of oratab that do not run, in its order. An entry that names the database of a running instance of a
 /// cluster stands for that instance.
-pub(super) fn stopped<'a>(
-    host: &InspectContext<'_>,
-    running: impl Iterator<Item = &'a ServerIdentity> + Clone,
-    notes: &mut Notes,
-) -> Vec<StoppedOracle> {
+pub(super) fn stopped(host: &InspectContext<'_>, running: &[InspectedServer], notes: &mut Notes) -> Vec<StoppedOracle> {
     let mut found: Vec<StoppedOracle> = Vec::new();
     for entry in host.oratab(&InstanceFiles::own(host.root), notes).into_owned() {
         let mut of_entry = Notes::default();
         let files = &InstanceFiles::of_owner(host.root, &format!("{}/bin/oracle", entry.home));
-        if running.clone().any(|instance| stands_for(host, files, instance, &entry)) {
+        if running.iter().any(|server| stands_for(host, files, &server.id, &entry)) {
             continue;
         }
         let kind = OracleKind::of_sid(&entry.sid);

@@ -116,7 +116,7 @@ impl InspectedHost {
         }
         let found = discover::servers(root, |pid| host.accounts.why_not(root, pid), &mut notes);
         let servers: Vec<_> = found.iter().filter_map(|found| host.inspect(found)).collect();
-        let stopped = stopped::stopped(&host, servers.iter().map(|server| &server.identity), &mut notes);
+        let stopped = stopped::stopped(&host, &servers, &mut notes);
         let host = Survey {
             host_name: notes.keep(identity::host_name(root)),
             taken_at,

@@ -49,12 +49,11 @@ impl Survey {
         // What is set for instances that the file names, and for none other, is in their entries alone.
         let pages = instances.iter().filter_map(need).max().ok_or("it has neither SGA_MAX_SIZE nor SGA_TARGET")?;
         let is_name = |names: &[String]| names.iter().any(|name| name.eq_ignore_ascii_case(db_name));
-        let databases =
-            |instance: &&super::Instance| instance.identity.kind == InstanceKind::Oracle(OracleKind::Database);
+        let databases = |instance: &&super::Instance| instance.id.kind == InstanceKind::Oracle(OracleKind::Database);
         let running = self.counted().filter(databases);
-        let running = running.filter(|instance| instance.identity.database.as_deref().is_some_and(is_name));
+        let running = running.filter(|instance| instance.id.database.as_deref().is_some_and(is_name));
         let stopped = self.stopped.iter().filter(|stopped| is_name(&stopped.database));
-        let names = running.map(|instance| &instance.identity.name).chain(stopped.map(|stopped| &stopped.name));
+        let names = running.map(|instance| &instance.id.name).chain(stopped.map(|stopped| &stopped.name));
         Ok(PrimaryNeed { db_name: db_name.to_owned(), pages, instances: names.cloned().collect() })
     }
 }

@@ -104,7 +104,7 @@ fn the_farm_of_9216_pages() {
             let count = |pages: Option<Pages>| pages.map(|pages| pages.0);
             let cause = status.cause.map(|cause| cause.to_string());
             (
-                instance.identity.name.as_str(),
+                instance.id.name.as_str(),
                 instance.landed().to_string(),
                 count(status.needed),
                 status.own.0,
@@ -124,8 +124,8 @@ fn the_farm_of_9216_pages() {
         ]
     );
     for instance in &survey.instances {
-        assert_eq!(instance.evidence, ["maps, page sizes from the kernel's names"], "{}", instance.identity.name);
-        assert_eq!(instance.memory.page_tables.total.unwrap().0, 16 << 20, "{}", instance.identity.name);
+        assert_eq!(instance.evidence, ["maps, page sizes from the kernel's names"], "{}", instance.id.name);
+        assert_eq!(instance.memory.page_tables.total.unwrap().0, 16 << 20, "{}", instance.id.name);
     }
 
     let [sizing] = &sizings[..] else { panic!("{sizings:?}") };
@@ -169,7 +169,7 @@ fn thirty_six_thousand_pages_on_48_gb() {
     }
     for instance in &survey.instances {
         let (message, hint) = (message(&instance.status), hint(&instance.status));
-        assert!(!hint.unwrap_or_default().contains("nr_hugepages=36"), "{}: {message}", instance.identity.name);
+        assert!(!hint.unwrap_or_default().contains("nr_hugepages=36"), "{}: {message}", instance.id.name);
     }
 }
 
@@ -196,11 +196,11 @@ fn who_does_not_count_changes_nothing() {
     assert_eq!(sizings, sizings_before);
     assert_eq!(said(&survey, &sizings), said(&before, &sizings_before));
     let fake = &survey.instances[2];
-    assert_eq!((fake.identity.name.as_str(), fake.identity.not_counted.as_deref()), ("FAKE", Some("runs as uid 1000")));
+    assert_eq!((fake.id.name.as_str(), fake.id.not_counted.as_deref()), ("FAKE", Some("runs as uid 1000")));
     assert!(!fake.counts() && fake.status.missing.is_some());
     let (_, text) = host_advice::verdict(&survey, &sizings);
     assert!(text.starts_with("1 of 2 instances are in huge pages (1 more not counted)"), "{text}");
     for (one, same) in survey.counted().zip(&before.instances) {
-        assert_eq!((&one.identity.name, message(&one.status)), (&same.identity.name, message(&same.status)));
+        assert_eq!((&one.id.name, message(&one.status)), (&same.id.name, message(&same.status)));
     }
 }

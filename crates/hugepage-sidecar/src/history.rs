@@ -79,11 +79,11 @@ impl HostHistory {
 
     /// Compares each instance with its history and records changes. Keeps `size` records per instance; 0 keeps none.
     pub fn record(&mut self, survey: &Survey, size: usize) -> Vec<InstanceEvents> {
-        let taken: BTreeSet<_> = survey.instances.iter().map(|instance| self.path(&instance.identity)).collect();
+        let taken: BTreeSet<_> = survey.instances.iter().map(|instance| self.path(&instance.id)).collect();
         self.forget_all_but(&taken);
         // Nothing is kept of instances that do not count: with them, any user could fill the disk.
         let counted = survey.counted().map(|instance| {
-            let adopted = if size > 0 { self.adopt(&instance.identity, &taken) } else { Ok(()) };
+            let adopted = if size > 0 { self.adopt(&instance.id, &taken) } else { Ok(()) };
             let mut events = self.record_instance(instance, survey, size);
             events.error = events.error.or(adopted.err());
             events
@@ -120,7 +120,7 @@ impl HostHistory {
     }
 
     fn record_instance(&mut self, instance: &Instance, survey: &Survey, size: usize) -> InstanceEvents {
-        let Instance { identity: instance, status, .. } = instance;
+        let Instance { id: instance, status, .. } = instance;
         let mut events = InstanceEvents { instance: instance.name.clone(), messages: Vec::new(), error: None };
         let before = match self.last(instance) {
             // Without a history, compare only with surveys of this process.
@@ -169,7 +169,7 @@ impl HostHistory {
 
     /// Appends the record after the pending ones.
     fn write(&mut self, instance: &ServerIdentity, record: Option<Record>, size: usize) -> Result<(), HistoryError> {
-        let file = self.file(instance);
+        let file = HistoryFile::at(self.path(instance));
         let pending = self.unwritten.entry(self.path(instance)).or_default();
         pending.extend(record);
         let surplus = pending.len().saturating_sub(MAX_UNWRITTEN_RECORDS);
@@ -220,11 +220,6 @@ impl HostHistory {
     fn path(&self, instance: &ServerIdentity) -> PathBuf {
         state::history_file(&self.directory, instance)
     }
-
-    /// The history file of an instance.
-    fn file(&self, instance: &ServerIdentity) -> HistoryFile {
-        HistoryFile::at(self.path(instance))
-    }
 }
 
 /// Appends the records, and leaves those that could not be written.
@@ -269,7 +264,7 @@ mod tests {
         for path in &paths {
             history.processes.insert(path.clone(), 1);
             history.losses_in_logs.get_mut().insert(path.clone(), (1, None));
-            history.starts.get_mut().insert(path.clone(), StartRecord::ByWatch(record.clone()));
+            history.starts.get_mut().insert(path.clone(), StartRecord { record: record.clone(), is_by_server: false });
             history.unwritten.insert(path.clone(), vec![record.clone()]);
         }
         history.unwritten.insert(PathBuf::from("/written"), Vec::new());

@@ -27,7 +27,7 @@ pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommend
     let mut all: Vec<_> = sizings.iter().flat_map(|sizing| pool::rule(survey, sizing)).map(of_host).collect();
     for instance in survey.counted() {
         let of_instance =
-            |recommendation| HostRecommendation { instance: Some(instance.identity.name.clone()), recommendation };
+            |recommendation| HostRecommendation { instance: Some(instance.id.name.clone()), recommendation };
         all.extend(oracle::rule(instance).into_iter().map(of_instance));
     }
     all.extend(oracle::host_rule(survey, sizings).into_iter().map(of_host));

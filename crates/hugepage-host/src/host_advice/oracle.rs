@@ -14,10 +14,10 @@ use hugepage_oracle::readers::Parameters;
 use crate::{Instance, InstanceKind, InstanceLanding, Survey};
 
 pub fn rule(instance: &Instance) -> Vec<Recommendation> {
-    if instance.identity.kind == InstanceKind::PostgreSql {
+    if instance.id.kind == InstanceKind::PostgreSql {
         return Vec::new();
     }
-    let parameters = instance.identity.last_start.as_ref().map(|start| &start.parameters);
+    let parameters = instance.id.last_start.as_ref().map(|start| &start.parameters);
     let found = [
         kernel_without(instance),
         automatic_memory(instance, parameters),
@@ -30,8 +30,7 @@ pub fn rule(instance: &Instance) -> Vec<Recommendation> {
 
 /// Oracle's recommendations for the whole host.
 pub fn host_rule(survey: &Survey, sizings: &[Sizing]) -> Vec<Recommendation> {
-    if survey.counted().all(|instance| instance.identity.kind == InstanceKind::PostgreSql) && survey.stopped.is_empty()
-    {
+    if survey.counted().all(|instance| instance.id.kind == InstanceKind::PostgreSql) && survey.stopped.is_empty() {
         return Vec::new();
     }
     let idle = sizings.iter().filter_map(|sizing| idle_pool(survey, sizing));
@@ -51,11 +50,11 @@ fn idle_pool(survey: &Survey, sizing: &Sizing) -> Option<Recommendation> {
         return None;
     }
     let of = |instance: &Instance| match instance.status.cause {
-        Some(Cause::MemoryTarget) => Some(format!("{} (MEMORY_TARGET)", instance.identity.name)),
-        Some(Cause::Disabled) => Some(format!("{} (use_large_pages = FALSE)", instance.identity.name)),
+        Some(Cause::MemoryTarget) => Some(format!("{} (MEMORY_TARGET)", instance.id.name)),
+        Some(Cause::Disabled) => Some(format!("{} (use_large_pages = FALSE)", instance.id.name)),
         _ => None,
     };
-    let oracles = survey.counted().filter(|instance| instance.identity.kind != InstanceKind::PostgreSql);
+    let oracles = survey.counted().filter(|instance| instance.id.kind != InstanceKind::PostgreSql);
     let who: Vec<_> = oracles.filter_map(of).collect();
     let unused = size.times(now.saturating_sub(wanted));
     (!who.is_empty()).then(|| Recommendation {
@@ -81,10 +80,9 @@ fn idle_pool(survey: &Survey, sizing: &Sizing) -> Option<Recommendation> {
 fn transparent(survey: &Survey) -> Option<Recommendation> {
     const MADVISE_SINCE: u32 = 23;
     let release = |version: Option<&str>| version?.split('.').next()?.parse::<u32>().ok();
-    let running = survey.counted().filter(|instance| instance.identity.kind != InstanceKind::PostgreSql);
+    let running = survey.counted().filter(|instance| instance.id.kind != InstanceKind::PostgreSql);
     let stopped = survey.stopped.iter().map(|stopped| stopped.last_start.as_ref()?.version.as_deref());
-    let mut releases =
-        running.map(|instance| release(instance.identity.version.as_deref())).chain(stopped.map(release));
+    let mut releases = running.map(|instance| release(instance.id.version.as_deref())).chain(stopped.map(release));
     let wanted = if releases.all(|release| release >= Some(MADVISE_SINCE)) { "madvise" } else { "never" };
     (survey.transparent_hugepage.as_deref() == Some("always")).then(|| Recommendation {
         area: Area::Kernel,
@@ -124,14 +122,14 @@ fn large_pools(survey: &Survey) -> Option<Recommendation> {
 /// SGA, Managed Global Area and PGA_AGGREGATE_LIMIT of all running instances together exceed memory.
 fn memory(survey: &Survey) -> Option<Recommendation> {
     let total = survey.meminfo.as_ref()?.mem_total?;
-    let oracles = || survey.counted().filter(|instance| instance.identity.kind != InstanceKind::PostgreSql);
+    let oracles = || survey.counted().filter(|instance| instance.id.kind != InstanceKind::PostgreSql);
     let sum = |of: &dyn Fn(&Instance) -> Option<Bytes>| {
         oracles().filter_map(of).fold(Bytes(0), |sum, size| sum.saturating_add(size))
     };
     let sga = sum(&|instance| instance.status.facts.segment_size());
     let mga = sum(&|instance| instance.memory.managed_global_area);
     // An instance whose limit is unknown adds nothing, so the sum is a lower bound.
-    let pga = sum(&|instance| instance.identity.last_start.as_ref()?.parameters.size("pga_aggregate_limit"));
+    let pga = sum(&|instance| instance.id.last_start.as_ref()?.parameters.size("pga_aggregate_limit"));
     let all = sga.saturating_add(mga).saturating_add(pga);
     (pga > Bytes(0) && all > total).then(|| {
         make(
@@ -220,9 +218,8 @@ fn memlock(instance: &Instance) -> Option<Recommendation> {
         return None;
     }
     let wanted = segment.to_reserve.0.div_ceil(1024);
-    let owner =
-        instance.identity.owner.as_deref().filter(|owner| !owner.contains(char::is_whitespace)).unwrap_or("oracle");
-    let (command, place) = match instance.identity.service.as_deref() {
+    let owner = instance.id.owner.as_deref().filter(|owner| !owner.contains(char::is_whitespace)).unwrap_or("oracle");
+    let (command, place) = match instance.id.service.as_deref() {
         // CRS_LIMIT_MEMLOCK holds for all that the stack starts.
         Some(service) if service.contains("ohasd") => (
             None,
@@ -260,7 +257,7 @@ fn memlock(instance: &Instance) -> Option<Recommendation> {
             Some((wanted * 1024).to_string()),
             format!(
                 "The memlock limit of {} is {limit}, and its SGA takes {} (MOS 2049901.1); {place}.",
-                instance.identity.name, segment.to_reserve
+                instance.id.name, segment.to_reserve
             ),
         )
     })
@@ -268,7 +265,7 @@ fn memlock(instance: &Instance) -> Option<Recommendation> {
 
 /// On 11.2 with base pages every login touches the whole SGA (2.5 s in place of 0.15 s in one case).
 fn pre_page_sga(instance: &Instance, parameters: &Parameters) -> Option<Recommendation> {
-    let is_11_2 = instance.identity.version.as_deref().is_some_and(|version| version.starts_with("11."));
+    let is_11_2 = instance.id.version.as_deref().is_some_and(|version| version.starts_with("11."));
     let applies = is_11_2 && parameters.flag("pre_page_sga") == Some(true) && instance.landed() != InstanceLanding::All;
     applies.then(|| Recommendation {
         severity: Severity::Warning,

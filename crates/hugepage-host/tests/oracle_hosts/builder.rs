@@ -286,8 +286,8 @@ pub fn sizing(survey: &Survey) -> Sizing {
 }
 
 pub fn running<'a>(survey: &'a Survey, sid: &str) -> &'a Instance {
-    let names: Vec<_> = survey.instances.iter().map(|instance| &instance.identity.name).collect();
-    survey.instances.iter().find(|instance| instance.identity.name == sid).unwrap_or_else(|| panic!("{sid}: {names:?}"))
+    let names: Vec<_> = survey.instances.iter().map(|instance| &instance.id.name).collect();
+    survey.instances.iter().find(|instance| instance.id.name == sid).unwrap_or_else(|| panic!("{sid}: {names:?}"))
 }
 
 pub fn stopped<'a>(survey: &'a Survey, sid: &str) -> &'a StoppedOracle {

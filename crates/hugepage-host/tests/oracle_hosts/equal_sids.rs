@@ -22,7 +22,7 @@ fn counted(host: &OracleHost) -> Vec<(i32, u64, Option<u64>)> {
     survey
         .instances
         .iter()
-        .map(|one| (one.identity.pid, one.memory.page_tables.processes, of(&one.memory.page_tables)))
+        .map(|one| (one.id.pid, one.memory.page_tables.processes, of(&one.memory.page_tables)))
         .collect()
 }
 

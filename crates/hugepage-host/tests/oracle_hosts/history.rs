@@ -51,10 +51,10 @@ fn a_loss_before_anybody_watched() {
         let survey = host.survey();
         let instance = running(&survey, "orcl");
         let mut notes = Notes::default();
-        let found = loss(&host.root(), &instance.identity, &instance.status.facts.current_start(), &mut notes);
+        let found = loss(&host.root(), &instance.id, &instance.status.facts.current_start(), &mut notes);
         let wanted = lost.then(|| "was in huge pages of 2 MB, is in 4 kB pages".to_owned());
         assert_eq!(found.as_ref().map(|loss| loss.lost.to_string()), wanted, "{before:?} {now} {setting}");
-        assert_eq!(found.map(|loss| loss.at), instance.identity.started.filter(|_| lost));
+        assert_eq!(found.map(|loss| loss.at), instance.id.started.filter(|_| lost));
         assert!(notes.into_vec().is_empty());
     }
 }
@@ -67,8 +67,8 @@ fn no_loss_without_the_log_of_this_start() {
     let survey = host.survey();
     let instance = running(&survey, "orcl");
     let current = instance.status.facts.current_start();
-    assert_eq!(loss(&host.root(), &instance.identity, &current, &mut Notes::default()), None);
-    assert_eq!(of_running(&host.root(), &instance.identity, &mut Notes::default()).len(), 1);
+    assert_eq!(loss(&host.root(), &instance.id, &current, &mut Notes::default()), None);
+    assert_eq!(of_running(&host.root(), &instance.id, &mut Notes::default()).len(), 1);
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn every_layout_answers_every_question() {
                 .map(|instance| {
                     let status = &instance.status;
                     [
-                        instance.identity.name.clone(),
+                        instance.id.name.clone(),
                         instance.landed().to_string(),
                         text(status.forecast.needed),
                         text(status.cause),

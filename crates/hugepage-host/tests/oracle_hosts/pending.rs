@@ -228,7 +228,7 @@ fn rotated_logs_and_other_destinations() {
         host.write(place, &text);
         let survey = host.survey();
         assert_eq!(setting(&survey, "orcl"), Some("use_large_pages = ONLY"), "{place}");
-        assert_eq!(running(&survey, "orcl").identity.version.as_deref(), Some("19.24.0.0.0"), "{place}");
+        assert_eq!(running(&survey, "orcl").id.version.as_deref(), Some("19.24.0.0.0"), "{place}");
     }
 }
 

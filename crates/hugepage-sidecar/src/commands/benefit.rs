@@ -75,7 +75,7 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
     let mut notes = Notes::default();
     survey.notes.iter().for_each(|note| notes.add(note.clone()));
     let observed: Vec<&Instance> =
-        survey.counted().filter(|instance| instance.identity.kind == InstanceKind::PostgreSql).collect();
+        survey.counted().filter(|instance| instance.id.kind == InstanceKind::PostgreSql).collect();
     if observed.is_empty() {
         complain!("hugepage-sidecar: there is no PostgreSQL server to observe");
         return Ok(exit::UNKNOWN);
@@ -98,7 +98,7 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
     let cost = cost.cost();
     let instances = observed.iter().zip(begun).map(|(instance, observation)| {
         let benefit = observation.end(root, |sample| sessions(root, sample), || {}, |_| cost, &mut notes);
-        InstanceBenefit { name: instance.identity.name.clone(), pid: instance.identity.pid, figures: rows(&benefit) }
+        InstanceBenefit { name: instance.id.name.clone(), pid: instance.id.pid, figures: rows(&benefit) }
     });
     let instances = instances.collect();
     let out = BenefitOutput { instances, notes: notes.into_vec() };
@@ -113,7 +113,7 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
 fn server(instance: &Instance) -> ObservedServer {
     let segment = instance.status.facts.segment.as_ref();
     ObservedServer {
-        postmaster: Some(instance.identity.pid),
+        postmaster: Some(instance.id.pid),
         segment: segment.map_or(Bytes(0), |segment| segment.size),
         landing: segment.map_or(Landing::Unknown, |segment| segment.landing),
         page_size: segment.and_then(|segment| segment.page_size),

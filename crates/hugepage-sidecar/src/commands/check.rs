@@ -27,10 +27,10 @@ pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
     let (mut survey, sizings) = survey_with_sizings(root, &options.survey);
     match &options.instance {
         Some(name) => {
-            survey.instances.retain(|instance| instance.identity.name == *name);
+            survey.instances.retain(|instance| instance.id.name == *name);
             survey.stopped.retain(|stopped| stopped.name == *name);
             // An instance that is named is checked, whichever user runs it.
-            survey.instances.iter_mut().for_each(|instance| instance.identity.not_counted = None);
+            survey.instances.iter_mut().for_each(|instance| instance.id.not_counted = None);
         }
         None => survey.instances.retain(Instance::counts),
     }
@@ -71,7 +71,7 @@ fn worst_message(survey: &Survey, sizings: &[Sizing], name: Option<&str>) -> Str
             format!("all {} instances are in huge pages, also after a restart.", survey.instances.len())
         }
         true => format!("all {} instances are as configured, also after a restart.", survey.instances.len()),
-        false => format!("{}: {}", worst.identity.name, message(&worst.status)),
+        false => format!("{}: {}", worst.id.name, message(&worst.status)),
     };
     let hint = hint(&worst.status).filter(|_| !all_well).map(|hint| format!(" {hint}")).unwrap_or_default();
     // A vertical bar separates the performance data.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use hugepage_assess::history::Record;
 use hugepage_assess::model::{Cause, CurrentStart, Loss, Past};
 use hugepage_host::{InstanceKind, ServerIdentity, alert_log};
-use hugepage_kernel::Notes;
+use hugepage_kernel::{Notes, Pages};
 
 use super::HostHistory;
 use super::start_record::StartRecord;
@@ -17,10 +17,11 @@ impl HostHistory {
     pub fn recall(&self, instance: &ServerIdentity, current: &CurrentStart<'_>, notes: &mut Notes) -> Past {
         let path = self.path(instance);
         let start = self.start(instance, &path, notes);
-        let past = start.map_or_else(Past::default, |start| Past {
-            cause_at_start: start.record().cause,
-            needed_at_start: start.pages_needed(),
-            loss: start.record().loss(),
+        let past = start.map_or_else(Past::default, |StartRecord { record, is_by_server }| Past {
+            cause_at_start: record.cause,
+            // The files that `watch` read may have changed since the start.
+            needed_at_start: record.pages_needed.filter(|_| is_by_server).map(Pages),
+            loss: record.loss(),
         });
         // Base pages by choice are no loss.
         if past.loss.is_some() || past.cause_at_start == Some(Cause::Disabled) {
@@ -33,16 +34,21 @@ impl HostHistory {
     /// The record of the current start, that of the server itself if there is one. `path`: the history file of the instance.
     fn start(&self, instance: &ServerIdentity, path: &Path, notes: &mut Notes) -> Option<StartRecord> {
         // Only the segment tells a crash from its process.
-        let is_known = |start: &&StartRecord| {
-            let record = start.record();
+        let is_known = |StartRecord { record, .. }: &&StartRecord| {
             instance.allocation.is_some() && record.segment == instance.allocation && record.boot_id == self.boot_id
         };
         let known = self.starts.borrow().get(path).filter(is_known).cloned();
-        if let Some(StartRecord::ByServer(_)) = known {
+        if known.as_ref().is_some_and(|start| start.is_by_server) {
             return known;
         }
-        let by_server = self.start_by_server(instance, notes).map(StartRecord::ByServer);
-        let by_watch = || self.start_by_watch(instance, path).map(StartRecord::ByWatch);
+        let by_server = stored_history::last_start_of_server(&self.root, instance).unwrap_or_else(|note| {
+            notes.add(note);
+            None
+        });
+        // The newest record is that of the current shared memory, or there is none.
+        let by_server = by_server.filter(|record| self.is_of_same_start(record, instance));
+        let by_server = by_server.map(|record| StartRecord { record, is_by_server: true });
+        let by_watch = || Some(StartRecord { record: self.start_by_watch(instance, path)?, is_by_server: false });
         let start = by_server.or(known).or_else(by_watch)?;
         self.starts.borrow_mut().insert(path.to_owned(), start.clone());
         Some(start)
@@ -65,16 +71,6 @@ impl HostHistory {
             *of_instance = (instance.pid, alert_log::loss(&self.root, instance, current, notes));
         }
         of_instance.1.clone()
-    }
-
-    /// The record that the preloaded extension made of the current start; `None` if there is none.
-    fn start_by_server(&self, instance: &ServerIdentity, notes: &mut Notes) -> Option<Record> {
-        let start = stored_history::last_start_of_server(&self.root, instance).unwrap_or_else(|note| {
-            notes.add(note);
-            None
-        });
-        // The newest record is that of the current shared memory, or there is none.
-        start.filter(|start| self.is_of_same_start(start, instance))
     }
 
     /// The record that `watch` made of the current start; `None` if there is none.

@@ -39,15 +39,15 @@ impl LogStarts {
             records.extend(of_instance(&record, &starts, current));
             self.0.insert(key, starts);
         };
-        for instance in survey.counted().filter(|instance| instance.identity.kind != InstanceKind::PostgreSql) {
+        for instance in survey.counted().filter(|instance| instance.id.kind != InstanceKind::PostgreSql) {
             let record = StartRecord {
-                kind: Some(instance.identity.kind.to_string()),
-                sid: Some(instance.identity.name.clone()),
-                home: instance.identity.home.clone(),
-                instance_host: instance.identity.place.host_name.clone(),
+                kind: Some(instance.id.kind.to_string()),
+                sid: Some(instance.id.name.clone()),
+                home: instance.id.home.clone(),
+                instance_host: instance.id.place.host_name.clone(),
                 ..StartRecord::default()
             };
-            add(key_of(instance), record, &|notes| alert_log::of_running(root, &instance.identity, notes));
+            add(key_of(instance), record, &|notes| alert_log::of_running(root, &instance.id, notes));
         }
         for stopped in &survey.stopped {
             let record = StartRecord {
@@ -68,12 +68,7 @@ fn key(log: Option<&String>, sid: &str, pid: i32, start: Option<&LastStart>) -> 
 }
 
 fn key_of(instance: &Instance) -> Option<LogKey> {
-    key(
-        instance.identity.alert_log.as_ref(),
-        &instance.identity.name,
-        instance.identity.pid,
-        instance.identity.last_start.as_ref(),
-    )
+    key(instance.id.alert_log.as_ref(), &instance.id.name, instance.id.pid, instance.id.last_start.as_ref())
 }
 
 fn key_of_stopped(stopped: &StoppedOracle) -> Option<LogKey> {

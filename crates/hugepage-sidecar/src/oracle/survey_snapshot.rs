@@ -76,7 +76,7 @@ fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Optio
         sga_total: total(survey, |instance| instance.status.facts.segment_size()),
         mga_total: total(survey, |instance| instance.memory.managed_global_area),
         pga_limit_total: total(survey, |instance| {
-            instance.identity.last_start.as_ref()?.parameters.size("pga_aggregate_limit")
+            instance.id.last_start.as_ref()?.parameters.size("pga_aggregate_limit")
         }),
         ..HostRecord::default()
     }
@@ -104,12 +104,11 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
     let row = status_row(instance, sizings);
     let soft = instance.memory.memlock.and_then(|memlock| memlock.soft);
     let Status { facts, findings, .. } = &instance.status;
-    let logged =
-        instance.identity.last_start.as_ref().zip(row.huge_page_size).and_then(|(start, size)| start.pages_of(size));
+    let logged = instance.id.last_start.as_ref().zip(row.huge_page_size).and_then(|(start, size)| start.pages_of(size));
     let loss = facts.past.loss.as_ref().filter(|_| findings.iter().any(|(_, finding)| is_regression(finding)));
     InstanceRecord {
-        kind: Some(instance.identity.kind.to_string()),
-        sid: Some(instance.identity.name.clone()),
+        kind: Some(instance.id.kind.to_string()),
+        sid: Some(instance.id.name.clone()),
         verdict: Some(row.verdict.to_string()),
         message: Some(row.message),
         hint: row.hint,
@@ -137,9 +136,9 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         restart_outlook: Some(row.outlook.to_string()),
         recommended_nr_hugepages: row.recommended,
         notes: joined(&instance.notes),
-        pid: u64::try_from(instance.identity.pid).ok(),
-        home: instance.identity.home.clone().or_else(|| instance.identity.directory.clone()),
-        started_utc: instance.identity.started,
+        pid: u64::try_from(instance.id.pid).ok(),
+        home: instance.id.home.clone().or_else(|| instance.id.directory.clone()),
+        started_utc: instance.id.started,
         processes: Some(instance.memory.page_tables.processes).filter(|count| *count > 0),
         instance_page_tables: instance.memory.page_tables.total,
         evidence: (!instance.evidence.is_empty()).then(|| instance.evidence.join("; ")),
@@ -147,7 +146,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
             Product::Oracle { memory_target, .. } => Some(memory_target),
             Product::PostgreSql => None,
         },
-        version: instance.identity.version.clone(),
+        version: instance.id.version.clone(),
         regression: Some(loss.is_some()),
         regression_utc: loss.map(|loss| loss.at),
         regression_detail: loss.map(|loss| loss.lost.to_string()),
@@ -156,8 +155,8 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         last_start_available: logged.and_then(|pages| pages.available),
         last_start_expected: logged.and_then(|pages| pages.expected),
         last_start_allocated: logged.and_then(|pages| pages.allocated),
-        last_start_errors: instance.identity.last_start.as_ref().and_then(logged_errors),
-        instance_host: instance.identity.place.host_name.clone(),
+        last_start_errors: instance.id.last_start.as_ref().and_then(logged_errors),
+        instance_host: instance.id.place.host_name.clone(),
     }
 }
 
@@ -204,10 +203,10 @@ fn stopped_record(survey: &Survey, sizings: &[Sizing], stopped: &StoppedOracle) 
 
 fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> FindingRecord {
     let recommendation = one.recommendation.clone();
-    let instance = survey.counted().find(|instance| one.instance.as_deref() == Some(&instance.identity.name));
+    let instance = survey.counted().find(|instance| one.instance.as_deref() == Some(&instance.id.name));
     FindingRecord {
         priority: Some(priority),
-        kind: instance.map(|instance| instance.identity.kind.to_string()),
+        kind: instance.map(|instance| instance.id.kind.to_string()),
         sid: one.instance.clone(),
         severity: Some(recommendation.severity.to_string()),
         area: Some(recommendation.area.to_string()),
@@ -218,12 +217,12 @@ fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> F
         takes_effect: Some(recommendation.takes_effect.to_string()),
         saves: recommendation.saves,
         reason: Some(recommendation.reason),
-        instance_host: instance.and_then(|instance| instance.identity.place.host_name.clone()),
+        instance_host: instance.and_then(|instance| instance.id.place.host_name.clone()),
     }
 }
 
 fn oracles(survey: &Survey) -> impl Iterator<Item = &Instance> {
-    survey.counted().filter(|instance| instance.identity.kind != InstanceKind::PostgreSql)
+    survey.counted().filter(|instance| instance.id.kind != InstanceKind::PostgreSql)
 }
 
 /// The sum over the running Oracle instances; `None` if there are none, or one is unknown.
@@ -243,25 +242,25 @@ fn segment_records(root: &Root, instance: &Instance) -> Vec<SegmentRecord> {
         None => Landing::Unknown,
     };
     let make = |mapping: &Mapping| SegmentRecord {
-        kind: Some(instance.identity.kind.to_string()),
-        sid: Some(instance.identity.name.clone()),
-        pid: u64::try_from(instance.identity.pid).ok(),
+        kind: Some(instance.id.kind.to_string()),
+        sid: Some(instance.id.name.clone()),
+        pid: u64::try_from(instance.id.pid).ok(),
         mapping: Some(mapping.name().to_owned()),
         segment_size: Some(mapping.size()),
         page_size: mapping.page_size.map(|size| size.bytes()),
         landed_in: Some(landed_in(mapping.page_size).to_string()),
-        instance_host: instance.identity.place.host_name.clone(),
+        instance_host: instance.id.place.host_name.clone(),
         ..SegmentRecord::default()
     };
     if instance.landed() == InstanceLanding::Amm
         && let Some(first) = memory.mappings.first()
     {
         let size = memory.mappings.iter().fold(Bytes(0), |sum, mapping| sum.saturating_add(mapping.size()));
-        let name = format!("ora_{}_*", instance.identity.name);
+        let name = format!("ora_{}_*", instance.id.name);
         return vec![SegmentRecord { mapping: Some(name), segment_size: Some(size), ..make(first) }];
     }
     // In another namespace the same number is another segment.
-    let is_ours = namespace::is_own(root, instance.identity.pid, "ipc");
+    let is_ours = namespace::is_own(root, instance.id.pid, "ipc");
     let known = if is_ours { sysvipc::read(root).ok().flatten().unwrap_or_default() } else { Vec::new() };
     let of_segment = |mapping: &Mapping| {
         let is_sysv = mapping.name().starts_with("SYSV") || memory::is_numbered(mapping);

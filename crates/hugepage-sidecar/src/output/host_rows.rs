@@ -84,13 +84,8 @@ fn kernel_advisories(survey: &Survey) -> Vec<KernelAdvisory> {
         {
             let Some(detail) = detail else { continue };
             match found.iter_mut().find(|row| row.name == name) {
-                Some(row) => row.instances.push(instance.identity.name.clone()),
-                None => found.push(KernelAdvisory {
-                    name,
-                    applies,
-                    detail,
-                    instances: vec![instance.identity.name.clone()],
-                }),
+                Some(row) => row.instances.push(instance.id.name.clone()),
+                None => found.push(KernelAdvisory { name, applies, detail, instances: vec![instance.id.name.clone()] }),
             }
         }
     }

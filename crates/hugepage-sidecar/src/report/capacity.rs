@@ -37,7 +37,7 @@ impl CapacityTable {
     /// The table of `instance`; `None` for what is no Oracle database, and where the host's memory or its page sizes
     /// are unknown.
     pub fn new(survey: &Survey, instance: &Instance, base: Option<PageSize>, connections: u64) -> Option<Self> {
-        if instance.identity.kind != InstanceKind::Oracle(OracleKind::Database) {
+        if instance.id.kind != InstanceKind::Oracle(OracleKind::Database) {
             return None;
         }
         let facts = &instance.status.facts;
@@ -64,7 +64,7 @@ impl CapacityTable {
             worth(&session_forecast, Choice::of(&facts.asked), Some(memory))
         };
         Some(Self {
-            name: instance.identity.name.clone(),
+            name: instance.id.name.clone(),
             memory: memory.0,
             base_page_size: base.bytes().0,
             huge_page_size: huge.bytes().0,

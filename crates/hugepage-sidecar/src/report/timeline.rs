@@ -84,7 +84,7 @@ pub struct TimelineEntry {
 
 impl InstanceHistory {
     pub fn new(root: &Root, survey: &Survey, instance: &Instance, row: &InstanceRow, state_directory: &Path) -> Self {
-        let (stored, mut notes) = stored_history::read(root, &instance.identity, state_directory);
+        let (stored, mut notes) = stored_history::read(root, &instance.id, state_directory);
         let is_hidden = !notes.is_empty();
         for stored in &stored {
             if stored.foreign > 0 {

@@ -192,10 +192,10 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
     let running = survey.instances.iter().filter_map(|instance| {
         let facts = &instance.status.facts;
         let not_counted = |why: &str, is_known| {
-            let (instance, kind) = (instance.identity.name.clone(), instance.identity.kind.to_string());
+            let (instance, kind) = (instance.id.name.clone(), instance.id.kind.to_string());
             Some(UncountedServer { instance, kind, why: why.to_owned(), is_known })
         };
-        if let Some(why) = &instance.identity.not_counted {
+        if let Some(why) = &instance.id.not_counted {
             return not_counted(why, true);
         }
         let (why, is_known) = match &facts.segment {
@@ -220,11 +220,8 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
 /// The memlock that an owner of Oracle instances needs. Kernels before 5.18 count all segments of a user together; where
 /// that is unknown it is assumed.
 fn memlock_of_owner(host: &HostSizing, counts_memlock: Option<bool>) -> Option<Bytes> {
-    let needs = || {
-        host.survey
-            .counted()
-            .filter_map(|instance| Some((instance.identity.place.uid, memlock_needed(host, instance)?)))
-    };
+    let needs =
+        || host.survey.counted().filter_map(|instance| Some((instance.id.place.uid, memlock_needed(host, instance)?)));
     if counts_memlock == Some(false) {
         return needs().map(|(_, size)| size).max();
     }
@@ -236,9 +233,9 @@ fn memlock_of_owner(host: &HostSizing, counts_memlock: Option<bool>) -> Option<B
 /// The memory that an Oracle instance must be allowed to lock, also as a primary; `None` for other instances.
 fn memlock_needed(host: &HostSizing, instance: &Instance) -> Option<Bytes> {
     let size = instance.status.facts.segment.as_ref()?.to_reserve;
-    let of_it = primaries(host).filter(|(_, primary)| primary.instances.contains(&instance.identity.name));
+    let of_it = primaries(host).filter(|(_, primary)| primary.instances.contains(&instance.id.name));
     let as_primary = of_it.filter_map(|(_, primary)| Some(host.survey.default_page_size()?.times(primary.pages)));
-    (instance.identity.kind != InstanceKind::PostgreSql).then(|| as_primary.fold(size, Ord::max))
+    (instance.id.kind != InstanceKind::PostgreSql).then(|| as_primary.fold(size, Ord::max))
 }
 
 fn primaries(host: &HostSizing) -> impl Iterator<Item = (&String, &PrimaryNeed)> {
@@ -267,7 +264,7 @@ fn unknown_primaries(host: &HostSizing) -> impl Iterator<Item = UncountedServer>
 fn compare_script(root: &Root, survey: &Survey, default: Option<PageSize>, release: &str) -> Option<ScriptComparison> {
     let segments = sysvipc::read(root).ok().flatten()?;
     let of_oracle = |shmid: u64| {
-        let oracles = survey.instances.iter().filter(|instance| instance.identity.kind != InstanceKind::PostgreSql);
+        let oracles = survey.instances.iter().filter(|instance| instance.id.kind != InstanceKind::PostgreSql);
         oracles
             .flat_map(|instance| instance.memory.shared.iter().flat_map(|memory| &memory.mappings))
             .any(|one| one.inode == shmid)

@@ -120,9 +120,9 @@ impl SessionsOutput {
 fn running(instance: &Instance) -> Option<SizedServer<'_>> {
     let settings = &instance.status.facts.asked;
     Some(SizedServer {
-        name: &instance.identity.name,
+        name: &instance.id.name,
         is_running: true,
-        is_postgresql: instance.identity.kind == InstanceKind::PostgreSql,
+        is_postgresql: instance.id.kind == InstanceKind::PostgreSql,
         shared_memory: instance.status.facts.segment_size()?,
         page_tables: instance.memory.page_tables,
         choice: Choice::of(settings),
