@@ -171,8 +171,9 @@ def test_ansible_for_gigantic_pages(new_cluster, tmp_path):
 
 
 @pytest.fixture(scope="session")
-def kubernetes_validate() -> Path:
-    """The validator that carries Kubernetes' own schemas, in an environment of its own."""
+def kubernetes_validate() -> list[str]:
+    """The Python of an environment of its own, and there the validator that carries Kubernetes' own schemas. The first line of
+    a program names the place where the environment was made, from where the cache may have moved."""
     place = CACHE / "kubernetes-validate"
     program = place / "bin" / "kubernetes-validate"
     if not program.exists():
@@ -181,7 +182,7 @@ def kubernetes_validate() -> Path:
             run(str(place / "bin" / "pip"), "install", "-q", "kubernetes-validate")
         except CommandFailed as error:
             pytest.fail(f"kubernetes-validate cannot be had: {error}")
-    return program
+    return [str(place / "bin" / "python"), str(program)]
 
 
 @pytest.mark.any_major
@@ -190,14 +191,14 @@ def test_kubernetes(new_cluster, kubernetes_validate, tmp_path, page_size, resou
     server = create_extension(new_cluster(huge_page_size=page_size).start())
     manifest = tmp_path / "pod.yml"
     manifest.write_text(fix(server, "kubernetes"))
-    run(str(kubernetes_validate), "--strict", str(manifest))
+    run(*kubernetes_validate, "--strict", str(manifest))
     [row] = server.sql("SELECT pages_needed AS pages FROM hugepage_status")
     size = 2 if page_size == "2MB" else 1024
     assert manifest.read_text().count(f"{resource}: {row['pages'] * size}Mi") == 2
     broken = tmp_path / "broken.yml"
     broken.write_text(manifest.read_text().replace("containers:", "container:"))
     with pytest.raises(CommandFailed):
-        run(str(kubernetes_validate), "--strict", str(broken))
+        run(*kubernetes_validate, "--strict", str(broken))
 
 
 VALIDATE = """
@@ -213,7 +214,7 @@ def test_operators(new_cluster, kubernetes_validate, tmp_path, page_size, resour
     """The manifest fits the operator's definition, and lint finds that its pages hold this server's shared memory."""
     server = create_extension(new_cluster(huge_page_size=page_size).start())
     [row] = server.sql("SELECT pages_needed AS pages FROM hugepage_status")
-    validate = [str(kubernetes_validate.parent / "python"), "-c", VALIDATE]
+    validate = [kubernetes_validate[0], "-c", VALIDATE]
     for target in OPERATORS:
         schema, manifest = str(CUSTOM_RESOURCES / f"{target}.json"), tmp_path / f"{target}.yml"
         manifest.write_text(fix(server, target))
