@@ -3,6 +3,7 @@
 use hugepage_assess::advice::command::reserve_at_boot;
 use hugepage_kernel::memory::buddyinfo;
 use hugepage_kernel::{PageSize, Root};
+use indicatif::{ProgressBar, ProgressStyle};
 
 use super::resize::ResizeOutcome;
 use super::resize_plan::ResizePlan;
@@ -63,4 +64,11 @@ pub fn failure(outcome: ResizeOutcome, size: PageSize, plan: ResizePlan, drop_ca
             )
         }
     }
+}
+
+/// A progress bar, hidden unless standard error is a terminal.
+pub fn progress_bar(size: PageSize, plan: ResizePlan) -> ProgressBar {
+    let template = format!("{{bar:40}} {{pos}} of {{len}} pages of {size}");
+    let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(plan.to.0.abs_diff(plan.from.0)).with_style(style)
 }

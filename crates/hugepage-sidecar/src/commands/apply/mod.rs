@@ -21,13 +21,12 @@ use hugepage_assess::assessment::capacity::saved_per_page;
 use hugepage_kernel::memory::meminfo::{Meminfo, OPTIMIZE_VMEMMAP};
 use hugepage_kernel::next_boot::boot;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use self::boot_setting::BootSetting;
 use self::kernel_pool::KernelPool;
 use self::larger_pool::LargerPool;
 use self::lock::Lock;
-use self::messages::{done, failure, preview};
+use self::messages::{done, failure, preview, progress_bar};
 use self::resize::{PoolOperations, Reclaim, Resize, ResizeOutcome, resize};
 use self::resize_plan::{HostState, ResizePlan, ResizeRefusal};
 use self::rollback::roll_back;
@@ -290,13 +289,6 @@ fn is_default(root: &Root, size: PageSize) -> anyhow::Result<bool> {
 /// Whether the buddy allocator has blocks of this size. For larger pages the kernel has to clear a range of memory.
 fn is_buddy_size(size: PageSize) -> bool {
     size.bytes().0 < 1 << 30
-}
-
-/// A progress bar, hidden unless standard error is a terminal.
-fn progress_bar(size: PageSize, plan: ResizePlan) -> ProgressBar {
-    let template = format!("{{bar:40}} {{pos}} of {{len}} pages of {size}");
-    let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(plan.to.0.abs_diff(plan.from.0)).with_style(style)
 }
 
 /// Parses a size as PostgreSQL writes it (`2MB`, `64kB`), as the kernel's command line does (`2M`, `2048K`), or in bytes.
