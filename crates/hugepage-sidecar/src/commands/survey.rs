@@ -41,7 +41,7 @@ pub fn survey_with_history(root: &Root, options: &SurveyOptions) -> Survey {
     host.assess(&|server, current, notes| history.recall(server, current, notes))
 }
 
-/// The same, with the recommended pools for running instances and for the Oracle instances that are stopped.
+/// Surveys the host, with the recommended pools for running instances and for the Oracle instances that are stopped.
 pub fn survey_with_sizings(root: &Root, options: &SurveyOptions) -> (Survey, Vec<Sizing>) {
     let survey = survey_with_history(root, options);
     let sizings = survey.sizings(&survey.stopped_needs(), options.reserve_percent);
