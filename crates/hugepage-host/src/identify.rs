@@ -55,7 +55,7 @@ pub struct InstancePlace {
 pub struct ServerIdentity {
     /// What it is.
     pub kind: InstanceKind,
-    /// Its SID, or its data directory; `process 4711` where that is not visible.
+    /// The SID, or the data directory; `process 4711` where that is not visible.
     pub name: String,
     /// The postmaster, or PMON.
     pub pid: i32,

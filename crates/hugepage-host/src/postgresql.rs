@@ -17,7 +17,7 @@ use hugepage_kernel::{InstanceFiles, ReadError, Root};
 pub struct Files {
     /// The data directory, as the server itself sees it.
     pub directory: Option<String>,
-    /// Its major version (`PG_VERSION`).
+    /// The major version (`PG_VERSION`).
     pub version: Option<String>,
     /// The cluster's identifier (pg_control), as pg_controldata prints it.
     pub system_identifier: Option<String>,
@@ -28,7 +28,7 @@ pub struct Files {
 /// What a server is configured with.
 #[derive(Clone, Debug)]
 pub struct PostgreSqlSettings {
-    /// Those of huge pages, where the command line counts before files.
+    /// The settings of huge pages, where the command line counts before files.
     pub asked: Asked,
     /// `max_connections`.
     pub max_connections: u64,
@@ -39,14 +39,14 @@ pub struct PostgreSqlSettings {
     /// The file or directory of the configuration that has changed last, where a file is missing the directory that it would be
     /// in; `None` if no time of a change can be seen.
     pub last_change: Option<(SystemTime, PathBuf)>,
-    /// All of them.
+    /// All settings.
     pub configured: Configured,
 }
 
 /// Everything that a server is configured with.
 #[derive(Clone, Debug)]
 pub struct Configured {
-    /// Its files.
+    /// The configuration files.
     pub files: Configuration,
     /// The settings of its command line, which count before those of files; of several with one name the last.
     pub options: Vec<(String, String)>,

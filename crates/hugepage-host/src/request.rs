@@ -126,7 +126,7 @@ const START_PRECISION: Duration = Duration::from_millis(20);
 
 impl InspectContext<'_> {
     /// `unchanged`: what was seen, as if the files were what the server was started with.
-    pub(super) fn postgresql_request(
+    fn postgresql_request(
         &self,
         unchanged: ServerRequest,
         files: &InstanceFiles,
@@ -234,7 +234,7 @@ fn running_server<'a>(
 }
 
 /// Whether a standby would recover after a crash with the settings that it was started with.
-pub(super) fn crash_recovery(server: &RunningServer<'_>, has_changed: bool) -> CrashRecovery {
+fn crash_recovery(server: &RunningServer<'_>, has_changed: bool) -> CrashRecovery {
     if !server.is_standby() {
         return CrashRecovery::Possible;
     }

@@ -24,9 +24,9 @@ use super::pending::Settings;
 /// An instance that does not run.
 #[derive(Clone, Debug)]
 pub struct StoppedOracle {
-    /// Its kind.
+    /// The kind of the instance.
     pub kind: OracleKind,
-    /// Its SID.
+    /// The SID.
     pub name: String,
     /// ORACLE_HOME.
     pub home: String,

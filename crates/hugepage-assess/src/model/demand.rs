@@ -21,11 +21,11 @@ pub struct Demand {
 pub enum Pending {
     /// The next start asks for what the running server has.
     Unchanged,
-    /// It asks for this.
+    /// The next start asks for this.
     Changed(Demand, PoolState),
     /// The server would not start at all; the text of its error.
     Refused(String),
-    /// It could not be determined; a note says why.
+    /// The next start could not be determined; a note says why.
     Unknown,
 }
 

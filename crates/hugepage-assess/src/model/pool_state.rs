@@ -38,11 +38,11 @@ impl PoolState {
 /// The pool that the segment is in, or would be in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PoolFact {
-    /// Its counters.
+    /// The counters of the pool.
     Known(Pool),
     /// The kernel or CPU has no pages of the requested size; it has these.
     Unsupported(Vec<PageSize>),
-    /// It could not be read; a note says why.
+    /// The pool could not be read; a note says why.
     Unknown,
 }
 

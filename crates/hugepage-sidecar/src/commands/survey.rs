@@ -41,8 +41,7 @@ pub fn survey_with_history(root: &Root, options: &SurveyOptions) -> Survey {
     host.assess(&|server, current, notes| history.recall(server, current, notes))
 }
 
-/// Surveys the host as [`survey_with_history`], and sizes the pools for running instances and for stopped Oracle
-/// instances.
+/// Surveys the host, with the recommended pools for running instances and for the Oracle instances that are stopped.
 pub fn survey_with_sizings(root: &Root, options: &SurveyOptions) -> (Survey, Vec<Sizing>) {
     let survey = survey_with_history(root, options);
     let sizings = survey.sizings(&survey.stopped_needs(), options.reserve_percent);
