@@ -1,12 +1,14 @@
-"""One program for every host: it needs nothing of the one that it runs on."""
+"""One program for every host: it needs nothing of the one that it runs on. And a library with nothing of other databases."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from harness.cluster import Install
 from harness.sidecar import OK, PROGRAM, UNKNOWN, run, static_binary
 
 pytestmark = pytest.mark.any_major
@@ -54,3 +56,10 @@ def test_a_capture_is_read_there(root, tmp_path):
     assert (again.returncode, again.stderr) == (OK, "")
     for file in ("proc/meminfo", "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"):
         assert (tmp_path / "again" / file).read_text() == (tree / file).read_text()
+
+
+def test_the_library_has_no_code_of_oracle():
+    library = Path(Install.find().ask("pkglibdir"), "pg_hugepages.so")
+    symbols = subprocess.run(["nm", "--demangle", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+    assert "hugepage_assess" in symbols
+    assert not re.findall("(?i).*(?:oracle|clusterware).*", symbols)
