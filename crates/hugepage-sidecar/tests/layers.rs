@@ -120,7 +120,7 @@ fn workspace() -> PathBuf {
 /// The sources of the extension and of each crate.
 fn source_directories() -> Vec<PathBuf> {
     let crates = fs::read_dir(workspace().join("crates")).unwrap().map(|entry| entry.unwrap().path().join("src"));
-    crates.chain([workspace().join("src")]).collect()
+    crates.filter(|sources| sources.is_dir()).chain([workspace().join("src")]).collect()
 }
 
 impl Graph {
