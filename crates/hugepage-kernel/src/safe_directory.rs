@@ -23,7 +23,8 @@ pub struct SafeDirectory {
 #[derive(Debug)]
 pub struct NewFile<'a> {
     directory: &'a SafeDirectory,
-    name: OsString,
+    /// The name until then; `None` once the file has the lasting one.
+    name: Option<OsString>,
     /// The file, open for writing.
     pub file: File,
 }
@@ -139,7 +140,7 @@ impl SafeDirectory {
     pub fn new_file(&self, name: impl Into<OsString>, mode: u32) -> io::Result<NewFile<'_>> {
         let name = name.into();
         let file = self.create_file(name.as_os_str(), mode)?;
-        Ok(NewFile { directory: self, name, file })
+        Ok(NewFile { directory: self, name: Some(name), file })
     }
 
     /// Creates a file as [`SafeDirectory::new_file`] does, under a free name that begins with `prefix`.
@@ -180,17 +181,22 @@ impl SafeDirectory {
 
 impl NewFile<'_> {
     /// Puts the file in the place of `name`: others see the old file or this one, after a crash of the machine too.
-    pub fn put(self, name: impl Arg + Copy) -> io::Result<()> {
+    pub fn put(mut self, name: impl Arg + Copy) -> io::Result<()> {
         self.file.sync_all()?;
-        self.directory.rename(self.name.as_os_str(), name)?;
+        if let Some(new) = &self.name {
+            self.directory.rename(new.as_os_str(), name)?;
+        }
+        self.name = None;
         self.directory.sync()
     }
 }
 
 impl Drop for NewFile<'_> {
     fn drop(&mut self) {
-        // Nothing has this name any more if the file was put into its place.
-        let _ = self.directory.remove(self.name.as_os_str());
+        // After `put` the name may be that of another writer's new file.
+        if let Some(name) = &self.name {
+            let _ = self.directory.remove(name.as_os_str());
+        }
     }
 }
 
@@ -248,6 +254,10 @@ mod tests {
         drop(second);
         first.put(name).unwrap();
         assert_eq!(names(), ["file"]);
+        // Nothing is removed any more by the name that a new file had.
+        directory.new_file("same", 0o600).unwrap().put("same").unwrap();
+        assert_eq!(names().len(), 2);
+        fs::remove_file(top.path().join("same")).unwrap();
         symlink("file", top.path().join("link")).unwrap();
         for opened in
             [directory.open_lock("link"), directory.create_file("link", 0o600), directory.create_file("file", 0o600)]
