@@ -38,17 +38,15 @@ use stub::Stub;
 /// The time limit for an answer, the wait for a turn included. A program that takes longer waits for something that a
 /// start would wait for too.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
+
 /// Runs the program with the configuration `on_disk` and waits for its answer. A cancel ends the program too.
 pub fn ask(on_disk: &OnDisk, overrides: Overrides) -> Answer {
     if !crate::settings::ask_server_program() {
         return StartAnswer::Unknown(answer::IS_OFF.to_owned());
     }
     let without = on_disk.files_alone();
-    let options = without.as_ref().map_or(&[][..], |without| &without.options);
-    ask_once(on_disk, overrides).of_both(options, || {
-        let on_disk = without.as_ref().map_or(on_disk, |without| &without.on_disk);
-        ask_once(on_disk, overrides)
-    })
+    let without = without.as_ref().map(|without| (&*without.options, || ask_once(&without.on_disk, overrides)));
+    ask_once(on_disk, overrides).of_both(without)
 }
 
 fn ask_once(on_disk: &OnDisk, overrides: Overrides) -> StartAnswer<Demand> {
@@ -56,10 +54,12 @@ fn ask_once(on_disk: &OnDisk, overrides: Overrides) -> StartAnswer<Demand> {
     if let Some(errors) = standby::primary().and_then(|primary| own.refusal(&primary)) {
         return StartAnswer::Refuses(errors);
     }
-    match ask_program(on_disk, overrides) {
-        Ok(answer) => answer.map(|shared_memory| demand(on_disk, overrides, shared_memory)),
-        Err(error) => StartAnswer::Unknown(format!("could not check the configuration: {error}")),
-    }
+    let answer = ask_program(on_disk, overrides).unwrap_or_else(|error| StartAnswer::Unknown(not_checked(&error)));
+    answer.map(|shared_memory| demand(on_disk, overrides, shared_memory))
+}
+
+fn not_checked(error: &io::Error) -> String {
+    format!("could not check the configuration: {error}")
 }
 
 fn ask_program(on_disk: &OnDisk, overrides: Overrides) -> io::Result<StartAnswer<Bytes>> {
@@ -81,15 +81,10 @@ fn ask_program(on_disk: &OnDisk, overrides: Overrides) -> io::Result<StartAnswer
         stand_in: Some(stub.path()),
         default_page_size: Meminfo::read(&Root::live()).ok().and_then(|meminfo| meminfo.huge_page_size),
     };
-    let mut failure = None;
-    let answer = question.ask(|arguments| {
+    Ok(question.ask(|arguments| {
         let run = || child::run(&server::executable(), arguments, stub.create(&data)?, deadline);
-        run().unwrap_or_else(|error| {
-            failure = Some(error);
-            Ending::NoAnswer(String::new())
-        })
-    });
-    failure.map_or(Ok(answer), Err)
+        run().unwrap_or_else(|error| Ending::NoAnswer(not_checked(&error)))
+    }))
 }
 
 /// Settings that a start does not have: where its files are, and what replaces the values on disk.

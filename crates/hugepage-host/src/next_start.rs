@@ -70,7 +70,8 @@ impl RunningServer<'_> {
         let (left_out, kept): (Vec<_>, Vec<_>) = options.iter().partition(|(name, _)| differs(name));
         let without = self.configured.with(kept.into_iter());
         let names: Vec<_> = left_out.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let TwoStarts { with_options: demand, without } = match start(all).of_both(&names, || start(without)) {
+        let without = (!names.is_empty()).then_some((&*names, || start(without)));
+        let TwoStarts { with_options: demand, without } = match start(all).of_both(without) {
             StartAnswer::Starts(demands) => demands,
             StartAnswer::Refuses(error) => return Ok(Pending::Refused(error)),
             StartAnswer::Unknown(why) => return Err(why),

@@ -69,6 +69,7 @@ const LEFT_OUT: [&str; 37] = [
 ];
 /// Settings that decide on the start by what only the server's own process has: its stack limit, and libraries elsewhere.
 const OF_ITS_PROCESS: [&str; 2] = ["max_stack_depth", "dynamic_library_path"];
+
 /// Asks, and remembers the answers.
 #[derive(Debug, Default)]
 pub struct ChangedServers {

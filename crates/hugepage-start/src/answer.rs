@@ -41,17 +41,17 @@ impl<T> StartAnswer<T> {
 }
 
 impl<T: PartialEq> StartAnswer<T> {
-    /// The answer for both starts. `options`: the options that the files do not set as the command line does, as
-    /// `shared_buffers=64MB`; without any, `without_options` is not called.
-    pub fn of_both(self, options: &[String], without_options: impl FnOnce() -> Self) -> StartAnswer<TwoStarts<T>> {
+    /// The answer for both starts. `without`: the options that the files do not set as the command line does, as
+    /// `shared_buffers=64MB`, and the answer without them; `None` if there are no such options.
+    pub fn of_both(self, without: Option<(&[String], impl FnOnce() -> Self)>) -> StartAnswer<TwoStarts<T>> {
         let with_options = match self {
             Self::Starts(demand) => demand,
             Self::Refuses(error) => return StartAnswer::Refuses(error),
             Self::Unknown(why) => return StartAnswer::Unknown(why),
         };
-        if options.is_empty() {
+        let Some((options, without_options)) = without else {
             return StartAnswer::Starts(TwoStarts { with_options, without: None });
-        }
+        };
         let note =
             format!("the command line of the server sets {}, which only pg_ctl restart repeats", options.join(", "));
         match without_options() {
