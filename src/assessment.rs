@@ -3,7 +3,7 @@
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Facts, Pending};
 use hugepage_kernel::{Notes, PageSize, Root};
-use hugepage_server::server::{ground, observe};
+use hugepage_server::server::{observe, pool_state};
 use hugepage_start::TwoStarts;
 
 use crate::preflight::{Answer, next_start, standby};
@@ -39,12 +39,12 @@ fn assess(
     let mapping = server::main_mapping(root, notes);
     Status::of(server::with_hierarchy(root, notes, |view, notes| {
         let own = observe(root, server::requested_memory(), mapping, view, notes);
-        let rings = own.ground.huge_page_size.zip(server::rings(root));
+        let rings = own.pool_state.huge_page_size.zip(server::rings(root));
         let kept_at_crash = rings.map(|(size, rings)| rings.pages(size, PageSize::base())).unwrap_or_default();
         let default = own.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
         let changed = |demand: Demand, notes: &mut Notes| {
-            let size = demand.asked.huge_page_size.or(default);
-            Pending::Changed(demand, ground(root, size, own.meminfo.as_ref(), view, notes))
+            let size = demand.requested.huge_page_size.or(default);
+            Pending::Changed(demand, pool_state(root, size, own.meminfo.as_ref(), view, notes))
         };
         let pending = pending(answer, or_unchanged, &own.current_start(), changed, notes);
         let past = shmem::past();

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use hugepage_assess::assessment::io_uring::Rings;
-use hugepage_assess::model::{Asked, HugePages, Product};
+use hugepage_assess::model::{HugePages, Product, Requested};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::own_mapping;
@@ -26,12 +26,12 @@ thread_local! {
 
 /// The pages and memory that the settings of the running server ask for (storage/pg_shmem.h, storage/bufmgr.h).
 #[allow(unsafe_code)]
-pub fn requested_memory() -> Asked {
+pub fn requested_memory() -> Requested {
     // SAFETY: these are set before the first backend exists and never after.
     let (huge_pages, page_size_kb, shmem_type, buffers) =
         unsafe { (pg_sys::huge_pages, pg_sys::huge_page_size, pg_sys::shared_memory_type, pg_sys::NBuffers) };
     let is = |value: c_int, constant: u32| u32::try_from(value) == Ok(constant);
-    Asked {
+    Requested {
         huge_pages: match huge_pages {
             value if is(value, pg_sys::HugePagesType::HUGE_PAGES_OFF) => HugePages::Off,
             value if is(value, pg_sys::HugePagesType::HUGE_PAGES_ON) => HugePages::On,

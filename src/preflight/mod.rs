@@ -23,7 +23,7 @@ use std::ffi::OsString;
 use std::io;
 use std::time::{Duration, Instant};
 
-use hugepage_assess::model::{Asked, Demand, Product};
+use hugepage_assess::model::{Demand, Product, Requested};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::{Bytes, PageSize, Root};
 use hugepage_start::{Ending, StartAnswer, StartQuestion};
@@ -102,7 +102,7 @@ fn settings(overrides: Overrides, stub: &Stub) -> Vec<(&'static str, OsString)> 
 
 fn demand(on_disk: &OnDisk, overrides: Overrides, shared_memory: Bytes) -> Demand {
     let block = u64::from(pgrx::pg_sys::BLCKSZ);
-    let asked = Asked {
+    let requested = Requested {
         huge_pages: on_disk.huge_pages(),
         huge_page_size: overrides.huge_page_size.or_else(|| on_disk.huge_page_size()),
         product: Product::PostgreSql,
@@ -112,5 +112,5 @@ fn demand(on_disk: &OnDisk, overrides: Overrides, shared_memory: Bytes) -> Deman
         ),
     };
     let max_connections = overrides.max_connections.unwrap_or_else(|| on_disk.max_connections());
-    Demand { asked, max_connections: u64::from(max_connections.unsigned_abs()), shared_memory }
+    Demand { requested, max_connections: u64::from(max_connections.unsigned_abs()), shared_memory }
 }

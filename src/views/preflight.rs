@@ -84,7 +84,7 @@ impl NextStart {
         let forecast = status
             .facts
             .pending
-            .forecast(status.facts.ground.huge_page_size, status.own)
+            .forecast(status.facts.pool_state.huge_page_size, status.own)
             .unwrap_or(Forecast::unknown());
         Self { status, forecast, unknown }
     }
@@ -100,12 +100,12 @@ impl NextStart {
             _ => None,
         };
         let will_start = match demand {
-            Some(demand) => forecast.will_start(demand.asked.huge_pages),
+            Some(demand) => forecast.will_start(demand.requested.huge_pages),
             None => refused.as_ref().map(|_| false),
         };
         let fails =
             demand.zip(pool_state).filter(|_| forecast.outlook == Outlook::Fails).map(|(demand, pool_state)| {
-                hugepage_assess::advice::message::pending::refusal(pool_state, demand.asked.sysv)
+                hugepage_assess::advice::message::pending::refusal(pool_state, demand.requested.sysv)
                     .unwrap_or(crate::majors::NO_HUGE_PAGES_IN_SYSV)
                     .to_owned()
             });

@@ -31,7 +31,7 @@ fn hugepage_status(call: pg_sys::FunctionCallInfo) {
             row.cause.map(|cause| cause.to_string()),
             row.shared_buffers.bigint(),
             bigint(row.shared_memory),
-            status.facts.asked.huge_pages.to_string(),
+            status.facts.requested.huge_pages.to_string(),
             bigint(row.huge_page_size),
             bigint(row.needed),
             bigint(row.missing),

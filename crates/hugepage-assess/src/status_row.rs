@@ -76,7 +76,7 @@ impl StatusRow {
         let facts = &status.facts;
         let segment = facts.segment.as_ref();
         let known = segment.filter(|segment| segment.landing != Landing::Unknown);
-        let pool = facts.ground.pool.known();
+        let pool = facts.pool_state.pool.known();
         Self {
             verdict: status.verdict().0,
             message: message(status),
@@ -86,15 +86,15 @@ impl StatusRow {
             mapping: segment.map(|segment| segment.name.clone()),
             page_size: facts.page_size(),
             cause: status.cause,
-            shared_buffers: facts.asked.shared_buffers,
+            shared_buffers: facts.requested.shared_buffers,
             shared_memory: facts.segment_size(),
             huge_page_bytes: known.map(|segment| segment.in_huge_pages),
             base_page_bytes: known.map(Segment::in_base_pages),
-            setting: match facts.asked.product {
+            setting: match facts.requested.product {
                 Product::Oracle { use_large_pages: None, .. } => None,
-                _ => Some(ProductTerms::current(&facts.asked)),
+                _ => Some(ProductTerms::current(&facts.requested)),
             },
-            huge_page_size: facts.ground.huge_page_size,
+            huge_page_size: facts.pool_state.huge_page_size,
             needed: status.needed,
             own: segment.map(|_| status.own),
             missing: status.missing,

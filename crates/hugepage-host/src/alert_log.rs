@@ -174,7 +174,7 @@ pub fn loss(root: &Root, instance: &ServerIdentity, current: &CurrentStart<'_>, 
     let segment = current.segment?;
     let is = PageKind { landing: segment.landing, size: segment.page_size };
     // Most instances are not read further.
-    if !matches!(is.landing, Landing::Mixed | Landing::Base) || current.asked.huge_pages == HugePages::Off {
+    if !matches!(is.landing, Landing::Mixed | Landing::Base) || current.requested.huge_pages == HugePages::Off {
         return None;
     }
     let current = instance.last_start.as_ref()?.at.as_ref()?.local;

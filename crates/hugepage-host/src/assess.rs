@@ -8,7 +8,7 @@ use hugepage_oracle::clusterware::Clusterware;
 use super::compare::OtherServers;
 use super::inspect::InspectedServer;
 use super::instance::Instance;
-use super::past::{RecallPast, asked_with_past, no_past};
+use super::past::{RecallPast, no_past, requested_with_past};
 use super::survey::Survey;
 
 impl InspectedServer {
@@ -23,7 +23,7 @@ impl InspectedServer {
         let mut of_past = Notes::default();
         let facts = self.facts(host, reserve_percent, others, recall, &mut of_past);
         // The notes on the outlook are of what is seen now; only what decides on them is assessed without the past.
-        let may_differ = facts.past.cause_at_start.is_some() || facts.asked_may_differ;
+        let may_differ = facts.past.cause_at_start.is_some() || facts.requested_may_differ;
         let seen = may_differ.then(|| self.facts(host, reserve_percent, others, &no_past, &mut Notes::default()));
         let (status, seen) = (Status::of(facts), seen.map(Status::of));
         let mut notes = Notes::default();
@@ -50,11 +50,11 @@ impl InspectedServer {
         let request = &self.request;
         let current = request.current_start();
         let past = recall(&self.id, &current, notes);
-        let ground = request.ground.clone().beside(others.held_by_user);
+        let pool_state = request.pool_state.clone().beside(others.held_by_user);
         let pending = request.pending.clone().beside(others.held_by_user);
-        let changed = |demand| Pending::Changed(demand, ground.clone());
-        let (asked, pending) = asked_with_past(&current, pending, changed, &past, notes);
-        let is_other = |size| Some(size) != ground.huge_page_size;
+        let changed = |demand| Pending::Changed(demand, pool_state.clone());
+        let (requested, pending) = requested_with_past(&current, pending, changed, &past, notes);
+        let is_other = |size| Some(size) != pool_state.huge_page_size;
         let others_may_serve = host.pools.iter().any(|row| is_other(row.pool.page_size) && row.pool.may_serve());
         Facts {
             pending,
@@ -63,9 +63,9 @@ impl InspectedServer {
             kept_at_crash: request.kept_at_crash,
             crash_recovery: request.crash_recovery.clone(),
             commands: request.clusterware.as_ref().and_then(Clusterware::commands),
-            asked_may_differ: request.asked_may_differ,
+            requested_may_differ: request.requested_may_differ,
             others_may_serve,
-            ..Facts::new(asked, request.segment.clone(), ground, host.meminfo.clone(), reserve_percent)
+            ..Facts::new(requested, request.segment.clone(), pool_state, host.meminfo.clone(), reserve_percent)
         }
     }
 }

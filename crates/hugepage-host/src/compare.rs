@@ -22,8 +22,8 @@ impl InspectedServer {
         let others = || all.iter().filter(|other| other.id.pid != self.id.pid);
         let uid = self.id.place.uid;
         let of_user = others().filter(|other| uid.is_some() && other.id.place.uid == uid);
-        let size = self.request.ground.huge_page_size;
-        let of_size = others().filter(|other| other.request.ground.huge_page_size == size);
+        let size = self.request.pool_state.huge_page_size;
+        let of_size = others().filter(|other| other.request.pool_state.huge_page_size == size);
         let by_running = of_size.map(Self::lack).fold(Pages(0), Pages::saturating_add);
         let by_stopped = if size == default { lack_of_stopped(stopped) } else { Some(Pages(0)) };
         OtherServers {
@@ -34,7 +34,7 @@ impl InspectedServer {
 
     fn lack(&self) -> Pages {
         match self.id.counts() {
-            true => self.request.current_start().lack(&self.request.pending, &self.request.ground.pool),
+            true => self.request.current_start().lack(&self.request.pending, &self.request.pool_state.pool),
             false => Pages(0),
         }
     }

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::time::SystemTime;
 
-use hugepage_assess::model::Asked;
+use hugepage_assess::model::Requested;
 use hugepage_assess::pools::PoolRow;
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::mapping::shm_devices::Devices;
@@ -45,10 +45,10 @@ pub(super) enum ServerSettings {
 
 impl ServerSettings {
     /// What the files ask for.
-    pub(super) const fn asked(&self) -> Asked {
+    pub(super) const fn requested(&self) -> Requested {
         match self {
-            Self::PostgreSql(settings) => settings.asked,
-            Self::Oracle(settings) => settings.asked,
+            Self::PostgreSql(settings) => settings.requested,
+            Self::Oracle(settings) => settings.requested,
         }
     }
 }

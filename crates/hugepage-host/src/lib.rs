@@ -15,7 +15,6 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 pub mod alert_log;
-mod asked;
 mod assess;
 mod clusterware;
 mod compare;
@@ -37,6 +36,7 @@ mod pending;
 mod pool_needs;
 mod postgresql;
 mod request;
+mod requested;
 mod service_accounts;
 mod sga;
 pub mod status_row;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Landing, Pending, PoolState, asked_by_settings};
+use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Landing, Pending, PoolState, requested_by_settings};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::pg_control::{self, PgControl, RecoveryParameters};
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
@@ -40,13 +40,13 @@ pub(super) struct RunningServer<'a> {
 
 impl RunningServer<'_> {
     /// What the next start asks for, compared with the running server. `default`: the size of huge pages without
-    /// `huge_page_size`. `ground`: what a start with pages of that size finds. The error is why it is unknown.
+    /// `huge_page_size`. `pool_state`: what a start with pages of that size finds. The error is why it is unknown.
     pub(super) fn pending(
         &self,
         ask: &AskStart<'_>,
         current: &CurrentStart<'_>,
         default: Option<PageSize>,
-        mut ground: impl FnMut(Option<PageSize>) -> PoolState,
+        mut pool_state: impl FnMut(Option<PageSize>) -> PoolState,
     ) -> Result<Pending, String> {
         let files = &self.configured.files;
         if let Some(error) = &files.missing {
@@ -76,11 +76,11 @@ impl RunningServer<'_> {
             StartAnswer::Refuses(error) => return Ok(Pending::Refused(error)),
             StartAnswer::Unknown(why) => return Err(why),
         };
-        let mut changed = |demand: Demand| Pending::Changed(demand, ground(demand.asked.huge_page_size));
+        let mut changed = |demand: Demand| Pending::Changed(demand, pool_state(demand.requested.huge_page_size));
         if let Some(without) = without {
             return current.start_of_both([demand, without.asks_for].map(&mut changed)).ok_or(without.note);
         }
-        let page = demand.asked.huge_page_size.or(default);
+        let page = demand.requested.huge_page_size.or(default);
         let keeps_page = current.landing() != Landing::Hugetlb || current.page_size() == page;
         Ok(if keeps_page && current.is_met_by(&demand) { Pending::Unchanged } else { changed(demand) })
     }
@@ -107,9 +107,9 @@ impl RunningServer<'_> {
         answer.map(|shared_memory| {
             let value = |name: &str| settings.get(name).map(|value| (*value).to_owned());
             // The notes on these values are there already.
-            let asked = asked_by_settings(value, &mut Notes::default());
+            let requested = requested_by_settings(value, &mut Notes::default());
             let max_connections = value("max_connections").and_then(|text| text.trim().parse().ok()).unwrap_or(100);
-            Demand { asked, max_connections, shared_memory }
+            Demand { requested, max_connections, shared_memory }
         })
     }
 

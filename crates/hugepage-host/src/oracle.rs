@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::UNIX_EPOCH;
 
 use hugepage_assess::assessment::advisory::Advisories;
-use hugepage_assess::model::{Asked, Landing, LockLimit, Product, Segment};
+use hugepage_assess::model::{Landing, LockLimit, Product, Requested, Segment};
 use hugepage_kernel::fields::value;
 use hugepage_kernel::host::kernel_release::KernelRelease;
 use hugepage_kernel::memory::sysctl;
@@ -17,11 +17,11 @@ use hugepage_oracle::readers::oratab::{self, OratabEntry};
 use hugepage_oracle::readers::process::home_of;
 use hugepage_oracle::readers::{LastStart, OracleInstance, OracleKind, Parameters};
 
-use super::asked::{asked_by, of_kind};
 use super::clusterware::{Registered, names};
 use super::context::{InspectContext, ServerSettings};
 use super::identify::ServerIdentity;
 use super::pending::{OracleSettings, Settings};
+use super::requested::{of_kind, requested_by};
 
 impl InspectContext<'_> {
     /// The oratab of the host or container that `files` are of; the host's is read once.
@@ -77,8 +77,8 @@ impl InspectContext<'_> {
             by_agent: &by_agent,
         };
         let clusterware = registered.clusterware(files, notes);
-        let asked = asked(settings.start.as_ref(), settings.parameters.as_ref(), automatic, instance.kind);
-        if matches!(asked.product, Product::Oracle { use_large_pages: None, .. }) {
+        let requested = requested(settings.start.as_ref(), settings.parameters.as_ref(), automatic, instance.kind);
+        if matches!(requested.product, Product::Oracle { use_large_pages: None, .. }) {
             notes.add(
                 "use_large_pages is unknown: neither an alert log of this start nor a parameter file shows it; TRUE, the default, \
                  is assumed",
@@ -94,13 +94,18 @@ impl InspectContext<'_> {
             ..process
         };
         let Settings { parameters, is_in_asm, .. } = settings;
-        (identity, ServerSettings::Oracle(OracleSettings { asked, parameters, is_in_asm, clusterware }))
+        (identity, ServerSettings::Oracle(OracleSettings { requested, parameters, is_in_asm, clusterware }))
     }
 }
 
 /// What the start was asked for, by its log, or else by the parameter file. `automatic`: whether the SGA was seen in
 /// files of /dev/shm.
-fn asked(start: Option<&LastStart>, on_disk: Option<&Parameters>, automatic: Option<bool>, kind: OracleKind) -> Asked {
+fn requested(
+    start: Option<&LastStart>,
+    on_disk: Option<&Parameters>,
+    automatic: Option<bool>,
+    kind: OracleKind,
+) -> Requested {
     let of_parameters = start.and_then(|start| start.parameters.get("use_large_pages"));
     let of_log = of_parameters.or_else(|| start?.use_large_pages.as_deref());
     // A list of the parameters that were set shows that one is not among them.
@@ -108,8 +113,8 @@ fn asked(start: Option<&LastStart>, on_disk: Option<&Parameters>, automatic: Opt
     let setting = of_log.or_else(|| if is_default { Some("TRUE") } else { on_disk?.get("use_large_pages") });
     let memory_target = automatic.unwrap_or_else(|| start.is_some_and(|start| start.parameters.is_automatic_memory()));
     let sga = start.and_then(|start| start.parameters.sga_max_size());
-    let asked = asked_by(setting, start.and_then(|start| start.version.as_deref()), memory_target, sga);
-    of_kind(asked, kind)
+    let requested = requested_by(setting, start.and_then(|start| start.version.as_deref()), memory_target, sga);
+    of_kind(requested, kind)
 }
 
 /// What the kernel requires for System V segments in huge pages and the instance does not have: CAP_IPC_LOCK, the group
@@ -118,13 +123,13 @@ fn asked(start: Option<&LastStart>, on_disk: Option<&Parameters>, automatic: Opt
 pub fn lock_limit(
     root: &Root,
     pid: i32,
-    asked: &Asked,
+    requested: &Requested,
     segment: Option<&Segment>,
     memlock: Option<LockedMemory>,
 ) -> Option<LockLimit> {
     const CAP_IPC_LOCK: u64 = 1 << 14;
     let is_let = segment.is_some_and(|segment| segment.in_huge_pages > Bytes(0));
-    if is_let || asked.product == Product::PostgreSql {
+    if is_let || requested.product == Product::PostgreSql {
         return None;
     }
     let text = root.read_once(&format!("/proc/{pid}/status"), str::to_owned).ok()?;

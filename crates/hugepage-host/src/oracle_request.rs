@@ -6,13 +6,13 @@ use hugepage_kernel::{Bytes, PageSize};
 use hugepage_oracle::readers::Parameters;
 use hugepage_oracle::sga_size::{EXTRA, rounded};
 
-use super::asked::asked_next;
 use super::context::InspectContext;
 use super::identify::ServerIdentity;
 use super::observe::ObservedMemory;
 use super::oracle::{lock_limit, logged_refusal};
 use super::pending::OracleSettings;
 use super::request::ServerRequest;
+use super::requested::requested_next;
 
 impl InspectContext<'_> {
     /// `seen`: what was seen, as if the next start asked for the same.
@@ -24,7 +24,7 @@ impl InspectContext<'_> {
         memory: &ObservedMemory,
         notes: &mut Notes,
     ) -> ServerRequest {
-        let lacks = |segment| lock_limit(self.root, id.pid, &seen.asked, segment, memory.memlock);
+        let lacks = |segment| lock_limit(self.root, id.pid, &seen.requested, segment, memory.memlock);
         let refused = || logged_refusal(id.last_start.as_ref()?, seen.segment.as_ref()?);
         let missing = lacks(seen.segment.as_ref());
         let lock_limit = missing.or_else(refused);
@@ -35,30 +35,33 @@ impl InspectContext<'_> {
             );
         }
         let pending = match &settings.parameters {
-            _ if seen.asked.is_automatic_asm() => Pending::Unchanged,
+            _ if seen.requested.is_automatic_asm() => Pending::Unchanged,
             None if settings.is_in_asm => Pending::Unknown,
             None => Pending::Unchanged,
             Some(next) => demand(next, id, &seen.current_start()).map_or(Pending::Unchanged, |demand| {
                 let lock_limit = lacks(None).and_then(|limit| limit_beside(limit, seen.current_start().landing()));
-                Pending::Changed(demand, PoolState { lock_limit, ..seen.ground.clone() })
+                Pending::Changed(demand, PoolState { lock_limit, ..seen.pool_state.clone() })
             }),
         };
-        let ground = PoolState { lock_limit, ..seen.ground };
-        ServerRequest { ground, pending, clusterware: settings.clusterware, ..seen }
+        let pool_state = PoolState { lock_limit, ..seen.pool_state };
+        ServerRequest { pool_state, pending, clusterware: settings.clusterware, ..seen }
     }
 }
 
 /// What the next start asks for; `None` for what runs.
 fn demand(next: &Parameters, id: &ServerIdentity, current: &CurrentStart<'_>) -> Option<Demand> {
     let segment = current.segment?;
-    let asked = asked_next(next, &current.asked, id.version.as_deref());
+    let requested = requested_next(next, &current.requested, id.version.as_deref());
     let same_size = match (&id.last_start, next.sga_max_size(), current.huge_page_size) {
         (_, None, _) => true,
         (Some(start), size, _) if !start.parameters.is_empty() => start.parameters.sga_max_size() == size,
         (_, Some(size), Some(page)) => is_about(segment, size, page),
         _ => true,
     };
-    if same_size && asked.huge_pages == current.asked.huge_pages && asked.product == current.asked.product {
+    if same_size
+        && requested.huge_pages == current.requested.huge_pages
+        && requested.product == current.requested.product
+    {
         return None;
     }
     let shared_memory = match (next.sga_max_size(), current.huge_page_size) {
@@ -66,7 +69,7 @@ fn demand(next: &Parameters, id: &ServerIdentity, current: &CurrentStart<'_>) ->
         _ => segment.to_reserve,
     };
     // An assessment does not use the number of connections.
-    Some(Demand { asked, max_connections: 0, shared_memory })
+    Some(Demand { requested, max_connections: 0, shared_memory })
 }
 
 /// The permission that the next start lacks by `limit` where the running one landed so.

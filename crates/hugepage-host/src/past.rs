@@ -1,6 +1,6 @@
 //! What the past of a server says of its running start.
 
-use hugepage_assess::model::{Asked, Cause, CurrentStart, Demand, HugePages, Past, Pending};
+use hugepage_assess::model::{Cause, CurrentStart, Demand, HugePages, Past, Pending, Requested};
 use hugepage_kernel::notes::Notes;
 
 use super::identify::ServerIdentity;
@@ -15,28 +15,28 @@ pub fn no_past(_: &ServerIdentity, _: &CurrentStart<'_>, _: &mut Notes) -> Past 
 
 /// What the server asked for and the next start asks for, if the past shows that its files have turned huge pages on since the
 /// start: the next start is one with them and the running size, with a note. `pending`: without the past.
-pub(super) fn asked_with_past(
+pub(super) fn requested_with_past(
     current: &CurrentStart<'_>,
     pending: Pending,
     changed: impl FnOnce(Demand) -> Pending,
     past: &Past,
     notes: &mut Notes,
-) -> (Asked, Pending) {
-    let asked = current.asked;
-    if past.cause_at_start != Some(Cause::Disabled) || asked.huge_pages == HugePages::Off {
-        return (asked, pending);
+) -> (Requested, Pending) {
+    let requested = current.requested;
+    if past.cause_at_start != Some(Cause::Disabled) || requested.huge_pages == HugePages::Off {
+        return (requested, pending);
     }
     notes.add(format!(
         "the server started with huge_pages = off, but its files ask for huge_pages = {}; hugepage_preflight() in the \
          server shows what a restart would get",
-        asked.huge_pages
+        requested.huge_pages
     ));
-    let Some(segment) = current.segment else { return (asked, pending) };
+    let Some(segment) = current.segment else { return (requested, pending) };
     let pending = match pending {
         // An assessment does not use the number of connections.
-        Pending::Unchanged => changed(Demand { asked, max_connections: 0, shared_memory: segment.to_reserve }),
+        Pending::Unchanged => changed(Demand { requested, max_connections: 0, shared_memory: segment.to_reserve }),
         // Files that have changed may ask for another size as well, or for nothing that the server accepts.
         pending => pending,
     };
-    (Asked { huge_pages: HugePages::Off, ..asked }, pending)
+    (Requested { huge_pages: HugePages::Off, ..requested }, pending)
 }

@@ -1,6 +1,6 @@
 //! What the files of an Oracle instance say of its next start.
 
-use hugepage_assess::model::Asked;
+use hugepage_assess::model::Requested;
 use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::notes::Notes;
 use hugepage_oracle::clusterware::Clusterware;
@@ -23,7 +23,7 @@ pub(super) struct Settings {
 /// What the files of a running instance say of its start and of the next one.
 pub(super) struct OracleSettings {
     /// What the start was asked for.
-    pub(super) asked: Asked,
+    pub(super) requested: Requested,
     /// What the next start will read; `None` if that is unknown.
     pub(super) parameters: Option<Parameters>,
     /// Whether the spfile is in ASM, where only the instance can read it.

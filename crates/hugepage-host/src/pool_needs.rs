@@ -33,7 +33,7 @@ impl Survey {
         };
         let sizing = |pool: &Pool| {
             let size = pool.page_size;
-            let of_size = |instance: &&Instance| instance.status.facts.ground.huge_page_size == Some(size);
+            let of_size = |instance: &&Instance| instance.status.facts.pool_state.huge_page_size == Some(size);
             let running = self.counted().filter(of_size).map(Instance::need);
             let down = down.iter().filter(|(wanted, _)| wanted.or(default) == Some(size)).map(|(_, need)| need.clone());
             let used = pool.in_use().unwrap_or(pool.nr.saturating_sub(pool.free));
@@ -71,7 +71,7 @@ impl Survey {
         let size = pool.page_size;
         let in_base_pages = |instance: &Instance| {
             let facts = &instance.status.facts;
-            let lacks = facts.ground.huge_page_size == Some(size) && facts.lack() > Pages(0);
+            let lacks = facts.pool_state.huge_page_size == Some(size) && facts.lack() > Pages(0);
             facts.segment.as_ref().filter(|_| lacks).map_or(Bytes(0), Segment::in_base_pages)
         };
         let movable = self.instances.iter().map(in_base_pages).fold(Bytes(0), Bytes::saturating_add);

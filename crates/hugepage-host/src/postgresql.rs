@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use hugepage_assess::model::{Asked, asked_by_settings};
+use hugepage_assess::model::{Requested, requested_by_settings};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
@@ -29,7 +29,7 @@ pub struct Files {
 #[derive(Clone, Debug)]
 pub struct PostgreSqlSettings {
     /// The settings of huge pages, where the command line counts before files.
-    pub asked: Asked,
+    pub requested: Requested,
     /// `max_connections`.
     pub max_connections: u64,
     /// The most submissions that a ring of io_uring has room for, by `io_max_concurrency`.
@@ -93,7 +93,7 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
         configuration.add(its_files, &file, notes);
     }
     let value = |name: &str| of_command_line(name).or_else(|| configuration.get(name).map(str::to_owned));
-    let asked = asked_by_settings(value, notes);
+    let requested = requested_by_settings(value, notes);
     if !has_configuration {
         notes.add(format!(
             "the configuration file of the server with process {pid} is not in its data directory and its place is unknown"
@@ -102,7 +102,7 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
         notes.add(format!(
             "the configuration of the server with process {pid} could not be read, so its default huge_pages = {} is \
              assumed; run this as root",
-            asked.huge_pages
+            requested.huge_pages
         ));
     }
     // By itself the server takes at most 64 (AioChooseMaxConcurrency).
@@ -122,7 +122,7 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
     let system_identifier = told("global/pg_control", &|path| system_identifier(its_files, path));
     let configured = Configured { files: configuration, options: set };
     let settings =
-        PostgreSqlSettings { asked, max_connections, ring_entries, has_configuration, last_change, configured };
+        PostgreSqlSettings { requested, max_connections, ring_entries, has_configuration, last_change, configured };
     Files { version, system_identifier, directory, settings }
 }
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use hugepage_assess::assessment::io_uring::Rings;
 use hugepage_assess::model::{
-    Asked, CrashRecovery, CurrentStart, Demand, HugePages, KeptPages, Landing, Pending, PoolFact, PoolState, Segment,
+    CrashRecovery, CurrentStart, Demand, HugePages, KeptPages, Landing, Pending, PoolFact, PoolState, Requested,
+    Segment,
 };
 use hugepage_assess::pools;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
@@ -25,11 +26,11 @@ use super::sga;
 
 /// What a server asked for and has, and what its next start asks for.
 pub(super) struct ServerRequest {
-    pub(super) asked: Asked,
-    /// Whether the files with `asked` have changed since the start.
-    pub(super) asked_may_differ: bool,
+    pub(super) requested: Requested,
+    /// Whether the files with `requested` have changed since the start.
+    pub(super) requested_may_differ: bool,
     pub(super) segment: Option<Segment>,
-    pub(super) ground: PoolState,
+    pub(super) pool_state: PoolState,
     pub(super) pending: Pending,
     pub(super) kept_at_crash: KeptPages,
     pub(super) crash_recovery: CrashRecovery,
@@ -39,8 +40,8 @@ pub(super) struct ServerRequest {
 impl ServerRequest {
     /// What the next start is compared with.
     pub(super) fn current_start(&self) -> CurrentStart<'_> {
-        let huge_page_size = self.ground.huge_page_size;
-        CurrentStart { asked: self.asked, segment: self.segment.as_ref(), huge_page_size }
+        let huge_page_size = self.pool_state.huge_page_size;
+        CurrentStart { requested: self.requested, segment: self.segment.as_ref(), huge_page_size }
     }
 }
 
@@ -54,14 +55,14 @@ impl InspectContext<'_> {
         memory: &ObservedMemory,
         notes: &mut Notes,
     ) -> (ServerRequest, Vec<&'static str>) {
-        let asked = settings.asked();
-        let (segment, evidence) = self.segment(id, &asked, memory, notes);
+        let requested = settings.requested();
+        let (segment, evidence) = self.segment(id, &requested, memory, notes);
         let in_use = segment.as_ref().filter(|segment| segment.in_huge_pages > Bytes(0));
-        let size = in_use.and_then(|segment| segment.page_size).or(asked.huge_page_size).or(self.default);
+        let size = in_use.and_then(|segment| segment.page_size).or(requested.huge_page_size).or(self.default);
         let unchanged = ServerRequest {
-            asked,
-            asked_may_differ: false,
-            ground: self.ground(id.pid, size, notes),
+            requested,
+            requested_may_differ: false,
+            pool_state: self.pool_state(id.pid, size, notes),
             segment,
             pending: Pending::Unchanged,
             kept_at_crash: KeptPages::default(),
@@ -78,13 +79,13 @@ impl InspectContext<'_> {
     fn segment(
         &self,
         id: &ServerIdentity,
-        asked: &Asked,
+        requested: &Requested,
         memory: &ObservedMemory,
         notes: &mut Notes,
     ) -> (Option<Segment>, Vec<&'static str>) {
         // Where the kernel lacks the size, nothing is rounded up to it.
         let has_pool = |size: &PageSize| pools::of_size(&self.pools, *size).is_some();
-        let wanted = asked.huge_page_size.filter(has_pool).or(self.default);
+        let wanted = requested.huge_page_size.filter(has_pool).or(self.default);
         let shared = memory.shared.as_ref();
         let seen = shared.zip(self.base).and_then(|(shared, base)| shared.segment(base, wanted));
         let found = seen.or_else(|| sga::logged_segment(id.last_start.as_ref()?));
@@ -103,7 +104,7 @@ impl InspectContext<'_> {
     }
 
     /// What a start of the server `pid` with pages of `huge_page_size` finds.
-    pub(super) fn ground(&self, pid: i32, huge_page_size: Option<PageSize>, notes: &mut Notes) -> PoolState {
+    pub(super) fn pool_state(&self, pid: i32, huge_page_size: Option<PageSize>, notes: &mut Notes) -> PoolState {
         let pool = match huge_page_size.and_then(|size| pools::of_size(&self.pools, size)) {
             Some(row) => PoolFact::Known(row.pool.clone()),
             None => pool_of_size(self.root, huge_page_size, self.meminfo.as_ref(), notes),
@@ -134,7 +135,7 @@ impl InspectContext<'_> {
         settings: &PostgreSqlSettings,
         notes: &mut Notes,
     ) -> ServerRequest {
-        let size = unchanged.ground.huge_page_size;
+        let size = unchanged.pool_state.huge_page_size;
         let kept_at_crash = size.map(|size| self.kept_at_crash(id.pid, settings.ring_entries, size));
         let is_later = |at| id.started.is_some_and(|started| at > started + START_PRECISION);
         let change = settings.last_change.as_ref().filter(|(at, _)| is_later(*at)).map(|(_, path)| path);
@@ -175,8 +176,8 @@ impl InspectContext<'_> {
         notes: &mut Notes,
     ) -> Result<Pending, String> {
         let (Some(ask), Some(server), None) = (self.ask, server, &id.not_counted) else { return Err(String::new()) };
-        let ground = |size: Option<PageSize>| self.ground(id.pid, size.or(self.default), notes);
-        server.pending(ask, current, self.default, ground).map_err(|why| format!(": {why}"))
+        let pool_state = |size: Option<PageSize>| self.pool_state(id.pid, size.or(self.default), notes);
+        server.pending(ask, current, self.default, pool_state).map_err(|why| format!(": {why}"))
     }
 
     /// At most what the open rings of io_uring keep at a crash: how many of them are of the present segment is not visible
@@ -196,26 +197,26 @@ impl InspectContext<'_> {
 /// the files have changed since.
 fn at_start(seen: ServerRequest, settings: &PostgreSqlSettings, has_changed: bool) -> ServerRequest {
     let landing = seen.current_start().landing();
-    let asked = match landing {
-        Landing::Hugetlb if has_changed => Asked { sysv: false, ..seen.asked },
+    let requested = match landing {
+        Landing::Hugetlb if has_changed => Requested { sysv: false, ..seen.requested },
         // With "on" it would not have started.
-        Landing::Base if has_changed && seen.asked.huge_pages == HugePages::On => {
-            Asked { huge_pages: HugePages::Try, ..seen.asked }
+        Landing::Base if has_changed && seen.requested.huge_pages == HugePages::On => {
+            Requested { huge_pages: HugePages::Try, ..seen.requested }
         }
-        _ => seen.asked,
+        _ => seen.requested,
     };
-    let (asked, pending) = match &seen.segment {
-        _ if !settings.has_configuration => (asked, Pending::Unknown),
+    let (requested, pending) = match &seen.segment {
+        _ if !settings.has_configuration => (requested, Pending::Unknown),
         // A server in huge pages was not started with "off": that is for the next start, and a restart after a crash keeps
         // what it has.
-        Some(segment) if landing == Landing::Hugetlb && asked.huge_pages == HugePages::Off => {
+        Some(segment) if landing == Landing::Hugetlb && requested.huge_pages == HugePages::Off => {
             let max_connections = settings.max_connections;
-            let demand = Demand { asked, max_connections, shared_memory: segment.size };
-            (Asked { huge_pages: HugePages::Try, ..asked }, Pending::Changed(demand, seen.ground.clone()))
+            let demand = Demand { requested, max_connections, shared_memory: segment.size };
+            (Requested { huge_pages: HugePages::Try, ..requested }, Pending::Changed(demand, seen.pool_state.clone()))
         }
-        _ => (asked, Pending::Unchanged),
+        _ => (requested, Pending::Unchanged),
     };
-    ServerRequest { asked, asked_may_differ: has_changed, pending, ..seen }
+    ServerRequest { requested, requested_may_differ: has_changed, pending, ..seen }
 }
 
 /// What the next start of a server depends on; `None` where its files may not be read.

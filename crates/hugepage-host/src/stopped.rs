@@ -14,12 +14,12 @@ use hugepage_oracle::readers::oratab::OratabEntry;
 use hugepage_oracle::readers::{LastStart, OracleInstance, OracleKind};
 use hugepage_oracle::sga_size::{self, when_down};
 
-use super::asked::asked_by;
 use super::clusterware::{Registered, names};
 use super::context::InspectContext;
 use super::identify::{InstanceKind, ServerIdentity};
 use super::inspect::InspectedServer;
 use super::pending::Settings;
+use super::requested::requested_by;
 
 /// An instance that does not run.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub struct StoppedOracle {
     /// might be started is not known. `None` if its need is unknown, or if it needs no huge pages and would start.
     pub forecast: Option<Forecast>,
     /// The ground of the forecast.
-    pub ground: PoolState,
+    pub pool_state: PoolState,
     /// The setting, for the forecast.
     pub huge_pages: HugePages,
     /// The path of its alert log; `None` if none is visible.
@@ -155,11 +155,11 @@ fn inspect(
     let automatic_memory = known().next().is_some_and(|parameters| parameters.is_automatic_memory());
     let sga = known().find_map(|parameters| parameters.sga_max_size());
     let version = start.as_ref().and_then(|start| start.version.as_deref());
-    let asked = asked_by(use_large_pages.as_deref(), version, automatic_memory, sga);
+    let requested = requested_by(use_large_pages.as_deref(), version, automatic_memory, sga);
 
     let pool =
         host.default.and_then(|size| host.pools.iter().find(|row| row.node.is_none() && row.pool.page_size == size));
-    let ground = PoolState {
+    let pool_state = PoolState {
         huge_page_size: host.default,
         pool: match (host.default, pool) {
             (_, Some(row)) => PoolFact::Known(row.pool.clone()),
@@ -178,7 +178,7 @@ fn inspect(
         Some(expected.1)
     };
     let wants = match host.default {
-        _ if asked.huge_pages == HugePages::Off => Wants::None("use_large_pages = FALSE"),
+        _ if requested.huge_pages == HugePages::Off => Wants::None("use_large_pages = FALSE"),
         None => Wants::None("this kernel has no huge pages"),
         Some(size) => {
             let expected = expected(size);
@@ -212,10 +212,12 @@ fn inspect(
     };
     let clusterware = registered.clusterware(files, &mut notes);
     let forecast = match (&wants, host.default) {
-        (Wants::Pages(pages, _), Some(size)) => Some(Forecast::of(&asked, Some(size.times(*pages)), &ground, Pages(0))),
+        (Wants::Pages(pages, _), Some(size)) => {
+            Some(Forecast::of(&requested, Some(size.times(*pages)), &pool_state, Pages(0)))
+        }
         // On a kernel without huge pages ONLY fails, whatever the size is.
-        (Wants::None(_), None) if asked.huge_pages == HugePages::On && host.meminfo.is_some() => {
-            Some(Forecast::of(&asked, None, &ground, Pages(0)))
+        (Wants::None(_), None) if requested.huge_pages == HugePages::On && host.meminfo.is_some() => {
+            Some(Forecast::of(&requested, None, &pool_state, Pages(0)))
         }
         _ => None,
     };
@@ -233,8 +235,8 @@ fn inspect(
         use_large_pages,
         memory_target: automatic_memory,
         forecast,
-        ground,
-        huge_pages: asked.huge_pages,
+        pool_state,
+        huge_pages: requested.huge_pages,
         alert_log: log,
         last_start: start,
         database,

@@ -2,7 +2,7 @@
 //! is the core's judgement.
 
 use hugepage_assess::assessment::{Outlook, Severity};
-use hugepage_assess::model::{Asked, PoolFact, PoolState};
+use hugepage_assess::model::{PoolFact, PoolState, Requested};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
@@ -18,7 +18,7 @@ use super::quantity;
 pub struct Judge<'a> {
     pub postgres: &'a Postgres,
     pub texts: &'a [String],
-    pub requested: Asked,
+    pub requested: Requested,
     pub sizes: Vec<PageSize>,
     pub page_size: PageSize,
     pub need: Option<&'a Need>,

@@ -1,7 +1,7 @@
 //! The judgement of a PostgreSQL in a manifest: what it needs, where it would land, and what is wrong.
 
 use hugepage_assess::assessment::{Outlook, Severity};
-use hugepage_assess::model::{Asked, HugePages};
+use hugepage_assess::model::{HugePages, Requested};
 use hugepage_kernel::{Bytes, Notes, PageSize};
 
 use super::finding::{LintFinding, LintRule};
@@ -23,7 +23,7 @@ pub struct Judgement {
     /// The outlook on a node with the pages of the limit.
     pub outlook: Outlook,
     /// The pages and memory that the settings ask for.
-    pub requested: Asked,
+    pub requested: Requested,
     /// The parts of the manifest that were not understood.
     pub notes: Vec<String>,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hugepage_assess::model::Asked;
+use hugepage_assess::model::Requested;
 use hugepage_kernel::postgresql::size_setting;
 use hugepage_kernel::{Bytes, Notes, PageSize, Pages};
 use hugepage_start::StartAnswer;
@@ -98,7 +98,7 @@ pub trait AskServer {
 }
 
 /// The shared memory that `postgres` needs.
-pub fn need(servers: &mut dyn AskServer, postgres: &Postgres, requested: &Asked, notes: &mut Notes) -> Need {
+pub fn need(servers: &mut dyn AskServer, postgres: &Postgres, requested: &Requested, notes: &mut Notes) -> Need {
     let (libraries_most, libraries) = of_libraries(postgres);
     let (mut need, refused) = match exact(servers, postgres, notes) {
         Ok((least, most, major)) => {
@@ -180,7 +180,7 @@ fn number(postgres: &Postgres, name: &str, default: u64) -> u64 {
     postgres.setting(name).and_then(|value| value.trim().parse().ok()).unwrap_or(default)
 }
 
-fn terms(postgres: &Postgres, requested: &Asked, notes: &mut Notes) -> EstimateSettings {
+fn terms(postgres: &Postgres, requested: &Requested, notes: &mut Notes) -> EstimateSettings {
     let number = |name: &str, default| number(postgres, name, default);
     let size = |name: &str, unit: u64| postgres.setting(name).and_then(|value| size_setting(value, unit));
     let of_major = |since: u32, value: u64| if postgres.major.is_none_or(|major| major >= since) { value } else { 0 };

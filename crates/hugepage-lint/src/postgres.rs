@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use hugepage_assess::model::{Asked, asked_by_settings};
+use hugepage_assess::model::{Requested, requested_by_settings};
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::{Bytes, Notes, PageSize};
 
@@ -86,10 +86,10 @@ impl Postgres {
     }
 
     /// The pages and memory that the settings ask for, as for a server whose configuration file has them.
-    pub fn requested_memory(&self, notes: &mut Notes) -> Asked {
+    pub fn requested_memory(&self, notes: &mut Notes) -> Requested {
         let mut configuration = Configuration::default();
         configuration.settings.extend(self.settings.iter().map(|(name, value, _)| (name.clone(), value.clone())));
-        asked_by_settings(|name| configuration.get(name).map(str::to_owned), notes)
+        requested_by_settings(|name| configuration.get(name).map(str::to_owned), notes)
     }
 
     /// `shared_preload_libraries` without directories.

@@ -24,7 +24,7 @@ pub fn advice_context(
     let min_free = number("vm.min_free_kbytes").map(Bytes::from_kib);
     let overcommit_memory = number("vm.overcommit_memory");
     let next_boot = notes.keep(NextBoot::read(root));
-    if let (Some(boot), Some(pool)) = (&next_boot, status.facts.ground.pool.known()) {
+    if let (Some(boot), Some(pool)) = (&next_boot, status.facts.pool_state.pool.known()) {
         boot.not_read.iter().for_each(|note| notes.add(note.clone()));
         if let PoolAtBoot::Unknown(why) = boot.pool(pool.page_size, status.facts.is_default(pool.page_size)) {
             notes.add(format!("the pool of {} pages after the next boot is unknown: {why}", pool.page_size));

@@ -30,7 +30,7 @@ pub fn placement(
     notes: &mut Notes,
 ) -> Option<Placement> {
     let facts = &status.facts;
-    let PoolFact::Known(pool) = &facts.ground.pool else {
+    let PoolFact::Known(pool) = &facts.pool_state.pool else {
         notes.add("the pool of huge pages is unknown, and so are its shares on NUMA nodes");
         return None;
     };
@@ -68,7 +68,7 @@ fn pages_by_node(
 ) -> Option<BTreeMap<u32, Pages>> {
     let touched = pool.nr.saturating_sub(pool.free);
     if root.is_live() {
-        match asked(root, mapping, (pool.page_size, touched), postmaster, pulse, notes) {
+        match requested(root, mapping, (pool.page_size, touched), postmaster, pulse, notes) {
             Ok(pages) if !pages.is_empty() => return Some(pages),
             Ok(_) => {}
             Err(error) => notes.add(format!("could not ask for the NUMA nodes of pages (move_pages): {error}")),
@@ -82,7 +82,7 @@ fn pages_by_node(
 }
 
 /// By move_pages(2): this process, the postmaster, and then its children until no page of the pool is left to be found.
-fn asked(
+fn requested(
     root: &Root,
     mapping: &Mapping,
     (size, touched): (PageSize, Pages),

@@ -1,6 +1,6 @@
 //! The facts on one PostgreSQL server, seen from one of its own processes.
 
-use hugepage_assess::model::{Asked, CurrentStart, Facts, Landing, PoolFact, PoolState, Segment};
+use hugepage_assess::model::{CurrentStart, Facts, Landing, PoolFact, PoolState, Requested, Segment};
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::{memory_policy, smaps};
 use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
@@ -14,11 +14,11 @@ use crate::{CgroupView, limits, nodes};
 #[derive(Clone, Debug)]
 pub struct OwnServer {
     /// The settings.
-    pub asked: Asked,
+    pub requested: Requested,
     /// The running segment.
     pub segment: Option<Segment>,
     /// The pool that it is in, or would be in.
-    pub ground: PoolState,
+    pub pool_state: PoolState,
     /// The host's memory.
     pub meminfo: Option<Meminfo>,
 }
@@ -26,20 +26,20 @@ pub struct OwnServer {
 impl OwnServer {
     /// What a next start is compared with.
     pub fn current_start(&self) -> CurrentStart<'_> {
-        let huge_page_size = self.ground.huge_page_size;
-        CurrentStart { asked: self.asked, segment: self.segment.as_ref(), huge_page_size }
+        let huge_page_size = self.pool_state.huge_page_size;
+        CurrentStart { requested: self.requested, segment: self.segment.as_ref(), huge_page_size }
     }
 
     /// The facts, with nothing else known.
     pub fn facts(self, reserve_percent: u32) -> Facts {
-        Facts::new(self.asked, self.segment, self.ground, self.meminfo, reserve_percent)
+        Facts::new(self.requested, self.segment, self.pool_state, self.meminfo, reserve_percent)
     }
 }
 
 /// Observes the server whose main segment is `mapping`, a mapping of this process.
 pub fn observe(
     root: &Root,
-    asked: Asked,
+    requested: Requested,
     mapping: Option<Mapping>,
     view: CgroupView<'_>,
     notes: &mut Notes,
@@ -62,14 +62,14 @@ pub fn observe(
     });
     let huge_page_size = match &segment {
         Some(segment) if segment.landing == Landing::Hugetlb => segment.page_size,
-        _ => asked.huge_page_size.or(meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size)),
+        _ => requested.huge_page_size.or(meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size)),
     };
-    let ground = ground(root, huge_page_size, meminfo.as_ref(), view, notes);
-    OwnServer { asked, segment, ground, meminfo }
+    let pool_state = pool_state(root, huge_page_size, meminfo.as_ref(), view, notes);
+    OwnServer { requested, segment, pool_state, meminfo }
 }
 
 /// The pool of `size` and the limits on it; `None` for a kernel that has no default size.
-pub fn ground(
+pub fn pool_state(
     root: &Root,
     size: Option<PageSize>,
     meminfo: Option<&Meminfo>,

@@ -102,7 +102,7 @@ fn asked_both_ways(memory: &Shared, what: &str) -> Mapping {
     let inside = memory.address() + u64::try_from(memory.length).unwrap() / 2;
     let text = own_mapping::by_text(&root, inside).unwrap().unwrap();
     match procmap_query::holding(&root, inside) {
-        Some(asked) => assert_eq!(asked.unwrap().unwrap(), text, "{what}"),
+        Some(requested) => assert_eq!(requested.unwrap().unwrap(), text, "{what}"),
         None => eprintln!("not exercised: this kernel has no PROCMAP_QUERY to compare with"),
     }
     assert_eq!(own_mapping::at(&root, inside).unwrap().unwrap(), text, "{what}");

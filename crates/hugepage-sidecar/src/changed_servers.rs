@@ -81,7 +81,7 @@ struct State {
     /// By all that a question consists of.
     answers: BTreeMap<Vec<String>, (Instant, StartAnswer<Bytes>)>,
     /// When the servers of each user were asked within the last minute.
-    asked: BTreeMap<Option<u32>, Vec<Instant>>,
+    requested: BTreeMap<Option<u32>, Vec<Instant>>,
 }
 
 impl ChangedServers {
@@ -129,12 +129,12 @@ impl State {
         {
             return Ok(answer.clone());
         }
-        let asked = self.asked.entry(uid).or_default();
-        asked.retain(|at| at.elapsed() < MINUTE);
-        if asked.len() >= MAX_QUESTIONS {
+        let requested = self.requested.entry(uid).or_default();
+        requested.retain(|at| at.elapsed() < MINUTE);
+        if requested.len() >= MAX_QUESTIONS {
             return Err(format!("the servers of its user were asked {MAX_QUESTIONS} times within a minute"));
         }
-        asked.push(Instant::now());
+        requested.push(Instant::now());
         let answer = ask().unwrap_or_else(StartAnswer::Unknown);
         self.answers.retain(|_, (expires, _)| *expires > Instant::now());
         if self.answers.len() >= MAX_ANSWERS {

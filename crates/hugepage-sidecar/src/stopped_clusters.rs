@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use hugepage_assess::model::asked_by_settings;
+use hugepage_assess::model::requested_by_settings;
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_host::Survey;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
@@ -121,20 +121,20 @@ fn inspect(
     if configuration.settings.is_empty() {
         return down(None, Wants::Unknown("its configuration could not be read".to_owned()));
     }
-    let asked = asked_by_settings(|name| configuration.get(name).map(str::to_owned), notes);
-    if asked.huge_pages == hugepage_assess::model::HugePages::Off {
-        return down(asked.huge_page_size, Wants::None("huge_pages = off"));
+    let requested = requested_by_settings(|name| configuration.get(name).map(str::to_owned), notes);
+    if requested.huge_pages == hugepage_assess::model::HugePages::Off {
+        return down(requested.huge_page_size, Wants::None("huge_pages = off"));
     }
-    if asked.never_in_huge_pages() {
-        return down(asked.huge_page_size, Wants::None("shared_memory_type = sysv"));
+    if requested.never_in_huge_pages() {
+        return down(requested.huge_page_size, Wants::None("shared_memory_type = sysv"));
     }
-    let page_size = asked.huge_page_size.or(default_page_size);
+    let page_size = requested.huge_page_size.or(default_page_size);
     let wants = match (shared_memory(root, &files, cluster, &config, default_page_size), page_size) {
         (Ok(size), Some(page_size)) => Wants::Pages(page_size.pages_to_hold(size), "postgres -C"),
         (Ok(_), None) => Wants::Unknown("the size of huge pages is unknown".to_owned()),
         (Err(why), _) => Wants::Unknown(why),
     };
-    down(asked.huge_page_size, wants)
+    down(requested.huge_page_size, wants)
 }
 
 /// The size that the cluster's program tells, run as the owner of the cluster. PostgreSQL 15 and later tell it for a stopped

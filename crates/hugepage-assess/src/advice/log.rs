@@ -26,20 +26,20 @@ pub struct LogMessage {
 pub fn allocated(status: &Status, lost: Option<&Lost>, notes: &[String]) -> LogMessage {
     let text = StatusText(status);
     let landing = status.facts.landing();
-    let as_asked = landing == Landing::Hugetlb || status.facts.asked.huge_pages == HugePages::Off;
+    let as_requested = landing == Landing::Hugetlb || status.facts.requested.huge_pages == HugePages::Off;
     let memory = text.terms().the_memory;
     let message = match (lost, landing) {
         (Some(lost), _) => format!("{memory} regressed: it {lost}"),
         (None, Landing::Hugetlb) => format!("{memory} landed in {}", text.huge_pages()),
         (None, Landing::Unknown) => format!("the pages of {memory} could not be determined"),
-        (None, _) if as_asked => {
+        (None, _) if as_requested => {
             format!("{memory} landed in {}, as requested by {}", text.current_pages(), text.setting())
         }
         (None, Landing::Mixed) => format!("{memory} landed only partly in huge pages"),
         (None, _) => format!("{memory} did not land in huge pages"),
     };
     let hint = match (status.cause, landing) {
-        _ if as_asked && lost.is_none() => None,
+        _ if as_requested && lost.is_none() => None,
         (_, Landing::Unknown) => None,
         (Some(_), _) => text.instruction(),
         (None, _) if !status.threats().is_empty() => text.instruction(),
@@ -47,7 +47,7 @@ pub fn allocated(status: &Status, lost: Option<&Lost>, notes: &[String]) -> LogM
     };
     let notes = notes.iter().map(|note| format!("Note: {note}."));
     let detail: Vec<_> = std::iter::once(numbers(status)).chain(notes).collect();
-    LogMessage { is_bad: !as_asked || lost.is_some(), message, detail: Some(detail.join("\n")), hint }
+    LogMessage { is_bad: !as_requested || lost.is_some(), message, detail: Some(detail.join("\n")), hint }
 }
 
 /// For a threat that appears while the server runs.
@@ -107,7 +107,7 @@ fn at_next_start(status: &Status) -> String {
 
 /// For the end of a threat.
 pub fn threat_is_over(status: &Status, threat: Threat) -> LogMessage {
-    let terms = ProductTerms::of(status.facts.asked.product);
+    let terms = ProductTerms::of(status.facts.requested.product);
     let memory = terms.the_memory;
     let also = if status.crash.outlook == status.outlook { terms.next_start } else { "" };
     let message = match (threat, status.outlook) {
@@ -139,11 +139,11 @@ fn numbers(status: &Status) -> String {
     let inside = facts.segment.as_ref().map_or(Bytes(0), |segment| segment.in_huge_pages);
     // Rounded down, as Oracle's alert log does: all but one page is 99%.
     let percent = inside.0.saturating_mul(100).checked_div(size.0).unwrap_or_default();
-    let terms = ProductTerms::of(facts.asked.product);
+    let terms = ProductTerms::of(facts.requested.product);
     let mut lines = vec![format!("{} in huge pages: {inside} of {size} ({percent}%).", terms.memory)];
     let number = |value: Option<u64>| value.map_or("unknown".to_owned(), |value| value.to_string());
-    if let Some(page_size) = facts.ground.huge_page_size {
-        let pool = facts.ground.pool.known();
+    if let Some(page_size) = facts.pool_state.huge_page_size {
+        let pool = facts.pool_state.pool.known();
         lines.push(format!(
             "Huge pages of {page_size}: {} needed, {} missing, {} available; the pool has {}, of them {} free, {} \
              reserved, {} surplus.",
@@ -156,7 +156,7 @@ fn numbers(status: &Status) -> String {
             number(pool.and_then(|pool| pool.surplus).map(|pages| pages.0)),
         ));
     }
-    let setting = terms.setting(facts.asked.huge_pages);
+    let setting = terms.setting(facts.requested.huge_pages);
     lines.push(match status.cause {
         Some(cause) => format!("Cause: {cause} ({setting})."),
         None => format!("As asked ({setting})."),

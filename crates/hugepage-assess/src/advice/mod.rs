@@ -7,14 +7,14 @@ pub mod fix;
 pub mod log;
 pub mod message;
 pub mod placement;
+pub mod plan;
 pub mod pool;
 pub mod recommendation;
-pub mod remedy;
 pub mod rules;
 pub mod sessions;
 pub mod shared_buffers;
 
 pub use message::{hint, message};
+pub use plan::Plan;
 pub use recommendation::Recommendation;
-pub use remedy::Remedy;
 pub use rules::recommendations;

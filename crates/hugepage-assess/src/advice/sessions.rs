@@ -3,7 +3,7 @@
 use hugepage_kernel::Bytes;
 
 use crate::assessment::sessions::SessionForecast;
-use crate::model::{Asked, HugePages, Product};
+use crate::model::{HugePages, Product, Requested};
 
 /// Below this a server has little to gain: the limit of the verdicts, too.
 const SMALL: Bytes = Bytes(1 << 30);
@@ -21,8 +21,8 @@ pub enum Choice {
 
 impl Choice {
     /// The choice of these settings.
-    pub const fn of(asked: &Asked) -> Self {
-        match (asked.product, asked.huge_pages) {
+    pub const fn of(requested: &Requested) -> Self {
+        match (requested.product, requested.huge_pages) {
             (Product::Oracle { memory_target: true, .. }, _) => Self::MemoryTarget,
             (_, HugePages::Off) => Self::BasePages,
             _ => Self::HugePages,

@@ -183,9 +183,9 @@ impl Matters {
         match self {
             Self::HugePages => landing == Some(Landing::Hugetlb),
             Self::BasePages => landing == Some(Landing::Base),
-            Self::GiganticPages => facts.ground.huge_page_size.is_some_and(|size| size.bytes().0 >= 1 << 30),
-            Self::MemoryLimit => facts.ground.limits.as_ref().is_some_and(|limits| !limits.memory.is_empty()),
-            Self::Oracle => matches!(facts.asked.product, Product::Oracle { .. }),
+            Self::GiganticPages => facts.pool_state.huge_page_size.is_some_and(|size| size.bytes().0 >= 1 << 30),
+            Self::MemoryLimit => facts.pool_state.limits.as_ref().is_some_and(|limits| !limits.memory.is_empty()),
+            Self::Oracle => matches!(facts.requested.product, Product::Oracle { .. }),
             Self::Any => true,
         }
     }

@@ -4,7 +4,7 @@ use hugepage_kernel::cgroups::cgroup::CgroupLimit;
 use hugepage_kernel::{Bytes, Pages};
 
 use crate::assessment::node_room::NodeRoom;
-use crate::model::{Asked, Cause, Facts, HugePages, Landing, LockLimit, PoolFact, Product};
+use crate::model::{Cause, Facts, HugePages, Landing, LockLimit, PoolFact, Product, Requested};
 
 impl Cause {
     /// `None` where the segment is in huge pages. `needed`: the pages that the segment takes or would take.
@@ -14,11 +14,13 @@ impl Cause {
             None | Some(Landing::Unknown) => return Some(Self::Unknown),
             Some(Landing::Thp | Landing::PartialThp | Landing::Mixed | Landing::Base) => {}
         }
-        let room = facts.ground.limits.as_ref().and_then(|limits| limits.tightest_reservation()).map(CgroupLimit::room);
+        let room =
+            facts.pool_state.limits.as_ref().and_then(|limits| limits.tightest_reservation()).map(CgroupLimit::room);
         let left = |available: Pages| available.saturating_add(facts.own());
-        let has = facts.ground.pool.known().map(|pool| (pool.nr, pool.available().map(left)));
+        let has = facts.pool_state.pool.known().map(|pool| (pool.nr, pool.available().map(left)));
         let is_short = matches!(needed.and_then(|needed| facts.node_room(needed)), Some(NodeRoom::Short(_)));
-        let refusal = Self::of_refusal(&facts.asked, needed, &facts.ground.pool, has, room, facts.ground.lock_limit);
+        let refusal =
+            Self::of_refusal(&facts.requested, needed, &facts.pool_state.pool, has, room, facts.pool_state.lock_limit);
         Some(match refusal.or_of_nodes(is_short) {
             // Nothing prevents huge pages now, so the cause that was seen at the start is the best answer.
             Self::Unknown => facts.past.cause_at_start.unwrap_or(Self::Unknown),
@@ -35,20 +37,20 @@ impl Cause {
     /// that no other process uses or has reserved. `room`: the bytes that the cgroup limit leaves for reservations.
     /// `lock_limit`: the permission that the server lacks.
     pub fn of_refusal(
-        asked: &Asked,
+        requested: &Requested,
         needed: Option<Pages>,
         pool: &PoolFact,
         has: Option<(Pages, Option<Pages>)>,
         room: Option<Bytes>,
         lock_limit: Option<LockLimit>,
     ) -> Self {
-        if asked.huge_pages == HugePages::Off {
+        if requested.huge_pages == HugePages::Off {
             return Self::Disabled;
         }
-        if matches!(asked.product, Product::Oracle { memory_target: true, .. }) {
+        if matches!(requested.product, Product::Oracle { memory_target: true, .. }) {
             return Self::MemoryTarget;
         }
-        if asked.sysv {
+        if requested.sysv {
             return Self::SysvSharedMemory;
         }
         let (page_size, needed, (all, left)) = match (pool, needed, has) {

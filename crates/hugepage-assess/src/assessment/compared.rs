@@ -11,9 +11,9 @@ impl Pending {
     pub fn forecast(&self, size: Option<PageSize>, own: Pages) -> Option<Forecast> {
         Some(match self {
             Self::Unchanged => return None,
-            Self::Changed(demand, ground) => {
-                let own = if ground.huge_page_size == size { own } else { Pages(0) };
-                Forecast::of(&demand.asked, Some(demand.shared_memory), ground, own)
+            Self::Changed(demand, pool_state) => {
+                let own = if pool_state.huge_page_size == size { own } else { Pages(0) };
+                Forecast::of(&demand.requested, Some(demand.shared_memory), pool_state, own)
             }
             Self::Refused(_) => Forecast::refused(),
             Self::Unknown => Forecast::unknown(),
@@ -36,12 +36,12 @@ impl CurrentStart<'_> {
 impl Facts {
     /// Whether the running settings, or those on disk, ask for huge pages or may do so.
     pub(super) fn wants_huge_pages(&self) -> bool {
-        !self.asked.is_automatic_asm() && (self.asked.huge_pages != HugePages::Off || self.may_ask_next())
+        !self.requested.is_automatic_asm() && (self.requested.huge_pages != HugePages::Off || self.may_request_next())
     }
 
     /// Whether this outcome of a crash depends on settings of the running server that are not known.
     pub(super) fn hides_settings_of(&self, crash: &Forecast) -> bool {
-        if !self.asked_may_differ || self.past.cause_at_start == Some(Cause::Disabled) {
+        if !self.requested_may_differ || self.past.cause_at_start == Some(Cause::Disabled) {
             return false;
         }
         match (self.landing(), crash.outlook) {
@@ -64,10 +64,11 @@ impl Facts {
     /// The pages of the pool that the configuration on disk needs.
     pub(super) fn needed_pending(&self) -> Option<Pages> {
         match &self.pending {
-            Pending::Changed(demand, ground)
-                if ground.huge_page_size == self.ground.huge_page_size && demand.asked.huge_pages != HugePages::Off =>
+            Pending::Changed(demand, pool_state)
+                if pool_state.huge_page_size == self.pool_state.huge_page_size
+                    && demand.requested.huge_pages != HugePages::Off =>
             {
-                Some(self.ground.huge_page_size?.pages_to_hold(demand.shared_memory))
+                Some(self.pool_state.huge_page_size?.pages_to_hold(demand.shared_memory))
             }
             _ => None,
         }
@@ -78,8 +79,8 @@ impl Facts {
         if self.landing() == Landing::Hugetlb {
             return Some(Pages(0));
         }
-        let pool = self.ground.pool.known()?;
-        let limits = self.ground.limits.as_ref();
+        let pool = self.pool_state.pool.known()?;
+        let limits = self.pool_state.limits.as_ref();
         let limit = limits.and_then(|limits| limits.tightest_reservation());
         let allowed = limit.map_or(Pages(u64::MAX), |limit| pool.page_size.pages_within(limit.room()));
         let on_nodes = match self.node_room(needed) {

@@ -109,11 +109,11 @@ pub enum Finding {
     /// The host's memory and page tables are unknown: lxcfs shows a container's.
     HostMemoryUnknown,
     /// As asked.
-    AsAsked,
+    AsRequested,
 }
 
 impl Finding {
-    /// The names of all findings, in the order of this list. `AsAsked` is the absence of findings.
+    /// The names of all findings, in the order of this list. `AsRequested` is the absence of findings.
     pub const NAMES: [&'static str; 15] = [
         "cgroup_limit",
         "restart_fails",
@@ -150,7 +150,7 @@ impl Finding {
             Self::MemoryLimit => "memory_limit",
             Self::SharedLimit => "shared_limit",
             Self::HostMemoryUnknown => "host_memory_unknown",
-            Self::AsAsked => "as_asked",
+            Self::AsRequested => "as_asked",
         }
     }
 }

@@ -4,7 +4,7 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::assessment::limits::excesses;
 use crate::assessment::{NodeRoom, Outlook, Share};
-use crate::model::{Asked, Cause, HugePages, PoolFact, PoolState};
+use crate::model::{Cause, HugePages, PoolFact, PoolState, Requested};
 
 /// The outcome of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +24,13 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Forecasts a start that asks for `asked` and a segment of `size`, of a server that has `own` pages of that pool
+    /// Forecasts a start that asks for `requested` and a segment of `size`, of a server that has `own` pages of that pool
     /// now.
-    pub fn of(asked: &Asked, size: Option<Bytes>, ground: &PoolState, own: Pages) -> Self {
-        let PoolState { huge_page_size, pool, limits, lock_limit, .. } = ground;
+    pub fn of(requested: &Requested, size: Option<Bytes>, pool_state: &PoolState, own: Pages) -> Self {
+        let PoolState { huge_page_size, pool, limits, lock_limit, .. } = pool_state;
         let supported = !matches!(pool, PoolFact::Unsupported(..));
         let needed = huge_page_size.filter(|_| supported).zip(size).map(|(page, size)| page.pages_to_hold(size));
-        let outlook = Outlook::of(asked, needed, own, ground);
+        let outlook = Outlook::of(requested, needed, own, pool_state);
 
         let share = pool.known().and_then(|pool| Share::of(pool, own));
         let own_bytes = huge_page_size.map_or(Bytes(0), |page| page.times(own));
@@ -39,7 +39,7 @@ impl Forecast {
             .and_then(|limits| limits.tightest_reservation_without(own_bytes))
             .map(|limit| limit.room_without(own_bytes));
         let allowed = room.zip(*huge_page_size).map_or(Pages(u64::MAX), |(room, page)| page.pages_within(room));
-        let on_nodes = match needed.map(|needed| ground.node_room(needed, own)) {
+        let on_nodes = match needed.map(|needed| pool_state.node_room(needed, own)) {
             Some(NodeRoom::Short(pages)) => pages,
             _ => Pages(u64::MAX),
         };
@@ -54,7 +54,7 @@ impl Forecast {
                 .map(|excess| excess.kind.cause()),
             _ => {
                 let has = share.map(|share| (share.persistent, Some(share.guaranteed)));
-                let refusal = Cause::of_refusal(asked, needed, pool, has, room, *lock_limit);
+                let refusal = Cause::of_refusal(requested, needed, pool, has, room, *lock_limit);
                 Some(refusal.or_of_nodes(on_nodes < Pages(u64::MAX)))
             }
         };

@@ -4,7 +4,7 @@ pub mod advisory;
 pub mod capacity;
 mod cause;
 mod compared;
-mod exceeded;
+mod excesses;
 pub mod finding;
 pub mod forecast;
 pub mod host;

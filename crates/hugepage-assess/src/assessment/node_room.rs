@@ -113,7 +113,7 @@ impl PoolState {
 impl Facts {
     /// For the running segment, which needs `needed` pages; `None` where no node can matter.
     pub fn node_room(&self, needed: Pages) -> Option<NodeRoom> {
-        Some(self.ground.nodes.as_ref()?.room(self.ground.pool.known()?, needed, self.own()))
+        Some(self.pool_state.nodes.as_ref()?.room(self.pool_state.pool.known()?, needed, self.own()))
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::assessment::node_room::NodeRoom;
 use crate::assessment::pool_share::Share;
-use crate::model::{Asked, HugePages, PoolFact, PoolState};
+use crate::model::{HugePages, PoolFact, PoolState, Requested};
 
 /// What the next start would get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,25 +31,25 @@ impl Outlook {
     pub const ALL: [Self; 5] = [Self::Hugetlb, Self::Mixed, Self::Base, Self::Fails, Self::Unknown];
 
     /// For a server that asks for `needed` pages of the pool and has `own` of it now.
-    pub fn of(asked: &Asked, needed: Option<Pages>, own: Pages, ground: &PoolState) -> Self {
-        let refused = match asked.huge_pages {
+    pub fn of(requested: &Requested, needed: Option<Pages>, own: Pages, pool_state: &PoolState) -> Self {
+        let refused = match requested.huge_pages {
             HugePages::Off => return Self::Base,
             HugePages::Try => Self::Base,
             HugePages::On => Self::Fails,
         };
-        if asked.never_in_huge_pages() {
+        if requested.never_in_huge_pages() {
             return refused;
         }
-        let limits = ground.limits.as_ref();
-        let (pool, needed) = match (&ground.pool, needed) {
+        let limits = pool_state.limits.as_ref();
+        let (pool, needed) = match (&pool_state.pool, needed) {
             (PoolFact::Unsupported(..), _) => return refused,
             (PoolFact::Known(pool), Some(needed)) => (pool, needed),
             _ => return Self::Unknown,
         };
-        if ground.lock_limit.is_some_and(|limit| limit.refuses(pool.page_size.times(needed))) {
+        if pool_state.lock_limit.is_some_and(|limit| limit.refuses(pool.page_size.times(needed))) {
             return refused;
         }
-        let may_refuse = ground.lock_limit.is_some_and(|limit| limit.may_refuse(pool.page_size.times(needed)));
+        let may_refuse = pool_state.lock_limit.is_some_and(|limit| limit.may_refuse(pool.page_size.times(needed)));
         let own_bytes = pool.page_size.times(own);
         if let Some(limit) = limits.and_then(|limits| limits.tightest_reservation_without(own_bytes))
             && limit.room_without(own_bytes) < pool.page_size.times(needed)
@@ -58,7 +58,7 @@ impl Outlook {
         }
         match Share::of(pool, own) {
             None => Self::Unknown,
-            Some(share) if share.guaranteed >= needed => match (ground.node_room(needed, own), limits) {
+            Some(share) if share.guaranteed >= needed => match (pool_state.node_room(needed, own), limits) {
                 (NodeRoom::Short(_), _) => refused,
                 _ if may_refuse => Self::Unknown,
                 (NodeRoom::Enough, Some(limits)) if !limits.hidden_levels => Self::Hugetlb,
@@ -66,8 +66,8 @@ impl Outlook {
             },
             Some(share) if share.hopeful >= needed => Self::Unknown,
             // Oracle asks the kernel for what is missing, and only the kernel knows what it can give.
-            Some(_) if asked.asks_kernel() => Self::Unknown,
-            Some(share) if refused == Self::Base && asked.may_mix() && share.guaranteed > Pages(0) => Self::Mixed,
+            Some(_) if requested.asks_kernel() => Self::Unknown,
+            Some(share) if refused == Self::Base && requested.may_mix() && share.guaranteed > Pages(0) => Self::Mixed,
             Some(_) => refused,
         }
     }

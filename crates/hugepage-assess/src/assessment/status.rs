@@ -13,7 +13,7 @@ pub const MIN_WARNING_SIZE: Bytes = Bytes(1 << 30);
 pub struct Status {
     /// The facts that it was calculated from.
     pub facts: Facts,
-    /// Pages of `facts.ground.huge_page_size` that the running segment has or would take.
+    /// Pages of `facts.pool_state.huge_page_size` that the running segment has or would take.
     pub needed: Option<Pages>,
     /// Pages of the pool that this server has now.
     pub own: Pages,
@@ -47,11 +47,11 @@ pub struct Status {
 impl Status {
     /// Calculates everything.
     pub fn of(facts: Facts) -> Self {
-        let ground = &facts.ground;
+        let pool_state = &facts.pool_state;
         let own = facts.own();
         let at_least = facts.own_at_least();
         let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
-        let forecast_of = |own| Forecast::of(&facts.asked, to_reserve, ground, own);
+        let forecast_of = |own| Forecast::of(&facts.requested, to_reserve, pool_state, own);
         // A server that has the same pages in all of the cases below, as most have, has one forecast.
         let with_at_least = forecast_of(at_least);
         let restart_of = |own| if own == at_least { with_at_least.clone() } else { forecast_of(own) };
@@ -75,7 +75,7 @@ impl Status {
             CrashRecovery::Unknown(_) => Forecast { outlook: Outlook::Unknown, ..crash },
         };
         let needed = unchanged.needed;
-        let pending_of = |own| facts.pending.forecast(ground.huge_page_size, own);
+        let pending_of = |own| facts.pending.forecast(pool_state.huge_page_size, own);
         let pending = pending_of(at_least).zip(pending_of(with_kept));
         let pending = pending.map(|(without, with)| either(without, with));
         let wants = facts.wants_huge_pages();
@@ -88,12 +88,12 @@ impl Status {
         let forecast = pending.unwrap_or(unchanged);
 
         // They are no other process's.
-        let share = facts.ground.pool.known().and_then(|pool| Share::of(pool, own.saturating_add(kept_before)));
+        let share = facts.pool_state.pool.known().and_then(|pool| Share::of(pool, own.saturating_add(kept_before)));
         let by_others = share.map(|share| share.others.saturating_add(facts.others_lack.unwrap_or_default()));
         let to_land = by_others.zip(most).map(|(by_others, most)| by_others.saturating_add(most));
         let needed_by_all = if wants { to_land } else { by_others };
-        let capacity = facts.ground.pool.known().and_then(|pool| facts.capacity(pool));
-        let in_use = facts.ground.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
+        let capacity = facts.pool_state.pool.known().and_then(|pool| facts.capacity(pool));
+        let in_use = facts.pool_state.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
         let mut status = Self {
             missing: needed.and_then(|needed| facts.missing(needed)),
             cause: Cause::of(&facts, needed),
@@ -118,16 +118,16 @@ impl Status {
 
     /// Oracle asks the kernel for the pages that are missing, and not even the kernel has more than the host can hold.
     fn refuse_beyond_capacity(&mut self) {
-        let asked = self.facts.asked_next();
-        if asked.asks_kernel() && self.outlook == Outlook::Unknown && self.does_not_fit() {
-            let refused = if asked.huge_pages == HugePages::On { Outlook::Fails } else { Outlook::Mixed };
+        let requested = self.facts.requested_next();
+        if requested.asks_kernel() && self.outlook == Outlook::Unknown && self.does_not_fit() {
+            let refused = if requested.huge_pages == HugePages::On { Outlook::Fails } else { Outlook::Mixed };
             (self.outlook, self.forecast.outlook) = (refused, refused);
         }
     }
 
     /// The highest severity, and the finding that the message reports.
     pub fn verdict(&self) -> (Severity, &Finding) {
-        self.findings.first().map_or((Severity::Ok, &Finding::AsAsked), |(severity, finding)| (*severity, finding))
+        self.findings.first().map_or((Severity::Ok, &Finding::AsRequested), |(severity, finding)| (*severity, finding))
     }
 
     /// The severity of the finding with that name, one of [`Finding::NAMES`]; `Ok` if it was not found.
@@ -172,7 +172,7 @@ impl Status {
 
     /// What the restart after a crash of one process would get; `None` for Oracle, which does not restart itself.
     pub fn crash_outlook(&self) -> Option<Outlook> {
-        (self.facts.asked.product == Product::PostgreSql).then_some(self.crash.outlook)
+        (self.facts.requested.product == Product::PostgreSql).then_some(self.crash.outlook)
     }
 
     /// The same, if a finding of its own may be about it: a server in huge pages has them to lose, and findings on the
@@ -195,7 +195,7 @@ impl Status {
                 findings.push((excess.severity, finding));
             }
         }
-        if self.outlook == Outlook::Fails && !facts.asked.is_automatic_asm() {
+        if self.outlook == Outlook::Fails && !facts.requested.is_automatic_asm() {
             findings.push((Severity::Critical, Finding::RestartFails));
         }
         if let Some(loss) = &facts.past.loss
@@ -206,11 +206,11 @@ impl Status {
         }
         match landing {
             // Its default, and huge pages would gain nothing.
-            Landing::Base if facts.asked.is_automatic_asm() => {}
+            Landing::Base if facts.requested.is_automatic_asm() => {}
             Landing::Base | Landing::Mixed | Landing::PartialThp => {
                 // Off by choice until a restart, whatever the configuration on disk asks for.
-                let asked = facts.asked.huge_pages != HugePages::Off;
-                let severity = if asked && size >= MIN_WARNING_SIZE { Severity::Warning } else { Severity::Notice };
+                let requested = facts.requested.huge_pages != HugePages::Off;
+                let severity = if requested && size >= MIN_WARNING_SIZE { Severity::Warning } else { Severity::Notice };
                 findings.push((severity, Finding::BasePages(self.cause.unwrap_or(Cause::Unknown))));
             }
             Landing::Thp if wants => findings.push((Severity::Notice, Finding::TransparentHugePages)),
@@ -234,7 +234,7 @@ impl Status {
         }
         if let (Some(needed), Some(share)) = (needed_by_all, self.share)
             // Pages of nodes that the server may not use are there for others.
-            && let persistent = facts.ground.nodes.as_ref().and_then(NodePools::persistent).unwrap_or(share.persistent)
+            && let persistent = facts.pool_state.nodes.as_ref().and_then(NodePools::persistent).unwrap_or(share.persistent)
             && persistent > Pages(0)
             && persistent.0 >= needed.0.saturating_mul(2)
         {

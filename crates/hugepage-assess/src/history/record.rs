@@ -182,7 +182,7 @@ impl Record {
     /// The record of an assessment.
     pub fn new(event: Event, recorded_at: String, origin: Origin, status: &Status) -> Self {
         let facts = &status.facts;
-        let pool = facts.ground.pool.known();
+        let pool = facts.pool_state.pool.known();
         Self {
             v: VERSION,
             recorded_at,

@@ -90,11 +90,11 @@ const INSTANCE: &[Metric<InstanceMetrics>] = &[
     ),
     info("hugepage_instance_info", "The settings huge_pages and huge_page_size in effect, always 1.", |instance| {
         let facts = &instance.status.facts;
-        let size = facts.ground.huge_page_size.map_or(String::new(), page_size);
-        vec![("huge_pages", facts.asked.huge_pages.to_string()), ("huge_page_size", size)]
+        let size = facts.pool_state.huge_page_size.map_or(String::new(), page_size);
+        vec![("huge_pages", facts.requested.huge_pages.to_string()), ("huge_page_size", size)]
     }),
     number("hugepage_shared_buffers", BYTES, "Size of the buffer pool.", |instance| {
-        bytes(Some(instance.status.facts.asked.shared_buffers))
+        bytes(Some(instance.status.facts.requested.shared_buffers))
     }),
     number("hugepage_shared_memory", BYTES, "Size of the main shared memory segment.", |instance| {
         bytes(instance.status.facts.segment_size())
@@ -118,10 +118,10 @@ const INSTANCE: &[Metric<InstanceMetrics>] = &[
         "hugepage_cgroup_limit",
         BYTES,
         "The hugetlb cgroup limit of the instance with the least room; no sample without a limit.",
-        |instance| bytes(instance.status.facts.ground.limits.as_ref()?.tightest().map(|l| l.limit)),
+        |instance| bytes(instance.status.facts.pool_state.limits.as_ref()?.tightest().map(|l| l.limit)),
     ),
     number("hugepage_cgroup_usage", BYTES, "Usage that counts against that limit.", |instance| {
-        bytes(instance.status.facts.ground.limits.as_ref()?.tightest().map(|l| l.usage))
+        bytes(instance.status.facts.pool_state.limits.as_ref()?.tightest().map(|l| l.usage))
     }),
     number(
         "hugepage_generation",

@@ -2,13 +2,13 @@
 
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use crate::model::{Asked, Demand, Landing, Pending, PoolFact, Product, Segment};
+use crate::model::{Demand, Landing, Pending, PoolFact, Product, Requested, Segment};
 
 /// What a running server asked for when it started, and got.
 #[derive(Clone, Copy, Debug)]
 pub struct CurrentStart<'a> {
     /// The settings.
-    pub asked: Asked,
+    pub requested: Requested,
     /// The running segment.
     pub segment: Option<&'a Segment>,
     /// The page size of its pool; as in [`PoolState`](crate::model::PoolState).
@@ -41,18 +41,21 @@ impl CurrentStart<'_> {
             (Landing::Hugetlb, Some(page)) => page.times(page.pages_to_hold(demand.shared_memory)),
             _ => demand.shared_memory,
         };
-        demand.asked == self.asked && size == segment.size
+        demand.requested == self.requested && size == segment.size
     }
 
     /// The pages of `pool` that the next start asks for and the server has not; zero where that is unknown. With
     /// `shared_memory_type = sysv` those that it asks for with `mmap`, which is what the advice says to set.
     pub fn lack(&self, pending: &Pending, pool: &PoolFact) -> Pages {
         let size = match pending {
-            Pending::Changed(demand, ground) if ground.huge_page_size == self.huge_page_size => demand.shared_memory,
+            Pending::Changed(demand, pool_state) if pool_state.huge_page_size == self.huge_page_size => {
+                demand.shared_memory
+            }
             _ => Bytes(0),
         };
-        let is_in_files = matches!(pending.asked_next(self.asked).product, Product::Oracle { memory_target: true, .. });
-        let wants = pending.may_ask_next(self.asked) && !is_in_files;
+        let is_in_files =
+            matches!(pending.requested_next(self.requested).product, Product::Oracle { memory_target: true, .. });
+        let wants = pending.may_request_next(self.requested) && !is_in_files;
         let (Some(segment), Some(page), PoolFact::Known(_), true) = (self.segment, self.huge_page_size, pool, wants)
         else {
             return Pages(0);

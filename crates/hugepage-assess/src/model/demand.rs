@@ -2,13 +2,13 @@
 
 use hugepage_kernel::Bytes;
 
-use crate::model::{Asked, HugePages, PoolState};
+use crate::model::{HugePages, PoolState, Requested};
 
 /// What a start asks the kernel for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// The settings.
-    pub asked: Asked,
+    pub requested: Requested,
     /// `max_connections`.
     pub max_connections: u64,
     /// The main segment, before rounding up to whole pages.
@@ -31,23 +31,23 @@ pub enum Pending {
 
 impl Pending {
     /// What the next start asks for; what the running server has asked for where that is unknown.
-    pub const fn asked_next(&self, running: Asked) -> Asked {
+    pub const fn requested_next(&self, running: Requested) -> Requested {
         match self {
-            Self::Changed(demand, _) => demand.asked,
+            Self::Changed(demand, _) => demand.requested,
             Self::Unchanged | Self::Refused(_) | Self::Unknown => running,
         }
     }
 
     /// Whether the next start asks for huge pages, or may do so because its settings are unknown.
-    pub fn may_ask_next(&self, running: Asked) -> bool {
-        *self == Self::Unknown || self.asked_next(running).huge_pages != HugePages::Off
+    pub fn may_request_next(&self, running: Requested) -> bool {
+        *self == Self::Unknown || self.requested_next(running).huge_pages != HugePages::Off
     }
 
     /// What the next start finds where other instances of the user hold that much memory.
     #[must_use]
     pub fn beside(self, held: Bytes) -> Self {
         match self {
-            Self::Changed(demand, ground) => Self::Changed(demand, ground.beside(held)),
+            Self::Changed(demand, pool_state) => Self::Changed(demand, pool_state.beside(held)),
             other => other,
         }
     }

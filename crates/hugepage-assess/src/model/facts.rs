@@ -4,7 +4,7 @@ use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::model::{
-    Asked, Cause, CrashRecovery, CurrentStart, Landing, Loss, Pending, PoolState, Segment, ServerCommands,
+    Cause, CrashRecovery, CurrentStart, Landing, Loss, Pending, PoolState, Requested, Segment, ServerCommands,
 };
 
 /// All that an assessment needs, gathered before it; `None` for what could not be read.
@@ -13,12 +13,12 @@ use crate::model::{
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The settings.
-    pub asked: Asked,
+    pub requested: Requested,
     /// The running segment.
     pub segment: Option<Segment>,
     /// The pool of the segment if that is in huge pages, else of the size that `huge_page_size` asks for, and what limits
     /// its use.
-    pub ground: PoolState,
+    pub pool_state: PoolState,
     /// The host's memory.
     pub meminfo: Option<Meminfo>,
     /// What the configuration on disk would ask for.
@@ -35,8 +35,8 @@ pub struct Facts {
     pub crash_recovery: CrashRecovery,
     /// The commands that stop and start the server; `None` where its own tools do.
     pub commands: Option<ServerCommands>,
-    /// Whether `asked` is from files that have changed since the start, so that the server may have been started with others.
-    pub asked_may_differ: bool,
+    /// Whether `requested` is from files that have changed since the start, so that the server may have been started with others.
+    pub requested_may_differ: bool,
     /// Whether a pool of another page size has pages for a server that asks for them, or may get some.
     pub others_may_serve: bool,
 }
@@ -44,16 +44,16 @@ pub struct Facts {
 impl Facts {
     /// The facts on a server alone, whose next start asks for the same, and of which nothing was recorded.
     pub fn new(
-        asked: Asked,
+        requested: Requested,
         segment: Option<Segment>,
-        ground: PoolState,
+        pool_state: PoolState,
         meminfo: Option<Meminfo>,
         reserve_percent: u32,
     ) -> Self {
         Self {
-            asked,
+            requested,
             segment,
-            ground,
+            pool_state,
             meminfo,
             reserve_percent,
             pending: Pending::Unchanged,
@@ -62,14 +62,18 @@ impl Facts {
             kept_at_crash: KeptPages::default(),
             crash_recovery: CrashRecovery::default(),
             commands: None,
-            asked_may_differ: false,
+            requested_may_differ: false,
             others_may_serve: false,
         }
     }
 
     /// What a next start is compared with.
     pub fn current_start(&self) -> CurrentStart<'_> {
-        CurrentStart { asked: self.asked, segment: self.segment.as_ref(), huge_page_size: self.ground.huge_page_size }
+        CurrentStart {
+            requested: self.requested,
+            segment: self.segment.as_ref(),
+            huge_page_size: self.pool_state.huge_page_size,
+        }
     }
 
     /// Where the segment landed.
@@ -92,18 +96,18 @@ impl Facts {
     }
 
     /// What the next start asks for; what the running server has asked for where that is unknown.
-    pub const fn asked_next(&self) -> Asked {
-        self.pending.asked_next(self.asked)
+    pub const fn requested_next(&self) -> Requested {
+        self.pending.requested_next(self.requested)
     }
 
     /// Whether the next start asks for huge pages, or may do so because its settings are unknown.
-    pub fn may_ask_next(&self) -> bool {
-        self.pending.may_ask_next(self.asked)
+    pub fn may_request_next(&self) -> bool {
+        self.pending.may_request_next(self.requested)
     }
 
     /// The pages that the next start asks for and the server has not; zero where that is unknown.
     pub fn lack(&self) -> Pages {
-        self.current_start().lack(&self.pending, &self.ground.pool)
+        self.current_start().lack(&self.pending, &self.pool_state.pool)
     }
 
     /// The page size of the running segment.

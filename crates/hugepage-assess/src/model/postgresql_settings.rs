@@ -3,10 +3,10 @@
 use hugepage_kernel::postgresql::size_setting;
 use hugepage_kernel::{Bytes, Notes, PageSize};
 
-use crate::model::{Asked, HugePages, Product};
+use crate::model::{HugePages, Product, Requested};
 
 /// The settings that `value` returns as they are written, and the server's defaults for those that it does not have.
-pub fn asked_by_settings(value: impl Fn(&str) -> Option<String>, notes: &mut Notes) -> Asked {
+pub fn requested_by_settings(value: impl Fn(&str) -> Option<String>, notes: &mut Notes) -> Requested {
     let mut understood = |name: &str, kind: &str, found: Option<bool>| {
         if found == Some(false) {
             notes.add(format!("{name} = '{}' is not {kind}", value(name).unwrap_or_default()));
@@ -18,7 +18,7 @@ pub fn asked_by_settings(value: impl Fn(&str) -> Option<String>, notes: &mut Not
     let (page_size, buffers) = (size("huge_page_size", 1 << 10), size("shared_buffers", 8 << 10));
     understood("huge_page_size", "a size", page_size.map(|found| found.is_some()));
     understood("shared_buffers", "a size", buffers.map(|found| found.is_some()));
-    Asked {
+    Requested {
         product: Product::PostgreSql,
         huge_pages: huge_pages.flatten().unwrap_or(HugePages::Try),
         huge_page_size: page_size.flatten().and_then(|size| PageSize::new(size.0)),
@@ -37,9 +37,9 @@ mod tests {
             let mut notes = Notes::default();
             let value =
                 |name: &str| pairs.iter().find(|(found, _)| *found == name).map(|(_, value)| (*value).to_owned());
-            let asked = asked_by_settings(value, &mut notes);
-            let size = asked.huge_page_size.map(|size| size.bytes().0);
-            (asked.huge_pages.to_string(), size, asked.sysv, asked.shared_buffers.0, notes.into_vec().len())
+            let requested = requested_by_settings(value, &mut notes);
+            let size = requested.huge_page_size.map(|size| size.bytes().0);
+            (requested.huge_pages.to_string(), size, requested.sysv, requested.shared_buffers.0, notes.into_vec().len())
         };
         assert_eq!(of(&[]), ("try".into(), None, false, 128 << 20, 0));
         let all = [("huge_pages", "ON"), ("huge_page_size", "1GB"), ("shared_buffers", "16384")];

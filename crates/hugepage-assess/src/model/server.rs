@@ -108,7 +108,7 @@ impl Product {
 
 /// What the server's settings ask of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct Requested {
     /// The product.
     pub product: Product,
     /// `huge_pages`.
@@ -121,7 +121,7 @@ pub struct Asked {
     pub shared_buffers: Bytes,
 }
 
-impl Asked {
+impl Requested {
     /// Whether these settings rule out huge pages, whatever the pool has.
     pub const fn never_in_huge_pages(&self) -> bool {
         self.sysv || matches!(self.product, Product::Oracle { memory_target: true, .. })

@@ -8,7 +8,7 @@ use hugepage_assess::advice::context::{AdviceContext, Server};
 use hugepage_assess::advice::{Recommendation, recommendations};
 use hugepage_assess::assessment::Status;
 use hugepage_assess::assessment::page_tables::PageTables;
-use hugepage_assess::model::{Asked, Facts, HugePages, Landing, NodePools, PoolFact, PoolState, Product, Segment};
+use hugepage_assess::model::{Facts, HugePages, Landing, NodePools, PoolFact, PoolState, Product, Requested, Segment};
 use hugepage_assess::pools::PoolRow;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::mapping::maps::{Access, Mapping};
@@ -115,14 +115,14 @@ impl Host {
         let own = if self.page_size == huge { self.pool } else { self.gigantic };
         let pools = [(huge, self.pool), (gigantic, self.gigantic)];
         let hugetlb = pools.iter().map(|(size, counters)| size.bytes().0 * counters[0]).sum();
-        let asked = Asked {
+        let requested = Requested {
             product: Product::PostgreSql,
             huge_pages: self.huge_pages,
             huge_page_size: (self.page_size != huge).then_some(self.page_size),
             sysv: self.sysv,
             shared_buffers: Bytes(self.shared_buffers),
         };
-        let ground = PoolState {
+        let pool_state = PoolState {
             huge_page_size: Some(self.page_size),
             pool: PoolFact::Known(pool(self.page_size, own)),
             limits: Some(self.limits.clone()),
@@ -142,7 +142,7 @@ impl Host {
         let segment = Segment::of(&mapping, if self.huge { Landing::Hugetlb } else { Landing::Base });
         let facts = Facts {
             others_lack: self.sees_others.then_some(Pages(0)),
-            ..Facts::new(asked, Some(segment), ground, Some(meminfo), 20)
+            ..Facts::new(requested, Some(segment), pool_state, Some(meminfo), 20)
         };
         let of_entry =
             |pages: &u64| CommandLine { pools: vec![(Some(self.page_size), Pages(*pages))], ..CommandLine::default() };

@@ -1,8 +1,8 @@
 //! Over all kinds of hosts: no number beyond what the host can hold, none that falls short, and none that shrinks with
 //! more memory to serve.
 
+use hugepage_assess::advice::plan::{Plan, Step};
 use hugepage_assess::advice::recommendation::{Area, Recommendation};
-use hugepage_assess::advice::remedy::{Remedy, Step};
 use hugepage_assess::model::HugePages;
 use proptest::prelude::*;
 
@@ -10,9 +10,9 @@ use super::{GIB, Host, MIB, page_size, shared_memory};
 
 fn hosts() -> impl Strategy<Value = Host> {
     let sizes = (16u64..20_000, 1u64..64, any::<bool>(), any::<bool>(), 0u64..12_000, 0u64..12_000, 0u64..200);
-    let asked = prop_oneof![Just(HugePages::Try), Just(HugePages::On), Just(HugePages::Off)];
+    let requested = prop_oneof![Just(HugePages::Try), Just(HugePages::On), Just(HugePages::Off)];
     let seen = (proptest::option::of(0u64..64), any::<bool>());
-    (sizes, asked, proptest::option::of(0u64..20_000), 1u64..5000, seen).prop_map(
+    (sizes, requested, proptest::option::of(0u64..20_000), 1u64..5000, seen).prop_map(
         |((megabytes, memory, huge, gigantic, idle, others, surplus), huge_pages, at_boot, connections, seen)| {
             let size = if gigantic { page_size(GIB) } else { page_size(2 * MIB) };
             let own =
@@ -52,7 +52,7 @@ proptest! {
             if row.setting.contains("nr_hugepages") && row.setting.contains("1048576") == (host.page_size >= page_size(GIB)) {
                 let pages: u64 = recommended.parse().unwrap();
                 prop_assert!(pages <= capacity, "{row:?} of {capacity}");
-                let pool = status.facts.ground.pool.known().unwrap();
+                let pool = status.facts.pool_state.pool.known().unwrap();
                 prop_assert!(pages >= pool.in_use().unwrap().0, "{row:?} {pool:?}");
                 prop_assert!(host.sees_others || pages >= pool.persistent().0 || row.area == Area::Boot, "{row:?}");
                 if host.huge_pages != HugePages::Off {
@@ -77,7 +77,7 @@ proptest! {
         let context = host.context();
         let rows = host.recommendations();
         let hint = hugepage_assess::advice::hint(&context.status).unwrap_or_default();
-        let steps = Remedy::of_verdict(&context.status).map(|remedy| remedy.steps).unwrap_or_default();
+        let steps = Plan::of_verdict(&context.status).map(|plan| plan.steps).unwrap_or_default();
         // The pool of a smaller server has no row, because it is of no use to the present one.
         let waits = steps.iter().any(|step| matches!(step, Step::Reduce(_)));
         for step in steps.into_iter().filter(|_| !waits) {

@@ -77,7 +77,7 @@ fn only_what_concerns_the_server() {
     assert_eq!(found(known, &server(Landing::Base), "7.0.3"), name("no_preempt_none", true));
     assert_eq!(found(known, &server(Landing::Hugetlb), "7.0.3"), []);
     let mut gigantic = server(Landing::Base);
-    gigantic.ground.huge_page_size = PageSize::new(GIB);
+    gigantic.pool_state.huge_page_size = PageSize::new(GIB);
     assert_eq!(found(known, &gigantic, "6.12.40"), name("no_gigantic_overcommit", true));
     // Without a release all that would concern the server is unknown.
     let rows = known.of(&server(Landing::Hugetlb), None);

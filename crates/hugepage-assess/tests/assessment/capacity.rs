@@ -112,7 +112,7 @@ fn a_pool_beyond_the_reserve_that_is_held() {
     };
     let status = held.clone().status();
     assert_eq!(status.recommended, Some(Pages(27852)));
-    assert_eq!(status.verdict(), (Severity::Ok, &Finding::AsAsked));
+    assert_eq!(status.verdict(), (Severity::Ok, &Finding::AsRequested));
     // Lowered under the server.
     let pool = Pool { surplus: Some(Pages(27852)), ..pool(27852, 0, 0) };
     let status = Server { pool: known(pool), ..held }.status();

@@ -16,15 +16,15 @@ use super::{MIB, Server, known, pool};
 /// The status with another size on disk.
 fn with_on_disk(server: Server, megabytes: u64) -> Status {
     let facts = server.facts();
-    let demand = Demand { asked: facts.asked, max_connections: 100, shared_memory: Bytes(megabytes * MIB) };
-    let ground = PoolState {
-        huge_page_size: facts.ground.huge_page_size,
-        pool: facts.ground.pool.clone(),
-        limits: facts.ground.limits.clone(),
+    let demand = Demand { requested: facts.requested, max_connections: 100, shared_memory: Bytes(megabytes * MIB) };
+    let pool_state = PoolState {
+        huge_page_size: facts.pool_state.huge_page_size,
+        pool: facts.pool_state.pool.clone(),
+        limits: facts.pool_state.limits.clone(),
         nodes: None,
         lock_limit: None,
     };
-    Status::of(Facts { pending: Pending::Changed(demand, ground), ..facts })
+    Status::of(Facts { pending: Pending::Changed(demand, pool_state), ..facts })
 }
 
 fn outlooks(status: &Status) -> (Outlook, Option<Outlook>) {
@@ -49,7 +49,7 @@ fn refused_configuration_beside_a_pool_that_is_gone() {
 #[test]
 fn crash_of_a_server_whose_settings_at_its_start_are_unknown() {
     let of = |server: Server| {
-        let status = Status::of(Facts { asked_may_differ: true, ..server.facts() });
+        let status = Status::of(Facts { requested_may_differ: true, ..server.facts() });
         (status.crash_outlook(), status.notes_on_outlook().any(|note| note.contains("files have changed since")))
     };
     let gone = Pool { surplus: Some(Pages(412)), ..pool(512, 0, 0) };
@@ -68,7 +68,7 @@ fn crash_in_base_pages_with_the_page_size_of_the_start() {
         let free = if enough { 512 } else { 0 };
         let server = Server { pool: known(pool(free, free, 0)), ..Server::in_base_pages() };
         let past = Past { cause_at_start: Some(Cause::PoolEmpty), needed_at_start, loss: None };
-        let changed = Facts { asked_may_differ: true, past, others_may_serve, ..server.facts() };
+        let changed = Facts { requested_may_differ: true, past, others_may_serve, ..server.facts() };
         Status::of(changed).crash_outlook().unwrap()
     };
     for needed in [None, Some(Pages(1)), Some(Pages(64))] {
@@ -126,7 +126,7 @@ fn pages_that_rings_keep() {
     for (spare, crash, severity, finding) in [
         (0, Outlook::Base, Severity::Warning, Finding::CrashLoses),
         (1, Outlook::Unknown, Severity::Notice, Finding::OutlookUnknown),
-        (2, Outlook::Hugetlb, Severity::Ok, Finding::AsAsked),
+        (2, Outlook::Hugetlb, Severity::Ok, Finding::AsRequested),
     ] {
         let status = status(spare, HugePages::Try);
         assert_eq!(outlooks(&status), (Outlook::Hugetlb, Some(crash)), "{spare}");
@@ -174,7 +174,7 @@ fn pages_that_rings_of_earlier_crashes_keep() {
 #[test]
 fn oracle_does_not_restart_itself() {
     let mut facts = on_surplus().facts();
-    facts.asked.product =
+    facts.requested.product =
         Product::Oracle { memory_target: false, may_mix: false, use_large_pages: None, is_asm: false };
     assert_eq!(Status::of(facts).crash_outlook(), None);
 }

@@ -1,7 +1,7 @@
 //! What a start would get: every refusal at its border, and that nothing is promised that is not there.
 
 use hugepage_assess::assessment::{Forecast, Outlook};
-use hugepage_assess::model::{Asked, Cause, HugePages, PoolFact, PoolState, Product};
+use hugepage_assess::model::{Cause, HugePages, PoolFact, PoolState, Product, Requested};
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
@@ -13,12 +13,12 @@ fn page() -> PageSize {
     page_size(2 * MIB)
 }
 
-fn asked(huge_pages: HugePages, sysv: bool) -> Asked {
-    Asked { product: Product::PostgreSql, huge_pages, huge_page_size: None, sysv, shared_buffers: Bytes(0) }
+fn requested(huge_pages: HugePages, sysv: bool) -> Requested {
+    Requested { product: Product::PostgreSql, huge_pages, huge_page_size: None, sysv, shared_buffers: Bytes(0) }
 }
 
 /// nr, free, resv, surplus, overcommit.
-fn ground(counters: [u64; 5], limits: CgroupLimits) -> PoolState {
+fn pool_state(counters: [u64; 5], limits: CgroupLimits) -> PoolState {
     let [nr, free, resv, surplus, overcommit] = counters;
     let pool = Pool {
         page_size: page(),
@@ -76,9 +76,9 @@ fn table_of_starts() {
     ] {
         let case = format!("{huge_pages} {own} {counters:?} {limits:?}");
         let forecast = Forecast::of(
-            &asked(huge_pages, false),
+            &requested(huge_pages, false),
             Some(Bytes(139 * MIB + 8192)),
-            &ground(counters, limits),
+            &pool_state(counters, limits),
             Pages(own),
         );
         assert_eq!(forecast.outlook.to_string(), outlook, "{case}");
@@ -90,11 +90,11 @@ fn table_of_starts() {
 
 #[test]
 fn what_no_pool_could_mend() {
-    let enough = ground([700, 700, 0, 0, 0], CgroupLimits::default());
-    let sysv = Forecast::of(&asked(HugePages::On, true), Some(Bytes(MIB)), &enough, Pages(0));
+    let enough = pool_state([700, 700, 0, 0, 0], CgroupLimits::default());
+    let sysv = Forecast::of(&requested(HugePages::On, true), Some(Bytes(MIB)), &enough, Pages(0));
     assert_eq!((sysv.outlook, sysv.cause), (Outlook::Fails, Some(Cause::SysvSharedMemory)));
     let nowhere = PoolState { pool: PoolFact::Unsupported(vec![page()]), ..enough };
-    let forecast = Forecast::of(&asked(HugePages::Try, false), Some(Bytes(MIB)), &nowhere, Pages(0));
+    let forecast = Forecast::of(&requested(HugePages::Try, false), Some(Bytes(MIB)), &nowhere, Pages(0));
     assert_eq!((forecast.outlook, forecast.needed), (Outlook::Base, None));
     assert_eq!(forecast.cause, Some(Cause::PageSizeUnsupported));
     assert_eq!(forecast.will_start(HugePages::Try), Some(true));
@@ -113,8 +113,8 @@ proptest! {
         let used = touched.min(own + others);
         let counters = [nr, nr - used, own + others - used, surplus, 0];
         let huge_pages = if on { HugePages::On } else { HugePages::Try };
-        let ground = ground(counters, CgroupLimits::default());
-        let forecast = Forecast::of(&asked(huge_pages, false), Some(Bytes(size)), &ground, Pages(own));
+        let pool_state = pool_state(counters, CgroupLimits::default());
+        let forecast = Forecast::of(&requested(huge_pages, false), Some(Bytes(size)), &pool_state, Pages(own));
         let needed = size.div_ceil(2 * MIB);
         let certain = (nr - surplus).saturating_sub(others);
         prop_assert_eq!(forecast.needed, Some(Pages(needed)));
@@ -123,7 +123,7 @@ proptest! {
         prop_assert_eq!(forecast.outlook == Outlook::Fails, on && certain < needed);
         prop_assert_eq!(forecast.missing == Some(Pages(0)), forecast.cause.is_none());
         // Never fewer pages for more memory.
-        let larger = Forecast::of(&asked(huge_pages, false), Some(Bytes(size + 8192)), &ground, Pages(own));
+        let larger = Forecast::of(&requested(huge_pages, false), Some(Bytes(size + 8192)), &pool_state, Pages(own));
         prop_assert!(larger.needed >= forecast.needed && larger.missing >= forecast.missing);
         prop_assert!(larger.outlook.gravity() >= forecast.outlook.gravity());
     }

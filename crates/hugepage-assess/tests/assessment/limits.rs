@@ -30,15 +30,15 @@ fn memory(kind: MemoryLimitKind, bytes: u64, private: u64) -> Option<CgroupLimit
 /// With a configuration on disk that needs `size`.
 fn with_pending(server: Server, size: u64) -> Status {
     let mut facts = server.facts();
-    let ground = PoolState {
-        huge_page_size: facts.ground.huge_page_size,
-        pool: facts.ground.pool.clone(),
-        limits: facts.ground.limits.clone(),
+    let pool_state = PoolState {
+        huge_page_size: facts.pool_state.huge_page_size,
+        pool: facts.pool_state.pool.clone(),
+        limits: facts.pool_state.limits.clone(),
         nodes: None,
         lock_limit: None,
     };
-    let demand = Demand { asked: facts.asked, max_connections: 100, shared_memory: Bytes(size) };
-    facts.pending = Pending::Changed(demand, ground);
+    let demand = Demand { requested: facts.requested, max_connections: 100, shared_memory: Bytes(size) };
+    facts.pending = Pending::Changed(demand, pool_state);
     Status::of(facts)
 }
 
@@ -78,7 +78,7 @@ fn the_configuration_on_disk_counts() {
         advice::hint(&status).unwrap(),
         format!("Set /sys/fs/cgroup/limit_{} to at least {} bytes.", GIB + 20 * MIB, GIB + 100 * MIB)
     );
-    assert_eq!(verdict(&with_pending(server(1000), GIB + 20 * MIB)).1, Finding::AsAsked);
+    assert_eq!(verdict(&with_pending(server(1000), GIB + 20 * MIB)).1, Finding::AsRequested);
     // In base pages nothing is charged.
     assert_eq!(verdict(&with_pending(server(513), GIB + 100 * MIB)).1, Finding::RestartLoses);
 }
@@ -86,7 +86,7 @@ fn the_configuration_on_disk_counts() {
 #[test]
 fn what_shares_a_limit_counts() {
     let with = |bytes, promised| Server { limits: shared(bytes, promised), ..Server::default() }.status();
-    assert_eq!(verdict(&with(2 * GIB, 2 * GIB)).1, Finding::AsAsked);
+    assert_eq!(verdict(&with(2 * GIB, 2 * GIB)).1, Finding::AsRequested);
     let status = with(2 * GIB - 1, 2 * GIB);
     assert_eq!(verdict(&status), (Severity::Critical, Finding::SharedLimit));
     assert_eq!(status.threats(), [Threat::SharedLimit]);
@@ -103,7 +103,7 @@ fn what_shares_a_limit_counts() {
     // Where others grow with the configuration on disk.
     let server =
         Server { pool: known(pool(2000, 2000, 1024)), limits: shared(2 * GIB + MIB, 2 * GIB), ..Server::default() };
-    assert_eq!(verdict(&server.clone().status()).1, Finding::AsAsked);
+    assert_eq!(verdict(&server.clone().status()).1, Finding::AsRequested);
     let status = with_pending(server, GIB + 100 * MIB);
     assert_eq!(verdict(&status), (Severity::Critical, Finding::SharedLimit));
     assert_eq!(status.forecast.cause, Some(Cause::CgroupLimit));
@@ -113,7 +113,7 @@ fn what_shares_a_limit_counts() {
 fn memory_cgroups_that_count_huge_pages() {
     use MemoryLimitKind::{High, Max};
     let with = |kind, bytes, private| Server { limits: memory(kind, bytes, private), ..Server::default() }.status();
-    assert_eq!(verdict(&with(Max, GIB + 100, 100)).1, Finding::AsAsked);
+    assert_eq!(verdict(&with(Max, GIB + 100, 100)).1, Finding::AsRequested);
     let status = with(Max, GIB + 99, 100);
     assert_eq!(verdict(&status), (Severity::Critical, Finding::MemoryLimit));
     assert_eq!(status.threats(), [Threat::MemoryLimit]);
@@ -143,7 +143,7 @@ fn memory_cgroups_count_the_huge_pages_of_others() {
         limits.memory[0].huge = Some(Bytes(huge));
         Server { limits: Some(limits), ..server }.status()
     };
-    assert_eq!(verdict(&with(2 * GIB + 100, 2 * GIB, Server::default())).1, Finding::AsAsked);
+    assert_eq!(verdict(&with(2 * GIB + 100, 2 * GIB, Server::default())).1, Finding::AsRequested);
     let status = with(2 * GIB + 99, 2 * GIB, Server::default());
     assert_eq!(verdict(&status), (Severity::Critical, Finding::MemoryLimit));
     assert_eq!(
@@ -152,7 +152,7 @@ fn memory_cgroups_count_the_huge_pages_of_others() {
          others need 2048 MB: a process that touches more is killed by SIGBUS, or its reads fail."
     );
     // It has not touched all of its own.
-    assert_eq!(verdict(&with(GIB + 100, GIB / 2, Server::default())).1, Finding::AsAsked);
+    assert_eq!(verdict(&with(GIB + 100, GIB / 2, Server::default())).1, Finding::AsRequested);
     // A restart would come on top of what the other one has, and the hint makes room for both.
     let base = Server { pool: known(pool(1024, 512, 0)), ..Server::in_base_pages() };
     assert_eq!(verdict(&with(2 * GIB + 100, GIB, base.clone())).1, Finding::BasePages(Cause::Unknown));

@@ -12,14 +12,14 @@ mod nodes;
 mod oracle;
 mod outlook;
 mod placement;
+mod plan;
 mod properties;
-mod remedy;
 mod resize;
 mod verdict;
 mod words;
 
 use hugepage_assess::assessment::Status;
-use hugepage_assess::model::{Asked, Facts, HugePages, Landing, NodePools, PoolFact, PoolState, Product, Segment};
+use hugepage_assess::model::{Facts, HugePages, Landing, NodePools, PoolFact, PoolState, Product, Requested, Segment};
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::mapping::maps::{Access, Mapping};
 use hugepage_kernel::memory::meminfo::Meminfo;
@@ -94,14 +94,14 @@ impl Server {
             path: if hugetlb { "/anon_hugepage (deleted)" } else { "/dev/zero (deleted)" }.to_owned(),
             page_size: of_mapping.filter(|_| self.landing != Some(Landing::Unknown)),
         };
-        let asked = Asked {
+        let requested = Requested {
             product: Product::PostgreSql,
             huge_pages: self.huge_pages,
             huge_page_size: None,
             sysv: self.sysv,
             shared_buffers: Bytes(self.size / 8 * 7),
         };
-        let ground = PoolState {
+        let pool_state = PoolState {
             huge_page_size: self.page_size,
             pool: self.pool,
             limits: self.limits,
@@ -120,7 +120,7 @@ impl Server {
         let segment = self.landing.map(|landing| Segment::of(&mapping, landing));
         Facts {
             others_lack: self.sees_others.then_some(Pages(0)),
-            ..Facts::new(asked, segment, ground, Some(meminfo), self.reserve_percent)
+            ..Facts::new(requested, segment, pool_state, Some(meminfo), self.reserve_percent)
         }
     }
 

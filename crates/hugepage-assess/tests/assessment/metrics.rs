@@ -50,7 +50,7 @@ fn of<'a>(samples: &BTreeMap<&str, &'a str>, name: &str, labels: &str) -> Option
 }
 
 #[test]
-fn one_server_as_asked() {
+fn one_server_as_requested() {
     let text = host(vec![instance("/pg", Server::default().status())]);
     let samples = samples(&text);
     for (name, labels, value) in [

@@ -1,7 +1,7 @@
 //! NUMA nodes: the kernel counts the free pages of allowed nodes alone when it reserves huge pages.
 
 use hugepage_assess::advice;
-use hugepage_assess::advice::remedy::{Remedy, Step};
+use hugepage_assess::advice::plan::{Plan, Step};
 use hugepage_assess::assessment::{Outlook, Severity, Status};
 use hugepage_assess::model::{Cause, HugePages, Landing, NodePools};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
@@ -181,17 +181,17 @@ fn the_node_is_one_obstacle_of_several() {
         private: Some(Bytes(4096)),
         huge: None,
     };
-    facts.ground.limits = Some(CgroupLimits { memory: vec![memory], ..CgroupLimits::default() });
+    facts.pool_state.limits = Some(CgroupLimits { memory: vec![memory], ..CgroupLimits::default() });
     let status = Status::of(facts);
-    let remedy = Remedy::of(&status).unwrap();
+    let plan = Plan::of(&status).unwrap();
     assert!(
         matches!(
-            &remedy.steps[..],
+            &plan.steps[..],
             [Step::RaiseLimit { to: Bytes(1_140_854_784), .. }, Step::SetNodePool { node: 0, .. }, Step::Restart]
         ),
-        "{remedy:?}"
+        "{plan:?}"
     );
-    let after = Status::of(remedy.apply(&status.facts));
+    let after = Status::of(plan.apply(&status.facts));
     assert_eq!((after.cause, after.outlook, after.excesses()), (None, Outlook::Hugetlb, Vec::new()));
 }
 
@@ -214,8 +214,8 @@ fn the_hint_is_enough() {
             };
             let before = status(&shares);
             let facts = &before.facts;
-            let target = facts.ground.nodes.as_ref().unwrap().target(
-                facts.ground.pool.known().unwrap(),
+            let target = facts.pool_state.nodes.as_ref().unwrap().target(
+                facts.pool_state.pool.known().unwrap(),
                 Pages(512),
                 Pages(0),
                 20,

@@ -11,7 +11,7 @@ use super::*;
 #[derive(Clone, Copy)]
 struct Sga {
     huge: u64,
-    asked: HugePages,
+    requested: HugePages,
     memory_target: bool,
     may_mix: bool,
     lock_limit: Option<LockLimit>,
@@ -20,19 +20,19 @@ struct Sga {
 }
 
 const SGA: Sga =
-    Sga { huge: 512, asked: HugePages::Try, memory_target: false, may_mix: true, lock_limit: None, pool: (512, 0) };
+    Sga { huge: 512, requested: HugePages::Try, memory_target: false, may_mix: true, lock_limit: None, pool: (512, 0) };
 
 fn assessed(sga: Sga) -> Status {
     let mut facts = Server::default().facts();
-    facts.asked.product = Product::Oracle {
+    facts.requested.product = Product::Oracle {
         memory_target: sga.memory_target,
         may_mix: sga.may_mix,
         use_large_pages: None,
         is_asm: false,
     };
-    facts.asked.huge_pages = sga.asked;
-    facts.ground.pool = known(pool(sga.pool.0, sga.pool.1, 0));
-    facts.ground.lock_limit = sga.lock_limit;
+    facts.requested.huge_pages = sga.requested;
+    facts.pool_state.pool = known(pool(sga.pool.0, sga.pool.1, 0));
+    facts.pool_state.lock_limit = sga.lock_limit;
     let segment = facts.segment.as_mut().unwrap();
     segment.in_huge_pages = Bytes(sga.huge * 2 * MIB);
     (segment.landing, segment.page_size) = match sga.huge {
@@ -66,7 +66,7 @@ fn words_and_outlook_of_an_sga() {
             Some("Run \"sysctl -w vm.nr_hugepages=512\" and restart the instance."),
         ),
         (
-            "mixed, and ONLY at the next start", Sga { huge: 511, pool: (511, 0), asked: HugePages::On, ..SGA }, "critical", "fails",
+            "mixed, and ONLY at the next start", Sga { huge: 511, pool: (511, 0), requested: HugePages::On, ..SGA }, "critical", "fails",
             "The next start would fail: use_large_pages = ONLY, and only 511 of the 512 pages of 2 MB needed are guaranteed.",
             Some("Run \"sysctl -w vm.nr_hugepages=512\"."),
         ),
@@ -112,12 +112,12 @@ fn words_and_outlook_of_an_sga() {
             Some("Set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET and restart the instance."),
         ),
         (
-            "FALSE beside a pool for it", Sga { pool: (512, 512), asked: HugePages::Off, ..none }, "warning", "base",
+            "FALSE beside a pool for it", Sga { pool: (512, 512), requested: HugePages::Off, ..none }, "warning", "base",
             "The pool has 512 pages of 2 MB, the servers of this host need 0, and 1 GB is unused.",
             None,
         ),
         (
-            "ONLY, and nothing is left", Sga { pool: (0, 0), asked: HugePages::On, ..none }, "critical", "fails",
+            "ONLY, and nothing is left", Sga { pool: (0, 0), requested: HugePages::On, ..none }, "critical", "fails",
             "The next start would fail: use_large_pages = ONLY, and only 0 of the 512 pages of 2 MB needed are guaranteed.",
             Some("Run \"sysctl -w vm.nr_hugepages=512\"."),
         ),

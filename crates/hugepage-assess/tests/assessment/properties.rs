@@ -96,7 +96,8 @@ fn split(whole: &Pool, ((all, free), (allowed, policy), memory): Split) -> NodeP
 fn servers() -> impl Strategy<Value = Server> {
     use Landing::{Base, Hugetlb, PartialThp, Thp, Unknown};
     let landing = prop::option::weighted(0.9, prop::sample::select(vec![Hugetlb, Base, Thp, PartialThp, Unknown]));
-    let asked = (prop::sample::select(vec![HugePages::Off, HugePages::On, HugePages::Try]), prop::bool::weighted(0.1));
+    let requested =
+        (prop::sample::select(vec![HugePages::Off, HugePages::On, HugePages::Try]), prop::bool::weighted(0.1));
     let levels = prop::option::weighted(0.9, (limits(), limits(), memory_limits(), any::<bool>()));
     let memory = prop_oneof![4 => MIB..256 * GIB, 1 => any::<u64>()];
     let host = (memory, any::<u64>(), prop::option::of(any::<u64>()), 0..=200u32);
@@ -105,7 +106,7 @@ fn servers() -> impl Strategy<Value = Server> {
         1 => prop::collection::vec(sizes_of_huge_pages(), 0..3).prop_map(PoolFact::Unsupported),
         1 => Just(PoolFact::Unknown),
     ];
-    (asked, landing, 1..64 * GIB, (pool, sizes_of_huge_pages(), splits()), levels, host).prop_map(
+    (requested, landing, 1..64 * GIB, (pool, sizes_of_huge_pages(), splits()), levels, host).prop_map(
         |(
             (huge_pages, sysv),
             landing,
@@ -164,14 +165,14 @@ proptest! {
     fn no_number_is_below_what_is_held_or_above_what_the_host_holds(
         server in servers(), available in prop::option::of(0..256 * GIB), shmem in 0..64 * GIB, sees_others: bool,
     ) {
-        super::remedy::check(Server { available, shmem, sees_others, ..server }.facts());
+        super::plan::check(Server { available, shmem, sees_others, ..server }.facts());
     }
 
     #[test]
     fn recommends_what_is_needed_if_it_fits(server in servers()) {
         let status = server.status();
         if let (Some(recommended), Some(needed)) = (status.recommended, status.needed)
-            && status.facts.asked.huge_pages != HugePages::Off
+            && status.facts.requested.huge_pages != HugePages::Off
             && !status.does_not_fit()
         {
             prop_assert!(recommended >= needed);
@@ -196,13 +197,13 @@ proptest! {
         if status.outlook == Outlook::Hugetlb {
             let needed = status.needed.unwrap();
             prop_assert!(status.share.unwrap().guaranteed >= needed);
-            let limits = status.facts.ground.limits.as_ref().unwrap();
+            let limits = status.facts.pool_state.limits.as_ref().unwrap();
             prop_assert!(!limits.hidden_levels);
-            let size = status.facts.ground.huge_page_size.unwrap();
+            let size = status.facts.pool_state.huge_page_size.unwrap();
             for limit in &limits.reservation {
                 prop_assert!(limit.room_without(size.times(status.own)) >= size.times(needed));
             }
-            prop_assert!(!status.facts.asked.sysv && status.facts.asked.huge_pages != HugePages::Off);
+            prop_assert!(!status.facts.requested.sysv && status.facts.requested.huge_pages != HugePages::Off);
         }
     }
 
@@ -230,13 +231,13 @@ proptest! {
     }
 
     #[test]
-    fn ok_means_as_asked_and_kept(server in servers()) {
+    fn ok_means_as_requested_and_kept(server in servers()) {
         let status = server.status();
         if severity(&status) == Severity::Ok {
             prop_assert_eq!(status.facts.landing(), Landing::Hugetlb);
             prop_assert_eq!(status.outlook, Outlook::Hugetlb);
             prop_assert!(advice::hint(&status).is_none());
-            prop_assert_eq!(status.verdict().1, &Finding::AsAsked);
+            prop_assert_eq!(status.verdict().1, &Finding::AsRequested);
         }
     }
 

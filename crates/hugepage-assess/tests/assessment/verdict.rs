@@ -25,12 +25,12 @@ pub(super) fn on_surplus() -> Server {
 }
 
 #[test]
-fn as_asked_and_kept() {
+fn as_requested_and_kept() {
     let ok = Server::default();
     table([
-        ("try", ok.clone(), Severity::Ok, Finding::AsAsked),
-        ("on", Server { huge_pages: HugePages::On, ..ok.clone() }, Severity::Ok, Finding::AsAsked),
-        ("small", Server { size: 2 * MIB, pool: known(pool(1, 0, 0)), ..ok }, Severity::Ok, Finding::AsAsked),
+        ("try", ok.clone(), Severity::Ok, Finding::AsRequested),
+        ("on", Server { huge_pages: HugePages::On, ..ok.clone() }, Severity::Ok, Finding::AsRequested),
+        ("small", Server { size: 2 * MIB, pool: known(pool(1, 0, 0)), ..ok }, Severity::Ok, Finding::AsRequested),
     ]);
 }
 
@@ -110,7 +110,7 @@ fn a_restart_that_loses() {
 fn page_tables_in_hundredths_of_memory() {
     let with = |page_tables| Server { memory: 100 * GIB, page_tables, ..Server::default() };
     table([
-        ("5%", with(5 * GIB), Severity::Ok, Finding::AsAsked),
+        ("5%", with(5 * GIB), Severity::Ok, Finding::AsRequested),
         ("over 5%", with(5 * GIB + 1), Severity::Warning, Finding::PageTables),
         ("10%", with(10 * GIB), Severity::Warning, Finding::PageTables),
         ("over 10%", with(10 * GIB + 1), Severity::Critical, Finding::PageTables),
@@ -125,7 +125,7 @@ fn page_tables_in_hundredths_of_memory() {
             "no whole number, under",
             Server { memory: 59, page_tables: 2, ..Server::default() },
             Severity::Ok,
-            Finding::AsAsked,
+            Finding::AsRequested,
         ),
     ]);
 }
@@ -137,14 +137,14 @@ fn a_pool_larger_than_anybody_needs() {
     let off = Server { huge_pages: HugePages::Off, ..Server::in_base_pages() };
     table([
         ("twice", with(pool(1024, 512, 0)), Severity::Warning, wasted(512)),
-        ("one page less", with(pool(1023, 511, 0)), Severity::Ok, Finding::AsAsked),
+        ("one page less", with(pool(1023, 511, 0)), Severity::Ok, Finding::AsRequested),
         ("twice with others", with(pool(1224, 1224, 612)), Severity::Warning, wasted(612)),
-        ("one page less with others", with(pool(1223, 1223, 612)), Severity::Ok, Finding::AsAsked),
+        ("one page less with others", with(pool(1223, 1223, 612)), Severity::Ok, Finding::AsRequested),
         (
             "surplus pages are nobody's waste",
             with(Pool { surplus: Some(Pages(1)), ..pool(1024, 512, 0) }),
             Severity::Ok,
-            Finding::AsAsked,
+            Finding::AsRequested,
         ),
         ("off, and a pool", Server { pool: known(pool(1, 1, 0)), ..off.clone() }, Severity::Warning, wasted(0)),
         ("off, and no pool", off, Severity::Notice, Finding::BasePages(Cause::Disabled)),
@@ -156,7 +156,7 @@ fn a_cgroup_below_the_segment() {
     let with = |limits: &[(u64, u64)]| Server { limits: fault(limits), ..Server::default() };
     let in_base_pages = Server { limits: fault(&[(0, 0)]), ..Server::in_base_pages() };
     table([
-        ("at the segment", with(&[(GIB, 0)]), Severity::Ok, Finding::AsAsked),
+        ("at the segment", with(&[(GIB, 0)]), Severity::Ok, Finding::AsRequested),
         ("one byte below", with(&[(GIB - 1, 0)]), Severity::Critical, Finding::CgroupBelowSegment),
         ("on a level above", with(&[(8 * GIB, 0), (GIB - 1, 0)]), Severity::Critical, Finding::CgroupBelowSegment),
         ("in base pages", in_base_pages, Severity::Warning, Finding::BasePages(Cause::PoolEmpty)),

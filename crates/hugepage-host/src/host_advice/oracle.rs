@@ -175,7 +175,7 @@ fn make(setting: &str, current: Option<String>, recommended: Option<String>, rea
 }
 
 fn automatic_memory(instance: &Instance, parameters: Option<&Parameters>) -> Option<Recommendation> {
-    if instance.status.cause != Some(Cause::MemoryTarget) || instance.status.facts.asked.is_automatic_asm() {
+    if instance.status.cause != Some(Cause::MemoryTarget) || instance.status.facts.requested.is_automatic_asm() {
         return None;
     }
     let target = parameters.and_then(|parameters| parameters.get("memory_target")).map(str::to_owned);
@@ -194,10 +194,10 @@ fn automatic_memory(instance: &Instance, parameters: Option<&Parameters>) -> Opt
 /// The kernel was built without huge pages (`CONFIG_HUGETLBFS`), or its machine has none.
 fn kernel_without(instance: &Instance) -> Option<Recommendation> {
     let facts = &instance.status.facts;
-    let has_none = matches!(&facts.ground.pool, PoolFact::Unsupported(sizes) if sizes.is_empty());
-    let terms = ProductTerms::current(&facts.asked);
+    let has_none = matches!(&facts.pool_state.pool, PoolFact::Unsupported(sizes) if sizes.is_empty());
+    let terms = ProductTerms::current(&facts.requested);
     let current = terms.split_once(" = ").map(|(_, value)| value.to_owned());
-    let asks = facts.asked.huge_pages != HugePages::Off && !facts.asked.never_in_huge_pages();
+    let asks = facts.requested.huge_pages != HugePages::Off && !facts.requested.never_in_huge_pages();
     (has_none && asks).then(|| Recommendation {
         severity: instance.status.verdict().0,
         command: Some("ALTER SYSTEM SET use_large_pages = FALSE SCOPE=SPFILE;".to_owned()),

@@ -52,7 +52,7 @@ pub fn message(stopped: &StoppedOracle) -> String {
 /// What to do; `None` if nothing, or nothing that is known here would help.
 pub fn hint(stopped: &StoppedOracle, survey: &Survey, sizings: &[Sizing]) -> Option<String> {
     let forecast = stopped.forecast.as_ref()?;
-    if matches!(&stopped.ground.pool, PoolFact::Unsupported(sizes) if sizes.is_empty()) {
+    if matches!(&stopped.pool_state.pool, PoolFact::Unsupported(sizes) if sizes.is_empty()) {
         return Some("Set use_large_pages = FALSE, or boot a kernel that has huge pages.".to_owned());
     }
     let size = forecast.huge_page_size?;
@@ -107,8 +107,8 @@ fn lacks(stopped: &StoppedOracle, forecast: &Forecast) -> String {
         page_size: forecast.huge_page_size,
         needed: forecast.needed.unwrap_or_default(),
         guaranteed: forecast.guaranteed.unwrap_or_default(),
-        pool: Some(&stopped.ground.pool),
-        lock_limit: stopped.ground.lock_limit,
+        pool: Some(&stopped.pool_state.pool),
+        lock_limit: stopped.pool_state.lock_limit,
         nodes: None,
         off: ProductTerms::of(ORACLE).setting(HugePages::Off),
     };

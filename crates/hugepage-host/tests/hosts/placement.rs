@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use hugepage_assess::assessment::Status;
-use hugepage_assess::model::{Asked, HugePages, Product};
+use hugepage_assess::model::{HugePages, Product, Requested};
 use hugepage_kernel::mapping::maps;
 use hugepage_kernel::{Bytes, Notes, PageSize, Root};
 use hugepage_server::CgroupView;
@@ -53,7 +53,7 @@ fn two_nodes() {
     let end = 0x7f00_0000_0000_u64 + 512 * 2 * MIB;
     let line = format!("7f0000000000-{end:x} rw-s 00000000 00:10 7 /anon_hugepage (deleted)");
     let mapping = maps::Mapping { page_size: PageSize::new(2 * MIB), ..maps::parse(&line).unwrap() };
-    let asked = Asked {
+    let requested = Requested {
         product: Product::PostgreSql,
         huge_pages: HugePages::Try,
         huge_page_size: None,
@@ -62,7 +62,7 @@ fn two_nodes() {
     };
     let rows = |mapping: Option<&maps::Mapping>| {
         let mut notes = Notes::default();
-        let server = observe(&root, asked, mapping.cloned(), CgroupView::Unknown, &mut notes);
+        let server = observe(&root, requested, mapping.cloned(), CgroupView::Unknown, &mut notes);
         let mut notes = Notes::default();
         let found = placement(&root, &Status::of(server.facts(20)), mapping, None, &mut || {}, &mut notes);
         (found.map(|found| found.rows()), notes.into_vec())

@@ -2,7 +2,7 @@
 
 use hugepage_assess::advice;
 use hugepage_assess::assessment::Status;
-use hugepage_assess::model::{Asked, HugePages, Product};
+use hugepage_assess::model::{HugePages, Product, Requested};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::{Bytes, Notes, PageSize};
 use hugepage_server::CgroupView;
@@ -187,7 +187,7 @@ fn from_files_to_sentences() {
     for case in CASES {
         let label = format!("{} {} {:?}", case.host, case.huge_pages, case.huge_page_size);
         let root = host(case.host);
-        let asked = Asked {
+        let requested = Requested {
             product: Product::PostgreSql,
             huge_pages: case.huge_pages,
             huge_page_size: case.huge_page_size.and_then(PageSize::new),
@@ -197,7 +197,7 @@ fn from_files_to_sentences() {
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
         let view = CgroupView::of(hierarchy.as_ref());
-        let server = observe(&root, asked, Some(segment(&root)), view, &mut notes);
+        let server = observe(&root, requested, Some(segment(&root)), view, &mut notes);
         let status = Status::of(server.facts(20));
 
         let words = [

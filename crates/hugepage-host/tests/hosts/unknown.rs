@@ -72,7 +72,7 @@ fn words(status: &Status) -> (Severity, Outlook) {
 }
 
 #[test]
-fn a_server_as_asked() {
+fn a_server_as_requested() {
     let host = Host::with_server("-D\0/data\0");
     host.write("data/postgresql.conf", "huge_pages = try\nshared_buffers = 900MB\n");
     let server = host.server();
@@ -104,7 +104,7 @@ fn a_directory_of_the_configuration() {
     let host = Host::with_server("-D\0/etc/pg\0");
     host.write("etc/pg/postgresql.conf", "data_directory = '/data'\nhuge_pages = on\nshared_buffers = 900MB\n");
     let server = host.server();
-    assert_eq!(server.status.facts.asked.huge_pages, HugePages::On);
+    assert_eq!(server.status.facts.requested.huge_pages, HugePages::On);
     assert_eq!(
         (words(&server.status), server.id.directory.as_deref()),
         ((Severity::Ok, Outlook::Hugetlb), Some("/data"))

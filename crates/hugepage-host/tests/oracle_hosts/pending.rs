@@ -266,7 +266,7 @@ fn auto_depends_on_the_kernel() {
             status.findings
         );
         assert!(matches!(
-            status.facts.asked.product,
+            status.facts.requested.product,
             Product::Oracle { use_large_pages: Some(UseLargePages::Auto | UseLargePages::AutoOnly), .. }
         ));
     }
@@ -326,7 +326,7 @@ fn an_mga_is_no_memory_target() {
     let survey = host.survey();
     let instance = running(&survey, "orcl");
     assert_eq!((instance.landed(), instance.status.forecast.needed), (InstanceLanding::All, Some(Pages(1025))));
-    assert!(matches!(instance.status.facts.asked.product, Product::Oracle { memory_target: false, .. }));
+    assert!(matches!(instance.status.facts.requested.product, Product::Oracle { memory_target: false, .. }));
 }
 
 /// Who may not read the mappings has the log, whose table may have base pages alone.

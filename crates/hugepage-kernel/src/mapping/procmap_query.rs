@@ -161,9 +161,9 @@ mod tests {
             if mapping.path.is_empty() {
                 continue;
             }
-            let asked = holding(&root, mapping.start).unwrap().unwrap().unwrap();
-            assert_eq!(asked.page_size, Some(PageSize::base()));
-            assert_eq!(Mapping { page_size: None, ..asked }, mapping);
+            let requested = holding(&root, mapping.start).unwrap().unwrap().unwrap();
+            assert_eq!(requested.page_size, Some(PageSize::base()));
+            assert_eq!(Mapping { page_size: None, ..requested }, mapping);
         }
         assert_eq!(holding(&root, 8).unwrap().unwrap(), None);
     }

@@ -1,11 +1,11 @@
 //! Where files are read: the live host or a tree of files, with what is remembered and recorded of it.
 
-pub mod access_again;
 pub mod access_log;
 #[expect(clippy::disallowed_methods, reason = "the kernel's files, by name")]
 mod host;
 mod lookup;
 pub(crate) mod reader;
+pub mod repeated_access;
 pub mod root;
 pub(crate) mod short_file;
 pub(crate) mod survey_cache;

@@ -142,7 +142,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         processes: Some(instance.memory.page_tables.processes).filter(|count| *count > 0),
         instance_page_tables: instance.memory.page_tables.total,
         evidence: (!instance.evidence.is_empty()).then(|| instance.evidence.join("; ")),
-        memory_target: match facts.asked.product {
+        memory_target: match facts.requested.product {
             Product::Oracle { memory_target, .. } => Some(memory_target),
             Product::PostgreSql => None,
         },

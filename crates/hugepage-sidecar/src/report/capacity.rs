@@ -41,7 +41,7 @@ impl CapacityTable {
             return None;
         }
         let facts = &instance.status.facts;
-        let (base, huge) = (base?, facts.ground.huge_page_size?);
+        let (base, huge) = (base?, facts.pool_state.huge_page_size?);
         let memory = survey.meminfo.as_ref()?.mem_total?;
         let current = facts.segment_size();
         let private = instance
@@ -61,7 +61,7 @@ impl CapacityTable {
             let sessions = connections.max(instance.memory.page_tables.processes);
             let session_forecast =
                 SessionForecast::of(sessions, shared_memory, &instance.memory.page_tables, base, &[huge], Some(memory));
-            worth(&session_forecast, Choice::of(&facts.asked), Some(memory))
+            worth(&session_forecast, Choice::of(&facts.requested), Some(memory))
         };
         Some(Self {
             name: instance.id.name.clone(),

@@ -51,7 +51,7 @@ impl PageTableChart {
             let at = |many| instance.memory.page_tables.at(many, segment, page_size).map(|bytes| bytes.0);
             Some(PageTableLine { page_size: page_size.bytes().0, at_most: at(connections)?, y: 0 })
         };
-        let (mut on_base, mut on_huge) = (line(base), line(instance.status.facts.ground.huge_page_size));
+        let (mut on_base, mut on_huge) = (line(base), line(instance.status.facts.pool_state.huge_page_size));
         let ends = || on_base.iter().chain(&on_huge).map(|line| line.at_most);
         let axes = ends().max().map(|largest| {
             let marks = of_bytes(largest.max(row.page_tables.unwrap_or(0)));

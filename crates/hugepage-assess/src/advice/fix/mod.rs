@@ -82,7 +82,7 @@ pub fn text(target: Target, context: &AdviceContext) -> Result<String, NoFix> {
         return Err(NoFix::DoesNotFit(reason));
     }
     let (size, needed, pages) =
-        match (status.facts.ground.huge_page_size, status.needed, status.to_land, status.capacity) {
+        match (status.facts.pool_state.huge_page_size, status.needed, status.to_land, status.capacity) {
             (Some(size), Some(needed), Some(pages), Some(_)) => {
                 (size, needed.max(status.forecast.needed.unwrap_or(needed)), pages)
             }
@@ -103,7 +103,7 @@ pub fn text(target: Target, context: &AdviceContext) -> Result<String, NoFix> {
         Target::Postgresql => return Err(NoFix::Unknown),
     };
     let text = fill(template, context, size, needed, pages);
-    let nr = status.facts.ground.pool.known().map_or(Pages(0), |pool| pool.nr);
+    let nr = status.facts.pool_state.pool.known().map_or(Pages(0), |pool| pool.nr);
     Ok(match status.capacity.filter(|_| pages > nr).and_then(|capacity| capacity.leaves_less(pages, size)) {
         Some((left, percent)) => format!(
             "# Caution: a pool of {pages} pages leaves {left} to base pages, less than {percent}% of memory.\n{text}"
@@ -129,7 +129,7 @@ fn statements(context: &AdviceContext) -> String {
 }
 
 fn fill(template: &str, context: &AdviceContext, size: PageSize, needed: Pages, pages: Pages) -> String {
-    let asked = &context.status.facts.asked;
+    let requested = &context.status.facts.requested;
     // The segment itself where it is known: its last page has room.
     let segment = context.status.facts.segment_size().filter(|segment| size.pages_to_hold(*segment) == needed);
     let of_operator = segment.unwrap_or(size.times(needed)).saturating_add(FOR_OPERATORS);
@@ -141,7 +141,7 @@ fn fill(template: &str, context: &AdviceContext, size: PageSize, needed: Pages, 
         ("@KERNEL_SIZE@", size.kernel_parameter()),
         ("@SIZE_SETTING@", size.setting()),
         ("@SEGMENT_PAGES@", needed.to_string()),
-        ("@SHARED_BUFFERS@", setting(asked.shared_buffers)),
+        ("@SHARED_BUFFERS@", setting(requested.shared_buffers)),
         ("@MAX_CONNECTIONS@", context.server.max_connections.to_string()),
         ("@RESOURCE_SIZE@", format!("{}i", size.kernel_parameter())),
         ("@RESOURCE_LIMIT@", quantity(size.times(needed))),

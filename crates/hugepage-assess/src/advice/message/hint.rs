@@ -3,22 +3,22 @@
 use hugepage_kernel::Pages;
 
 use crate::advice::message::status_text::{StatusText, is_of_pool};
-use crate::advice::remedy::Remedy;
+use crate::advice::plan::Plan;
 use crate::assessment::{Outlook, io_uring};
 use crate::model::{Cause, CrashRecovery, HugePages, NodePools, Pending, PoolFact, Product};
 
 impl StatusText<'_> {
     /// How to get huge pages or keep them: a remedy that is proved to help, else what else can be done.
     pub(in crate::advice) fn instruction(&self) -> Option<String> {
-        match Remedy::of(self.0) {
-            Some(remedy) => Some(remedy.sentence(self.0)),
+        match Plan::of(self.0) {
+            Some(plan) => Some(plan.sentence(self.0)),
             None if self.0.of_pending => Some(self.of_pending()),
-            None => self.without_remedy(),
+            None => self.without_plan(),
         }
     }
 
     fn of_pending(&self) -> String {
-        if self.0.facts.asked.product != Product::PostgreSql {
+        if self.0.facts.requested.product != Product::PostgreSql {
             return match self.0.forecast.cause {
                 Some(cause) if is_of_pool(cause) => {
                     "Reduce SGA_MAX_SIZE in the parameter file: the host cannot hold so many huge pages.".to_owned()
@@ -27,7 +27,7 @@ impl StatusText<'_> {
             };
         }
         let nodes = match &self.0.facts.pending {
-            Pending::Changed(_, ground) => ground.nodes.as_ref(),
+            Pending::Changed(_, pool_state) => pool_state.nodes.as_ref(),
             _ => None,
         };
         match self.0.forecast.cause {
@@ -48,14 +48,14 @@ impl StatusText<'_> {
         )
     }
 
-    fn without_remedy(&self) -> Option<String> {
+    fn without_plan(&self) -> Option<String> {
         let off = self.terms().setting(HugePages::Off);
         // In huge pages, what a restart would lack is the cause.
         let cause = self.0.cause.or_else(|| self.0.forecast.cause.filter(|_| self.0.outlook != Outlook::Hugetlb))?;
-        if is_of_nodes(cause, self.0.facts.ground.nodes.as_ref()) {
+        if is_of_nodes(cause, self.0.facts.pool_state.nodes.as_ref()) {
             return Some(self.other_nodes());
         }
-        match (self.0.cause?, &self.0.facts.ground.pool) {
+        match (self.0.cause?, &self.0.facts.pool_state.pool) {
             (Cause::PageSizeUnsupported, PoolFact::Unsupported(sizes)) if sizes.is_empty() => {
                 Some(format!("Set {off}, or boot a kernel that has huge pages."))
             }
@@ -74,8 +74,8 @@ impl StatusText<'_> {
         if self.0.facts.kept_at_crash.at_most == Pages(0) {
             return self.instruction();
         }
-        let worker_alone = |worker: &Remedy| worker.sentence(self.0);
-        match Remedy::of_rings(self.0) {
+        let worker_alone = |worker: &Plan| worker.sentence(self.0);
+        match Plan::of_rings(self.0) {
             [Some(pool), Some(worker)] => {
                 let (pool, worker) = (pool.sentence(self.0), worker.sentence(self.0));
                 let enough = format!(", which is enough for {} crashes, or ", io_uring::CRASHES);

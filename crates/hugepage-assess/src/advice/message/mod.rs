@@ -11,8 +11,8 @@ pub use shortfall::Shortfall;
 pub use status_text::is_of_pool;
 
 use crate::advice::message::status_text::StatusText;
+use crate::advice::plan::Plan;
 use crate::advice::pool;
-use crate::advice::remedy::Remedy;
 use crate::assessment::{Finding, Outlook, Status};
 use crate::model::Cause;
 
@@ -20,13 +20,13 @@ use crate::model::Cause;
 pub fn message(status: &Status) -> String {
     let text = StatusText(status);
     match status.verdict().1 {
-        Finding::AsAsked if status.facts.asked.is_automatic_asm() => {
+        Finding::AsRequested if status.facts.requested.is_automatic_asm() => {
             format!(
                 "{} is in files of /dev/shm, the default of ASM, which huge pages would not improve.",
                 text.memory()
             )
         }
-        Finding::AsAsked => format!("{} is in {}, and a restart keeps them.", text.memory(), text.huge_pages()),
+        Finding::AsRequested => format!("{} is in {}, and a restart keeps them.", text.memory(), text.huge_pages()),
         finding @ (Finding::CgroupBelowSegment | Finding::SharedLimit | Finding::MemoryLimit) => {
             status.excess_of(finding).map(|excess| text.exceeds(&excess)).unwrap_or_default()
         }
@@ -70,7 +70,7 @@ pub fn message(status: &Status) -> String {
         Finding::PageTables => text.page_tables(),
         Finding::PoolWasted { needed } => {
             let now = status.share.map(|share| share.persistent).unwrap_or_default();
-            let Some(size) = status.facts.ground.huge_page_size else { return String::new() };
+            let Some(size) = status.facts.pool_state.huge_page_size else { return String::new() };
             match status.facts.others_lack {
                 Some(_) => format!("{}.", pool::excess(now, *needed, size)),
                 None => format!("{}.", pool::unused(now, *needed, size)),
@@ -92,7 +92,7 @@ pub fn message(status: &Status) -> String {
 pub fn hint(status: &Status) -> Option<String> {
     let text = StatusText(status);
     match status.verdict().1 {
-        Finding::AsAsked | Finding::LandingUnknown | Finding::HostMemoryUnknown => None,
+        Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown => None,
         Finding::CrashLoses => text.hint_on_crash(),
         Finding::OutlookUnknown if status.outlook != Outlook::Unknown => text.hint_on_crash(),
         Finding::PageTables if status.cause.is_none() => {
@@ -101,8 +101,8 @@ pub fn hint(status: &Status) -> Option<String> {
         // Whoever can't be seen may need these pages.
         Finding::PoolWasted { .. } if status.facts.others_lack.is_none() => None,
         Finding::PoolWasted { needed } => {
-            let remedy = Remedy::of_waste(status, *needed)?.sentence(status);
-            Some(format!("{}, unless a stopped server needs these pages.", remedy.trim_end_matches('.')))
+            let plan = Plan::of_waste(status, *needed)?.sentence(status);
+            Some(format!("{}, unless a stopped server needs these pages.", plan.trim_end_matches('.')))
         }
         _ => text.instruction(),
     }

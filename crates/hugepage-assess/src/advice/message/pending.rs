@@ -17,7 +17,7 @@ pub fn message(status: &Status) -> Option<String> {
     Some(match status.outlook {
         Outlook::Fails => format!(
             "The next start with the configuration on disk would fail: {}, and {shortfall}.",
-            ProductTerms::current(&status.facts.asked_next())
+            ProductTerms::current(&status.facts.requested_next())
         ),
         Outlook::Unknown if status.facts.pending == Pending::Unknown => {
             "The demand of the configuration on disk could not be determined; see notes.".to_owned()
@@ -27,12 +27,12 @@ pub fn message(status: &Status) -> Option<String> {
         }
         Outlook::Mixed => format!(
             "{} ({}) is in huge pages, but a restart with the configuration on disk would not get all of them: {shortfall}.",
-            ProductTerms::of(status.facts.asked.product).memory,
+            ProductTerms::of(status.facts.requested.product).memory,
             status.facts.segment_size().unwrap_or_default()
         ),
         _ => format!(
             "{} ({}) is in huge pages, but a restart with the configuration on disk would lose them: {shortfall}.",
-            ProductTerms::of(status.facts.asked.product).memory,
+            ProductTerms::of(status.facts.requested.product).memory,
             status.facts.segment_size().unwrap_or_default()
         ),
     })
@@ -46,8 +46,8 @@ fn first_line(error: &str) -> &str {
 
 /// The error with which PostgreSQL refuses to start without huge pages, by the kernel's error code (sysv_shmem.c);
 /// `None` with shared_memory_type = sysv.
-pub fn refusal(ground: &PoolState, sysv: bool) -> Option<&'static str> {
-    match (&ground.pool, sysv) {
+pub fn refusal(pool_state: &PoolState, sysv: bool) -> Option<&'static str> {
+    match (&pool_state.pool, sysv) {
         (_, true) => None,
         // mmap(2) knows no such page size.
         (PoolFact::Unsupported(..), _) => Some("could not map anonymous shared memory: Invalid argument"),

@@ -1,6 +1,6 @@
 //! The terms of each product for the same things.
 
-use crate::model::{Asked, HugePages, Product, UseLargePages};
+use crate::model::{HugePages, Product, Requested, UseLargePages};
 
 /// The terms of one product.
 pub struct ProductTerms {
@@ -50,11 +50,11 @@ impl ProductTerms {
     }
 
     /// The setting in effect, as written in the configuration; where it is unknown, the one that is assumed.
-    pub const fn current(asked: &Asked) -> &'static str {
-        match asked.product {
+    pub const fn current(requested: &Requested) -> &'static str {
+        match requested.product {
             Product::Oracle { use_large_pages: Some(UseLargePages::Auto), .. } => "use_large_pages = AUTO",
             Product::Oracle { use_large_pages: Some(UseLargePages::AutoOnly), .. } => "use_large_pages = AUTO_ONLY",
-            product => Self::of(product).setting(asked.huge_pages),
+            product => Self::of(product).setting(requested.huge_pages),
         }
     }
 

@@ -26,9 +26,9 @@ impl StatusText<'_> {
             page_size: crash.huge_page_size,
             needed: crash.needed.unwrap_or_default(),
             guaranteed: crash.guaranteed.unwrap_or_default(),
-            pool: Some(&facts.ground.pool),
-            lock_limit: facts.ground.lock_limit,
-            nodes: facts.ground.nodes.as_ref(),
+            pool: Some(&facts.pool_state.pool),
+            lock_limit: facts.pool_state.lock_limit,
+            nodes: facts.pool_state.nodes.as_ref(),
             off: self.terms().setting(HugePages::Off),
         };
         match facts.kept_at_crash.at_most {
@@ -48,16 +48,18 @@ impl StatusText<'_> {
     /// What a restart with the running settings lacks.
     pub(in crate::advice) fn shortfall(&self) -> String {
         let facts = &self.0.facts;
-        let cause = match (&facts.ground.pool, self.lock_refusal()) {
+        let cause = match (&facts.pool_state.pool, self.lock_refusal()) {
             (PoolFact::Unsupported(..), _) => Cause::PageSizeUnsupported,
-            _ if facts.asked.sysv => Cause::SysvSharedMemory,
+            _ if facts.requested.sysv => Cause::SysvSharedMemory,
             (_, Some(cause)) => cause,
             _ if self.pool_falls_short() => Cause::PoolTooSmall,
             _ if self.node_shortage().is_some() => Cause::NodeLimit,
             _ => Cause::CgroupLimit,
         };
         let allowed = || {
-            Some(facts.ground.huge_page_size?.pages_within(self.reservation_limit()?.room_without(self.own_bytes())))
+            Some(
+                facts.pool_state.huge_page_size?.pages_within(self.reservation_limit()?.room_without(self.own_bytes())),
+            )
         };
         let guaranteed = match cause {
             Cause::CgroupLimit => allowed(),
@@ -83,12 +85,12 @@ impl StatusText<'_> {
         let facts = &self.0.facts;
         Shortfall {
             cause: Some(cause),
-            page_size: facts.ground.huge_page_size,
+            page_size: facts.pool_state.huge_page_size,
             needed: self.needed(),
             guaranteed,
-            pool: Some(&facts.ground.pool),
-            lock_limit: facts.ground.lock_limit,
-            nodes: facts.ground.nodes.as_ref(),
+            pool: Some(&facts.pool_state.pool),
+            lock_limit: facts.pool_state.lock_limit,
+            nodes: facts.pool_state.nodes.as_ref(),
             off: self.terms().setting(HugePages::Off),
         }
     }
@@ -96,14 +98,14 @@ impl StatusText<'_> {
     /// Behind "... is in 4 kB pages".
     pub(in crate::advice) fn reason(&self, cause: Cause) -> String {
         let needed = self.needed();
-        let size = page_size(self.0.facts.ground.huge_page_size);
-        let pool = self.0.facts.ground.pool.known();
+        let size = page_size(self.0.facts.pool_state.huge_page_size);
+        let pool = self.0.facts.pool_state.pool.known();
         let nr = pool.map_or(Pages(0), |pool| pool.nr);
         let available = pool.and_then(|pool| pool.available()).unwrap_or_default().saturating_add(self.0.own);
         let missing = self.0.missing.unwrap_or_default();
         let reason = match cause {
             _ if self.could_land_now() => self.reason_at_start(cause),
-            Cause::Disabled => return format!(" because {}{}", self.setting(), self.asked_on_disk()),
+            Cause::Disabled => return format!(" because {}{}", self.setting(), self.requested_on_disk()),
             Cause::PoolEmpty => format!("the pool of {size} pages is empty; {needed} are needed"),
             Cause::PoolTooSmall => {
                 format!("the pool has {nr} pages of {size}; {needed} are needed ({missing} missing)")
@@ -166,7 +168,7 @@ impl StatusText<'_> {
     }
 
     /// Behind "because huge_pages = off", where the configuration on disk asks for huge pages.
-    fn asked_on_disk(&self) -> String {
+    fn requested_on_disk(&self) -> String {
         let forecast = &self.0.forecast;
         match (self.0.of_pending, self.0.outlook, forecast.cause) {
             (false, ..) | (_, _, Some(Cause::Disabled)) => String::new(),
@@ -188,23 +190,25 @@ impl StatusText<'_> {
             _ => "they were unavailable",
         };
         let (server, needed) = (self.terms().server, self.needed());
-        let size = page_size(self.0.facts.ground.huge_page_size);
+        let size = page_size(self.0.facts.pool_state.huge_page_size);
         format!("{at_start} when the {server} started; all {needed} pages of {size} needed are available now")
     }
 
     pub(in crate::advice) fn uncertainty(&self) -> String {
         let reason = match self.0.share {
-            Some(_) if self.0.facts.asked.asks_kernel() && self.pool_falls_short() => {
+            Some(_) if self.0.facts.requested.asks_kernel() && self.pool_falls_short() => {
                 "the kernel, which the instance asks for the pages that the pool lacks"
             }
             Some(_)
-                if matches!(self.0.facts.ground.lock_limit, Some(LockLimit::Either { .. }))
+                if matches!(self.0.facts.pool_state.lock_limit, Some(LockLimit::Either { .. }))
                     && !self.pool_falls_short() =>
             {
                 "this distribution's kernel: if it has the change of Linux 5.18, its owner must be in the group of \
                  vm.hugetlb_shm_group, else memlock is enough"
             }
-            Some(_) if self.0.facts.ground.lock_limit == Some(LockLimit::Unexplained) && !self.pool_falls_short() => {
+            Some(_)
+                if self.0.facts.pool_state.lock_limit == Some(LockLimit::Unexplained) && !self.pool_falls_short() =>
+            {
                 "what refused its huge pages at the last start, when enough were available"
             }
             None => "the available pages of the pool, which are unknown",

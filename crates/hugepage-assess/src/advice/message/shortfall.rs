@@ -34,8 +34,8 @@ impl<'a> Shortfall<'a> {
     /// What a start with the configuration on disk lacks.
     pub(super) fn of_pending(status: &'a Status) -> Self {
         let Forecast { cause, huge_page_size, needed, guaranteed, .. } = status.forecast;
-        let ground = match &status.facts.pending {
-            Pending::Changed(_, ground) => Some(ground),
+        let pool_state = match &status.facts.pending {
+            Pending::Changed(_, pool_state) => Some(pool_state),
             _ => None,
         };
         Self {
@@ -43,10 +43,10 @@ impl<'a> Shortfall<'a> {
             page_size: huge_page_size,
             needed: needed.unwrap_or_default(),
             guaranteed: guaranteed.unwrap_or_default(),
-            pool: ground.map(|ground| &ground.pool),
-            lock_limit: ground.and_then(|ground| ground.lock_limit),
-            nodes: ground.and_then(|ground| ground.nodes.as_ref()),
-            off: ProductTerms::of(status.facts.asked.product).setting(HugePages::Off),
+            pool: pool_state.map(|pool_state| &pool_state.pool),
+            lock_limit: pool_state.and_then(|pool_state| pool_state.lock_limit),
+            nodes: pool_state.and_then(|pool_state| pool_state.nodes.as_ref()),
+            off: ProductTerms::of(status.facts.requested.product).setting(HugePages::Off),
         }
     }
 }

@@ -18,12 +18,12 @@ impl StatusText<'_> {
     }
 
     pub(in crate::advice) fn terms(&self) -> &'static ProductTerms {
-        ProductTerms::of(self.0.facts.asked.product)
+        ProductTerms::of(self.0.facts.requested.product)
     }
 
     /// The setting, as the administrator wrote it.
     pub(in crate::advice) fn setting(&self) -> &'static str {
-        ProductTerms::current(&self.0.facts.asked)
+        ProductTerms::current(&self.0.facts.requested)
     }
 
     pub(in crate::advice) fn memory(&self) -> impl Display {
@@ -35,32 +35,34 @@ impl StatusText<'_> {
     }
 
     pub(in crate::advice) fn needed_bytes(&self) -> Option<Bytes> {
-        Some(self.0.facts.ground.huge_page_size?.times(self.0.needed?))
+        Some(self.0.facts.pool_state.huge_page_size?.times(self.0.needed?))
     }
 
     pub(in crate::advice) fn own_bytes(&self) -> Bytes {
-        self.0.facts.ground.huge_page_size.map_or(Bytes(0), |size| size.times(self.0.own))
+        self.0.facts.pool_state.huge_page_size.map_or(Bytes(0), |size| size.times(self.0.own))
     }
 
     pub(in crate::advice) fn huge_pages(&self) -> impl Display {
-        fmt::from_fn(|f| write!(f, "{} huge pages of {}", self.needed(), page_size(self.0.facts.ground.huge_page_size)))
+        fmt::from_fn(|f| {
+            write!(f, "{} huge pages of {}", self.needed(), page_size(self.0.facts.pool_state.huge_page_size))
+        })
     }
 
     /// The pages of a segment that is not, or not completely, in huge pages.
     pub(in crate::advice) fn base_pages(&self) -> impl Display {
-        let asked = match self.0.facts.asked.huge_pages {
+        let requested = match self.0.facts.requested.huge_pages {
             HugePages::Off => "",
             _ => " although huge pages were asked for",
         };
         fmt::from_fn(move |f| match (&self.0.facts.segment, self.0.facts.page_size()) {
             (Some(segment), _) if segment.landing == Landing::Mixed => write!(
                 f,
-                "huge pages for {}, in base pages for the other {}{asked}",
+                "huge pages for {}, in base pages for the other {}{requested}",
                 segment.in_huge_pages,
                 segment.in_base_pages()
             ),
-            (_, Some(size)) => write!(f, "{size} pages{asked}"),
-            (_, None) => write!(f, "base pages{asked}"),
+            (_, Some(size)) => write!(f, "{size} pages{requested}"),
+            (_, None) => write!(f, "base pages{requested}"),
         })
     }
 
@@ -73,7 +75,7 @@ impl StatusText<'_> {
 
     /// The tightest cgroup limit that is checked when memory is mapped.
     pub(in crate::advice) fn reservation_limit(&self) -> Option<&CgroupLimit> {
-        self.0.facts.ground.limits.as_ref()?.tightest_reservation_without(self.own_bytes())
+        self.0.facts.pool_state.limits.as_ref()?.tightest_reservation_without(self.own_bytes())
     }
 
     /// Whether the pool (or else a cgroup) has too few pages for a restart.
@@ -84,7 +86,7 @@ impl StatusText<'_> {
     /// The limit of its processes that refuses the segment.
     pub(in crate::advice) fn lock_refusal(&self) -> Option<Cause> {
         let needed = self.needed_bytes()?;
-        self.0.facts.ground.lock_limit.filter(|limit| limit.refuses(needed)).map(LockLimit::cause)
+        self.0.facts.pool_state.lock_limit.filter(|limit| limit.refuses(needed)).map(LockLimit::cause)
     }
 
     /// Whether a start would land in huge pages now, though the last one did not.
@@ -95,7 +97,7 @@ impl StatusText<'_> {
         ) && self.0.missing == Some(Pages(0))
             && !self
                 .needed_bytes()
-                .is_some_and(|needed| self.0.facts.ground.lock_limit.is_some_and(|lock| lock.may_refuse(needed)))
+                .is_some_and(|needed| self.0.facts.pool_state.lock_limit.is_some_and(|lock| lock.may_refuse(needed)))
     }
 }
 

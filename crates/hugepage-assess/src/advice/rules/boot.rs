@@ -20,9 +20,9 @@ pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
 /// If memory is fragmented, only a reservation at boot is guaranteed to get all pages.
 fn reserve(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
-    let (size, wanted) = (status.facts.ground.pool.known()?.page_size, status.recommended?);
+    let (size, wanted) = (status.facts.pool_state.pool.known()?.page_size, status.recommended?);
     let Fragmented { more, ready } = fragmented(context)?;
-    if status.facts.asked.huge_pages == HugePages::Off || status.does_not_fit() {
+    if status.facts.requested.huge_pages == HugePages::Off || status.does_not_fit() {
         return None;
     }
     Some(Recommendation {
@@ -44,8 +44,8 @@ fn reserve(context: &AdviceContext) -> Option<Recommendation> {
 fn survives(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
     let boot = context.next_boot.as_ref()?;
-    let (size, wanted) = (status.facts.ground.pool.known()?.page_size, status.recommended?);
-    if status.facts.asked.huge_pages == HugePages::Off || status.does_not_fit() || wanted == Pages(0) {
+    let (size, wanted) = (status.facts.pool_state.pool.known()?.page_size, status.recommended?);
+    if status.facts.requested.huge_pages == HugePages::Off || status.does_not_fit() || wanted == Pages(0) {
         return None;
     }
     let is_default = status.facts.is_default(size);

@@ -11,7 +11,7 @@ use crate::assessment::limits::{Excess, ExcessKind, excesses};
 use crate::model::HugePages;
 
 pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
-    if context.status.facts.asked.huge_pages == HugePages::Off {
+    if context.status.facts.requested.huge_pages == HugePages::Off {
         return Vec::new();
     }
     limits(context).unwrap_or_default()
@@ -20,8 +20,8 @@ pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
 /// Both kinds of limits: those checked when a page is touched and those checked when memory is mapped.
 fn limits(context: &AdviceContext) -> Option<Vec<Recommendation>> {
     let status = &context.status;
-    let limits = status.facts.ground.limits.as_ref()?;
-    let size = status.facts.ground.huge_page_size?;
+    let limits = status.facts.pool_state.limits.as_ref()?;
+    let size = status.facts.pool_state.huge_page_size?;
     let needed = size.times(status.forecast.needed.max(status.needed)?);
     let own = size.times(status.own);
     let mut found = Vec::new();

@@ -14,7 +14,7 @@ const MIN_SAVING: Bytes = Bytes(128 << 20);
 const GIGANTIC: PageSize = PageSize::new(1 << 30).unwrap();
 
 pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
-    if context.status.facts.asked.huge_pages == HugePages::Off || context.status.does_not_fit() {
+    if context.status.facts.requested.huge_pages == HugePages::Off || context.status.does_not_fit() {
         return Vec::new();
     }
     [last_page(context), would_pay(context)].into_iter().flatten().collect()
@@ -23,8 +23,8 @@ pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
 /// The larger shared_buffers that takes the same number of pages.
 fn last_page(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
-    let (size, needed) = (status.facts.ground.huge_page_size.filter(|size| *size >= GIGANTIC)?, status.needed?);
-    let buffers = status.facts.asked.shared_buffers;
+    let (size, needed) = (status.facts.pool_state.huge_page_size.filter(|size| *size >= GIGANTIC)?, status.needed?);
+    let buffers = status.facts.requested.shared_buffers;
     // The mapping is rounded up to whole pages.
     let exact = context.server.shared_memory?;
     let unused = size.times(needed).saturating_sub(exact);
@@ -48,7 +48,7 @@ fn last_page(context: &AdviceContext) -> Option<Recommendation> {
 /// Page tables for 2 MB pages matter from tens of gigabytes and hundreds of connections on.
 fn would_pay(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
-    let size = status.facts.ground.huge_page_size.filter(|size| *size < GIGANTIC)?;
+    let size = status.facts.pool_state.huge_page_size.filter(|size| *size < GIGANTIC)?;
     let there = pools::of_size(&context.pools, GIGANTIC).is_some();
     let less = context.tables_at_most(size).saturating_sub(context.tables_at_most(GIGANTIC));
     let pages = GIGANTIC.pages_to_hold(context.segment());

@@ -11,7 +11,7 @@ use crate::model::HugePages;
 const MIN_PAGE_TABLES: Bytes = Bytes(64 << 20);
 
 pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
-    let found = match context.status.facts.asked.huge_pages {
+    let found = match context.status.facts.requested.huge_pages {
         HugePages::Off => off(context),
         HugePages::On => Some(on(context)),
         HugePages::Try => None,
@@ -26,8 +26,8 @@ fn row(severity: Severity, current: &str, reason: String, saves: Option<Bytes>) 
 fn off(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
     let at_most = context.tables_at_most(PageSize::base());
-    let (to_land, size) = (status.to_land?, status.facts.ground.huge_page_size?);
-    if at_most < MIN_PAGE_TABLES || status.does_not_fit() || status.facts.asked.sysv {
+    let (to_land, size) = (status.to_land?, status.facts.pool_state.huge_page_size?);
+    if at_most < MIN_PAGE_TABLES || status.does_not_fit() || status.facts.requested.sysv {
         return None;
     }
     let reason = format!(

@@ -6,8 +6,8 @@ mod gigantic;
 mod huge_pages;
 mod kernel;
 mod parallel;
+mod plan;
 mod pool;
-mod remedy;
 mod server;
 
 use std::cmp::Reverse;
@@ -37,7 +37,7 @@ pub fn recommendations(context: &AdviceContext) -> Vec<Recommendation> {
         kernel::rule,
     ];
     let found = RULES.iter().flat_map(|rule| rule(context)).collect();
-    let mut all = remedy::with_steps(context, found);
+    let mut all = plan::with_steps(context, found);
     // The sort is stable, so among equals the order above holds.
     all.sort_by_key(|recommendation| Reverse(recommendation.severity));
     all

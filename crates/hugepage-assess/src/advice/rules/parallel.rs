@@ -19,7 +19,7 @@ fn in_main_segment(context: &AdviceContext) -> Option<Recommendation> {
     if !context.in_huge_pages() || server.min_dynamic_shared_memory > Bytes(0) || server.parallel_memory == Bytes(0) {
         return None;
     }
-    let size = status.facts.ground.huge_page_size?;
+    let size = status.facts.pool_state.huge_page_size?;
     let wanted = Bytes(server.parallel_memory.0.div_ceil(UNIT) * UNIT);
     let pages = size.pages_to_hold(context.segment().saturating_add(wanted));
     let pool = status.share?.others.saturating_add(pages);

@@ -19,7 +19,7 @@ pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
 /// The pool that this server is in, or would be in.
 fn own(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
-    let pool = status.facts.ground.pool.known()?;
+    let pool = status.facts.pool_state.pool.known()?;
     let (share, size) = (status.share?, pool.page_size);
     if status.does_not_fit() {
         return None;
@@ -27,7 +27,7 @@ fn own(context: &AdviceContext) -> Option<Recommendation> {
     let wanted = status.recommended?;
     let of_size = (size, status.facts.is_default(size));
     let pages = (share.persistent, wanted);
-    if share.persistent < wanted && status.facts.asked.huge_pages != HugePages::Off {
+    if share.persistent < wanted && status.facts.requested.huge_pages != HugePages::Off {
         let needs = wanted.saturating_sub(share.others);
         let surplus = pool.surplus.unwrap_or_default();
         let mut reason = pool::shortfall("This server needs", needs, share.others, pages, size);
@@ -77,7 +77,7 @@ pub struct Fragmented {
 
 /// `None` if the recommended pool can be allocated without compaction, or that is unknown.
 pub fn fragmented(context: &AdviceContext) -> Option<Fragmented> {
-    let pool = context.status.facts.ground.pool.known()?;
+    let pool = context.status.facts.pool_state.pool.known()?;
     let row = pools::of_size(&context.pools, pool.page_size)?;
     let more = context.status.recommended?.saturating_sub(pool.nr);
     Some(Fragmented { more, ready: row.obtainable_now? }).filter(|found| found.ready < found.more)
@@ -87,12 +87,12 @@ pub fn fragmented(context: &AdviceContext) -> Option<Fragmented> {
 /// still serve a start. Gigantic pages have none.
 fn overcommit(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
-    let pool = status.facts.ground.pool.known()?;
+    let pool = status.facts.pool_state.pool.known()?;
     let size = pool.page_size;
     let applies = context.in_huge_pages()
         && pool.overcommit == Some(Pages(0))
         && size.bytes().0 < 1 << 30
-        && status.facts.asked.huge_pages == HugePages::Try
+        && status.facts.requested.huge_pages == HugePages::Try
         && status.to_land.is_some_and(|to_land| context.persistent() >= to_land);
     let spare = status.capacity?.within_reserve.min(status.capacity?.most).saturating_sub(context.persistent());
     let wanted = status.needed?.min(spare);
@@ -113,9 +113,9 @@ fn overcommit(context: &AdviceContext) -> Option<Recommendation> {
 
 /// Pools of other sizes with unused pages.
 fn others(context: &AdviceContext) -> Vec<Recommendation> {
-    let own = context.status.facts.ground.huge_page_size;
+    let own = context.status.facts.pool_state.huge_page_size;
     let pending = match &context.status.facts.pending {
-        Pending::Changed(_, ground) => ground.huge_page_size,
+        Pending::Changed(_, pool_state) => pool_state.huge_page_size,
         _ => None,
     };
     pools::of_host(&context.pools)

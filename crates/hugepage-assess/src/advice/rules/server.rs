@@ -17,10 +17,10 @@ pub fn too_large(context: &AdviceContext) -> Option<Recommendation> {
     if !status.does_not_fit() {
         return None;
     }
-    let (size, capacity, to_land) = (status.facts.ground.huge_page_size?, status.capacity?, status.to_land?);
+    let (size, capacity, to_land) = (status.facts.pool_state.huge_page_size?, status.capacity?, status.to_land?);
     let beside = to_land.saturating_sub(status.needed?);
     let room = capacity.comfortable(beside).saturating_sub(beside);
-    let buffers = status.facts.asked.shared_buffers;
+    let buffers = status.facts.requested.shared_buffers;
     let segment = context.server.shared_memory.unwrap_or(context.segment());
     let fits = shared_buffers::largest(size.times(room), buffers, segment);
     let over = to_land.saturating_sub(capacity.most);
@@ -52,11 +52,11 @@ fn shared_memory_type(context: &AdviceContext) -> Option<Recommendation> {
 
 fn huge_page_size(context: &AdviceContext) -> Option<Recommendation> {
     let facts = &context.status.facts;
-    let PoolFact::Unsupported(sizes) = &facts.ground.pool else { return None };
-    let asked = facts.asked.huge_page_size.filter(|_| !sizes.is_empty())?;
+    let PoolFact::Unsupported(sizes) = &facts.pool_state.pool else { return None };
+    let requested = facts.requested.huge_page_size.filter(|_| !sizes.is_empty())?;
     let there: Vec<_> = sizes.iter().map(PageSize::to_string).collect();
-    let reason = format!("This machine has no pages of {asked}, only of {}.", there.join(", "));
+    let reason = format!("This machine has no pages of {requested}, only of {}.", there.join(", "));
     let (severity, recommended) = (context.severity_of_base_pages(), Some("0".to_owned()));
-    let current = asked.setting();
+    let current = requested.setting();
     Some(Recommendation::of_server(severity, "huge_page_size", current, recommended, reason, context.saving()))
 }

@@ -8,8 +8,8 @@ use std::time::SystemTime;
 
 use anyhow::{Context, bail};
 use hugepage_kernel::mapping::procmap_query;
-use hugepage_kernel::source::access_again::AccessAgain;
 use hugepage_kernel::source::access_log::{AccessKind, AccessLog, FileAccess};
+use hugepage_kernel::source::repeated_access::RepeatedAccess;
 use hugepage_kernel::source::tree::{CHANGED, REFUSED};
 use hugepage_kernel::{ReadError, Root};
 use hugepage_oracle::readers::alert_log;
@@ -104,7 +104,7 @@ impl Tree<'_> {
     fn take(&mut self, access: &FileAccess) -> anyhow::Result<()> {
         let FileAccess { path, kind } = access;
         // A server's file is read again as the same user.
-        let again = AccessAgain::new(self.root, self.log, access);
+        let again = RepeatedAccess::new(self.root, self.log, access);
         match kind {
             AccessKind::Link => {
                 if let Some(target) = self.or_refused(path, again.read_link()) {
@@ -127,7 +127,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    fn content(&mut self, path: &str, again: &AccessAgain) -> anyhow::Result<()> {
+    fn content(&mut self, path: &str, again: &RepeatedAccess) -> anyhow::Result<()> {
         if let Some(text) = smaps(self.root, path) {
             return self.keep(path, text.as_bytes(), again);
         }
@@ -147,7 +147,7 @@ impl Tree<'_> {
     }
 
     /// Writes a file into the tree, with the modification time of the original.
-    fn keep(&self, path: &str, content: &[u8], again: &AccessAgain) -> anyhow::Result<()> {
+    fn keep(&self, path: &str, content: &[u8], again: &RepeatedAccess) -> anyhow::Result<()> {
         // Files that the kernel generates have the time of reading, which /proc/uptime also needs.
         let is_of_now = self.root.is_live() && redact::is_of_kernel(path);
         let modified = if is_of_now { None } else { again.modified() };
@@ -156,7 +156,7 @@ impl Tree<'_> {
     }
 
     /// Writes placeholders for the names in a directory. Of /proc only accessed files are captured.
-    fn names(&mut self, path: &str, names: &[String], again: &AccessAgain) -> anyhow::Result<()> {
+    fn names(&mut self, path: &str, names: &[String], again: &RepeatedAccess) -> anyhow::Result<()> {
         self.directory(path)?;
         if redact::is_of_kernel(path) && !path.starts_with("/sys/") {
             return Ok(());
@@ -168,7 +168,7 @@ impl Tree<'_> {
     }
 
     /// Writes an empty file or directory if the path does not exist in the tree.
-    fn placeholder(&mut self, path: &str, again: &AccessAgain) -> anyhow::Result<()> {
+    fn placeholder(&mut self, path: &str, again: &RepeatedAccess) -> anyhow::Result<()> {
         if self.copy.is_link(path) {
             return Ok(());
         }

@@ -201,7 +201,9 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
         let (why, is_known) = match &facts.segment {
             None => ("its shared memory could not be inspected: run this as root", false),
             Some(_) if instance.need().pages > Pages(0) => return None,
-            Some(_) if facts.asked.never_in_huge_pages() => ("its kind of shared memory cannot be in huge pages", true),
+            Some(_) if facts.requested.never_in_huge_pages() => {
+                ("its kind of shared memory cannot be in huge pages", true)
+            }
             Some(_) => ("huge pages are turned off in its configuration", true),
         };
         not_counted(why, is_known)

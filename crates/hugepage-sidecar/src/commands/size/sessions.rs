@@ -118,7 +118,7 @@ impl SessionsOutput {
 }
 
 fn running(instance: &Instance) -> Option<SizedServer<'_>> {
-    let settings = &instance.status.facts.asked;
+    let settings = &instance.status.facts.requested;
     Some(SizedServer {
         name: &instance.id.name,
         is_running: true,

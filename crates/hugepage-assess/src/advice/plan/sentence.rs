@@ -2,16 +2,16 @@
 
 use hugepage_kernel::Bytes;
 
-use super::{Remedy, Step};
+use super::{Plan, Step};
 use crate::advice::command;
 use crate::advice::message::product::ProductTerms;
 use crate::assessment::Status;
 use crate::model::{HugePages, Landing};
 
-impl Remedy {
+impl Plan {
     /// An instruction, one sentence.
     pub fn sentence(&self, status: &Status) -> String {
-        let terms = ProductTerms::of(status.facts.asked.product);
+        let terms = ProductTerms::of(status.facts.requested.product);
         let server = terms.server;
         let waits = self.steps.iter().any(Step::waits) && self.steps.contains(&Step::Restart);
         let commands = status.facts.commands.as_ref();

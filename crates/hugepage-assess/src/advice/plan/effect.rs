@@ -7,7 +7,7 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 use super::{Step, nodes};
 use crate::assessment::{Forecast, Outlook};
 use crate::model::{
-    Asked, Facts, HugePages, KeptPages, Landing, LockLimit, NodePools, Past, Pending, PoolFact, PoolState, Product,
+    Facts, HugePages, KeptPages, Landing, LockLimit, NodePools, Past, Pending, PoolFact, PoolState, Product, Requested,
     Segment,
 };
 
@@ -15,8 +15,8 @@ impl Step {
     /// The facts if the step had changed the host and the server.
     pub fn after(&self, facts: Facts) -> Facts {
         match self {
-            Self::RaiseLimit { path, to } => facts.on_each_ground(|ground| {
-                let Some(limits) = &mut ground.limits else { return };
+            Self::RaiseLimit { path, to } => facts.in_each_pool_state(|pool_state| {
+                let Some(limits) = &mut pool_state.limits else { return };
                 let levels = limits.fault.iter_mut().chain(&mut limits.reservation);
                 levels.filter(|level| level.path == *path).for_each(|level| level.limit = level.limit.max(*to));
                 let memory = limits.memory.iter_mut().filter(|level| level.path == *path);
@@ -51,26 +51,26 @@ impl Step {
                 let meminfo = facts.meminfo.map(|meminfo| with_pool(meminfo, *size, |pool| change.apply(pool)));
                 Facts { meminfo, ..facts }
             }
-            Self::SetShmGroup(_) => facts.on_each_ground(|ground| ground.lock_limit = None),
-            Self::RaiseMemlock(to) => facts.on_each_ground(|ground| {
+            Self::SetShmGroup(_) => facts.in_each_pool_state(|pool_state| pool_state.lock_limit = None),
+            Self::RaiseMemlock(to) => facts.in_each_pool_state(|pool_state| {
                 if let Some(LockLimit::Memlock { limit, .. } | LockLimit::Either { limit: Some(limit), .. }) =
-                    &mut ground.lock_limit
+                    &mut pool_state.lock_limit
                 {
                     *limit = (*limit).max(*to);
                 }
             }),
-            Self::SetHugePagesTry => facts.asking_next(|asked| asked.huge_pages = HugePages::Try),
-            Self::SetMmap => facts.asking_next(|asked| asked.sysv = false),
+            Self::SetHugePagesTry => facts.asking_next(|requested| requested.huge_pages = HugePages::Try),
+            Self::SetMmap => facts.asking_next(|requested| requested.sysv = false),
             Self::SetDefaultPageSize => {
-                let facts = facts.asking_next(|asked| asked.huge_page_size = None);
-                let default = default_ground(&facts);
+                let facts = facts.asking_next(|requested| requested.huge_page_size = None);
+                let default = default_pool_state(&facts);
                 match facts.pending {
                     Pending::Changed(demand, _) => Facts { pending: Pending::Changed(demand, default), ..facts },
-                    _ => Facts { ground: default, ..facts },
+                    _ => Facts { pool_state: default, ..facts },
                 }
             }
-            Self::ReplaceMemoryTarget => facts.asking_next(|asked| {
-                if let Product::Oracle { memory_target, .. } = &mut asked.product {
+            Self::ReplaceMemoryTarget => facts.asking_next(|requested| {
+                if let Product::Oracle { memory_target, .. } = &mut requested.product {
                     *memory_target = false;
                 }
             }),
@@ -82,31 +82,31 @@ impl Step {
 
 impl Facts {
     /// The facts with another ground of the running server, and of its next start if that has one of its own.
-    fn on_each_ground(self, mut change: impl FnMut(&mut PoolState)) -> Self {
-        let (mut ground, mut pending) = (self.ground, self.pending);
-        change(&mut ground);
-        if let Pending::Changed(_, ground) = &mut pending {
-            change(ground);
+    fn in_each_pool_state(self, mut change: impl FnMut(&mut PoolState)) -> Self {
+        let (mut pool_state, mut pending) = (self.pool_state, self.pending);
+        change(&mut pool_state);
+        if let Pending::Changed(_, pool_state) = &mut pending {
+            change(pool_state);
         }
-        Self { ground, pending, ..self }
+        Self { pool_state, pending, ..self }
     }
 
     /// The facts with other pools of `size`, and with other shares of the nodes.
     fn on_each_pool(self, size: PageSize, mut change: impl FnMut(&mut Pool, &mut Option<NodePools>)) -> Self {
-        self.on_each_ground(|ground| match &mut ground.pool {
-            PoolFact::Known(pool) if pool.page_size == size => change(pool, &mut ground.nodes),
+        self.in_each_pool_state(|pool_state| match &mut pool_state.pool {
+            PoolFact::Known(pool) if pool.page_size == size => change(pool, &mut pool_state.nodes),
             _ => {}
         })
     }
 
     /// The facts with another demand of the next start.
-    fn asking_next(self, change: impl FnOnce(&mut Asked)) -> Self {
-        let (mut asked, mut pending) = (self.asked, self.pending);
+    fn asking_next(self, change: impl FnOnce(&mut Requested)) -> Self {
+        let (mut requested, mut pending) = (self.requested, self.pending);
         change(match &mut pending {
-            Pending::Changed(demand, _) => &mut demand.asked,
-            _ => &mut asked,
+            Pending::Changed(demand, _) => &mut demand.requested,
+            _ => &mut requested,
         });
-        Self { asked, pending, ..self }
+        Self { requested, pending, ..self }
     }
 }
 
@@ -152,7 +152,7 @@ fn give_back(pool: &mut Pool, pages: Pages) {
     pool.surplus = pool.surplus.map(|surplus| surplus.saturating_sub(gone));
 }
 
-fn default_ground(facts: &Facts) -> PoolState {
+fn default_pool_state(facts: &Facts) -> PoolState {
     let pool = facts.meminfo.as_ref().and_then(from_meminfo);
     PoolState {
         huge_page_size: facts.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
@@ -166,38 +166,38 @@ fn default_ground(facts: &Facts) -> PoolState {
 /// The facts while the server is stopped, and has given its pages back.
 fn stopped(facts: Facts) -> Facts {
     let own = facts.own();
-    let own_bytes = facts.ground.huge_page_size.map_or(Bytes(0), |size| size.times(own));
-    let (mut ground, mut kept_at_crash) = (facts.ground, facts.kept_at_crash);
-    if let PoolFact::Known(pool) = &mut ground.pool {
-        if let Some(nodes) = &mut ground.nodes {
+    let own_bytes = facts.pool_state.huge_page_size.map_or(Bytes(0), |size| size.times(own));
+    let (mut pool_state, mut kept_at_crash) = (facts.pool_state, facts.kept_at_crash);
+    if let PoolFact::Known(pool) = &mut pool_state.pool {
+        if let Some(nodes) = &mut pool_state.nodes {
             nodes::release(nodes, own.saturating_sub(pool.resv.unwrap_or_default()));
         }
         release(pool, own);
         give_back(pool, Pages(kept_at_crash.at_least.0.saturating_mul(kept_at_crash.crashes)));
         kept_at_crash.crashes = 0;
     }
-    if let Some(limits) = &mut ground.limits {
+    if let Some(limits) = &mut pool_state.limits {
         for level in limits.fault.iter_mut().chain(&mut limits.reservation) {
             level.usage = level.usage_without(own_bytes);
             level.promised = level.promised_with(own_bytes, Bytes(0));
         }
         limits.memory.iter_mut().for_each(|level| level.huge = level.huge.map(|huge| huge.saturating_sub(own_bytes)));
     }
-    Facts { ground, kept_at_crash, ..facts }
+    Facts { pool_state, kept_at_crash, ..facts }
 }
 
 fn restart(facts: Facts) -> Facts {
     let facts = stopped(facts);
     let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
-    let (asked, to_reserve, ground) = match facts.pending {
-        Pending::Unchanged => (facts.asked, to_reserve, facts.ground),
-        Pending::Changed(demand, ground) if ground.huge_page_size != facts.ground.huge_page_size => {
-            (demand.asked, Some(demand.shared_memory), ground)
+    let (requested, to_reserve, pool_state) = match facts.pending {
+        Pending::Unchanged => (facts.requested, to_reserve, facts.pool_state),
+        Pending::Changed(demand, pool_state) if pool_state.huge_page_size != facts.pool_state.huge_page_size => {
+            (demand.requested, Some(demand.shared_memory), pool_state)
         }
-        Pending::Changed(demand, _) => (demand.asked, Some(demand.shared_memory), facts.ground),
+        Pending::Changed(demand, _) => (demand.requested, Some(demand.shared_memory), facts.pool_state),
         Pending::Refused(_) | Pending::Unknown => return facts,
     };
-    let forecast = Forecast::of(&asked, to_reserve, &ground, Pages(0));
+    let forecast = Forecast::of(&requested, to_reserve, &pool_state, Pages(0));
     let lands = match forecast.outlook {
         Outlook::Hugetlb => true,
         // All that can be seen is there; the verdict after it says that more can't be.
@@ -205,8 +205,8 @@ fn restart(facts: Facts) -> Facts {
         Outlook::Mixed | Outlook::Base | Outlook::Fails => false,
     };
     let past = Past { cause_at_start: if lands { None } else { forecast.cause }, ..facts.past };
-    let pages = ground.huge_page_size.zip(forecast.needed).filter(|_| lands);
-    let facts = Facts { asked, ground, pending: Pending::Unchanged, past, ..facts };
+    let pages = pool_state.huge_page_size.zip(forecast.needed).filter(|_| lands);
+    let facts = Facts { requested, pool_state, pending: Pending::Unchanged, past, ..facts };
     match (facts.segment, to_reserve) {
         (Some(segment), Some(size)) => started(Facts { segment: None, ..facts }, segment.name, size, pages),
         (segment, _) => Facts { segment, ..facts },
@@ -226,14 +226,14 @@ fn started(facts: Facts, name: String, size: Bytes, pages: Option<(PageSize, Pag
         name,
     });
     let Some((_, needed)) = pages else { return Facts { segment, ..facts } };
-    let mut ground = facts.ground;
-    if let PoolFact::Known(pool) = &mut ground.pool {
+    let mut pool_state = facts.pool_state;
+    if let PoolFact::Known(pool) = &mut pool_state.pool {
         pool.resv = pool.resv.map(|resv| resv.saturating_add(needed));
     }
-    if let Some(limits) = &mut ground.limits {
+    if let Some(limits) = &mut pool_state.limits {
         limits.reservation.iter_mut().for_each(|level| level.usage = level.usage.saturating_add(size));
         limits.fault.iter_mut().for_each(|level| level.promised = level.promised_with(Bytes(0), size));
         limits.memory.iter_mut().for_each(|level| level.huge = level.huge.map(|huge| huge.saturating_add(size)));
     }
-    Facts { segment, ground, past: Past { loss: None, ..facts.past }, ..facts }
+    Facts { segment, pool_state, past: Past { loss: None, ..facts.past }, ..facts }
 }

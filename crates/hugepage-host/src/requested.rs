@@ -1,24 +1,29 @@
 //! What an Oracle instance asks for by its parameters.
 
-use hugepage_assess::model::{Asked, Product, UseLargePages};
+use hugepage_assess::model::{Product, Requested, UseLargePages};
 use hugepage_kernel::Bytes;
 use hugepage_oracle::readers::{OracleKind, Parameters};
 
 /// The same settings of an instance of this kind.
-pub(super) const fn of_kind(mut asked: Asked, kind: OracleKind) -> Asked {
-    if let Product::Oracle { is_asm, .. } = &mut asked.product {
+pub(super) const fn of_kind(mut requested: Requested, kind: OracleKind) -> Requested {
+    if let Product::Oracle { is_asm, .. } = &mut requested.product {
         *is_asm = matches!(kind, OracleKind::Asm);
     }
-    asked
+    requested
 }
 
 /// What a start with `use_large_pages` = `setting` asks for; TRUE is assumed if it is `None`.
-pub(super) fn asked_by(setting: Option<&str>, version: Option<&str>, memory_target: bool, sga: Option<Bytes>) -> Asked {
+pub(super) fn requested_by(
+    setting: Option<&str>,
+    version: Option<&str>,
+    memory_target: bool,
+    sga: Option<Bytes>,
+) -> Requested {
     let use_large_pages = setting.and_then(UseLargePages::parse);
     let huge_pages = use_large_pages.unwrap_or(UseLargePages::True).huge_pages();
     // 11.2.0.2 took huge pages for all of the SGA or for nothing; earlier releases had no such parameter.
     let may_mix = !version.is_some_and(|version| version.starts_with("11.2.0.2"));
-    Asked {
+    Requested {
         product: Product::Oracle { memory_target, may_mix, use_large_pages, is_asm: false },
         huge_pages,
         huge_page_size: None,
@@ -29,11 +34,12 @@ pub(super) fn asked_by(setting: Option<&str>, version: Option<&str>, memory_targ
 
 /// The settings of the next start by its parameters; where they do not have `use_large_pages`, that of the running one
 /// remains, because its default differs between releases and on Exadata.
-pub(super) fn asked_next(next: &Parameters, running: &Asked, version: Option<&str>) -> Asked {
-    let mut asked = asked_by(next.get("use_large_pages"), version, next.is_automatic_memory(), next.sga_max_size());
+pub(super) fn requested_next(next: &Parameters, running: &Requested, version: Option<&str>) -> Requested {
+    let mut requested =
+        requested_by(next.get("use_large_pages"), version, next.is_automatic_memory(), next.sga_max_size());
     if next.get("use_large_pages").is_none() {
-        asked.huge_pages = running.huge_pages;
-        asked.product = running.product.with_memory_target(next.is_automatic_memory());
+        requested.huge_pages = running.huge_pages;
+        requested.product = running.product.with_memory_target(next.is_automatic_memory());
     }
-    asked
+    requested
 }

@@ -6,7 +6,7 @@ use hugepage_kernel::{PageSize, Pages};
 use super::Step;
 use crate::assessment::limits::{Excess, excesses};
 use crate::assessment::{Capacity, Share, Status};
-use crate::model::{Asked, Cause, Landing, LockLimit, NodePools, Pending, PoolFact, PoolState, Product};
+use crate::model::{Cause, Landing, LockLimit, NodePools, Pending, PoolFact, PoolState, Product, Requested};
 
 /// More obstacles than any server has.
 const MAX_STEPS: usize = 16;
@@ -29,16 +29,16 @@ pub fn all(status: &Status) -> Option<Vec<Step>> {
 
 /// The next step; `Some(None)` if nothing is in the way any more, `None` if something is that no step removes.
 fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
-    let (asked, ground, own) = start(at);
+    let (requested, pool_state, own) = start(at);
     let forecast = &at.forecast;
     if let Some(Cause::Disabled | Cause::MemoryTarget | Cause::SysvSharedMemory | Cause::PageSizeUnsupported) =
         forecast.cause
     {
-        return setting(&asked, &ground.pool, forecast.cause?).map(Some);
+        return setting(&requested, &pool_state.pool, forecast.cause?).map(Some);
     }
     let (Some(size), Some(needed)) = (forecast.huge_page_size, forecast.needed) else { return None };
     let (bytes, own_bytes) = (size.times(needed), size.times(own));
-    let limits = ground.limits.as_ref();
+    let limits = pool_state.limits.as_ref();
     let mut found = at.excesses();
     found.extend(limits.map(|limits| excesses(limits, bytes, own_bytes)).unwrap_or_default());
     if let Some(step) = raise(&found) {
@@ -50,7 +50,7 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
         let to = limit.usage_without(own_bytes).saturating_add(bytes);
         return Some(Some(Step::RaiseLimit { path: limit.path.clone(), to }));
     }
-    if let Some(lock) = ground.lock_limit.filter(|lock| lock.refuses(bytes) || lock.may_refuse(bytes)) {
+    if let Some(lock) = pool_state.lock_limit.filter(|lock| lock.refuses(bytes) || lock.may_refuse(bytes)) {
         return match lock {
             LockLimit::Memlock { others, .. } => Some(Some(Step::RaiseMemlock(bytes.saturating_add(others)))),
             // Kernels of both kinds let the group have them.
@@ -58,10 +58,10 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
             LockLimit::Unexplained => None,
         };
     }
-    let PoolFact::Known(pool) = &ground.pool else { return None };
+    let PoolFact::Known(pool) = &pool_state.pool else { return None };
     let share = Share::of(pool, own)?;
     let target = |nodes: &NodePools| nodes.target(pool, needed, own, at.facts.reserve_percent);
-    if let Some(target) = ground.nodes.as_ref().and_then(target).filter(|target| target.more > Pages(0)) {
+    if let Some(target) = pool_state.nodes.as_ref().and_then(target).filter(|target| target.more > Pages(0)) {
         let capacity = capacity(before, pool)?;
         let all = pool.persistent().saturating_add(target.more);
         return (target.fits && all <= capacity.most).then_some(Some(Step::SetNodePool {
@@ -76,7 +76,7 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
         return Some(before_a_crash(at, before.capacity));
     }
     let pages = match at.to_land {
-        Some(pages) if at.facts.ground.huge_page_size == Some(size) => pages,
+        Some(pages) if at.facts.pool_state.huge_page_size == Some(size) => pages,
         _ => share.others.saturating_add(needed),
     };
     let capacity = capacity(before, pool)?;
@@ -100,7 +100,7 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
 
 /// The pages of `size` that are in use or promised; zero if unknown, or of another pool.
 fn in_use(status: &Status, size: PageSize) -> Pages {
-    let pool = status.facts.ground.pool.known().filter(|pool| pool.page_size == size);
+    let pool = status.facts.pool_state.pool.known().filter(|pool| pool.page_size == size);
     pool.and_then(|pool| pool.in_use()).unwrap_or_default()
 }
 
@@ -112,7 +112,7 @@ pub(super) fn raise(excesses: &[Excess]) -> Option<Step> {
 }
 
 fn capacity(before: &Status, pool: &Pool) -> Option<Capacity> {
-    match before.facts.ground.huge_page_size == Some(pool.page_size) {
+    match before.facts.pool_state.huge_page_size == Some(pool.page_size) {
         true => before.capacity,
         false => before.facts.capacity(pool),
     }
@@ -120,9 +120,9 @@ fn capacity(before: &Status, pool: &Pool) -> Option<Capacity> {
 
 /// The pool for a server in huge pages that a restart would serve and a crash would not.
 fn before_a_crash(at: &Status, capacity: Option<Capacity>) -> Option<Step> {
-    let (size, pages, capacity) = (at.facts.ground.huge_page_size?, at.to_land?, capacity?);
+    let (size, pages, capacity) = (at.facts.pool_state.huge_page_size?, at.to_land?, capacity?);
     let is_short = at.facts.landing() == Landing::Hugetlb && at.share?.guaranteed < at.needed?;
-    let nr = at.facts.ground.pool.known()?.nr;
+    let nr = at.facts.pool_state.pool.known()?.nr;
     (is_short && pages <= capacity.most).then(|| Step::SetPool {
         size,
         is_default: at.facts.is_default(size),
@@ -132,27 +132,27 @@ fn before_a_crash(at: &Status, capacity: Option<Capacity>) -> Option<Step> {
     })
 }
 
-fn setting(asked: &Asked, pool: &PoolFact, cause: Cause) -> Option<Step> {
+fn setting(requested: &Requested, pool: &PoolFact, cause: Cause) -> Option<Step> {
     match cause {
         Cause::Disabled => Some(Step::SetHugePagesTry),
         Cause::MemoryTarget => Some(Step::ReplaceMemoryTarget),
         Cause::SysvSharedMemory => Some(Step::SetMmap),
         _ => {
             let has_others = matches!(pool, PoolFact::Unsupported(sizes) if !sizes.is_empty());
-            let is_postgresql = asked.product == Product::PostgreSql;
-            (has_others && is_postgresql && asked.huge_page_size.is_some()).then_some(Step::SetDefaultPageSize)
+            let is_postgresql = requested.product == Product::PostgreSql;
+            (has_others && is_postgresql && requested.huge_page_size.is_some()).then_some(Step::SetDefaultPageSize)
         }
     }
 }
 
 /// What the start that the outlook speaks of asks for, what it finds, and what the server has of that pool.
-fn start(status: &Status) -> (Asked, PoolState, Pages) {
+fn start(status: &Status) -> (Requested, PoolState, Pages) {
     let facts = &status.facts;
     match &facts.pending {
-        Pending::Changed(demand, ground) if status.of_pending => {
-            let own = if ground.huge_page_size == facts.ground.huge_page_size { status.own } else { Pages(0) };
-            (demand.asked, ground.clone(), own)
+        Pending::Changed(demand, pool_state) if status.of_pending => {
+            let own = if pool_state.huge_page_size == facts.pool_state.huge_page_size { status.own } else { Pages(0) };
+            (demand.requested, pool_state.clone(), own)
         }
-        _ => (facts.asked, facts.ground.clone(), status.own),
+        _ => (facts.requested, facts.pool_state.clone(), status.own),
     }
 }

@@ -11,13 +11,13 @@ impl Status {
     pub fn excesses(&self) -> Vec<Excess> {
         let facts = &self.facts;
         let mut found = Vec::new();
-        let own = facts.ground.huge_page_size.map_or(Bytes(0), |page| page.times(self.own));
-        if let (Landing::Hugetlb, Some(limits)) = (facts.landing(), &facts.ground.limits) {
+        let own = facts.pool_state.huge_page_size.map_or(Bytes(0), |page| page.times(self.own));
+        if let (Landing::Hugetlb, Some(limits)) = (facts.landing(), &facts.pool_state.limits) {
             found = excesses(limits, facts.segment_size().unwrap_or_default(), own);
         }
         let limits = match (&facts.pending, self.of_pending) {
-            (Pending::Changed(_, ground), true) => ground.limits.as_ref(),
-            _ => facts.ground.limits.as_ref(),
+            (Pending::Changed(_, pool_state), true) => pool_state.limits.as_ref(),
+            _ => facts.pool_state.limits.as_ref(),
         };
         let size = self.forecast.huge_page_size.zip(self.forecast.needed).map(|(page, needed)| page.times(needed));
         let severity = match self.outlook {
@@ -26,7 +26,7 @@ impl Status {
             Outlook::Base | Outlook::Fails => return found,
         };
         let (Some(limits), Some(size)) = (limits, size) else { return found };
-        let own = if self.forecast.huge_page_size == facts.ground.huge_page_size { own } else { Bytes(0) };
+        let own = if self.forecast.huge_page_size == facts.pool_state.huge_page_size { own } else { Bytes(0) };
         for excess in excesses(limits, size, own) {
             let is_known = found.iter().any(|known| known.path == excess.path && known.need >= excess.need);
             if !is_known {

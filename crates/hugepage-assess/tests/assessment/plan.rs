@@ -1,7 +1,7 @@
 //! Hints name every obstacle in order, and are proved: the assessment after their steps is better than before.
 
 use hugepage_assess::advice;
-use hugepage_assess::advice::remedy::{Remedy, Step, gravity};
+use hugepage_assess::advice::plan::{Plan, Step, gravity};
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
 use hugepage_assess::model::{Cause, Demand, Facts, HugePages, Landing, Pending, PoolFact};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
@@ -17,9 +17,9 @@ fn hint(server: Server) -> Option<String> {
 /// `server` with a configuration on disk that asks for `size` with `huge_pages`.
 fn pending(server: Server, huge_pages: HugePages, size: u64) -> Facts {
     let mut facts = server.facts();
-    let asked = hugepage_assess::model::Asked { huge_pages, ..facts.asked };
-    let demand = Demand { asked, max_connections: 100, shared_memory: Bytes(size) };
-    facts.pending = Pending::Changed(demand, facts.ground.clone());
+    let requested = hugepage_assess::model::Requested { huge_pages, ..facts.requested };
+    let demand = Demand { requested, max_connections: 100, shared_memory: Bytes(size) };
+    facts.pending = Pending::Changed(demand, facts.pool_state.clone());
     facts
 }
 
@@ -150,40 +150,37 @@ pub fn check(facts: Facts) {
     let status = Status::of(facts);
     let text = advice::hint(&status).unwrap_or_default();
     if let Some(pages) = pages_set(&text) {
-        let in_use = status.facts.ground.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
+        let in_use = status.facts.pool_state.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
         assert!(Pages(pages) >= in_use, "{text} {status:?}");
         assert!(Pages(pages) <= status.capacity.unwrap().most, "{text} {status:?}");
     }
     if let Some(recommended) = status.recommended {
-        let in_use = status.facts.ground.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
+        let in_use = status.facts.pool_state.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
         assert!(recommended >= in_use && recommended <= status.capacity.unwrap().most, "{status:?}");
     }
-    if let Some(remedy) = Remedy::of(&status) {
-        let after = Status::of(remedy.apply(&status.facts));
-        assert!(gravity(&after) < gravity(&status), "{remedy:?} {after:?}");
-        check_nodes(&status, &remedy);
-        let all_seen = status.facts.ground.limits.as_ref().is_some_and(|limits| !limits.hidden_levels);
-        if status.facts.landing() == Landing::Base && all_seen && remedy.steps.contains(&Step::Restart) {
-            assert_eq!(after.facts.landing(), Landing::Hugetlb, "{remedy:?} {after:?}");
+    if let Some(plan) = Plan::of(&status) {
+        let after = Status::of(plan.apply(&status.facts));
+        assert!(gravity(&after) < gravity(&status), "{plan:?} {after:?}");
+        check_nodes(&status, &plan);
+        let all_seen = status.facts.pool_state.limits.as_ref().is_some_and(|limits| !limits.hidden_levels);
+        if status.facts.landing() == Landing::Base && all_seen && plan.steps.contains(&Step::Restart) {
+            assert_eq!(after.facts.landing(), Landing::Hugetlb, "{plan:?} {after:?}");
         }
     }
 }
 
 /// The same for the pool of a node.
-fn check_nodes(status: &Status, remedy: &Remedy) {
-    for step in &remedy.steps {
+fn check_nodes(status: &Status, plan: &Plan) {
+    for step in &plan.steps {
         let Step::SetNodePool { node, pages, .. } = step else { continue };
-        let nodes = status.facts.ground.nodes.as_ref().unwrap();
+        let nodes = status.facts.pool_state.nodes.as_ref().unwrap();
         let share = nodes.usable().into_iter().find(|share| share.node == *node).expect("a node that it may use");
         let touched = share.pool.nr.saturating_sub(share.pool.free);
-        assert!(*pages >= touched.max(share.pool.persistent()), "{remedy:?} {status:?}");
+        assert!(*pages >= touched.max(share.pool.persistent()), "{plan:?} {status:?}");
         let more = pages.saturating_sub(share.pool.persistent());
-        let all = status.facts.ground.pool.known().unwrap().persistent().saturating_add(more);
-        assert!(all <= status.capacity.unwrap().most, "{remedy:?} {status:?}");
-        assert!(
-            share.memory.is_none_or(|memory| share.pool.page_size.times(*pages) <= memory),
-            "{remedy:?} {status:?}"
-        );
+        let all = status.facts.pool_state.pool.known().unwrap().persistent().saturating_add(more);
+        assert!(all <= status.capacity.unwrap().most, "{plan:?} {status:?}");
+        assert!(share.memory.is_none_or(|memory| share.pool.page_size.times(*pages) <= memory), "{plan:?} {status:?}");
     }
 }
 

@@ -8,14 +8,14 @@ use crate::{InstanceFiles, ReadError, Root};
 
 /// Reads a file again that was read before: a server's file as the same user.
 #[derive(Clone, Debug)]
-pub struct AccessAgain {
+pub struct RepeatedAccess {
     root: Root,
     path: String,
     /// Each with the path as that server names it.
     servers: Vec<(InstanceFiles, String)>,
 }
 
-impl AccessAgain {
+impl RepeatedAccess {
     /// Another access like one in `log`, to the file below `root`.
     pub fn new(root: &Root, log: &AccessLog, access: &FileAccess) -> Self {
         let servers = log.servers(access).into_iter().map(|server| {

@@ -92,12 +92,12 @@ impl Step {
 
 /// Steps in their order, all of which are necessary.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remedy {
+pub struct Plan {
     /// The steps.
     pub steps: Vec<Step>,
 }
 
-impl Remedy {
+impl Plan {
     /// How the server of `status` gets huge pages, or keeps them; `None` if nothing that is known here helps.
     pub fn of(status: &Status) -> Option<Self> {
         Self::of_all_obstacles(status).or_else(|| Self::of_limits(status))
@@ -106,7 +106,7 @@ impl Remedy {
     /// What the hint says for the verdict of `status`: of several ways the first.
     pub fn of_verdict(status: &Status) -> Option<Self> {
         match status.verdict().1 {
-            Finding::AsAsked | Finding::LandingUnknown | Finding::HostMemoryUnknown => None,
+            Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown => None,
             Finding::PageTables if status.cause.is_none() => None,
             // Whoever can't be seen may need these pages.
             Finding::PoolWasted { .. } if status.facts.others_lack.is_none() => None,
@@ -133,18 +133,18 @@ impl Remedy {
     /// The two ways to keep huge pages at a crash of a server whose rings keep pages: a pool that is enough for some
     /// crashes, and no rings. `None` for a way that does not help.
     pub fn of_rings(status: &Status) -> [Option<Self>; 2] {
-        let size = status.facts.ground.huge_page_size;
+        let size = status.facts.pool_state.huge_page_size;
         // More pages of the host would be spread over nodes that the server may not use.
-        let is_restricted = status.facts.ground.nodes.as_ref().is_some_and(NodePools::is_restricted);
+        let is_restricted = status.facts.pool_state.nodes.as_ref().is_some_and(NodePools::is_restricted);
         let pages = status.to_land.filter(|_| !status.does_not_fit() && !is_restricted);
         let pool = size.zip(pages).map(|(size, pages)| {
-            let nr = status.facts.ground.pool.known().map_or(Pages(0), |pool| pool.nr);
+            let nr = status.facts.pool_state.pool.known().map_or(Pages(0), |pool| pool.nr);
             let leaves = status.capacity.filter(|_| pages > nr).and_then(|capacity| capacity.leaves_less(pages, size));
             let is_default = status.facts.is_default(size);
             vec![Step::SetPool { size, is_default, pages, after_stop: false, leaves }]
         });
         let worker = Some(vec![Step::SetIoMethodWorker, Step::Restart]);
-        [pool, worker].map(|steps| Some(Self { steps: steps? }).filter(|remedy| remedy.helps(status)))
+        [pool, worker].map(|steps| Some(Self { steps: steps? }).filter(|plan| plan.helps(status)))
     }
 
     /// Raises the limits that harm the server, where something else is in the way that no step removes.
@@ -155,33 +155,33 @@ impl Remedy {
             excesses.retain(|excess| !matches!(&step, Step::RaiseLimit { path, .. } if *path == excess.path));
             steps.push(step);
         }
-        Some(Self { steps }).filter(|remedy| remedy.helps(status))
+        Some(Self { steps }).filter(|plan| plan.helps(status))
     }
 
     fn of_all_obstacles(status: &Status) -> Option<Self> {
-        let remedy = Self::without_proof(status)?;
+        let plan = Self::without_proof(status)?;
         // What only the next start would lose needs no restart.
         if matches!(status.verdict().1, Finding::RestartFails | Finding::RestartLoses) {
-            let steps = remedy.steps.iter().filter(|step| **step != Step::Restart).cloned().collect();
+            let steps = plan.steps.iter().filter(|step| **step != Step::Restart).cloned().collect();
             let before = Self { steps };
             if before.helps(status) {
                 return Some(before);
             }
         }
-        Some(remedy).filter(|remedy| remedy.helps(status))
+        Some(plan).filter(|plan| plan.helps(status))
     }
 
     /// Sets a pool that is too large to `pages`; `None` if that is no better, fewer than are in use or promised, or none:
     /// a pool without users is there for one that is stopped.
     pub fn of_waste(status: &Status, pages: Pages) -> Option<Self> {
-        let size = status.facts.ground.huge_page_size?;
-        let in_use = status.facts.ground.pool.known()?.in_use()?;
+        let size = status.facts.pool_state.huge_page_size?;
+        let in_use = status.facts.pool_state.pool.known()?.in_use()?;
         if pages < in_use || pages == Pages(0) {
             return None;
         }
         let is_default = status.facts.is_default(size);
         let step = Step::SetPool { size, is_default, pages, after_stop: false, leaves: None };
-        Some(Self { steps: vec![step] }).filter(|remedy| remedy.helps(status))
+        Some(Self { steps: vec![step] }).filter(|plan| plan.helps(status))
     }
 
     fn without_proof(status: &Status) -> Option<Self> {
