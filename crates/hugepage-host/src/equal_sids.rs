@@ -102,10 +102,7 @@ impl Traits {
 
 /// The shared memory that a process attaches as parts of an SGA; empty if it is not visible.
 fn attached(root: &Root, pid: i32) -> BTreeSet<Attached> {
-    let is_sga = |mapping: &maps::Mapping| {
-        let named = mapping.path.starts_with("/SYSV") || mapping.path.starts_with(SHM_FILES);
-        mapping.shared && (named || super::memory::is_numbered(mapping))
-    };
+    let is_sga = |mapping: &maps::Mapping| mapping.shared && (mapping.is_sysv() || mapping.path.starts_with(SHM_FILES));
     let mappings = maps::read(root, &maps::path(pid), is_sga).unwrap_or_default();
     mappings.iter().map(|mapping| (mapping.device, mapping.inode)).collect()
 }

@@ -65,9 +65,10 @@ pub fn of(
     let base = root.base_page_size().ok();
     let known: Vec<_> = mappings.iter().map(|mapping| devices.page_size(mapping.device)).collect();
     let source = if known.iter().any(Option::is_some) { PageSizeSource::Devices } else { PageSizeSource::Names };
-    let old = numbered || mappings.iter().any(is_numbered);
+    let old = numbered || mappings.iter().any(Mapping::is_numbered);
     let sizes = mappings.iter().zip(known).map(|(mapping, known)| {
-        known.or_else(|| if is_numbered(mapping) { default } else { base.filter(|_| old || is_of_base_pages(mapping)) })
+        known
+            .or_else(|| if mapping.is_numbered() { default } else { base.filter(|_| old || is_of_base_pages(mapping)) })
     });
     let sizes = sizes.collect();
     set(&mut mappings, sizes);
@@ -84,13 +85,6 @@ fn set(mappings: &mut [Mapping], sizes: Vec<Option<PageSize>>) {
 /// before 2.6.22. False if unknown.
 pub fn names_by_number(root: &Root) -> bool {
     KernelRelease::running(root).is_some_and(|release| release.is_before(2, 6, 22))
-}
-
-/// `/223 (deleted)`: how kernels around 2.6.18 name a System V segment in huge pages. On such a kernel a segment named
-/// `/SYSV...` is in base pages.
-pub fn is_numbered(mapping: &Mapping) -> bool {
-    let name = mapping.path.strip_suffix(" (deleted)").and_then(|path| path.strip_prefix('/'));
-    mapping.shared && name.is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn is_of_base_pages(mapping: &Mapping) -> bool {

@@ -49,7 +49,7 @@ impl InspectContext<'_> {
             ));
         }
         let mut shared = self.memory(found, notes);
-        let sga = shared.as_mut().filter(|_| is_oracle).map(sga::keep_sga);
+        let sga = shared.as_mut().filter(|_| is_oracle).map(|memory| sga::keep_sga(&mut memory.mappings));
         let (is_sga_in_files, managed_global_area) = sga.unzip();
         let is_empty = |memory: &InstanceMemory| memory.mappings.is_empty();
         if !is_oracle && shared.as_ref().is_some_and(is_empty) {

@@ -6,8 +6,6 @@ use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::{Bytes, PageSize};
 use hugepage_oracle::readers::LastStart;
 
-use super::memory::{InstanceMemory, is_numbered};
-
 /// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
 pub(super) const SHM_FILES: &str = "/dev/shm/ora_";
 
@@ -19,24 +17,20 @@ const MIN_SGA: u64 = 16 << 20;
 pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) -> bool {
     let on_hugetlbfs = || devices.page_size(mapping.device) > base;
     mapping.shared
-        && (mapping.path.starts_with("/SYSV")
-            || mapping.path.starts_with(SHM_FILES)
-            || is_numbered(mapping)
-            || mapping.page_size > base
-            || on_hugetlbfs())
+        && (mapping.is_sysv() || mapping.path.starts_with(SHM_FILES) || mapping.page_size > base || on_hugetlbfs())
 }
 
-/// Keeps the mappings of the SGA, and returns whether they are files of /dev/shm, and the size of the files that are not its. Under Automatic Memory Management
-/// all of it is there but a segment of one page; else such files belong to the Managed Global Area, which may be larger
-/// than the SGA.
-pub fn keep_sga(memory: &mut InstanceMemory) -> (bool, Bytes) {
+/// Keeps the mappings of the SGA, and returns whether they are files of /dev/shm, and the size of the Managed Global Area.
+/// Under Automatic Memory Management all of the SGA is there but a segment of one page; else such files belong to the
+/// Managed Global Area, which may be larger than the SGA.
+pub fn keep_sga(mappings: &mut Vec<Mapping>) -> (bool, Bytes) {
     let in_shm = |mapping: &&Mapping| mapping.path.starts_with(SHM_FILES);
-    let sum = |mappings: &mut dyn Iterator<Item = &Mapping>| mappings.map(|mapping| mapping.size().0).sum::<u64>();
-    let files = sum(&mut memory.mappings.iter().filter(in_shm));
-    let segments = sum(&mut memory.mappings.iter().filter(|mapping| !in_shm(mapping)));
+    let sum = |of: &mut dyn Iterator<Item = &Mapping>| of.map(|mapping| mapping.size().0).sum::<u64>();
+    let files = sum(&mut mappings.iter().filter(in_shm));
+    let segments = sum(&mut mappings.iter().filter(|mapping| !in_shm(mapping)));
     let automatic = files > segments && segments < MIN_SGA;
     if !automatic {
-        memory.mappings.retain(|mapping| !in_shm(&mapping));
+        mappings.retain(|mapping| !in_shm(&mapping));
     }
     (automatic, Bytes(if automatic { 0 } else { files }))
 }

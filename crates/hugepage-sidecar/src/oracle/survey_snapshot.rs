@@ -7,7 +7,7 @@ use hugepage_assess::model::{Landing, Product};
 use hugepage_assess::pools::PoolRow;
 use hugepage_host::host_advice::{self, HostRecommendation};
 use hugepage_host::status_row::status_row;
-use hugepage_host::{Instance, InstanceKind, InstanceLanding, StoppedOracle, Survey, memory};
+use hugepage_host::{Instance, InstanceKind, InstanceLanding, StoppedOracle, Survey};
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::sysvipc;
 use hugepage_kernel::memory::sysctl;
@@ -263,7 +263,7 @@ fn segment_records(root: &Root, instance: &Instance) -> Vec<SegmentRecord> {
     let is_ours = namespace::is_own(root, instance.id.pid, "ipc");
     let known = if is_ours { sysvipc::read(root).ok().flatten().unwrap_or_default() } else { Vec::new() };
     let of_segment = |mapping: &Mapping| {
-        let is_sysv = mapping.name().starts_with("SYSV") || memory::is_numbered(mapping);
+        let is_sysv = mapping.is_sysv();
         let segment = known.iter().find(|segment| is_sysv && segment.shmid == mapping.inode);
         SegmentRecord {
             shmid: is_sysv.then_some(mapping.inode),
