@@ -7,9 +7,8 @@ use hugepage_kernel::Root;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::proc::process::{self, ProcessStatus, Processes};
+use hugepage_oracle::equal_sids::{Pmons, Whose};
 use hugepage_oracle::readers::{self, OracleRole};
-
-use super::equal_sids::{Pmons, Whose};
 
 /// Servers that do not count are looked at up to this number: any user can start as many as it may have processes.
 pub const MAX_NOT_COUNTED: usize = 100;

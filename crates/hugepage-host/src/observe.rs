@@ -9,13 +9,13 @@ use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::rlimit::{self, LockedMemory};
 use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::{Bytes, PageSize, ReadError};
+use hugepage_oracle::sga;
 use hugepage_server::segments::may_be_main;
 use hugepage_server::server::thp_in_use;
 
 use super::context::InspectContext;
 use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::memory::{self, InstanceMemory};
-use super::sga;
 
 /// The memory of a server's processes.
 #[derive(Clone, Debug)]

@@ -14,6 +14,7 @@ use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Pages};
 use hugepage_oracle::clusterware::Clusterware;
+use hugepage_oracle::sga;
 use hugepage_server::nodes;
 use hugepage_server::server::pool_of_size;
 
@@ -22,7 +23,6 @@ use super::identify::ServerIdentity;
 use super::next_start::RunningServer;
 use super::observe::ObservedMemory;
 use super::postgresql::PostgreSqlSettings;
-use super::sga;
 
 /// What a server asked for and has, and what its next start asks for.
 pub(super) struct ServerRequest {

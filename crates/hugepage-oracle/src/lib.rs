@@ -10,5 +10,7 @@
 //! ```
 
 pub mod clusterware;
+pub mod equal_sids;
 pub mod readers;
+pub mod sga;
 pub mod sga_size;

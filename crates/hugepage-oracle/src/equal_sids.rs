@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use hugepage_kernel::Root;
 use hugepage_kernel::mapping::maps;
 use hugepage_kernel::proc::process;
-use hugepage_oracle::readers::OracleInstance;
 
-use super::sga::SHM_FILES;
+use crate::readers::OracleInstance;
+use crate::sga::SHM_FILES;
 
 /// Whose a process is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Whose {
+pub enum Whose {
     /// This server's.
     Server(usize),
     /// One of these.
@@ -23,7 +23,7 @@ pub(super) enum Whose {
 }
 
 /// The PMONs of a host.
-pub(super) struct Pmons<'a> {
+pub struct Pmons<'a> {
     root: &'a Root,
     by_instance: BTreeMap<OracleInstance, Vec<Pmon>>,
 }
@@ -42,7 +42,7 @@ impl Pmon {
 
 impl<'a> Pmons<'a> {
     /// Of each the number of its server, its process id and its instance.
-    pub(super) fn new(root: &'a Root, pmons: impl Iterator<Item = (usize, i32, OracleInstance)>) -> Self {
+    pub fn new(root: &'a Root, pmons: impl Iterator<Item = (usize, i32, OracleInstance)>) -> Self {
         let mut by_instance: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (server, pid, instance) in pmons {
             by_instance.entry(instance).or_default().push(Pmon { server, pid, traits: OnceCell::new() });
@@ -52,7 +52,7 @@ impl<'a> Pmons<'a> {
 
     /// Whose the process `pid` of `instance` is: that of the instance with its SID. Where several have it, that of the only
     /// one that shares its namespaces (namespaces(7)) and its program, or else memory of the SGA.
-    pub(super) fn owner(&self, instance: &OracleInstance, pid: i32) -> Whose {
+    pub fn owner(&self, instance: &OracleInstance, pid: i32) -> Whose {
         let with_sid = match self.by_instance.get(instance).map(Vec::as_slice) {
             None | Some([]) => return Whose::Nobody,
             Some([only]) => return Whose::Server(only.server),

@@ -4,10 +4,11 @@ use hugepage_assess::model::{Landing, Segment};
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::{Bytes, PageSize};
-use hugepage_oracle::readers::LastStart;
+
+use crate::readers::LastStart;
 
 /// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
-pub(super) const SHM_FILES: &str = "/dev/shm/ora_";
+pub const SHM_FILES: &str = "/dev/shm/ora_";
 
 /// No SGA is smaller.
 const MIN_SGA: u64 = 16 << 20;
