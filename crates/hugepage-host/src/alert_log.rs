@@ -80,7 +80,11 @@ impl RememberedStart {
 /// The starts of a running instance that its alert logs have, the oldest first. Empty without a visible log.
 pub fn of_running(root: &Root, instance: &ServerIdentity, notes: &mut Notes) -> Vec<RememberedStart> {
     let files = InstanceFiles::of_process(root, instance.pid);
-    instance.alert_log.as_ref().map(|log| of_log(&files, log, MAX_STARTS, notes)).unwrap_or_default()
+    instance
+        .oracle()
+        .and_then(|oracle| oracle.alert_log.as_ref())
+        .map(|log| of_log(&files, log, MAX_STARTS, notes))
+        .unwrap_or_default()
 }
 
 /// The same of one that does not run.
@@ -177,8 +181,9 @@ pub fn loss(root: &Root, instance: &ServerIdentity, current: &CurrentStart<'_>, 
     if !matches!(is.landing, Landing::Mixed | Landing::Base) || current.requested.huge_pages == HugePages::Off {
         return None;
     }
-    let current = instance.last_start.as_ref()?.at.as_ref()?.local;
-    let log = instance.alert_log.as_ref()?;
+    let oracle = instance.oracle()?;
+    let current = oracle.last_start.as_ref()?.at.as_ref()?.local;
+    let log = oracle.alert_log.as_ref()?;
     let starts = of_log(&InstanceFiles::of_process(root, instance.pid), log, MAX_COMPARED_STARTS, notes);
     let is_before = |one: &&RememberedStart| one.start.at.as_ref().is_some_and(|at| at.local < current);
     let mut before = starts.iter().rev().filter(is_before);

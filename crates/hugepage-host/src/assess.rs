@@ -3,7 +3,6 @@
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{Facts, Pending};
 use hugepage_kernel::notes::Notes;
-use hugepage_oracle::clusterware::Clusterware;
 
 use super::compare::OtherServers;
 use super::inspect::InspectedServer;
@@ -34,7 +33,6 @@ impl InspectedServer {
             memory: self.memory.clone(),
             evidence: self.evidence.clone(),
             notes: notes.into_vec(),
-            clusterware: self.request.clusterware.clone(),
             status,
         }
     }
@@ -62,7 +60,7 @@ impl InspectedServer {
             past,
             kept_at_crash: request.kept_at_crash,
             crash_recovery: request.crash_recovery.clone(),
-            commands: request.clusterware.as_ref().and_then(Clusterware::commands),
+            commands: self.id.oracle().and_then(|oracle| oracle.clusterware.as_ref()?.commands()),
             requested_may_differ: request.requested_may_differ,
             others_may_serve,
             ..Facts::new(requested, request.segment.clone(), pool_state, host.meminfo.clone(), reserve_percent)

@@ -3,7 +3,6 @@
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use super::identify::InstanceKind;
 use super::inspect::InspectedServer;
 use super::stopped::StoppedOracle;
 
@@ -40,7 +39,7 @@ impl InspectedServer {
     }
 
     fn held(&self) -> Bytes {
-        let segment = self.request.segment.as_ref().filter(|_| self.id.kind != InstanceKind::PostgreSql);
+        let segment = self.request.segment.as_ref().filter(|_| self.id.oracle().is_some());
         segment.map_or(Bytes(0), |segment| segment.in_huge_pages)
     }
 }

@@ -8,18 +8,20 @@ use hugepage_kernel::host::identity;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::{namespace, service};
-use hugepage_oracle::readers::{LastStart, OracleKind};
+use hugepage_oracle::readers::OracleKind;
+use hugepage_oracle::running::RunningOracle;
+use hugepage_oracle::sga::ShmFiles;
 
 use super::context::{InspectContext, ServerSettings};
 use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::observe::ObservedMemory;
+use super::oracle::PmonProcess;
 use super::postgresql;
 
 /// The kind of a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InstanceKind {
     /// PostgreSQL.
-    #[default]
     PostgreSql,
     /// Oracle.
     Oracle(OracleKind),
@@ -27,14 +29,10 @@ pub enum InstanceKind {
 
 impl fmt::Display for InstanceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::PostgreSql => "postgresql",
-            Self::Oracle(OracleKind::Database) => "oracle",
-            Self::Oracle(OracleKind::Asm) => "asm",
-            Self::Oracle(OracleKind::ManagementDatabase) => "mgmtdb",
-            Self::Oracle(OracleKind::AsmProxy) => "apx",
-            Self::Oracle(OracleKind::IoServer) => "ios",
-        })
+        match self {
+            Self::PostgreSql => f.write_str("postgresql"),
+            Self::Oracle(kind) => kind.fmt(f),
+        }
     }
 }
 
@@ -51,10 +49,8 @@ pub struct InstancePlace {
 }
 
 /// What tells one server from others, and from what it was earlier.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ServerIdentity {
-    /// What it is.
-    pub kind: InstanceKind,
     /// The SID, or the data directory; `process 4711` where that is not visible.
     pub name: String,
     /// The postmaster, or PMON.
@@ -73,26 +69,58 @@ pub struct ServerIdentity {
     pub not_counted: Option<String>,
     /// PostgreSQL's major version, Oracle's from its alert log.
     pub version: Option<String>,
-    /// PostgreSQL's data directory.
+    /// What only its product has.
+    pub product: ServerProduct,
+}
+
+/// What only servers of one product have.
+#[derive(Clone, Debug)]
+pub enum ServerProduct {
+    /// A PostgreSQL server.
+    PostgreSql(PostgreSqlServer),
+    /// An Oracle instance.
+    Oracle(Box<RunningOracle>),
+}
+
+/// The part of a running server that is PostgreSQL's.
+#[derive(Clone, Debug)]
+pub struct PostgreSqlServer {
+    /// The data directory.
     pub directory: Option<String>,
-    /// PostgreSQL's `pg_hugepages.history_directory`; `None` if it is not set.
+    /// `pg_hugepages.history_directory`; `None` if it is not set.
     pub history_directory: Option<String>,
-    /// PostgreSQL's system identifier.
+    /// The system identifier.
     pub system_identifier: Option<String>,
-    /// ORACLE_HOME.
-    pub home: Option<String>,
-    /// The names of its database (Oracle), by the path of its alert log and by its parameters; `None` if none is known.
-    pub database: Option<Vec<String>>,
-    /// The path of its alert log, as its processes see it; `None` if none is visible.
-    pub alert_log: Option<String>,
-    /// What the alert log shows of the start of this instance.
-    pub last_start: Option<LastStart>,
 }
 
 impl ServerIdentity {
     /// Whether it counts for the host's verdict and for the sizes of its pools.
     pub const fn counts(&self) -> bool {
         self.not_counted.is_none()
+    }
+
+    /// The kind of the server.
+    pub fn kind(&self) -> InstanceKind {
+        match &self.product {
+            ServerProduct::PostgreSql(_) => InstanceKind::PostgreSql,
+            ServerProduct::Oracle(oracle) => InstanceKind::Oracle(oracle.kind),
+        }
+    }
+
+    /// What a PostgreSQL server has.
+    pub const fn postgresql(&self) -> Option<&PostgreSqlServer> {
+        match &self.product {
+            ServerProduct::PostgreSql(server) => Some(server),
+            ServerProduct::Oracle(_) => None,
+        }
+    }
+
+    /// What an Oracle instance has.
+    pub fn oracle(&self) -> Option<&RunningOracle> {
+        match &self.product {
+            ServerProduct::PostgreSql(_) => None,
+            ServerProduct::Oracle(oracle) => Some(oracle),
+        }
     }
 }
 
@@ -104,44 +132,54 @@ impl InspectContext<'_> {
         files: &InstanceFiles,
         started: Option<SystemTime>,
         memory: &ObservedMemory,
+        shm_files: Option<ShmFiles>,
         notes: &mut Notes,
     ) -> (ServerIdentity, ServerSettings) {
-        let process = self.process(found, files, started, memory);
-        let (identity, settings) = match &found.who {
-            DiscoveredKind::PostgreSql(arguments) => self.postgresql(process, files, arguments, notes),
-            DiscoveredKind::Oracle(instance) => self.oracle(process, files, instance, memory.is_sga_in_files, notes),
-        };
-        let directory = identity.directory.as_deref().or(identity.home.as_deref());
-        let container = self.container(found.pid, files, directory);
-        (ServerIdentity { place: InstancePlace { container, ..identity.place }, ..identity }, settings)
-    }
-
-    /// What its process alone tells of a server.
-    fn process(
-        &self,
-        found: &DiscoveredServer,
-        files: &InstanceFiles,
-        started: Option<SystemTime>,
-        memory: &ObservedMemory,
-    ) -> ServerIdentity {
         let (root, pid) = (self.root, found.pid);
+        let service = service::service_of(root, pid);
+        let (name, version, product, settings) = match &found.who {
+            DiscoveredKind::PostgreSql(arguments) => {
+                let found = postgresql::files(root, files, pid, arguments, notes);
+                let server = PostgreSqlServer {
+                    directory: found.directory,
+                    history_directory: found.settings.configured.history_directory(),
+                    system_identifier: found.system_identifier,
+                };
+                let name = server.directory.clone().unwrap_or_else(|| format!("process {pid}"));
+                let settings = ServerSettings::PostgreSql(found.settings);
+                (name, found.version, ServerProduct::PostgreSql(server), settings)
+            }
+            DiscoveredKind::Oracle(instance) => {
+                let pmon = PmonProcess { pid, started, service: service.as_deref() };
+                let (oracle, settings) = self.oracle(pmon, files, instance, shm_files, notes);
+                let version = oracle.version().map(str::to_owned);
+                let product = ServerProduct::Oracle(Box::new(oracle));
+                (instance.sid.clone(), version, product, ServerSettings::Oracle(settings))
+            }
+        };
+        let directory = match &product {
+            ServerProduct::PostgreSql(server) => server.directory.as_deref(),
+            ServerProduct::Oracle(oracle) => oracle.home.as_deref(),
+        };
         let uid = Credentials::read(root, pid).ok().flatten().map(|credentials| credentials.effective);
         let mappings = memory.shared.iter().flat_map(|memory| &memory.mappings);
-        ServerIdentity {
-            kind: match &found.who {
-                DiscoveredKind::PostgreSql(_) => InstanceKind::PostgreSql,
-                DiscoveredKind::Oracle(instance) => InstanceKind::Oracle(instance.kind),
-            },
-            name: format!("process {pid}"),
+        let identity = ServerIdentity {
+            name,
             pid,
             started,
             allocation: mappings.max_by_key(|mapping| mapping.size()).map(|mapping| mapping.inode),
-            place: InstancePlace { uid, container: None, host_name: identity::host_name_of(root, pid, files) },
+            place: InstancePlace {
+                uid,
+                container: self.container(pid, files, directory),
+                host_name: identity::host_name_of(root, pid, files),
+            },
             owner: uid.map(|uid| self.accounts.name(root, uid)),
-            service: service::service_of(root, pid),
+            service,
             not_counted: found.not_counted.clone(),
-            ..ServerIdentity::default()
-        }
+            version,
+            product,
+        };
+        (identity, settings)
     }
 
     /// The container of [`InstancePlace`]. `directory`: the data directory, or the home. What a service sees in a mount
@@ -159,24 +197,5 @@ impl InspectContext<'_> {
             }
             None => namespace::number(self.root, pid).unwrap_or_default(),
         })
-    }
-
-    fn postgresql(
-        &self,
-        process: ServerIdentity,
-        files: &InstanceFiles,
-        arguments: &[String],
-        notes: &mut Notes,
-    ) -> (ServerIdentity, ServerSettings) {
-        let files = postgresql::files(self.root, files, process.pid, arguments, notes);
-        let identity = ServerIdentity {
-            name: files.directory.clone().unwrap_or(process.name),
-            directory: files.directory,
-            history_directory: files.settings.configured.history_directory(),
-            version: files.version,
-            system_identifier: files.system_identifier,
-            ..process
-        };
-        (identity, ServerSettings::PostgreSql(files.settings))
     }
 }

@@ -26,9 +26,9 @@ impl InspectContext<'_> {
         let mut notes = Notes::default();
         self.root.forget_processes();
         let started = self.started(found.pid, &mut notes);
-        let memory = self.observe(found, &mut notes)?;
+        let (memory, shm_files) = self.observe(found, &mut notes)?;
         let files = &InstanceFiles::of_process(self.root, found.pid);
-        let (id, settings) = self.identify(found, files, started, &memory, &mut notes);
+        let (id, settings) = self.identify(found, files, started, &memory, shm_files, &mut notes);
         let (request, evidence) = self.request(files, &id, settings, &memory, &mut notes);
         Some(InspectedServer { id, memory, request, evidence, notes: notes.into_vec() })
     }

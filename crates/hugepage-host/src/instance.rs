@@ -4,9 +4,8 @@ use std::fmt;
 
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{Cause, Landing};
-use hugepage_oracle::clusterware::Clusterware;
 
-use super::identify::{InstanceKind, ServerIdentity};
+use super::identify::ServerIdentity;
 use super::observe::ObservedMemory;
 
 /// Where all of a server's shared memory is.
@@ -53,8 +52,6 @@ pub struct Instance {
     pub id: ServerIdentity,
     /// The memory of its processes.
     pub memory: ObservedMemory,
-    /// Grid Infrastructure of an Oracle instance; `None` where there is none.
-    pub clusterware: Option<Clusterware>,
     /// The assessment.
     pub status: Status,
     /// The sources that show where it landed, the best first.
@@ -82,9 +79,7 @@ impl Instance {
             Landing::Base if self.status.cause == Some(Cause::MemoryTarget) => InstanceLanding::Amm,
             Landing::Base | Landing::Thp | Landing::PartialThp => InstanceLanding::Nothing,
             // PostgreSQL's is in huge pages as a whole, or not at all.
-            Landing::Unknown if self.memory.has_hugetlb_pages && self.id.kind == InstanceKind::PostgreSql => {
-                InstanceLanding::All
-            }
+            Landing::Unknown if self.memory.has_hugetlb_pages && self.id.postgresql().is_some() => InstanceLanding::All,
             Landing::Unknown if self.memory.has_hugetlb_pages => InstanceLanding::Some,
             Landing::Unknown => InstanceLanding::Unknown,
         }

@@ -42,7 +42,7 @@ mod stopped;
 mod survey;
 mod switchover;
 
-pub use identify::{InstanceKind, InstancePlace, ServerIdentity};
+pub use identify::{InstanceKind, InstancePlace, PostgreSqlServer, ServerIdentity, ServerProduct};
 pub use instance::{Instance, InstanceLanding};
 pub use next_start::{AskStart, ServerStart};
 pub use observe::ObservedMemory;

@@ -4,14 +4,14 @@ use hugepage_assess::metrics::{InstanceMetrics, MetricsSnapshot, StoppedMetrics}
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::Pages;
 
-use crate::{Instance, InstanceKind, StoppedOracle, Survey};
+use crate::{Instance, StoppedOracle, Survey};
 
 impl From<&Survey> for MetricsSnapshot {
     fn from(survey: &Survey) -> Self {
         // No user may raise an alert with a server of its own.
         let counted: Vec<_> = survey.counted().collect();
         let instances = counted.iter().map(|instance| InstanceMetrics {
-            kind: instance.id.kind.to_string(),
+            kind: instance.id.kind().to_string(),
             name: name(instance, &counted),
             status: instance.status.clone(),
             page_tables: Some(instance.memory.page_tables),
@@ -34,7 +34,7 @@ fn stopped_metrics(stopped: &StoppedOracle) -> StoppedMetrics {
         Wants::Unknown(_) => None,
     };
     StoppedMetrics {
-        kind: InstanceKind::Oracle(stopped.kind).to_string(),
+        kind: stopped.kind.to_string(),
         name: stopped.name.clone(),
         state: stopped.state,
         severity: stopped.severity(),
@@ -51,14 +51,17 @@ fn stopped_metrics(stopped: &StoppedOracle) -> StoppedMetrics {
 /// The name, made unique: containers often have their data directories at the same path, and a duplicate series makes the
 /// whole text invalid.
 fn name(instance: &Instance, all: &[&Instance]) -> String {
-    let same: Vec<_> =
-        all.iter().filter(|other| (other.id.kind, &other.id.name) == (instance.id.kind, &instance.id.name)).collect();
+    let same: Vec<_> = all
+        .iter()
+        .filter(|other| (other.id.kind(), &other.id.name) == (instance.id.kind(), &instance.id.name))
+        .collect();
     let name = &instance.id.name;
     if same.len() == 1 {
         return name.clone();
     }
-    let alike = same.iter().filter(|other| other.id.system_identifier == instance.id.system_identifier).count();
-    match &instance.id.system_identifier {
+    let identifier = |instance: &Instance| instance.id.postgresql()?.system_identifier.clone();
+    let alike = same.iter().filter(|other| identifier(other) == identifier(instance)).count();
+    match identifier(instance) {
         Some(identifier) if alike == 1 => format!("{name} ({identifier})"),
         _ => format!("{name} (process {})", instance.id.pid),
     }

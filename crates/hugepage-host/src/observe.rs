@@ -9,7 +9,7 @@ use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::rlimit::{self, LockedMemory};
 use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::{Bytes, PageSize, ReadError};
-use hugepage_oracle::sga;
+use hugepage_oracle::sga::{self, ShmFiles};
 use hugepage_server::segments::may_be_main;
 use hugepage_server::server::thp_in_use;
 
@@ -22,11 +22,6 @@ use super::memory::{self, InstanceMemory};
 pub struct ObservedMemory {
     /// What they share; `None` if it may not be read.
     pub shared: Option<InstanceMemory>,
-    /// The Managed Global Area of Oracle: files of /dev/shm beside the SGA (18c and later). `None` if its memory may not be
-    /// read, and for PostgreSQL.
-    pub managed_global_area: Option<Bytes>,
-    /// Whether the SGA is files of /dev/shm; `None` as for the Managed Global Area.
-    pub(super) is_sga_in_files: Option<bool>,
     /// The page tables of all processes.
     pub page_tables: PageTables,
     /// The private memory (`RssAnon`) of the median of the processes; `None` if unknown, as before Linux 4.5.
@@ -38,8 +33,13 @@ pub struct ObservedMemory {
 }
 
 impl InspectContext<'_> {
-    /// `None` for a postgres program without shared memory, such as one that initialises or only answers a question.
-    pub(super) fn observe(&self, found: &DiscoveredServer, notes: &mut Notes) -> Option<ObservedMemory> {
+    /// The memory, and what the files of /dev/shm are that an Oracle instance has, where they may be seen. `None` for a postgres
+    /// program without shared memory, such as one that initialises or only answers a question.
+    pub(super) fn observe(
+        &self,
+        found: &DiscoveredServer,
+        notes: &mut Notes,
+    ) -> Option<(ObservedMemory, Option<ShmFiles>)> {
         let is_oracle = matches!(found.who, DiscoveredKind::Oracle(_));
         let memlock = notes.keep(rlimit::locked_memory(self.root, found.pid)).flatten();
         if found.undecided > 0 {
@@ -49,23 +49,21 @@ impl InspectContext<'_> {
             ));
         }
         let mut shared = self.memory(found, notes);
-        let sga = shared.as_mut().filter(|_| is_oracle).map(|memory| sga::keep_sga(&mut memory.mappings));
-        let (is_sga_in_files, managed_global_area) = sga.unzip();
+        let shm_files = shared.as_mut().filter(|_| is_oracle).map(|memory| sga::keep_sga(&mut memory.mappings));
         let is_empty = |memory: &InstanceMemory| memory.mappings.is_empty();
         if !is_oracle && shared.as_ref().is_some_and(is_empty) {
             return None;
         }
         let processes = || found.processes.iter();
         let base = self.base.unwrap_or_else(PageSize::base);
-        Some(ObservedMemory {
+        let memory = ObservedMemory {
             shared: shared.filter(|memory| !is_empty(memory)),
-            managed_global_area,
-            is_sga_in_files,
             page_tables: if found.undecided == 0 { PageTables::sum(processes(), base) } else { PageTables::default() },
             private_memory: median(processes().filter_map(|process| process.rss_anon)),
             memlock,
             has_hugetlb_pages: processes().any(|status| status.hugetlb_pages.is_some_and(|size| size.0 > 0)),
-        })
+        };
+        Some((memory, shm_files))
     }
 
     /// The mappings of one process stand for the whole server, because each of its processes attaches all of it.

@@ -1,7 +1,7 @@
 //! What the files of an Oracle instance tell of it, and what refuses it huge pages.
 
 use std::borrow::Cow;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use hugepage_assess::assessment::advisory::Advisories;
 use hugepage_assess::model::{Landing, LockLimit, Product, Requested, Segment};
@@ -16,12 +16,21 @@ use hugepage_oracle::readers::locate::Search;
 use hugepage_oracle::readers::oratab::{self, OratabEntry};
 use hugepage_oracle::readers::process::home_of;
 use hugepage_oracle::readers::{LastStart, OracleInstance, OracleKind, Parameters};
+use hugepage_oracle::running::RunningOracle;
+use hugepage_oracle::sga::ShmFiles;
 
 use super::clusterware::{Registered, names};
-use super::context::{InspectContext, ServerSettings};
-use super::identify::ServerIdentity;
+use super::context::InspectContext;
 use super::pending::{OracleSettings, Settings};
 use super::requested::{of_kind, requested_by};
+
+/// The process PMON of an instance.
+pub(super) struct PmonProcess<'a> {
+    pub(super) pid: i32,
+    pub(super) started: Option<SystemTime>,
+    /// The systemd service that started it.
+    pub(super) service: Option<&'a str>,
+}
 
 impl InspectContext<'_> {
     /// The oratab of the host or container that `files` are of; the host's is read once.
@@ -39,13 +48,13 @@ impl InspectContext<'_> {
 
     pub(super) fn oracle(
         &self,
-        process: ServerIdentity,
+        pmon: PmonProcess<'_>,
         files: &InstanceFiles,
         instance: &OracleInstance,
-        automatic: Option<bool>,
+        shm_files: Option<ShmFiles>,
         notes: &mut Notes,
-    ) -> (ServerIdentity, ServerSettings) {
-        let (pid, started) = (process.pid, process.started);
+    ) -> (RunningOracle, OracleSettings) {
+        let PmonProcess { pid, started, service } = pmon;
         let exe = processes::link(self.root, pid, "exe").ok().flatten();
         let of_oratab = || {
             let entries = self.oratab(files, notes);
@@ -63,7 +72,7 @@ impl InspectContext<'_> {
         let known: Vec<_> = known.into_iter().flatten().collect();
         let names = names(&known, settings.log.as_deref());
         let by_agent = || {
-            process.service.as_ref().is_some_and(|service| service.contains("ohasd"))
+            service.is_some_and(|service| service.contains("ohasd"))
                 || self
                     .oratab(files, &mut Notes::default())
                     .iter()
@@ -77,6 +86,7 @@ impl InspectContext<'_> {
             by_agent: &by_agent,
         };
         let clusterware = registered.clusterware(files, notes);
+        let automatic = shm_files.map(|files| files.are_sga);
         let requested = requested(settings.start.as_ref(), settings.parameters.as_ref(), automatic, instance.kind);
         if matches!(requested.product, Product::Oracle { use_large_pages: None, .. }) {
             notes.add(
@@ -84,17 +94,17 @@ impl InspectContext<'_> {
                  is assumed",
             );
         }
-        let identity = ServerIdentity {
-            name: instance.sid.clone(),
+        let Settings { parameters, start, log, is_in_asm } = settings;
+        let oracle = RunningOracle {
+            kind: instance.kind,
             home,
-            database: Some(names).filter(|names| !names.is_empty()),
-            version: settings.start.as_ref().and_then(|start| start.version.clone()),
-            alert_log: settings.log,
-            last_start: settings.start,
-            ..process
+            database: names,
+            alert_log: log,
+            last_start: start,
+            clusterware,
+            managed_global_area: shm_files.map(|files| files.managed_global_area),
         };
-        let Settings { parameters, is_in_asm, .. } = settings;
-        (identity, ServerSettings::Oracle(OracleSettings { requested, parameters, is_in_asm, clusterware }))
+        (oracle, OracleSettings { requested, parameters, is_in_asm })
     }
 }
 

@@ -25,7 +25,7 @@ impl InspectContext<'_> {
         notes: &mut Notes,
     ) -> ServerRequest {
         let lacks = |segment| lock_limit(self.root, id.pid, &seen.requested, segment, memory.memlock);
-        let refused = || logged_refusal(id.last_start.as_ref()?, seen.segment.as_ref()?);
+        let refused = || logged_refusal(id.oracle()?.last_start.as_ref()?, seen.segment.as_ref()?);
         let missing = lacks(seen.segment.as_ref());
         let lock_limit = missing.or_else(refused);
         if missing.is_none() && lock_limit == Some(LockLimit::Unexplained) {
@@ -44,7 +44,7 @@ impl InspectContext<'_> {
             }),
         };
         let pool_state = PoolState { lock_limit, ..seen.pool_state };
-        ServerRequest { pool_state, pending, clusterware: settings.clusterware, ..seen }
+        ServerRequest { pool_state, pending, ..seen }
     }
 }
 
@@ -52,7 +52,7 @@ impl InspectContext<'_> {
 fn demand(next: &Parameters, id: &ServerIdentity, current: &CurrentStart<'_>) -> Option<Demand> {
     let segment = current.segment?;
     let requested = requested_next(next, &current.requested, id.version.as_deref());
-    let same_size = match (&id.last_start, next.sga_max_size(), current.huge_page_size) {
+    let same_size = match (&id.oracle()?.last_start, next.sga_max_size(), current.huge_page_size) {
         (_, None, _) => true,
         (Some(start), size, _) if !start.parameters.is_empty() => start.parameters.sga_max_size() == size,
         (_, Some(size), Some(page)) => is_about(segment, size, page),

@@ -3,7 +3,6 @@
 use hugepage_assess::model::Requested;
 use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::notes::Notes;
-use hugepage_oracle::clusterware::Clusterware;
 use hugepage_oracle::readers::locate::Search;
 use hugepage_oracle::readers::{LastStart, Parameters, alter_system};
 
@@ -28,8 +27,6 @@ pub(super) struct OracleSettings {
     pub(super) parameters: Option<Parameters>,
     /// Whether the spfile is in ASM, where only the instance can read it.
     pub(super) is_in_asm: bool,
-    /// Grid Infrastructure.
-    pub(super) clusterware: Option<Clusterware>,
 }
 
 impl Settings {

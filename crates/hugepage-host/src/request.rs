@@ -13,7 +13,6 @@ use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Pages};
-use hugepage_oracle::clusterware::Clusterware;
 use hugepage_oracle::sga;
 use hugepage_server::nodes;
 use hugepage_server::server::pool_of_size;
@@ -34,7 +33,6 @@ pub(super) struct ServerRequest {
     pub(super) pending: Pending,
     pub(super) kept_at_crash: KeptPages,
     pub(super) crash_recovery: CrashRecovery,
-    pub(super) clusterware: Option<Clusterware>,
 }
 
 impl ServerRequest {
@@ -67,7 +65,6 @@ impl InspectContext<'_> {
             pending: Pending::Unchanged,
             kept_at_crash: KeptPages::default(),
             crash_recovery: CrashRecovery::default(),
-            clusterware: None,
         };
         let request = match settings {
             ServerSettings::PostgreSql(settings) => self.postgresql_request(unchanged, files, id, &settings, notes),
@@ -88,7 +85,7 @@ impl InspectContext<'_> {
         let wanted = requested.huge_page_size.filter(has_pool).or(self.default);
         let shared = memory.shared.as_ref();
         let seen = shared.zip(self.base).and_then(|(shared, base)| shared.segment(base, wanted));
-        let found = seen.or_else(|| sga::logged_segment(id.last_start.as_ref()?));
+        let found = seen.or_else(|| sga::logged_segment(id.oracle()?.last_start.as_ref()?));
         let is_logged = shared.is_none() && found.is_some();
         let segment = match is_logged {
             true => found,
@@ -228,7 +225,7 @@ fn running_server<'a>(
     Some(RunningServer {
         pid: id.pid,
         version: id.version.as_deref()?,
-        directory: id.directory.as_deref()?,
+        directory: id.postgresql()?.directory.as_deref()?,
         files,
         configured: &settings.configured,
     })

@@ -16,7 +16,7 @@ use hugepage_oracle::sga_size::{self, when_down};
 
 use super::clusterware::{Registered, names};
 use super::context::InspectContext;
-use super::identify::{InstanceKind, ServerIdentity};
+use super::identify::ServerIdentity;
 use super::inspect::InspectedServer;
 use super::pending::Settings;
 use super::requested::requested_by;
@@ -112,12 +112,9 @@ fn stands_for(
     instance: &ServerIdentity,
     entry: &OratabEntry,
 ) -> bool {
-    // A process that only bears the name does not stand for it.
-    if !instance.counts() || !matches!(instance.kind, InstanceKind::Oracle(_)) {
-        return false;
-    }
-    // What runs in a container is not what this host's oratab has.
-    if instance.place.container.is_some() {
+    let Some(oracle) = instance.oracle() else { return false };
+    // A process that only bears the name does not stand for it, and what runs in a container is not what this host's oratab has.
+    if !instance.counts() || instance.place.container.is_some() {
         return false;
     }
     if instance.name == entry.sid {
@@ -125,16 +122,16 @@ fn stands_for(
     }
     let canonical = |home: &str| files.canonical(home).unwrap_or_else(|| home.to_owned());
     let is_home = |home: &String| *home == entry.home || canonical(home) == canonical(&entry.home);
-    if instance.kind != InstanceKind::Oracle(OracleKind::Database) || !instance.home.as_ref().is_none_or(is_home) {
+    if oracle.kind != OracleKind::Database || !oracle.home.as_ref().is_none_or(is_home) {
         return false;
     }
-    match &instance.database {
-        Some(names) => names.iter().any(|name| name.eq_ignore_ascii_case(&entry.sid)),
+    match oracle.database.as_slice() {
         // Its log is not visible, so only the name tells; one that has an entry of its own is another database.
-        None => {
+        [] => {
             let entries = host.oratab(files, &mut Notes::default());
             is_numbered(&instance.name, &entry.sid) && entries.iter().all(|other| other.sid != instance.name)
         }
+        names => names.iter().any(|name| name.eq_ignore_ascii_case(&entry.sid)),
     }
 }
 

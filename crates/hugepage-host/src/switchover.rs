@@ -3,9 +3,10 @@
 
 use hugepage_kernel::{PageSize, Pages};
 use hugepage_oracle::readers::{OracleKind, Parameters};
+use hugepage_oracle::running::RunningOracle;
 use hugepage_oracle::sga_size::{OracleNeed, StoppedOracleSize, when_down};
 
-use super::{InstanceKind, Survey};
+use super::Survey;
 
 /// The need of a primary, by its parameter file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,9 +50,8 @@ impl Survey {
         // What is set for instances that the file names, and for none other, is in their entries alone.
         let pages = instances.iter().filter_map(need).max().ok_or("it has neither SGA_MAX_SIZE nor SGA_TARGET")?;
         let is_name = |names: &[String]| names.iter().any(|name| name.eq_ignore_ascii_case(db_name));
-        let databases = |instance: &&super::Instance| instance.id.kind == InstanceKind::Oracle(OracleKind::Database);
-        let running = self.counted().filter(databases);
-        let running = running.filter(|instance| instance.id.database.as_deref().is_some_and(is_name));
+        let is_of_it = |oracle: &RunningOracle| oracle.kind == OracleKind::Database && is_name(&oracle.database);
+        let running = self.counted().filter(|instance| instance.id.oracle().is_some_and(is_of_it));
         let stopped = self.stopped.iter().filter(|stopped| is_name(&stopped.database));
         let names = running.map(|instance| &instance.id.name).chain(stopped.map(|stopped| &stopped.name));
         Ok(PrimaryNeed { db_name: db_name.to_owned(), pages, instances: names.cloned().collect() })

@@ -12,5 +12,6 @@
 pub mod clusterware;
 pub mod equal_sids;
 pub mod readers;
+pub mod running;
 pub mod sga;
 pub mod sga_size;

@@ -21,19 +21,27 @@ pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) 
         && (mapping.is_sysv() || mapping.path.starts_with(SHM_FILES) || mapping.page_size > base || on_hugetlbfs())
 }
 
-/// Keeps the mappings of the SGA, and returns whether they are files of /dev/shm, and the size of the Managed Global Area.
-/// Under Automatic Memory Management all of the SGA is there but a segment of one page; else such files belong to the
-/// Managed Global Area, which may be larger than the SGA.
-pub fn keep_sga(mappings: &mut Vec<Mapping>) -> (bool, Bytes) {
+/// What the files of /dev/shm are that an instance has mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShmFiles {
+    /// Whether the SGA is such files.
+    pub are_sga: bool,
+    /// The size of the Managed Global Area.
+    pub managed_global_area: Bytes,
+}
+
+/// Keeps the mappings of the SGA. Under Automatic Memory Management all of the SGA is files of /dev/shm but a segment of
+/// one page; else such files belong to the Managed Global Area, which may be larger than the SGA.
+pub fn keep_sga(mappings: &mut Vec<Mapping>) -> ShmFiles {
     let in_shm = |mapping: &&Mapping| mapping.path.starts_with(SHM_FILES);
     let sum = |of: &mut dyn Iterator<Item = &Mapping>| of.map(|mapping| mapping.size().0).sum::<u64>();
     let files = sum(&mut mappings.iter().filter(in_shm));
     let segments = sum(&mut mappings.iter().filter(|mapping| !in_shm(mapping)));
-    let automatic = files > segments && segments < MIN_SGA;
-    if !automatic {
+    let are_sga = files > segments && segments < MIN_SGA;
+    if !are_sga {
         mappings.retain(|mapping| !in_shm(&mapping));
     }
-    (automatic, Bytes(if automatic { 0 } else { files }))
+    ShmFiles { are_sga, managed_global_area: Bytes(if are_sga { 0 } else { files }) }
 }
 
 /// The SGA as the alert log shows it, if the mappings may not be read; `None` if the log does not show all of it.

@@ -16,7 +16,7 @@ use hugepage_assess::assessment::Threat;
 use hugepage_assess::history::record::Origin;
 use hugepage_assess::history::{Event, Record};
 use hugepage_assess::model::Loss;
-use hugepage_host::{Instance, InstanceKind, ServerIdentity, Survey};
+use hugepage_host::{Instance, ServerIdentity, Survey};
 use hugepage_kernel::host::identity;
 use hugepage_kernel::{InstanceFiles, Root};
 use hugepage_server::history::{HistoryError, HistoryFile};
@@ -108,7 +108,7 @@ impl HostHistory {
     #[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
     fn adopt(&self, instance: &ServerIdentity, taken: &BTreeSet<PathBuf>) -> Result<(), HistoryError> {
         let new = self.path(instance);
-        if instance.kind == InstanceKind::PostgreSql || fs::symlink_metadata(&new).is_ok() {
+        if instance.oracle().is_none() || fs::symlink_metadata(&new).is_ok() {
             return Ok(());
         }
         let earlier = state::earlier_history_files(&self.directory, instance, |path| taken.contains(path));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hugepage_assess::history::record::InstanceIdentity;
-use hugepage_host::{InstanceKind, InstancePlace, ServerIdentity};
+use hugepage_host::{InstancePlace, ServerIdentity};
 
 /// The default directory of these files.
 pub const DIRECTORY: &str = "/var/lib/hugepage-sidecar";
@@ -16,13 +16,13 @@ pub const DIRECTORY: &str = "/var/lib/hugepage-sidecar";
 /// `oracle-ORCL.54321.home-u01-app-oracle-product-19.0.0-dbhome_1.history`. Characters that a file name cannot have become
 /// hyphens. Two instances could still share a file, so each record names its instance.
 pub fn history_file(directory: &Path, instance: &ServerIdentity) -> PathBuf {
-    let home = instance.home.as_deref().filter(|_| instance.kind != InstanceKind::PostgreSql);
-    file_name(directory, &instance.kind.to_string(), &instance.name, &instance.place, home)
+    let home = instance.oracle().and_then(|oracle| oracle.home.as_deref());
+    file_name(directory, &instance.kind().to_string(), &instance.name, &instance.place, home)
 }
 
 /// The file of versions that kept all homes of a SID in one.
 pub fn history_file_of_all_homes(directory: &Path, instance: &ServerIdentity) -> PathBuf {
-    file_name(directory, &instance.kind.to_string(), &instance.name, &instance.place, None)
+    file_name(directory, &instance.kind().to_string(), &instance.name, &instance.place, None)
 }
 
 /// Files that may have the past of an instance without a file of its own: of an older version, or of the home from which it
@@ -79,11 +79,12 @@ pub fn is_history_file(name: &str) -> bool {
 /// ORACLE_HOME, as patches make it do.
 pub fn instance_identity(instance: &ServerIdentity, machine: String) -> InstanceIdentity {
     let major = instance.version.as_deref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    let directory = instance.directory.clone().filter(|_| instance.kind == InstanceKind::PostgreSql);
+    let named = |own: Option<&String>| own.unwrap_or(&instance.name).clone();
+    let server = instance.postgresql();
     InstanceIdentity {
         machine,
-        directory: directory.unwrap_or_else(|| instance.name.clone()),
-        system_identifier: instance.system_identifier.clone().unwrap_or_else(|| instance.name.clone()),
+        directory: named(server.and_then(|server| server.directory.as_ref())),
+        system_identifier: named(server.and_then(|server| server.system_identifier.as_ref())),
         server_version_num: major.unwrap_or(0).saturating_mul(10_000),
     }
 }

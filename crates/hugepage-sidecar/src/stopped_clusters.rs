@@ -20,7 +20,7 @@ pub fn clusters(root: &Root, survey: &Survey, given: &[PathBuf], notes: &mut Not
     let running: BTreeSet<String> = survey
         .instances
         .iter()
-        .filter_map(|instance| Some(canonical(root, instance.id.directory.as_deref()?)))
+        .filter_map(|instance| Some(canonical(root, instance.id.postgresql()?.directory.as_deref()?)))
         .collect();
     let mut seen = BTreeSet::new();
     let mut stopped = Vec::new();

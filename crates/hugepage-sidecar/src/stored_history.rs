@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use hugepage_assess::history::record::{InstanceIdentity, Record};
-use hugepage_host::{InstanceKind, ServerIdentity};
+use hugepage_host::ServerIdentity;
 use hugepage_kernel::host::identity;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
@@ -60,9 +60,10 @@ pub fn last_start_of_server(root: &Root, instance: &ServerIdentity) -> Result<Op
 }
 
 fn path_of_server(instance: &ServerIdentity) -> Option<String> {
-    let directory = instance.directory.as_ref().filter(|_| instance.kind == InstanceKind::PostgreSql)?;
-    let elsewhere = instance.history_directory.as_ref().map(Path::new);
-    let identifier = instance.system_identifier.as_deref().unwrap_or_default();
+    let server = instance.postgresql()?;
+    let directory = server.directory.as_ref()?;
+    let elsewhere = server.history_directory.as_ref().map(Path::new);
+    let identifier = server.system_identifier.as_deref().unwrap_or_default();
     Some(file::path_of_server(Path::new(directory), elsewhere, identifier).to_string_lossy().into_owned())
 }
 
@@ -135,7 +136,7 @@ fn is_of_instance(record: &Record, identities: &[InstanceIdentity]) -> bool {
 /// The identities that records of the instance may have: on this machine, or in the container of the server. Empty if
 /// unknown, and for Oracle, where a file holds one instance.
 fn identities(root: &Root, instance: &ServerIdentity) -> Vec<InstanceIdentity> {
-    if instance.directory.is_none() || instance.system_identifier.is_none() {
+    if instance.postgresql().is_none_or(|server| server.directory.is_none() || server.system_identifier.is_none()) {
         return Vec::new();
     }
     let container = root.below(&format!("/proc/{}/root", instance.pid));

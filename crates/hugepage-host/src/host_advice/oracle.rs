@@ -10,27 +10,31 @@ use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::Bytes;
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_oracle::readers::Parameters;
+use hugepage_oracle::running::RunningOracle;
 
-use crate::{Instance, InstanceKind, InstanceLanding, Survey};
+use crate::{Instance, InstanceLanding, Survey};
 
 pub fn rule(instance: &Instance) -> Vec<Recommendation> {
-    if instance.id.kind == InstanceKind::PostgreSql {
-        return Vec::new();
-    }
-    let parameters = instance.id.last_start.as_ref().map(|start| &start.parameters);
+    let Some(oracle) = instance.id.oracle() else { return Vec::new() };
+    let parameters = oracle.last_start.as_ref().map(|start| &start.parameters);
     let found = [
         kernel_without(instance),
         automatic_memory(instance, parameters),
-        memlock(instance),
+        memlock(instance, oracle),
         parameters.and_then(|parameters| pre_page_sga(instance, parameters)),
         parameters.and_then(indirect_buffers),
     ];
     found.into_iter().flatten().collect()
 }
 
+/// The running Oracle instances that count.
+fn oracles(survey: &Survey) -> impl Iterator<Item = (&Instance, &RunningOracle)> {
+    survey.counted().filter_map(|instance| Some((instance, instance.id.oracle()?)))
+}
+
 /// Oracle's recommendations for the whole host.
 pub fn host_rule(survey: &Survey, sizings: &[Sizing]) -> Vec<Recommendation> {
-    if survey.counted().all(|instance| instance.id.kind == InstanceKind::PostgreSql) && survey.stopped.is_empty() {
+    if oracles(survey).next().is_none() && survey.stopped.is_empty() {
         return Vec::new();
     }
     let idle = sizings.iter().filter_map(|sizing| idle_pool(survey, sizing));
@@ -54,8 +58,7 @@ fn idle_pool(survey: &Survey, sizing: &Sizing) -> Option<Recommendation> {
         Some(Cause::Disabled) => Some(format!("{} (use_large_pages = FALSE)", instance.id.name)),
         _ => None,
     };
-    let oracles = survey.counted().filter(|instance| instance.id.kind != InstanceKind::PostgreSql);
-    let who: Vec<_> = oracles.filter_map(of).collect();
+    let who: Vec<_> = oracles(survey).filter_map(|(instance, _)| of(instance)).collect();
     let unused = size.times(now.saturating_sub(wanted));
     (!who.is_empty()).then(|| Recommendation {
         severity: Severity::Warning,
@@ -80,9 +83,8 @@ fn idle_pool(survey: &Survey, sizing: &Sizing) -> Option<Recommendation> {
 fn transparent(survey: &Survey) -> Option<Recommendation> {
     const MADVISE_SINCE: u32 = 23;
     let release = |version: Option<&str>| version?.split('.').next()?.parse::<u32>().ok();
-    let running = survey.counted().filter(|instance| instance.id.kind != InstanceKind::PostgreSql);
     let stopped = survey.stopped.iter().map(|stopped| stopped.last_start.as_ref()?.version.as_deref());
-    let mut releases = running.map(|instance| release(instance.id.version.as_deref())).chain(stopped.map(release));
+    let mut releases = oracles(survey).map(|(_, oracle)| release(oracle.version())).chain(stopped.map(release));
     let wanted = if releases.all(|release| release >= Some(MADVISE_SINCE)) { "madvise" } else { "never" };
     (survey.transparent_hugepage.as_deref() == Some("always")).then(|| Recommendation {
         area: Area::Kernel,
@@ -122,14 +124,14 @@ fn large_pools(survey: &Survey) -> Option<Recommendation> {
 /// SGA, Managed Global Area and PGA_AGGREGATE_LIMIT of all running instances together exceed memory.
 fn memory(survey: &Survey) -> Option<Recommendation> {
     let total = survey.meminfo.as_ref()?.mem_total?;
-    let oracles = || survey.counted().filter(|instance| instance.id.kind != InstanceKind::PostgreSql);
-    let sum = |of: &dyn Fn(&Instance) -> Option<Bytes>| {
-        oracles().filter_map(of).fold(Bytes(0), |sum, size| sum.saturating_add(size))
+    let sum = |of: &dyn Fn(&Instance, &RunningOracle) -> Option<Bytes>| {
+        let sizes = oracles(survey).filter_map(|(instance, oracle)| of(instance, oracle));
+        sizes.fold(Bytes(0), Bytes::saturating_add)
     };
-    let sga = sum(&|instance| instance.status.facts.segment_size());
-    let mga = sum(&|instance| instance.memory.managed_global_area);
+    let sga = sum(&|instance, _| instance.status.facts.segment_size());
+    let mga = sum(&|_, oracle| oracle.managed_global_area);
     // An instance whose limit is unknown adds nothing, so the sum is a lower bound.
-    let pga = sum(&|instance| instance.id.last_start.as_ref()?.parameters.size("pga_aggregate_limit"));
+    let pga = sum(&|_, oracle| oracle.last_start.as_ref()?.parameters.size("pga_aggregate_limit"));
     let all = sga.saturating_add(mga).saturating_add(pga);
     (pga > Bytes(0) && all > total).then(|| {
         make(
@@ -211,7 +213,7 @@ fn kernel_without(instance: &Instance) -> Option<Recommendation> {
 }
 
 /// The memlock limit of the instance is below its SGA.
-fn memlock(instance: &Instance) -> Option<Recommendation> {
+fn memlock(instance: &Instance, oracle: &RunningOracle) -> Option<Recommendation> {
     let segment = instance.status.facts.segment.as_ref()?;
     let Some(Rlimit::At(limit)) = instance.memory.memlock?.soft else { return None };
     if limit >= segment.to_reserve || instance.landed() == InstanceLanding::Amm {
@@ -226,7 +228,7 @@ fn memlock(instance: &Instance) -> Option<Recommendation> {
             format!(
                 "{service} started it, to which limits.conf does not apply: set CRS_LIMIT_MEMLOCK in \
                  crs/install/s_crsconfig_HOST_env.txt of the Grid Infrastructure home and restart the stack{}",
-                instance.clusterware.as_ref().map_or(String::new(), |grid| {
+                oracle.clusterware.as_ref().map_or(String::new(), |grid| {
                     format!(" ({} && {}, as root)", grid.stack("stop"), grid.stack("start"))
                 })
             ),

@@ -106,7 +106,7 @@ fn a_directory_of_the_configuration() {
     let server = host.server();
     assert_eq!(server.status.facts.requested.huge_pages, HugePages::On);
     assert_eq!(
-        (words(&server.status), server.id.directory.as_deref()),
+        (words(&server.status), server.id.postgresql().unwrap().directory.as_deref()),
         ((Severity::Ok, Outlook::Hugetlb), Some("/data"))
     );
     // By PGDATA, or a relative path.

@@ -160,7 +160,7 @@ fn more_memory_promised_than_there_is() {
         let parameters = vec!["sga_max_size = 40G".to_owned(), format!("pga_aggregate_limit = {limit}")];
         host.log("orcl", "orcl", &host.start(&LoggedStart { parameters, ..LoggedStart::default() }));
         let survey = host.survey();
-        assert_eq!(running(&survey, "orcl").memory.managed_global_area.map(|size| size.0), Some(2 * GIB));
+        assert_eq!(running(&survey, "orcl").id.oracle().unwrap().managed_global_area.map(|size| size.0), Some(2 * GIB));
         let finding = found(&survey, "pga_aggregate_limit");
         assert_eq!(finding.is_some(), expected, "{limit}");
         if let Some(finding) = finding {

@@ -1,6 +1,8 @@
 //! The Oracle instance of a process, from its command line. Oracle's processes use it as their title, and every user
 //! may read it. (`comm` would be cut after 15 bytes.)
 
+use std::fmt;
+
 use hugepage_kernel::proc::process::unless_gone;
 use hugepage_kernel::{ReadError, Root};
 
@@ -17,6 +19,18 @@ pub enum OracleKind {
     AsmProxy,
     /// An I/O server instance of Flex ASM (`ios_pmon_+IOS1`).
     IoServer,
+}
+
+impl fmt::Display for OracleKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Database => "oracle",
+            Self::Asm => "asm",
+            Self::ManagementDatabase => "mgmtdb",
+            Self::AsmProxy => "apx",
+            Self::IoServer => "ios",
+        })
+    }
 }
 
 impl OracleKind {

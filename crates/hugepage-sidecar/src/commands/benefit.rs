@@ -9,7 +9,7 @@ use hugepage_benefit::fault_cost::FaultCostRuns;
 use hugepage_benefit::fault_sample::sessions;
 use hugepage_benefit::observation::{Observation, ObservedServer, measure_cost};
 use hugepage_benefit::rows::{BenefitRow, rows};
-use hugepage_host::{InspectedHost, Instance, InstanceKind, no_past};
+use hugepage_host::{InspectedHost, Instance, no_past};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, Root};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -74,8 +74,7 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
     let survey = InspectedHost::inspect(root, 0, &options.accounts.service_account, None).assess(&no_past);
     let mut notes = Notes::default();
     survey.notes.iter().for_each(|note| notes.add(note.clone()));
-    let observed: Vec<&Instance> =
-        survey.counted().filter(|instance| instance.id.kind == InstanceKind::PostgreSql).collect();
+    let observed: Vec<&Instance> = survey.counted().filter(|instance| instance.id.postgresql().is_some()).collect();
     if observed.is_empty() {
         complain!("hugepage-sidecar: there is no PostgreSQL server to observe");
         return Ok(exit::UNKNOWN);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hugepage_assess::history::Record;
 use hugepage_assess::model::{Cause, CurrentStart, Loss, Past};
-use hugepage_host::{InstanceKind, ServerIdentity, alert_log};
+use hugepage_host::{ServerIdentity, alert_log};
 use hugepage_kernel::{Notes, Pages};
 
 use super::HostHistory;
@@ -62,9 +62,7 @@ impl HostHistory {
         path: PathBuf,
         notes: &mut Notes,
     ) -> Option<Loss> {
-        if instance.kind == InstanceKind::PostgreSql {
-            return None;
-        }
+        instance.oracle()?;
         let mut known = self.losses_in_logs.borrow_mut();
         let of_instance = known.entry(path).or_insert((0, None));
         if of_instance.0 != instance.pid {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use hugepage_host::alert_log::{self, RememberedStart};
-use hugepage_host::{Instance, InstanceKind, StoppedOracle, Survey};
+use hugepage_host::{Instance, StoppedOracle, Survey};
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Notes, Root};
 use hugepage_oracle::readers::LastStart;
+use hugepage_oracle::running::RunningOracle;
 
 use crate::oracle::instance_columns::StartRecord;
 
@@ -39,19 +40,19 @@ impl LogStarts {
             records.extend(of_instance(&record, &starts, current));
             self.0.insert(key, starts);
         };
-        for instance in survey.counted().filter(|instance| instance.id.kind != InstanceKind::PostgreSql) {
+        for (instance, oracle) in survey.counted().filter_map(|instance| Some((instance, instance.id.oracle()?))) {
             let record = StartRecord {
-                kind: Some(instance.id.kind.to_string()),
+                kind: Some(oracle.kind.to_string()),
                 sid: Some(instance.id.name.clone()),
-                home: instance.id.home.clone(),
+                home: oracle.home.clone(),
                 instance_host: instance.id.place.host_name.clone(),
                 ..StartRecord::default()
             };
-            add(key_of(instance), record, &|notes| alert_log::of_running(root, &instance.id, notes));
+            add(key_of(instance, oracle), record, &|notes| alert_log::of_running(root, &instance.id, notes));
         }
         for stopped in &survey.stopped {
             let record = StartRecord {
-                kind: Some(InstanceKind::Oracle(stopped.kind).to_string()),
+                kind: Some(stopped.kind.to_string()),
                 sid: Some(stopped.name.clone()),
                 home: Some(stopped.home.clone()),
                 ..StartRecord::default()
@@ -67,8 +68,8 @@ fn key(log: Option<&String>, sid: &str, pid: i32, start: Option<&LastStart>) -> 
     Some(LogKey { log: log?.clone(), sid: sid.to_owned(), pid, last_start })
 }
 
-fn key_of(instance: &Instance) -> Option<LogKey> {
-    key(instance.id.alert_log.as_ref(), &instance.id.name, instance.id.pid, instance.id.last_start.as_ref())
+fn key_of(instance: &Instance, oracle: &RunningOracle) -> Option<LogKey> {
+    key(oracle.alert_log.as_ref(), &instance.id.name, instance.id.pid, oracle.last_start.as_ref())
 }
 
 fn key_of_stopped(stopped: &StoppedOracle) -> Option<LogKey> {

@@ -7,13 +7,14 @@ use hugepage_assess::model::{Landing, Product};
 use hugepage_assess::pools::PoolRow;
 use hugepage_host::host_advice::{self, HostRecommendation};
 use hugepage_host::status_row::status_row;
-use hugepage_host::{Instance, InstanceKind, InstanceLanding, StoppedOracle, Survey};
+use hugepage_host::{Instance, InstanceLanding, ServerProduct, StoppedOracle, Survey};
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::sysvipc;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::proc::namespace;
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
+use hugepage_oracle::running::RunningOracle;
 
 use crate::oracle::columns::{HostRecord, PoolRecord};
 use crate::oracle::instance_columns::{FindingRecord, InstanceRecord, SegmentRecord};
@@ -42,7 +43,7 @@ pub fn from_survey(
             .chain(survey.stopped.iter().map(|stopped| stopped_record(survey, sizings, stopped)))
             .collect(),
         findings: (1..).zip(&recommendations).map(|(priority, one)| finding_record(survey, priority, one)).collect(),
-        segments: oracles(survey).flat_map(|instance| segment_records(root, instance)).collect(),
+        segments: oracles(survey).flat_map(|(instance, _)| segment_records(root, instance)).collect(),
         starts: logs.records(root, survey),
     }
 }
@@ -73,11 +74,9 @@ fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Optio
         hugetlb_shm_group: running("vm.hugetlb_shm_group").and_then(|group| group.parse().ok()),
         kernel: running("kernel.osrelease"),
         notes: joined(&survey.notes),
-        sga_total: total(survey, |instance| instance.status.facts.segment_size()),
-        mga_total: total(survey, |instance| instance.memory.managed_global_area),
-        pga_limit_total: total(survey, |instance| {
-            instance.id.last_start.as_ref()?.parameters.size("pga_aggregate_limit")
-        }),
+        sga_total: total(survey, |instance, _| instance.status.facts.segment_size()),
+        mga_total: total(survey, |_, oracle| oracle.managed_global_area),
+        pga_limit_total: total(survey, |_, oracle| oracle.last_start.as_ref()?.parameters.size("pga_aggregate_limit")),
         ..HostRecord::default()
     }
 }
@@ -104,10 +103,11 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
     let row = status_row(instance, sizings);
     let soft = instance.memory.memlock.and_then(|memlock| memlock.soft);
     let Status { facts, findings, .. } = &instance.status;
-    let logged = instance.id.last_start.as_ref().zip(row.huge_page_size).and_then(|(start, size)| start.pages_of(size));
+    let start = instance.id.oracle().and_then(|oracle| oracle.last_start.as_ref());
+    let logged = start.zip(row.huge_page_size).and_then(|(start, size)| start.pages_of(size));
     let loss = facts.past.loss.as_ref().filter(|_| findings.iter().any(|(_, finding)| is_regression(finding)));
     InstanceRecord {
-        kind: Some(instance.id.kind.to_string()),
+        kind: Some(instance.id.kind().to_string()),
         sid: Some(instance.id.name.clone()),
         verdict: Some(row.verdict.to_string()),
         message: Some(row.message),
@@ -137,7 +137,10 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         recommended_nr_hugepages: row.recommended,
         notes: joined(&instance.notes),
         pid: u64::try_from(instance.id.pid).ok(),
-        home: instance.id.home.clone().or_else(|| instance.id.directory.clone()),
+        home: match &instance.id.product {
+            ServerProduct::PostgreSql(server) => server.directory.clone(),
+            ServerProduct::Oracle(oracle) => oracle.home.clone(),
+        },
         started_utc: instance.id.started,
         processes: Some(instance.memory.page_tables.processes).filter(|count| *count > 0),
         instance_page_tables: instance.memory.page_tables.total,
@@ -155,7 +158,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         last_start_available: logged.and_then(|pages| pages.available),
         last_start_expected: logged.and_then(|pages| pages.expected),
         last_start_allocated: logged.and_then(|pages| pages.allocated),
-        last_start_errors: instance.id.last_start.as_ref().and_then(logged_errors),
+        last_start_errors: start.and_then(logged_errors),
         instance_host: instance.id.place.host_name.clone(),
     }
 }
@@ -206,7 +209,7 @@ fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> F
     let instance = survey.counted().find(|instance| one.instance.as_deref() == Some(&instance.id.name));
     FindingRecord {
         priority: Some(priority),
-        kind: instance.map(|instance| instance.id.kind.to_string()),
+        kind: instance.map(|instance| instance.id.kind().to_string()),
         sid: one.instance.clone(),
         severity: Some(recommendation.severity.to_string()),
         area: Some(recommendation.area.to_string()),
@@ -221,14 +224,14 @@ fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> F
     }
 }
 
-fn oracles(survey: &Survey) -> impl Iterator<Item = &Instance> {
-    survey.counted().filter(|instance| instance.id.kind != InstanceKind::PostgreSql)
+fn oracles(survey: &Survey) -> impl Iterator<Item = (&Instance, &RunningOracle)> {
+    survey.counted().filter_map(|instance| Some((instance, instance.id.oracle()?)))
 }
 
 /// The sum over the running Oracle instances; `None` if there are none, or one is unknown.
-fn total(survey: &Survey, size: impl Fn(&Instance) -> Option<Bytes>) -> Option<Bytes> {
+fn total(survey: &Survey, size: impl Fn(&Instance, &RunningOracle) -> Option<Bytes>) -> Option<Bytes> {
     oracles(survey).next()?;
-    oracles(survey).try_fold(Bytes(0), |sum, instance| Some(sum.saturating_add(size(instance)?)))
+    oracles(survey).try_fold(Bytes(0), |sum, (instance, oracle)| Some(sum.saturating_add(size(instance, oracle)?)))
 }
 
 fn segment_records(root: &Root, instance: &Instance) -> Vec<SegmentRecord> {
@@ -242,7 +245,7 @@ fn segment_records(root: &Root, instance: &Instance) -> Vec<SegmentRecord> {
         None => Landing::Unknown,
     };
     let make = |mapping: &Mapping| SegmentRecord {
-        kind: Some(instance.id.kind.to_string()),
+        kind: Some(instance.id.kind().to_string()),
         sid: Some(instance.id.name.clone()),
         pid: u64::try_from(instance.id.pid).ok(),
         mapping: Some(mapping.name().to_owned()),

@@ -9,7 +9,7 @@ use hugepage_assess::stopped_databases::Wants;
 use hugepage_host::host_advice::{HostRecommendation, stopped};
 use hugepage_host::memory::InstanceMemory;
 use hugepage_host::status_row::status_row;
-use hugepage_host::{Instance, InstanceKind, StoppedOracle, Survey};
+use hugepage_host::{Instance, StoppedOracle, Survey};
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, Pages};
 use serde::Serialize;
@@ -144,7 +144,7 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
     let row = status_row(instance, sizings);
     let soft = instance.memory.memlock.and_then(|memlock| memlock.soft);
     InstanceRow {
-        kind: instance.id.kind.to_string(),
+        kind: instance.id.kind().to_string(),
         name: instance.id.name.clone(),
         pid: instance.id.pid,
         verdict: row.verdict.to_string(),
@@ -169,8 +169,8 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         memlock: bytes(soft.and_then(Rlimit::bytes)),
         memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),
         version: instance.id.version.clone(),
-        oracle_home: instance.id.home.clone(),
-        data_directory: instance.id.directory.clone(),
+        oracle_home: instance.id.oracle().and_then(|oracle| oracle.home.clone()),
+        data_directory: instance.id.postgresql().and_then(|server| server.directory.clone()),
         started: instance.id.started.map(time),
         evidence: instance.evidence.iter().map(|&evidence| evidence.to_owned()).collect(),
         counted: instance.counts(),
@@ -234,7 +234,7 @@ pub fn stopped(one: &StoppedOracle, survey: &Survey, sizings: &[Sizing]) -> Stop
         Wants::Unknown(_) => None,
     };
     StoppedRow {
-        kind: InstanceKind::Oracle(one.kind).to_string(),
+        kind: one.kind.to_string(),
         name: one.name.clone(),
         state: one.state.to_string(),
         starts_at_boot: one.starts_at_boot,

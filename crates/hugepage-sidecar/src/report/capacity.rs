@@ -37,7 +37,7 @@ impl CapacityTable {
     /// The table of `instance`; `None` for what is no Oracle database, and where the host's memory or its page sizes
     /// are unknown.
     pub fn new(survey: &Survey, instance: &Instance, base: Option<PageSize>, connections: u64) -> Option<Self> {
-        if instance.id.kind != InstanceKind::Oracle(OracleKind::Database) {
+        if instance.id.kind() != InstanceKind::Oracle(OracleKind::Database) {
             return None;
         }
         let facts = &instance.status.facts;

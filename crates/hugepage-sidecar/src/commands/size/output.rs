@@ -4,7 +4,7 @@ use hugepage_assess::advice::command::set_pool;
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::assessment::advisory::Advisories;
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
-use hugepage_host::{Instance, InstanceKind, PrimaryNeed, Survey};
+use hugepage_host::{Instance, PrimaryNeed, Survey};
 use hugepage_kernel::mapping::sysvipc;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::memory::sysctl;
@@ -192,7 +192,7 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
     let running = survey.instances.iter().filter_map(|instance| {
         let facts = &instance.status.facts;
         let not_counted = |why: &str, is_known| {
-            let (instance, kind) = (instance.id.name.clone(), instance.id.kind.to_string());
+            let (instance, kind) = (instance.id.name.clone(), instance.id.kind().to_string());
             Some(UncountedServer { instance, kind, why: why.to_owned(), is_known })
         };
         if let Some(why) = &instance.id.not_counted {
@@ -237,7 +237,7 @@ fn memlock_needed(host: &HostSizing, instance: &Instance) -> Option<Bytes> {
     let size = instance.status.facts.segment.as_ref()?.to_reserve;
     let of_it = primaries(host).filter(|(_, primary)| primary.instances.contains(&instance.id.name));
     let as_primary = of_it.filter_map(|(_, primary)| Some(host.survey.default_page_size()?.times(primary.pages)));
-    (instance.id.kind != InstanceKind::PostgreSql).then(|| as_primary.fold(size, Ord::max))
+    instance.id.oracle().map(|_| as_primary.fold(size, Ord::max))
 }
 
 fn primaries(host: &HostSizing) -> impl Iterator<Item = (&String, &PrimaryNeed)> {
@@ -266,7 +266,7 @@ fn unknown_primaries(host: &HostSizing) -> impl Iterator<Item = UncountedServer>
 fn compare_script(root: &Root, survey: &Survey, default: Option<PageSize>, release: &str) -> Option<ScriptComparison> {
     let segments = sysvipc::read(root).ok().flatten()?;
     let of_oracle = |shmid: u64| {
-        let oracles = survey.instances.iter().filter(|instance| instance.id.kind != InstanceKind::PostgreSql);
+        let oracles = survey.instances.iter().filter(|instance| instance.id.oracle().is_some());
         oracles
             .flat_map(|instance| instance.memory.shared.iter().flat_map(|memory| &memory.mappings))
             .any(|one| one.inode == shmid)

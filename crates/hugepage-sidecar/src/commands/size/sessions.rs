@@ -4,7 +4,7 @@ use hugepage_assess::advice::sessions::{Choice, worth};
 use hugepage_assess::assessment::page_tables::PageTables;
 use hugepage_assess::assessment::sessions::SessionForecast;
 use hugepage_assess::stopped_databases::Wants;
-use hugepage_host::{Instance, InstanceKind};
+use hugepage_host::Instance;
 use hugepage_kernel::{Bytes, Root};
 use serde::Serialize;
 
@@ -122,7 +122,7 @@ fn running(instance: &Instance) -> Option<SizedServer<'_>> {
     Some(SizedServer {
         name: &instance.id.name,
         is_running: true,
-        is_postgresql: instance.id.kind == InstanceKind::PostgreSql,
+        is_postgresql: instance.id.postgresql().is_some(),
         shared_memory: instance.status.facts.segment_size()?,
         page_tables: instance.memory.page_tables,
         choice: Choice::of(settings),
