@@ -1,10 +1,13 @@
-"""The OS user of a stopped cluster attacks root, who runs `size`: its files name the program that root starts."""
+"""The OS user of a stopped cluster attacks root, who runs `size`: its files name what root is to start."""
 
+import ctypes
 import os
 import pwd
+import re
 import shutil
 import tempfile
 import textwrap
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,11 +15,13 @@ from pathlib import Path
 import pytest
 
 from harness import sidecar
+from harness.cluster import Cluster
 
 pytestmark = pytest.mark.any_major
 
 SYSTEM_PROGRAMS = Path("/usr/local/lib")
 """A directory of root, in which no other user can write."""
+NOBODY = pwd.getpwnam("nobody")
 # 1793 pages of 8 kB, of which majors up to 18 count one too many, are 7 of 2 MB.
 
 
@@ -30,33 +35,41 @@ def place(root) -> Iterator[Path]:
 
 
 @pytest.fixture
-def cluster(place) -> Callable[..., Path]:
-    """A data directory of `user`, whose last start was of a program with this script, owned by `owner`."""
-    def cluster(script: str, user: str = "postgres", owner: str | None = None, group: int | None = None) -> Path:
-        account = pwd.getpwnam(user)
-        data, programs = place / "data", place / "bin"
-        for directory in (data, programs):
-            directory.mkdir()
-        program = programs / "postgres"
-        program.write_text("#!/bin/sh\n" + textwrap.dedent(script))
-        program.chmod(0o755)
-        for name, text in {"PG_VERSION": "15\n", "postgresql.conf": "shared_buffers = 16MB\n",
-                           "postmaster.opts": f'{program} "-D" "{data}"\n'}.items():
-            (data / name).write_text(text)
-        for path in (data, *data.iterdir()):
-            os.chown(path, account.pw_uid, account.pw_gid if group is None else group)
-        data.chmod(0o700)
-        if owner:
-            for path in (programs, program):
-                os.chown(path, pwd.getpwnam(owner).pw_uid, -1)
-        return data
+def cluster(place, new_cluster) -> Callable[..., Cluster]:
+    """A stopped cluster whose last start was of a program with this script, owned by `owner`; `{place}` is root's directory."""
+    def cluster(script: str, owner: str = "root") -> Cluster:
+        server = new_cluster(shared_buffers="16MB")
+        programs = place / "bin"
+        programs.mkdir()
+        for name, text in {"postgres": script.replace("{place}", str(place)), "pg_resetwal": 'echo 1 > "$3/global/pg_control"'}.items():
+            (programs / name).write_text("#!/bin/sh\n" + textwrap.dedent(text))
+            (programs / name).chmod(0o755)
+        for path in (programs, *programs.iterdir()):
+            os.chown(path, pwd.getpwnam(owner).pw_uid, -1)
+        of_server(server.data / "postmaster.opts", f'{programs}/postgres "-D" "{server.data}"\n')
+        return server
     return cluster
 
 
-def ask(data: Path, seconds: float = 15) -> dict:
-    """Root's look at it: the need of the cluster, or why it is unknown."""
+def of_server(path: Path, text: str) -> Path:
+    """A file of the servers' user."""
+    path.write_text(text)
+    account = pwd.getpwnam("postgres")
+    os.chown(path, account.pw_uid, account.pw_gid)
+    return path
+
+
+def everybodys(path: Path) -> Path:
+    path.touch()
+    path.chmod(0o666)
+    return path
+
+
+def ask(data: Path, seconds: float = 15, through=(), named: bool = True) -> dict:
+    """Root's look at it: the need of the cluster, or why it is unknown. `named`: by the command line, not by /etc/postgresql."""
     begun = time.monotonic()
-    answer = sidecar.run("size", "--format", "json", "--state-dir", data.parent, "--postgresql-data", data, seconds=seconds + 30)
+    answer = sidecar.run("size", "--format", "json", "--state-dir", data.parent, *(("--postgresql-data", data) if named else ()),
+                         seconds=seconds + 30, through=through)
     assert time.monotonic() - begun < seconds, answer
     out = answer.json()
     entry, = (one for one in [*(need for pool in out["pools"] for need in pool["needs"]), *out["not_counted"]]
@@ -64,34 +77,31 @@ def ask(data: Path, seconds: float = 15) -> dict:
     return entry
 
 
-def report(data: Path) -> Path:
-    """A file that the cluster's user can write."""
-    path = data / "report"
-    path.touch()
-    account = data.stat()
-    os.chown(path, account.st_uid, account.st_gid)
-    return path
+def users_of_programs(data: Path, place: Path, through=(), **options) -> tuple[dict, set[int]]:
+    """The same, and the users that root became for a program."""
+    trace = place / "trace"
+    answer = ask(data, seconds=60, through=["strace", "-f", "-qq", "-e", "trace=setuid,setresuid,setreuid", "-o", trace, *through], **options)
+    return answer, {int(uid) for call in re.findall(r"set(?:res|re)?uid\(([^)]*)\)", trace.read_text()) for uid in call.split(",")} - {-1}
 
 
-def test_it_has_nothing_of_root(cluster, place):
-    """Not its groups, session, terminal, environment or directory, although the data directory is of group 0."""
+def test_it_has_nothing_of_root_and_nothing_of_the_owner(cluster, place):
+    """Not its groups, session, terminal, environment or directory."""
     # It may start no process, so these are all commands of the shell itself.
-    data = cluster("""
-        exec 3> "$2/report"
+    server = cluster("""
+        exec 3>> "{place}/report"
         pwd >&3; export -p >&3
         for file in status stat; do while read line; do echo "$line" >&3; done < /proc/$$/$file; done
         echo 1793
-    """, group=0)
-    report_file = report(data)
+    """)
+    report = everybodys(place / "report")
     os.environ["SECRET_OF_ROOT"] = "x"
     try:
-        assert ask(data)["pages"] == 7
+        assert ask(server.data)["pages"] == 7
     finally:
         del os.environ["SECRET_OF_ROOT"]
-    account = pwd.getpwnam("postgres")
-    text = report_file.read_text()
+    text = report.read_text()
     status = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
-    assert set(status["Uid"].split()) == {str(account.pw_uid)} and set(status["Gid"].split()) == {str(account.pw_gid)}
+    assert set(status["Uid"].split()) == {str(NOBODY.pw_uid)} and set(status["Gid"].split()) == {str(NOBODY.pw_gid)}
     assert "Groups:" in text.splitlines() and status["NoNewPrivs"] == "1" and int(status["CapEff"], 16) == 0
     pid, _name, _state, _parent, group, session, terminal, *_ = text.splitlines()[-1].split()
     assert (group, session, terminal) == (pid, pid, "0")
@@ -99,51 +109,75 @@ def test_it_has_nothing_of_root(cluster, place):
 
 
 @pytest.mark.parametrize("owner", ["nobody", "postgres"])
-def test_a_program_that_others_own_is_not_run(cluster, place, owner):
-    """That of a third user, and one of the owner's that others can write to."""
-    data = cluster(": > \"$2/ran\"; echo 1793", owner=owner)
-    if owner == "postgres":
-        assert ask(data)["pages"] == 7
-        (data / "ran").unlink()
-        (place / "bin").chmod(0o777)
-    why = ask(data)["why"]
-    assert "is not run" in why and not (data / "ran").exists()
+def test_a_program_that_others_can_change_is_not_run(cluster, place, owner):
+    """The owner's own as little as that of a third user."""
+    server = cluster(": > \"{place}/ran\"; echo 1793", owner=owner)
+    place.chmod(0o777)
+    answer, users = users_of_programs(server.data, place)
+    assert "is not run" in answer["why"] and not (place / "ran").exists() and users <= {NOBODY.pw_uid}
 
 
-def test_another_users_cluster_is_not_run(cluster, place):
-    """A configuration of postgres that names the data directory of nobody, and a library that nobody's server would load."""
-    data = cluster(": > \"$2/ran\"; echo 1793", user="nobody")
-    config = place / "postgresql.conf"
-    config.write_text(f"data_directory = '{data}'\nshared_preload_libraries = '/tmp/evil'\n")
-    os.chown(config, pwd.getpwnam("postgres").pw_uid, -1)
-    script = 'mount -t tmpfs -o mode=755 none /etc/postgresql && mkdir -p /etc/postgresql/15/main && cp -p "$1" /etc/postgresql/15/main && shift && exec "$@"'
-    Path("/etc/postgresql").mkdir(exist_ok=True)
-    answer = sidecar.run("size", "--format", "json", "--state-dir", place, through=["unshare", "--mount", "sh", "-c", script, "sh", config])
-    why = {one["instance"]: one["why"] for one in answer.json()["not_counted"]}
-    # As the owner of the data directory, nothing of the configuration is read; the program would not be run either.
-    assert any(reason in why[str(data)] for reason in ("its configuration could not be read", "belongs to user"))
-    assert not (data / "ran").exists()
+@pytest.mark.parametrize("where", ["its own file", "a directory that root's file includes"])
+def test_a_library_of_the_owners_is_not_loaded(new_cluster, place, where):
+    """Nothing runs as the owner, whosever file names its library: the servers' user could name it where root includes a directory."""
+    server = new_cluster(shared_buffers="16MB")
+    # A library that is there, beside a name that is not one of the server's own.
+    library = of_server(server.root / "evil.so", "")
+    line = f"shared_preload_libraries = '{library}'\n"
+    if where == "its own file":
+        of_server(server.data / "postgresql.auto.conf", line)
+        answer, users = users_of_programs(server.data, place)
+    else:
+        included = server.root / "conf.d"
+        included.mkdir()
+        of_server(included / "evil.conf", line)
+        config = place / "postgresql.conf"
+        config.write_text(f"shared_buffers = 16MB\ninclude_dir '{included}'\ndata_directory = '{server.data}'\n")
+        script = ('mount -t tmpfs -o mode=755 none /etc/postgresql && mkdir -p /etc/postgresql/15/main && '
+                  'cp "$1" /etc/postgresql/15/main && shift && exec "$@"')
+        Path("/etc/postgresql").mkdir(exist_ok=True)
+        (server.data / "postgresql.conf").unlink()
+        answer, users = users_of_programs(server.data, place, through=["unshare", "--mount", "sh", "-c", script, "sh", config], named=False)
+    assert "evil.so" in answer["why"] and users <= {NOBODY.pw_uid}, answer
+
+
+def test_directories_that_change_places(new_cluster, place):
+    """RENAME_EXCHANGE of the configuration's directory all the time: it is read by descriptor, once, and no program gets its path."""
+    server = new_cluster(shared_buffers="16MB")
+    one, other = server.root / "one", server.root / "other"
+    for directory, text in ((one, "max_connections = 20\n"), (other, f"shared_preload_libraries = '{server.root}/evil'\n")):
+        directory.mkdir()
+        of_server(directory / "included.conf", text)
+    of_server(server.data / "postgresql.auto.conf", f"include '{one}/included.conf'\n")
+    libc, ended = ctypes.CDLL(None), threading.Event()
+
+    def exchange() -> None:
+        while not ended.is_set():
+            libc.renameat2(-100, str(one).encode(), -100, str(other).encode(), 2)
+    thread = threading.Thread(target=exchange)
+    thread.start()
+    try:
+        for _ in range(3):
+            _answer, users = users_of_programs(server.data, place)
+            assert users <= {NOBODY.pw_uid}
+    finally:
+        ended.set()
+        thread.join()
 
 
 def test_nothing_stays_behind(cluster):
     """A process in the background, which would keep the pipe open, cannot even start."""
-    data = cluster("sleep 300 & echo 1793")
-    ask(data, seconds=10)
+    ask(cluster("sleep 300 & echo 1793").data, seconds=10)
     assert not any((path / "cmdline").read_bytes().startswith(b"sleep\0300\0") for path in Path("/proc").glob("[0-9]*")
                    if (path / "cmdline").exists())
 
 
 def test_endless_output_is_cut(cluster):
     """64 KiB are kept; root's peak of memory stays far below what the program prints."""
-    data = cluster("while :; do echo 01234567890123456789012345678901234567890123456789; done")
-    begun = time.monotonic()
-    script = 'ulimit -v 500000; exec "$@"'
-    answer = sidecar.run("size", "--format", "json", "--state-dir", data.parent, "--postgresql-data", data,
-                         through=["sh", "-c", script, "sh"])
-    assert "postgres -C failed" in {one["instance"]: one["why"] for one in answer.json()["not_counted"]}[str(data)]
-    assert time.monotonic() - begun < 15
+    server = cluster("while :; do echo 01234567890123456789012345678901234567890123456789; done")
+    answer = ask(server.data, through=["sh", "-c", 'ulimit -v 500000; exec "$@"', "sh"])
+    assert "why" in answer, answer
 
 
 def test_a_program_that_sleeps_is_ended(cluster):
-    data = cluster("exec sleep 300")
-    assert "did not end within 20 s" in ask(data, seconds=35)["why"]
+    assert "did not end within 20 s" in ask(cluster("exec sleep 300").data, seconds=35)["why"]

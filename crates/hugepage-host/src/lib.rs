@@ -39,15 +39,17 @@ mod requested;
 mod service_accounts;
 pub mod status_row;
 mod stopped;
+mod stopped_clusters;
 mod survey;
 mod switchover;
 
 pub use identify::{InstanceKind, InstancePlace, PostgreSqlServer, ServerIdentity, ServerProduct};
 pub use instance::{Instance, InstanceLanding};
-pub use next_start::{AskStart, ServerStart};
+pub use next_start::{AskStart, ServerStart, StartProgram};
 pub use observe::ObservedMemory;
 pub use past::{RecallPast, no_past};
 pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
 pub use stopped::StoppedOracle;
+pub use stopped_clusters::stopped_clusters;
 pub use survey::{InspectedHost, Survey, survey};
 pub use switchover::PrimaryNeed;

@@ -1,5 +1,5 @@
-//! What a PostgreSQL server would ask for at its next start if its files have changed since the last one. Only a program of its
-//! version can tell; whoever surveys the host asks one, and this says what the answer comes to.
+//! What a PostgreSQL server would ask for at its next start: one that runs and whose files have changed, or one that is stopped.
+//! Only a program of its version can tell; whoever surveys the host asks one, and this says what the answer comes to.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,20 @@ use hugepage_start::{StartAnswer, TwoStarts, majors, options};
 
 use super::postgresql::Configured;
 
+/// The program of a start.
+#[derive(Clone, Copy, Debug)]
+pub enum StartProgram<'a> {
+    /// That of this running postmaster.
+    Running(i32),
+    /// That of the last start, as the server's files have it; `None` if they have none.
+    Stopped(Option<&'a str>),
+}
+
 /// A start of which a program is asked.
 #[derive(Debug)]
 pub struct ServerStart<'a> {
-    /// The running postmaster.
-    pub pid: i32,
+    /// The program.
+    pub program: StartProgram<'a>,
     /// The user whose files have the settings.
     pub uid: Option<u32>,
     /// The major version of the data directory.
@@ -29,16 +38,16 @@ pub struct ServerStart<'a> {
 /// Who is asked. Bounds how often a program runs, because the files are the server's user's.
 pub type AskStart<'a> = dyn Fn(&ServerStart<'_>) -> StartAnswer<Bytes> + 'a;
 
-/// A running server and its files.
-pub(super) struct RunningServer<'a> {
-    pub(super) pid: i32,
+/// The files of one server that decide on its next start.
+pub(super) struct ServerFiles<'a> {
+    pub(super) program: StartProgram<'a>,
     pub(super) version: &'a str,
     pub(super) directory: &'a str,
     pub(super) files: &'a InstanceFiles,
     pub(super) configured: &'a Configured,
 }
 
-impl RunningServer<'_> {
+impl ServerFiles<'_> {
     /// What the next start asks for, compared with the running server. `default`: the size of huge pages without
     /// `huge_page_size`. `pool_state`: what a start with pages of that size finds. The error is why it is unknown.
     pub(super) fn pending(
@@ -48,16 +57,10 @@ impl RunningServer<'_> {
         default: Option<PageSize>,
         mut pool_state: impl FnMut(Option<PageSize>) -> PoolState,
     ) -> Result<Pending, String> {
-        let files = &self.configured.files;
-        if let Some(error) = &files.missing {
+        if let Some(error) = &self.configured.files.missing {
             return Ok(Pending::Refused(error.clone()));
         }
-        if let Some(what) = &files.unclear {
-            return Err(what.clone());
-        }
-        let major = self.version.parse().ok().filter(|major| *major >= majors::FIRST_MAJOR);
-        let major = major.ok_or_else(|| format!("PostgreSQL {} reports its need only while running", self.version))?;
-        let control = self.control()?;
+        let (major, control) = self.of_question()?;
         let start = |settings: BTreeMap<&str, &str>| self.start(ask, major, &control, settings);
 
         let options = &self.configured.options;
@@ -85,6 +88,26 @@ impl RunningServer<'_> {
         Ok(if keeps_page && current.is_met_by(&demand) { Pending::Unchanged } else { changed(demand) })
     }
 
+    /// The size of shared memory that the start of a stopped server asks for. The error is why no program is asked.
+    pub(super) fn need(&self, ask: &AskStart<'_>) -> Result<StartAnswer<Bytes>, String> {
+        if let Some(error) = &self.configured.files.missing {
+            return Ok(StartAnswer::Refuses(error.clone()));
+        }
+        let (major, PgControl { wal_segment, .. }) = self.of_question()?;
+        let settings = self.configured.with(self.configured.options.iter());
+        Ok(ask(&ServerStart { program: self.program, uid: self.files.uid(), major, wal_segment, settings }))
+    }
+
+    /// What a program can only be asked with. The error is why it is not.
+    fn of_question(&self) -> Result<(u32, PgControl), String> {
+        if let Some(what) = &self.configured.files.unclear {
+            return Err(what.clone());
+        }
+        let major = self.version.parse().ok().filter(|major| *major >= majors::FIRST_MAJOR);
+        let major = major.ok_or_else(|| format!("PostgreSQL {} reports its need only while running", self.version))?;
+        Ok((major, self.control()?))
+    }
+
     /// What the start asks for.
     fn start(
         &self,
@@ -94,7 +117,7 @@ impl RunningServer<'_> {
         settings: BTreeMap<&str, &str>,
     ) -> StartAnswer<Demand> {
         let uid = self.files.uid();
-        let start = ServerStart { pid: self.pid, uid, major, wal_segment: control.wal_segment, settings };
+        let start = ServerStart { program: self.program, uid, major, wal_segment: control.wal_segment, settings };
         let answer = ask(&start);
         let settings = &start.settings;
         if matches!(answer, StartAnswer::Starts(_)) {

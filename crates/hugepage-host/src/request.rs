@@ -19,7 +19,7 @@ use hugepage_server::server::pool_of_size;
 
 use super::context::{InspectContext, ServerSettings};
 use super::identify::ServerIdentity;
-use super::next_start::RunningServer;
+use super::next_start::{ServerFiles, StartProgram};
 use super::observe::ObservedMemory;
 use super::postgresql::PostgreSqlSettings;
 
@@ -137,7 +137,7 @@ impl InspectContext<'_> {
         let is_later = |at| id.started.is_some_and(|started| at > started + START_PRECISION);
         let change = settings.last_change.as_ref().filter(|(at, _)| is_later(*at)).map(|(_, path)| path);
         let request = at_start(unchanged, settings, change.is_some());
-        let server = running_server(files, id, settings);
+        let server = server_files(files, id, settings);
         let pending = match change {
             // Also with "off" on disk: the server may refuse its files.
             Some(path) if request.pending != Pending::Unknown => {
@@ -168,7 +168,7 @@ impl InspectContext<'_> {
     fn pending_of_changed(
         &self,
         id: &ServerIdentity,
-        server: Option<&RunningServer<'_>>,
+        server: Option<&ServerFiles<'_>>,
         current: &CurrentStart<'_>,
         notes: &mut Notes,
     ) -> Result<Pending, String> {
@@ -217,13 +217,13 @@ fn at_start(seen: ServerRequest, settings: &PostgreSqlSettings, has_changed: boo
 }
 
 /// What the next start of a server depends on; `None` where its files may not be read.
-fn running_server<'a>(
+fn server_files<'a>(
     files: &'a InstanceFiles,
     id: &'a ServerIdentity,
     settings: &'a PostgreSqlSettings,
-) -> Option<RunningServer<'a>> {
-    Some(RunningServer {
-        pid: id.pid,
+) -> Option<ServerFiles<'a>> {
+    Some(ServerFiles {
+        program: StartProgram::Running(id.pid),
         version: id.version.as_deref()?,
         directory: id.postgresql()?.directory.as_deref()?,
         files,
@@ -232,7 +232,7 @@ fn running_server<'a>(
 }
 
 /// Whether a standby would recover after a crash with the settings that it was started with.
-fn crash_recovery(server: &RunningServer<'_>, has_changed: bool) -> CrashRecovery {
+fn crash_recovery(server: &ServerFiles<'_>, has_changed: bool) -> CrashRecovery {
     if !server.is_standby() {
         return CrashRecovery::Possible;
     }

@@ -6,7 +6,6 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod atomic_file;
-mod changed_servers;
 mod cli;
 mod commands;
 mod exit;
@@ -19,7 +18,6 @@ mod report;
 mod server_program;
 mod signals;
 mod state;
-mod stopped_clusters;
 mod stored_history;
 
 use std::io::Write;

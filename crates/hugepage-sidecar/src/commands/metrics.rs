@@ -14,6 +14,7 @@ use crate::exit::{self, Exit};
 use crate::output::escape;
 use crate::output::stream::{complain, stdout};
 use crate::privileges::Needs;
+use crate::server_program::asked_starts::asking;
 
 /// Options of `metrics`.
 #[derive(Clone, Debug, Args)]
@@ -34,7 +35,7 @@ impl MetricsOptions {
 
 /// Prints or writes the metrics. The exit status is OK if that succeeded: the alert rules evaluate the text.
 pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
-    let survey = survey_with_history(root, &options.survey);
+    let survey = asking(root, |ask| survey_with_history(root, &options.survey, ask));
     let text = text(&MetricsSnapshot::from(&survey));
     match &options.textfile {
         Some(path) => atomic_file::write(path, text.as_bytes(), 0o644).with_context(|| path.display().to_string())?,

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hugepage_assess::assessment::Sizing;
-use hugepage_host::{AskStart, InspectedHost, ServerStart, Survey};
+use hugepage_host::{AskStart, InspectedHost, Survey};
 use hugepage_kernel::Root;
 
-use crate::changed_servers::ChangedServers;
 use crate::history::HostHistory;
+use crate::server_program::asked_starts::asking;
 
 /// Options of every survey.
 #[derive(Clone, Debug, Args)]
@@ -31,11 +31,9 @@ pub struct AccountOptions {
     pub service_account: Vec<String>,
 }
 
-/// Surveys the host, with what the histories of its instances recorded at their start.
-pub fn survey_with_history(root: &Root, options: &SurveyOptions) -> Survey {
-    let servers = ChangedServers::default();
-    let ask = |start: &ServerStart<'_>| servers.answer(start);
-    let ask: Option<&AskStart<'_>> = if root.is_live() { Some(&ask) } else { None };
+/// Surveys the host, with what the histories of its instances recorded at their start. `ask`: whom it asks what changed files
+/// come to.
+pub fn survey_with_history(root: &Root, options: &SurveyOptions, ask: Option<&AskStart<'_>>) -> Survey {
     let host = InspectedHost::inspect(root, options.reserve_percent, &options.accounts.service_account, ask);
     let history = HostHistory::open(root, &options.state_dir);
     host.assess(&|server, current, notes| history.recall(server, current, notes))
@@ -43,7 +41,7 @@ pub fn survey_with_history(root: &Root, options: &SurveyOptions) -> Survey {
 
 /// Surveys the host, with the recommended pools for running instances and for the Oracle instances that are stopped.
 pub fn survey_with_sizings(root: &Root, options: &SurveyOptions) -> (Survey, Vec<Sizing>) {
-    let survey = survey_with_history(root, options);
+    let survey = asking(root, |ask| survey_with_history(root, options, ask));
     let sizings = survey.sizings(&survey.stopped_needs(), options.reserve_percent);
     (survey, sizings)
 }

@@ -15,7 +15,6 @@ use hugepage_assess::metrics::{MetricsSnapshot, text};
 use hugepage_host::{AskStart, InspectedHost, Instance, ServerStart, Survey, no_past};
 use hugepage_kernel::Root;
 
-use crate::changed_servers::ChangedServers;
 use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
 use crate::history::HostHistory;
@@ -25,6 +24,7 @@ use crate::oracle::{self, survey_snapshot};
 use crate::output::stream::complain;
 use crate::output::{escape, host_rows, json_text};
 use crate::privileges::{self, Needs};
+use crate::server_program::asked_starts::AskedStarts;
 use crate::signals::SignalTimer;
 use crate::{atomic_file, state};
 
@@ -105,7 +105,7 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
     let mut reported = ReportedErrors::default();
     let mut pruned: Option<Instant> = None;
     let mut logs = LogStarts::default();
-    let servers = ChangedServers::default();
+    let servers = AskedStarts::default();
     let ask = |start: &ServerStart<'_>| servers.answer(start);
     let ask: Option<&AskStart<'_>> = if root.is_live() && options.ask_programs { Some(&ask) } else { None };
     loop {

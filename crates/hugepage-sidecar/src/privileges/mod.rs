@@ -20,7 +20,7 @@ use rustix::thread::CapabilitySet;
 
 /// To read the memory maps and root directories of other users' processes, and their files.
 const LOOKING: CapabilitySet = CapabilitySet::SYS_PTRACE.union(CapabilitySet::DAC_READ_SEARCH);
-/// To run a program as another user, and to end it.
+/// To run a program as nobody, and to end it.
 const RUNNING: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID).union(CapabilitySet::KILL);
 
 /// What a command does besides looking.
@@ -60,14 +60,9 @@ impl Needs {
         Self { changes_owners: true, ..self }
     }
 
-    /// Runs programs of other users, as those users.
-    pub fn programs(self) -> Self {
-        Self { runs_programs: true, ..self }
-    }
-
     /// Asks servers' programs, as nobody, on an empty data directory.
     pub fn servers(self) -> Self {
-        self.directory(&std::env::temp_dir()).owners().programs()
+        Self { runs_programs: true, ..self.directory(&std::env::temp_dir()).owners() }
     }
 
     /// The capabilities for its files.
@@ -142,7 +137,7 @@ pub fn write<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T
     })
 }
 
-/// Does `work`, which runs a program as another user.
+/// Does `work`, which runs a program as nobody.
 pub fn run_program<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T, E> + Send) -> Result<T, E> {
     let Some(confinement) = CONFINEMENT.get() else { return work() };
     in_thread(|| {

@@ -8,7 +8,7 @@ use hugepage_lint::AskServer;
 use hugepage_start::{StartAnswer, majors};
 
 use super::empty_cluster::EmptyCluster;
-use super::trust::{self, ProgramAccount};
+use super::trust;
 use super::{ANSWER_TIMEOUT, child, packaged};
 
 /// The servers that can be asked, each started at most once.
@@ -76,9 +76,8 @@ impl AskServer for InstalledServers {
 
 /// The major version of a program.
 fn version(program: &Path) -> Result<u32, String> {
-    let account = ProgramAccount::without_privileges()?;
-    let program = trust::check_program(program, account)?;
-    let output = child::run(&program, &["--version".into()], account, ANSWER_TIMEOUT)?;
+    let program = trust::check_program(program)?;
+    let output = child::run(&program, &["--version".into()], ANSWER_TIMEOUT)?;
     // postgres (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1), 19devel
     let number = output.stdout.split_whitespace().nth(2).unwrap_or_default();
     let major = number.split(|c: char| !c.is_ascii_digit()).next().and_then(|major| major.parse().ok());

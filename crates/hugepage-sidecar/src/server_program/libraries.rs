@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::trust::{self, ProgramAccount};
+use super::trust;
 
 /// More than any server preloads.
 const MAX_LIBRARIES: usize = 100;
@@ -30,8 +30,8 @@ pub fn names(text: &str) -> Result<Vec<&str>, String> {
 }
 
 /// Where the server `program` finds the library `name`; `None` if it does not exist. The error is why it is not run: only root
-/// may be able to change it, and `account` has to be able to read it.
-pub fn find(program: &Path, name: &str, account: ProgramAccount) -> Result<Option<PathBuf>, String> {
+/// may be able to change it, and everybody has to be able to read it.
+pub fn find(program: &Path, name: &str) -> Result<Option<PathBuf>, String> {
     let bin = program.parent().and_then(Path::parent).ok_or("its libraries were not found")?;
     let directory = bin.join("lib");
     if !directory.join(OF_EVERY_SERVER).is_file() {
@@ -39,7 +39,7 @@ pub fn find(program: &Path, name: &str, account: ProgramAccount) -> Result<Optio
     }
     let paths = [directory.join(name), directory.join(format!("{name}.so"))];
     let Some(path) = paths.into_iter().find(|path| fs::symlink_metadata(path).is_ok()) else { return Ok(None) };
-    let real = trust::check_file(&path, account)?;
+    let real = trust::check_file(&path)?;
     let is_open = |path: &Path, mode: u32| fs::metadata(path).is_ok_and(|found| found.mode() & mode == mode);
     let can_read =
         is_open(&real, 0o4) && real.ancestors().skip(1).chain(directory.ancestors()).all(|above| is_open(above, 0o1));
@@ -67,16 +67,15 @@ mod tests {
 
     #[test]
     fn only_roots_libraries() {
-        let nobody = ProgramAccount::without_privileges().unwrap();
         let directory = tempfile::tempdir().unwrap();
         let program = directory.path().join("bin/postgres");
-        assert!(find(&program, "x", nobody).unwrap_err().contains("are not in"));
+        assert!(find(&program, "x").unwrap_err().contains("are not in"));
         fs::create_dir(directory.path().join("lib")).unwrap();
         for name in [OF_EVERY_SERVER, "x.so"] {
             fs::write(directory.path().join("lib").join(name), "").unwrap();
         }
         // Others can write to the directory for temporary files.
-        assert!(find(&program, "x", nobody).unwrap_err().contains("can write"));
-        assert_eq!(find(&program, "y", nobody), Ok(None));
+        assert!(find(&program, "x").unwrap_err().contains("can write"));
+        assert_eq!(find(&program, "y"), Ok(None));
     }
 }

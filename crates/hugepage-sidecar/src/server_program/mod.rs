@@ -1,6 +1,7 @@
-//! The program `postgres` of others, asked for the size of its shared memory: which one is trusted, as which account it runs,
-//! and with what it is left.
+//! The program `postgres`, asked for the size of its shared memory: which one is trusted, whether root's or that of whoever runs
+//! this, and with what it is left.
 
+pub mod asked_starts;
 pub mod child;
 pub mod empty_cluster;
 pub mod installed;

@@ -6,12 +6,14 @@ use hugepage_kernel::{PageSize, Pages, Root};
 
 use crate::commands::size::sizing::host_sizing;
 use crate::commands::survey::{AccountOptions, SurveyOptions};
+use crate::server_program::asked_starts::asking;
 use crate::state::DIRECTORY;
 
 /// The need of all servers of this host, running or stopped, for pages of `size`; `None` if there is none.
 pub fn sizing(root: &Root, size: PageSize, reserve_percent: u32, accounts: &AccountOptions) -> Option<Sizing> {
     let options = SurveyOptions { reserve_percent, state_dir: DIRECTORY.into(), accounts: accounts.clone() };
-    host_sizing(root, &options, Some(&[]), &[]).sizings.into_iter().find(|sizing| sizing.page_size == size)
+    let host = asking(root, |ask| host_sizing(root, &options, Some(&[]), &[], ask));
+    host.sizings.into_iter().find(|sizing| sizing.page_size == size)
 }
 
 /// The recommended number for a pool that keeps `now`. It never reduces the pool: a server that is stopped for an hour

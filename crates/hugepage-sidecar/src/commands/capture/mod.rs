@@ -44,7 +44,7 @@ pub struct CaptureOptions {
 impl CaptureOptions {
     /// It makes the directory under another name in the same one.
     pub fn needs(&self) -> Needs {
-        std::path::absolute(&self.dir).map_or_else(|_| Needs::default(), |dir| Needs::default().file(&dir)).programs()
+        std::path::absolute(&self.dir).map_or_else(|_| Needs::default(), |dir| Needs::default().file(&dir))
     }
 }
 
@@ -99,6 +99,7 @@ fn read_everything(root: &Root) {
         &SurveyOptions { reserve_percent: 20, state_dir: DIRECTORY.into(), accounts: AccountOptions::default() },
         Some(&[]),
         &[],
+        None,
     );
     kernel_facts::facts(root, &mut notes);
     notes.keep(NextBoot::read(root));

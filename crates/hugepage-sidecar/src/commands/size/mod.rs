@@ -18,6 +18,7 @@ use super::survey::SurveyOptions;
 use crate::exit::{self, Exit};
 use crate::output::{Format, json};
 use crate::privileges::Needs;
+use crate::server_program::asked_starts::asking;
 
 /// Options of `size`.
 #[derive(Clone, Debug, Args)]
@@ -54,7 +55,7 @@ impl SizeOptions {
 
 pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {
     let stopped = (!options.running_only).then_some(&options.postgresql_data[..]);
-    let sizing = host_sizing(root, &options.survey, stopped, &options.primary_parameters);
+    let sizing = asking(root, |ask| host_sizing(root, &options.survey, stopped, &options.primary_parameters, ask));
     let mut output = SizeOutput::new(root, &sizing, options.explain);
     output.sessions = options.sessions.and_then(|sessions| SessionsOutput::new(root, &sizing, sessions));
     match options.format {

@@ -4,13 +4,12 @@ use std::path::{self, Path, PathBuf};
 
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::stopped_databases::StoppedDatabase;
-use hugepage_host::{PrimaryNeed, StoppedOracle, Survey};
+use hugepage_host::{AskStart, PrimaryNeed, StoppedOracle, Survey, stopped_clusters};
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, Root};
 use hugepage_oracle::readers::Parameters;
 
 use crate::commands::survey::{SurveyOptions, survey_with_history};
-use crate::stopped_clusters;
 
 /// The recommended pools of a host, and what they were derived from.
 pub struct HostSizing {
@@ -23,19 +22,21 @@ pub struct HostSizing {
 }
 
 /// Surveys the host and sizes its pools. `stopped`: data directories of stopped PostgreSQL servers in addition to those in the
-/// directories of packages; `None` for running servers only. `primaries`: parameter files of primaries whose standbys are here.
+/// directories of packages; `None` for running servers only. `primaries`: parameter files of primaries whose standbys are here. `ask`:
+/// whom it asks what a start asks for.
 pub fn host_sizing(
     root: &Root,
     options: &SurveyOptions,
     stopped: Option<&[PathBuf]>,
     primaries: &[PathBuf],
+    ask: Option<&AskStart<'_>>,
 ) -> HostSizing {
-    let survey = survey_with_history(root, options);
+    let survey = survey_with_history(root, options, ask);
     let mut notes = Notes::default();
     let mut down = Vec::new();
     if let Some(postgresql_data) = stopped {
         down = survey.stopped.iter().map(StoppedOracle::database).collect();
-        down.extend(stopped_clusters::clusters(root, &survey, postgresql_data, &mut notes));
+        down.extend(stopped_clusters(root, &survey, postgresql_data, ask, &mut notes));
     }
     let needs: Vec<_> = down.iter().filter_map(StoppedDatabase::need).collect();
     let of_file = |path: &PathBuf| (path.to_string_lossy().into_owned(), need_of_primary(&survey, path));

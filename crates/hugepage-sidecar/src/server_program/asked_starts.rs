@@ -1,18 +1,18 @@
-//! Running PostgreSQL servers whose configuration has changed since their start: their own program is asked what the next
-//! start needs. It refuses the data directory of a running server, so it gets an empty one and the settings, as nobody.
+//! Asks what the next start of a PostgreSQL server needs, for one that runs and one that is stopped alike: a program that only
+//! root can change gets the settings that the files have, on an empty data directory, as nobody.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use hugepage_host::ServerStart;
-use hugepage_kernel::Bytes;
+use hugepage_host::{AskStart, ServerStart, StartProgram};
+use hugepage_kernel::{Bytes, Root};
 use hugepage_start::StartAnswer;
 use hugepage_start::libraries::is_known;
 
-use crate::server_program::empty_cluster::EmptyCluster;
-use crate::server_program::libraries;
-use crate::server_program::trust::{self, ProgramAccount};
+use super::empty_cluster::EmptyCluster;
+use super::libraries;
+use super::trust;
 
 /// Questions for the servers of one user within a minute: the files are that user's, who can change them all the time.
 const MAX_QUESTIONS: usize = 20;
@@ -72,7 +72,7 @@ const OF_ITS_PROCESS: [&str; 2] = ["max_stack_depth", "dynamic_library_path"];
 
 /// Asks, and remembers the answers.
 #[derive(Debug, Default)]
-pub struct ChangedServers {
+pub struct AskedStarts {
     state: RefCell<State>,
 }
 
@@ -84,20 +84,29 @@ struct State {
     requested: BTreeMap<Option<u32>, Vec<Instant>>,
 }
 
-impl ChangedServers {
+/// Gives `survey` who may be asked: nobody of a host that is not this one.
+pub fn asking<T>(root: &Root, survey: impl FnOnce(Option<&AskStart<'_>>) -> T) -> T {
+    let starts = AskedStarts::default();
+    let ask = |start: &ServerStart<'_>| starts.answer(start);
+    survey(root.is_live().then_some(&ask))
+}
+
+impl AskedStarts {
     /// The answer for one start.
     pub fn answer(&self, start: &ServerStart<'_>) -> StartAnswer<Bytes> {
         self.try_answer(start).unwrap_or_else(StartAnswer::Unknown)
     }
 
     fn try_answer(&self, start: &ServerStart<'_>) -> Result<StartAnswer<Bytes>, String> {
-        let account = ProgramAccount::without_privileges()?;
-        let program = trust::check_running(start.pid, account)?;
+        let program = match start.program {
+            StartProgram::Running(pid) => trust::check_running(pid)?,
+            StartProgram::Stopped(named) => trust::check_installed(named, start.major)?,
+        };
         let mut question = vec![start.major.to_string(), start.wal_segment.0.to_string(), trust::stamp(&program)];
         let text = start.settings.get("shared_preload_libraries").copied().unwrap_or_default();
         let libraries = libraries::names(text)?;
         for name in &libraries {
-            match libraries::find(&program, name, account)? {
+            match libraries::find(&program, name)? {
                 Some(_) if !is_known(name) => {
                     return Err(format!("the shared memory of the library {name} may depend on more than settings"));
                 }

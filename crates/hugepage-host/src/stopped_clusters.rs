@@ -1,22 +1,30 @@
-//! PostgreSQL clusters that are configured on this host and not running: their locations, and the huge pages that
-//! `postgres -C` reports for them.
+//! PostgreSQL clusters that are configured on this host and not running: their locations, and the huge pages that their next
+//! start asks for.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use hugepage_assess::model::requested_by_settings;
+use hugepage_assess::model::{HugePages, requested_by_settings};
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
-use hugepage_host::Survey;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Root};
-use hugepage_start::{StartAnswer, StartQuestion, majors};
+use hugepage_start::StartAnswer;
 
-use crate::server_program::{ANSWER_TIMEOUT, child, packaged, trust};
+use super::Survey;
+use super::next_start::{AskStart, ServerFiles, StartProgram};
+use super::postgresql::Configured;
 
-/// The stopped clusters in the directories of Debian and Red Hat, in systemd units, and in `given`.
-pub fn clusters(root: &Root, survey: &Survey, given: &[PathBuf], notes: &mut Notes) -> Vec<StoppedDatabase> {
+/// The stopped clusters in the directories of Debian and Red Hat, in systemd units, and in `given`. `ask` answers what a start of
+/// one asks for.
+pub fn stopped_clusters(
+    root: &Root,
+    survey: &Survey,
+    given: &[PathBuf],
+    ask: Option<&AskStart<'_>>,
+    notes: &mut Notes,
+) -> Vec<StoppedDatabase> {
     let running: BTreeSet<String> = survey
         .instances
         .iter()
@@ -32,7 +40,7 @@ pub fn clusters(root: &Root, survey: &Survey, given: &[PathBuf], notes: &mut Not
             notes.add(format!("\"{}\" is not a PostgreSQL data directory: no PG_VERSION", cluster.data.display()));
         }
         if is_cluster && !running.contains(&directory) && seen.insert(directory) {
-            stopped.push(inspect(root, &cluster, survey.default_page_size(), notes));
+            stopped.push(inspect(root, &cluster, survey.default_page_size(), ask, notes));
         }
     }
     stopped
@@ -104,6 +112,7 @@ fn inspect(
     root: &Root,
     cluster: &ClusterPaths,
     default_page_size: Option<PageSize>,
+    ask: Option<&AskStart<'_>>,
     notes: &mut Notes,
 ) -> StoppedDatabase {
     let down = |page_size, wants| StoppedDatabase {
@@ -113,76 +122,55 @@ fn inspect(
         wants,
     };
     let config = cluster.config.clone().unwrap_or_else(|| cluster.data.join("postgresql.conf"));
-    let mut configuration = Configuration::default();
     let files = InstanceFiles::of_owner(root, &cluster.data.to_string_lossy());
+    let mut configuration = Configuration::default();
     for file in [&config, &cluster.data.join("postgresql.auto.conf")] {
         configuration.add(&files, file, notes);
     }
     if configuration.settings.is_empty() {
         return down(None, Wants::Unknown("its configuration could not be read".to_owned()));
     }
-    let requested = requested_by_settings(|name| configuration.get(name).map(str::to_owned), notes);
-    if requested.huge_pages == hugepage_assess::model::HugePages::Off {
-        return down(requested.huge_page_size, Wants::None("huge_pages = off"));
-    }
-    if requested.never_in_huge_pages() {
-        return down(requested.huge_page_size, Wants::None("shared_memory_type = sysv"));
-    }
+    let opts = cluster.data.join("postmaster.opts");
+    let opts = files.read_text(&opts.to_string_lossy(), limit::POSTMASTER_OPTS).unwrap_or_default();
+    let options = postmaster_opts::settings(&postmaster_opts::arguments(&opts));
+    let configured = Configured { files: configuration, options };
+    let settings = configured.with(configured.options.iter());
+    let requested = requested_by_settings(|name| settings.get(name).map(|value| (*value).to_owned()), notes);
     let page_size = requested.huge_page_size.or(default_page_size);
-    let wants = match (shared_memory(root, &files, cluster, &config, default_page_size), page_size) {
-        (Ok(size), Some(page_size)) => Wants::Pages(page_size.pages_to_hold(size), "postgres -C"),
-        (Ok(_), None) => Wants::Unknown("the size of huge pages is unknown".to_owned()),
-        (Err(why), _) => Wants::Unknown(why),
+    let wants = match page_size {
+        _ if requested.huge_pages == HugePages::Off => Wants::None("huge_pages = off"),
+        _ if requested.never_in_huge_pages() => Wants::None("shared_memory_type = sysv"),
+        None => Wants::Unknown("the size of huge pages is unknown".to_owned()),
+        Some(page_size) => match shared_memory(&files, cluster, &configured, &opts, ask) {
+            Ok(size) => Wants::Pages(page_size.pages_to_hold(size), "postgres -C"),
+            Err(why) => Wants::Unknown(why),
+        },
     };
     down(requested.huge_page_size, wants)
 }
 
-/// The size that the cluster's program tells, run as the owner of the cluster. PostgreSQL 15 and later tell it for a stopped
-/// server, without allocating memory or changing files. The error is why it is unknown.
-#[expect(clippy::disallowed_methods, reason = "whether a program exists")]
+/// The size of shared memory that a start asks for; the error is why it is unknown. `opts`: the command line of the last start.
 fn shared_memory(
-    root: &Root,
     files: &InstanceFiles,
     cluster: &ClusterPaths,
-    config: &Path,
-    default_page_size: Option<PageSize>,
+    configured: &Configured,
+    opts: &str,
+    ask: Option<&AskStart<'_>>,
 ) -> Result<Bytes, String> {
-    if !root.is_live() {
-        return Err("unknown: postgres -C runs only on the host itself".to_owned());
-    }
-    let inside = |name: &str| cluster.data.join(name).to_string_lossy().into_owned();
-    let version = files.version(&inside("PG_VERSION")).map_err(|error| error.to_string())?;
-    let major: u32 = version.parse().map_err(|_| format!("its PG_VERSION is \"{version}\""))?;
-    if major < majors::FIRST_MAJOR {
-        return Err(format!(
-            "PostgreSQL {major} reports its need only while running: start it, or check its shared_buffers"
-        ));
-    }
-    let account = trust::owner_of(&cluster.data)?;
-    let me = rustix::process::geteuid();
-    if !me.is_root() && me != account.uid {
-        return Err(format!(
-            "only root and the owner of the cluster (user {}) can run postgres -C",
-            account.uid.as_raw()
-        ));
-    }
-    trust::check_configuration(config, account)?;
-    let opts = files.read_text(&inside("postmaster.opts"), limit::POSTMASTER_OPTS).unwrap_or_default();
-    let last_started = opts.split(" \"").next().filter(|program| program.starts_with('/')).map(PathBuf::from);
-    let program = last_started.into_iter().chain(packaged(major)).find(|path| path.is_file());
-    let program = program.ok_or_else(|| format!("no postgres program of version {major} was found"))?;
-
-    let program = trust::check_program(&program, account)?;
-
-    // Settings of the last start's command line, and Debian's separate configuration file.
-    let mut settings = vec![("config_file", config.into())];
-    let options = postmaster_opts::settings(&postmaster_opts::arguments(&opts));
-    let passed = options.iter().filter(|(name, _)| name != "data_directory" && name != "config_file");
-    settings.extend(passed.map(|(name, value)| (name.as_str(), value.into())));
-    let question =
-        StartQuestion { major, arguments: &[], data: &cluster.data, settings, stand_in: None, default_page_size };
-    match question.ask(|arguments| child::ending(child::run(&program, arguments, account, ANSWER_TIMEOUT))) {
+    let ask = ask.ok_or("unknown: only on the host itself a program is asked")?;
+    let directory = cluster.data.to_string_lossy();
+    let version = files.version(&format!("{directory}/PG_VERSION")).map_err(|error| error.to_string())?;
+    let program = opts.split(" \"").next().filter(|program| program.starts_with('/'));
+    let server = ServerFiles {
+        program: StartProgram::Stopped(program),
+        version: &version,
+        directory: &directory,
+        files,
+        configured,
+    };
+    match server.need(ask)? {
         StartAnswer::Starts(size) => Ok(size),
-        StartAnswer::Refuses(why) | StartAnswer::Unknown(why) => Err(format!("postgres -C failed: {why}")),
+        StartAnswer::Refuses(why) => Err(format!("its next start would fail: {why}")),
+        StartAnswer::Unknown(why) => Err(why),
     }
 }
