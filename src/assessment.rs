@@ -37,7 +37,7 @@ fn assess(
     notes: &mut Notes,
 ) -> Status {
     let mapping = server::main_mapping(root, notes);
-    Status::of(server::with_hierarchy(root, notes, |view, notes| {
+    Status::assess(server::with_hierarchy(root, notes, |view, notes| {
         let own = observe(root, server::requested_memory(), mapping, view, notes);
         let rings = own.pool_state.huge_page_size.zip(server::rings(root));
         let kept_at_crash = rings.map(|(size, rings)| rings.pages(size, PageSize::base())).unwrap_or_default();

@@ -19,7 +19,7 @@ fn hugepage_findings(call: pg_sys::FunctionCallInfo) {
         let root = Root::live();
         let status = assessment::now(&root, notes);
         let of_server = Finding::NAMES.iter().map(|name| ((*name).to_owned(), Some(status.severity_of(name)), None));
-        let of_kernel = Advisories::known().of(&status.facts, KernelRelease::text(&root).as_deref());
+        let of_kernel = Advisories::known().concerning(&status.facts, KernelRelease::text(&root).as_deref());
         let severity = |applies| if applies { Severity::Notice } else { Severity::Ok };
         let of_kernel = of_kernel.into_iter().map(|row| (row.name, row.applies.map(severity), row.detail));
         let mut rows: Vec<_> = of_server.chain(of_kernel).collect();

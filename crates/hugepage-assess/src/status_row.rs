@@ -30,9 +30,9 @@ pub struct StatusRow {
     pub shared_buffers: Bytes,
     /// The whole segment.
     pub shared_memory: Option<Bytes>,
-    /// Of it, in huge pages; `None` also if the landing is unknown.
+    /// The shared memory in huge pages; `None` also if the landing is unknown.
     pub huge_page_bytes: Option<Bytes>,
-    /// Of it, in base pages; `None` also if the landing is unknown.
+    /// The shared memory in base pages; `None` also if the landing is unknown.
     pub base_page_bytes: Option<Bytes>,
     /// `huge_pages = try` or `use_large_pages = TRUE`, as written in the configuration; `None` if unknown.
     pub setting: Option<&'static str>,
@@ -42,13 +42,13 @@ pub struct StatusRow {
     pub needed: Option<Pages>,
     /// Pages of that size that the segment has.
     pub own: Option<Pages>,
-    /// Of those needed, pages that are unavailable now.
+    /// The needed pages that are unavailable now.
     pub missing: Option<Pages>,
     /// Pages of the pool, surplus included.
     pub nr: Option<Pages>,
-    /// Of these, not yet touched.
+    /// The pages of the pool that are not yet touched.
     pub free: Option<Pages>,
-    /// Of the free ones, reserved by a mapping.
+    /// The free pages that a mapping has reserved.
     pub resv: Option<Pages>,
     /// Above the configured pool size.
     pub surplus: Option<Pages>,
@@ -66,13 +66,13 @@ pub struct StatusRow {
 
 impl From<&Status> for StatusRow {
     fn from(status: &Status) -> Self {
-        Self::of(status, status.facts.landing())
+        Self::with_landing(status, status.facts.landing())
     }
 }
 
 impl StatusRow {
     /// `landed_in`: the landing by all evidence, which may be better than that of the mapping.
-    pub fn of(status: &Status, landed_in: Landing) -> Self {
+    pub fn with_landing(status: &Status, landed_in: Landing) -> Self {
         let facts = &status.facts;
         let segment = facts.segment.as_ref();
         let known = segment.filter(|segment| segment.landing != Landing::Unknown);

@@ -7,9 +7,9 @@ use crate::assessment::host::PoolNeed;
 /// A server that does not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoppedDatabase {
-    /// Its kind: `oracle`, `asm`, `postgresql`.
+    /// The kind: `oracle`, `asm`, `postgresql`.
     pub kind: &'static str,
-    /// Its SID, or its data directory.
+    /// The SID, or the data directory.
     pub name: String,
     /// The size of the pages that it asks for; `None` for the host's default.
     pub page_size: Option<PageSize>,
@@ -24,12 +24,12 @@ pub enum Wants {
     Pages(Pages, &'static str),
     /// None, and why.
     None(&'static str),
-    /// It could not be determined, and why.
+    /// Could not be determined, and why.
     Unknown(String),
 }
 
 impl StoppedDatabase {
-    /// Its need of a pool; `None` if the number is unknown.
+    /// The need of a pool; `None` if the number is unknown.
     pub fn need(&self) -> Option<(Option<PageSize>, PoolNeed)> {
         let Wants::Pages(pages, _) = self.wants else { return None };
         Some((self.page_size, PoolNeed { name: self.name.clone(), pages, held: Pages(0), is_running: false }))

@@ -24,7 +24,7 @@ impl InspectedServer {
         // The notes on the outlook are of what is seen now; only what decides on them is assessed without the past.
         let may_differ = facts.past.cause_at_start.is_some() || facts.requested_may_differ;
         let seen = may_differ.then(|| self.facts(host, reserve_percent, others, &no_past, &mut Notes::default()));
-        let (status, seen) = (Status::of(facts), seen.map(Status::of));
+        let (status, seen) = (Status::assess(facts), seen.map(Status::assess));
         let mut notes = Notes::default();
         let on_outlook = seen.as_ref().unwrap_or(&status).notes_on_outlook();
         self.notes.iter().cloned().chain(on_outlook).chain(of_past.into_vec()).for_each(|note| notes.add(note));

@@ -50,7 +50,7 @@ impl Survey {
                     is_running: false,
                 }));
             }
-            let mut sizing = Sizing::of(size, needs, used, room);
+            let mut sizing = Sizing::new(size, needs, used, room);
             if self.counted().filter(of_size).any(|instance| instance.status.needed.is_none()) {
                 // It has, or wants, pages that are not visible.
                 sizing.recommended = None;
@@ -75,10 +75,10 @@ impl Survey {
             facts.segment.as_ref().filter(|_| lacks).map_or(Bytes(0), Segment::in_base_pages)
         };
         let movable = self.instances.iter().map(in_base_pages).fold(Bytes(0), Bytes::saturating_add);
-        let memory = HostMemory::of(self.meminfo.as_ref()?, pool, movable, reserve_percent)?;
+        let memory = HostMemory::beside_pool(self.meminfo.as_ref()?, pool, movable, reserve_percent)?;
         let elsewhere = pools::memory(pools::of_host(&self.pools).filter(|row| row.pool.page_size != size));
         let memory = HostMemory { elsewhere, ..memory };
-        Some(Room { mem_total: memory.mem_total, elsewhere, capacity: Capacity::of(&memory, pool) })
+        Some(Room { mem_total: memory.mem_total, elsewhere, capacity: Capacity::of_pool(&memory, pool) })
     }
 }
 

@@ -210,11 +210,11 @@ fn inspect(
     let clusterware = registered.clusterware(files, &mut notes);
     let forecast = match (&wants, host.default) {
         (Wants::Pages(pages, _), Some(size)) => {
-            Some(Forecast::of(&requested, Some(size.times(*pages)), &pool_state, Pages(0)))
+            Some(Forecast::of_start(&requested, Some(size.times(*pages)), &pool_state, Pages(0)))
         }
         // On a kernel without huge pages ONLY fails, whatever the size is.
         (Wants::None(_), None) if requested.huge_pages == HugePages::On && host.meminfo.is_some() => {
-            Some(Forecast::of(&requested, None, &pool_state, Pages(0)))
+            Some(Forecast::of_start(&requested, None, &pool_state, Pages(0)))
         }
         _ => None,
     };

@@ -74,7 +74,7 @@ impl Judge<'_> {
             nodes: None,
             lock_limit: None,
         };
-        let outlook = |needed| Outlook::of(&self.requested, needed, Pages(0), &pool_state);
+        let outlook = |needed| Outlook::of_start(&self.requested, needed, Pages(0), &pool_state);
         let Some(need) = self.need else { return outlook(None) };
         let (least, most) = need.pages(self.page_size);
         let (best, worst) = (outlook(Some(least)), outlook(Some(most)));

@@ -58,7 +58,7 @@ pub fn observe(
             notes.add(format!("the kernel does not show the page size of the mapping {}", mapping.name()));
         }
         let landing = notes.keep(landing(root, &mapping, thp_in_use(meminfo.as_ref()))).unwrap_or(Landing::Unknown);
-        Segment::of(&mapping, landing)
+        Segment::of_mapping(&mapping, landing)
     });
     let huge_page_size = match &segment {
         Some(segment) if segment.landing == Landing::Hugetlb => segment.page_size,
@@ -106,7 +106,7 @@ pub fn landing(root: &Root, mapping: &Mapping, thp_in_use: bool) -> Result<Landi
         true => (smaps::usage_of(root, mapping)?, thp::pmd_size(root)?),
         false => (None, None),
     };
-    Ok(Landing::of(mapping, base, usage.as_ref(), pmd_size))
+    Ok(Landing::of_mapping(mapping, base, usage.as_ref(), pmd_size))
 }
 
 fn pool_of(root: &Root, size: PageSize, meminfo: Option<&Meminfo>, notes: &mut Notes) -> PoolFact {

@@ -10,7 +10,7 @@ use crate::pools::PoolRow;
 /// Facts that only the server itself knows.
 #[derive(Clone, Debug)]
 pub struct Server {
-    /// Its major version.
+    /// The major version.
     pub major: u32,
     /// `max_connections`.
     pub max_connections: u64,

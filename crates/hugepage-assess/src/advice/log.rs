@@ -107,7 +107,7 @@ fn at_next_start(status: &Status) -> String {
 
 /// For the end of a threat.
 pub fn threat_is_over(status: &Status, threat: Threat) -> LogMessage {
-    let terms = ProductTerms::of(status.facts.requested.product);
+    let terms = ProductTerms::of_product(status.facts.requested.product);
     let memory = terms.the_memory;
     let also = if status.crash.outlook == status.outlook { terms.next_start } else { "" };
     let message = match (threat, status.outlook) {
@@ -139,7 +139,7 @@ fn numbers(status: &Status) -> String {
     let inside = facts.segment.as_ref().map_or(Bytes(0), |segment| segment.in_huge_pages);
     // Rounded down, as Oracle's alert log does: all but one page is 99%.
     let percent = inside.0.saturating_mul(100).checked_div(size.0).unwrap_or_default();
-    let terms = ProductTerms::of(facts.requested.product);
+    let terms = ProductTerms::of_product(facts.requested.product);
     let mut lines = vec![format!("{} in huge pages: {inside} of {size} ({percent}%).", terms.memory)];
     let number = |value: Option<u64>| value.map_or("unknown".to_owned(), |value| value.to_string());
     if let Some(page_size) = facts.pool_state.huge_page_size {

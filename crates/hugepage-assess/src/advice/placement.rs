@@ -8,11 +8,11 @@ use crate::assessment::placement::{Imbalance, NodeRow, Placement};
 /// How the server is started.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
-    /// Its systemd service; `None` if it has none.
+    /// The systemd service of the server; `None` if it has none.
     pub service: Option<&'a str>,
     /// The directory of its programs.
     pub programs: &'a Path,
-    /// Its data directory.
+    /// The data directory.
     pub data: &'a Path,
 }
 

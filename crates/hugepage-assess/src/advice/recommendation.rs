@@ -67,9 +67,9 @@ pub struct Recommendation {
     pub severity: Severity,
     /// Where the setting belongs.
     pub area: Area,
-    /// Its name, as in the file or command that sets it.
+    /// The name of the setting, as in the file or command that sets it.
     pub setting: String,
-    /// Its value now; `None` if unknown.
+    /// The value now; `None` if unknown.
     pub current: Option<String>,
     /// The value to set; `None` if the host cannot hold any sufficient value.
     pub recommended: Option<String>,

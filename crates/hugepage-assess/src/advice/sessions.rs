@@ -21,7 +21,7 @@ pub enum Choice {
 
 impl Choice {
     /// The choice of these settings.
-    pub const fn of(requested: &Requested) -> Self {
+    pub const fn by_settings(requested: &Requested) -> Self {
         match (requested.product, requested.huge_pages) {
             (Product::Oracle { memory_target: true, .. }, _) => Self::MemoryTarget,
             (_, HugePages::Off) => Self::BasePages,
@@ -69,7 +69,7 @@ mod tests {
         let (base, huge) = (PageSize::from_kib(4).unwrap(), PageSize::from_kib(2048).unwrap());
         let memory = Some(Bytes(64 * GB));
         let now = PageTables::default();
-        let forecast = SessionForecast::of(sessions, Bytes(shared), &now, base, &[huge], memory);
+        let forecast = SessionForecast::new(sessions, Bytes(shared), &now, base, &[huge], memory);
         worth(&forecast, choice, memory)
     }
 

@@ -23,7 +23,7 @@ pub struct Advisories {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Advisory {
-    /// Its name.
+    /// The name of the row.
     pub name: String,
     /// The servers that it concerns.
     pub matters: Matters,
@@ -42,13 +42,13 @@ pub struct Advisory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Matters {
-    /// Those in huge pages.
+    /// Servers in huge pages.
     HugePages,
-    /// Those in base pages.
+    /// Servers in base pages.
     BasePages,
-    /// Those that use or would use pages of 1 GB or more.
+    /// Servers that use or would use pages of 1 GB or more.
     GiganticPages,
-    /// Those in a memory cgroup with a limit.
+    /// Servers in a memory cgroup with a limit.
     MemoryLimit,
     /// Oracle instances.
     Oracle,
@@ -92,7 +92,7 @@ impl<'de> Deserialize<'de> for Release {
 /// An advisory that concerns a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelFinding {
-    /// Its name with `kernel_` in front.
+    /// The name of the advisory with `kernel_` in front.
     pub name: String,
     /// Whether it applies to this server on this kernel; `None` if that is not known of the kernel.
     pub applies: Option<bool>,
@@ -107,15 +107,15 @@ impl fmt::Display for KernelFinding {
 }
 
 impl Advisories {
-    /// Those of this program, parsed once.
+    /// The advisories of this program, parsed once.
     pub fn known() -> &'static Self {
         static TABLE: LazyLock<Advisories> = LazyLock::new(|| serde_json::from_str(KNOWN).unwrap_or_default());
         &TABLE
     }
 
-    /// What they say of the kernel `release` to the server with these facts, a row for each; `release` is `None` if it
+    /// What the advisories say of the kernel `release` to the server with these facts, a row for each; `release` is `None` if it
     /// could not be read.
-    pub fn of(&self, facts: &Facts, release: Option<&str>) -> Vec<KernelFinding> {
+    pub fn concerning(&self, facts: &Facts, release: Option<&str>) -> Vec<KernelFinding> {
         let finding = |row: &Advisory| {
             let applies =
                 if row.matters.to(facts) { release.and_then(|release| row.affects(release)) } else { Some(false) };

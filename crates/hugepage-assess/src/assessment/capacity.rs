@@ -7,7 +7,7 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::model::Facts;
 
-/// Of all memory this much, in hundredths, stays available when the pool has grown: with nothing left the host would
+/// The hundredths of memory that stay available when the pool has grown: with nothing left the host would
 /// throw out the page cache of its programs, and swap.
 pub const KEPT_AVAILABLE: u32 = 2;
 
@@ -31,7 +31,7 @@ pub struct HostMemory {
 impl HostMemory {
     /// From /proc/meminfo, for `pool`, of servers with `in_base_pages` of shared memory that is to move. `None` without
     /// `MemTotal`.
-    pub fn of(meminfo: &Meminfo, pool: &Pool, in_base_pages: Bytes, reserve_percent: u32) -> Option<Self> {
+    pub fn beside_pool(meminfo: &Meminfo, pool: &Pool, in_base_pages: Bytes, reserve_percent: u32) -> Option<Self> {
         let in_pool = pool.page_size.times(pool.nr);
         Some(Self {
             mem_total: meminfo.mem_total?,
@@ -68,7 +68,7 @@ pub struct Capacity {
 
 impl Capacity {
     /// The capacity for pages of the size of `pool`.
-    pub fn of(memory: &HostMemory, pool: &Pool) -> Self {
+    pub fn of_pool(memory: &HostMemory, pool: &Pool) -> Self {
         let size = pool.page_size;
         let HostMemory { mem_total, available, movable, reserve_percent, elsewhere, saved_per_page } = *memory;
         // The pool that takes `total`, where of each new page so much is given back.
@@ -126,11 +126,11 @@ impl Facts {
     pub fn host_memory(&self, pool: &Pool) -> Option<HostMemory> {
         let of_others = pool.page_size.times(self.others_lack.unwrap_or_default());
         let own = self.segment.as_ref().map_or(Bytes(0), |segment| segment.in_base_pages());
-        HostMemory::of(self.meminfo.as_ref()?, pool, own.saturating_add(of_others), self.reserve_percent)
+        HostMemory::beside_pool(self.meminfo.as_ref()?, pool, own.saturating_add(of_others), self.reserve_percent)
     }
 
     /// How many pages of `pool` this host can hold.
     pub fn capacity(&self, pool: &Pool) -> Option<Capacity> {
-        Some(Capacity::of(&self.host_memory(pool)?, pool))
+        Some(Capacity::of_pool(&self.host_memory(pool)?, pool))
     }
 }

@@ -8,7 +8,7 @@ use crate::model::{Cause, Facts, HugePages, Landing, LockLimit, PoolFact, Produc
 
 impl Cause {
     /// `None` where the segment is in huge pages. `needed`: the pages that the segment takes or would take.
-    pub fn of(facts: &Facts, needed: Option<Pages>) -> Option<Self> {
+    pub fn of_server(facts: &Facts, needed: Option<Pages>) -> Option<Self> {
         match facts.segment.as_ref().map(|segment| segment.landing) {
             Some(Landing::Hugetlb) => return None,
             None | Some(Landing::Unknown) => return Some(Self::Unknown),

@@ -13,7 +13,7 @@ impl Pending {
             Self::Unchanged => return None,
             Self::Changed(demand, pool_state) => {
                 let own = if pool_state.huge_page_size == size { own } else { Pages(0) };
-                Forecast::of(&demand.requested, Some(demand.shared_memory), pool_state, own)
+                Forecast::of_start(&demand.requested, Some(demand.shared_memory), pool_state, own)
             }
             Self::Refused(_) => Forecast::refused(),
             Self::Unknown => Forecast::unknown(),
@@ -22,7 +22,7 @@ impl Pending {
 }
 
 impl CurrentStart<'_> {
-    /// Of two possible next starts the one that needs more, if both come to the same; `None` if it depends on which of them
+    /// The one of two possible next starts that needs more, if both come to the same; `None` if it depends on which of them
     /// it will be.
     pub fn start_of_both(&self, starts: [Pending; 2]) -> Option<Pending> {
         let [one, other] = starts.map(|start| Some((start.forecast(self.huge_page_size, self.own())?, start)));

@@ -132,7 +132,7 @@ impl Finding {
         "host_memory_unknown",
     ];
 
-    /// Its name for monitoring, one of [`Finding::NAMES`]. A [`Threat`] has the same name.
+    /// The name for monitoring, one of [`Finding::NAMES`]. A [`Threat`] has the same name.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::CgroupBelowSegment => "cgroup_limit",

@@ -26,13 +26,13 @@ pub struct Forecast {
 impl Forecast {
     /// Forecasts a start that asks for `requested` and a segment of `size`, of a server that has `own` pages of that pool
     /// now.
-    pub fn of(requested: &Requested, size: Option<Bytes>, pool_state: &PoolState, own: Pages) -> Self {
+    pub fn of_start(requested: &Requested, size: Option<Bytes>, pool_state: &PoolState, own: Pages) -> Self {
         let PoolState { huge_page_size, pool, limits, lock_limit, .. } = pool_state;
         let supported = !matches!(pool, PoolFact::Unsupported(..));
         let needed = huge_page_size.filter(|_| supported).zip(size).map(|(page, size)| page.pages_to_hold(size));
-        let outlook = Outlook::of(requested, needed, own, pool_state);
+        let outlook = Outlook::of_start(requested, needed, own, pool_state);
 
-        let share = pool.known().and_then(|pool| Share::of(pool, own));
+        let share = pool.known().and_then(|pool| Share::of_server(pool, own));
         let own_bytes = huge_page_size.map_or(Bytes(0), |page| page.times(own));
         let room = limits
             .as_ref()

@@ -7,11 +7,11 @@ use crate::assessment::Capacity;
 /// What one server needs of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolNeed {
-    /// Its name.
+    /// The name of the server.
     pub name: String,
     /// The pages that it needs.
     pub pages: Pages,
-    /// Of these, the pages that it has now.
+    /// The needed pages that it has now.
     pub held: Pages,
     /// Whether it runs.
     pub is_running: bool,
@@ -20,7 +20,7 @@ pub struct PoolNeed {
 /// A server that does not fit into the host's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
-    /// Its name.
+    /// The name of the server.
     pub name: String,
     /// What it needs.
     pub pages: Pages,
@@ -74,7 +74,7 @@ impl Sizing {
 
     /// `used`: pages of the pool that anybody has or was promised. Who has its pages keeps them; of the others those that
     /// run come before those that do not, and small before large, so that as many as possible fit.
-    pub fn of(page_size: PageSize, mut needs: Vec<PoolNeed>, used: Pages, room: Option<Room>) -> Self {
+    pub fn new(page_size: PageSize, mut needs: Vec<PoolNeed>, used: Pages, room: Option<Room>) -> Self {
         needs.retain(|need| need.pages > Pages(0));
         let held = needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.held));
         let others = used.saturating_sub(held);
@@ -134,7 +134,7 @@ mod tests {
             surplus: Some(Pages(0)),
             overcommit: None,
         };
-        Some(Room { mem_total, elsewhere, capacity: Capacity::of(&memory, &pool) })
+        Some(Room { mem_total, elsewhere, capacity: Capacity::of_pool(&memory, &pool) })
     }
 
     fn huge() -> PageSize {
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_farm() {
         let needs = vec![need("FULL", 537, 537, true), need("MIXED", 2001, 2000, true), need("EMPTY", 267, 0, true)];
-        let sizing = Sizing::of(huge(), needs, Pages(9216), room(48, 9216));
+        let sizing = Sizing::new(huge(), needs, Pages(9216), room(48, 9216));
         assert_eq!((sizing.others, sizing.total, sizing.recommended), (Pages(6679), Pages(9484), Some(Pages(9484))));
         assert!(sizing.misfits.is_empty());
         assert_eq!(sizing.remains, Some(Bytes(48 * GB - (9484 << 21))));
@@ -155,11 +155,11 @@ mod tests {
     #[test]
     fn more_than_the_host_has() {
         let needs = vec![need("A", 4096, 4096, true), need("B", 32473, 0, true), need("C", 100, 0, false)];
-        let sizing = Sizing::of(huge(), needs, Pages(4096), room(48, 4096));
+        let sizing = Sizing::new(huge(), needs, Pages(4096), room(48, 4096));
         assert_eq!((sizing.total, sizing.capacity.unwrap().most), (Pages(36669), Pages(19660)));
         assert_eq!(sizing.recommended, Some(Pages(4196)));
         assert_eq!(sizing.misfits, [Misfit { name: "B".into(), pages: Pages(32473), over: Pages(16909 - 100 + 100) }]);
-        assert_eq!(Sizing::of(huge(), vec![need("A", 1, 0, true)], Pages(0), None).recommended, None);
+        assert_eq!(Sizing::new(huge(), vec![need("A", 1, 0, true)], Pages(0), None).recommended, None);
     }
 
     proptest! {
@@ -172,7 +172,7 @@ mod tests {
             let needs: Vec<_> =
                 pages.iter().map(|&(pages, held, running)| need(&format!("{pages}"), pages, held.min(pages), running)).collect();
             let held: u64 = needs.iter().map(|need| need.held.0).sum();
-            let sizing = Sizing::of(huge(), needs.clone(), Pages(held + beside), room(memory, held + beside));
+            let sizing = Sizing::new(huge(), needs.clone(), Pages(held + beside), room(memory, held + beside));
             let recommended = sizing.recommended.unwrap();
             prop_assert!(recommended <= sizing.capacity.unwrap().most && recommended >= Pages(held + beside));
             let misfits: u64 = sizing.misfits.iter().map(|misfit| misfit.pages.0).sum();

@@ -9,7 +9,7 @@ use crate::model::Landing;
 impl Landing {
     /// Determines the landing from the mapping's page size. For base pages, `usage` decides; it is needed only if the
     /// host maps shared memory by transparent huge pages.
-    pub fn of(mapping: &Mapping, base: PageSize, usage: Option<&Usage>, pmd_size: Option<PageSize>) -> Self {
+    pub fn of_mapping(mapping: &Mapping, base: PageSize, usage: Option<&Usage>, pmd_size: Option<PageSize>) -> Self {
         match mapping.page_size {
             None => Self::Unknown,
             Some(size) if size > base => Self::Hugetlb,

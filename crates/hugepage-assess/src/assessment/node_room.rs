@@ -16,7 +16,7 @@ pub enum NodeRoom {
     Enough,
     /// Only so many pages.
     Short(Pages),
-    /// It depends on where other processes have their pages, or on a policy that can't be seen.
+    /// Enough or not, by where other processes have their pages, or on a policy that can't be seen.
     Unknown,
 }
 
@@ -27,7 +27,7 @@ pub struct NodeTarget {
     pub node: u32,
     /// The pages to set its pool to.
     pub pages: Pages,
-    /// Of these, how many more than it has.
+    /// How many more than the node has.
     pub more: Pages,
     /// Whether the node's memory can hold them.
     pub fits: bool,
@@ -85,7 +85,7 @@ impl NodePools {
         }
         let wanted = needed.saturating_add(self.others(pool, own, &usable));
         // More pages for the whole host would be spread over all nodes.
-        let of_host = needed.saturating_sub(Share::of(pool, own)?.guaranteed);
+        let of_host = needed.saturating_sub(Share::of_server(pool, own)?.guaranteed);
         let more = wanted.saturating_sub(sum(&usable, Pool::persistent)).max(of_host);
         let roomy = |share: &&&NodePool| share.memory.map(|memory| memory.saturating_sub(size_of(share)));
         let share = usable.iter().max_by_key(|share| (roomy(share), std::cmp::Reverse(share.node)))?;

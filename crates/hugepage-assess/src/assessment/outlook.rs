@@ -21,7 +21,7 @@ pub enum Outlook {
     Base,
     /// Nothing: `huge_pages = on`, and huge pages are not available.
     Fails,
-    /// It depends on facts that are not visible, or on surplus pages that the kernel may or may not find.
+    /// Huge pages or not, by facts that are not visible, or on surplus pages that the kernel may or may not find.
     #[serde(other)]
     Unknown,
 }
@@ -31,7 +31,7 @@ impl Outlook {
     pub const ALL: [Self; 5] = [Self::Hugetlb, Self::Mixed, Self::Base, Self::Fails, Self::Unknown];
 
     /// For a server that asks for `needed` pages of the pool and has `own` of it now.
-    pub fn of(requested: &Requested, needed: Option<Pages>, own: Pages, pool_state: &PoolState) -> Self {
+    pub fn of_start(requested: &Requested, needed: Option<Pages>, own: Pages, pool_state: &PoolState) -> Self {
         let refused = match requested.huge_pages {
             HugePages::Off => return Self::Base,
             HugePages::Try => Self::Base,
@@ -56,7 +56,7 @@ impl Outlook {
         {
             return refused;
         }
-        match Share::of(pool, own) {
+        match Share::of_server(pool, own) {
             None => Self::Unknown,
             Some(share) if share.guaranteed >= needed => match (pool_state.node_room(needed, own), limits) {
                 (NodeRoom::Short(_), _) => refused,

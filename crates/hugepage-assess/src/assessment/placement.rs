@@ -13,7 +13,7 @@ use crate::model::NodePools;
 pub struct Placement {
     /// The host's pool of the server's page size.
     pub pool: Pool,
-    /// Its shares by node.
+    /// The shares of the pool by node.
     pub nodes: NodePools,
     /// The pages that the server has in it, touched or reserved.
     pub own: Pages,
@@ -28,11 +28,11 @@ pub struct Placement {
 /// One node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRow {
-    /// Its number.
+    /// The number of the node.
     pub node: u32,
-    /// Its share of the pool; the reservations of the host where it is the only node.
+    /// The share of the pool; the reservations of the host where it is the only node.
     pub pool: Pool,
-    /// Its memory.
+    /// The memory of the node.
     pub memory: Option<Bytes>,
     /// The segment's pages there.
     pub segment: Option<Pages>,
@@ -54,14 +54,14 @@ pub enum Imbalance {
         here: Pages,
         /// All pages whose node is known.
         known: Pages,
-        /// Its even share of them.
+        /// The even share of them.
         even: Pages,
     },
     /// The pool has enough pages, but this node less than its even share of what the server needs.
     Pool {
         /// What a start would find there.
         found: Pages,
-        /// Its even share.
+        /// The even share.
         even: Pages,
         /// The size of its pool with which it has that; `None` if its memory can't hold it.
         target: Option<Pages>,

@@ -20,7 +20,7 @@ pub struct Share {
 
 impl Share {
     /// `own`: the pages that the server has in this pool now. `None` where the kernel shows no reservations.
-    pub fn of(pool: &Pool, own: Pages) -> Option<Self> {
+    pub fn of_server(pool: &Pool, own: Pages) -> Option<Self> {
         let persistent = pool.persistent();
         let others = pool.in_use()?.saturating_sub(own);
         let guaranteed = persistent.saturating_sub(others);

@@ -22,7 +22,7 @@ pub struct SessionForecast {
     pub own: Option<Bytes>,
     /// All page tables, in base pages.
     pub base: Bytes,
-    /// The same in pages of [`HUGE_SIZES`]; `None` for a size that this kernel lacks.
+    /// The page tables in pages of [`HUGE_SIZES`]; `None` for a size that this kernel lacks.
     pub huge: [Option<Bytes>; 2],
     /// Whether the first of them saves as much of memory as a restart is worth; `None` if memory is unknown, or this kernel has
     /// no huge pages.
@@ -31,7 +31,7 @@ pub struct SessionForecast {
 
 impl SessionForecast {
     /// `now`: the page tables of the server's processes. `sizes`: the huge page sizes of the kernel. `memory`: all of the host's.
-    pub fn of(
+    pub fn new(
         sessions: u64,
         shared_memory: Bytes,
         now: &PageTables,
@@ -89,7 +89,7 @@ mod tests {
     fn page_tables_of_sessions() {
         let sizes = [size(2048), size(1 << 20)];
         let of = |sessions, gb, min| {
-            SessionForecast::of(sessions, Bytes(gb * GB), &now(min), size(4), &sizes, Some(Bytes(64 * GB)))
+            SessionForecast::new(sessions, Bytes(gb * GB), &now(min), size(4), &sizes, Some(Bytes(64 * GB)))
         };
         let many = of(1024, 10, None);
         assert_eq!(many.base, Bytes(20 * GB));
@@ -100,9 +100,9 @@ mod tests {
         assert_eq!(with_own.saving(), many.saving(), "private memory has the same page tables in any case");
         // Few sessions, or a small SGA: less than 1% of 64 GB.
         assert_eq!((of(20, 10, None).is_worth_it, of(1024, 0, None).is_worth_it), (Some(false), Some(false)));
-        let no_huge = SessionForecast::of(1024, Bytes(GB), &now(None), size(4), &[], Some(Bytes(GB)));
+        let no_huge = SessionForecast::new(1024, Bytes(GB), &now(None), size(4), &[], Some(Bytes(GB)));
         assert_eq!((no_huge.huge, no_huge.saving(), no_huge.is_worth_it), ([None; 2], None, None));
-        let unknown = SessionForecast::of(1024, Bytes(GB), &now(None), size(4), &sizes, None);
+        let unknown = SessionForecast::new(1024, Bytes(GB), &now(None), size(4), &sizes, None);
         assert_eq!(unknown.is_worth_it, None);
     }
 

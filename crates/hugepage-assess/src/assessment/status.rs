@@ -23,7 +23,7 @@ pub struct Status {
     pub cause: Option<Cause>,
     /// What a restart with the configuration on disk would get.
     pub outlook: Outlook,
-    /// That restart.
+    /// The restart with the configuration on disk.
     pub forecast: Forecast,
     /// Whether it has other settings than the running server.
     pub of_pending: bool,
@@ -46,12 +46,12 @@ pub struct Status {
 
 impl Status {
     /// Calculates everything.
-    pub fn of(facts: Facts) -> Self {
+    pub fn assess(facts: Facts) -> Self {
         let pool_state = &facts.pool_state;
         let own = facts.own();
         let at_least = facts.own_at_least();
         let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
-        let forecast_of = |own| Forecast::of(&facts.requested, to_reserve, pool_state, own);
+        let forecast_of = |own| Forecast::of_start(&facts.requested, to_reserve, pool_state, own);
         // A server that has the same pages in all of the cases below, as most have, has one forecast.
         let with_at_least = forecast_of(at_least);
         let restart_of = |own| if own == at_least { with_at_least.clone() } else { forecast_of(own) };
@@ -88,7 +88,8 @@ impl Status {
         let forecast = pending.unwrap_or(unchanged);
 
         // They are no other process's.
-        let share = facts.pool_state.pool.known().and_then(|pool| Share::of(pool, own.saturating_add(kept_before)));
+        let share =
+            facts.pool_state.pool.known().and_then(|pool| Share::of_server(pool, own.saturating_add(kept_before)));
         let by_others = share.map(|share| share.others.saturating_add(facts.others_lack.unwrap_or_default()));
         let to_land = by_others.zip(most).map(|(by_others, most)| by_others.saturating_add(most));
         let needed_by_all = if wants { to_land } else { by_others };
@@ -96,7 +97,7 @@ impl Status {
         let in_use = facts.pool_state.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
         let mut status = Self {
             missing: needed.and_then(|needed| facts.missing(needed)),
-            cause: Cause::of(&facts, needed),
+            cause: Cause::of_server(&facts, needed),
             outlook: forecast.outlook,
             forecast,
             of_pending,

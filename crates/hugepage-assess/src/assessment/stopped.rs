@@ -10,9 +10,9 @@ use crate::assessment::{Outlook, Severity};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoppedState {
-    /// It was stopped, or was never started.
+    /// Stopped, or never started.
     Stopped,
-    /// Its last start in the alert log ended with an error about memory.
+    /// The last start in the alert log ended with an error about memory.
     Failed,
 }
 

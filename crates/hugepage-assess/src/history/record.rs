@@ -141,8 +141,8 @@ pub struct Before {
 }
 
 impl Before {
-    /// The state of `record`.
-    pub fn of(record: &Record) -> Self {
+    /// The state that `record` has.
+    pub fn state_of(record: &Record) -> Self {
         Self {
             recorded_at: record.recorded_at.clone(),
             landed_in: record.landed_in,

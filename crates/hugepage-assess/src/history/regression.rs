@@ -38,7 +38,7 @@ pub fn lost_pages(was: PageKind, is: PageKind) -> Option<Lost> {
 impl Record {
     /// Compares the record with the previous one of the same instance. Stores and returns what was lost.
     pub fn compare_with(&mut self, before: &Self) -> Option<Lost> {
-        let before = Before::of(before);
+        let before = Before::state_of(before);
         let lost = regression(&before, self)?;
         self.lost = Some(before);
         self.detail = Some(lost.to_string());

@@ -35,7 +35,7 @@ pub struct InstanceMetrics {
     pub kind: String,
     /// Unique on this host among its kind: PostgreSQL's data directory, Oracle's SID.
     pub name: String,
-    /// Its assessment.
+    /// The assessment.
     pub status: Status,
     /// The page tables of its processes; `None` if they were not read.
     pub page_tables: Option<PageTables>,
@@ -50,7 +50,7 @@ pub struct InstanceMetrics {
 pub struct StoppedMetrics {
     /// As of [`InstanceMetrics`], also the next one.
     pub kind: String,
-    /// Its SID.
+    /// The SID.
     pub name: String,
     /// `stopped`, or `failed` if its last start failed.
     pub state: StoppedState,
@@ -60,7 +60,7 @@ pub struct StoppedMetrics {
     pub outlook: Outlook,
     /// The huge pages that its next start needs; 0 if none, `None` if unknown.
     pub needed: Option<Pages>,
-    /// Of these, pages that the pool could not give it now.
+    /// The needed pages that the pool could not give it now.
     pub missing: Option<Pages>,
 }
 

@@ -12,7 +12,7 @@ pub enum Landing {
     Hugetlb,
     /// In base pages that the kernel has collapsed into transparent huge pages, as far as the segment is resident.
     Thp,
-    /// The same for a part of the segment.
+    /// Transparent huge pages for a part of the segment, base pages for the rest.
     #[serde(rename = "partial thp")]
     PartialThp,
     /// An SGA of several segments, some of them in huge pages of a pool and some not.

@@ -10,7 +10,7 @@ use crate::model::Landing;
 pub struct Segment {
     /// The kernel's name of the mapping; that of the largest one if there are several.
     pub name: String,
-    /// Its size: the memory that the server may access.
+    /// The memory that the server may access.
     pub size: Bytes,
     /// The address space that it has: more than `size` for a segment that may grow while the server runs. Such a segment
     /// takes huge pages when it touches them, and has none promised (MAP_NORESERVE, mmap(2)).
@@ -27,7 +27,7 @@ pub struct Segment {
 
 impl Segment {
     /// A segment of a single mapping.
-    pub fn of(mapping: &Mapping, landing: Landing) -> Self {
+    pub fn of_mapping(mapping: &Mapping, landing: Landing) -> Self {
         let size = mapping.memory();
         Self {
             name: mapping.name().to_owned(),

@@ -94,7 +94,7 @@ impl UseLargePages {
 }
 
 impl Product {
-    /// The same with or without `MEMORY_TARGET`.
+    /// This product with or without `MEMORY_TARGET`.
     #[must_use]
     pub const fn with_memory_target(self, memory_target: bool) -> Self {
         match self {

@@ -139,7 +139,7 @@ impl Host {
             shmem: Some(Bytes(self.shared_buffers)),
             ..Meminfo::default()
         };
-        let segment = Segment::of(&mapping, if self.huge { Landing::Hugetlb } else { Landing::Base });
+        let segment = Segment::of_mapping(&mapping, if self.huge { Landing::Hugetlb } else { Landing::Base });
         let facts = Facts {
             others_lack: self.sees_others.then_some(Pages(0)),
             ..Facts::new(requested, Some(segment), pool_state, Some(meminfo), 20)
@@ -148,7 +148,7 @@ impl Host {
             |pages: &u64| CommandLine { pools: vec![(Some(self.page_size), Pages(*pages))], ..CommandLine::default() };
         let command_lines = self.at_boot.iter().chain(&self.of_other_entry).map(of_entry).collect();
         AdviceContext {
-            status: Status::of(facts),
+            status: Status::assess(facts),
             server: Server {
                 major: 17,
                 max_connections: self.connections,

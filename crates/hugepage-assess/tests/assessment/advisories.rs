@@ -10,7 +10,7 @@ const TABLE: &str = include_str!("../../src/assessment/kernel-advisories.toml");
 
 /// The names of the findings that apply (true) or may apply (false).
 fn found(table: &Advisories, facts: &Facts, release: &str) -> Vec<(String, bool)> {
-    let rows = table.of(facts, Some(release)).into_iter();
+    let rows = table.concerning(facts, Some(release)).into_iter();
     rows.filter(|row| row.applies != Some(false)).map(|row| (row.name, row.applies == Some(true))).collect()
 }
 
@@ -80,9 +80,9 @@ fn only_what_concerns_the_server() {
     gigantic.pool_state.huge_page_size = PageSize::new(GIB);
     assert_eq!(found(known, &gigantic, "6.12.40"), name("no_gigantic_overcommit", true));
     // Without a release all that would concern the server is unknown.
-    let rows = known.of(&server(Landing::Hugetlb), None);
+    let rows = known.concerning(&server(Landing::Hugetlb), None);
     assert_eq!(rows.iter().filter(|row| row.applies.is_none()).count(), 2);
-    let row = known.of(&server(Landing::Hugetlb), Some("6.12.40")).remove(0);
+    let row = known.concerning(&server(Landing::Hugetlb), Some("6.12.40")).remove(0);
     assert!(row.detail.unwrap().contains("6.6.127"), "the source is shown");
 }
 
@@ -99,7 +99,7 @@ fn a_new_row_needs_no_code() {
     "#;
     let table: Advisories = toml::from_str(&format!("{TABLE}\n{row}")).unwrap();
     let facts = Server::default().facts();
-    let last = |release| table.of(&facts, Some(release)).pop().unwrap();
+    let last = |release| table.concerning(&facts, Some(release)).pop().unwrap();
     let shown = last("6.18.44");
     assert_eq!(shown.to_string(), "kernel_example: Pages are blue on this kernel. Source: an example.");
     for (release, applies) in [

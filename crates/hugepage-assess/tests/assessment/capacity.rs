@@ -37,7 +37,7 @@ fn within_the_reserve() {
     ] {
         let memory = HostMemory { reserve_percent, elsewhere: Bytes(elsewhere), ..memory(total, None) };
         let pool = Pool { page_size: page_size(size), ..pool(0, 0, 0) };
-        let found = Capacity::of(&memory, &pool);
+        let found = Capacity::of_pool(&memory, &pool);
         assert_eq!(found.within_reserve, Pages(pages), "{total} {reserve_percent} {elsewhere} {size}");
         // Nothing is measured.
         assert_eq!((found.now, found.most), (Pages(pages), Pages(pages)));
@@ -57,7 +57,7 @@ fn as_measured() {
         ("no more than there is", 99, 30, pool(0, 0, 0), [97, 100]),
     ] {
         let memory = HostMemory { movable: Bytes(movable * GIB), ..memory(100 * GIB, Some(available * GIB)) };
-        let found = Capacity::of(&memory, &Pool { page_size: page_size(GIB), ..pool });
+        let found = Capacity::of_pool(&memory, &Pool { page_size: page_size(GIB), ..pool });
         assert_eq!([found.now, found.most], [Pages(now), Pages(most)], "{what}");
         assert_eq!(found.within_reserve, Pages(80), "{what}");
     }
@@ -76,12 +76,13 @@ fn with_optimized_vmemmap() {
         Meminfo { mem_total: Some(Bytes(64 * GIB)), vmemmap_base: Some(page_size(4 << 10)), ..Meminfo::default() };
     let is_off = Meminfo { vmemmap_base: None, ..is_on.clone() };
     for (meminfo, saved) in [(is_on, saved), (is_off, Bytes(0))] {
-        let memory = HostMemory::of(&meminfo, &pool(0, 0, 0), Bytes(0), 20).unwrap();
+        let memory = HostMemory::beside_pool(&meminfo, &pool(0, 0, 0), Bytes(0), 20).unwrap();
         assert_eq!(memory.saved_per_page, saved);
     }
     let of = |available: u64, pool: Pool| {
-        let found = Capacity::of(&HostMemory { saved_per_page: saved, ..memory(64 * GIB, Some(available)) }, &pool);
-        let plain = Capacity::of(&memory(64 * GIB, Some(available)), &pool);
+        let found =
+            Capacity::of_pool(&HostMemory { saved_per_page: saved, ..memory(64 * GIB, Some(available)) }, &pool);
+        let plain = Capacity::of_pool(&memory(64 * GIB, Some(available)), &pool);
         assert!(plain.now <= found.now && plain.within_reserve <= found.within_reserve && plain.most <= found.most);
         (plain, found)
     };

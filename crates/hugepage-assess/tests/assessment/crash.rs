@@ -24,7 +24,7 @@ fn with_on_disk(server: Server, megabytes: u64) -> Status {
         nodes: None,
         lock_limit: None,
     };
-    Status::of(Facts { pending: Pending::Changed(demand, pool_state), ..facts })
+    Status::assess(Facts { pending: Pending::Changed(demand, pool_state), ..facts })
 }
 
 fn outlooks(status: &Status) -> (Outlook, Option<Outlook>) {
@@ -37,7 +37,7 @@ fn refused_configuration_beside_a_pool_that_is_gone() {
         [(HugePages::Try, Outlook::Base, Severity::Warning), (HugePages::On, Outlook::Fails, Severity::Critical)]
     {
         let facts = Server { huge_pages, ..on_surplus() }.facts();
-        let status = Status::of(Facts { pending: Pending::Refused("FATAL:  no library".to_owned()), ..facts });
+        let status = Status::assess(Facts { pending: Pending::Refused("FATAL:  no library".to_owned()), ..facts });
         assert_eq!(outlooks(&status), (Outlook::Fails, Some(crash)));
         assert_eq!(status.verdict(), (Severity::Critical, &Finding::RestartFails));
         assert_eq!(status.severity_of("crash_loses"), severity);
@@ -49,7 +49,7 @@ fn refused_configuration_beside_a_pool_that_is_gone() {
 #[test]
 fn crash_of_a_server_whose_settings_at_its_start_are_unknown() {
     let of = |server: Server| {
-        let status = Status::of(Facts { requested_may_differ: true, ..server.facts() });
+        let status = Status::assess(Facts { requested_may_differ: true, ..server.facts() });
         (status.crash_outlook(), status.notes_on_outlook().any(|note| note.contains("files have changed since")))
     };
     let gone = Pool { surplus: Some(Pages(412)), ..pool(512, 0, 0) };
@@ -69,7 +69,7 @@ fn crash_in_base_pages_with_the_page_size_of_the_start() {
         let server = Server { pool: known(pool(free, free, 0)), ..Server::in_base_pages() };
         let past = Past { cause_at_start: Some(Cause::PoolEmpty), needed_at_start, loss: None };
         let changed = Facts { requested_may_differ: true, past, others_may_serve, ..server.facts() };
-        Status::of(changed).crash_outlook().unwrap()
+        Status::assess(changed).crash_outlook().unwrap()
     };
     for needed in [None, Some(Pages(1)), Some(Pages(64))] {
         assert_eq!(of(true, needed, false), Outlook::Unknown, "{needed:?}");
@@ -85,7 +85,7 @@ fn crash_in_base_pages_with_the_page_size_of_the_start() {
 fn crash_of_a_standby_that_has_less_than_its_primary() {
     let error = "FATAL:  recovery aborted because of insufficient parameter settings\nDETAIL:  max_connections = 20 is a \
                  lower setting than on the primary server, where its value was 100.";
-    let of = |crash_recovery| Status::of(Facts { crash_recovery, ..Server::default().facts() });
+    let of = |crash_recovery| Status::assess(Facts { crash_recovery, ..Server::default().facts() });
     let status = of(CrashRecovery::Refused(error.to_owned()));
     assert_eq!(outlooks(&status), (Outlook::Hugetlb, Some(Outlook::Fails)));
     assert_eq!(status.verdict(), (Severity::Critical, &Finding::CrashLoses));
@@ -121,7 +121,10 @@ fn crash_of_a_server_whose_configuration_on_disk_would_land() {
 fn pages_that_rings_keep() {
     let status = |spare, huge_pages| {
         let facts = Server { huge_pages, pool: known(pool(512 + spare, spare, 0)), ..Server::default() }.facts();
-        Status::of(Facts { kept_at_crash: KeptPages { at_least: Pages(1), at_most: Pages(2), crashes: 0 }, ..facts })
+        Status::assess(Facts {
+            kept_at_crash: KeptPages { at_least: Pages(1), at_most: Pages(2), crashes: 0 },
+            ..facts
+        })
     };
     for (spare, crash, severity, finding) in [
         (0, Outlook::Base, Severity::Warning, Finding::CrashLoses),
@@ -146,7 +149,10 @@ fn pages_that_rings_keep() {
 fn pages_that_rings_of_earlier_crashes_keep() {
     let status = |spare| {
         let facts = Server { pool: known(pool(514 + spare, spare, 0)), ..Server::default() }.facts();
-        Status::of(Facts { kept_at_crash: KeptPages { at_least: Pages(1), at_most: Pages(2), crashes: 2 }, ..facts })
+        Status::assess(Facts {
+            kept_at_crash: KeptPages { at_least: Pages(1), at_most: Pages(2), crashes: 2 },
+            ..facts
+        })
     };
     // In use are 512 of the segment and 2 of rings: a restart finds all of them, or those 2 are another's. A crash does
     // not get them back, and takes more.
@@ -165,7 +171,7 @@ fn pages_that_rings_of_earlier_crashes_keep() {
     let facts =
         Server { pool: known(Pool { surplus: Some(Pages(2)), ..pool(514, 0, 0) }), ..Server::default() }.facts();
     let kept = KeptPages { at_least: Pages(1), at_most: Pages(2), crashes: 2 };
-    let status = Status::of(Facts { kept_at_crash: kept, ..facts });
+    let status = Status::assess(Facts { kept_at_crash: kept, ..facts });
     assert_eq!(outlooks(&status), (Outlook::Unknown, Some(Outlook::Base)));
     assert!(status.notes_on_outlook().all(|note| note.contains("io_uring") && !note.contains("surplus")));
     assert_eq!(status.notes_on_outlook().count(), 1);
@@ -176,7 +182,7 @@ fn oracle_does_not_restart_itself() {
     let mut facts = on_surplus().facts();
     facts.requested.product =
         Product::Oracle { memory_target: false, may_mix: false, use_large_pages: None, is_asm: false };
-    assert_eq!(Status::of(facts).crash_outlook(), None);
+    assert_eq!(Status::assess(facts).crash_outlook(), None);
 }
 
 /// What is logged while a server goes through these states, the first of which has no threat.

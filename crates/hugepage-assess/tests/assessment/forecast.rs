@@ -75,7 +75,7 @@ fn table_of_starts() {
         (Off, 0, [70, 70, 0, 0, 0], none, "base", 70, 0, "disabled"),
     ] {
         let case = format!("{huge_pages} {own} {counters:?} {limits:?}");
-        let forecast = Forecast::of(
+        let forecast = Forecast::of_start(
             &requested(huge_pages, false),
             Some(Bytes(139 * MIB + 8192)),
             &pool_state(counters, limits),
@@ -91,10 +91,10 @@ fn table_of_starts() {
 #[test]
 fn what_no_pool_could_mend() {
     let enough = pool_state([700, 700, 0, 0, 0], CgroupLimits::default());
-    let sysv = Forecast::of(&requested(HugePages::On, true), Some(Bytes(MIB)), &enough, Pages(0));
+    let sysv = Forecast::of_start(&requested(HugePages::On, true), Some(Bytes(MIB)), &enough, Pages(0));
     assert_eq!((sysv.outlook, sysv.cause), (Outlook::Fails, Some(Cause::SysvSharedMemory)));
     let nowhere = PoolState { pool: PoolFact::Unsupported(vec![page()]), ..enough };
-    let forecast = Forecast::of(&requested(HugePages::Try, false), Some(Bytes(MIB)), &nowhere, Pages(0));
+    let forecast = Forecast::of_start(&requested(HugePages::Try, false), Some(Bytes(MIB)), &nowhere, Pages(0));
     assert_eq!((forecast.outlook, forecast.needed), (Outlook::Base, None));
     assert_eq!(forecast.cause, Some(Cause::PageSizeUnsupported));
     assert_eq!(forecast.will_start(HugePages::Try), Some(true));
@@ -114,7 +114,7 @@ proptest! {
         let counters = [nr, nr - used, own + others - used, surplus, 0];
         let huge_pages = if on { HugePages::On } else { HugePages::Try };
         let pool_state = pool_state(counters, CgroupLimits::default());
-        let forecast = Forecast::of(&requested(huge_pages, false), Some(Bytes(size)), &pool_state, Pages(own));
+        let forecast = Forecast::of_start(&requested(huge_pages, false), Some(Bytes(size)), &pool_state, Pages(own));
         let needed = size.div_ceil(2 * MIB);
         let certain = (nr - surplus).saturating_sub(others);
         prop_assert_eq!(forecast.needed, Some(Pages(needed)));
@@ -123,7 +123,7 @@ proptest! {
         prop_assert_eq!(forecast.outlook == Outlook::Fails, on && certain < needed);
         prop_assert_eq!(forecast.missing == Some(Pages(0)), forecast.cause.is_none());
         // Never fewer pages for more memory.
-        let larger = Forecast::of(&requested(huge_pages, false), Some(Bytes(size + 8192)), &pool_state, Pages(own));
+        let larger = Forecast::of_start(&requested(huge_pages, false), Some(Bytes(size + 8192)), &pool_state, Pages(own));
         prop_assert!(larger.needed >= forecast.needed && larger.missing >= forecast.missing);
         prop_assert!(larger.outlook.gravity() >= forecast.outlook.gravity());
     }

@@ -39,7 +39,7 @@ fn with_pending(server: Server, size: u64) -> Status {
     };
     let demand = Demand { requested: facts.requested, max_connections: 100, shared_memory: Bytes(size) };
     facts.pending = Pending::Changed(demand, pool_state);
-    Status::of(facts)
+    Status::assess(facts)
 }
 
 fn verdict(status: &Status) -> (Severity, Finding) {

@@ -117,7 +117,7 @@ fn verdict_after_a_loss() {
     let verdict = |server: Server, only_outlook: bool| {
         let loss = Loss { at: humantime::parse_rfc3339("2026-11-21T10:00:00Z").unwrap(), lost: lost(only_outlook) };
         let past = Past { loss: Some(loss), ..Past::default() };
-        let status = Status::of(Facts { past, ..server.facts() });
+        let status = Status::assess(Facts { past, ..server.facts() });
         (status.verdict().0, hugepage_assess::advice::message(&status))
     };
     let small = Server { size: 100 * MIB, ..Server::in_base_pages() };
@@ -138,7 +138,7 @@ fn cause_of_the_start() {
     let grown = Server { pool: known(pool(512, 512, 0)), ..Server::in_base_pages() };
     let cause = |cause_at_start| {
         let past = Past { cause_at_start, ..Past::default() };
-        Status::of(Facts { past, ..grown.clone().facts() }).cause
+        Status::assess(Facts { past, ..grown.clone().facts() }).cause
     };
     assert_eq!(cause(None), Some(Cause::Unknown));
     assert_eq!(cause(Some(Cause::PoolTooSmall)), Some(Cause::PoolTooSmall));

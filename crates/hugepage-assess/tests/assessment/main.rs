@@ -117,7 +117,7 @@ impl Server {
             huge_page_size: Some(page_size(2 * MIB)),
             ..Meminfo::default()
         };
-        let segment = self.landing.map(|landing| Segment::of(&mapping, landing));
+        let segment = self.landing.map(|landing| Segment::of_mapping(&mapping, landing));
         Facts {
             others_lack: self.sees_others.then_some(Pages(0)),
             ..Facts::new(requested, segment, pool_state, Some(meminfo), self.reserve_percent)
@@ -125,7 +125,7 @@ impl Server {
     }
 
     fn status(self) -> Status {
-        Status::of(self.facts())
+        Status::assess(self.facts())
     }
 }
 

@@ -45,7 +45,7 @@ fn samples(text: &str) -> BTreeMap<&str, &str> {
     samples
 }
 
-fn of<'a>(samples: &BTreeMap<&str, &'a str>, name: &str, labels: &str) -> Option<&'a str> {
+fn sample<'a>(samples: &BTreeMap<&str, &'a str>, name: &str, labels: &str) -> Option<&'a str> {
     samples.get(format!("{name}{{kind=\"postgresql\",name=\"/pg\"{labels}}}").as_str()).copied()
 }
 
@@ -65,7 +65,7 @@ fn one_server_as_requested() {
         ("hugepage_pages_needed", "", "512"),
         ("hugepage_pages_missing", "", "0"),
     ] {
-        assert_eq!(of(&samples, name, labels), Some(value), "{name}{labels} in\n{text}");
+        assert_eq!(sample(&samples, name, labels), Some(value), "{name}{labels} in\n{text}");
     }
     for (series, value) in [
         ("hugepage_pool_nr_hugepages{page_size=\"2097152\"}", "512"),
@@ -99,18 +99,18 @@ fn what_is_wrong_has_its_gravity() {
         let text = host(vec![instance("/pg", server.status())]);
         let samples = samples(&text);
         assert_eq!(
-            of(&samples, "hugepage_finding_severity", &format!(",finding=\"{finding}\"")),
+            sample(&samples, "hugepage_finding_severity", &format!(",finding=\"{finding}\"")),
             Some(verdict),
             "{finding}"
         );
-        assert_eq!(of(&samples, "hugepage_verdict", ""), Some(verdict), "{finding}");
+        assert_eq!(sample(&samples, "hugepage_verdict", ""), Some(verdict), "{finding}");
     }
     // What is not the gravest is told too.
     let both = Server { page_tables: 2 * GIB, pool: surplus, ..Server::default() };
     let text = host(vec![instance("/pg", both.status())]);
     let samples = samples(&text);
-    assert_eq!(of(&samples, "hugepage_finding_severity", ",finding=\"page_tables\""), Some("3"));
-    assert_eq!(of(&samples, "hugepage_finding_severity", ",finding=\"restart_loses\""), Some("2"));
+    assert_eq!(sample(&samples, "hugepage_finding_severity", ",finding=\"page_tables\""), Some("3"));
+    assert_eq!(sample(&samples, "hugepage_finding_severity", ",finding=\"restart_loses\""), Some("2"));
 }
 
 #[test]
@@ -118,12 +118,12 @@ fn unknown_has_no_sample() {
     let text = host(vec![instance("/pg", Server { landing: None, limits: None, ..Server::default() }.status())]);
     let samples = samples(&text);
     for name in ["hugepage_shared_memory_bytes", "hugepage_page_size_bytes", "hugepage_pages_needed"] {
-        assert_eq!(of(&samples, name, ""), None, "{name}");
+        assert_eq!(sample(&samples, name, ""), None, "{name}");
     }
     for name in ["hugepage_generation", "hugepage_cgroup_limit_bytes", "hugepage_page_tables_total_bytes"] {
         assert!(!text.contains(name), "{name} in\n{text}");
     }
-    assert_eq!(of(&samples, "hugepage_landed_in", ",landed_in=\"unknown\""), Some("1"));
+    assert_eq!(sample(&samples, "hugepage_landed_in", ",landed_in=\"unknown\""), Some("1"));
 
     let nothing = MetricsSnapshot { instances: Vec::new(), stopped: Vec::new(), pools: Vec::new(), meminfo: None };
     assert_eq!(hugepage_assess::metrics::text(&nothing), "# EOF\n");
@@ -157,7 +157,7 @@ fn what_is_counted_elsewhere() {
         ("hugepage_cgroup_limit_bytes", "2147483648"),
         ("hugepage_cgroup_usage_bytes", "1073741824"),
     ] {
-        assert_eq!(of(&samples, name, ""), Some(value), "{name} in\n{text}");
+        assert_eq!(sample(&samples, name, ""), Some(value), "{name} in\n{text}");
     }
 }
 

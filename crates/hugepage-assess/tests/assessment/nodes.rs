@@ -182,8 +182,8 @@ fn the_node_is_one_obstacle_of_several() {
         huge: None,
     };
     facts.pool_state.limits = Some(CgroupLimits { memory: vec![memory], ..CgroupLimits::default() });
-    let status = Status::of(facts);
-    let plan = Plan::of(&status).unwrap();
+    let status = Status::assess(facts);
+    let plan = Plan::of_status(&status).unwrap();
     assert!(
         matches!(
             &plan.steps[..],
@@ -191,7 +191,7 @@ fn the_node_is_one_obstacle_of_several() {
         ),
         "{plan:?}"
     );
-    let after = Status::of(plan.apply(&status.facts));
+    let after = Status::assess(plan.apply(&status.facts));
     assert_eq!((after.cause, after.outlook, after.excesses()), (None, Outlook::Hugetlb, Vec::new()));
 }
 

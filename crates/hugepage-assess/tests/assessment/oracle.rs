@@ -40,7 +40,7 @@ fn assessed(sga: Sga) -> Status {
         0 => (Landing::Base, PageSize::from_kib(4)),
         _ => (Landing::Mixed, PageSize::new(2 * MIB)),
     };
-    Status::of(facts)
+    Status::assess(facts)
 }
 
 #[test]

@@ -38,10 +38,10 @@ fn shares() {
             guaranteed: Pages(guaranteed),
             hopeful: Pages(hopeful),
         };
-        assert_eq!(Share::of(&pool, Pages(own)), Some(expected), "{what}");
+        assert_eq!(Share::of_server(&pool, Pages(own)), Some(expected), "{what}");
     }
-    assert_eq!(Share::of(&Pool { resv: None, ..pool(512, 512, 0) }, Pages(0)), None);
-    assert!(Share::of(&Pool { resv: None, ..pool(0, 0, 0) }, Pages(0)).is_some(), "no page can be promised");
+    assert_eq!(Share::of_server(&Pool { resv: None, ..pool(512, 512, 0) }, Pages(0)), None);
+    assert!(Share::of_server(&Pool { resv: None, ..pool(0, 0, 0) }, Pages(0)).is_some(), "no page can be promised");
 }
 
 /// The outlook under `try`, of a server that needs 512 pages. Under `on`, `base` is `fails`; under `off` all is `base`.
@@ -183,10 +183,10 @@ fn landings() {
         let line = "7f0000000000-7f0040000000 rw-s 00000000 00:01 1028 /dev/zero (deleted)";
         let mapping = maps::Mapping { page_size: PageSize::new(page), ..maps::parse(line).unwrap() };
         let usage = Usage { resident: Bytes(resident), pmd_mapped: Bytes(pmd_mapped), ..Usage::default() };
-        let found = Landing::of(&mapping, page_size(4 * KIB), Some(&usage), pmd_size.and_then(PageSize::new));
+        let found = Landing::of_mapping(&mapping, page_size(4 * KIB), Some(&usage), pmd_size.and_then(PageSize::new));
         assert_eq!(found, landing, "{what}");
         let unknown = maps::Mapping { page_size: None, ..mapping };
-        assert_eq!(Landing::of(&unknown, page_size(4 * KIB), Some(&usage), None), Landing::Unknown, "{what}");
+        assert_eq!(Landing::of_mapping(&unknown, page_size(4 * KIB), Some(&usage), None), Landing::Unknown, "{what}");
     }
 }
 

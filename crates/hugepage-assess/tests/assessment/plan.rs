@@ -110,7 +110,7 @@ fn off_now_and_try_on_disk() {
         ),
     ];
     for (server, message, hint) in cases {
-        let status = Status::of(pending(server, HugePages::Try, GIB));
+        let status = Status::assess(pending(server, HugePages::Try, GIB));
         assert_eq!(status.verdict(), (Severity::Notice, &Finding::BasePages(Cause::Disabled)));
         assert_eq!(advice::message(&status), message);
         assert_eq!(advice::hint(&status).as_deref(), Some(hint));
@@ -119,16 +119,16 @@ fn off_now_and_try_on_disk() {
 
 #[test]
 fn of_the_configuration_on_disk() {
-    let larger = Status::of(pending(Server::default(), HugePages::Try, 2 * GIB));
+    let larger = Status::assess(pending(Server::default(), HugePages::Try, 2 * GIB));
     assert_eq!(advice::hint(&larger).as_deref(), Some("Run \"sysctl -w vm.nr_hugepages=1024\"."));
     let limited = Server { limits: reservation(&[(GIB, GIB)]), ..Server::default() };
     assert_eq!(
-        advice::hint(&Status::of(pending(limited, HugePages::Try, 2 * GIB))).as_deref(),
+        advice::hint(&Status::assess(pending(limited, HugePages::Try, 2 * GIB))).as_deref(),
         Some(
             "Set /sys/fs/cgroup/limit_1073741824 to at least 2147483648 bytes and run \"sysctl -w vm.nr_hugepages=1024\"."
         )
     );
-    let off = Status::of(pending(Server::default(), HugePages::Off, GIB));
+    let off = Status::assess(pending(Server::default(), HugePages::Off, GIB));
     assert_eq!(
         advice::hint(&off).as_deref(),
         Some("Set huge_pages = try in the configuration, or do not restart the server.")
@@ -147,7 +147,7 @@ fn pages_set(text: &str) -> Option<u64> {
 /// Whatever the kernel says: no pages below those in use or promised, none that the host can't hold, and a hint is better
 /// than none.
 pub fn check(facts: Facts) {
-    let status = Status::of(facts);
+    let status = Status::assess(facts);
     let text = advice::hint(&status).unwrap_or_default();
     if let Some(pages) = pages_set(&text) {
         let in_use = status.facts.pool_state.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
@@ -158,8 +158,8 @@ pub fn check(facts: Facts) {
         let in_use = status.facts.pool_state.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
         assert!(recommended >= in_use && recommended <= status.capacity.unwrap().most, "{status:?}");
     }
-    if let Some(plan) = Plan::of(&status) {
-        let after = Status::of(plan.apply(&status.facts));
+    if let Some(plan) = Plan::of_status(&status) {
+        let after = Status::assess(plan.apply(&status.facts));
         assert!(gravity(&after) < gravity(&status), "{plan:?} {after:?}");
         check_nodes(&status, &plan);
         let all_seen = status.facts.pool_state.limits.as_ref().is_some_and(|limits| !limits.hidden_levels);

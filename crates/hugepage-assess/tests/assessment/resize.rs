@@ -23,7 +23,7 @@ fn of_current(current: u64, server: Server) -> Facts {
         .unwrap()
     };
     let mapping = Mapping { page_size: PageSize::new(2 * MIB), ..mapping };
-    Facts { segment: Some(Segment::of(&mapping, segment.landing)), ..facts }
+    Facts { segment: Some(Segment::of_mapping(&mapping, segment.landing)), ..facts }
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn reserved_and_current_stay_apart() {
     assert_eq!((segment.size, segment.reserved, segment.to_reserve), (Bytes(128 * MIB), Bytes(GIB), Bytes(128 * MIB)));
     assert_eq!((segment.landing, segment.in_huge_pages), (Landing::Hugetlb, Bytes(128 * MIB)));
     assert_eq!((facts.own_at_least(), facts.own()), (Pages(0), Pages(64)));
-    assert_eq!(Status::of(facts).needed, Some(Pages(64)), "what it has, not what it may have");
+    assert_eq!(Status::assess(facts).needed, Some(Pages(64)), "what it has, not what it may have");
     let fixed = Server::default().facts();
     assert_eq!(fixed.own_at_least(), fixed.own());
 }
@@ -42,7 +42,8 @@ fn reserved_and_current_stay_apart() {
 #[test]
 fn the_outlook_is_certain_only_where_its_own_pages_do_not_matter() {
     let outlook = |nr, free| {
-        let status = Status::of(of_current(128 * MIB, Server { pool: known(pool(nr, free, 0)), ..Server::default() }));
+        let status =
+            Status::assess(of_current(128 * MIB, Server { pool: known(pool(nr, free, 0)), ..Server::default() }));
         (status.outlook, status.crash.outlook)
     };
     assert_eq!(
@@ -52,9 +53,10 @@ fn the_outlook_is_certain_only_where_its_own_pages_do_not_matter() {
     );
     assert_eq!(outlook(64, 10), (Outlook::Unknown, Outlook::Unknown), "if it has the other 54, and not if others have");
     assert_eq!(outlook(63, 0), (Outlook::Base, Outlook::Base), "one page too few in any case");
-    let notes: Vec<_> = Status::of(of_current(128 * MIB, Server { pool: known(pool(64, 10, 0)), ..Server::default() }))
-        .notes_on_outlook()
-        .collect();
+    let notes: Vec<_> =
+        Status::assess(of_current(128 * MIB, Server { pool: known(pool(64, 10, 0)), ..Server::default() }))
+            .notes_on_outlook()
+            .collect();
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert!(notes[0].contains("may be its own or those of others"), "{notes:?}");
 }
@@ -81,7 +83,7 @@ fn record_of(status: &Status, generation: i64) -> Record {
 #[test]
 fn a_resize_is_an_event_of_its_own() {
     let plenty = || Server { pool: known(pool(1024, 1000, 0)), ..Server::default() };
-    let [small, large] = [128, 192].map(|mib| Status::of(of_current(mib * MIB, plenty())));
+    let [small, large] = [128, 192].map(|mib| Status::assess(of_current(mib * MIB, plenty())));
     let update = |status: &Status, before: &Record| {
         events::update(status, record_of(status, before.generation), Some(before), &[], Vec::new()).record
     };
@@ -103,8 +105,9 @@ fn a_resize_is_an_event_of_its_own() {
 /// Growth that takes what the next start needs: the event is the resize, and it is a regression.
 #[test]
 fn a_resize_that_loses_the_outlook_is_a_regression() {
-    let with =
-        |mib, free| Status::of(of_current(mib * MIB, Server { pool: known(pool(128, free, 0)), ..Server::default() }));
+    let with = |mib, free| {
+        Status::assess(of_current(mib * MIB, Server { pool: known(pool(128, free, 0)), ..Server::default() }))
+    };
     let before = record_of(&with(128, 64), 1);
     let now = with(512, 0);
     let record = events::update(&now, record_of(&now, 1), Some(&before), &[], Vec::new()).record.unwrap();
@@ -115,7 +118,7 @@ fn a_resize_that_loses_the_outlook_is_a_regression() {
 /// A line that an older version wrote, and one that it can't read.
 #[test]
 fn the_event_in_the_file() {
-    let status = Status::of(of_current(128 * MIB, Server::default()));
+    let status = Status::assess(of_current(128 * MIB, Server::default()));
     let record = Record { event: Event::Resize, ..record_of(&status, 1) };
     assert_eq!(Event::Resize.name(), "resize");
     let line = record.to_line();

@@ -22,14 +22,14 @@ pub fn message(stopped: &StoppedOracle) -> String {
     };
     let next = match (&stopped.wants, &stopped.forecast) {
         (Wants::None(_), Some(forecast)) => {
-            let setting = ProductTerms::of(ORACLE).setting(stopped.huge_pages);
+            let setting = ProductTerms::of_product(ORACLE).setting(stopped.huge_pages);
             format!("its next start would fail: {setting}, and {}", lacks(stopped, forecast))
         }
         (Wants::None(why), None) => format!("its next start asks for no huge pages: {why}"),
         (Wants::Unknown(_), _) | (_, None) => "the huge pages that its next start needs are unknown".to_owned(),
         (Wants::Pages(pages, _), Some(forecast)) => {
             let size = forecast.huge_page_size.map_or(String::new(), |size| format!(" of {size}"));
-            let setting = ProductTerms::of(ORACLE).setting(stopped.huge_pages);
+            let setting = ProductTerms::of_product(ORACLE).setting(stopped.huge_pages);
             match forecast.outlook {
                 Outlook::Hugetlb => format!("its next start would get its {pages} huge pages{size}"),
                 Outlook::Mixed => {
@@ -110,7 +110,7 @@ fn lacks(stopped: &StoppedOracle, forecast: &Forecast) -> String {
         pool: Some(&stopped.pool_state.pool),
         lock_limit: stopped.pool_state.lock_limit,
         nodes: None,
-        off: ProductTerms::of(ORACLE).setting(HugePages::Off),
+        off: ProductTerms::of_product(ORACLE).setting(HugePages::Off),
     };
     shortfall.to_string()
 }

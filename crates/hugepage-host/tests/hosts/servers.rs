@@ -198,7 +198,7 @@ fn from_files_to_sentences() {
         let hierarchy = notes.keep(Hierarchy::find(&root));
         let view = CgroupView::of(hierarchy.as_ref());
         let server = observe(&root, requested, Some(segment(&root)), view, &mut notes);
-        let status = Status::of(server.facts(20));
+        let status = Status::assess(server.facts(20));
 
         let words = [
             status.facts.landing().to_string(),

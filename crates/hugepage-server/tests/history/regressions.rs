@@ -31,7 +31,7 @@ fn every_pair() {
         for (column, is) in LANDINGS.iter().enumerate() {
             for was_outlook in OUTLOOKS {
                 for outlook in OUTLOOKS {
-                    let lost = regression(&Before::of(&state(*was, was_outlook)), &state(*is, outlook));
+                    let lost = regression(&Before::state_of(&state(*was, was_outlook)), &state(*is, outlook));
                     let both_huge = row < 2 && column < 2;
                     let unsafe_now =
                         was_outlook == Outlook::Hugetlb && matches!(outlook, Outlook::Base | Outlook::Fails);
@@ -52,7 +52,7 @@ fn base_pages_by_choice_are_no_loss() {
     let was = state(LANDINGS[1], Outlook::Hugetlb);
     for (cause, is_loss) in [(Cause::PoolEmpty, true), (Cause::Disabled, false)] {
         let now = Record { cause: Some(cause), ..state(LANDINGS[4], Outlook::Base) };
-        assert_eq!(regression(&Before::of(&was), &now).is_some(), is_loss, "{cause}");
+        assert_eq!(regression(&Before::state_of(&was), &now).is_some(), is_loss, "{cause}");
     }
 }
 
@@ -66,7 +66,7 @@ fn words() {
         (state(LANDINGS[4], Outlook::Base), "was in huge pages of 1 GB, is in 4 kB pages"),
         (state(LANDINGS[0], Outlook::Base), "would have kept huge pages of 1 GB at a restart, and would lose them now"),
     ] {
-        assert_eq!(regression(&Before::of(&was), &now).unwrap().to_string(), what);
+        assert_eq!(regression(&Before::state_of(&was), &now).unwrap().to_string(), what);
     }
 }
 

@@ -80,7 +80,7 @@ fn kernel_advisories(survey: &Survey) -> Vec<KernelAdvisory> {
     let (known, mut found) = (Advisories::known(), Vec::<KernelAdvisory>::new());
     for instance in survey.counted() {
         for KernelFinding { name, applies, detail } in
-            known.of(&instance.status.facts, survey.kernel_release.as_deref())
+            known.concerning(&instance.status.facts, survey.kernel_release.as_deref())
         {
             let Some(detail) = detail else { continue };
             match found.iter_mut().find(|row| row.name == name) {

@@ -59,9 +59,15 @@ impl CapacityTable {
         };
         let forecast = |shared_memory| {
             let sessions = connections.max(instance.memory.page_tables.processes);
-            let session_forecast =
-                SessionForecast::of(sessions, shared_memory, &instance.memory.page_tables, base, &[huge], Some(memory));
-            worth(&session_forecast, Choice::of(&facts.requested), Some(memory))
+            let session_forecast = SessionForecast::new(
+                sessions,
+                shared_memory,
+                &instance.memory.page_tables,
+                base,
+                &[huge],
+                Some(memory),
+            );
+            worth(&session_forecast, Choice::by_settings(&facts.requested), Some(memory))
         };
         Some(Self {
             name: instance.id.name.clone(),

@@ -10,7 +10,7 @@ use crate::model::{Cause, CrashRecovery, HugePages, NodePools, Pending, PoolFact
 impl StatusText<'_> {
     /// How to get huge pages or keep them: a remedy that is proved to help, else what else can be done.
     pub(in crate::advice) fn instruction(&self) -> Option<String> {
-        match Plan::of(self.0) {
+        match Plan::of_status(self.0) {
             Some(plan) => Some(plan.sentence(self.0)),
             None if self.0.of_pending => Some(self.of_pending()),
             None => self.without_plan(),

@@ -27,12 +27,12 @@ pub fn message(status: &Status) -> Option<String> {
         }
         Outlook::Mixed => format!(
             "{} ({}) is in huge pages, but a restart with the configuration on disk would not get all of them: {shortfall}.",
-            ProductTerms::of(status.facts.requested.product).memory,
+            ProductTerms::of_product(status.facts.requested.product).memory,
             status.facts.segment_size().unwrap_or_default()
         ),
         _ => format!(
             "{} ({}) is in huge pages, but a restart with the configuration on disk would lose them: {shortfall}.",
-            ProductTerms::of(status.facts.requested.product).memory,
+            ProductTerms::of_product(status.facts.requested.product).memory,
             status.facts.segment_size().unwrap_or_default()
         ),
     })

@@ -42,7 +42,7 @@ const ORACLE: ProductTerms = ProductTerms {
 
 impl ProductTerms {
     /// The terms of `product`.
-    pub const fn of(product: Product) -> &'static Self {
+    pub const fn of_product(product: Product) -> &'static Self {
         match product {
             Product::PostgreSql => &POSTGRESQL,
             Product::Oracle { .. } => &ORACLE,
@@ -54,7 +54,7 @@ impl ProductTerms {
         match requested.product {
             Product::Oracle { use_large_pages: Some(UseLargePages::Auto), .. } => "use_large_pages = AUTO",
             Product::Oracle { use_large_pages: Some(UseLargePages::AutoOnly), .. } => "use_large_pages = AUTO_ONLY",
-            product => Self::of(product).setting(requested.huge_pages),
+            product => Self::of_product(product).setting(requested.huge_pages),
         }
     }
 

@@ -18,7 +18,7 @@ pub struct Shortfall<'a> {
     pub page_size: Option<PageSize>,
     /// The pages that it asks for.
     pub needed: Pages,
-    /// Of these, the pages that it would certainly get.
+    /// The needed pages that it would certainly get.
     pub guaranteed: Pages,
     /// The pool; `None` if it was not read.
     pub pool: Option<&'a PoolFact>,
@@ -46,7 +46,7 @@ impl<'a> Shortfall<'a> {
             pool: pool_state.map(|pool_state| &pool_state.pool),
             lock_limit: pool_state.and_then(|pool_state| pool_state.lock_limit),
             nodes: pool_state.and_then(|pool_state| pool_state.nodes.as_ref()),
-            off: ProductTerms::of(status.facts.requested.product).setting(HugePages::Off),
+            off: ProductTerms::of_product(status.facts.requested.product).setting(HugePages::Off),
         }
     }
 }

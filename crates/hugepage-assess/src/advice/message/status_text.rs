@@ -18,7 +18,7 @@ impl StatusText<'_> {
     }
 
     pub(in crate::advice) fn terms(&self) -> &'static ProductTerms {
-        ProductTerms::of(self.0.facts.requested.product)
+        ProductTerms::of_product(self.0.facts.requested.product)
     }
 
     /// The setting, as the administrator wrote it.

@@ -197,7 +197,7 @@ fn restart(facts: Facts) -> Facts {
         Pending::Changed(demand, _) => (demand.requested, Some(demand.shared_memory), facts.pool_state),
         Pending::Refused(_) | Pending::Unknown => return facts,
     };
-    let forecast = Forecast::of(&requested, to_reserve, &pool_state, Pages(0));
+    let forecast = Forecast::of_start(&requested, to_reserve, &pool_state, Pages(0));
     let lands = match forecast.outlook {
         Outlook::Hugetlb => true,
         // All that can be seen is there; the verdict after it says that more can't be.

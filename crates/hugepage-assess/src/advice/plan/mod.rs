@@ -99,7 +99,7 @@ pub struct Plan {
 
 impl Plan {
     /// How the server of `status` gets huge pages, or keeps them; `None` if nothing that is known here helps.
-    pub fn of(status: &Status) -> Option<Self> {
+    pub fn of_status(status: &Status) -> Option<Self> {
         Self::of_all_obstacles(status).or_else(|| Self::of_limits(status))
     }
 
@@ -116,7 +116,7 @@ impl Plan {
                 let [pool, worker] = Self::of_rings(status);
                 pool.or(worker)
             }
-            _ => Self::of(status),
+            _ => Self::of_status(status),
         }
     }
 
@@ -204,7 +204,7 @@ impl Plan {
 
     /// Whether the assessment after all steps is better than `status`.
     pub fn helps(&self, status: &Status) -> bool {
-        gravity(&Status::of(self.apply(&status.facts))) < gravity(status)
+        gravity(&Status::assess(self.apply(&status.facts))) < gravity(status)
     }
 
     /// The facts after all steps.

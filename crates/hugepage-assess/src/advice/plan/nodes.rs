@@ -15,7 +15,7 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// The same for a pool of which that one is a share.
+    /// Applies the growth to a pool of which the node's is a share.
     pub fn apply(self, pool: &mut Pool) {
         // Of no page none was promised.
         pool.resv = pool.promised();

@@ -21,7 +21,7 @@ pub fn all(status: &Status) -> Option<Vec<Step>> {
         if steps.contains(&step) {
             return None;
         }
-        at = Status::of(step.after(at.facts));
+        at = Status::assess(step.after(at.facts));
         steps.push(step);
     }
     None
@@ -59,7 +59,7 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
         };
     }
     let PoolFact::Known(pool) = &pool_state.pool else { return None };
-    let share = Share::of(pool, own)?;
+    let share = Share::of_server(pool, own)?;
     let target = |nodes: &NodePools| nodes.target(pool, needed, own, at.facts.reserve_percent);
     if let Some(target) = pool_state.nodes.as_ref().and_then(target).filter(|target| target.more > Pages(0)) {
         let capacity = capacity(before, pool)?;

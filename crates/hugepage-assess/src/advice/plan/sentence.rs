@@ -11,7 +11,7 @@ use crate::model::{HugePages, Landing};
 impl Plan {
     /// An instruction, one sentence.
     pub fn sentence(&self, status: &Status) -> String {
-        let terms = ProductTerms::of(status.facts.requested.product);
+        let terms = ProductTerms::of_product(status.facts.requested.product);
         let server = terms.server;
         let waits = self.steps.iter().any(Step::waits) && self.steps.contains(&Step::Restart);
         let commands = status.facts.commands.as_ref();

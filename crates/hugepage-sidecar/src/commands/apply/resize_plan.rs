@@ -123,7 +123,7 @@ impl HostState {
             elsewhere,
             saved_per_page: self.saved_per_page,
         };
-        Capacity::of(&memory, &self.pool)
+        Capacity::of_pool(&memory, &self.pool)
     }
 
     /// The change to a pool of `requested` pages.

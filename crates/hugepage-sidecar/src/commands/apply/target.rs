@@ -82,8 +82,8 @@ mod tests {
             surplus: Some(Pages(0)),
             overcommit: None,
         };
-        let room = Room { mem_total, elsewhere, capacity: Capacity::of(&memory, &pool) };
-        Sizing::of(SIZE, needs.collect(), Pages(used), Some(room))
+        let room = Room { mem_total, elsewhere, capacity: Capacity::of_pool(&memory, &pool) };
+        Sizing::new(SIZE, needs.collect(), Pages(used), Some(room))
     }
 
     #[test]

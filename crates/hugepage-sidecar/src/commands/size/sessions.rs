@@ -62,7 +62,7 @@ impl SessionsOutput {
         let sizes: Vec<_> = pools.map(|row| row.pool.page_size).collect();
         let row = |server: SizedServer<'_>| {
             let SizedServer { is_postgresql, shared_memory, .. } = server;
-            let mut forecast = SessionForecast::of(sessions, shared_memory, &server.page_tables, base, &sizes, memory);
+            let mut forecast = SessionForecast::new(sessions, shared_memory, &server.page_tables, base, &sizes, memory);
             if !is_postgresql {
                 forecast.huge[1] = None;
             }
@@ -125,6 +125,6 @@ fn running(instance: &Instance) -> Option<SizedServer<'_>> {
         is_postgresql: instance.id.postgresql().is_some(),
         shared_memory: instance.status.facts.segment_size()?,
         page_tables: instance.memory.page_tables,
-        choice: Choice::of(settings),
+        choice: Choice::by_settings(settings),
     })
 }
