@@ -4,14 +4,15 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hugepage_assess::history::regression::lost_pages;
-use hugepage_assess::model::{CurrentStart, HugePages, Landing, Loss, Lost, PageKind};
+use hugepage_assess::model::{CurrentStart, HugePages, Landing, Lost, PageKind};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
 use hugepage_oracle::readers::startup::LoggedLanding;
 use hugepage_oracle::readers::{LastStart, alert_log, locate};
+use hugepage_oracle::running::RunningOracle;
 
-use crate::{ServerIdentity, StoppedOracle};
+use super::stopped::StoppedOracle;
 
 /// The largest number of starts of one instance that are read.
 pub const MAX_STARTS: usize = 200;
@@ -78,13 +79,8 @@ impl RememberedStart {
 }
 
 /// The starts of a running instance that its alert logs have, the oldest first. Empty without a visible log.
-pub fn of_running(root: &Root, instance: &ServerIdentity, notes: &mut Notes) -> Vec<RememberedStart> {
-    let files = InstanceFiles::of_process(root, instance.pid);
-    instance
-        .oracle()
-        .and_then(|oracle| oracle.alert_log.as_ref())
-        .map(|log| of_log(&files, log, MAX_STARTS, notes))
-        .unwrap_or_default()
+pub fn of_running(files: &InstanceFiles, oracle: &RunningOracle, notes: &mut Notes) -> Vec<RememberedStart> {
+    oracle.alert_log.as_ref().map(|log| of_log(files, log, MAX_STARTS, notes)).unwrap_or_default()
 }
 
 /// The same of one that does not run.
@@ -174,19 +170,23 @@ fn merge(into: &mut LastStart, from: LastStart) {
 
 /// What the current start of a running instance lost against the one before it, as its alert logs show it; `None` if nothing,
 /// or if they do not show it.
-pub fn loss(root: &Root, instance: &ServerIdentity, current: &CurrentStart<'_>, notes: &mut Notes) -> Option<Loss> {
+pub fn lost(
+    files: &InstanceFiles,
+    oracle: &RunningOracle,
+    current: &CurrentStart<'_>,
+    notes: &mut Notes,
+) -> Option<Lost> {
     let segment = current.segment?;
     let is = PageKind { landing: segment.landing, size: segment.page_size };
     // Most instances are not read further.
     if !matches!(is.landing, Landing::Mixed | Landing::Base) || current.requested.huge_pages == HugePages::Off {
         return None;
     }
-    let oracle = instance.oracle()?;
     let current = oracle.last_start.as_ref()?.at.as_ref()?.local;
     let log = oracle.alert_log.as_ref()?;
-    let starts = of_log(&InstanceFiles::of_process(root, instance.pid), log, MAX_COMPARED_STARTS, notes);
+    let starts = of_log(files, log, MAX_COMPARED_STARTS, notes);
     let is_before = |one: &&RememberedStart| one.start.at.as_ref().is_some_and(|at| at.local < current);
     let mut before = starts.iter().rev().filter(is_before);
     let was = before.find(|one| one.got.landing != Landing::Unknown)?.got;
-    Some(Loss { at: instance.started?, lost: lost_pages(was, is)? })
+    lost_pages(was, is)
 }

@@ -8,21 +8,21 @@ use hugepage_oracle::readers::locate::{database_of, is_numbered};
 use hugepage_oracle::readers::{OracleInstance, OracleKind, Parameters};
 
 /// What is known of an instance.
-pub(super) struct Registered<'a> {
-    pub(super) instance: &'a OracleInstance,
+pub struct Registered<'a> {
+    pub instance: &'a OracleInstance,
     /// The parameters of its start, then those on disk.
-    pub(super) parameters: &'a [&'a Parameters],
+    pub parameters: &'a [&'a Parameters],
     /// The path of its alert log.
-    pub(super) log: Option<&'a str>,
-    pub(super) version: Option<&'a str>,
+    pub log: Option<&'a str>,
+    pub version: Option<&'a str>,
     /// Whether Grid Infrastructure started it, or wrote its line of oratab.
-    pub(super) by_agent: &'a dyn Fn() -> bool,
+    pub by_agent: &'a dyn Fn() -> bool,
 }
 
 impl Registered<'_> {
     /// `None` without Grid Infrastructure. A cluster manages every instance with CLUSTER_DATABASE, or with the number of an
     /// instance behind the name of its database. Other databases are managed only if an agent's work is seen.
-    pub(super) fn clusterware(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<Clusterware> {
+    pub fn clusterware(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<Clusterware> {
         let grid = GridInfrastructure::read(files, notes)?;
         let is_cluster = grid.is_cluster.unwrap_or_else(|| self.has_cluster_database());
         let resource = match self.instance.kind {
@@ -62,7 +62,7 @@ fn is_name(text: &str) -> bool {
 
 /// The names of a database: DB_UNIQUE_NAME and DB_NAME, which is its default, by each of `known`; then by the path of its
 /// alert log, in lower case.
-pub(super) fn names(known: &[&Parameters], log: Option<&str>) -> Vec<String> {
+pub fn names(known: &[&Parameters], log: Option<&str>) -> Vec<String> {
     let of =
         |parameters: &&Parameters| ["db_unique_name", "db_name"].map(|name| parameters.get(name).map(str::to_owned));
     known.iter().flat_map(of).chain([log.and_then(database_of).map(str::to_owned)]).flatten().collect()

@@ -9,7 +9,7 @@ use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::{PageSize, Root};
-use hugepage_oracle::readers::oratab::OratabEntry;
+use hugepage_oracle::readers::oratab::HostOratab;
 
 use super::next_start::AskStart;
 use super::pending::OracleSettings;
@@ -25,8 +25,7 @@ pub(super) struct InspectContext<'a> {
     pub(super) base: Option<PageSize>,
     pub(super) devices: Devices,
     pub(super) accounts: ServiceAccounts,
-    /// The host's oratab, with the notes on what could not be read of it.
-    pub(super) oratab: OnceCell<(Vec<OratabEntry>, Vec<String>)>,
+    pub(super) oratab: HostOratab<'a>,
     /// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it; `None` if that failed.
     pub(super) hierarchy: Option<Option<Hierarchy>>,
     pub(super) meminfo: Option<Meminfo>,

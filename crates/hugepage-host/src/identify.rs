@@ -15,8 +15,9 @@ use hugepage_oracle::sga::ShmFiles;
 use super::context::{InspectContext, ServerSettings};
 use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::observe::ObservedMemory;
-use super::oracle::PmonProcess;
+use super::oracle::{self, PmonProcess};
 use super::postgresql;
+use super::stopped::NamedOracle;
 
 /// The kind of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,6 +116,11 @@ impl ServerIdentity {
         }
     }
 
+    /// The Oracle instance with its SID.
+    pub(super) fn named_oracle(&self) -> Option<NamedOracle<'_>> {
+        Some(NamedOracle { sid: &self.name, oracle: self.oracle()? })
+    }
+
     /// What an Oracle instance has.
     pub fn oracle(&self) -> Option<&RunningOracle> {
         match &self.product {
@@ -151,7 +157,7 @@ impl InspectContext<'_> {
             }
             DiscoveredKind::Oracle(instance) => {
                 let pmon = PmonProcess { pid, started, service: service.as_deref() };
-                let (oracle, settings) = self.oracle(pmon, files, instance, shm_files, notes);
+                let (oracle, settings) = oracle::running(&self.oratab, pmon, files, instance, shm_files, notes);
                 let version = oracle.version().map(str::to_owned);
                 let product = ServerProduct::Oracle(Box::new(oracle));
                 (instance.sid.clone(), version, product, ServerSettings::Oracle(settings))

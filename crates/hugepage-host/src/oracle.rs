@@ -1,6 +1,5 @@
 //! What the files of an Oracle instance tell of it, and what refuses it huge pages.
 
-use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hugepage_assess::assessment::advisory::Advisories;
@@ -13,99 +12,87 @@ use hugepage_kernel::proc::process as processes;
 use hugepage_kernel::proc::rlimit::{LockedMemory, Rlimit};
 use hugepage_kernel::{Bytes, InstanceFiles, Root};
 use hugepage_oracle::readers::locate::Search;
-use hugepage_oracle::readers::oratab::{self, OratabEntry};
+use hugepage_oracle::readers::oratab::HostOratab;
 use hugepage_oracle::readers::process::home_of;
 use hugepage_oracle::readers::{LastStart, OracleInstance, OracleKind, Parameters};
 use hugepage_oracle::running::RunningOracle;
 use hugepage_oracle::sga::ShmFiles;
 
 use super::clusterware::{Registered, names};
-use super::context::InspectContext;
 use super::pending::{OracleSettings, Settings};
 use super::requested::{of_kind, requested_by};
 
 /// The process PMON of an instance.
-pub(super) struct PmonProcess<'a> {
-    pub(super) pid: i32,
-    pub(super) started: Option<SystemTime>,
+pub struct PmonProcess<'a> {
+    /// Its process id.
+    pub pid: i32,
+    /// When it started.
+    pub started: Option<SystemTime>,
     /// The systemd service that started it.
-    pub(super) service: Option<&'a str>,
+    pub service: Option<&'a str>,
 }
 
-impl InspectContext<'_> {
-    /// The oratab of the host or container that `files` are of; the host's is read once.
-    pub(super) fn oratab(&self, files: &InstanceFiles, notes: &mut Notes) -> Cow<'_, [OratabEntry]> {
-        if files.root().is_below(self.root) {
-            return Cow::Owned(oratab::read(files.root(), notes));
-        }
-        let (entries, noted) = self.oratab.get_or_init(|| {
-            let mut notes = Notes::default();
-            (oratab::read(self.root, &mut notes), notes.into_vec())
-        });
-        noted.iter().for_each(|note| notes.add(note));
-        Cow::Borrowed(entries)
-    }
-
-    pub(super) fn oracle(
-        &self,
-        pmon: PmonProcess<'_>,
-        files: &InstanceFiles,
-        instance: &OracleInstance,
-        shm_files: Option<ShmFiles>,
-        notes: &mut Notes,
-    ) -> (RunningOracle, OracleSettings) {
-        let PmonProcess { pid, started, service } = pmon;
-        let exe = processes::link(self.root, pid, "exe").ok().flatten();
-        let of_oratab = || {
-            let entries = self.oratab(files, notes);
-            entries.iter().find(|entry| entry.sid == instance.sid).map(|entry| entry.home.clone())
-        };
-        let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);
-        let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some((self.root, pid)) };
-        let is_of = |start: &LastStart| {
-            let seconds = started.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-            let started = seconds.and_then(|seconds| i64::try_from(seconds.as_secs()).ok());
-            started.is_some_and(|started| start.is_of(pid, started) == Some(true))
-        };
-        let settings = Settings::on_disk(&search, files, is_of, notes);
-        let known = [settings.start.as_ref().map(|start| &start.parameters), settings.parameters.as_ref()];
-        let known: Vec<_> = known.into_iter().flatten().collect();
-        let names = names(&known, settings.log.as_deref());
-        let by_agent = || {
-            service.is_some_and(|service| service.contains("ohasd"))
-                || self
-                    .oratab(files, &mut Notes::default())
-                    .iter()
-                    .any(|entry| entry.by_agent && entry.sid == instance.sid)
-        };
-        let registered = Registered {
-            instance,
-            parameters: &known,
-            log: settings.log.as_deref(),
-            version: settings.start.as_ref().and_then(|start| start.version.as_deref()),
-            by_agent: &by_agent,
-        };
-        let clusterware = registered.clusterware(files, notes);
-        let automatic = shm_files.map(|files| files.are_sga);
-        let requested = requested(settings.start.as_ref(), settings.parameters.as_ref(), automatic, instance.kind);
-        if matches!(requested.product, Product::Oracle { use_large_pages: None, .. }) {
-            notes.add(
+/// What the files of a running instance tell of it. `shm_files`: the files of /dev/shm that it has, where they may be seen.
+pub fn running(
+    oratab: &HostOratab<'_>,
+    pmon: PmonProcess<'_>,
+    files: &InstanceFiles,
+    instance: &OracleInstance,
+    shm_files: Option<ShmFiles>,
+    notes: &mut Notes,
+) -> (RunningOracle, OracleSettings) {
+    let root = oratab.root();
+    let PmonProcess { pid, started, service } = pmon;
+    let exe = processes::link(root, pid, "exe").ok().flatten();
+    let of_oratab = || {
+        let entries = oratab.entries(files, notes);
+        entries.iter().find(|entry| entry.sid == instance.sid).map(|entry| entry.home.clone())
+    };
+    let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);
+    let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some((root, pid)) };
+    let is_of = |start: &LastStart| {
+        let seconds = started.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let started = seconds.and_then(|seconds| i64::try_from(seconds.as_secs()).ok());
+        started.is_some_and(|started| start.is_of(pid, started) == Some(true))
+    };
+    let settings = Settings::on_disk(&search, files, is_of, notes);
+    let known = [settings.start.as_ref().map(|start| &start.parameters), settings.parameters.as_ref()];
+    let known: Vec<_> = known.into_iter().flatten().collect();
+    let names = names(&known, settings.log.as_deref());
+    let by_agent = || {
+        service.is_some_and(|service| service.contains("ohasd"))
+            || oratab
+                .entries(files, &mut Notes::default())
+                .iter()
+                .any(|entry| entry.by_agent && entry.sid == instance.sid)
+    };
+    let registered = Registered {
+        instance,
+        parameters: &known,
+        log: settings.log.as_deref(),
+        version: settings.start.as_ref().and_then(|start| start.version.as_deref()),
+        by_agent: &by_agent,
+    };
+    let clusterware = registered.clusterware(files, notes);
+    let automatic = shm_files.map(|files| files.are_sga);
+    let requested = requested(settings.start.as_ref(), settings.parameters.as_ref(), automatic, instance.kind);
+    if matches!(requested.product, Product::Oracle { use_large_pages: None, .. }) {
+        notes.add(
                 "use_large_pages is unknown: neither an alert log of this start nor a parameter file shows it; TRUE, the default, \
                  is assumed",
             );
-        }
-        let Settings { parameters, start, log, is_in_asm } = settings;
-        let oracle = RunningOracle {
-            kind: instance.kind,
-            home,
-            database: names,
-            alert_log: log,
-            last_start: start,
-            clusterware,
-            managed_global_area: shm_files.map(|files| files.managed_global_area),
-        };
-        (oracle, OracleSettings { requested, parameters, is_in_asm })
     }
+    let Settings { parameters, start, log, is_in_asm } = settings;
+    let oracle = RunningOracle {
+        kind: instance.kind,
+        home,
+        database: names,
+        alert_log: log,
+        last_start: start,
+        clusterware,
+        managed_global_area: shm_files.map(|files| files.managed_global_area),
+    };
+    (oracle, OracleSettings { requested, parameters, is_in_asm })
 }
 
 /// What the start was asked for, by its log, or else by the parameter file. `automatic`: whether the SGA was seen in

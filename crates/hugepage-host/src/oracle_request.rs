@@ -3,56 +3,48 @@
 use hugepage_assess::model::{CurrentStart, Demand, Landing, LockLimit, Pending, PoolState, Segment};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, PageSize};
-use hugepage_oracle::readers::Parameters;
+use hugepage_oracle::readers::{LastStart, Parameters};
 use hugepage_oracle::sga_size::{EXTRA, rounded};
 
-use super::context::InspectContext;
-use super::identify::ServerIdentity;
-use super::observe::ObservedMemory;
-use super::oracle::{lock_limit, logged_refusal};
+use super::oracle::logged_refusal;
 use super::pending::OracleSettings;
-use super::request::ServerRequest;
 use super::requested::requested_next;
 
-impl InspectContext<'_> {
-    /// `seen`: what was seen, as if the next start asked for the same.
-    pub(super) fn oracle_request(
-        &self,
-        seen: ServerRequest,
-        id: &ServerIdentity,
-        settings: OracleSettings,
-        memory: &ObservedMemory,
-        notes: &mut Notes,
-    ) -> ServerRequest {
-        let lacks = |segment| lock_limit(self.root, id.pid, &seen.requested, segment, memory.memlock);
-        let refused = || logged_refusal(id.oracle()?.last_start.as_ref()?, seen.segment.as_ref()?);
-        let missing = lacks(seen.segment.as_ref());
-        let lock_limit = missing.or_else(refused);
-        if missing.is_none() && lock_limit == Some(LockLimit::Unexplained) {
-            notes.add(
-                "the start found enough huge pages and took none of them: compare kernel.shmall, the NUMA policy and the \
+/// What refuses the running instance huge pages, and what its next start asks for. `pool_state`: what a start finds.
+pub fn next_start(
+    settings: &OracleSettings,
+    start: Option<&LastStart>,
+    current: &CurrentStart<'_>,
+    pool_state: &PoolState,
+    lacks: impl Fn(Option<&Segment>) -> Option<LockLimit>,
+    notes: &mut Notes,
+) -> (Option<LockLimit>, Pending) {
+    let refused = || logged_refusal(start?, current.segment?);
+    let missing = lacks(current.segment);
+    let lock_limit = missing.or_else(refused);
+    if missing.is_none() && lock_limit == Some(LockLimit::Unexplained) {
+        notes.add(
+            "the start found enough huge pages and took none of them: compare kernel.shmall, the NUMA policy and the \
                  limits of its owner with the alert log",
-            );
-        }
-        let pending = match &settings.parameters {
-            _ if seen.requested.is_automatic_asm() => Pending::Unchanged,
-            None if settings.is_in_asm => Pending::Unknown,
-            None => Pending::Unchanged,
-            Some(next) => demand(next, id, &seen.current_start()).map_or(Pending::Unchanged, |demand| {
-                let lock_limit = lacks(None).and_then(|limit| limit_beside(limit, seen.current_start().landing()));
-                Pending::Changed(demand, PoolState { lock_limit, ..seen.pool_state.clone() })
-            }),
-        };
-        let pool_state = PoolState { lock_limit, ..seen.pool_state };
-        ServerRequest { pool_state, pending, ..seen }
+        );
     }
+    let pending = match &settings.parameters {
+        _ if current.requested.is_automatic_asm() => Pending::Unchanged,
+        None if settings.is_in_asm => Pending::Unknown,
+        None => Pending::Unchanged,
+        Some(next) => demand(next, start, current).map_or(Pending::Unchanged, |demand| {
+            let lock_limit = lacks(None).and_then(|limit| limit_beside(limit, current.landing()));
+            Pending::Changed(demand, PoolState { lock_limit, ..pool_state.clone() })
+        }),
+    };
+    (lock_limit, pending)
 }
 
 /// What the next start asks for; `None` for what runs.
-fn demand(next: &Parameters, id: &ServerIdentity, current: &CurrentStart<'_>) -> Option<Demand> {
+fn demand(next: &Parameters, start: Option<&LastStart>, current: &CurrentStart<'_>) -> Option<Demand> {
     let segment = current.segment?;
-    let requested = requested_next(next, &current.requested, id.version.as_deref());
-    let same_size = match (&id.oracle()?.last_start, next.sga_max_size(), current.huge_page_size) {
+    let requested = requested_next(next, &current.requested, start.and_then(|start| start.version.as_deref()));
+    let same_size = match (start, next.sga_max_size(), current.huge_page_size) {
         (_, None, _) => true,
         (Some(start), size, _) if !start.parameters.is_empty() => start.parameters.sga_max_size() == size,
         (_, Some(size), Some(page)) => is_about(segment, size, page),

@@ -8,25 +8,25 @@ use hugepage_oracle::readers::{LastStart, Parameters, alter_system};
 
 /// The settings of an instance as its files have them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Settings {
+pub struct Settings {
     /// What the next start will read; `None` if that is unknown.
-    pub(super) parameters: Option<Parameters>,
+    pub parameters: Option<Parameters>,
     /// The last start in the alert log.
-    pub(super) start: Option<LastStart>,
+    pub start: Option<LastStart>,
     /// The path of that log.
-    pub(super) log: Option<String>,
+    pub log: Option<String>,
     /// Whether the spfile is in ASM, where only the instance can read it.
-    pub(super) is_in_asm: bool,
+    pub is_in_asm: bool,
 }
 
 /// What the files of a running instance say of its start and of the next one.
-pub(super) struct OracleSettings {
+pub struct OracleSettings {
     /// What the start was asked for.
-    pub(super) requested: Requested,
+    pub requested: Requested,
     /// What the next start will read; `None` if that is unknown.
-    pub(super) parameters: Option<Parameters>,
+    pub parameters: Option<Parameters>,
     /// Whether the spfile is in ASM, where only the instance can read it.
-    pub(super) is_in_asm: bool,
+    pub is_in_asm: bool,
 }
 
 impl Settings {
@@ -34,7 +34,7 @@ impl Settings {
     /// log is the one in question.
     ///
     /// An spfile in ASM is what the last start read, with the `ALTER SYSTEM` statements of the log behind that start.
-    pub(super) fn on_disk(
+    pub fn on_disk(
         search: &Search<'_>,
         files: &InstanceFiles,
         is_of: impl FnOnce(&LastStart) -> bool,

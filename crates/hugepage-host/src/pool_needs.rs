@@ -7,8 +7,9 @@ use hugepage_assess::model::Segment;
 use hugepage_assess::pools;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_oracle::readers::Parameters;
 
-use super::{Instance, PrimaryNeed, Survey};
+use super::{Instance, PrimaryNeed, Survey, switchover};
 
 impl Survey {
     /// A sizing for each page size that a server needs or that has pages. `down`: servers that do not run; `None` for a
@@ -60,6 +61,12 @@ impl Survey {
         let wanted =
             |sizing: &Sizing| !sizing.needs.is_empty() || sizing.others > Pages(0) || default == Some(sizing.page_size);
         pools::of_host(&self.pools).map(|row| sizing(&row.pool)).filter(wanted).collect()
+    }
+
+    /// The need of the primary with these parameters, one of each of its instances. The error says what is unknown.
+    pub fn need_of_primary(&self, instances: &[Parameters], size: PageSize) -> Result<PrimaryNeed, String> {
+        let running = self.counted().filter_map(|instance| instance.id.named_oracle());
+        switchover::need_of_primary(instances, size, running, &self.stopped)
     }
 
     /// The needs of the Oracle instances that do not run, for [`Survey::sizings`].

@@ -21,6 +21,8 @@ use super::context::{InspectContext, ServerSettings};
 use super::identify::ServerIdentity;
 use super::next_start::{ServerFiles, StartProgram};
 use super::observe::ObservedMemory;
+use super::oracle::lock_limit;
+use super::oracle_request::next_start;
 use super::postgresql::PostgreSqlSettings;
 
 /// What a server asked for and has, and what its next start asks for.
@@ -68,7 +70,15 @@ impl InspectContext<'_> {
         };
         let request = match settings {
             ServerSettings::PostgreSql(settings) => self.postgresql_request(unchanged, files, id, &settings, notes),
-            ServerSettings::Oracle(settings) => self.oracle_request(unchanged, id, settings, memory, notes),
+            ServerSettings::Oracle(settings) => {
+                let start = id.oracle().and_then(|oracle| oracle.last_start.as_ref());
+                let current = unchanged.current_start();
+                let lacks =
+                    |segment: Option<&Segment>| lock_limit(self.root, id.pid, &requested, segment, memory.memlock);
+                let (lock_limit, pending) = next_start(&settings, start, &current, &unchanged.pool_state, lacks, notes);
+                let pool_state = PoolState { lock_limit, ..unchanged.pool_state };
+                ServerRequest { pool_state, pending, ..unchanged }
+            }
         };
         (request, evidence)
     }

@@ -5,7 +5,7 @@ use hugepage_kernel::Bytes;
 use hugepage_oracle::readers::{OracleKind, Parameters};
 
 /// The same settings of an instance of this kind.
-pub(super) const fn of_kind(mut requested: Requested, kind: OracleKind) -> Requested {
+pub const fn of_kind(mut requested: Requested, kind: OracleKind) -> Requested {
     if let Product::Oracle { is_asm, .. } = &mut requested.product {
         *is_asm = matches!(kind, OracleKind::Asm);
     }
@@ -13,7 +13,7 @@ pub(super) const fn of_kind(mut requested: Requested, kind: OracleKind) -> Reque
 }
 
 /// What a start with `use_large_pages` = `setting` asks for; TRUE is assumed if it is `None`.
-pub(super) fn requested_by(
+pub fn requested_by(
     setting: Option<&str>,
     version: Option<&str>,
     memory_target: bool,
@@ -34,7 +34,7 @@ pub(super) fn requested_by(
 
 /// The settings of the next start by its parameters; where they do not have `use_large_pages`, that of the running one
 /// remains, because its default differs between releases and on Exadata.
-pub(super) fn requested_next(next: &Parameters, running: &Requested, version: Option<&str>) -> Requested {
+pub fn requested_next(next: &Parameters, running: &Requested, version: Option<&str>) -> Requested {
     let mut requested =
         requested_by(next.get("use_large_pages"), version, next.is_automatic_memory(), next.sga_max_size());
     if next.get("use_large_pages").is_none() {

@@ -3,21 +3,21 @@
 use hugepage_assess::assessment::stopped::{StoppedState, severity};
 use hugepage_assess::assessment::{Forecast, Outlook, Severity};
 use hugepage_assess::model::{HugePages, LockLimit, PoolFact, PoolState};
+use hugepage_assess::pools::{self, PoolRow};
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
+use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Pages};
 use hugepage_oracle::clusterware::Clusterware;
 use hugepage_oracle::readers::locate::{Search, is_numbered};
-use hugepage_oracle::readers::oratab::OratabEntry;
+use hugepage_oracle::readers::oratab::{HostOratab, OratabEntry};
 use hugepage_oracle::readers::{LastStart, OracleInstance, OracleKind};
+use hugepage_oracle::running::RunningOracle;
 use hugepage_oracle::sga_size::{self, when_down};
 
 use super::clusterware::{Registered, names};
-use super::context::InspectContext;
-use super::identify::ServerIdentity;
-use super::inspect::InspectedServer;
 use super::pending::Settings;
 use super::requested::requested_by;
 
@@ -81,14 +81,53 @@ impl StoppedOracle {
     }
 }
 
+/// What the host has for a start.
+#[derive(Clone, Copy, Debug)]
+pub struct HostOfStarts<'a> {
+    /// The instances that may start.
+    pub oratab: &'a HostOratab<'a>,
+    /// The host's memory; `None` if it could not be read.
+    pub meminfo: Option<&'a Meminfo>,
+    /// All pools.
+    pub pools: &'a [PoolRow],
+}
+
+impl HostOfStarts<'_> {
+    /// The size of the pages that an instance asks for.
+    fn page_size(&self) -> Option<PageSize> {
+        self.meminfo?.huge_page_size
+    }
+
+    /// The pool that a start finds.
+    fn pool(&self) -> PoolFact {
+        match (self.page_size(), self.meminfo) {
+            (Some(size), _) => {
+                pools::of_size(self.pools, size).map_or(PoolFact::Unknown, |row| PoolFact::Known(row.pool.clone()))
+            }
+            (None, Some(_)) => PoolFact::Unsupported(Vec::new()),
+            (None, None) => PoolFact::Unknown,
+        }
+    }
+}
+
+/// A running instance with its name.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedOracle<'a> {
+    /// The SID.
+    pub sid: &'a str,
+    /// The instance.
+    pub oracle: &'a RunningOracle,
+}
+
 /// The instances of oratab that do not run, in its order. An entry that names the database of a running instance of a
-/// cluster stands for that instance.
-pub(super) fn stopped(host: &InspectContext<'_>, running: &[InspectedServer], notes: &mut Notes) -> Vec<StoppedOracle> {
+/// cluster stands for that instance. `running`: those that oratab may have.
+pub fn stopped(host: &HostOfStarts<'_>, running: &[NamedOracle<'_>], notes: &mut Notes) -> Vec<StoppedOracle> {
+    let root = host.oratab.root();
     let mut found: Vec<StoppedOracle> = Vec::new();
-    for entry in host.oratab(&InstanceFiles::own(host.root), notes).into_owned() {
+    for entry in host.oratab.entries(&InstanceFiles::own(root), notes).into_owned() {
         let mut of_entry = Notes::default();
-        let files = &InstanceFiles::of_owner(host.root, &format!("{}/bin/oracle", entry.home));
-        if running.iter().any(|server| stands_for(host, files, &server.id, &entry)) {
+        let files = &InstanceFiles::of_owner(root, &format!("{}/bin/oracle", entry.home));
+        if running.iter().any(|one| stands_for(host.oratab, files, one, &entry)) {
             continue;
         }
         let kind = OracleKind::of_sid(&entry.sid);
@@ -106,18 +145,9 @@ pub(super) fn stopped(host: &InspectContext<'_>, running: &[InspectedServer], no
 }
 
 /// Whether a running instance is the one that an entry names, by its SID or by its database.
-fn stands_for(
-    host: &InspectContext<'_>,
-    files: &InstanceFiles,
-    instance: &ServerIdentity,
-    entry: &OratabEntry,
-) -> bool {
-    let Some(oracle) = instance.oracle() else { return false };
-    // A process that only bears the name does not stand for it, and what runs in a container is not what this host's oratab has.
-    if !instance.counts() || instance.place.container.is_some() {
-        return false;
-    }
-    if instance.name == entry.sid {
+fn stands_for(oratab: &HostOratab<'_>, files: &InstanceFiles, running: &NamedOracle<'_>, entry: &OratabEntry) -> bool {
+    let NamedOracle { sid, oracle } = running;
+    if *sid == entry.sid {
         return true;
     }
     let canonical = |home: &str| files.canonical(home).unwrap_or_else(|| home.to_owned());
@@ -128,15 +158,15 @@ fn stands_for(
     match oracle.database.as_slice() {
         // Its log is not visible, so only the name tells; one that has an entry of its own is another database.
         [] => {
-            let entries = host.oratab(files, &mut Notes::default());
-            is_numbered(&instance.name, &entry.sid) && entries.iter().all(|other| other.sid != instance.name)
+            let entries = oratab.entries(files, &mut Notes::default());
+            is_numbered(sid, &entry.sid) && entries.iter().all(|other| other.sid != *sid)
         }
         names => names.iter().any(|name| name.eq_ignore_ascii_case(&entry.sid)),
     }
 }
 
 fn inspect(
-    host: &InspectContext<'_>,
+    host: &HostOfStarts<'_>,
     instance: OracleInstance,
     entry: OratabEntry,
     files: &InstanceFiles,
@@ -154,15 +184,10 @@ fn inspect(
     let version = start.as_ref().and_then(|start| start.version.as_deref());
     let requested = requested_by(use_large_pages.as_deref(), version, automatic_memory, sga);
 
-    let pool =
-        host.default.and_then(|size| host.pools.iter().find(|row| row.node.is_none() && row.pool.page_size == size));
+    let page_size = host.page_size();
     let pool_state = PoolState {
-        huge_page_size: host.default,
-        pool: match (host.default, pool) {
-            (_, Some(row)) => PoolFact::Known(row.pool.clone()),
-            (None, _) if host.meminfo.is_some() => PoolFact::Unsupported(Vec::new()),
-            _ => PoolFact::Unknown,
-        },
+        huge_page_size: page_size,
+        pool: host.pool(),
         limits: Some(CgroupLimits::default()),
         nodes: None,
         lock_limit: start.as_ref().and_then(|start| start.memlock).and_then(|limit| match limit {
@@ -174,7 +199,7 @@ fn inspect(
         let expected = start.as_ref()?.expected().into_iter().find(|(of, _)| *of == size)?;
         Some(expected.1)
     };
-    let wants = match host.default {
+    let wants = match page_size {
         _ if requested.huge_pages == HugePages::Off => Wants::None("use_large_pages = FALSE"),
         None => Wants::None("this kernel has no huge pages"),
         Some(size) => {
@@ -208,7 +233,7 @@ fn inspect(
         by_agent: &|| entry.by_agent,
     };
     let clusterware = registered.clusterware(files, &mut notes);
-    let forecast = match (&wants, host.default) {
+    let forecast = match (&wants, page_size) {
         (Wants::Pages(pages, _), Some(size)) => {
             Some(Forecast::of_start(&requested, Some(size.times(*pages)), &pool_state, Pages(0)))
         }

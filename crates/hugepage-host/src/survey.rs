@@ -15,13 +15,15 @@ use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::{PageSize, ReadError, Root};
+use hugepage_oracle::readers::oratab::HostOratab;
 use hugepage_server::CgroupView;
 
 use crate::context::InspectContext;
 use crate::inspect::InspectedServer;
 use crate::past::{RecallPast, no_past};
 use crate::service_accounts::ServiceAccounts;
-use crate::{AskStart, Instance, StoppedOracle, discover, memory, stopped};
+use crate::stopped::HostOfStarts;
+use crate::{AskStart, Instance, ServerIdentity, StoppedOracle, discover, memory, stopped};
 
 /// A host with its servers.
 #[derive(Clone, Debug)]
@@ -99,7 +101,7 @@ impl InspectedHost {
             default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
             base: notes.keep(root.base_page_size()),
             accounts: ServiceAccounts::read(root, service_accounts, &mut notes),
-            oratab: OnceCell::new(),
+            oratab: HostOratab::new(root),
             devices: notes.keep(Devices::find(root)).unwrap_or_default(),
             hierarchy,
             meminfo: with_hugetlb(meminfo, &pools),
@@ -116,7 +118,11 @@ impl InspectedHost {
         }
         let found = discover::servers(root, |pid| host.accounts.why_not(root, pid), &mut notes);
         let servers: Vec<_> = found.iter().filter_map(|found| host.inspect(found)).collect();
-        let stopped = stopped::stopped(&host, &servers, &mut notes);
+        let of_starts = HostOfStarts { oratab: &host.oratab, meminfo: host.meminfo.as_ref(), pools: &host.pools };
+        // No process that only bears the name, and nothing of a container: this host's oratab has neither.
+        let of_host = servers.iter().map(|server| &server.id).filter(|id| id.counts() && id.place.container.is_none());
+        let running: Vec<_> = of_host.filter_map(ServerIdentity::named_oracle).collect();
+        let stopped = stopped::stopped(&of_starts, &running, &mut notes);
         let host = Survey {
             host_name: notes.keep(identity::host_name(root)),
             taken_at,

@@ -6,7 +6,7 @@ use hugepage_oracle::readers::{OracleKind, Parameters};
 use hugepage_oracle::running::RunningOracle;
 use hugepage_oracle::sga_size::{OracleNeed, StoppedOracleSize, when_down};
 
-use super::Survey;
+use super::stopped::{NamedOracle, StoppedOracle};
 
 /// The need of a primary, by its parameter file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,31 +29,35 @@ impl PrimaryNeed {
     }
 }
 
-impl Survey {
-    /// The need of the primary with these parameters, one of each of its instances. The error says what is unknown.
-    pub fn need_of_primary(&self, instances: &[Parameters], size: PageSize) -> Result<PrimaryNeed, String> {
-        let get = |name: &str| instances.iter().find_map(|parameters| parameters.get(name));
-        let db_name = get("db_name").ok_or("it has no DB_NAME")?;
-        if let Some(file) = get("spfile").or_else(|| get("ifile")) {
-            return Err(format!("it names another file, {file}: run CREATE PFILE = '...' FROM SPFILE on the primary"));
-        }
-        let need = |parameters: &Parameters| {
-            let is_off = parameters.get("use_large_pages").is_some_and(|value| value.eq_ignore_ascii_case("FALSE"));
-            let automatic_memory = is_off || parameters.is_automatic_memory();
-            let sga_max_size = parameters.sga_max_size();
-            match when_down(&StoppedOracleSize { expected: None, sga_max_size, automatic_memory }, size) {
-                OracleNeed::Pages(pages) => Some(pages),
-                OracleNeed::AutomaticMemory => Some(Pages(0)),
-                OracleNeed::Unknown => None,
-            }
-        };
-        // What is set for instances that the file names, and for none other, is in their entries alone.
-        let pages = instances.iter().filter_map(need).max().ok_or("it has neither SGA_MAX_SIZE nor SGA_TARGET")?;
-        let is_name = |names: &[String]| names.iter().any(|name| name.eq_ignore_ascii_case(db_name));
-        let is_of_it = |oracle: &RunningOracle| oracle.kind == OracleKind::Database && is_name(&oracle.database);
-        let running = self.counted().filter(|instance| instance.id.oracle().is_some_and(is_of_it));
-        let stopped = self.stopped.iter().filter(|stopped| is_name(&stopped.database));
-        let names = running.map(|instance| &instance.id.name).chain(stopped.map(|stopped| &stopped.name));
-        Ok(PrimaryNeed { db_name: db_name.to_owned(), pages, instances: names.cloned().collect() })
+/// The need of the primary with these parameters, one of each of its instances. `running`, `stopped`: the instances of this host.
+/// The error says what is unknown.
+pub fn need_of_primary<'a>(
+    instances: &[Parameters],
+    size: PageSize,
+    running: impl Iterator<Item = NamedOracle<'a>>,
+    stopped: &[StoppedOracle],
+) -> Result<PrimaryNeed, String> {
+    let get = |name: &str| instances.iter().find_map(|parameters| parameters.get(name));
+    let db_name = get("db_name").ok_or("it has no DB_NAME")?;
+    if let Some(file) = get("spfile").or_else(|| get("ifile")) {
+        return Err(format!("it names another file, {file}: run CREATE PFILE = '...' FROM SPFILE on the primary"));
     }
+    let need = |parameters: &Parameters| {
+        let is_off = parameters.get("use_large_pages").is_some_and(|value| value.eq_ignore_ascii_case("FALSE"));
+        let automatic_memory = is_off || parameters.is_automatic_memory();
+        let sga_max_size = parameters.sga_max_size();
+        match when_down(&StoppedOracleSize { expected: None, sga_max_size, automatic_memory }, size) {
+            OracleNeed::Pages(pages) => Some(pages),
+            OracleNeed::AutomaticMemory => Some(Pages(0)),
+            OracleNeed::Unknown => None,
+        }
+    };
+    // What is set for instances that the file names, and for none other, is in their entries alone.
+    let pages = instances.iter().filter_map(need).max().ok_or("it has neither SGA_MAX_SIZE nor SGA_TARGET")?;
+    let is_name = |names: &[String]| names.iter().any(|name| name.eq_ignore_ascii_case(db_name));
+    let is_of_it = |oracle: &RunningOracle| oracle.kind == OracleKind::Database && is_name(&oracle.database);
+    let running = running.filter(|running| is_of_it(running.oracle));
+    let stopped = stopped.iter().filter(|stopped| is_name(&stopped.database));
+    let names = running.map(|running| running.sid).chain(stopped.map(|stopped| &*stopped.name));
+    Ok(PrimaryNeed { db_name: db_name.to_owned(), pages, instances: names.map(str::to_owned).collect() })
 }

@@ -1,10 +1,11 @@
 //! Recommendations on a pool, the same for one server and for a whole host.
 
+use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::advice::command;
 use crate::advice::recommendation::{Area, Effect, Recommendation};
-use crate::assessment::{Capacity, Severity};
+use crate::assessment::{Capacity, Severity, Sizing};
 use crate::model::Facts;
 
 /// The name of a pool's setting.
@@ -52,6 +53,12 @@ pub fn shortfall(who: &str, needed: Pages, others: Pages, (now, wanted): (Pages,
     format!(
         "{who} {needed} pages of {size}, other processes hold {others}, and the pool's {now} pages are {missing} too few"
     )
+}
+
+/// The command that enlarges `pool` to the need of all its users; `None` if it is large enough, or the host too small.
+pub fn change(sizing: &Sizing, pool: &Pool, is_default: bool) -> Option<String> {
+    let wanted = sizing.recommended.filter(|wanted| *wanted > pool.persistent())?;
+    Some(command::set_pool(sizing.page_size, is_default, wanted))
 }
 
 /// Sets the pool from `now` pages to `pages`. `saves`: the memory that this returns to the host.

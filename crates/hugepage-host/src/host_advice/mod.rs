@@ -1,16 +1,17 @@
 //! The recommendations for a host with several servers, and one sentence on its state.
 
 mod oracle;
-pub mod pool;
+mod pool;
 pub mod stopped;
 
 use std::cmp::Reverse;
 
-use hugepage_assess::advice::Recommendation;
+use hugepage_assess::advice::{self, Recommendation};
 use hugepage_assess::assessment::{Severity, Sizing};
 use hugepage_kernel::PageSize;
 
-use crate::{InstanceLanding, Survey};
+use crate::host_advice::oracle::{AdvisedHost, AdvisedOracle};
+use crate::{Instance, InstanceLanding, Survey};
 
 /// A recommendation for one server or for the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +29,10 @@ pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommend
     for instance in survey.counted() {
         let of_instance =
             |recommendation| HostRecommendation { instance: Some(instance.id.name.clone()), recommendation };
-        all.extend(oracle::rule(instance).into_iter().map(of_instance));
+        let oracle = instance.advised_oracle();
+        all.extend(oracle.iter().flat_map(oracle::of_instance).map(of_instance));
     }
-    all.extend(oracle::host_rule(survey, sizings).into_iter().map(of_host));
+    all.extend(oracle::of_host(&survey.advised_oracles(), sizings).into_iter().map(of_host));
     // The sort is stable, so among equals the order above holds.
     all.sort_by_key(|one| Reverse(one.recommendation.severity));
     all
@@ -82,7 +84,7 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
     if let Some(misfit) = misfits.first() {
         text += &format!("; {} does not fit this host: {} pages too many", misfit.name, misfit.over);
     } else if severity > Severity::Ok
-        && let Some(change) = sizings.iter().find_map(|sizing| pool::change(survey, sizing))
+        && let Some(change) = sizings.iter().find_map(|sizing| survey.pool_change(sizing))
     {
         let who = if survey.stopped_needs().is_empty() { "running instance" } else { "instance, running or stopped" };
         text += &format!("; \"{change}\" covers every {who}");
@@ -90,7 +92,39 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
     (severity, of_stopped(text + "."))
 }
 
+impl Instance {
+    /// What Oracle's rules see of it; `None` for other products.
+    fn advised_oracle(&self) -> Option<AdvisedOracle<'_>> {
+        let id = &self.id;
+        Some(AdvisedOracle {
+            name: &id.name,
+            owner: id.owner.as_deref(),
+            service: id.service.as_deref(),
+            memlock: self.memory.memlock.and_then(|memlock| memlock.soft),
+            status: &self.status,
+            oracle: id.oracle()?,
+        })
+    }
+}
+
 impl Survey {
+    /// What Oracle's rules see of the host.
+    fn advised_oracles(&self) -> AdvisedHost<'_> {
+        AdvisedHost {
+            running: self.counted().filter_map(Instance::advised_oracle).collect(),
+            stopped: &self.stopped,
+            hides_pages: self.counted().any(|instance| instance.landed().is_hidden()),
+            meminfo: self.meminfo.as_ref(),
+            pools: &self.pools,
+            transparent_hugepage: self.transparent_hugepage.as_deref(),
+            shm_is_ramfs: self.shm_is_ramfs,
+        }
+    }
+
+    fn pool_change(&self, sizing: &Sizing) -> Option<String> {
+        advice::pool::change(sizing, self.pool(sizing.page_size)?, self.is_default(sizing.page_size))
+    }
+
     /// Whether mappings that request no size get huge pages of `size`.
     fn is_default(&self, size: PageSize) -> bool {
         self.default_page_size() == Some(size)

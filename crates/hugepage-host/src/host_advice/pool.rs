@@ -1,7 +1,7 @@
 //! The pools of the host: the exact need of all known users.
 
+use hugepage_assess::advice::pool;
 use hugepage_assess::advice::recommendation::{Area, Effect, Recommendation};
-use hugepage_assess::advice::{command, pool};
 use hugepage_assess::assessment::{Severity, Sizing};
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::Pages;
@@ -25,12 +25,6 @@ pub(super) fn rule(survey: &Survey, sizing: &Sizing) -> Vec<Recommendation> {
         saves: None,
     }));
     found
-}
-
-/// The command that enlarges the pool to the need of all users; `None` if it is large enough, or the host too small.
-pub fn change(survey: &Survey, sizing: &Sizing) -> Option<String> {
-    let (wanted, now) = (sizing.recommended?, survey.pool(sizing.page_size)?.persistent());
-    (wanted > now).then(|| command::set_pool(sizing.page_size, survey.is_default(sizing.page_size), wanted))
 }
 
 fn set_pool(survey: &Survey, sizing: &Sizing) -> Option<Recommendation> {

@@ -2,13 +2,13 @@
 
 use hugepage_assess::advice::message::product::ProductTerms;
 use hugepage_assess::advice::message::{Shortfall, is_of_pool};
+use hugepage_assess::advice::pool;
 use hugepage_assess::assessment::stopped::StoppedState;
 use hugepage_assess::assessment::{Forecast, Outlook, Sizing};
 use hugepage_assess::model::{Cause, HugePages, PoolFact, Product};
 use hugepage_assess::stopped_databases::Wants;
 
-use crate::host_advice::pool;
-use crate::{StoppedOracle, Survey};
+use crate::StoppedOracle;
 
 /// The state, and what the next start would get.
 pub fn message(stopped: &StoppedOracle) -> String {
@@ -50,7 +50,7 @@ pub fn message(stopped: &StoppedOracle) -> String {
 }
 
 /// What to do; `None` if nothing, or nothing that is known here would help.
-pub fn hint(stopped: &StoppedOracle, survey: &Survey, sizings: &[Sizing]) -> Option<String> {
+pub fn hint(stopped: &StoppedOracle, sizings: &[Sizing]) -> Option<String> {
     let forecast = stopped.forecast.as_ref()?;
     if matches!(&stopped.pool_state.pool, PoolFact::Unsupported(sizes) if sizes.is_empty()) {
         return Some("Set use_large_pages = FALSE, or boot a kernel that has huge pages.".to_owned());
@@ -65,7 +65,7 @@ pub fn hint(stopped: &StoppedOracle, survey: &Survey, sizings: &[Sizing]) -> Opt
                     Some(format!("Reduce SGA_MAX_SIZE: the host cannot hold {} of these pages.", misfit.over))
                 }
                 None => {
-                    let command = pool::change(survey, sizing)?;
+                    let command = pool::change(sizing, stopped.pool_state.pool.known()?, true)?;
                     Some(format!("Run \"{command}\" and start the instance{}.", with(stopped)))
                 }
             }

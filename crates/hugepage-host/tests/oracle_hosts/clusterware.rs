@@ -154,7 +154,7 @@ fn stopped_instances_are_started_by_srvctl() {
             LoggedStart { ago: 700_000, parameters: parameters(&["db_name = \"orcl\""]), ..LoggedStart::default() };
         host.log("orcl", sid, &host.start(&start));
         let survey = host.survey();
-        let said = hint(stopped(&survey, sid), &survey, &[sizing(&survey)]).unwrap();
+        let said = hint(stopped(&survey, sid), &[sizing(&survey)]).unwrap();
         assert_eq!(said, format!("Run \"sysctl -w vm.nr_hugepages=2052\" and start the instance{command}."));
     }
 }

@@ -1,8 +1,8 @@
 //! What the alert logs remember of instances that run or are stopped: what a start lost before anybody watched.
 
 use hugepage_assess::model::Landing;
-use hugepage_host::alert_log::{self, loss, of_running};
-use hugepage_kernel::Notes;
+use hugepage_host::alert_log::{self, lost, of_running};
+use hugepage_kernel::{InstanceFiles, Notes};
 
 use crate::builder::*;
 
@@ -35,7 +35,7 @@ fn host(before: [Option<u64>; 2], now: u64, setting: &str) -> OracleHost {
 
 #[test]
 fn a_loss_before_anybody_watched() {
-    for (before, now, setting, lost) in [
+    for (before, now, setting, is_lost) in [
         ([Some(2048), Some(2048)], 0, "TRUE", true),
         // A start that failed lies between.
         ([Some(2048), None], 0, "TRUE", true),
@@ -51,10 +51,11 @@ fn a_loss_before_anybody_watched() {
         let survey = host.survey();
         let instance = running(&survey, "orcl");
         let mut notes = Notes::default();
-        let found = loss(&host.root(), &instance.id, &instance.status.facts.current_start(), &mut notes);
-        let wanted = lost.then(|| "was in huge pages of 2 MB, is in 4 kB pages".to_owned());
-        assert_eq!(found.as_ref().map(|loss| loss.lost.to_string()), wanted, "{before:?} {now} {setting}");
-        assert_eq!(found.map(|loss| loss.at), instance.id.started.filter(|_| lost));
+        let files = InstanceFiles::of_process(&host.root(), instance.id.pid);
+        let current = instance.status.facts.current_start();
+        let found = lost(&files, instance.id.oracle().unwrap(), &current, &mut notes);
+        let wanted = is_lost.then(|| "was in huge pages of 2 MB, is in 4 kB pages".to_owned());
+        assert_eq!(found.map(|lost| lost.to_string()), wanted, "{before:?} {now} {setting}");
         assert!(notes.into_vec().is_empty());
     }
 }
@@ -67,8 +68,9 @@ fn no_loss_without_the_log_of_this_start() {
     let survey = host.survey();
     let instance = running(&survey, "orcl");
     let current = instance.status.facts.current_start();
-    assert_eq!(loss(&host.root(), &instance.id, &current, &mut Notes::default()), None);
-    assert_eq!(of_running(&host.root(), &instance.id, &mut Notes::default()).len(), 1);
+    let files = InstanceFiles::of_process(&host.root(), instance.id.pid);
+    assert_eq!(lost(&files, instance.id.oracle().unwrap(), &current, &mut Notes::default()), None);
+    assert_eq!(of_running(&files, instance.id.oracle().unwrap(), &mut Notes::default()).len(), 1);
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn a_start_at_boot_that_would_lose() {
         assert_eq!((down.outlook(), down.severity()), (outlook, severity), "{boot} {setting}");
         let sizings = [sizing(&survey)];
         let command = "Run \"sysctl -w vm.nr_hugepages=1028\" and start the instance.";
-        assert_eq!(hint(down, &survey, &sizings), (setting != "FALSE").then(|| command.to_owned()));
+        assert_eq!(hint(down, &sizings), (setting != "FALSE").then(|| command.to_owned()));
         let said = message(down);
         match setting {
             "FALSE" => assert!(said.ends_with("asks for no huge pages: use_large_pages = FALSE."), "{said}"),
@@ -165,7 +165,7 @@ fn failed_starts_are_seen() {
         assert_eq!(down.wants, Wants::Pages(Pages(2053), "its last start and parameters"));
         let said = message(down);
         assert!(said.starts_with(&format!("The last start failed ({error}); its next start would ")), "{said}");
-        assert_eq!(hint(down, &survey, &[sizing(&survey)]).as_deref(), Some(way_out));
+        assert_eq!(hint(down, &[sizing(&survey)]).as_deref(), Some(way_out));
         assert_eq!(host_advice::verdict(&survey, &[sizing(&survey)]).0, Severity::Critical);
     }
 }

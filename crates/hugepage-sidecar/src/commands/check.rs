@@ -55,7 +55,7 @@ fn worst_message(survey: &Survey, sizings: &[Sizing], name: Option<&str>) -> Str
         Some(of_running) => stopped.severity() > of_running.max(Severity::Notice),
         None => name.is_some() || stopped.severity() > Severity::Notice,
     }) {
-        let hint = stopped::hint(stopped, survey, sizings).map(|hint| format!(" {hint}")).unwrap_or_default();
+        let hint = stopped::hint(stopped, sizings).map(|hint| format!(" {hint}")).unwrap_or_default();
         return format!("{}: {}{hint}", stopped.name, stopped::message(stopped)).replace('|', "/");
     }
     let severity = |instance: &&Instance| (instance.status.verdict().0, instance.landed().is_hidden());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use hugepage_assess::history::Record;
 use hugepage_assess::model::{Cause, CurrentStart, Loss, Past};
 use hugepage_host::{ServerIdentity, alert_log};
-use hugepage_kernel::{Notes, Pages};
+use hugepage_kernel::{InstanceFiles, Notes, Pages};
 
 use super::HostHistory;
 use super::start_record::StartRecord;
@@ -62,11 +62,13 @@ impl HostHistory {
         path: PathBuf,
         notes: &mut Notes,
     ) -> Option<Loss> {
-        instance.oracle()?;
+        let oracle = instance.oracle()?;
         let mut known = self.losses_in_logs.borrow_mut();
         let of_instance = known.entry(path).or_insert((0, None));
         if of_instance.0 != instance.pid {
-            *of_instance = (instance.pid, alert_log::loss(&self.root, instance, current, notes));
+            let files = InstanceFiles::of_process(&self.root, instance.pid);
+            let lost = alert_log::lost(&files, oracle, current, notes);
+            *of_instance = (instance.pid, lost.and_then(|lost| Some(Loss { at: instance.started?, lost })));
         }
         of_instance.1.clone()
     }

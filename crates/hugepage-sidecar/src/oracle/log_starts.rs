@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hugepage_host::alert_log::{self, RememberedStart};
 use hugepage_host::{Instance, StoppedOracle, Survey};
 use hugepage_kernel::proc::rlimit::Rlimit;
-use hugepage_kernel::{Notes, Root};
+use hugepage_kernel::{InstanceFiles, Notes, Root};
 use hugepage_oracle::readers::LastStart;
 use hugepage_oracle::running::RunningOracle;
 
@@ -48,7 +48,9 @@ impl LogStarts {
                 instance_host: instance.id.place.host_name.clone(),
                 ..StartRecord::default()
             };
-            add(key_of(instance, oracle), record, &|notes| alert_log::of_running(root, &instance.id, notes));
+            add(key_of(instance, oracle), record, &|notes| {
+                alert_log::of_running(&InstanceFiles::of_process(root, instance.id.pid), oracle, notes)
+            });
         }
         for stopped in &survey.stopped {
             let record = StartRecord {

@@ -240,7 +240,7 @@ pub fn stopped(one: &StoppedOracle, survey: &Survey, sizings: &[Sizing]) -> Stop
         starts_at_boot: one.starts_at_boot,
         verdict: one.severity().to_string(),
         message: stopped::message(one),
-        hint: stopped::hint(one, survey, sizings),
+        hint: stopped::hint(one, sizings),
         oracle_home: one.home.clone(),
         version: one.last_start.as_ref().and_then(|start| start.version.clone()),
         use_large_pages: one.use_large_pages.clone(),
