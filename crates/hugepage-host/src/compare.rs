@@ -2,9 +2,9 @@
 
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_oracle::stopped::StoppedOracle;
 
 use super::inspect::InspectedServer;
-use super::stopped::StoppedOracle;
 
 /// What the other servers of a host have and lack.
 pub(super) struct OtherServers {

@@ -10,9 +10,9 @@ use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::{PageSize, Root};
 use hugepage_oracle::readers::oratab::HostOratab;
+use hugepage_oracle::settings::OracleSettings;
 
 use super::next_start::AskStart;
-use super::pending::OracleSettings;
 use super::postgresql::PostgreSqlSettings;
 use super::service_accounts::ServiceAccounts;
 

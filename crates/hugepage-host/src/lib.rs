@@ -14,9 +14,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
-pub mod alert_log;
 mod assess;
-mod clusterware;
 mod compare;
 mod context;
 pub mod discover;
@@ -28,20 +26,14 @@ pub mod memory;
 mod metrics;
 mod next_start;
 mod observe;
-mod oracle;
-mod oracle_request;
 mod past;
-mod pending;
 mod pool_needs;
 mod postgresql;
 mod request;
-mod requested;
 mod service_accounts;
 pub mod status_row;
-mod stopped;
 mod stopped_clusters;
 mod survey;
-mod switchover;
 
 pub use identify::{InstanceKind, InstancePlace, PostgreSqlServer, ServerIdentity, ServerProduct};
 pub use instance::{Instance, InstanceLanding};
@@ -49,7 +41,5 @@ pub use next_start::{AskStart, ServerStart, StartProgram};
 pub use observe::ObservedMemory;
 pub use past::{RecallPast, no_past};
 pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
-pub use stopped::StoppedOracle;
 pub use stopped_clusters::stopped_clusters;
 pub use survey::{InspectedHost, Survey, survey};
-pub use switchover::PrimaryNeed;

@@ -3,8 +3,9 @@
 use hugepage_assess::metrics::{InstanceMetrics, MetricsSnapshot, StoppedMetrics};
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::Pages;
+use hugepage_oracle::stopped::StoppedOracle;
 
-use crate::{Instance, StoppedOracle, Survey};
+use crate::{Instance, Survey};
 
 impl From<&Survey> for MetricsSnapshot {
     fn from(survey: &Survey) -> Self {

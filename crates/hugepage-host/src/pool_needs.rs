@@ -8,8 +8,9 @@ use hugepage_assess::pools;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use hugepage_oracle::readers::Parameters;
+use hugepage_oracle::switchover::{self, PrimaryNeed};
 
-use super::{Instance, PrimaryNeed, Survey, switchover};
+use super::{Instance, Survey};
 
 impl Survey {
     /// A sizing for each page size that a server needs or that has pages. `down`: servers that do not run; `None` for a

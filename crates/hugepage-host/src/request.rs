@@ -13,6 +13,8 @@ use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Pages};
+use hugepage_oracle::identify::lock_limit;
+use hugepage_oracle::next_start::next_start;
 use hugepage_oracle::sga;
 use hugepage_server::nodes;
 use hugepage_server::server::pool_of_size;
@@ -21,8 +23,6 @@ use super::context::{InspectContext, ServerSettings};
 use super::identify::ServerIdentity;
 use super::next_start::{ServerFiles, StartProgram};
 use super::observe::ObservedMemory;
-use super::oracle::lock_limit;
-use super::oracle_request::next_start;
 use super::postgresql::PostgreSqlSettings;
 
 /// What a server asked for and has, and what its next start asks for.

@@ -16,14 +16,14 @@ use hugepage_kernel::proc::process;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::{PageSize, ReadError, Root};
 use hugepage_oracle::readers::oratab::HostOratab;
+use hugepage_oracle::stopped::{self, HostOfStarts, StoppedOracle};
 use hugepage_server::CgroupView;
 
 use crate::context::InspectContext;
 use crate::inspect::InspectedServer;
 use crate::past::{RecallPast, no_past};
 use crate::service_accounts::ServiceAccounts;
-use crate::stopped::HostOfStarts;
-use crate::{AskStart, Instance, ServerIdentity, StoppedOracle, discover, memory, stopped};
+use crate::{AskStart, Instance, ServerIdentity, discover, memory};
 
 /// A host with its servers.
 #[derive(Clone, Debug)]

@@ -9,9 +9,18 @@
 //! assert!(OracleProcess::parse("postgres").is_none());
 //! ```
 
+pub mod advice;
 pub mod clusterware;
 pub mod equal_sids;
+pub mod identify;
+pub mod log_history;
+pub mod next_start;
 pub mod readers;
+mod registered;
+mod requested;
 pub mod running;
+pub mod settings;
 pub mod sga;
 pub mod sga_size;
+pub mod stopped;
+pub mod switchover;

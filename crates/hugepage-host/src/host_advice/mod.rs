@@ -1,16 +1,15 @@
 //! The recommendations for a host with several servers, and one sentence on its state.
 
-mod oracle;
 mod pool;
-pub mod stopped;
 
 use std::cmp::Reverse;
 
 use hugepage_assess::advice::{self, Recommendation};
 use hugepage_assess::assessment::{Severity, Sizing};
 use hugepage_kernel::PageSize;
+use hugepage_oracle::advice::recommendations::{self, AdvisedHost, AdvisedOracle};
+use hugepage_oracle::advice::stopped;
 
-use crate::host_advice::oracle::{AdvisedHost, AdvisedOracle};
 use crate::{Instance, InstanceLanding, Survey};
 
 /// A recommendation for one server or for the host.
@@ -30,9 +29,9 @@ pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommend
         let of_instance =
             |recommendation| HostRecommendation { instance: Some(instance.id.name.clone()), recommendation };
         let oracle = instance.advised_oracle();
-        all.extend(oracle.iter().flat_map(oracle::of_instance).map(of_instance));
+        all.extend(oracle.iter().flat_map(recommendations::of_instance).map(of_instance));
     }
-    all.extend(oracle::of_host(&survey.advised_oracles(), sizings).into_iter().map(of_host));
+    all.extend(recommendations::of_host(&survey.advised_oracles(), sizings).into_iter().map(of_host));
     // The sort is stable, so among equals the order above holds.
     all.sort_by_key(|one| Reverse(one.recommendation.severity));
     all

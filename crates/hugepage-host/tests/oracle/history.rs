@@ -4,8 +4,8 @@ use std::io::Cursor;
 use std::time::Instant;
 
 use hugepage_assess::model::Landing;
-use hugepage_host::alert_log::{MAX_STARTS, RememberedStart, remembered};
 use hugepage_kernel::Notes;
+use hugepage_oracle::log_history::{MAX_STARTS, RememberedStart, remembered};
 use hugepage_oracle::readers::alert_log::starts_in;
 
 use super::*;
@@ -133,7 +133,7 @@ fn text_xml_and_rotated_logs_are_one_history() {
     let files = InstanceFiles::own(&root);
     let mut notes = Notes::default();
     let starts =
-        hugepage_host::alert_log::of_log(&files, &format!("/{base}/trace/alert_orcl.log"), MAX_STARTS, &mut notes);
+        hugepage_oracle::log_history::of_log(&files, &format!("/{base}/trace/alert_orcl.log"), MAX_STARTS, &mut notes);
     let seen: Vec<_> = starts.iter().map(|one| (one.start.pmon, one.got.landing, one.at().is_some())).collect();
     assert_eq!(
         seen,

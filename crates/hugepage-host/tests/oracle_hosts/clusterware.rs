@@ -2,7 +2,7 @@
 
 use hugepage_assess::advice;
 use hugepage_host::host_advice;
-use hugepage_host::host_advice::stopped::hint;
+use hugepage_oracle::advice::stopped::hint;
 
 use crate::builder::*;
 

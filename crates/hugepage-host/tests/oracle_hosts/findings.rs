@@ -5,8 +5,8 @@ use std::fs;
 use hugepage_assess::advice::{self, Recommendation};
 use hugepage_assess::assessment::{Outlook, Severity};
 use hugepage_assess::model::Cause;
-use hugepage_host::host_advice::stopped::{hint, message};
 use hugepage_host::{Survey, host_advice};
+use hugepage_oracle::advice::stopped::{hint, message};
 
 use crate::builder::*;
 

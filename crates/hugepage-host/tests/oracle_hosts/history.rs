@@ -1,8 +1,8 @@
 //! What the alert logs remember of instances that run or are stopped: what a start lost before anybody watched.
 
 use hugepage_assess::model::Landing;
-use hugepage_host::alert_log::{self, lost, of_running};
 use hugepage_kernel::{InstanceFiles, Notes};
+use hugepage_oracle::log_history::{self, lost, of_running};
 
 use crate::builder::*;
 
@@ -81,7 +81,7 @@ fn the_starts_of_a_stopped_instance() {
     let log = start(&host, 20 * DAY, Some(3000), 2048, "TRUE") + &start(&host, DAY, None, 0, "ONLY");
     host.log("orcl", "orcl", &log);
     let survey = host.survey();
-    let starts = alert_log::of_stopped(&host.root(), stopped(&survey, "orcl"), &mut Notes::default());
+    let starts = log_history::of_stopped(&host.root(), stopped(&survey, "orcl"), &mut Notes::default());
     let seen: Vec<_> = starts.iter().map(|one| (one.got.landing, one.failed)).collect();
     assert_eq!(seen, [(Landing::Hugetlb, false), (Landing::Unknown, true)]);
 }

@@ -6,8 +6,8 @@ use hugepage_assess::assessment::{Outlook, Severity};
 use hugepage_assess::metrics::{MetricsSnapshot, text};
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_host::host_advice;
-use hugepage_host::host_advice::stopped::{hint, message};
 use hugepage_kernel::Pages;
+use hugepage_oracle::advice::stopped::{hint, message};
 
 use crate::builder::*;
 

@@ -1,8 +1,9 @@
 //! The pool of a standby's host for a switchover: the larger of what the standby has and what the primary has.
 
-use hugepage_host::{PrimaryNeed, Survey};
+use hugepage_host::Survey;
 use hugepage_kernel::PageSize;
 use hugepage_oracle::readers::Parameters;
+use hugepage_oracle::switchover::PrimaryNeed;
 
 use crate::builder::*;
 

@@ -4,9 +4,9 @@ use clap::Args;
 use hugepage_assess::advice::{hint, message};
 use hugepage_assess::assessment::{Severity, Sizing};
 use hugepage_assess::pools;
-use hugepage_host::host_advice::stopped;
 use hugepage_host::{Instance, InstanceLanding, Survey};
 use hugepage_kernel::Root;
+use hugepage_oracle::advice::stopped;
 
 use super::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};

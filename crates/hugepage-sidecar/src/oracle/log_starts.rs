@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use hugepage_host::alert_log::{self, RememberedStart};
-use hugepage_host::{Instance, StoppedOracle, Survey};
+use hugepage_host::{Instance, Survey};
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{InstanceFiles, Notes, Root};
+use hugepage_oracle::log_history::{self, RememberedStart};
 use hugepage_oracle::readers::LastStart;
 use hugepage_oracle::running::RunningOracle;
+use hugepage_oracle::stopped::StoppedOracle;
 
 use crate::oracle::instance_columns::StartRecord;
 
@@ -49,7 +50,7 @@ impl LogStarts {
                 ..StartRecord::default()
             };
             add(key_of(instance, oracle), record, &|notes| {
-                alert_log::of_running(&InstanceFiles::of_process(root, instance.id.pid), oracle, notes)
+                log_history::of_running(&InstanceFiles::of_process(root, instance.id.pid), oracle, notes)
             });
         }
         for stopped in &survey.stopped {
@@ -59,7 +60,7 @@ impl LogStarts {
                 home: Some(stopped.home.clone()),
                 ..StartRecord::default()
             };
-            add(key_of_stopped(stopped), record, &|notes| alert_log::of_stopped(root, stopped, notes));
+            add(key_of_stopped(stopped), record, &|notes| log_history::of_stopped(root, stopped, notes));
         }
         records
     }

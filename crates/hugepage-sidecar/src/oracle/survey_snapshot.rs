@@ -7,7 +7,7 @@ use hugepage_assess::model::{Landing, Product};
 use hugepage_assess::pools::PoolRow;
 use hugepage_host::host_advice::{self, HostRecommendation};
 use hugepage_host::status_row::status_row;
-use hugepage_host::{Instance, InstanceLanding, ServerProduct, StoppedOracle, Survey};
+use hugepage_host::{Instance, InstanceLanding, ServerProduct, Survey};
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::sysvipc;
 use hugepage_kernel::memory::sysctl;
@@ -15,6 +15,7 @@ use hugepage_kernel::proc::namespace;
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 use hugepage_oracle::running::RunningOracle;
+use hugepage_oracle::stopped::StoppedOracle;
 
 use crate::oracle::columns::{HostRecord, PoolRecord};
 use crate::oracle::instance_columns::{FindingRecord, InstanceRecord, SegmentRecord};

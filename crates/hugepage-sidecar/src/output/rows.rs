@@ -6,12 +6,14 @@ use std::time::SystemTime;
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::pools::PoolRow;
 use hugepage_assess::stopped_databases::Wants;
-use hugepage_host::host_advice::{HostRecommendation, stopped};
+use hugepage_host::host_advice::HostRecommendation;
 use hugepage_host::memory::InstanceMemory;
 use hugepage_host::status_row::status_row;
-use hugepage_host::{Instance, StoppedOracle, Survey};
+use hugepage_host::{Instance, Survey};
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, Pages};
+use hugepage_oracle::advice::stopped;
+use hugepage_oracle::stopped::StoppedOracle;
 use serde::Serialize;
 
 /// A running instance.

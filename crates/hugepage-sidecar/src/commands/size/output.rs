@@ -4,12 +4,13 @@ use hugepage_assess::advice::command::set_pool;
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::assessment::advisory::Advisories;
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
-use hugepage_host::{Instance, PrimaryNeed, Survey};
+use hugepage_host::{Instance, Survey};
 use hugepage_kernel::mapping::sysvipc;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 use hugepage_oracle::sga_size::{SCRIPT_REVISIONS, ScriptAnswer, ScriptRevision, SgaSegment, hugepages_settings};
+use hugepage_oracle::switchover::PrimaryNeed;
 use serde::Serialize;
 
 use super::sessions::SessionsOutput;

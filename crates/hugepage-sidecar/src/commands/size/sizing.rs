@@ -4,10 +4,12 @@ use std::path::{self, Path, PathBuf};
 
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::stopped_databases::StoppedDatabase;
-use hugepage_host::{AskStart, PrimaryNeed, StoppedOracle, Survey, stopped_clusters};
+use hugepage_host::{AskStart, Survey, stopped_clusters};
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, Root};
 use hugepage_oracle::readers::Parameters;
+use hugepage_oracle::stopped::StoppedOracle;
+use hugepage_oracle::switchover::PrimaryNeed;
 
 use crate::commands::survey::{SurveyOptions, survey_with_history};
 

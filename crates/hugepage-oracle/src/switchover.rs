@@ -2,11 +2,11 @@
 //! may have a larger SGA.
 
 use hugepage_kernel::{PageSize, Pages};
-use hugepage_oracle::readers::{OracleKind, Parameters};
-use hugepage_oracle::running::RunningOracle;
-use hugepage_oracle::sga_size::{OracleNeed, StoppedOracleSize, when_down};
 
-use super::stopped::{NamedOracle, StoppedOracle};
+use crate::readers::{OracleKind, Parameters};
+use crate::running::RunningOracle;
+use crate::sga_size::{OracleNeed, StoppedOracleSize, when_down};
+use crate::stopped::{NamedOracle, StoppedOracle};
 
 /// The need of a primary, by its parameter file.
 #[derive(Clone, Debug, PartialEq, Eq)]

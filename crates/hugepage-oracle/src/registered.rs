@@ -2,10 +2,11 @@
 
 use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::notes::Notes;
-use hugepage_oracle::clusterware::{Clusterware, GridResource};
-use hugepage_oracle::readers::grid::GridInfrastructure;
-use hugepage_oracle::readers::locate::{database_of, is_numbered};
-use hugepage_oracle::readers::{OracleInstance, OracleKind, Parameters};
+
+use crate::clusterware::{Clusterware, GridResource};
+use crate::readers::grid::GridInfrastructure;
+use crate::readers::locate::{database_of, is_numbered};
+use crate::readers::{OracleInstance, OracleKind, Parameters};
 
 /// What is known of an instance.
 pub struct Registered<'a> {

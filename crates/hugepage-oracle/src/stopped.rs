@@ -10,16 +10,16 @@ use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Pages};
-use hugepage_oracle::clusterware::Clusterware;
-use hugepage_oracle::readers::locate::{Search, is_numbered};
-use hugepage_oracle::readers::oratab::{HostOratab, OratabEntry};
-use hugepage_oracle::readers::{LastStart, OracleInstance, OracleKind};
-use hugepage_oracle::running::RunningOracle;
-use hugepage_oracle::sga_size::{self, when_down};
 
-use super::clusterware::{Registered, names};
-use super::pending::Settings;
-use super::requested::requested_by;
+use crate::clusterware::Clusterware;
+use crate::readers::locate::{Search, is_numbered};
+use crate::readers::oratab::{HostOratab, OratabEntry};
+use crate::readers::{LastStart, OracleInstance, OracleKind};
+use crate::registered::{Registered, names};
+use crate::requested::requested_by;
+use crate::running::RunningOracle;
+use crate::settings::Settings;
+use crate::sga_size::{self, when_down};
 
 /// An instance that does not run.
 #[derive(Clone, Debug)]

@@ -11,16 +11,16 @@ use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process as processes;
 use hugepage_kernel::proc::rlimit::{LockedMemory, Rlimit};
 use hugepage_kernel::{Bytes, InstanceFiles, Root};
-use hugepage_oracle::readers::locate::Search;
-use hugepage_oracle::readers::oratab::HostOratab;
-use hugepage_oracle::readers::process::home_of;
-use hugepage_oracle::readers::{LastStart, OracleInstance, OracleKind, Parameters};
-use hugepage_oracle::running::RunningOracle;
-use hugepage_oracle::sga::ShmFiles;
 
-use super::clusterware::{Registered, names};
-use super::pending::{OracleSettings, Settings};
-use super::requested::{of_kind, requested_by};
+use crate::readers::locate::Search;
+use crate::readers::oratab::HostOratab;
+use crate::readers::process::home_of;
+use crate::readers::{LastStart, OracleInstance, OracleKind, Parameters};
+use crate::registered::{Registered, names};
+use crate::requested::{of_kind, requested_by};
+use crate::running::RunningOracle;
+use crate::settings::{OracleSettings, Settings};
+use crate::sga::ShmFiles;
 
 /// The process PMON of an instance.
 pub struct PmonProcess<'a> {

@@ -8,11 +8,11 @@ use hugepage_assess::model::{CurrentStart, HugePages, Landing, Lost, PageKind};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
-use hugepage_oracle::readers::startup::LoggedLanding;
-use hugepage_oracle::readers::{LastStart, alert_log, locate};
-use hugepage_oracle::running::RunningOracle;
 
-use super::stopped::StoppedOracle;
+use crate::readers::startup::LoggedLanding;
+use crate::readers::{LastStart, alert_log, locate};
+use crate::running::RunningOracle;
+use crate::stopped::StoppedOracle;
 
 /// The largest number of starts of one instance that are read.
 pub const MAX_STARTS: usize = 200;

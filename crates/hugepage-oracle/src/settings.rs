@@ -3,8 +3,9 @@
 use hugepage_assess::model::Requested;
 use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::notes::Notes;
-use hugepage_oracle::readers::locate::Search;
-use hugepage_oracle::readers::{LastStart, Parameters, alter_system};
+
+use crate::readers::locate::Search;
+use crate::readers::{LastStart, Parameters, alter_system};
 
 /// The settings of an instance as its files have them.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,8 @@
 
 use hugepage_assess::model::{Product, Requested, UseLargePages};
 use hugepage_kernel::Bytes;
-use hugepage_oracle::readers::{OracleKind, Parameters};
+
+use crate::readers::{OracleKind, Parameters};
 
 /// The same settings of an instance of this kind.
 pub const fn of_kind(mut requested: Requested, kind: OracleKind) -> Requested {

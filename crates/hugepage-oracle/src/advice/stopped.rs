@@ -8,7 +8,7 @@ use hugepage_assess::assessment::{Forecast, Outlook, Sizing};
 use hugepage_assess::model::{Cause, HugePages, PoolFact, Product};
 use hugepage_assess::stopped_databases::Wants;
 
-use crate::StoppedOracle;
+use crate::stopped::StoppedOracle;
 
 /// The state, and what the next start would get.
 pub fn message(stopped: &StoppedOracle) -> String {

@@ -3,12 +3,12 @@
 use hugepage_assess::model::{CurrentStart, Demand, Landing, LockLimit, Pending, PoolState, Segment};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, PageSize};
-use hugepage_oracle::readers::{LastStart, Parameters};
-use hugepage_oracle::sga_size::{EXTRA, rounded};
 
-use super::oracle::logged_refusal;
-use super::pending::OracleSettings;
-use super::requested::requested_next;
+use crate::identify::logged_refusal;
+use crate::readers::{LastStart, Parameters};
+use crate::requested::requested_next;
+use crate::settings::OracleSettings;
+use crate::sga_size::{EXTRA, rounded};
 
 /// What refuses the running instance huge pages, and what its next start asks for. `pool_state`: what a start finds.
 pub fn next_start(

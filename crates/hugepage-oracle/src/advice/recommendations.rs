@@ -11,10 +11,10 @@ use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::Bytes;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::proc::rlimit::Rlimit;
-use hugepage_oracle::readers::Parameters;
-use hugepage_oracle::running::RunningOracle;
 
-use crate::StoppedOracle;
+use crate::readers::Parameters;
+use crate::running::RunningOracle;
+use crate::stopped::StoppedOracle;
 
 /// A running instance, with what every server has.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,4 @@
+//! Advice on Oracle instances and their host.
+
+pub mod recommendations;
+pub mod stopped;
