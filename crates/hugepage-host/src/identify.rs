@@ -8,9 +8,8 @@ use hugepage_kernel::host::identity;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::{namespace, service};
-use hugepage_oracle::identify::{self, PmonProcess};
 use hugepage_oracle::readers::OracleKind;
-use hugepage_oracle::running::RunningOracle;
+use hugepage_oracle::running::{PmonProcess, RunningOracle};
 use hugepage_oracle::sga::ShmFiles;
 use hugepage_oracle::stopped::NamedOracle;
 
@@ -157,7 +156,7 @@ impl InspectContext<'_> {
             }
             DiscoveredKind::Oracle(instance) => {
                 let pmon = PmonProcess { pid, started, service: service.as_deref() };
-                let (oracle, settings) = identify::running(&self.oratab, pmon, files, instance, shm_files, notes);
+                let (oracle, settings) = RunningOracle::read(&self.oratab, pmon, files, instance, shm_files, notes);
                 let version = oracle.version().map(str::to_owned);
                 let product = ServerProduct::Oracle(Box::new(oracle));
                 (instance.sid.clone(), version, product, ServerSettings::Oracle(settings))

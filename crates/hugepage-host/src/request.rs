@@ -13,7 +13,7 @@ use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Pages};
-use hugepage_oracle::identify::lock_limit;
+use hugepage_oracle::lock_limit::lock_limit;
 use hugepage_oracle::next_start::next_start;
 use hugepage_oracle::sga;
 use hugepage_server::nodes;
@@ -73,8 +73,7 @@ impl InspectContext<'_> {
             ServerSettings::Oracle(settings) => {
                 let start = id.oracle().and_then(|oracle| oracle.last_start.as_ref());
                 let current = unchanged.current_start();
-                let lacks =
-                    |segment: Option<&Segment>| lock_limit(self.root, id.pid, &requested, segment, memory.memlock);
+                let lacks = |segment: Option<&Segment>| lock_limit(self.root, id.pid, segment, memory.memlock);
                 let (lock_limit, pending) = next_start(&settings, start, &current, &unchanged.pool_state, lacks, notes);
                 let pool_state = PoolState { lock_limit, ..unchanged.pool_state };
                 ServerRequest { pool_state, pending, ..unchanged }

@@ -1,7 +1,14 @@
-//! How Oracle's Grid Infrastructure stops and starts an instance.
+//! Whether Oracle's Grid Infrastructure manages an instance, as far as files and its control group show it, and how it stops
+//! and starts one.
 
 use hugepage_assess::advice::command::quoted;
 use hugepage_assess::model::ServerCommands;
+use hugepage_kernel::{InstanceFiles, Notes};
+
+use crate::readers::grid::GridInfrastructure;
+use crate::readers::locate::is_numbered;
+use crate::readers::{OracleInstance, OracleKind};
+use crate::settings::Settings;
 
 /// Grid Infrastructure of the host of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,4 +65,52 @@ impl Clusterware {
     pub fn stack(&self, verb: &str) -> String {
         format!("crsctl {verb} {}", if self.is_cluster { "crs" } else { "has" })
     }
+}
+
+impl Settings {
+    /// Grid Infrastructure of the instance with these settings; `None` where there is none. A cluster manages every instance with
+    /// CLUSTER_DATABASE, or with the number of an instance behind the name of its database. Other databases are managed only if
+    /// an agent's work is seen. `by_agent`: whether Grid Infrastructure started it, or wrote its line of oratab.
+    pub(crate) fn clusterware(
+        &self,
+        instance: &OracleInstance,
+        files: &InstanceFiles,
+        by_agent: impl FnOnce() -> bool,
+        notes: &mut Notes,
+    ) -> Option<Clusterware> {
+        let grid = GridInfrastructure::read(files, notes)?;
+        let is_cluster = grid.is_cluster.unwrap_or_else(|| self.has_cluster_database());
+        let resource = match instance.kind {
+            OracleKind::Database => self.resource(&instance.sid, is_cluster, by_agent),
+            OracleKind::Asm => is_cluster.then_some(GridResource::Stack),
+            OracleKind::ManagementDatabase => Some(GridResource::ManagementDatabase),
+            OracleKind::AsmProxy | OracleKind::IoServer => None,
+        };
+        let has_short_options = self.version().is_some_and(|version| version.starts_with("11."));
+        Some(Clusterware { is_cluster, resource, has_short_options })
+    }
+
+    fn resource(&self, sid: &str, is_cluster: bool, by_agent: impl FnOnce() -> bool) -> Option<GridResource> {
+        let name = self.database_names().into_iter().next().filter(|name| is_name(name))?;
+        let (of_sid, of_name) = (sid.to_ascii_lowercase(), name.to_ascii_lowercase());
+        let has_number = is_cluster && is_numbered(&of_sid, &of_name);
+        // Of RAC One Node one instance runs, on any of the nodes.
+        if has_number && of_sid[of_name.len()..].starts_with('_') {
+            return Some(GridResource::Database { name });
+        }
+        if has_number || (is_cluster && self.has_cluster_database()) {
+            return Some(GridResource::Instance { database: name, sid: sid.to_owned() });
+        }
+        by_agent().then_some(GridResource::Database { name })
+    }
+
+    fn has_cluster_database(&self) -> bool {
+        self.known().find_map(|parameters| parameters.flag("cluster_database")) == Some(true)
+    }
+}
+
+/// Whether it is a name that a command can have: letters, digits, `_`, `$` and `#`.
+fn is_name(text: &str) -> bool {
+    let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#');
+    !text.is_empty() && text.len() <= 30 && text.bytes().all(in_name)
 }

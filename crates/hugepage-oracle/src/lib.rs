@@ -12,11 +12,10 @@
 pub mod advice;
 pub mod clusterware;
 pub mod equal_sids;
-pub mod identify;
+pub mod lock_limit;
 pub mod log_history;
 pub mod next_start;
 pub mod readers;
-mod registered;
 mod requested;
 pub mod running;
 pub mod settings;

@@ -4,7 +4,7 @@ use hugepage_assess::model::{CurrentStart, Demand, Landing, LockLimit, Pending, 
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, PageSize};
 
-use crate::identify::logged_refusal;
+use crate::lock_limit::logged_refusal;
 use crate::readers::{LastStart, Parameters};
 use crate::requested::requested_next;
 use crate::settings::OracleSettings;

@@ -3,15 +3,7 @@
 use hugepage_assess::model::{Product, Requested, UseLargePages};
 use hugepage_kernel::Bytes;
 
-use crate::readers::{OracleKind, Parameters};
-
-/// The same settings of an instance of this kind.
-pub const fn of_kind(mut requested: Requested, kind: OracleKind) -> Requested {
-    if let Product::Oracle { is_asm, .. } = &mut requested.product {
-        *is_asm = matches!(kind, OracleKind::Asm);
-    }
-    requested
-}
+use crate::readers::{LastStart, OracleKind, Parameters};
 
 /// What a start with `use_large_pages` = `setting` asks for; TRUE is assumed if it is `None`.
 pub fn requested_by(
@@ -41,6 +33,28 @@ pub fn requested_next(next: &Parameters, running: &Requested, version: Option<&s
     if next.get("use_large_pages").is_none() {
         requested.huge_pages = running.huge_pages;
         requested.product = running.product.with_memory_target(next.is_automatic_memory());
+    }
+    requested
+}
+
+/// What the start was asked for, by its log, or else by the parameter file. `automatic`: whether the SGA was seen in
+/// files of /dev/shm.
+pub fn requested_at_start(
+    start: Option<&LastStart>,
+    on_disk: Option<&Parameters>,
+    automatic: Option<bool>,
+    kind: OracleKind,
+) -> Requested {
+    let of_parameters = start.and_then(|start| start.parameters.get("use_large_pages"));
+    let of_log = of_parameters.or_else(|| start?.use_large_pages.as_deref());
+    // A list of the parameters that were set shows that one is not among them.
+    let is_default = start.is_some_and(|start| !start.parameters.is_empty());
+    let setting = of_log.or_else(|| if is_default { Some("TRUE") } else { on_disk?.get("use_large_pages") });
+    let memory_target = automatic.unwrap_or_else(|| start.is_some_and(|start| start.parameters.is_automatic_memory()));
+    let sga = start.and_then(|start| start.parameters.sga_max_size());
+    let mut requested = requested_by(setting, start.and_then(|start| start.version.as_deref()), memory_target, sga);
+    if let Product::Oracle { is_asm, .. } = &mut requested.product {
+        *is_asm = kind == OracleKind::Asm;
     }
     requested
 }

@@ -4,12 +4,12 @@ use hugepage_assess::model::Requested;
 use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::notes::Notes;
 
-use crate::readers::locate::Search;
+use crate::readers::locate::{Search, database_of};
 use crate::readers::{LastStart, Parameters, alter_system};
 
 /// The settings of an instance as its files have them.
 #[derive(Clone, Debug, Default)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// What the next start will read; `None` if that is unknown.
     pub parameters: Option<Parameters>,
     /// The last start in the alert log.
@@ -31,11 +31,29 @@ pub struct OracleSettings {
 }
 
 impl Settings {
+    /// The parameters of the start, then those on disk, as far as they are known.
+    pub(crate) fn known(&self) -> impl Iterator<Item = &Parameters> {
+        self.start.as_ref().map(|start| &start.parameters).into_iter().chain(&self.parameters)
+    }
+
+    /// The release, by the log.
+    pub(crate) fn version(&self) -> Option<&str> {
+        self.start.as_ref()?.version.as_deref()
+    }
+
+    /// The names of the database: DB_UNIQUE_NAME and DB_NAME, which is its default, by the parameters; then by the path of its
+    /// alert log, in lower case.
+    pub(crate) fn database_names(&self) -> Vec<String> {
+        let of_parameters = self.known().flat_map(|known| ["db_unique_name", "db_name"].map(|name| known.get(name)));
+        let of_log = self.log.as_deref().and_then(database_of);
+        of_parameters.chain([of_log]).flatten().map(str::to_owned).collect()
+    }
+
     /// Reads the parameter file, and the alert log in the DIAGNOSTIC_DEST that it names. `is_of`: whether a start in that
     /// log is the one in question.
     ///
     /// An spfile in ASM is what the last start read, with the `ALTER SYSTEM` statements of the log behind that start.
-    pub fn on_disk(
+    pub(crate) fn on_disk(
         search: &Search<'_>,
         files: &InstanceFiles,
         is_of: impl FnOnce(&LastStart) -> bool,

@@ -15,7 +15,6 @@ use crate::clusterware::Clusterware;
 use crate::readers::locate::{Search, is_numbered};
 use crate::readers::oratab::{HostOratab, OratabEntry};
 use crate::readers::{LastStart, OracleInstance, OracleKind};
-use crate::registered::{Registered, names};
 use crate::requested::requested_by;
 use crate::running::RunningOracle;
 use crate::settings::Settings;
@@ -174,15 +173,14 @@ fn inspect(
 ) -> StoppedOracle {
     let home = &entry.home;
     let search = Search { instance: &instance, home: Some(home), diagnostic_dest: None, pmon: None };
-    let Settings { parameters, start, log, .. } = Settings::on_disk(&search, files, |_| true, &mut notes);
-    let known = [parameters.as_ref(), start.as_ref().map(|start| &start.parameters)];
-    let known = || known.into_iter().flatten();
+    let settings = Settings::on_disk(&search, files, |_| true, &mut notes);
+    let start = settings.start.as_ref();
+    let known = || settings.parameters.iter().chain(start.map(|start| &start.parameters));
     let use_large_pages = known().find_map(|parameters| parameters.get("use_large_pages")).map(str::to_ascii_uppercase);
-    let use_large_pages = use_large_pages.or_else(|| start.as_ref()?.use_large_pages.clone());
+    let use_large_pages = use_large_pages.or_else(|| start?.use_large_pages.clone());
     let automatic_memory = known().next().is_some_and(|parameters| parameters.is_automatic_memory());
     let sga = known().find_map(|parameters| parameters.sga_max_size());
-    let version = start.as_ref().and_then(|start| start.version.as_deref());
-    let requested = requested_by(use_large_pages.as_deref(), version, automatic_memory, sga);
+    let requested = requested_by(use_large_pages.as_deref(), settings.version(), automatic_memory, sga);
 
     let page_size = host.page_size();
     let pool_state = PoolState {
@@ -190,13 +188,13 @@ fn inspect(
         pool: host.pool(),
         limits: Some(CgroupLimits::default()),
         nodes: None,
-        lock_limit: start.as_ref().and_then(|start| start.memlock).and_then(|limit| match limit {
+        lock_limit: start.and_then(|start| start.memlock).and_then(|limit| match limit {
             Rlimit::At(limit) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
             Rlimit::Unlimited => None,
         }),
     };
     let expected = |size: PageSize| -> Option<Pages> {
-        let expected = start.as_ref()?.expected().into_iter().find(|(of, _)| *of == size)?;
+        let expected = start?.expected().into_iter().find(|(of, _)| *of == size)?;
         Some(expected.1)
     };
     let wants = match page_size {
@@ -222,17 +220,7 @@ fn inspect(
             }
         }
     };
-    let shown: Vec<_> =
-        [start.as_ref().map(|start| &start.parameters), parameters.as_ref()].into_iter().flatten().collect();
-    let database = names(&shown, log.as_deref());
-    let registered = Registered {
-        instance: &instance,
-        parameters: &shown,
-        log: log.as_deref(),
-        version,
-        by_agent: &|| entry.by_agent,
-    };
-    let clusterware = registered.clusterware(files, &mut notes);
+    let clusterware = settings.clusterware(&instance, files, || entry.by_agent, &mut notes);
     let forecast = match (&wants, page_size) {
         (Wants::Pages(pages, _), Some(size)) => {
             Some(Forecast::of_start(&requested, Some(size.times(*pages)), &pool_state, Pages(0)))
@@ -246,7 +234,7 @@ fn inspect(
     if let Wants::Unknown(why) = &wants {
         notes.add(why.clone());
     }
-    let failed = start.as_ref().is_some_and(|start| start.pmon.is_none() && !start.errors.is_empty());
+    let failed = start.is_some_and(|start| start.pmon.is_none() && !start.errors.is_empty());
     StoppedOracle {
         kind: instance.kind,
         name: instance.sid,
@@ -259,9 +247,9 @@ fn inspect(
         forecast,
         pool_state,
         huge_pages: requested.huge_pages,
-        alert_log: log,
-        last_start: start,
-        database,
+        database: settings.database_names(),
+        alert_log: settings.log,
+        last_start: settings.start,
         clusterware,
         notes: notes.into_vec(),
     }
