@@ -28,6 +28,17 @@ pub enum Wants {
     Unknown(String),
 }
 
+impl Wants {
+    /// The number of huge pages, 0 if it asks for none; `None` if it could not be determined.
+    pub const fn pages(&self) -> Option<Pages> {
+        match self {
+            Self::Pages(pages, _) => Some(*pages),
+            Self::None(_) => Some(Pages(0)),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
 impl StoppedDatabase {
     /// The need of a pool; `None` if the number is unknown.
     pub fn need(&self) -> Option<(Option<PageSize>, PoolNeed)> {

@@ -1,6 +1,5 @@
 //! Compares the servers of a host: what they share of memlock and of the pool.
 
-use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use hugepage_oracle::stopped::StoppedOracle;
 
@@ -45,9 +44,5 @@ impl InspectedServer {
 }
 
 fn lack_of_stopped(stopped: &[StoppedOracle]) -> Option<Pages> {
-    stopped.iter().try_fold(Pages(0), |sum, stopped| match stopped.wants {
-        Wants::Pages(pages, _) => Some(sum.saturating_add(pages)),
-        Wants::None(_) => Some(sum),
-        Wants::Unknown(_) => None,
-    })
+    stopped.iter().try_fold(Pages(0), |sum, stopped| Some(sum.saturating_add(stopped.wants.pages()?)))
 }

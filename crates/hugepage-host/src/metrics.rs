@@ -1,8 +1,6 @@
 //! The metrics of a surveyed host with all its instances.
 
 use hugepage_assess::metrics::{InstanceMetrics, MetricsSnapshot, StoppedMetrics};
-use hugepage_assess::stopped_databases::Wants;
-use hugepage_kernel::Pages;
 use hugepage_oracle::stopped::StoppedOracle;
 
 use crate::{Instance, Survey};
@@ -29,11 +27,7 @@ impl From<&Survey> for MetricsSnapshot {
 }
 
 fn stopped_metrics(stopped: &StoppedOracle) -> StoppedMetrics {
-    let needed = match stopped.wants {
-        Wants::Pages(pages, _) => Some(pages),
-        Wants::None(_) => Some(Pages(0)),
-        Wants::Unknown(_) => None,
-    };
+    let needed = stopped.wants.pages();
     StoppedMetrics {
         kind: stopped.kind.to_string(),
         name: stopped.name.clone(),

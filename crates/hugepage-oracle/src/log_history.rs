@@ -47,7 +47,7 @@ impl RememberedStart {
         UNIX_EPOCH.checked_add(Duration::from_secs(unix))
     }
 
-    fn of(start: LastStart) -> Self {
+    fn new(start: LastStart) -> Self {
         let failed = start.pmon.is_none() && !start.errors.is_empty();
         let huge = start.page_sizes.iter().filter(|row| !row.is_base);
         let in_rows = huge.clone().map(|row| row.allocated.map(|pages| (row.page_size, row.page_size.times(pages))));
@@ -78,20 +78,42 @@ impl RememberedStart {
     }
 }
 
-/// The starts of a running instance that its alert logs have, the oldest first. Empty without a visible log.
-pub fn of_running(files: &InstanceFiles, oracle: &RunningOracle, notes: &mut Notes) -> Vec<RememberedStart> {
-    oracle.alert_log.as_ref().map(|log| of_log(files, log, MAX_STARTS, notes)).unwrap_or_default()
+impl RunningOracle {
+    /// The starts that its alert logs have, the oldest first. Empty without a visible log.
+    pub fn starts(&self, files: &InstanceFiles, notes: &mut Notes) -> Vec<RememberedStart> {
+        self.alert_log.as_ref().map(|log| starts_in(files, log, MAX_STARTS, notes)).unwrap_or_default()
+    }
+
+    /// What the current start of a running instance lost against the one before it, as its alert logs show it; `None` if nothing,
+    /// or if they do not show it.
+    pub fn lost(&self, files: &InstanceFiles, current: &CurrentStart<'_>, notes: &mut Notes) -> Option<Lost> {
+        let segment = current.segment?;
+        let is = PageKind { landing: segment.landing, size: segment.page_size };
+        // Most instances are not read further.
+        if !matches!(is.landing, Landing::Mixed | Landing::Base) || current.requested.huge_pages == HugePages::Off {
+            return None;
+        }
+        let current = self.last_start.as_ref()?.at.as_ref()?.local;
+        let log = self.alert_log.as_ref()?;
+        let starts = starts_in(files, log, MAX_COMPARED_STARTS, notes);
+        let is_before = |one: &&RememberedStart| one.start.at.as_ref().is_some_and(|at| at.local < current);
+        let mut before = starts.iter().rev().filter(is_before);
+        let was = before.find(|one| one.got.landing != Landing::Unknown)?.got;
+        lost_pages(was, is)
+    }
 }
 
-/// The same of one that does not run.
-pub fn of_stopped(root: &Root, stopped: &StoppedOracle, notes: &mut Notes) -> Vec<RememberedStart> {
-    let files = InstanceFiles::of_owner(root, &format!("{}/bin/oracle", stopped.home));
-    stopped.alert_log.as_ref().map(|log| of_log(&files, log, MAX_STARTS, notes)).unwrap_or_default()
+impl StoppedOracle {
+    /// The starts that its alert logs have, the oldest first. Empty without a visible log.
+    pub fn starts(&self, root: &Root, notes: &mut Notes) -> Vec<RememberedStart> {
+        let files = InstanceFiles::of_owner(root, &format!("{}/bin/oracle", self.home));
+        self.alert_log.as_ref().map(|log| starts_in(&files, log, MAX_STARTS, notes)).unwrap_or_default()
+    }
 }
 
 /// The starts in the log at `log` and in the other files of it: rotated ones and log.xml, which has the same starts. Of each
 /// file the last `most` are read.
-pub fn of_log(files: &InstanceFiles, log: &str, most: usize, notes: &mut Notes) -> Vec<RememberedStart> {
+pub fn starts_in(files: &InstanceFiles, log: &str, most: usize, notes: &mut Notes) -> Vec<RememberedStart> {
     let (mut left, mut of_text, mut of_xml) = (limit::ALERT_HISTORY, Vec::new(), Vec::new());
     let mut logs = locate::others(files, log, MAX_FILES);
     logs.insert(0, log.to_owned());
@@ -132,7 +154,7 @@ pub fn remembered(of_text: Vec<LastStart>, of_xml: Vec<LastStart>) -> Vec<Rememb
     }
     once.sort_by_key(local);
     let surplus = once.len().saturating_sub(MAX_STARTS);
-    let mut all: Vec<_> = once.into_iter().skip(surplus).map(RememberedStart::of).collect();
+    let mut all: Vec<_> = once.into_iter().skip(surplus).map(RememberedStart::new).collect();
     let mut known: Option<usize> = None;
     for at in 0..all.len() {
         all[at].since = at;
@@ -166,27 +188,4 @@ fn merge(into: &mut LastStart, from: LastStart) {
         *into = from;
     }
     into.at = zone.or(into.at.take());
-}
-
-/// What the current start of a running instance lost against the one before it, as its alert logs show it; `None` if nothing,
-/// or if they do not show it.
-pub fn lost(
-    files: &InstanceFiles,
-    oracle: &RunningOracle,
-    current: &CurrentStart<'_>,
-    notes: &mut Notes,
-) -> Option<Lost> {
-    let segment = current.segment?;
-    let is = PageKind { landing: segment.landing, size: segment.page_size };
-    // Most instances are not read further.
-    if !matches!(is.landing, Landing::Mixed | Landing::Base) || current.requested.huge_pages == HugePages::Off {
-        return None;
-    }
-    let current = oracle.last_start.as_ref()?.at.as_ref()?.local;
-    let log = oracle.alert_log.as_ref()?;
-    let starts = of_log(files, log, MAX_COMPARED_STARTS, notes);
-    let is_before = |one: &&RememberedStart| one.start.at.as_ref().is_some_and(|at| at.local < current);
-    let mut before = starts.iter().rev().filter(is_before);
-    let was = before.find(|one| one.got.landing != Landing::Unknown)?.got;
-    lost_pages(was, is)
 }

@@ -7,8 +7,8 @@ use std::cmp::Reverse;
 use hugepage_assess::advice::{self, Recommendation};
 use hugepage_assess::assessment::{Severity, Sizing};
 use hugepage_kernel::PageSize;
-use hugepage_oracle::advice::recommendations::{self, AdvisedHost, AdvisedOracle};
-use hugepage_oracle::advice::stopped;
+use hugepage_oracle::advice::host::{self, AdvisedHost};
+use hugepage_oracle::advice::instance::{self, AdvisedOracle};
 
 use crate::{Instance, InstanceLanding, Survey};
 
@@ -29,9 +29,9 @@ pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommend
         let of_instance =
             |recommendation| HostRecommendation { instance: Some(instance.id.name.clone()), recommendation };
         let oracle = instance.advised_oracle();
-        all.extend(oracle.iter().flat_map(recommendations::of_instance).map(of_instance));
+        all.extend(oracle.iter().flat_map(instance::recommendations).map(of_instance));
     }
-    all.extend(recommendations::of_host(&survey.advised_oracles(), sizings).into_iter().map(of_host));
+    all.extend(host::recommendations(&survey.advised_oracles(), sizings).into_iter().map(of_host));
     // The sort is stable, so among equals the order above holds.
     all.sort_by_key(|one| Reverse(one.recommendation.severity));
     all
@@ -45,7 +45,7 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
     let worst_stopped = survey.stopped.iter().max_by_key(|stopped| (stopped.severity(), Reverse(&stopped.name)));
     let of_stopped = |text: String| match worst_stopped {
         Some(stopped) if stopped.severity() > Severity::Notice => {
-            format!("{text} {}: {}", stopped.name, stopped::message(stopped))
+            format!("{text} {}: {}", stopped.name, stopped.message())
         }
         _ => text,
     };

@@ -2,7 +2,6 @@
 
 use hugepage_assess::advice;
 use hugepage_host::host_advice;
-use hugepage_oracle::advice::stopped::hint;
 
 use crate::builder::*;
 
@@ -154,7 +153,7 @@ fn stopped_instances_are_started_by_srvctl() {
             LoggedStart { ago: 700_000, parameters: parameters(&["db_name = \"orcl\""]), ..LoggedStart::default() };
         host.log("orcl", sid, &host.start(&start));
         let survey = host.survey();
-        let said = hint(stopped(&survey, sid), &[sizing(&survey)]).unwrap();
+        let said = stopped(&survey, sid).hint(&[sizing(&survey)]).unwrap();
         assert_eq!(said, format!("Run \"sysctl -w vm.nr_hugepages=2052\" and start the instance{command}."));
     }
 }

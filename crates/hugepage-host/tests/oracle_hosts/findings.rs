@@ -6,7 +6,6 @@ use hugepage_assess::advice::{self, Recommendation};
 use hugepage_assess::assessment::{Outlook, Severity};
 use hugepage_assess::model::Cause;
 use hugepage_host::{Survey, host_advice};
-use hugepage_oracle::advice::stopped::{hint, message};
 
 use crate::builder::*;
 
@@ -87,8 +86,8 @@ fn a_stopped_instance_on_a_kernel_without_huge_pages() {
         let survey = host.survey();
         let down = stopped(&survey, "down");
         assert_eq!((down.outlook(), down.severity()), (outlook, severity), "{setting}");
-        assert_eq!(message(down), format!("The instance is stopped; its next start {said}."));
-        assert_eq!(hint(down, &[]).is_some(), setting == "ONLY");
+        assert_eq!(down.message(), format!("The instance is stopped; its next start {said}."));
+        assert_eq!(down.hint(&[]).is_some(), setting == "ONLY");
     }
 }
 

@@ -2,7 +2,6 @@
 
 use hugepage_assess::model::Landing;
 use hugepage_kernel::{InstanceFiles, Notes};
-use hugepage_oracle::log_history::{self, lost, of_running};
 
 use crate::builder::*;
 
@@ -53,7 +52,7 @@ fn a_loss_before_anybody_watched() {
         let mut notes = Notes::default();
         let files = InstanceFiles::of_process(&host.root(), instance.id.pid);
         let current = instance.status.facts.current_start();
-        let found = lost(&files, instance.id.oracle().unwrap(), &current, &mut notes);
+        let found = instance.id.oracle().unwrap().lost(&files, &current, &mut notes);
         let wanted = is_lost.then(|| "was in huge pages of 2 MB, is in 4 kB pages".to_owned());
         assert_eq!(found.map(|lost| lost.to_string()), wanted, "{before:?} {now} {setting}");
         assert!(notes.into_vec().is_empty());
@@ -69,8 +68,8 @@ fn no_loss_without_the_log_of_this_start() {
     let instance = running(&survey, "orcl");
     let current = instance.status.facts.current_start();
     let files = InstanceFiles::of_process(&host.root(), instance.id.pid);
-    assert_eq!(lost(&files, instance.id.oracle().unwrap(), &current, &mut Notes::default()), None);
-    assert_eq!(of_running(&files, instance.id.oracle().unwrap(), &mut Notes::default()).len(), 1);
+    assert_eq!(instance.id.oracle().unwrap().lost(&files, &current, &mut Notes::default()), None);
+    assert_eq!(instance.id.oracle().unwrap().starts(&files, &mut Notes::default()).len(), 1);
 }
 
 #[test]
@@ -81,7 +80,7 @@ fn the_starts_of_a_stopped_instance() {
     let log = start(&host, 20 * DAY, Some(3000), 2048, "TRUE") + &start(&host, DAY, None, 0, "ONLY");
     host.log("orcl", "orcl", &log);
     let survey = host.survey();
-    let starts = log_history::of_stopped(&host.root(), stopped(&survey, "orcl"), &mut Notes::default());
+    let starts = stopped(&survey, "orcl").starts(&host.root(), &mut Notes::default());
     let seen: Vec<_> = starts.iter().map(|one| (one.got.landing, one.failed)).collect();
     assert_eq!(seen, [(Landing::Hugetlb, false), (Landing::Unknown, true)]);
 }

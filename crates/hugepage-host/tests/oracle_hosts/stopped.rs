@@ -7,7 +7,6 @@ use hugepage_assess::metrics::{MetricsSnapshot, text};
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_host::host_advice;
 use hugepage_kernel::Pages;
-use hugepage_oracle::advice::stopped::{hint, message};
 
 use crate::builder::*;
 
@@ -36,7 +35,7 @@ fn pages_of_a_stopped_database_are_not_waste() {
             (down.state, down.outlook(), down.severity()),
             (StoppedState::Stopped, Outlook::Hugetlb, Severity::Notice)
         );
-        assert_eq!(message(down), "The instance is stopped; its next start would get its 1028 huge pages of 2 MB.");
+        assert_eq!(down.message(), "The instance is stopped; its next start would get its 1028 huge pages of 2 MB.");
         let sizing = sizing(&survey);
         assert_eq!((sizing.recommended, run.status.recommended), (Some(Pages(2056)), Some(Pages(2056))));
         assert_eq!(run.status.verdict().0, Severity::Ok, "{:?}", run.status.findings);
@@ -116,8 +115,8 @@ fn a_start_at_boot_that_would_lose() {
         assert_eq!((down.outlook(), down.severity()), (outlook, severity), "{boot} {setting}");
         let sizings = [sizing(&survey)];
         let command = "Run \"sysctl -w vm.nr_hugepages=1028\" and start the instance.";
-        assert_eq!(hint(down, &sizings), (setting != "FALSE").then(|| command.to_owned()));
-        let said = message(down);
+        assert_eq!(down.hint(&sizings), (setting != "FALSE").then(|| command.to_owned()));
+        let said = down.message();
         match setting {
             "FALSE" => assert!(said.ends_with("asks for no huge pages: use_large_pages = FALSE."), "{said}"),
             "ONLY" => {
@@ -163,9 +162,9 @@ fn failed_starts_are_seen() {
         let down = stopped(&survey, "orcl");
         assert_eq!((down.state, down.severity(), down.outlook()), (StoppedState::Failed, Severity::Critical, outlook));
         assert_eq!(down.wants, Wants::Pages(Pages(2053), "its last start and parameters"));
-        let said = message(down);
+        let said = down.message();
         assert!(said.starts_with(&format!("The last start failed ({error}); its next start would ")), "{said}");
-        assert_eq!(hint(down, &[sizing(&survey)]).as_deref(), Some(way_out));
+        assert_eq!(down.hint(&[sizing(&survey)]).as_deref(), Some(way_out));
         assert_eq!(host_advice::verdict(&survey, &[sizing(&survey)]).0, Severity::Critical);
     }
 }

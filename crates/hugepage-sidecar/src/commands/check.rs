@@ -6,7 +6,6 @@ use hugepage_assess::assessment::{Severity, Sizing};
 use hugepage_assess::pools;
 use hugepage_host::{Instance, InstanceLanding, Survey};
 use hugepage_kernel::Root;
-use hugepage_oracle::advice::stopped;
 
 use super::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
@@ -55,8 +54,8 @@ fn worst_message(survey: &Survey, sizings: &[Sizing], name: Option<&str>) -> Str
         Some(of_running) => stopped.severity() > of_running.max(Severity::Notice),
         None => name.is_some() || stopped.severity() > Severity::Notice,
     }) {
-        let hint = stopped::hint(stopped, sizings).map(|hint| format!(" {hint}")).unwrap_or_default();
-        return format!("{}: {}{hint}", stopped.name, stopped::message(stopped)).replace('|', "/");
+        let hint = stopped.hint(sizings).map(|hint| format!(" {hint}")).unwrap_or_default();
+        return format!("{}: {}{hint}", stopped.name, stopped.message()).replace('|', "/");
     }
     let severity = |instance: &&Instance| (instance.status.verdict().0, instance.landed().is_hidden());
     let Some(worst) = survey.instances.iter().max_by_key(severity) else {

@@ -6,7 +6,6 @@ use hugepage_assess::history::Record;
 use hugepage_assess::model::{Cause, CurrentStart, Loss, Past};
 use hugepage_host::ServerIdentity;
 use hugepage_kernel::{InstanceFiles, Notes, Pages};
-use hugepage_oracle::log_history;
 
 use super::HostHistory;
 use super::start_record::StartRecord;
@@ -68,7 +67,7 @@ impl HostHistory {
         let of_instance = known.entry(path).or_insert((0, None));
         if of_instance.0 != instance.pid {
             let files = InstanceFiles::of_process(&self.root, instance.pid);
-            let lost = log_history::lost(&files, oracle, current, notes);
+            let lost = oracle.lost(&files, current, notes);
             *of_instance = (instance.pid, lost.and_then(|lost| Some(Loss { at: instance.started?, lost })));
         }
         of_instance.1.clone()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hugepage_host::{Instance, Survey};
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{InstanceFiles, Notes, Root};
-use hugepage_oracle::log_history::{self, RememberedStart};
+use hugepage_oracle::log_history::RememberedStart;
 use hugepage_oracle::readers::LastStart;
 use hugepage_oracle::running::RunningOracle;
 use hugepage_oracle::stopped::StoppedOracle;
@@ -50,7 +50,7 @@ impl LogStarts {
                 ..StartRecord::default()
             };
             add(key_of(instance, oracle), record, &|notes| {
-                log_history::of_running(&InstanceFiles::of_process(root, instance.id.pid), oracle, notes)
+                oracle.starts(&InstanceFiles::of_process(root, instance.id.pid), notes)
             });
         }
         for stopped in &survey.stopped {
@@ -60,7 +60,7 @@ impl LogStarts {
                 home: Some(stopped.home.clone()),
                 ..StartRecord::default()
             };
-            add(key_of_stopped(stopped), record, &|notes| log_history::of_stopped(root, stopped, notes));
+            add(key_of_stopped(stopped), record, &|notes| stopped.starts(root, notes));
         }
         records
     }

@@ -5,14 +5,12 @@ use std::time::SystemTime;
 
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::pools::PoolRow;
-use hugepage_assess::stopped_databases::Wants;
 use hugepage_host::host_advice::HostRecommendation;
 use hugepage_host::memory::InstanceMemory;
 use hugepage_host::status_row::status_row;
 use hugepage_host::{Instance, Survey};
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, Pages};
-use hugepage_oracle::advice::stopped;
 use hugepage_oracle::stopped::StoppedOracle;
 use serde::Serialize;
 
@@ -230,25 +228,20 @@ pub fn recommendation(one: &HostRecommendation) -> RecommendationOutput {
 pub fn stopped(one: &StoppedOracle, survey: &Survey, sizings: &[Sizing]) -> StoppedRow {
     let forecast = one.forecast.as_ref();
     let size = survey.default_page_size();
-    let needed = match one.wants {
-        Wants::Pages(needed, _) => Some(needed),
-        Wants::None(_) => Some(Pages(0)),
-        Wants::Unknown(_) => None,
-    };
     StoppedRow {
         kind: one.kind.to_string(),
         name: one.name.clone(),
         state: one.state.to_string(),
         starts_at_boot: one.starts_at_boot,
         verdict: one.severity().to_string(),
-        message: stopped::message(one),
-        hint: stopped::hint(one, sizings),
+        message: one.message(),
+        hint: one.hint(sizings),
         oracle_home: one.home.clone(),
         version: one.last_start.as_ref().and_then(|start| start.version.clone()),
         use_large_pages: one.use_large_pages.clone(),
         memory_target: one.memory_target,
         huge_page_size: size.map(|size| size.bytes().0),
-        pages_needed: pages(needed),
+        pages_needed: pages(one.wants.pages()),
         pages_missing: pages(forecast.and_then(|forecast| forecast.missing)),
         cause: forecast.and_then(|forecast| forecast.cause).map(|cause| cause.to_string()),
         restart_outlook: one.outlook().to_string(),
