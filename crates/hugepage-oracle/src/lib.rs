@@ -1,4 +1,7 @@
-//! What an Oracle instance shows to the operating system, without an Oracle library and without a connection.
+//! Oracle instances: what they show to the operating system, what they ask for at a start, and what they would get.
+//!
+//! No Oracle library and no connection is needed. [`running`] and [`stopped`] are the two ways in; [`advice`] says what to
+//! change.
 //!
 //! The readers are bounded in time and memory, and never wait for a file, because a file here can be of any kind.
 //!

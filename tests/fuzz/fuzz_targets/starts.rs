@@ -3,7 +3,7 @@
 
 use std::io::Cursor;
 
-use hugepage_host::alert_log::{MAX_STARTS, remembered};
+use hugepage_oracle::log_history::{MAX_STARTS, remembered};
 use hugepage_oracle::readers::alert_log::{last_start_in, starts_in};
 use libfuzzer_sys::fuzz_target;
 

@@ -322,7 +322,7 @@ fn whether_a_start_is_that_of_the_running_instance() {
 
 #[test]
 fn mappings_of_a_rhel_5_kernel() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/maps-rhel5");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/readers/maps-rhel5");
     let text = fs::read_to_string(path).unwrap();
     let found: Vec<_> = text.lines().map(|line| hugepage_kernel::mapping::maps::parse(line).unwrap()).collect();
     let found: Vec<_> = found.iter().map(|mapping| (mapping.device.1, mapping.inode, mapping.name())).collect();

@@ -26,7 +26,7 @@ fn log(name: &str) -> Vec<u8> {
 }
 
 fn directory() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/logs"))
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/readers/logs"))
 }
 
 fn names() -> Vec<String> {
