@@ -1,0 +1,28 @@
+# shellcheck shell=bash
+# What ./dev is asked for, before anything is installed or compiled for it.
+
+# check_arguments COMMAND ARGUMENT...: fails if the command does not know one.
+check_arguments() {
+    local command=$1 major
+    shift
+    case $command in
+        demo | lint | setup | build | install | supply-chain | sbom | reproducible)
+            [ $# -eq 0 ] || fail "'$command' takes no arguments, such as '$1'"
+            ;;
+        matrix)
+            for major in "$@"; do
+                supported "$major" || fail "no major is called '$major'; there are: $SUPPORTED"
+            done
+            ;;
+        package)
+            [ "$*" != sidecar ] || return 0
+            for major in "$@"; do
+                supported "$major" || fail "'package' takes sidecar, or majors of $SUPPORTED, not '$major'"
+                [ "$major" != 16 ] || fail "Debian has no PostgreSQL 16, so nothing a package could depend on"
+            done
+            ;;
+        soak)
+            [[ ${1-} =~ ^([0-9]+(\.[0-9]*)?|\.[0-9]+)$ ]] || fail "'soak' takes a number of hours first, not '${1-}'"
+            ;;
+    esac
+}
