@@ -7,6 +7,9 @@ use std::io::{BufRead, BufReader};
 use crate::source::short_file::as_text;
 use crate::{Bytes, PageSize, ReadError, Root};
 
+/// More mappings than any server has of its shared memory: AMM has one for each granule of at least 4 MB.
+const MAX_MAPPINGS: usize = 8192;
+
 /// The maps of this process.
 pub const SELF: &str = "/proc/self/maps";
 
@@ -196,8 +199,12 @@ pub(crate) fn read_from(
             parse(line).ok_or_else(|| root.content(path, format!("the line \"{line}\"")))
         })?;
         line.clear();
+        let is_full = mappings.len() == MAX_MAPPINGS;
         match mappings.last_mut() {
             Some(last) if last.continues_in(&mapping) => last.join(&mapping),
+            _ if is_full && wanted(&mapping) => {
+                return Err(root.content(path, format!("it has more than {MAX_MAPPINGS} mappings of shared memory")));
+            }
             _ if wanted(&mapping) => mappings.push(mapping),
             _ => {}
         }

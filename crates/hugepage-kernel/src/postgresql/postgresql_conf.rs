@@ -11,9 +11,11 @@ use crate::{InstanceFiles, Notes, ReadError};
 /// The depth to which the server follows includes (`CONF_FILE_MAX_DEPTH`).
 const MAX_INCLUDE_DEPTH: usize = 10;
 /// A configuration of more files is not read further.
-const MAX_FILES: usize = 1000;
+const MAX_FILES: usize = 250;
+/// Nor one whose paths have more bytes.
+const MAX_PATH_BYTES: usize = 128 << 10;
 /// Nor is one of more settings; the server has about 400.
-const MAX_SETTINGS: usize = 50_000;
+const MAX_SETTINGS: usize = 10_000;
 
 /// A configuration with all that it includes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub struct Configuration {
     is_over: bool,
     /// How many bytes were read so far.
     length: u64,
+    /// How many bytes the paths have.
+    path_bytes: usize,
 }
 
 impl Configuration {
@@ -49,10 +53,15 @@ impl Configuration {
         if self.is_over {
             return;
         }
-        self.sources.push(file.to_owned());
-        if depth > MAX_INCLUDE_DEPTH || self.sources.len() > MAX_FILES {
+        self.add_source(file);
+        if depth > MAX_INCLUDE_DEPTH {
             self.is_over = true;
-            self.is_unclear(format!("\"{}\" is included too deep, or among too many files", file.display()));
+            self.is_unclear(format!("\"{}\" is included too deep", file.display()));
+            return;
+        }
+        if self.sources.len() > MAX_FILES || self.path_bytes > MAX_PATH_BYTES {
+            let what = format!("more than {MAX_FILES} files, or {MAX_PATH_BYTES} bytes of paths");
+            self.end(what, file, notes);
             return;
         }
         let text = files.read_text(&file.to_string_lossy(), limit::CONFIGURATION);
@@ -86,6 +95,11 @@ impl Configuration {
         }
     }
 
+    fn add_source(&mut self, path: &Path) {
+        self.path_bytes += path.as_os_str().len();
+        self.sources.push(path.to_owned());
+    }
+
     /// Reads no further, for this is more than any configuration has.
     fn end(&mut self, what: String, file: &Path, notes: &mut Notes) {
         let what = format!("the configuration with \"{}\" has {what}; the rest of it was not read", file.display());
@@ -117,7 +131,10 @@ impl Configuration {
     }
 
     fn add_directory(&mut self, files: &InstanceFiles, directory: &Path, depth: usize, notes: &mut Notes) {
-        self.sources.push(directory.to_owned());
+        if self.is_over {
+            return;
+        }
+        self.add_source(directory);
         let names = files.list(&directory.to_string_lossy());
         let what = format!("configuration directory \"{}\"", directory.display());
         let names = self.kept(names, &what, true, notes).unwrap_or_default();
@@ -194,16 +211,25 @@ mod tests {
         }
         write("long.conf", "#\n".repeat(600_000));
         write("settings.conf", (0..100_000).map(|number| format!("a{number}=1\n")).collect());
+        write("files.conf", (0..900).map(|number| format!("include_if_exists '{number}.conf'\n")).collect());
+        write("paths.conf", (0..90).map(|_| format!("include '{}'\n", "long/".repeat(400))).collect());
+        let directory = tree.path().join("conf.d");
+        fs::create_dir(&directory).unwrap();
+        (0..400).for_each(|number| fs::write(directory.join(format!("{number}.conf")), "").unwrap());
+        write("directory.conf", "include_dir 'conf.d'\n".repeat(400));
         for (file, note) in [
             ("/many.conf", "has more than 4194304 bytes"),
             ("/long.conf", "it is longer than 1048576 bytes"),
-            ("/settings.conf", "has more than 50000 settings"),
+            ("/settings.conf", "has more than 10000 settings"),
+            ("/files.conf", "has more than 250 files"),
+            ("/paths.conf", "131072 bytes of paths"),
+            ("/directory.conf", "has more than 250 files"),
         ] {
             let (mut found, mut notes) = (Configuration::default(), Notes::default());
             found.add(&InstanceFiles::own(&Root::at(tree.path())), Path::new(file), &mut notes);
             let notes = notes.into_vec();
             assert!(notes.len() == 1 && notes[0].contains(note), "{notes:?}");
-            assert!(found.sources.len() < 10 && found.settings.len() <= 50_000);
+            assert!(found.sources.len() < 255 && found.settings.len() <= 10_000);
         }
     }
 }
