@@ -139,8 +139,7 @@ fn identities(root: &Root, instance: &ServerIdentity) -> Vec<InstanceIdentity> {
     if instance.postgresql().is_none_or(|server| server.directory.is_none() || server.system_identifier.is_none()) {
         return Vec::new();
     }
-    let container = root.below(&format!("/proc/{}/root", instance.pid));
-    let machines = [root, &container].map(|root| identity::machine(root).ok());
-    let named = container.read("/etc/hostname").ok().map(|name| name.trim().to_owned());
-    machines.into_iter().chain([named]).flatten().map(|machine| state::instance_identity(instance, machine)).collect()
+    let files = InstanceFiles::of_process(root, instance.pid);
+    let machines = identity::machine(root).into_iter().chain(identity::machines_of(&files));
+    machines.map(|machine| state::instance_identity(instance, machine)).collect()
 }

@@ -17,6 +17,13 @@ pub fn host_name_of(root: &Root, pid: i32, files: &InstanceFiles) -> Option<Stri
     namespace::has_own_host_name(root, pid).then(name)?.filter(|name| !name.is_empty())
 }
 
+/// What [`machine`] may be in the container of a server with these `files`, where others may have laid the files.
+pub fn machines_of(files: &InstanceFiles) -> impl Iterator<Item = String> {
+    let line = |path: &str| Some(files.read_text(path, limit::HOST_NAME).ok()?.trim().to_owned());
+    let machine = line("/etc/machine-id").and_then(|id| machine_of_id(&id));
+    [machine, line("/etc/hostname")].into_iter().flatten().filter(|name| !name.is_empty())
+}
+
 /// The identifier of the running boot (random(4)); `None` on a kernel without it.
 pub fn boot_id(root: &Root) -> Result<Option<String>, ReadError> {
     if_there(line(root, "/proc/sys/kernel/random/boot_id"))
@@ -26,9 +33,13 @@ pub fn boot_id(root: &Root) -> Result<Option<String>, ReadError> {
 /// host's name where that file is missing, as in containers.
 pub fn machine(root: &Root) -> Result<String, ReadError> {
     match if_there(line(root, "/etc/machine-id"))? {
-        Some(id) if !id.is_empty() && id != "uninitialized" => Ok(format!("{:08x}", crc32fast::hash(id.as_bytes()))),
-        _ => host_name(root),
+        Some(id) => machine_of_id(&id).map_or_else(|| host_name(root), Ok),
+        None => host_name(root),
     }
+}
+
+fn machine_of_id(id: &str) -> Option<String> {
+    (!id.is_empty() && id != "uninitialized").then(|| format!("{:08x}", crc32fast::hash(id.as_bytes())))
 }
 
 fn line(root: &Root, path: &str) -> Result<String, ReadError> {

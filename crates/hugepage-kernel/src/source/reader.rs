@@ -1,9 +1,8 @@
 //! For whom a file of a server is read, and what that user could read without this program.
 
-use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
-use crate::stranger::beneath::BeneathFile;
+use crate::stranger::beneath::{BeneathFile, Place};
 
 /// Whose permissions count.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +38,9 @@ impl ServerUser {
             _ if self.uid == Some(owner) && found.metadata.nlink() > 1 && owner != 0 => {
                 Some("it is a file of several names".to_owned())
             }
+            _ if self.uid == Some(owner) && !self.may_search(found) => {
+                Some("the server's user may not search the directories that lead to it".to_owned())
+            }
             _ if self.uid == Some(owner) => None,
             _ if !self.roots.contains(&owner) => Some(format!("its owner is uid {owner}, not the server's user")),
             _ if !self.may_read(found) => Some("it is root's, and the server's user may not read it".to_owned()),
@@ -46,20 +48,27 @@ impl ServerUser {
         }
     }
 
-    /// Whether the modes on the way and of the thing itself let the user read it (path_resolution(7)).
+    /// Whether the modes and access control lists on the way and of the thing itself let the user read it (path_resolution(7)).
     pub fn may_read(&self, found: &BeneathFile) -> bool {
         const READ: u32 = 4;
-        const SEARCH: u32 = 1;
-        self.may(&found.metadata, READ) && found.searched().all(|directory| self.may(directory, SEARCH))
+        self.may(found.place(), READ) && self.may_search(found)
     }
 
-    fn may(&self, of: &Metadata, what: u32) -> bool {
-        let shift = match () {
-            () if self.uid == Some(0) => return true,
-            () if self.uid == Some(of.uid()) => 6,
-            () if self.groups.contains(&of.gid()) => 3,
-            () => 0,
-        };
-        of.mode() >> shift & what != 0
+    fn may_search(&self, found: &BeneathFile) -> bool {
+        const SEARCH: u32 = 1;
+        found.searched().all(|directory| self.may(directory, SEARCH))
+    }
+
+    fn may(&self, place: &Place, what: u32) -> bool {
+        let of = place.metadata();
+        if self.uid == Some(0) {
+            return true;
+        }
+        if self.uid == Some(of.uid()) {
+            return of.mode() >> 6 & what != 0;
+        }
+        let by_mode = || of.mode() >> if self.groups.contains(&of.gid()) { 3 } else { 0 };
+        let permissions = place.acl().permissions(self.uid, &self.groups, of.gid());
+        permissions.unwrap_or_else(by_mode) & what != 0
     }
 }

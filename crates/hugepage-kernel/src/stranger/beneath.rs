@@ -19,6 +19,7 @@ use rustix::fs::{CWD, Dir, Mode, OFlags, StatFs, fstatfs, openat, readlinkat};
 use rustix::io::Errno;
 
 use crate::source::survey_cache::SurveyCache;
+use crate::stranger::acl::Acl;
 
 /// As many symbolic links as the kernel follows (path_resolution(7)).
 const MAX_LINKS: usize = 40;
@@ -149,6 +150,11 @@ impl Place {
         self.metadata.is_dir()
     }
 
+    /// Its access control list.
+    pub fn acl(&self) -> Acl {
+        Acl::read(&self.descriptor)
+    }
+
     /// What fstat(2) said of it when it was opened.
     pub const fn metadata(&self) -> &Metadata {
         &self.metadata
@@ -157,8 +163,13 @@ impl Place {
 
 impl BeneathFile {
     /// Every directory that something was looked up in.
-    pub fn searched(&self) -> impl Iterator<Item = &Metadata> {
-        self.searched.iter().map(|place| &place.metadata)
+    pub fn searched(&self) -> impl Iterator<Item = &Place> {
+        self.searched.iter().map(|place| &**place)
+    }
+
+    /// It itself.
+    pub fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Opens it for reading. It is what was looked at: the descriptor leads there whatever has been renamed since.
@@ -359,7 +370,7 @@ mod tests {
         let tree = tree();
         let found = found(&tree.path().join("in"), "/a/above/directory_again/file").unwrap();
         assert_eq!(found.link_owners.len(), 3);
-        assert!(found.searched().count() >= 4 && found.searched().all(Metadata::is_dir));
+        assert!(found.searched().count() >= 4 && found.searched().all(Place::is_directory));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 /// `PG_VERSION`: a number.
 pub const VERSION: u64 = 16;
-/// /etc/hostname: a name of at most 64 bytes.
+/// /etc/hostname and /etc/machine-id: a name of at most 64 bytes.
 pub const HOST_NAME: u64 = 256;
 /// `postmaster.pid`: eight short lines (pidfile.h).
 pub const POSTMASTER_PID: u64 = 4 << 10;

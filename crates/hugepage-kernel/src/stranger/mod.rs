@@ -1,5 +1,6 @@
 //! The one way to open a path that a database server's owner controls.
 
+pub(crate) mod acl;
 #[expect(clippy::disallowed_methods, reason = "strangers' paths, one step after the other")]
 pub(crate) mod beneath;
 pub mod instance_files;

@@ -57,6 +57,7 @@ fn a_file_is_read_if_the_servers_user_could_read_it() {
     for (name, uid, gid, mode, why) in [
         ("own", SERVER, GROUP, 0o600, None),
         ("own_unreadable", SERVER, GROUP, 0, None),
+        ("private/own", SERVER, GROUP, 0o600, Some("may not search the directories that lead to it")),
         ("of_root", 0, 0, 0o644, None),
         ("of_root_for_the_group", 0, GROUP, 0o640, None),
         ("of_root_for_another_group", 0, 0, 0o640, Some("it is root's, and the server's user may not read it")),
