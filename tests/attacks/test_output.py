@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_door import fake
+from test_door import USER, fake
 
 from harness import sidecar
 from harness.sidecar import OK, UNKNOWN
@@ -104,3 +104,22 @@ def test_watch_replaces_no_device(root, tmp_path):
     assert os.stat("/dev/null").st_rdev == before.st_rdev and target.read_text() == "kept" and link.is_symlink()
     answer = sidecar.run("watch", "--once", "--state-dir", tmp_path / "state", "--json", tmp_path / "new.json")
     assert (tmp_path / "new.json").stat().st_mode & 0o777 == 0o644 and answer.status in (OK, 1, 2, 3)
+
+
+@pytest.mark.parametrize("arguments", [["report", "--html"], ["metrics", "--textfile"], ["capture"], ["watch", "--once", "--json"],
+                                       ["watch", "--once", "--state-dir"]])
+@pytest.mark.parametrize("who", ["owner", "everybody", "link"])
+def test_nothing_is_written_where_a_stranger_could_exchange_it(root, tmp_path, arguments, who):
+    above = tmp_path / "above"
+    (above / "below").mkdir(parents=True)
+    if who == "link":
+        (tmp_path / "link").symlink_to(above)
+        os.lchown(tmp_path / "link", USER, USER)
+        above = tmp_path / "link"
+    elif who == "owner":
+        os.chown(above, USER, USER)
+    else:
+        above.chmod(0o777)
+    answer = sidecar.run(*arguments, above / "below/new")
+    assert answer.status == UNKNOWN and answer.stdout == "" and "could put something else in its place" in answer.stderr
+    assert list((above / "below").iterdir()) == []

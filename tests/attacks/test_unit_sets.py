@@ -136,14 +136,14 @@ def test_the_unit_grants_what_is_documented():
 
 
 def test_a_directory_that_was_exchanged_gets_nothing(place):
-    """The command line names a directory of a user's, who later has a link to another directory in its place."""
+    """The command line names a directory that becomes a user's, who has a link to another directory in its place."""
     owned, outside = place / "owned", place / "outside"
     for directory in (owned, owned / "named", outside):
         directory.mkdir()
-    os.chown(owned, USER, USER)
     target = owned / "named/metrics.prom"
     with watching(place, "--textfile", target) as process:
         until("the first file", target.exists)
+        os.chown(owned, USER, USER)
         subprocess.run(["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "sh", "-c",
                         f"mv {owned}/named {owned}/moved && ln -s {outside} {owned}/named"], check=True)
         written = (place / "metrics/status.json").stat().st_mtime_ns

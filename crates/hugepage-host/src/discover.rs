@@ -56,7 +56,13 @@ pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut
     let all = Processes::open(root);
     for pid in pids {
         // A process that ends meanwhile, or is hidden, belongs to no server.
-        let Ok(Some(Some(seen))) = all.command_line(pid, Seen::parse) else { continue };
+        let read = all.command_line(pid, Seen::parse);
+        if let Err(error) = &read
+            && error.is_unanswered()
+        {
+            notes.add(format!("whether process {pid} is a server is unknown: {error}"));
+        }
+        let Ok(Some(Some(seen))) = read else { continue };
         let status = if seen.is_server() { process::status_of_server(root, pid) } else { all.status(pid) };
         let Ok(Some(status)) = status else { continue };
         match seen {

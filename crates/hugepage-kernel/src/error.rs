@@ -35,6 +35,11 @@ pub enum ReadError {
 }
 
 impl ReadError {
+    /// Whether the file, or the process that it belongs to, did not answer before and is left out.
+    pub fn is_unanswered(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::TimedOut)
+    }
+
     /// Whether the file or directory does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)

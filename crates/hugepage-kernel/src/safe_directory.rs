@@ -3,6 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -12,6 +13,8 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, renameat, symlinka
 use rustix::io::{Errno, retry_on_intr};
 use rustix::path::Arg;
 use rustix::process::geteuid;
+
+use crate::stranger::beneath::{self, Place};
 
 /// An open directory, and what this program does in it.
 #[derive(Debug)]
@@ -27,6 +30,15 @@ pub struct NewFile<'a> {
     name: Option<OsString>,
     /// The file, open for writing.
     pub file: File,
+}
+
+/// Who could put something else in the place of a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stranger {
+    /// The owner of a directory, or of a link, on the way.
+    User(u32),
+    /// A group, or all users.
+    AnyUser,
 }
 
 /// Why nothing is written to a directory.
@@ -97,6 +109,18 @@ impl SafeDirectory {
         }
     }
 
+    /// Who could put something else in the place of `path`, or of a part of it that leads there: an owner for whom `is_trusted` does
+    /// not hold, or the group or all users by a mode. `None` if nobody.
+    pub fn stranger_on_the_way(path: &Path, is_trusted: impl Fn(u32) -> bool) -> io::Result<Option<Stranger>> {
+        let found = beneath::find(beneath::directory(Path::new("/"))?, &path.to_string_lossy(), true, None)?;
+        let mut owners = found.searched().chain([found.place()]).map(|place| place.metadata().uid());
+        if let Some(uid) = found.link_owners.iter().copied().chain(owners.by_ref()).find(|uid| !is_trusted(*uid)) {
+            return Ok(Some(Stranger::User(uid)));
+        }
+        let is_shared = found.searched().chain([found.place()]).any(|place| is_shared(place));
+        Ok(is_shared.then_some(Stranger::AnyUser))
+    }
+
     fn open_at(at: impl AsFd, name: impl Arg + Copy, flags: OFlags) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | flags;
         Ok(Self { descriptor: retry_on_intr(|| openat(&at, name, flags, Mode::empty()))?.into() })
@@ -143,9 +167,11 @@ impl SafeDirectory {
         Ok(NewFile { directory: self, name: Some(name), file })
     }
 
-    /// Creates a file as [`SafeDirectory::new_file`] does, under a free name that begins with `prefix`.
+    /// Creates a file as [`SafeDirectory::new_file`] does, under a name that begins with `prefix` and that nobody foresees.
     pub fn temporary_file(&self, prefix: &str) -> io::Result<NewFile<'_>> {
-        let names = (0..100).map(|attempt| format!("{prefix}-{}-{attempt}", std::process::id()));
+        // Each has keys of its own, from the kernel's random numbers: nobody else can make something of that name first.
+        let random = || RandomState::new().build_hasher().finish();
+        let names = (0..100).map(|_| format!("{prefix}-{:016x}", random()));
         let is_taken =
             |new: &io::Result<_>| new.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists);
         let mut created = names.map(|name| self.new_file(name, 0o600)).skip_while(is_taken);
@@ -205,6 +231,14 @@ pub fn others_may_write(found: &Metadata) -> bool {
     Mode::from_raw_mode(found.mode()).intersects(Mode::WGRP | Mode::WOTH)
 }
 
+/// Whether others may rename what is in a directory. The group of root, and one of the owner's alone, which has its number, gives
+/// nobody else anything.
+fn is_shared(place: &Place) -> bool {
+    let (found, mode) = (place.metadata(), Mode::from_raw_mode(place.metadata().mode()));
+    let is_private = || (found.gid() == 0 || found.gid() == found.uid()) && place.acl().is_mode();
+    !mode.contains(Mode::SVTX) && (mode.contains(Mode::WOTH) || (mode.contains(Mode::WGRP) && !is_private()))
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs::{self, Permissions};
@@ -241,6 +275,41 @@ mod tests {
             chown(path.parent().unwrap(), Some(12345), None).unwrap();
             assert!(error(&path).ends_with("/a: the directory belongs to user 12345, not to root"));
         }
+    }
+
+    #[test]
+    fn strangers_on_the_way() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().canonicalize().unwrap().join("a/b");
+        fs::create_dir_all(&path).unwrap();
+        let above = path.parent().unwrap();
+        symlink(&path, above.join("link")).unwrap();
+        let stranger = |path: &Path| {
+            SafeDirectory::stranger_on_the_way(path, |uid| uid == 0 || uid == geteuid().as_raw()).unwrap()
+        };
+        let set = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        assert_eq!([stranger(&path), stranger(&above.join("link"))], [None, None]);
+        for (mode, found) in
+            [(0o777, Some(Stranger::AnyUser)), (0o1777, None), (0o775, None), (0o757, Some(Stranger::AnyUser))]
+        {
+            set(above, mode);
+            assert_eq!(stranger(&path), found, "{mode:o}");
+        }
+        set(above, 0o755);
+        if geteuid().is_root() {
+            chown(above, None, Some(4711)).unwrap();
+            set(above, 0o775);
+            assert_eq!(stranger(&path), Some(Stranger::AnyUser));
+            chown(above, Some(4711), None).unwrap();
+            assert_eq!(stranger(&path), Some(Stranger::User(4711)));
+            chown(above, Some(0), Some(0)).unwrap();
+            std::os::unix::fs::lchown(above.join("link"), Some(4711), None).unwrap();
+            assert_eq!(stranger(&above.join("link")), Some(Stranger::User(4711)));
+        }
+        assert_eq!(
+            SafeDirectory::stranger_on_the_way(&path.join("none"), |_| true).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::Path;
 use hugepage_kernel::SafeDirectory;
 use rustix::fs::OFlags;
 
-use crate::privileges;
+use crate::{privileges, supervisor};
 
 /// Programs that read a whole directory ignore hidden files and unknown suffixes.
 const TEMPORARY: &str = ".hugepage-sidecar";
@@ -16,6 +16,7 @@ const TEMPORARY: &str = ".hugepage-sidecar";
 /// Replaces the file at `path`. On an error the old file is unchanged and no temporary file remains. Replaces no device,
 /// link, pipe or directory.
 pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    supervisor::end_reading();
     privileges::write(|| replace(path, content, mode))
 }
 

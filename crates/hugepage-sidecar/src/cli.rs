@@ -1,98 +1,140 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use hugepage_kernel::Root;
 
 use crate::commands::{apply, benefit, capture, check, lint, metrics, oracle, report, size, status, watch};
 use crate::exit::Exit;
-use crate::privileges::{self, Needs};
+use crate::host_options::{HostOptions, ReadingOptions};
+use crate::privileges::Needs;
+use crate::supervisor::Kind;
 
 /// Report the huge pages of a host: what every PostgreSQL and Oracle instance has and what it needs.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100)]
+#[command(version, max_term_width = 80)]
 pub struct Cli {
-    /// Read the files of another host from DIR, written by `capture`, instead of /proc, /sys and /etc.
-    #[arg(long, global = true, value_name = "DIR", value_parser = captured_host)]
-    root: Option<PathBuf>,
+    #[command(flatten)]
+    host: HostOptions,
     /// The command.
     #[command(subcommand)]
     command: Command,
+}
+
+/// A command, with the options that it shares with others.
+#[derive(Debug, Args)]
+pub struct With<S: Args, O: Args> {
+    #[command(flatten)]
+    options: O,
+    #[command(flatten)]
+    shared: S,
 }
 
 /// A command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Show every instance, the pools, and one verdict
-    Status(status::StatusOptions),
+    Status(With<HostOptions, status::StatusOptions>),
     /// Show the recommended size of every pool, for running and for stopped servers
-    Size(size::SizeOptions),
+    Size(With<HostOptions, size::SizeOptions>),
     /// Observe every PostgreSQL server for some time: what would huge pages save?
-    Benefit(benefit::BenefitOptions),
+    Benefit(With<ReadingOptions, benefit::BenefitOptions>),
     /// Print one line and set the exit status, for monitoring systems
-    Check(check::CheckOptions),
+    Check(With<HostOptions, check::CheckOptions>),
     /// Monitor continuously: log losses and risks, keep the history, write files
-    Watch(watch::WatchOptions),
+    Watch(With<HostOptions, watch::WatchOptions>),
     /// Print metrics as OpenMetrics text, for node_exporter's textfile collector
-    Metrics(metrics::MetricsOptions),
+    Metrics(With<HostOptions, metrics::MetricsOptions>),
     /// Write an HTML report with charts and the history
-    Report(report::ReportOptions),
+    Report(With<HostOptions, report::ReportOptions>),
     /// Set the size of a pool; restore it if the kernel does not provide all pages
-    Apply(apply::ApplyOptions),
+    Apply(With<ReadingOptions, apply::ApplyOptions>),
     /// Check Kubernetes manifests: whether each PostgreSQL gets the huge pages that it needs
     Lint(lint::LintOptions),
     /// Copy the files that were read, without secrets, for analysis elsewhere with --root
-    Capture(capture::CaptureOptions),
+    Capture(With<HostOptions, capture::CaptureOptions>),
     /// Write files for Oracle Database, and print the SQL that reads them
     #[command(subcommand)]
     Oracle(oracle::OracleCommand),
 }
 
 impl Cli {
+    /// How a command that reads a host is watched over, and the time that it has for that; `None` for the others.
+    pub fn supervised(&self) -> Option<(Kind, Duration)> {
+        let kind = match &self.command {
+            Command::Check(_) => Kind::Check,
+            Command::Watch(watch) if watch.options.is_continuous() => Kind::Watch,
+            Command::Lint(_) => return None,
+            Command::Oracle(command) if command.host().is_none() => return None,
+            _ => Kind::Once,
+        };
+        Some((kind, self.command.reading().or(self.host.reading).timeout()))
+    }
+
+    /// The tree that stands for the host; `None` for this host.
+    fn root(&self) -> Option<&PathBuf> {
+        self.command.host().and_then(|host| host.root.as_ref()).or(self.host.root.as_ref())
+    }
+
     /// The privileges that the command needs.
-    fn needs(&self) -> Needs {
+    pub fn needs(&self) -> Needs {
         match &self.command {
             Command::Status(_) | Command::Check(_) => Needs::default().servers(),
             Command::Benefit(_) => Needs::default(),
-            Command::Size(options) => options.needs(),
-            Command::Watch(options) => options.needs(),
-            Command::Metrics(options) => options.needs(),
-            Command::Report(options) => options.needs(),
-            Command::Apply(_) if self.root.is_some() => Needs::default(),
-            Command::Apply(options) => options.needs(),
+            Command::Size(size) => size.options.needs(),
+            Command::Watch(watch) => watch.options.needs(self.root().is_some()),
+            Command::Metrics(metrics) => metrics.options.needs(),
+            Command::Report(report) => report.options.needs(),
+            Command::Apply(_) if self.root().is_some() => Needs::default(),
+            Command::Apply(apply) => apply.options.needs(),
             Command::Lint(options) => options.needs(),
-            Command::Capture(options) => options.needs(),
+            Command::Capture(capture) => capture.options.needs(),
             Command::Oracle(command) => command.needs(),
         }
     }
 
     /// Runs the command. An error means that the command could not do its work.
     pub fn run(&self) -> anyhow::Result<Exit> {
-        privileges::confine(&self.needs());
-        let root = self.root.as_ref().map_or_else(Root::live, Root::at);
+        let root = &self.root().map_or_else(Root::live, Root::at);
         match &self.command {
-            Command::Status(options) => status::run(&root, options),
-            Command::Size(options) => size::run(&root, options),
-            Command::Benefit(options) => benefit::run(&root, options),
-            Command::Check(options) => check::run(&root, options),
-            Command::Watch(options) => watch::run(&root, options),
-            Command::Metrics(options) => metrics::run(&root, options),
-            Command::Report(options) => report::run(&root, options),
-            Command::Apply(options) => apply::run(&root, options),
-            Command::Lint(options) => lint::run(self.root.is_none(), options),
-            Command::Capture(options) => capture::run(&root, options),
-            Command::Oracle(command) => oracle::run(&root, command),
+            Command::Status(status) => status::run(root, &status.options),
+            Command::Size(size) => size::run(root, &size.options),
+            Command::Benefit(benefit) => benefit::run(root, &benefit.options),
+            Command::Check(check) => check::run(root, &check.options),
+            Command::Watch(watch) => watch::run(root, &watch.options),
+            Command::Metrics(metrics) => metrics::run(root, &metrics.options),
+            Command::Report(report) => report::run(root, &report.options),
+            Command::Apply(apply) => apply::run(root, &apply.options),
+            Command::Lint(options) => lint::run(root.is_live(), options),
+            Command::Capture(capture) => capture::run(root, &capture.options),
+            Command::Oracle(command) => oracle::run(root, command),
         }
     }
 }
 
-/// A directory that looks like a captured host.
-#[expect(clippy::disallowed_methods, reason = "the directory of --root")]
-fn captured_host(text: &str) -> Result<PathBuf, String> {
-    let directory = PathBuf::from(text);
-    match directory.join("proc").is_dir() {
-        true => Ok(directory),
-        false => Err("not a captured host: no proc directory".to_owned()),
+impl Command {
+    /// The options of the host that it surveys; `None` if it surveys none, or this host alone.
+    fn host(&self) -> Option<&HostOptions> {
+        match self {
+            Self::Status(status) => Some(&status.shared),
+            Self::Size(size) => Some(&size.shared),
+            Self::Check(check) => Some(&check.shared),
+            Self::Watch(watch) => Some(&watch.shared),
+            Self::Metrics(metrics) => Some(&metrics.shared),
+            Self::Report(report) => Some(&report.shared),
+            Self::Capture(capture) => Some(&capture.shared),
+            Self::Oracle(command) => command.host(),
+            Self::Benefit(_) | Self::Apply(_) | Self::Lint(_) => None,
+        }
+    }
+
+    fn reading(&self) -> ReadingOptions {
+        match self {
+            Self::Benefit(benefit) => benefit.shared,
+            Self::Apply(apply) => apply.shared,
+            _ => self.host().map(|host| host.reading).unwrap_or_default(),
+        }
     }
 }

@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 mod exit;
 mod history;
+mod host_options;
 mod oracle;
 mod output;
 mod privileges;
@@ -19,16 +20,19 @@ mod server_program;
 mod signals;
 mod state;
 mod stored_history;
+mod supervisor;
 
 use std::io::Write;
 
+use crate::cli::Cli;
+use crate::exit::Exit;
 use crate::output::escape;
 use crate::output::stream::complain;
 use clap::Parser;
 use clap::error::ErrorKind;
 
 fn main() -> std::process::ExitCode {
-    let cli = match cli::Cli::try_parse() {
+    let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
             // The terminal may be closed; the exit status still says what happened.
@@ -40,15 +44,31 @@ fn main() -> std::process::ExitCode {
             .into();
         }
     };
-    match cli.run() {
+    let needs = cli.needs();
+    if let Some(why) = needs.refused() {
+        complain!("hugepage-sidecar: {why}");
+        return exit::UNKNOWN.into();
+    }
+    privileges::confine(&needs);
+    let run = || exit_of(cli.run());
+    match cli.supervised() {
+        Some((kind, timeout)) => exit_of(supervisor::run(kind, timeout, &run).map_err(anyhow::Error::from)),
+        None => run(),
+    }
+    .into()
+}
+
+/// The exit status of a command, after its error was told.
+fn exit_of(done: anyhow::Result<Exit>) -> Exit {
+    match done {
         Ok(_) if output::stream::has_failed() => {
             complain!("hugepage-sidecar: could not write all output");
-            exit::UNKNOWN.into()
+            exit::UNKNOWN
         }
-        Ok(status) => status.into(),
+        Ok(status) => status,
         Err(error) => {
             complain!("hugepage-sidecar: {}", escape::line(&format!("{error:#}")));
-            exit::UNKNOWN.into()
+            exit::UNKNOWN
         }
     }
 }

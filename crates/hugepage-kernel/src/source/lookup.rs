@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::ReadError;
-use crate::source::host;
 use crate::source::survey_cache::SurveyCache;
 use crate::source::tree::{CHANGED, REFUSED, SourceTree};
+use crate::source::{current_read, host};
 use crate::stranger::beneath::{self, BeneathFile, Known, Place};
 
 /// No file read here is anywhere near this long; a longer one is refused instead of filling memory.
@@ -93,9 +93,15 @@ impl Lookup {
 
     /// What `path` names, which nothing leads out of.
     pub fn find(&self, path: &str, follow: bool) -> io::Result<BeneathFile> {
+        self.begin(path)?;
         let known = |cache| Known { cache, top: &self.prefix };
         let found = beneath::find(self.top()?, path, follow, self.survey.as_deref().map(known));
         found.map_err(|error| self.refusal(path, error))
+    }
+
+    /// Before each look at `path`: an error if it did not answer before.
+    fn begin(&self, path: &str) -> io::Result<()> {
+        current_read::begin(&[&self.prefix, path])
     }
 
     fn top(&self) -> io::Result<Arc<Place>> {
@@ -122,7 +128,7 @@ impl Lookup {
     pub fn open(&self, path: &str) -> Result<File, ReadError> {
         let failed = |source| self.error("open", path, source);
         if !self.is_confined() {
-            return host::open(path).map_err(failed);
+            return self.begin(path).and_then(|()| host::open(path)).map_err(failed);
         }
         let found = self.find(path, true).map_err(failed)?;
         let why = match &self.tree {
@@ -154,7 +160,7 @@ impl Lookup {
             true => {
                 self.find(path, true).and_then(|found| found.names()?.try_for_each(|name| name.map(|name| each(&name))))
             }
-            false => host::names(path, each),
+            false => self.begin(path).and_then(|()| host::names(path, each)),
         };
         listed.map_err(|source| self.error("list", path, source))
     }
@@ -163,7 +169,7 @@ impl Lookup {
     pub fn link(&self, path: &str) -> Result<String, ReadError> {
         let target = match self.is_confined() {
             true => self.find(path, false).and_then(|found| found.target()),
-            false => host::link(path),
+            false => self.begin(path).and_then(|()| host::link(path)),
         };
         let target = target.map_err(|source| self.error("read", path, source))?;
         Ok(String::from_utf8_lossy(&target).into_owned())
@@ -171,7 +177,11 @@ impl Lookup {
 
     /// What is at `path`, or where a link there leads to.
     pub fn metadata(&self, path: &str) -> io::Result<Metadata> {
-        if self.is_confined() { Ok(self.find(path, true)?.metadata) } else { host::metadata(Path::new(path)) }
+        if self.is_confined() {
+            return Ok(self.find(path, true)?.metadata);
+        }
+        self.begin(path)?;
+        host::metadata(Path::new(path))
     }
 
     /// An error of the operating system on `path`.

@@ -1,6 +1,7 @@
 //! Where files are read: the live host or a tree of files, with what is remembered and recorded of it.
 
 pub mod access_log;
+pub mod current_read;
 #[expect(clippy::disallowed_methods, reason = "the kernel's files, by name")]
 mod host;
 mod lookup;

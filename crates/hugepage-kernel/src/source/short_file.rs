@@ -7,8 +7,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 
-use crate::source::host;
 use crate::source::lookup::BUFFER_BYTES;
+use crate::source::{current_read, host};
 use crate::{ReadError, Root};
 
 impl Root {
@@ -89,7 +89,9 @@ impl Directory<'_> {
     /// Where looks are noted, or a path is followed step by step, the root opens it.
     fn open(&self, name: &str, path: &dyn Fn() -> String) -> Result<File, ReadError> {
         match self.root.is_live() {
-            true => host::open_in(&self.descriptor, name).map_err(|error| self.root.error("open", &path(), error)),
+            true => current_read::begin(&[&self.path, "/", name])
+                .and_then(|()| host::open_in(&self.descriptor, name))
+                .map_err(|error| self.root.error("open", &path(), error)),
             false => self.root.open(&path()),
         }
     }

@@ -21,6 +21,7 @@ use crate::output::stream::{complain, say};
 use crate::output::table::{or_unknown, table, wrapped};
 use crate::output::{Format, escape, json};
 use crate::signals::SignalTimer;
+use crate::supervisor;
 
 /// The time between two moves of the progress bar.
 const STEP: Duration = Duration::from_millis(200);
@@ -70,6 +71,7 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
         return Ok(exit::USAGE);
     }
     let mut timer = SignalTimer::new().context("could not catch signals")?;
+    supervisor::begin_reading(options.interval);
     // How much memory base pages keep makes no difference here.
     let survey = InspectedHost::inspect(root, 0, &options.accounts.service_account, None).assess(&no_past);
     let mut notes = Notes::default();

@@ -9,6 +9,7 @@ use hugepage_kernel::Root;
 
 use crate::commands::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
+use crate::host_options::HostOptions;
 use crate::oracle::files::WriterOptions;
 use crate::oracle::log_starts::LogStarts;
 use crate::oracle::scripts::{self, ClusterSettings, Script, ScriptSettings, TrendSettings};
@@ -35,6 +36,8 @@ pub enum OracleCommand {
         access: WriterOptions,
         #[command(flatten)]
         survey: SurveyOptions,
+        #[command(flatten)]
+        host: HostOptions,
         /// Write snapshots from standard input instead: one JSON object per line
         #[arg(long, hide = true)]
         records: bool,
@@ -45,6 +48,8 @@ pub enum OracleCommand {
         file: String,
         #[command(flatten)]
         survey: SurveyOptions,
+        #[command(flatten)]
+        host: HostOptions,
     },
     /// Print the SQL*Plus script that creates all objects
     InstallSql(ScriptSettings),
@@ -71,6 +76,14 @@ pub enum OracleCommand {
 }
 
 impl OracleCommand {
+    /// The options of the host that it surveys; `None` if it surveys none.
+    pub const fn host(&self) -> Option<&HostOptions> {
+        match self {
+            Self::Write { host, records: false, .. } | Self::Print { host, .. } => Some(host),
+            _ => None,
+        }
+    }
+
     /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
         match self {
@@ -97,7 +110,7 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
         OracleCommand::Write { dir, access, survey, .. } => {
             oracle::write(dir, &snapshot(root, survey), access)?;
         }
-        OracleCommand::Print { file, survey } => {
+        OracleCommand::Print { file, survey, .. } => {
             let text =
                 oracle::text(file, &snapshot(root, survey)).with_context(|| format!("there is no file {file}"))?;
             stdout().write_all(text.as_bytes())?;

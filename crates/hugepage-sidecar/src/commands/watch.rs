@@ -22,11 +22,11 @@ use crate::oracle::files::WriterOptions;
 use crate::oracle::log_starts::LogStarts;
 use crate::oracle::{self, survey_snapshot};
 use crate::output::stream::complain;
-use crate::output::{escape, host_rows, json_text};
+use crate::output::{host_rows, journal, json_text};
 use crate::privileges::{self, Needs};
 use crate::server_program::asked_starts::AskedStarts;
 use crate::signals::SignalTimer;
-use crate::{atomic_file, state};
+use crate::{atomic_file, state, supervisor};
 
 /// The number of errors that are logged: messages that differ each time would fill the log.
 const MAX_REPORTED_ERRORS: usize = 50;
@@ -46,9 +46,10 @@ pub struct WatchOptions {
     /// Time between two surveys
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = interval)]
     interval: Duration,
-    /// Directory for the history of each instance
-    #[arg(long, value_name = "DIR", default_value = crate::state::DIRECTORY)]
-    state_dir: PathBuf,
+    /// Directory for the history of each instance; with --root below that directory, and nothing is kept without this option
+    /// [default: /var/lib/hugepage-sidecar]
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
     #[command(flatten)]
     accounts: AccountOptions,
     /// Records to keep per instance; 0 keeps none
@@ -74,13 +75,27 @@ pub struct WatchOptions {
 }
 
 impl WatchOptions {
+    /// Whether it goes on until a signal.
+    pub const fn is_continuous(&self) -> bool {
+        !self.once
+    }
+
+    fn state_dir(&self) -> &Path {
+        self.state_dir.as_deref().unwrap_or(Path::new(state::DIRECTORY))
+    }
+
+    /// The records that are kept per instance. A tree is left as it is, unless a directory in it is named.
+    const fn records(&self, of_tree: bool) -> usize {
+        if of_tree && self.state_dir.is_none() { 0 } else { self.history_size }
+    }
+
     /// The privileges that the command needs.
-    pub fn needs(&self) -> Needs {
+    pub fn needs(&self, of_tree: bool) -> Needs {
         let files = [&self.json, &self.textfile].into_iter().flatten();
         let asking = if self.ask_programs { Needs::default().servers() } else { Needs::default() };
         let needs = files.fold(asking, |needs, file| needs.file(file));
         let needs = self.oracle_dir.iter().fold(needs, |needs, directory| needs.directory(directory).owners());
-        if self.history_size > 0 { needs.new_directory(&self.state_dir) } else { needs }
+        if self.records(of_tree) > 0 { needs.new_directory(self.state_dir()) } else { needs }
     }
 }
 
@@ -94,14 +109,18 @@ fn interval(text: &str) -> Result<Duration, String> {
 
 #[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
 pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
-    if options.history_size > 0 {
-        let directory = &options.state_dir;
+    if root.is_tree() && !options.once {
+        complain!("hugepage-sidecar: watch observes this host: with --root, add --once");
+        return Ok(exit::USAGE);
+    }
+    let (records, directory) = (options.records(root.is_tree()), options.state_dir());
+    if records > 0 {
         std::fs::create_dir_all(directory)
             .with_context(|| format!("could not create the directory {} of --state-dir", directory.display()))?;
     }
-    privileges::notes().iter().for_each(|note| write_lines(6, &[format!("LOG:  {note}")]));
+    privileges::notes().iter().for_each(|note| journal::log(LogLevel::Log, note));
     let mut timer = SignalTimer::new().context("could not catch signals")?;
-    let mut history = HostHistory::open(root, &options.state_dir);
+    let mut history = HostHistory::open(root, directory);
     let mut reported = ReportedErrors::default();
     let mut pruned: Option<Instant> = None;
     let mut logs = LogStarts::default();
@@ -110,10 +129,11 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
     let ask: Option<&AskStart<'_>> = if root.is_live() && options.ask_programs { Some(&ask) } else { None };
     loop {
         let begun = Instant::now();
+        supervisor::begin_reading(Duration::ZERO);
         let host = InspectedHost::inspect(root, options.reserve_percent, &options.accounts.service_account, ask);
         // What is recorded is what is seen now, whatever was recorded before.
         let seen = host.assess(&no_past);
-        for events in history.record(&seen, options.history_size) {
+        for events in history.record(&seen, records) {
             for (level, message) in events.messages {
                 log_message(&events.instance, level, &message);
             }
@@ -125,9 +145,9 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
             true => history.recall(server, current, notes),
             false => no_past(server, current, notes),
         });
-        if root.is_live() && options.history_size > 0 && pruned.is_none_or(|at| at.elapsed() > PRUNE_INTERVAL) {
-            let of_running = |one: &Instance| state::history_file(&options.state_dir, &one.id);
-            prune(&options.state_dir, &survey.instances.iter().map(of_running).collect());
+        if root.is_live() && records > 0 && pruned.is_none_or(|at| at.elapsed() > PRUNE_INTERVAL) {
+            let of_running = |one: &Instance| state::history_file(directory, &one.id);
+            prune(directory, &survey.instances.iter().map(of_running).collect());
             pruned = Some(begun);
         }
         let sizings = survey.sizings(&survey.stopped_needs(), options.reserve_percent);
@@ -170,6 +190,11 @@ fn write_files(
     options: &WatchOptions,
     logs: &mut LogStarts,
 ) -> Vec<anyhow::Error> {
+    // What its logs tell is read before anything is written.
+    let next = Some(options.interval).filter(|_| !options.once);
+    let snapshot = |directory| (directory, survey_snapshot::from_survey(root, survey, sizings, next, logs));
+    let snapshots: Vec<_> = options.oracle_dir.iter().map(snapshot).collect();
+    supervisor::end_reading();
     let written = |path: &Path, content: &[u8]| {
         atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
     };
@@ -179,40 +204,22 @@ fn write_files(
     });
     let metrics =
         options.textfile.as_deref().map(|path| written(path, text(&MetricsSnapshot::from(survey)).as_bytes()));
-    let oracle = options.oracle_dir.iter().map(|directory| {
-        let next = Some(options.interval).filter(|_| !options.once);
-        let snapshot = survey_snapshot::from_survey(root, survey, sizings, next, logs);
-        oracle::write(directory, &snapshot, &options.access).map(|_| ())
-    });
+    let oracle =
+        snapshots.iter().map(|(directory, snapshot)| oracle::write(directory, snapshot, &options.access).map(|_| ()));
     [json, metrics].into_iter().flatten().chain(oracle).filter_map(Result::err).collect()
 }
 
-/// Writes a message to standard error, for the journal with priorities (sd-daemon(3)).
 fn log_message(instance: &str, level: LogLevel, message: &LogMessage) {
-    let level = match level {
-        LogLevel::Log => "LOG",
-        LogLevel::Warning | LogLevel::Regression => "WARNING",
-    };
     let parts = [("DETAIL", &message.detail), ("HINT", &message.hint)];
-    let mut lines = vec![format!("{level}:  {instance}: {}", message.message)];
+    let mut lines = vec![format!("{}:  {instance}: {}", journal::name(level), message.message)];
     for (name, text) in parts {
         lines.extend(text.iter().flat_map(|text| text.lines()).map(|line| format!("{name}:  {instance}: {line}")));
     }
-    write_lines(if level == "LOG" { 6 } else { 4 }, &lines);
-}
-
-fn write_lines(priority: u8, lines: &[String]) {
-    let to_journal = std::env::var_os("JOURNAL_STREAM").is_some();
-    for line in lines.iter().map(|line| escape::line(line)) {
-        match to_journal {
-            true => complain!("<{priority}>{line}"),
-            false => complain!("{} {line}", humantime::format_rfc3339_seconds(std::time::SystemTime::now())),
-        }
-    }
+    journal::write(level, &lines);
 }
 
 fn log_error(text: &str) {
-    write_lines(4, &[format!("WARNING:  {text}")]);
+    journal::log(LogLevel::Warning, text);
 }
 
 /// Errors of histories. Each is logged once, not at every survey.

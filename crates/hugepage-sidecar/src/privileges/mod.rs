@@ -7,6 +7,7 @@
 
 mod capabilities;
 mod landlock;
+mod output_place;
 
 use std::fs::{self, DirBuilder, Metadata};
 use std::io;
@@ -30,6 +31,8 @@ pub struct Needs {
     places: Vec<PathBuf>,
     changes_owners: bool,
     runs_programs: bool,
+    /// Why it does not write where the command line says; `None` if it does.
+    refused: Option<String>,
 }
 
 impl Needs {
@@ -39,20 +42,31 @@ impl Needs {
         self
     }
 
-    /// Writes files in `directory`, which is created if it does not exist.
+    /// Writes files in `directory`, which is created if it does not exist, unless strangers could put something else in its place.
     #[expect(clippy::disallowed_methods, reason = "a directory that the command line names")]
     pub fn new_directory(self, directory: &Path) -> Self {
-        // The command says why it cannot be created.
-        let _ = DirBuilder::new().recursive(true).mode(0o755).create(directory);
-        self.directory(directory)
+        let needs = self.unless_shared(directory);
+        if needs.refused.is_none() {
+            // The command says why it cannot be created.
+            let _ = DirBuilder::new().recursive(true).mode(0o755).create(directory);
+        }
+        needs.directory(directory)
     }
 
-    /// Replaces the file `path`, by another one in its directory.
+    /// Replaces the file `path`, by another one in its directory, unless strangers could put something else in its place.
     pub fn file(self, path: &Path) -> Self {
-        match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => self.directory(parent),
-            _ => self.directory(Path::new(".")),
-        }
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        self.unless_shared(parent).directory(parent)
+    }
+
+    /// Why nothing is written where the command line says; `None` if it is.
+    pub fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
+    }
+
+    fn unless_shared(mut self, directory: &Path) -> Self {
+        self.refused = self.refused.or_else(|| output_place::refusal(directory));
+        self
     }
 
     /// Gives files to other users and groups.

@@ -21,7 +21,7 @@ use rustix::process::{
 use rustix::thread::set_no_new_privs;
 
 use super::trust::ProgramAccount;
-use crate::privileges;
+use crate::{privileges, supervisor};
 
 /// Output that is kept of each stream, in bytes; an answer is a number, an error some lines.
 const MAX_OUTPUT_BYTES: usize = 64 << 10;
@@ -47,6 +47,7 @@ pub struct Output {
 
 /// Runs `program` for at most `timeout`. The error is the reason why there is no output.
 pub fn run(program: &Path, arguments: &[OsString], timeout: Duration) -> Result<Output, String> {
+    let timeout = supervisor::time_for_program(timeout);
     let run = || start_and_wait(program, arguments, timeout).map_err(io::Error::other);
     privileges::run_program(run).map_err(|error| error.to_string())
 }
@@ -142,7 +143,7 @@ fn answer(mut child: Child, timeout: Duration) -> Result<Output, String> {
     let status = child.wait().map_err(|error| error.to_string())?;
     match read.map_err(|error| error.to_string())? {
         Some([stdout, stderr]) => Ok(Output { is_success: status.success(), stdout, stderr }),
-        None => Err(format!("it did not end within {} s", timeout.as_secs())),
+        None => Err(format!("it did not end within {:.1} s", timeout.as_secs_f64())),
     }
 }
 

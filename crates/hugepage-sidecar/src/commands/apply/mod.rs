@@ -36,6 +36,7 @@ use crate::exit::{self, Exit};
 use crate::output::stream::{complain, say};
 use crate::privileges::{self, Needs};
 use crate::signals::Interrupt;
+use crate::supervisor;
 
 /// Options of `apply`.
 #[derive(Debug, Args)]
@@ -162,6 +163,7 @@ fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, 
     let interrupt = Interrupt::catch().context("could not catch signals")?;
     let before = pool.state()?;
     let (plan, split) = plan(options, root, pool, pages)?;
+    supervisor::begin_change();
     let optimizing = match options.optimize_vmemmap && plan.new_pages > Pages(0) {
         true => Some(privileges::write(|| VmemmapOptimization::begin(root))?),
         false => None,

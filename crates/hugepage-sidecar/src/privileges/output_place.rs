@@ -1,0 +1,45 @@
+//! Where output is written: not below a directory in whose place a stranger could put something else, a link to another
+//! directory for example. Root may have it written to a directory of the user who has become root by sudo(8), and of a
+//! system's account, such as that of Prometheus, but not of one that databases run as.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use hugepage_host::is_usual_service_account;
+use hugepage_kernel::host::accounts;
+use hugepage_kernel::safe_directory::Stranger;
+use hugepage_kernel::{Root, SafeDirectory};
+use rustix::process::geteuid;
+
+/// Why nothing is written below `directory`, or where it would be created; `None` if it is, and if it is for the command to say why
+/// not.
+pub fn refusal(directory: &Path) -> Option<String> {
+    let path = std::path::absolute(directory).ok()?;
+    let found = path.ancestors().find_map(|at| match SafeDirectory::stranger_on_the_way(at, is_trusted) {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        found => Some((at, found.ok()?)),
+    });
+    let (at, stranger) = found?;
+    let who = match stranger? {
+        Stranger::User(uid) => format!("user {uid}"),
+        Stranger::AnyUser => "a group or any user".to_owned(),
+    };
+    Some(format!(
+        "nothing is written below {}: {who} could put something else in its place; use a directory of root's alone",
+        at.display()
+    ))
+}
+
+fn is_trusted(uid: u32) -> bool {
+    let me = geteuid();
+    let caller = || std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok()).filter(|_| me.is_root());
+    uid == 0 || uid == me.as_raw() || caller() == Some(uid) || is_system(uid)
+}
+
+fn is_system(uid: u32) -> bool {
+    let root = Root::live();
+    let of_people = accounts::first_uid_of_people(&root).unwrap_or(1);
+    let named = accounts::accounts(&root).unwrap_or_default();
+    let mut named = named.iter().filter(|account| account.uid == uid).peekable();
+    uid < of_people && named.peek().is_some() && !named.any(|account| is_usual_service_account(&account.name))
+}
