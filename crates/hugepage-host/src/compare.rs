@@ -9,7 +9,7 @@ use super::inspect::InspectedServer;
 pub(super) struct OtherServers {
     /// The memory in System V segments of huge pages that other instances of the user have.
     pub(super) held_by_user: Bytes,
-    /// The pages of the server's pool that the others lack, so that one size of the pool serves all that count, running or
+    /// The pages of the server's pool that the others lack, so that one size of the pool serves all, running or
     /// stopped; `None` where the need of one is unknown.
     pub(super) lack: Option<Pages>,
 }
@@ -31,10 +31,7 @@ impl InspectedServer {
     }
 
     fn lack(&self) -> Pages {
-        match self.id.counts() {
-            true => self.request.current_start().lack(&self.request.pending, &self.request.pool_state.pool),
-            false => Pages(0),
-        }
+        self.request.current_start().lack(&self.request.pending, &self.request.pool_state.pool)
     }
 
     fn held(&self) -> Bytes {

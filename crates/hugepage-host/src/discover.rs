@@ -6,12 +6,16 @@ use std::collections::BTreeMap;
 use hugepage_kernel::Root;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::postmaster_opts;
+use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::process::{self, ProcessStatus, Processes};
+use hugepage_kernel::proc::program;
 use hugepage_oracle::equal_sids::{Pmons, Whose};
-use hugepage_oracle::readers::{self, OracleRole};
+use hugepage_oracle::readers::{OracleInstance, OracleProcess, OracleRole};
 
-/// Servers that do not count are looked at up to this number: any user can start as many as it may have processes.
-pub const MAX_NOT_COUNTED: usize = 100;
+use super::container::container;
+use super::service_accounts::ServiceAccounts;
+use super::strangers::Strangers;
+
 /// What is kept of the arguments of a postmaster, in bytes.
 const MAX_ARGUMENT_BYTES: usize = 64 << 10;
 
@@ -21,7 +25,7 @@ pub enum DiscoveredKind {
     /// A postmaster, with the arguments of its command line.
     PostgreSql(Vec<String>),
     /// An instance of Oracle.
-    Oracle(readers::OracleInstance),
+    Oracle(OracleInstance),
 }
 
 /// A server with its processes.
@@ -31,31 +35,39 @@ pub struct DiscoveredServer {
     pub who: DiscoveredKind,
     /// The postmaster, or PMON.
     pub pid: i32,
+    /// Its users; `None` in old captures.
+    pub users: Option<Credentials>,
     /// The status of each of its processes, the process `pid` first.
     pub processes: Vec<ProcessStatus>,
-    /// Why it does not count; `None` if it does.
-    pub not_counted: Option<String>,
     /// Processes that are its or those of another instance with its SID, and that are not among `processes`.
     pub undecided: usize,
 }
 
-/// Every server whose processes are visible, in the order of their process ids; of those that `why_not` has a reason
-/// against the first [`MAX_NOT_COUNTED`].
-pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut Notes) -> Vec<DiscoveredServer> {
+/// Every server that counts and whose processes are visible, in the order of their process ids, and who calls itself one and does not
+/// count. Of a process its status alone is read until its users are known.
+pub(super) fn servers(
+    root: &Root,
+    accounts: &ServiceAccounts,
+    notes: &mut Notes,
+) -> (Vec<DiscoveredServer>, Strangers) {
     let pids = notes.keep(process::pids(root)).unwrap_or_default();
-    let mut found: Vec<DiscoveredServer> = Vec::new();
-    let mut members: BTreeMap<readers::OracleInstance, Vec<(i32, ProcessStatus)>> = BTreeMap::new();
+    let (mut found, mut strangers) = (Vec::<DiscoveredServer>::new(), Strangers::default());
+    let mut members = Vec::new();
     let mut children: BTreeMap<i32, Vec<ProcessStatus>> = BTreeMap::new();
-    let (mut not_counted, mut passed_over) = (0_usize, 0_usize);
-    let mut is_passed_over = |why: Option<&String>| {
-        not_counted += usize::from(why.is_some());
-        let passes = why.is_some() && not_counted > MAX_NOT_COUNTED;
-        passed_over += usize::from(passes);
-        passes
-    };
-    let all = Processes::open(root);
+    let (all, quiet) = (Processes::open(root), root.unrecorded());
+    let quiet = Processes::open(&quiet);
     for pid in pids {
         // A process that ends meanwhile, or is hidden, belongs to no server.
+        let Ok(Some(glance)) = quiet.glance(pid) else { continue };
+        let users = glance.credentials.as_ref();
+        let is_of_service = users.is_none_or(|users| accounts.is_service(root, users.effective));
+        let name = ServerName::of_program(&glance.name);
+        if !is_of_service && (name.is_none() || container(root, pid).is_none()) {
+            if let Some(name) = name {
+                strangers.add(root, accounts, pid, &glance, None, name == ServerName::Member);
+            }
+            continue;
+        }
         let read = all.command_line(pid, Seen::parse);
         if let Err(error) = &read
             && error.is_unanswered()
@@ -63,44 +75,32 @@ pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut
             notes.add(format!("whether process {pid} is a server is unknown: {error}"));
         }
         let Ok(Some(Some(seen))) = read else { continue };
-        let status = if seen.is_server() { process::status_of_server(root, pid) } else { all.status(pid) };
-        let Ok(Some(status)) = status else { continue };
-        match seen {
-            Seen::Oracle(readers::OracleProcess { instance, role: OracleRole::Pmon }) => {
-                let not_counted = why_not(pid);
-                if !is_passed_over(not_counted.as_ref()) {
-                    let who = DiscoveredKind::Oracle(instance);
-                    found.push(DiscoveredServer { who, pid, processes: vec![status], not_counted, undecided: 0 });
-                }
-            }
-            Seen::Oracle(process) => members.entry(process.instance).or_default().push((pid, status)),
-            Seen::Postmaster(arguments) => {
-                let not_counted = why_not(pid);
-                if is_passed_over(not_counted.as_ref()) {
-                    continue;
-                }
-                children.entry(status.parent.unwrap_or(0)).or_default().push(status);
-                let who = DiscoveredKind::PostgreSql(arguments);
-                found.push(DiscoveredServer { who, pid, processes: vec![status], not_counted, undecided: 0 });
-            }
-            Seen::Backend => children.entry(status.parent.unwrap_or(0)).or_default().push(status),
+        let is_head = seen.is_head();
+        if is_head && let Some(why) = accounts.why_not(root, pid, users) {
+            strangers.add(root, accounts, pid, &glance, Some(why), false);
+            continue;
         }
+        let status = if is_head { process::status_of_server(root, pid) } else { all.status(pid) };
+        let Ok(Some(status)) = status else { continue };
+        let who = match seen {
+            Seen::Oracle(OracleProcess { instance, role: OracleRole::Pmon }) => DiscoveredKind::Oracle(instance),
+            Seen::Oracle(process) => {
+                members.push((pid, process.instance, glance.credentials, status));
+                continue;
+            }
+            Seen::Postmaster(arguments) => {
+                children.entry(status.parent.unwrap_or(0)).or_default().push(status);
+                DiscoveredKind::PostgreSql(arguments)
+            }
+            Seen::Backend => {
+                children.entry(status.parent.unwrap_or(0)).or_default().push(status);
+                continue;
+            }
+        };
+        let users = glance.credentials;
+        found.push(DiscoveredServer { who, pid, users, processes: vec![status], undecided: 0 });
     }
-    if passed_over > 0 {
-        notes.add(format!(
-            "{passed_over} more processes of ordinary users have names of servers; only the first {MAX_NOT_COUNTED} are shown"
-        ));
-    }
-    // A child that has not set its own title yet has that of its postmaster.
-    let postmasters: Vec<i32> = found
-        .iter()
-        .filter(|found| matches!(found.who, DiscoveredKind::PostgreSql(_)))
-        .map(|found| found.pid)
-        .collect();
-    found.retain(|found| match found.who {
-        DiscoveredKind::PostgreSql(_) => !found.processes[0].parent.is_some_and(|parent| postmasters.contains(&parent)),
-        DiscoveredKind::Oracle(_) => true,
-    });
+    keep_postmasters(&mut found);
     for found in &mut found {
         if let DiscoveredKind::PostgreSql(_) = found.who {
             found.processes.extend(children.remove(&found.pid).unwrap_or_default());
@@ -111,33 +111,88 @@ pub fn servers(root: &Root, why_not: impl Fn(i32) -> Option<String>, notes: &mut
         DiscoveredKind::PostgreSql(_) => None,
     });
     let pmons = Pmons::new(root, pmons);
-    for (instance, processes) in members {
-        for (pid, status) in processes {
-            match pmons.owner(&instance, pid) {
-                Whose::Server(server) => found[server].processes.push(status),
-                Whose::Undecided(servers) => servers.into_iter().for_each(|server| found[server].undecided += 1),
-                Whose::Nobody => {}
+    for (pid, instance, users, status) in members {
+        let is_its = |found: &DiscoveredServer| found.has_member(root, accounts, pid, users.as_ref());
+        match pmons.owner(&instance, pid) {
+            Whose::Server(server) if is_its(&found[server]) => found[server].processes.push(status),
+            Whose::Undecided(servers) => servers.into_iter().for_each(|server| {
+                let is_its = is_its(&found[server]);
+                found[server].undecided += usize::from(is_its);
+            }),
+            Whose::Server(_) | Whose::Nobody => {}
+        }
+    }
+    (found, strangers)
+}
+
+/// A child that has not set its own title yet has that of its postmaster.
+fn keep_postmasters(found: &mut Vec<DiscoveredServer>) {
+    let of_postmaster = |found: &DiscoveredServer| match &found.who {
+        DiscoveredKind::PostgreSql(arguments) => Some((found.pid, arguments.clone())),
+        DiscoveredKind::Oracle(_) => None,
+    };
+    let postmasters: BTreeMap<i32, Vec<String>> = found.iter().filter_map(of_postmaster).collect();
+    found.retain(|found| match &found.who {
+        DiscoveredKind::PostgreSql(arguments) => {
+            let parent = found.processes[0].parent.and_then(|parent| postmasters.get(&parent));
+            parent.is_none_or(|parent| parent != arguments)
+        }
+        DiscoveredKind::Oracle(_) => true,
+    });
+}
+
+impl DiscoveredServer {
+    /// Whether the process `pid`, which calls itself one of this instance, runs its program as its user, for a service account. Anybody
+    /// can give a process such a title, also the setuid program itself.
+    fn has_member(&self, root: &Root, accounts: &ServiceAccounts, pid: i32, users: Option<&Credentials>) -> bool {
+        let Some((users, own)) = users.zip(self.users.as_ref()) else { return true };
+        let is_of_service = users.real == own.real || accounts.is_service(root, users.real);
+        let programs = program::file(root, pid).zip(program::file(root, self.pid));
+        users.effective == own.effective
+            && is_of_service
+            && programs.is_none_or(|(program, own)| program.inode == own.inode)
+    }
+}
+
+/// What the name of its program says of a process: at most 15 bytes, which it can choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ServerName {
+    /// A postmaster or PMON; backends have the name of their postmaster.
+    Head,
+    /// Another process of Oracle, or PMON under the name of its program.
+    Member,
+}
+
+impl ServerName {
+    fn of_program(name: &str) -> Option<Self> {
+        let of_oracle = || OracleProcess::parse(name).map(|process| process.role);
+        match name {
+            "postgres" | "postmaster" | "edb-postgres" | "edb-postmaster" => Some(Self::Head),
+            name if of_oracle() == Some(OracleRole::Pmon) || name.starts_with("ora_pmon_") => Some(Self::Head),
+            name => {
+                let is_numbered =
+                    || name.strip_prefix("oracle_").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+                (name == "oracle" || is_numbered() || of_oracle().is_some()).then_some(Self::Member)
             }
         }
     }
-    found
 }
 
 /// What a command line shows.
 enum Seen {
-    Oracle(readers::OracleProcess),
+    Oracle(OracleProcess),
     Postmaster(Vec<String>),
     Backend,
 }
 
 impl Seen {
     /// Whether it is what a server is told by: its PMON or postmaster.
-    const fn is_server(&self) -> bool {
-        matches!(self, Self::Postmaster(_) | Self::Oracle(readers::OracleProcess { role: OracleRole::Pmon, .. }))
+    const fn is_head(&self) -> bool {
+        matches!(self, Self::Postmaster(_) | Self::Oracle(OracleProcess { role: OracleRole::Pmon, .. }))
     }
 
     fn parse(cmdline: &str) -> Option<Self> {
-        if let Some(process) = readers::OracleProcess::parse(cmdline) {
+        if let Some(process) = OracleProcess::parse(cmdline) {
             return Some(Self::Oracle(process));
         }
         if cmdline.starts_with("postgres: ") {
@@ -198,30 +253,71 @@ mod tests {
             (40, 1, "asm_pmon_+ASM1\0", 8),
         ]);
         let mut notes = Notes::default();
-        let found = servers(&Root::at(tree.path()), |_| None, &mut notes);
+        let (found, strangers) = discovered(&tree, &mut notes);
         let tables = |found: &DiscoveredServer| -> u64 {
             found.processes.iter().map(|status| status.page_tables.unwrap().0 >> 10).sum()
         };
         let shown: Vec<_> = found.iter().map(|found| (found.pid, found.processes.len(), tables(found))).collect();
         assert_eq!(shown, [(10, 4, 15), (20, 1, 16), (30, 3, 7), (40, 1, 8)]);
         assert_eq!(found[0].who, DiscoveredKind::PostgreSql(vec!["-D".to_owned(), "/data".to_owned()]));
-        assert!(notes.into_vec().is_empty());
+        assert!(notes.into_vec().is_empty() && strangers.first.is_empty());
+    }
+
+    fn discovered(tree: &tempfile::TempDir, notes: &mut Notes) -> (Vec<DiscoveredServer>, Strangers) {
+        let root = Root::at(tree.path());
+        servers(&root, &ServiceAccounts::read(&root, &[], notes), notes)
     }
 
     #[test]
     fn servers_that_do_not_count_are_bounded() {
-        let long = format!("postgres\0-D\0{}\0-c\0a=b\0", "x".repeat(1 << 20));
-        let processes: Vec<_> =
-            (10..310).map(|pid| (pid, 1, if pid % 2 == 0 { "postgres\0" } else { "ora_pmon_A\0" }, 1)).collect();
-        let tree = host(&[processes, vec![(400, 1, "postgres\0-D\0/real\0", 1), (401, 1, &*long, 1)]].concat());
+        let status = |name: &str, parent: i32, uid: u32| {
+            format!(
+                "Name:\t{name}\nPPid:\t{parent}\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\nGid:\t1\t1\t1\t1\nRssShmem:\t4 kB\n"
+            )
+        };
+        let tree = host(&[
+            (400, 1, "postgres\0-D\0/real\0", 1),
+            (401, 1, "ora_pmon_REAL\0", 1),
+            (402, 1, "oracleREAL\0(LOCAL=NO)\0", 1),
+        ]);
+        let write = |path: &str, text: &str| {
+            let path = tree.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("etc/passwd", "root:x:0:0:::\npostgres:x:26:26:::\noracle:x:54321:1:::\nalice:x:1000:1000:::\n");
+        // Their command lines are not read: there are none.
+        for pid in 10..310 {
+            write(
+                &format!("proc/{pid}/status"),
+                &status(if pid % 2 == 0 { "postgres" } else { "ora_pmon_A" }, 1, 1000),
+            );
+        }
+        write("proc/311/status", &status("postgres", 10, 1000));
+        write("proc/312/status", &status("bash", 10, 1000));
+        for (pid, name, uids) in [
+            (400, "postgres", "26 26 26 26"),
+            (401, "oracle", "54321 54321 54321 54321"),
+            (402, "oracle", "1000 54321 54321 54321"),
+        ] {
+            write(&format!("proc/{pid}/status"), &format!("Name:\t{name}\nPPid:\t1\nUid:\t{uids}\nGid:\t1 1 1 1\n"));
+        }
+        write("proc/403/status", "Name:\toracle\nUid:\t1000 54321 54321 54321\nGid:\t1 1 1 1\n");
+        write("proc/403/cmdline", "ora_pmon_GHOST\0");
         let mut notes = Notes::default();
-        let why_not = |pid| (pid != 400).then(|| "runs as alice".to_owned());
-        let found = servers(&Root::at(tree.path()), why_not, &mut notes);
-        assert_eq!(found.len(), MAX_NOT_COUNTED + 1);
-        let last = found.last().unwrap();
-        assert_eq!((last.pid, &last.not_counted), (400, &None), "one that counts is never passed over");
-        let note = "201 more processes of ordinary users have names of servers; only the first 100 are shown";
-        assert_eq!(notes.into_vec(), [note]);
+        let (found, strangers) = discovered(&tree, &mut notes);
+        assert!(notes.into_vec().is_empty());
+        let shown: Vec<_> = found.iter().map(|found| (found.pid, found.processes.len())).collect();
+        assert_eq!(shown, [(400, 1), (401, 1)], "a session that alice has started is none of REAL's");
+        assert_eq!((strangers.first.len(), strangers.more), (10, 291), "a backend is no server");
+        let first = &strangers.first[0];
+        assert_eq!((first.pid, first.uid, &*first.name, first.resident.0), (10, Some(1000), "postgres", 4096));
+        assert_eq!(first.to_string(), "process 10 (postgres, 4 kB) runs as alice");
+    }
+
+    #[test]
+    fn long_arguments() {
+        let long = format!("postgres\0-D\0{}\0-c\0a=b\0", "x".repeat(1 << 20));
         let Some(Seen::Postmaster(arguments)) = Seen::parse(&long) else { panic!() };
         assert_eq!(arguments, ["-D"], "cut before the argument that is too long");
     }

@@ -65,8 +65,6 @@ pub struct ServerIdentity {
     pub owner: Option<String>,
     /// The systemd service that started it, to which limits.conf does not apply; `None` for what a session started.
     pub service: Option<String>,
-    /// Why it does not count for the host's verdict and pools, as `runs as alice`; `None` if it counts.
-    pub not_counted: Option<String>,
     /// PostgreSQL's major version, Oracle's from its alert log.
     pub version: Option<String>,
     /// What only its product has.
@@ -87,6 +85,8 @@ pub enum ServerProduct {
 pub struct PostgreSqlServer {
     /// The data directory.
     pub directory: Option<String>,
+    /// Device and inode of it: the same from wherever it is seen, whatever is mounted over its path elsewhere.
+    pub inode: Option<(u64, u64)>,
     /// `pg_hugepages.history_directory`; `None` if it is not set.
     pub history_directory: Option<String>,
     /// The system identifier.
@@ -94,11 +94,6 @@ pub struct PostgreSqlServer {
 }
 
 impl ServerIdentity {
-    /// Whether it counts for the host's verdict and for the sizes of its pools.
-    pub const fn counts(&self) -> bool {
-        self.not_counted.is_none()
-    }
-
     /// The kind of the server.
     pub fn kind(&self) -> InstanceKind {
         match &self.product {
@@ -146,6 +141,7 @@ impl InspectContext<'_> {
             DiscoveredKind::PostgreSql(arguments) => {
                 let found = postgresql::files(root, files, pid, arguments, notes);
                 let server = PostgreSqlServer {
+                    inode: found.directory.as_deref().and_then(|directory| files.inode(directory)),
                     directory: found.directory,
                     history_directory: found.settings.configured.history_directory(),
                     system_identifier: found.system_identifier,
@@ -180,7 +176,6 @@ impl InspectContext<'_> {
             },
             owner: uid.map(|uid| self.accounts.name(root, uid)),
             service,
-            not_counted: found.not_counted.clone(),
             version,
             product,
         };

@@ -61,11 +61,6 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Whether it counts for the host's verdict and for the sizes of its pools.
-    pub const fn counts(&self) -> bool {
-        self.id.counts()
-    }
-
     /// The kind of pages it is in, by all evidence.
     pub fn landed_in(&self) -> Landing {
         if self.landed() == InstanceLanding::All { Landing::Hugetlb } else { self.status.facts.landing() }

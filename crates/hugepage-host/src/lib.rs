@@ -16,8 +16,9 @@
 
 mod assess;
 mod compare;
+mod container;
 mod context;
-pub mod discover;
+mod discover;
 pub mod host_advice;
 mod identify;
 mod inspect;
@@ -33,6 +34,7 @@ mod request;
 mod service_accounts;
 pub mod status_row;
 mod stopped_clusters;
+mod strangers;
 mod survey;
 
 pub use identify::{InstanceKind, InstancePlace, PostgreSqlServer, ServerIdentity, ServerProduct};
@@ -42,4 +44,5 @@ pub use observe::ObservedMemory;
 pub use past::{RecallPast, no_past};
 pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
 pub use stopped_clusters::stopped_clusters;
+pub use strangers::{Stranger, Strangers};
 pub use survey::{InspectedHost, Survey, survey};

@@ -36,7 +36,7 @@ impl Survey {
         let sizing = |pool: &Pool| {
             let size = pool.page_size;
             let of_size = |instance: &&Instance| instance.status.facts.pool_state.huge_page_size == Some(size);
-            let running = self.counted().filter(of_size).map(Instance::need);
+            let running = self.instances.iter().filter(of_size).map(Instance::need);
             let down = down.iter().filter(|(wanted, _)| wanted.or(default) == Some(size)).map(|(_, need)| need.clone());
             let used = pool.in_use().unwrap_or(pool.nr.saturating_sub(pool.free));
             let room = self.room(pool, reserve_percent);
@@ -53,7 +53,7 @@ impl Survey {
                 }));
             }
             let mut sizing = Sizing::new(size, needs, used, room);
-            if self.counted().filter(of_size).any(|instance| instance.status.needed.is_none()) {
+            if self.instances.iter().filter(of_size).any(|instance| instance.status.needed.is_none()) {
                 // It has, or wants, pages that are not visible.
                 sizing.recommended = None;
             }
@@ -66,7 +66,7 @@ impl Survey {
 
     /// The need of the primary with these parameters, one of each of its instances. The error says what is unknown.
     pub fn need_of_primary(&self, instances: &[Parameters], size: PageSize) -> Result<PrimaryNeed, String> {
-        let running = self.counted().filter_map(|instance| instance.id.named_oracle());
+        let running = self.instances.iter().filter_map(|instance| instance.id.named_oracle());
         switchover::need_of_primary(instances, size, running, &self.stopped)
     }
 

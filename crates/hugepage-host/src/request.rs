@@ -181,7 +181,7 @@ impl InspectContext<'_> {
         current: &CurrentStart<'_>,
         notes: &mut Notes,
     ) -> Result<Pending, String> {
-        let (Some(ask), Some(server), None) = (self.ask, server, &id.not_counted) else { return Err(String::new()) };
+        let (Some(ask), Some(server)) = (self.ask, server) else { return Err(String::new()) };
         let pool_state = |size: Option<PageSize>| self.pool_state(id.pid, size.or(self.default), notes);
         server.pending(ask, current, self.default, pool_state).map_err(|why| format!(": {why}"))
     }

@@ -25,21 +25,18 @@ pub fn stopped_clusters(
     ask: Option<&AskStart<'_>>,
     notes: &mut Notes,
 ) -> Vec<StoppedDatabase> {
-    let running: BTreeSet<String> = survey
-        .instances
-        .iter()
-        .filter_map(|instance| Some(canonical(root, instance.id.postgresql()?.directory.as_deref()?)))
-        .collect();
+    let running: BTreeSet<_> = survey.instances.iter().filter_map(|instance| instance.id.postgresql()?.inode).collect();
     let mut seen = BTreeSet::new();
     let mut stopped = Vec::new();
     for cluster in given.iter().map(|directory| ClusterPaths::in_directory(directory)).chain(candidates(root, notes)) {
         let data = cluster.data.to_string_lossy();
-        let directory = canonical(root, &data);
-        let is_cluster = InstanceFiles::of_owner(root, &data).exists(&format!("{data}/PG_VERSION"));
+        let files = InstanceFiles::of_owner(root, &data);
+        let is_cluster = files.exists(&format!("{data}/PG_VERSION"));
         if given.contains(&cluster.data) && !is_cluster {
             notes.add(format!("\"{}\" is not a PostgreSQL data directory: no PG_VERSION", cluster.data.display()));
         }
-        if is_cluster && !running.contains(&directory) && seen.insert(directory) {
+        let Some(inode) = files.inode(&data).filter(|_| is_cluster) else { continue };
+        if !running.contains(&inode) && seen.insert(inode) {
             stopped.push(inspect(root, &cluster, survey.default_page_size(), ask, notes));
         }
     }
@@ -58,10 +55,6 @@ impl ClusterPaths {
     fn in_directory(data: &Path) -> Self {
         Self { data: data.to_owned(), config: None }
     }
-}
-
-fn canonical(root: &Root, directory: &str) -> String {
-    InstanceFiles::of_owner(root, directory).canonical(directory).unwrap_or_else(|| directory.to_owned())
 }
 
 fn candidates(root: &Root, notes: &mut Notes) -> Vec<ClusterPaths> {

@@ -23,6 +23,7 @@ use crate::context::InspectContext;
 use crate::inspect::InspectedServer;
 use crate::past::{RecallPast, no_past};
 use crate::service_accounts::ServiceAccounts;
+use crate::strangers::Strangers;
 use crate::{AskStart, Instance, ServerIdentity, discover, memory};
 
 /// A host with its servers.
@@ -46,8 +47,10 @@ pub struct Survey {
     pub shm_is_ramfs: bool,
     /// Whether /proc hides the processes of other users, so that servers may run that are not seen.
     pub processes_are_hidden: bool,
-    /// The servers that run.
+    /// The servers that run and count.
     pub instances: Vec<Instance>,
+    /// Processes that call themselves servers and do not count.
+    pub strangers: Strangers,
     /// The Oracle instances of oratab that do not run.
     pub stopped: Vec<StoppedOracle>,
     /// What could not be read of the host.
@@ -58,11 +61,6 @@ impl Survey {
     /// The size of huge pages for mappings that ask for no size; `None` if there is none, or it is unknown.
     pub fn default_page_size(&self) -> Option<PageSize> {
         self.meminfo.as_ref()?.huge_page_size
-    }
-
-    /// The servers that count for what is said of the whole host.
-    pub fn counted(&self) -> impl Iterator<Item = &Instance> {
-        self.instances.iter().filter(|instance| instance.counts())
     }
 
     /// The host's pool of `size`.
@@ -116,11 +114,11 @@ impl InspectedHost {
         if host.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
             notes.add(LXCFS);
         }
-        let found = discover::servers(root, |pid| host.accounts.why_not(root, pid), &mut notes);
+        let (found, strangers) = discover::servers(root, &host.accounts, &mut notes);
         let servers: Vec<_> = found.iter().filter_map(|found| host.inspect(found)).collect();
         let of_starts = HostOfStarts { oratab: &host.oratab, meminfo: host.meminfo.as_ref(), pools: &host.pools };
-        // No process that only bears the name, and nothing of a container: this host's oratab has neither.
-        let of_host = servers.iter().map(|server| &server.id).filter(|id| id.counts() && id.place.container.is_none());
+        // This host's oratab has nothing of a container.
+        let of_host = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
         let running: Vec<_> = of_host.filter_map(ServerIdentity::named_oracle).collect();
         let stopped = stopped::stopped(&of_starts, &running, &mut notes);
         let host = Survey {
@@ -133,6 +131,7 @@ impl InspectedHost {
             shm_is_ramfs: notes.keep(shm_is_ramfs(root)).unwrap_or(false),
             processes_are_hidden,
             instances: Vec::new(),
+            strangers,
             stopped,
             meminfo: host.meminfo,
             notes: notes.into_vec(),

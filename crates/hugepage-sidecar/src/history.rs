@@ -81,8 +81,7 @@ impl HostHistory {
     pub fn record(&mut self, survey: &Survey, size: usize) -> Vec<InstanceEvents> {
         let taken: BTreeSet<_> = survey.instances.iter().map(|instance| self.path(&instance.id)).collect();
         self.forget_all_but(&taken);
-        // Nothing is kept of instances that do not count: with them, any user could fill the disk.
-        let counted = survey.counted().map(|instance| {
+        let counted = survey.instances.iter().map(|instance| {
             let adopted = if size > 0 { self.adopt(&instance.id, &taken) } else { Ok(()) };
             let mut events = self.record_instance(instance, survey, size);
             events.error = events.error.or(adopted.err());

@@ -339,16 +339,22 @@ fn histories_by_home() {
     assert_ne!(read(".home-u01-12"), recorded);
 }
 
-/// The files of `watch` have nothing of the history of a server that does not count: any user could have written it.
+/// The files of `watch` have a line of a server that does not count, and nothing of its history: any user could have written it.
 #[test]
 fn watch_recalls_the_past_of_what_counts() {
     let host = Host::with_server(4096, "try", 0);
     let path = |name: &str| host.0.path().join(name);
     let process = fs::read_to_string(path("proc/7/status")).unwrap();
-    fs::write(path("proc/7/status"), process + "Uid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\n").unwrap();
+    fs::write(
+        path("proc/7/status"),
+        process + "Name:\tpostgres\nUid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\n",
+    )
+    .unwrap();
     // A tree has its histories below it.
     let state = host.0.path().join(host.0.path().strip_prefix("/").unwrap());
     fs::create_dir_all(&state).unwrap();
+    fs::create_dir_all(path("etc")).unwrap();
+    fs::write(path("etc/passwd"), "root:x:0:0:::\n").unwrap();
     let written = path("status.json");
     let watch =
         ["watch", "--once", "--state-dir", host.0.path().to_str().unwrap(), "--json", written.to_str().unwrap()];
@@ -357,13 +363,14 @@ fn watch_recalls_the_past_of_what_counts() {
         fs::write(path("proc/uptime"), "900000.00 1000000.00\n").unwrap();
         host.run(&[&watch, account].concat());
         let watched: Value = serde_json::from_slice(&fs::read(&written).unwrap()).unwrap();
-        watched["instances"][0]["cause"].as_str().unwrap().to_owned()
+        assert_eq!(watched["strangers"].as_array().unwrap().len(), usize::from(account.is_empty()));
+        watched["instances"][0]["cause"].as_str().map(str::to_owned)
     };
     let account = ["--service-account", "1000"];
-    assert_eq!(cause(&account), "pool_taken");
+    assert_eq!(cause(&account).as_deref(), Some("pool_taken"));
     let free = "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
     fs::write(path(free), "8000\n").unwrap();
-    assert_eq!([cause(&account), cause(&[])], ["pool_taken", "unknown"]);
+    assert_eq!([cause(&account).as_deref(), cause(&[]).as_deref()], [Some("pool_taken"), None]);
 }
 
 /// An Oracle database of 16 MB: how many sessions fit, by the size of the SGA.

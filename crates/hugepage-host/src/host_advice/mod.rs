@@ -25,7 +25,7 @@ pub struct HostRecommendation {
 pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommendation> {
     let of_host = |recommendation| HostRecommendation { instance: None, recommendation };
     let mut all: Vec<_> = sizings.iter().flat_map(|sizing| pool::rule(survey, sizing)).map(of_host).collect();
-    for instance in survey.counted() {
+    for instance in survey.instances.iter() {
         let of_instance =
             |recommendation| HostRecommendation { instance: Some(instance.id.name.clone()), recommendation };
         let oracle = instance.advised_oracle();
@@ -39,9 +39,9 @@ pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommend
 
 /// The gravest of all servers' verdicts, and one sentence on the host.
 pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
-    let count = survey.counted().count();
-    let others = survey.instances.len() - count;
-    let worst = survey.counted().max_by_key(|instance| instance.status.verdict().0);
+    let count = survey.instances.len();
+    let others = survey.strangers.count();
+    let worst = survey.instances.iter().max_by_key(|instance| instance.status.verdict().0);
     let worst_stopped = survey.stopped.iter().max_by_key(|stopped| (stopped.severity(), Reverse(&stopped.name)));
     let of_stopped = |text: String| match worst_stopped {
         Some(stopped) if stopped.severity() > Severity::Notice => {
@@ -65,8 +65,8 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
     // That an instance is stopped is no finding on those that run.
     let severity = if stopped_severity > Severity::Notice { of_running.max(stopped_severity) } else { of_running };
     let misfits: Vec<_> = sizings.iter().flat_map(|sizing| &sizing.misfits).collect();
-    let landed = survey.counted().filter(|instance| instance.landed() == InstanceLanding::All).count();
-    let unknown = survey.counted().filter(|instance| instance.landed().is_hidden()).count();
+    let landed = survey.instances.iter().filter(|instance| instance.landed() == InstanceLanding::All).count();
+    let unknown = survey.instances.iter().filter(|instance| instance.landed().is_hidden()).count();
     let mut text = match (count, landed) {
         (1, 1) => "The one instance is in huge pages".to_owned(),
         (1, _) if unknown == 1 => "The one instance could not be inspected".to_owned(),
@@ -110,9 +110,9 @@ impl Survey {
     /// What Oracle's rules see of the host.
     fn advised_oracles(&self) -> AdvisedHost<'_> {
         AdvisedHost {
-            running: self.counted().filter_map(Instance::advised_oracle).collect(),
+            running: self.instances.iter().filter_map(Instance::advised_oracle).collect(),
             stopped: &self.stopped,
-            hides_pages: self.counted().any(|instance| instance.landed().is_hidden()),
+            hides_pages: self.instances.iter().any(|instance| instance.landed().is_hidden()),
             meminfo: self.meminfo.as_ref(),
             pools: &self.pools,
             transparent_hugepage: self.transparent_hugepage.as_deref(),

@@ -3,7 +3,10 @@
 pub(crate) mod auxv;
 mod counters;
 pub mod credentials;
+pub mod glance;
 pub mod namespace;
 pub mod process;
+pub mod program;
 pub mod rlimit;
 pub mod service;
+pub mod user_namespace;

@@ -1,7 +1,6 @@
 //! The processes below /proc (proc(5)).
 
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
 use rustix::path::DecInt;
@@ -59,7 +58,7 @@ impl<'a> Processes<'a> {
         self.read(pid, "cmdline", |text| as_text(text, take))
     }
 
-    fn read<T>(&self, pid: i32, file: &str, parse: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, ReadError> {
+    pub(super) fn read<T>(&self, pid: i32, file: &str, parse: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, ReadError> {
         const LONGEST: usize = "-2147483648/cmdline".len();
         let (mut name, pid) = ([0; LONGEST], DecInt::new(pid));
         let parts = [pid.as_bytes(), b"/", file.as_bytes()];
@@ -112,14 +111,6 @@ pub fn hides_others(root: &Root) -> bool {
 /// The target of a link of `pid`, such as `exe` or `cwd`; `Ok(None)` if the process does not exist or is ending.
 pub fn link(root: &Root, pid: i32, name: &str) -> Result<Option<String>, ReadError> {
     unless_gone(root.read_link(&format!("/proc/{pid}/{name}")))
-}
-
-/// The owner of the program that `pid` runs, which the kernel's own link leads to; `None` if it is not visible, and for
-/// a capture, whose files belong to no user of its host.
-#[expect(clippy::disallowed_methods, reason = "the kernel's own link, /proc/PID/exe")]
-pub fn owner_of_program(root: &Root, pid: i32) -> Option<u32> {
-    let program = || std::fs::metadata(root.path(&format!("/proc/{pid}/exe"))).ok();
-    if root.is_tree() { None } else { program().map(|program| program.uid()) }
 }
 
 /// How long `pid` has been running, including suspended time, to a hundredth of a second; `Ok(None)` if it does not

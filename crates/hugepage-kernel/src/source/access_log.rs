@@ -46,6 +46,12 @@ impl AccessLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 
+    /// Whether the content of `path` was read.
+    pub fn has(&self, path: &str) -> bool {
+        let access = FileAccess { path: path.to_owned(), kind: AccessKind::Content };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&access)
+    }
+
     /// The servers for which that file was read; none for the kernel's files.
     pub(crate) fn servers(&self, access: &FileAccess) -> Vec<ServerAccess> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(access).cloned().unwrap_or_default()

@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -58,7 +59,7 @@ impl Root {
     }
 
     /// This place without a log.
-    pub(crate) fn unrecorded(&self) -> Self {
+    pub fn unrecorded(&self) -> Self {
         Self { recorder: Recorder::default(), ..self.clone() }
     }
 
@@ -160,6 +161,19 @@ impl Root {
     pub fn is_directory(&self, path: &str) -> bool {
         self.note(path, AccessKind::Existence);
         self.lookup.metadata(path).is_ok_and(|metadata| metadata.is_dir())
+    }
+
+    /// Device and inode of what `path` names; `None` if that is nothing.
+    pub fn inode(&self, path: &str) -> Option<(u64, u64)> {
+        let found = self.find(path, true).ok()?.metadata;
+        Some((found.dev(), found.ino()))
+    }
+
+    /// Who owns `path` itself, not what a link there leads to; `None` if there is nothing, and for a tree, whose files belong to no
+    /// user of its host.
+    pub fn owner(&self, path: &str) -> Option<u32> {
+        self.note(path, AccessKind::Existence);
+        if self.is_tree() { None } else { Some(self.find(path, false).ok()?.metadata.uid()) }
     }
 
     /// Records an access to a server's file.

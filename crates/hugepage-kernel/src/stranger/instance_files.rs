@@ -214,8 +214,7 @@ impl InstanceFiles {
 
     /// Device and inode of the file or directory `path`: the same from wherever it is seen. `None` if that is nothing.
     pub fn inode(&self, path: &str) -> Option<(u64, u64)> {
-        let found = self.root.find(path, true).ok()?;
-        Some((found.metadata.dev(), found.metadata.ino()))
+        self.root.inode(path)
     }
 
     /// The path without links of what `path` names; `None` if that is nothing.

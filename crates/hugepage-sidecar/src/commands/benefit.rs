@@ -76,7 +76,8 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
     let survey = InspectedHost::inspect(root, 0, &options.accounts.service_account, None).assess(&no_past);
     let mut notes = Notes::default();
     survey.notes.iter().for_each(|note| notes.add(note.clone()));
-    let observed: Vec<&Instance> = survey.counted().filter(|instance| instance.id.postgresql().is_some()).collect();
+    let observed: Vec<&Instance> =
+        survey.instances.iter().filter(|instance| instance.id.postgresql().is_some()).collect();
     if observed.is_empty() {
         complain!("hugepage-sidecar: there is no PostgreSQL server to observe");
         return Ok(exit::UNKNOWN);

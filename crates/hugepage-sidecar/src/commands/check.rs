@@ -24,14 +24,9 @@ pub struct CheckOptions {
 
 pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
     let (mut survey, sizings) = survey_with_sizings(root, &options.survey);
-    match &options.instance {
-        Some(name) => {
-            survey.instances.retain(|instance| instance.id.name == *name);
-            survey.stopped.retain(|stopped| stopped.name == *name);
-            // An instance that is named is checked, whichever user runs it.
-            survey.instances.iter_mut().for_each(|instance| instance.id.not_counted = None);
-        }
-        None => survey.instances.retain(Instance::counts),
+    if let Some(name) = &options.instance {
+        survey.instances.retain(|instance| instance.id.name == *name);
+        survey.stopped.retain(|stopped| stopped.name == *name);
     }
     let exit = match exit::of_survey(&survey) {
         exit::OK if survey.instances.is_empty() => exit::UNKNOWN,
@@ -59,9 +54,13 @@ fn worst_message(survey: &Survey, sizings: &[Sizing], name: Option<&str>) -> Str
     }
     let severity = |instance: &&Instance| (instance.status.verdict().0, instance.landed().is_hidden());
     let Some(worst) = survey.instances.iter().max_by_key(severity) else {
+        let not_counted = match survey.strangers.count() {
+            0 => String::new(),
+            count => format!("; {count} processes do not count, see \"hugepage-sidecar status\""),
+        };
         return match name {
-            Some(name) => format!("instance {name} is not running on this host"),
-            None => "no PostgreSQL or Oracle instance is running on this host".to_owned(),
+            Some(name) => format!("instance {name} is not running on this host{not_counted}"),
+            None => format!("no PostgreSQL or Oracle instance is running on this host{not_counted}"),
         };
     };
     let all_well = worst.status.verdict().0 == Severity::Ok && survey.instances.len() > 1;

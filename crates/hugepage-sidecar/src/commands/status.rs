@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use hugepage_host::Survey;
+use hugepage_host::{SERVICE_ACCOUNTS, Strangers, Survey};
 use hugepage_kernel::Root;
 
 use super::survey::{SurveyOptions, survey_with_sizings};
@@ -90,6 +90,7 @@ fn print(out: &HostOutput, survey: &Survey) {
             print_details(row, of_it, &pieces.join(", "));
         });
     }
+    print_strangers(&survey.strangers);
     out.stopped.iter().for_each(print_stopped);
     print_pools(&out.pools);
     // The verdict below contains the command for the pool.
@@ -112,9 +113,6 @@ fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'
     let sources = if row.evidence.is_empty() { "nothing".to_owned() } else { row.evidence.join(", ") };
     let pieces = if pieces.is_empty() { String::new() } else { format!("{pieces}; ") };
     say!("{}", wrapped(&format!("{}: {pieces}seen in {sources}", label(row)), 0, 2));
-    if let Some(why) = &row.not_counted_because {
-        say!("{}", wrapped(&format!("not counted: {why}"), 2, 4));
-    }
     if row.verdict != "ok" {
         say!("{}", wrapped(&format!("{}: {}", row.verdict, row.message), 2, 4));
         if let Some(hint) = &row.hint {
@@ -129,6 +127,19 @@ fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'
         say!("{}", wrapped(&format!("note: {note}"), 2, 4));
     }
     say!();
+}
+
+/// A line for each process that calls itself a server and does not count.
+fn print_strangers(strangers: &Strangers) {
+    for one in &strangers.first {
+        say!("{}", wrapped(&format!("not counted: {one}"), 0, 2));
+    }
+    if strangers.more > 0 {
+        say!("not counted: {} more", strangers.more);
+    }
+    if strangers.count() > 0 {
+        say!("{}\n", wrapped(&format!("{SERVICE_ACCOUNTS} lists users whose servers count, too."), 0, 2));
+    }
 }
 
 fn print_stopped(row: &StoppedRow) {

@@ -140,11 +140,7 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
             // The message of the error contains its source.
             reported.report(events.error.map(|error| anyhow::Error::msg(error.to_string())));
         }
-        // Of a server that does not count nothing is recorded, nor read: any user could write it.
-        let survey = host.assess(&|server, current, notes| match server.counts() {
-            true => history.recall(server, current, notes),
-            false => no_past(server, current, notes),
-        });
+        let survey = host.assess(&|server, current, notes| history.recall(server, current, notes));
         if root.is_live() && records > 0 && pruned.is_none_or(|at| at.elapsed() > PRUNE_INTERVAL) {
             let of_running = |one: &Instance| state::history_file(directory, &one.id);
             prune(directory, &survey.instances.iter().map(of_running).collect());

@@ -41,7 +41,8 @@ impl LogStarts {
             records.extend(of_instance(&record, &starts, current));
             self.0.insert(key, starts);
         };
-        for (instance, oracle) in survey.counted().filter_map(|instance| Some((instance, instance.id.oracle()?))) {
+        for (instance, oracle) in survey.instances.iter().filter_map(|instance| Some((instance, instance.id.oracle()?)))
+        {
             let record = StartRecord {
                 kind: Some(oracle.kind.to_string()),
                 sid: Some(instance.id.name.clone()),

@@ -39,7 +39,8 @@ pub fn from_survey(
         host: host_record(root, survey, sizings, interval),
         pools: survey.pools.iter().map(pool_record).collect(),
         instances: survey
-            .counted()
+            .instances
+            .iter()
             .map(|instance| instance_record(survey, sizings, instance))
             .chain(survey.stopped.iter().map(|stopped| stopped_record(survey, sizings, stopped)))
             .collect(),
@@ -57,8 +58,8 @@ fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Optio
         interval_seconds: interval.map(|interval| interval.as_secs()),
         sidecar_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         verdict: survey
-            .counted()
-            .next()
+            .instances
+            .first()
             .map(|_| ())
             .or(survey.stopped.first().map(|_| ()))
             .map(|()| host_advice::verdict(survey, sizings).0.to_string()),
@@ -207,7 +208,7 @@ fn stopped_record(survey: &Survey, sizings: &[Sizing], stopped: &StoppedOracle) 
 
 fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> FindingRecord {
     let recommendation = one.recommendation.clone();
-    let instance = survey.counted().find(|instance| one.instance.as_deref() == Some(&instance.id.name));
+    let instance = survey.instances.iter().find(|instance| one.instance.as_deref() == Some(&instance.id.name));
     FindingRecord {
         priority: Some(priority),
         kind: instance.map(|instance| instance.id.kind().to_string()),
@@ -226,7 +227,7 @@ fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> F
 }
 
 fn oracles(survey: &Survey) -> impl Iterator<Item = (&Instance, &RunningOracle)> {
-    survey.counted().filter_map(|instance| Some((instance, instance.id.oracle()?)))
+    survey.instances.iter().filter_map(|instance| Some((instance, instance.id.oracle()?)))
 }
 
 /// The sum over the running Oracle instances; `None` if there are none, or one is unknown.

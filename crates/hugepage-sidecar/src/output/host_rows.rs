@@ -7,7 +7,8 @@ use hugepage_host::host_advice;
 use serde::Serialize;
 
 use super::rows::{
-    InstanceRow, PoolOutput, RecommendationOutput, StoppedRow, bytes, instance, pool, recommendation, stopped, time,
+    InstanceRow, PoolOutput, RecommendationOutput, StoppedRow, StrangerRow, bytes, instance, pool, recommendation,
+    stopped, time,
 };
 
 /// The host's memory (/proc/meminfo).
@@ -31,6 +32,10 @@ pub struct HostOutput {
     pub message: String,
     pub memory: Option<MemoryOutput>,
     pub instances: Vec<InstanceRow>,
+    /// The first processes that call themselves servers and do not count.
+    pub strangers: Vec<StrangerRow>,
+    /// The number of the others.
+    pub more_strangers: usize,
     /// The Oracle instances of oratab that do not run.
     pub stopped: Vec<StoppedRow>,
     pub pools: Vec<PoolOutput>,
@@ -67,6 +72,8 @@ pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
             hugetlb: bytes(meminfo.hugetlb),
         }),
         instances: survey.instances.iter().map(|one| instance(one, sizings)).collect(),
+        strangers: survey.strangers.first.iter().map(StrangerRow::from).collect(),
+        more_strangers: survey.strangers.more,
         stopped: survey.stopped.iter().map(|one| stopped(one, survey, sizings)).collect(),
         pools: survey.pools.iter().map(|row| pool(row, sizings)).collect(),
         recommendations: recommendations.iter().map(recommendation).collect(),
@@ -75,10 +82,10 @@ pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
     }
 }
 
-/// The advisories on this kernel in the order of the table, each with the instances that count.
+/// The advisories on this kernel in the order of the table, each with its instances.
 fn kernel_advisories(survey: &Survey) -> Vec<KernelAdvisory> {
     let (known, mut found) = (Advisories::known(), Vec::<KernelAdvisory>::new());
-    for instance in survey.counted() {
+    for instance in survey.instances.iter() {
         for KernelFinding { name, applies, detail } in
             known.concerning(&instance.status.facts, survey.kernel_release.as_deref())
         {

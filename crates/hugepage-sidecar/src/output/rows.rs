@@ -8,7 +8,7 @@ use hugepage_assess::pools::PoolRow;
 use hugepage_host::host_advice::HostRecommendation;
 use hugepage_host::memory::InstanceMemory;
 use hugepage_host::status_row::status_row;
-use hugepage_host::{Instance, Survey};
+use hugepage_host::{Instance, Stranger, Survey};
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, Pages};
 use hugepage_oracle::stopped::StoppedOracle;
@@ -22,7 +22,7 @@ pub struct InstanceRow {
     pub pid: i32,
     pub verdict: String,
     pub message: String,
-    /// The steps that help; null if there are none, and for an instance that does not count.
+    /// The steps that help; null if there are none.
     pub hint: Option<String>,
     /// `all`, `mixed`, `some`, `none`, `AMM`, `unknown`.
     pub landed: String,
@@ -51,10 +51,6 @@ pub struct InstanceRow {
     pub started: Option<String>,
     /// The sources of the landing.
     pub evidence: Vec<String>,
-    /// Whether the instance counts for the host's verdict and pools.
-    pub counted: bool,
-    /// The reason why the instance does not count, as `runs as alice`; null if it counts.
-    pub not_counted_because: Option<String>,
     pub notes: Vec<String>,
     /// The shared memory by page size, ascending; empty if unknown.
     pub by_page_size: Vec<PageSizeShare>,
@@ -135,6 +131,26 @@ pub struct RecommendationOutput {
     pub saves: Option<u64>,
 }
 
+/// A process that calls itself a server and does not count for the host's verdict and pools.
+#[derive(Debug, Serialize)]
+pub struct StrangerRow {
+    pub pid: i32,
+    pub uid: Option<u32>,
+    /// The name of its program, which it can choose.
+    pub name: String,
+    /// Its resident memory.
+    pub resident: u64,
+    /// The reason, as `runs as alice`.
+    pub why: String,
+}
+
+impl From<&Stranger> for StrangerRow {
+    fn from(one: &Stranger) -> Self {
+        let Stranger { pid, uid, resident, .. } = *one;
+        Self { pid, uid, name: one.name.clone(), resident: resident.0, why: one.why.clone() }
+    }
+}
+
 /// A timestamp: `2026-11-21T10:00:00Z`.
 pub fn time(at: SystemTime) -> String {
     humantime::format_rfc3339_seconds(at).to_string()
@@ -149,7 +165,7 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         pid: instance.id.pid,
         verdict: row.verdict.to_string(),
         message: row.message,
-        hint: row.hint.filter(|_| instance.counts()),
+        hint: row.hint,
         landed: instance.landed().to_string(),
         landed_in: row.landed_in.to_string(),
         page_size: row.page_size.map(|size| size.bytes().0),
@@ -173,8 +189,6 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         data_directory: instance.id.postgresql().and_then(|server| server.directory.clone()),
         started: instance.id.started.map(time),
         evidence: instance.evidence.iter().map(|&evidence| evidence.to_owned()).collect(),
-        counted: instance.counts(),
-        not_counted_because: instance.id.not_counted.clone(),
         notes: instance.notes.clone(),
         by_page_size: instance.memory.shared.iter().flat_map(of_sizes).collect(),
         crash_outlook: row.crash_outlook.map(|outlook| outlook.to_string()),

@@ -52,13 +52,14 @@ pub fn render(root: &Root, survey: &Survey, output: &HostOutput, scope: &ReportS
         host: output,
         name: output.host_name.as_deref().unwrap_or("an unknown host"),
         version: env!("CARGO_PKG_VERSION"),
-        in_huge_pages: survey.counted().filter(|one| one.landed() == InstanceLanding::All).count(),
+        in_huge_pages: survey.instances.iter().filter(|one| one.landed() == InstanceLanding::All).count(),
         memory: MemoryChart::new(survey, output),
         page_tables: instances()
             .map(|(instance, row)| PageTableChart::new(instance, row, base, scope.connections))
             .collect(),
         capacities: survey
-            .counted()
+            .instances
+            .iter()
             .filter_map(|instance| CapacityTable::new(survey, instance, base, scope.connections))
             .collect(),
         histories: instances()

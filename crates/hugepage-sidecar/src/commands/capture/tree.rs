@@ -88,16 +88,19 @@ struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// Whether the path may be captured: of processes only database servers.
+    /// Whether the path may be captured: of processes only database servers, and who calls itself one.
     fn is_allowed(&mut self, path: &str) -> bool {
         let Some(pid) = path.strip_prefix("/proc/").and_then(|rest| rest.split('/').next()) else { return true };
         if pid.parse::<u32>().is_err() {
             return true;
         }
-        let root = self.root;
+        let (root, log) = (self.root, self.log);
         let known = self.servers.entry(pid.to_owned());
         *known.or_insert_with(|| {
-            root.read(&format!("/proc/{pid}/cmdline")).is_ok_and(|text| process::is_of_server(&text))
+            let title = format!("/proc/{pid}/cmdline");
+            // Of who does not count the survey has not read the title.
+            let is_read = log.has(&title);
+            !is_read || root.read(&title).is_ok_and(|text| process::is_of_server(&text))
         })
     }
 

@@ -196,9 +196,6 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
             let (instance, kind) = (instance.id.name.clone(), instance.id.kind().to_string());
             Some(UncountedServer { instance, kind, why: why.to_owned(), is_known })
         };
-        if let Some(why) = &instance.id.not_counted {
-            return not_counted(why, true);
-        }
         let (why, is_known) = match &facts.segment {
             None => ("its shared memory could not be inspected: run this as root", false),
             Some(_) if instance.need().pages > Pages(0) => return None,
@@ -217,14 +214,24 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
         };
         Some(UncountedServer { instance: down.name.clone(), kind: down.kind.to_owned(), why, is_known })
     });
-    running.chain(down).collect()
+    let strangers = survey.strangers.first.iter().map(|one| UncountedServer {
+        instance: format!("{} (process {})", one.name, one.pid),
+        kind: "stranger".to_owned(),
+        why: one.why.clone(),
+        is_known: true,
+    });
+    running.chain(down).chain(strangers).collect()
 }
 
 /// The memlock that an owner of Oracle instances needs. Kernels before 5.18 count all segments of a user together; where
 /// that is unknown it is assumed.
 fn memlock_of_owner(host: &HostSizing, counts_memlock: Option<bool>) -> Option<Bytes> {
-    let needs =
-        || host.survey.counted().filter_map(|instance| Some((instance.id.place.uid, memlock_needed(host, instance)?)));
+    let needs = || {
+        host.survey
+            .instances
+            .iter()
+            .filter_map(|instance| Some((instance.id.place.uid, memlock_needed(host, instance)?)))
+    };
     if counts_memlock == Some(false) {
         return needs().map(|(_, size)| size).max();
     }

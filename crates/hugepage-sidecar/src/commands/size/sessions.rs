@@ -78,7 +78,7 @@ impl SessionsOutput {
                 worth: worth(&forecast, server.choice, memory),
             }
         };
-        let running = survey.counted().filter_map(running);
+        let running = survey.instances.iter().filter_map(running);
         let default = survey.default_page_size();
         let down = host.down.iter().filter_map(|down| match down.wants {
             Wants::Pages(pages, _) => Some(SizedServer {

@@ -1,0 +1,66 @@
+//! Containers that root's container runtime made, told by the control group, which only root can put a process into, and never by a
+//! user namespace, which every user can make.
+
+use hugepage_kernel::Root;
+
+/// What a runtime of root's makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Container {
+    /// For one application: no people log in there, and its users are whatever its image says.
+    Application,
+    /// For a whole system, with accounts of its own.
+    System,
+}
+
+/// The container of `pid`; `None` for the host, and for what users run by themselves.
+pub(super) fn container(root: &Root, pid: i32) -> Option<Container> {
+    let paths = |text: &str| text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).find_map(container_of);
+    root.read_once(&format!("/proc/{pid}/cgroup"), paths).ok()?
+}
+
+/// From a path in /proc/PID/cgroup (cgroups(7)). Users may be let make groups of any name below their own, so the name
+/// counts only at the top, or in a slice of the system's. `..` leads out of the control group namespace that this is in.
+fn container_of(path: &str) -> Option<Container> {
+    let mut parts = path.split('/').filter(|part| !part.is_empty()).skip_while(|part| *part == "..");
+    let first = parts.next()?;
+    let name = match first {
+        "system.slice" | "machine.slice" => parts.next()?,
+        first => first,
+    };
+    const APPLICATION: [&str; 5] = ["cri-containerd-", "crio-", "docker-", "libpod-", "nerdctl-"];
+    const SYSTEM: [&str; 3] = ["lxc.payload.", "machine-", "systemd-nspawn@"];
+    let begins_with = |known: &[&str]| known.iter().any(|prefix| name.starts_with(prefix));
+    match name {
+        "docker" | "kubepods" | "kubepods.slice" | "libpod_parent" => Some(Container::Application),
+        "lxc" => Some(Container::System),
+        _ if begins_with(&APPLICATION) => Some(Container::Application),
+        _ if begins_with(&SYSTEM) => Some(Container::System),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_of_roots_runtimes() {
+        for (path, found) in [
+            ("/system.slice/docker-0123abcd.scope", Some(Container::Application)),
+            ("/kubepods.slice/kubepods-pod1.slice/cri-containerd-77.scope", Some(Container::Application)),
+            ("/docker/0123abcd", Some(Container::Application)),
+            ("/machine.slice/libpod-0123.scope/container", Some(Container::Application)),
+            ("/../../kubepods/pod1/77", Some(Container::Application)),
+            ("/lxc.payload.db/system.slice/postgresql.service", Some(Container::System)),
+            ("/machine.slice/machine-db.scope/payload", Some(Container::System)),
+            // What a user runs by itself, under whatever name.
+            ("/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-0123.scope", None),
+            ("/user.slice/user-1000.slice/user@1000.service/docker/x", None),
+            ("/system.slice/alice.service/docker-0123.scope", None),
+            ("/system.slice/docker.service", None),
+            ("/", None),
+        ] {
+            assert_eq!(container_of(path), found, "{path}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! A first look at a process, by its status alone: reading that file waits for no lock of the process.
+
+use crate::fields::value;
+use crate::proc::counters::ProcessStatus;
+use crate::proc::credentials::Credentials;
+use crate::proc::process::Processes;
+use crate::source::short_file::as_text;
+use crate::{Bytes, ReadError};
+
+/// What tells whether a process is worth a second look, of a file that needs no lock of the process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessGlance {
+    /// `Name`: at most 15 bytes of the program's name, or of the one that the process has given itself.
+    pub name: String,
+    /// Its users; `None` in old captures.
+    pub credentials: Option<Credentials>,
+    /// Its parent and its memory.
+    pub status: ProcessStatus,
+}
+
+impl ProcessGlance {
+    fn parse(text: &str) -> Self {
+        let name = value(text, "Name").unwrap_or_default().trim().to_owned();
+        Self { name, credentials: Credentials::parse(text), status: ProcessStatus::parse(text) }
+    }
+
+    /// Its resident memory.
+    pub fn resident(&self) -> Bytes {
+        let ProcessStatus { rss_anon, rss_file, rss_shmem, hugetlb_pages, .. } = self.status;
+        [rss_anon, rss_file, rss_shmem, hugetlb_pages].into_iter().flatten().fold(Bytes(0), Bytes::saturating_add)
+    }
+}
+
+impl Processes<'_> {
+    /// What the status of `pid` says of it; `Ok(None)` if the process does not exist (any more). No look at a process is noted: those
+    /// that a survey needs are read again.
+    pub fn glance(&self, pid: i32) -> Result<Option<ProcessGlance>, ReadError> {
+        self.read(pid, "status", |text| as_text(text, ProcessGlance::parse))
+    }
+}
