@@ -34,7 +34,7 @@ pub struct NewFile<'a> {
 
 /// Who could put something else in the place of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stranger {
+pub enum OtherWriter {
     /// The owner of a directory, or of a link, on the way.
     User(u32),
     /// A group, or all users.
@@ -111,14 +111,14 @@ impl SafeDirectory {
 
     /// Who could put something else in the place of `path`, or of a part of it that leads there: an owner for whom `is_trusted` does
     /// not hold, or the group or all users by a mode. `None` if nobody.
-    pub fn stranger_on_the_way(path: &Path, is_trusted: impl Fn(u32) -> bool) -> io::Result<Option<Stranger>> {
+    pub fn stranger_on_the_way(path: &Path, is_trusted: impl Fn(u32) -> bool) -> io::Result<Option<OtherWriter>> {
         let found = beneath::find(beneath::directory(Path::new("/"))?, &path.to_string_lossy(), true, None)?;
         let mut owners = found.searched().chain([found.place()]).map(|place| place.metadata().uid());
         if let Some(uid) = found.link_owners.iter().copied().chain(owners.by_ref()).find(|uid| !is_trusted(*uid)) {
-            return Ok(Some(Stranger::User(uid)));
+            return Ok(Some(OtherWriter::User(uid)));
         }
         let is_shared = found.searched().chain([found.place()]).any(|place| is_shared(place));
-        Ok(is_shared.then_some(Stranger::AnyUser))
+        Ok(is_shared.then_some(OtherWriter::AnyUser))
     }
 
     fn open_at(at: impl AsFd, name: impl Arg + Copy, flags: OFlags) -> io::Result<Self> {
@@ -290,7 +290,7 @@ mod tests {
         let set = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         assert_eq!([stranger(&path), stranger(&above.join("link"))], [None, None]);
         for (mode, found) in
-            [(0o777, Some(Stranger::AnyUser)), (0o1777, None), (0o775, None), (0o757, Some(Stranger::AnyUser))]
+            [(0o777, Some(OtherWriter::AnyUser)), (0o1777, None), (0o775, None), (0o757, Some(OtherWriter::AnyUser))]
         {
             set(above, mode);
             assert_eq!(stranger(&path), found, "{mode:o}");
@@ -299,12 +299,12 @@ mod tests {
         if geteuid().is_root() {
             chown(above, None, Some(4711)).unwrap();
             set(above, 0o775);
-            assert_eq!(stranger(&path), Some(Stranger::AnyUser));
+            assert_eq!(stranger(&path), Some(OtherWriter::AnyUser));
             chown(above, Some(4711), None).unwrap();
-            assert_eq!(stranger(&path), Some(Stranger::User(4711)));
+            assert_eq!(stranger(&path), Some(OtherWriter::User(4711)));
             chown(above, Some(0), Some(0)).unwrap();
             std::os::unix::fs::lchown(above.join("link"), Some(4711), None).unwrap();
-            assert_eq!(stranger(&above.join("link")), Some(Stranger::User(4711)));
+            assert_eq!(stranger(&above.join("link")), Some(OtherWriter::User(4711)));
         }
         assert_eq!(
             SafeDirectory::stranger_on_the_way(&path.join("none"), |_| true).unwrap_err().kind(),

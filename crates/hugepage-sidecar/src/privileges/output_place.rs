@@ -7,7 +7,7 @@ use std::path::Path;
 
 use hugepage_host::is_usual_service_account;
 use hugepage_kernel::host::accounts;
-use hugepage_kernel::safe_directory::Stranger;
+use hugepage_kernel::safe_directory::OtherWriter;
 use hugepage_kernel::{Root, SafeDirectory};
 use rustix::process::geteuid;
 
@@ -21,8 +21,8 @@ pub fn refusal(directory: &Path) -> Option<String> {
     });
     let (at, stranger) = found?;
     let who = match stranger? {
-        Stranger::User(uid) => format!("user {uid}"),
-        Stranger::AnyUser => "a group or any user".to_owned(),
+        OtherWriter::User(uid) => format!("user {uid}"),
+        OtherWriter::AnyUser => "a group or any user".to_owned(),
     };
     Some(format!(
         "nothing is written below {}: {who} could put something else in its place; use a directory of root's alone",
