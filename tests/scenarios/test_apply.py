@@ -144,7 +144,8 @@ def test_recommended(new_cluster, pool):
     held = borrowed.numbers().held
     dry = sidecar.run("apply", "--recommended", "--dry-run")
     assert dry.status == OK and borrowed.numbers().nr == held
-    assert sidecar.run("apply", "--recommended").status == OK
+    assert f"pages are missing for {server.data} (user {server.data.stat().st_uid})." in dry.stdout
+    assert sidecar.run("apply", "--recommended", "--yes").status == OK
     wanted = borrowed.persistent()
     assert f"keep {wanted} pages" in dry.stdout and wanted > held
     server.restart()

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use hugepage_kernel::Root;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::process::{self, ProcessStatus, Processes};
 use hugepage_kernel::proc::program;
+use hugepage_kernel::{Bytes, Root};
 use hugepage_oracle::equal_sids::{Pmons, Whose};
 use hugepage_oracle::readers::{OracleInstance, OracleProcess, OracleRole};
 
@@ -44,15 +44,15 @@ pub struct DiscoveredServer {
 }
 
 /// Every server that counts and whose processes are visible, in the order of their process ids, and who calls itself one and does not
-/// count. Of a process its status alone is read until its users are known.
+/// count; and what other processes of service accounts have in huge pages. Of a process its status alone is read until its users are known.
 pub(super) fn servers(
     root: &Root,
     accounts: &ServiceAccounts,
     notes: &mut Notes,
-) -> (Vec<DiscoveredServer>, Strangers) {
+) -> (Vec<DiscoveredServer>, Strangers, Bytes) {
     let pids = notes.keep(process::pids(root)).unwrap_or_default();
     let (mut found, mut strangers) = (Vec::<DiscoveredServer>::new(), Strangers::default());
-    let mut members = Vec::new();
+    let (mut members, mut by_services) = (Vec::new(), Bytes(0));
     let mut children: BTreeMap<i32, Vec<ProcessStatus>> = BTreeMap::new();
     let (all, quiet) = (Processes::open(root), root.unrecorded());
     let quiet = Processes::open(&quiet);
@@ -61,6 +61,9 @@ pub(super) fn servers(
         let Ok(Some(glance)) = quiet.glance(pid) else { continue };
         let users = glance.credentials.as_ref();
         let is_of_service = users.is_none_or(|users| accounts.is_service(root, users.effective));
+        if is_of_service {
+            by_services = by_services.saturating_add(glance.status.hugetlb_pages.unwrap_or_default());
+        }
         let name = ServerName::of_program(&glance.name);
         if !is_of_service && (name.is_none() || container(root, pid).is_none()) {
             if let Some(name) = name {
@@ -122,7 +125,9 @@ pub(super) fn servers(
             Whose::Server(_) | Whose::Nobody => {}
         }
     }
-    (found, strangers)
+    let by_servers = found.iter().flat_map(|found| &found.processes).filter_map(|status| status.hugetlb_pages);
+    let by_servers = by_servers.fold(Bytes(0), Bytes::saturating_add);
+    (found, strangers, by_services.saturating_sub(by_servers))
 }
 
 /// A child that has not set its own title yet has that of its postmaster.
@@ -265,7 +270,8 @@ mod tests {
 
     fn discovered(tree: &tempfile::TempDir, notes: &mut Notes) -> (Vec<DiscoveredServer>, Strangers) {
         let root = Root::at(tree.path());
-        servers(&root, &ServiceAccounts::read(&root, &[], notes), notes)
+        let (found, strangers, _) = servers(&root, &ServiceAccounts::read(&root, &[], notes), notes);
+        (found, strangers)
     }
 
     #[test]

@@ -14,7 +14,7 @@ use hugepage_kernel::memory::thp;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
 use hugepage_kernel::source::root::if_there;
-use hugepage_kernel::{PageSize, ReadError, Root};
+use hugepage_kernel::{Bytes, PageSize, ReadError, Root};
 use hugepage_oracle::readers::oratab::HostOratab;
 use hugepage_oracle::stopped::{self, HostOfStarts, StoppedOracle};
 use hugepage_server::CgroupView;
@@ -51,6 +51,8 @@ pub struct Survey {
     pub instances: Vec<Instance>,
     /// Processes that call themselves servers and do not count.
     pub strangers: Strangers,
+    /// The memory in huge pages of processes of root and of service accounts that belong to none of the servers (`HugetlbPages`).
+    pub held_by_services: Bytes,
     /// The Oracle instances of oratab that do not run.
     pub stopped: Vec<StoppedOracle>,
     /// What could not be read of the host.
@@ -114,7 +116,7 @@ impl InspectedHost {
         if host.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
             notes.add(LXCFS);
         }
-        let (found, strangers) = discover::servers(root, &host.accounts, &mut notes);
+        let (found, strangers, held_by_services) = discover::servers(root, &host.accounts, &mut notes);
         let servers: Vec<_> = found.iter().filter_map(|found| host.inspect(found)).collect();
         let of_starts = HostOfStarts { oratab: &host.oratab, meminfo: host.meminfo.as_ref(), pools: &host.pools };
         // This host's oratab has nothing of a container.
@@ -132,6 +134,7 @@ impl InspectedHost {
             processes_are_hidden,
             instances: Vec::new(),
             strangers,
+            held_by_services,
             stopped,
             meminfo: host.meminfo,
             notes: notes.into_vec(),

@@ -6,6 +6,7 @@ mod kernel_pool;
 mod larger_pool;
 mod lock;
 mod messages;
+mod owners;
 mod resize;
 mod resize_plan;
 mod rollback;
@@ -17,6 +18,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use clap::Args;
 use hugepage_assess::advice::command::reserve_at_boot;
+use hugepage_assess::assessment::Sizing;
 use hugepage_assess::assessment::capacity::saved_per_page;
 use hugepage_kernel::memory::meminfo::{Meminfo, OPTIMIZE_VMEMMAP};
 use hugepage_kernel::next_boot::boot;
@@ -36,6 +38,7 @@ use crate::exit::{self, Exit};
 use crate::output::stream::{complain, say};
 use crate::privileges::{self, Needs};
 use crate::signals::Interrupt;
+use crate::state::DIRECTORY;
 use crate::supervisor;
 
 /// Options of `apply`.
@@ -67,6 +70,9 @@ pub struct ApplyOptions {
     /// Also set it for the next boot: in sysctl.d, or in tmpfiles.d for sizes other than the default
     #[arg(long)]
     persist: bool,
+    /// With --recommended: add pages for users whose servers never got some, without a question
+    #[arg(long, requires = "recommended")]
+    yes: bool,
     /// Print what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -81,6 +87,7 @@ impl ApplyOptions {
         }
         let needs = kernel_pool::FILES.iter().fold(needs, |needs, file| needs.directory(Path::new(file)));
         let needs = needs.new_directory(Path::new(lock::DIRECTORY));
+        let needs = if self.recommended { needs.new_directory(Path::new(DIRECTORY)) } else { needs };
         if self.persist {
             boot_setting::FILES.iter().fold(needs, |needs, file| needs.file(Path::new(file)))
         } else {
@@ -96,14 +103,20 @@ pub fn run(root: &Root, options: &ApplyOptions) -> anyhow::Result<Exit> {
         return Ok(exit::USAGE);
     }
     let pool = KernelPool::new(root, options.page_size, options.reserve_percent)?;
-    let pages = match options.pages {
-        Some(pages) => Pages(pages),
-        None => {
-            let sizing = target::sizing(root, pool.size(), options.reserve_percent, &options.accounts);
-            target::recommended(sizing.as_ref(), pool.size(), pool.state()?.pool.persistent())?
-        }
-    };
-    set_pool(options, root, pool, pages)
+    if let Some(pages) = options.pages {
+        return set_pool(options, root, pool, Pages(pages));
+    }
+    let now = pool.state()?.pool.persistent();
+    let host = target::host(root, options.reserve_percent, &options.accounts);
+    let sizing = Sizing::of_size(&host.sizings, pool.size());
+    let pages = target::recommended(sizing, pool.size(), now, host.survey.held_by_services)?;
+    let lacking = sizing.filter(|_| pages > now).map(|sizing| owners::lacking(root, &host, sizing)).unwrap_or_default();
+    owners::confirm(&lacking, Path::new(DIRECTORY), options.yes, options.dry_run)?;
+    let exit = set_pool(options, root, pool, pages)?;
+    if exit == exit::OK && !options.dry_run {
+        owners::remember(&lacking, Path::new(DIRECTORY))?;
+    }
+    Ok(exit)
 }
 
 /// Sets the pool to `pages`.
@@ -133,10 +146,8 @@ fn set_pool<'a>(
 
 /// The pages of `size` that the servers of this host need, running or stopped; `None` if that is unknown.
 fn needed(root: &Root, size: PageSize, options: &ApplyOptions) -> Option<Pages> {
-    match target::sizing(root, size, options.reserve_percent, &options.accounts) {
-        Some(sizing) => sizing.recommended,
-        None => Some(Pages(0)),
-    }
+    let host = target::host(root, options.reserve_percent, &options.accounts);
+    Sizing::of_size(&host.sizings, size).map_or(Some(Pages(0)), |sizing| sizing.recommended)
 }
 
 fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, pages: Pages) -> anyhow::Result<Exit> {
@@ -228,7 +239,10 @@ fn plan(
     let refusal = refused.unwrap_or(ResizeRefusal::PromisesUnknown);
     let in_use = matches!(refusal, ResizeRefusal::InUse { .. });
     let size = state.pool.page_size;
-    let holders = || target::holders(target::sizing(root, size, options.reserve_percent, &options.accounts).as_ref());
+    let holders = || {
+        let host = target::host(root, options.reserve_percent, &options.accounts);
+        target::holders(Sizing::of_size(&host.sizings, size))
+    };
     Err(match in_use.then(holders).flatten() {
         Some(holders) => anyhow!("{refusal}. {holders}"),
         None => refusal.into(),

@@ -2,23 +2,29 @@
 
 use anyhow::{anyhow, bail};
 use hugepage_assess::assessment::Sizing;
-use hugepage_kernel::{PageSize, Pages, Root};
+use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 
-use crate::commands::size::sizing::host_sizing;
+use crate::commands::size::sizing::{HostSizing, host_sizing};
 use crate::commands::survey::{AccountOptions, SurveyOptions};
+use crate::output::stream::complain;
 use crate::server_program::asked_starts::asking;
 use crate::state::DIRECTORY;
 
-/// The need of all servers of this host, running or stopped, for pages of `size`; `None` if there is none.
-pub fn sizing(root: &Root, size: PageSize, reserve_percent: u32, accounts: &AccountOptions) -> Option<Sizing> {
+/// The needs of all servers of this host, running or stopped.
+pub fn host(root: &Root, reserve_percent: u32, accounts: &AccountOptions) -> HostSizing {
     let options = SurveyOptions { reserve_percent, state_dir: DIRECTORY.into(), accounts: accounts.clone() };
-    let host = asking(root, |ask| host_sizing(root, &options, Some(&[]), &[], ask));
-    host.sizings.into_iter().find(|sizing| sizing.page_size == size)
+    asking(root, |ask| host_sizing(root, &options, Some(&[]), &[], ask))
 }
 
 /// The recommended number for a pool that keeps `now`. It never reduces the pool: a server that is stopped for an hour
-/// would not get its pages back.
-pub fn recommended(sizing: Option<&Sizing>, size: PageSize, now: Pages) -> anyhow::Result<Pages> {
+/// would not get its pages back. Of pages that others hold those of root and of service accounts count, which have
+/// `held_by_services`: who takes new pages as they come would else make the pool grow again and again.
+pub fn recommended(
+    sizing: Option<&Sizing>,
+    size: PageSize,
+    now: Pages,
+    held_by_services: Bytes,
+) -> anyhow::Result<Pages> {
     let Some(sizing) = sizing else { bail!("no server on this host needs huge pages of {size}") };
     if let Some(misfit) = sizing.misfits.first() {
         bail!(
@@ -32,7 +38,15 @@ pub fn recommended(sizing: Option<&Sizing>, size: PageSize, now: Pages) -> anyho
     let pages = sizing
         .recommended
         .ok_or_else(|| anyhow!("the need of an instance is unknown: run \"status\" for the reason"))?;
-    Ok(pages.max(now))
+    let of_strangers = sizing.others.saturating_sub(size.pages_to_hold(held_by_services));
+    let without = pages.saturating_sub(of_strangers).max(now);
+    if without < pages.max(now) {
+        complain!(
+            "hugepage-sidecar: {of_strangers} pages are held by processes of other users and are not counted. With them it is \
+             --pages {pages}."
+        );
+    }
+    Ok(without)
 }
 
 /// A sentence about the instances that hold pages of the pool; `None` if unknown.
@@ -97,10 +111,24 @@ mod tests {
             // 8 GB are 4096 pages.
             (&[("a", 4000, 4000), ("b", 97, 0)], 4000, 4000, None),
         ] {
-            let found = super::recommended(Some(&sized(needs, used)), SIZE, Pages(now));
+            let found = super::recommended(Some(&sized(needs, used)), SIZE, Pages(now), Bytes(1 << 40));
             assert_eq!(found.ok(), recommended.map(Pages), "{needs:?}");
         }
-        assert!(super::recommended(None, SIZE, Pages(0)).is_err());
+        assert!(super::recommended(None, SIZE, Pages(0), Bytes(0)).is_err());
+    }
+
+    /// Five runs beside a thief who takes every free page: after the first nothing changes.
+    #[test]
+    fn pages_of_strangers_are_no_ratchet() {
+        let (mut pool, mut pools) = (40, Vec::new());
+        for _ in 0..5 {
+            // The thief has all; a process of root's has 10 of them.
+            let sizing = sized(&[("a", 100, 0)], pool);
+            let Pages(new) = super::recommended(Some(&sizing), SIZE, Pages(pool), SIZE.times(Pages(10))).unwrap();
+            pool = new;
+            pools.push(new);
+        }
+        assert_eq!(pools, [110; 5]);
     }
 
     #[test]
