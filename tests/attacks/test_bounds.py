@@ -33,10 +33,10 @@ def includes(directory: Path) -> str:
 
 
 def names(directory: Path) -> str:
-    """300,000 files that could be configurations."""
+    """30,000 files that could be configurations."""
     many = directory / "many"
     many.mkdir()
-    for number in range(300_000):
+    for number in range(30_000):
         (many / f"{number}.conf").touch()
     return "include_dir 'many'\n"
 

@@ -3,8 +3,10 @@ and says what does not answer; `watch` goes on without it.
 """
 
 import json
+import os
 import pwd
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,3 +105,21 @@ def test_watch_ends_while_a_read_hangs(home, tmp_path):  # noqa: F811
 
 def children(pid: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_systemd_is_told(tmp_path):
+    """The protocol of sd_notify(3): that it is ready, and from time to time that it goes on."""
+    address = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(str(address))
+        listener.settimeout(10)
+        environment = {**os.environ, "NOTIFY_SOCKET": str(address), "WATCHDOG_USEC": "400000"}
+        watch = sidecar.start("watch", "--state-dir", tmp_path / "state", env=environment)
+        try:
+            assert "READY=1" in [listener.recv(100).decode() for _ in range(2)]
+            begun = time.monotonic()
+            assert [listener.recv(100).decode() for _ in range(10)] == ["WATCHDOG=1"] * 10
+            assert time.monotonic() - begun < 4
+        finally:
+            watch.terminate()
+            assert watch.wait(10) == OK

@@ -8,8 +8,9 @@ use hugepage_assess::model::{HugePages, requested_by_settings};
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
+use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
-use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Root};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, ReadError, Root};
 use hugepage_start::StartAnswer;
 
 use super::Survey;
@@ -31,14 +32,19 @@ pub fn stopped_clusters(
     for cluster in given.iter().map(|directory| ClusterPaths::in_directory(directory)).chain(candidates(root, notes)) {
         let data = cluster.data.to_string_lossy();
         let files = InstanceFiles::of_owner(root, &data);
-        let is_cluster = files.exists(&format!("{data}/PG_VERSION"));
-        if given.contains(&cluster.data) && !is_cluster {
-            notes.add(format!("\"{}\" is not a PostgreSQL data directory: no PG_VERSION", cluster.data.display()));
+        let version = files.owner(&format!("{data}/PG_VERSION"));
+        let is_absent = version.as_ref().is_err_and(ReadError::is_not_found) && !given.contains(&cluster.data);
+        let inode = files.inode(&data);
+        if is_absent || inode.is_some_and(|inode| running.contains(&inode) || !seen.insert(inode)) {
+            continue;
         }
-        let Some(inode) = files.inode(&data).filter(|_| is_cluster) else { continue };
-        if !running.contains(&inode) && seen.insert(inode) {
-            stopped.push(inspect(root, &cluster, survey.default_page_size(), ask, notes));
-        }
+        stopped.push(match version {
+            Ok(_) => inspect(root, &cluster, survey.default_page_size(), ask, notes),
+            Err(error) if error.is_not_found() => {
+                cluster.unknown("it is not a PostgreSQL data directory: it has no PG_VERSION".to_owned())
+            }
+            Err(error) => cluster.unknown(format!("whether it is a data directory is unknown: {error}")),
+        });
     }
     stopped
 }
@@ -55,12 +61,20 @@ impl ClusterPaths {
     fn in_directory(data: &Path) -> Self {
         Self { data: data.to_owned(), config: None }
     }
+
+    fn unknown(&self, why: String) -> StoppedDatabase {
+        self.stopped(None, Wants::Unknown(why))
+    }
+
+    fn stopped(&self, page_size: Option<PageSize>, wants: Wants) -> StoppedDatabase {
+        StoppedDatabase { kind: "postgresql", name: self.data.display().to_string(), page_size, wants }
+    }
 }
 
 fn candidates(root: &Root, notes: &mut Notes) -> Vec<ClusterPaths> {
     let mut candidates = Vec::new();
-    for version in list(root, "/etc/postgresql") {
-        for cluster in list(root, &format!("/etc/postgresql/{version}")) {
+    for version in list(root, "/etc/postgresql", notes) {
+        for cluster in list(root, &format!("/etc/postgresql/{version}"), notes) {
             let config = PathBuf::from(format!("/etc/postgresql/{version}/{cluster}/postgresql.conf"));
             let mut configuration = Configuration::default();
             let directory = format!("/etc/postgresql/{version}/{cluster}");
@@ -74,13 +88,14 @@ fn candidates(root: &Root, notes: &mut Notes) -> Vec<ClusterPaths> {
             }
         }
     }
-    for version in list(root, "/var/lib/pgsql") {
+    for version in list(root, "/var/lib/pgsql", notes) {
         candidates.push(ClusterPaths::in_directory(Path::new(&format!("/var/lib/pgsql/{version}/data"))));
     }
     candidates.push(ClusterPaths::in_directory(Path::new("/var/lib/pgsql/data")));
     for directory in ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"] {
-        for unit in
-            list(root, directory).into_iter().filter(|unit| unit.contains("postgres") && unit.ends_with(".service"))
+        for unit in list(root, directory, notes)
+            .into_iter()
+            .filter(|unit| unit.contains("postgres") && unit.ends_with(".service"))
         {
             let text = root.read(&format!("{directory}/{unit}")).unwrap_or_default();
             let data = text
@@ -97,8 +112,9 @@ fn candidates(root: &Root, notes: &mut Notes) -> Vec<ClusterPaths> {
     candidates
 }
 
-fn list(root: &Root, directory: &str) -> Vec<String> {
-    root.list(directory).unwrap_or_default()
+/// The names in a directory, which need not exist.
+fn list(root: &Root, directory: &str, notes: &mut Notes) -> Vec<String> {
+    notes.keep(if_there(root.list(directory))).flatten().unwrap_or_default()
 }
 
 fn inspect(
@@ -108,12 +124,6 @@ fn inspect(
     ask: Option<&AskStart<'_>>,
     notes: &mut Notes,
 ) -> StoppedDatabase {
-    let down = |page_size, wants| StoppedDatabase {
-        kind: "postgresql",
-        name: cluster.data.display().to_string(),
-        page_size,
-        wants,
-    };
     let config = cluster.config.clone().unwrap_or_else(|| cluster.data.join("postgresql.conf"));
     let files = InstanceFiles::of_owner(root, &cluster.data.to_string_lossy());
     let mut configuration = Configuration::default();
@@ -121,7 +131,7 @@ fn inspect(
         configuration.add(&files, file, notes);
     }
     if configuration.settings.is_empty() {
-        return down(None, Wants::Unknown("its configuration could not be read".to_owned()));
+        return cluster.unknown("its configuration could not be read".to_owned());
     }
     let opts = cluster.data.join("postmaster.opts");
     let opts = files.read_text(&opts.to_string_lossy(), limit::POSTMASTER_OPTS).unwrap_or_default();
@@ -139,7 +149,7 @@ fn inspect(
             Err(why) => Wants::Unknown(why),
         },
     };
-    down(requested.huge_page_size, wants)
+    cluster.stopped(requested.huge_page_size, wants)
 }
 
 /// The size of shared memory that a start asks for; the error is why it is unknown. `opts`: the command line of the last start.

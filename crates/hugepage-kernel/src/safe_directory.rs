@@ -104,6 +104,9 @@ impl SafeDirectory {
             found = owned_safely(&directory, &at)?;
         }
         match others_may_write(&found) {
+            true if found.mode() & Mode::SVTX.as_raw_mode() != 0 => {
+                Err(refused(&at, "every user may write to the directory: use a directory of root's alone"))
+            }
             true => Err(refused(&at, "the group or other users may write to the directory: run chmod go-w")),
             false => Ok(directory),
         }
@@ -263,7 +266,7 @@ mod tests {
         set(&path, 0o775);
         assert!(error(&path).contains("may write to the directory"));
         set(&path, 0o1777);
-        assert!(error(&path).contains("may write to the directory"));
+        assert!(error(&path).ends_with("may write to the directory: use a directory of root's alone"));
         fs::create_dir(path.join("c")).unwrap();
         SafeDirectory::open_without_links(&path.join("c")).unwrap();
         set(&path, 0o757);

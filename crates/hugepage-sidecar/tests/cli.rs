@@ -415,3 +415,41 @@ fn print_every_fixture() {
         assert!(stdout(&run(&entry.path(), &["metrics"])).ends_with("# EOF\n"), "{entry:?}");
     }
 }
+
+/// What the command line names and is not there is an error, and what may not be read is not called absent.
+#[test]
+fn absent_and_unreadable() {
+    let host = Host::with_server(HUGE, "on", 4);
+    let path = |name: &str| host.0.path().join(name);
+    let unknown = |arguments: &[&str], why: &str| {
+        let answer = host.run(arguments);
+        let said = format!("{}{}", stdout(&answer), String::from_utf8_lossy(&answer.stderr));
+        assert_eq!(status(&answer), UNKNOWN, "{arguments:?}: {said}");
+        assert!(said.split_whitespace().collect::<Vec<_>>().join(" ").contains(why), "{arguments:?}: {said}");
+    };
+    fs::create_dir_all(path("etc")).unwrap();
+    fs::write(path("etc/passwd"), "alice:x:1000:1000::/home/alice:/bin/sh\n").unwrap();
+    for command in ["status", "check", "size", "metrics"] {
+        unknown(&[command, "--service-account", "bob"], "has no user \"bob\" of --service-account");
+    }
+    assert_eq!(status(&host.run(&["status", "--service-account", "alice", "--service-account", "4711"])), OK);
+    assert_eq!(status(&host.run(&["size"])), OK);
+    unknown(&["size", "--postgresql-data", "/srv/none"], "/srv/none: it is not a PostgreSQL data directory");
+    fs::write(path("refused"), "13 /srv/closed/PG_VERSION\n13 /var/lib/pgsql/data/PG_VERSION\n").unwrap();
+    unknown(&["size", "--postgresql-data", "/srv/closed"], "/srv/closed: whether it is a data directory is unknown");
+    unknown(&["size"], "var/lib/pgsql/data: whether it is a data directory is unknown");
+}
+
+/// A tree is left as it is.
+#[test]
+fn watch_on_a_tree() {
+    let host = Host::with_server(HUGE, "on", 4);
+    assert_eq!(status(&host.run(&["watch"])), USAGE);
+    let files = |directory: &Path| {
+        let found = Command::new("find").arg(directory).output().unwrap();
+        String::from_utf8(found.stdout).unwrap()
+    };
+    let before = files(host.0.path());
+    assert_eq!(status(&host.run(&["watch", "--once"])), OK);
+    assert_eq!(files(host.0.path()), before);
+}

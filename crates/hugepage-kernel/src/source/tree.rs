@@ -10,11 +10,13 @@ use std::time::{Duration, SystemTime};
 
 use rustix::process::geteuid;
 
+use crate::escape::restored;
 use crate::stranger::beneath::{self, BeneathFile, Place};
 
-/// In a tree made by a capture: what its host refused to show, a line `ERRNO PATH` each.
+/// In a tree made by a capture: what its host refused to show, a line `ERRNO PATH` each, the path escaped.
 pub const REFUSED: &str = "refused";
-/// In a tree made by a capture: when files of servers have changed last, a line `SECONDS.NANOSECONDS PATH` each, since 1970.
+/// In a tree made by a capture: when files of servers have changed last, a line `SECONDS.NANOSECONDS PATH` each, since 1970,
+/// the path escaped.
 pub const CHANGED: &str = "changed";
 
 /// The directory of a tree, and what a capture has told of its host besides.
@@ -31,12 +33,12 @@ impl SourceTree {
     /// The tree in `directory`, with the content of what a capture calls [`REFUSED`] and [`CHANGED`].
     pub fn new(directory: PathBuf, refused: &str, changed: &str) -> Self {
         let refusal =
-            |line: &str| line.split_once(' ').and_then(|(errno, path)| Some((path.to_owned(), errno.parse().ok()?)));
+            |line: &str| line.split_once(' ').and_then(|(errno, path)| Some((restored(path)?, errno.parse().ok()?)));
         let change = |line: &str| {
             let (time, path) = line.split_once(' ')?;
             let (seconds, rest) = time.split_once('.')?;
             let since = Duration::new(seconds.parse().ok()?, rest.parse().ok().filter(|rest| *rest < 1_000_000_000)?);
-            Some((path.to_owned(), SystemTime::UNIX_EPOCH.checked_add(since)?))
+            Some((restored(path)?, SystemTime::UNIX_EPOCH.checked_add(since)?))
         };
         let refused = refused.lines().filter_map(refusal).collect();
         Self { directory, refused, changed: changed.lines().filter_map(change).collect() }

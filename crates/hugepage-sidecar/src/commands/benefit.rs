@@ -70,6 +70,7 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
         complain!("hugepage-sidecar: benefit observes this host and cannot be combined with --root");
         return Ok(exit::USAGE);
     }
+    options.accounts.check(root)?;
     let mut timer = SignalTimer::new().context("could not catch signals")?;
     supervisor::begin_reading(options.interval);
     // How much memory base pages keep makes no difference here.

@@ -23,6 +23,7 @@ pub struct CheckOptions {
 }
 
 pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
+    options.survey.accounts.check(root)?;
     let (mut survey, sizings) = survey_with_sizings(root, &options.survey);
     if let Some(name) = &options.instance {
         survey.instances.retain(|instance| instance.id.name == *name);

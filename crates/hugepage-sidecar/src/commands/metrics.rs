@@ -35,6 +35,7 @@ impl MetricsOptions {
 
 /// Prints or writes the metrics. The exit status is OK if that succeeded: the alert rules evaluate the text.
 pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
+    options.survey.accounts.check(root)?;
     let survey = asking(root, |ask| survey_with_history(root, &options.survey, ask));
     let text = text(&MetricsSnapshot::from(&survey));
     match &options.textfile {

@@ -108,11 +108,11 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
             }
         }
         OracleCommand::Write { dir, access, survey, .. } => {
-            oracle::write(dir, &snapshot(root, survey), access)?;
+            oracle::write(dir, &snapshot(root, survey)?, access)?;
         }
         OracleCommand::Print { file, survey, .. } => {
             let text =
-                oracle::text(file, &snapshot(root, survey)).with_context(|| format!("there is no file {file}"))?;
+                oracle::text(file, &snapshot(root, survey)?).with_context(|| format!("there is no file {file}"))?;
             stdout().write_all(text.as_bytes())?;
         }
         OracleCommand::InstallSql(names) => print(Script::Install, names)?,
@@ -132,9 +132,10 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
     Ok(exit::OK)
 }
 
-fn snapshot(root: &Root, options: &SurveyOptions) -> OracleSnapshot {
+fn snapshot(root: &Root, options: &SurveyOptions) -> Result<OracleSnapshot> {
+    options.accounts.check(root)?;
     let (survey, sizings) = survey_with_sizings(root, options);
-    survey_snapshot::from_survey(root, &survey, &sizings, None, &mut LogStarts::default())
+    Ok(survey_snapshot::from_survey(root, &survey, &sizings, None, &mut LogStarts::default()))
 }
 
 fn print(script: Script, settings: &ScriptSettings) -> Result<()> {

@@ -43,6 +43,7 @@ impl ReportOptions {
 }
 
 pub fn run(root: &Root, options: &ReportOptions) -> anyhow::Result<Exit> {
+    options.survey.accounts.check(root)?;
     let (survey, sizings) = survey_with_sizings(root, &options.survey);
     let output = host(&survey, &sizings);
     let scope = ReportScope { connections: options.connections, state_directory: &options.survey.state_dir };

@@ -25,6 +25,7 @@ pub struct StatusOptions {
 }
 
 pub fn run(root: &Root, options: &StatusOptions) -> anyhow::Result<Exit> {
+    options.survey.accounts.check(root)?;
     let (survey, sizings) = survey_with_sizings(root, &options.survey);
     let out = host(&survey, &sizings);
     match options.format {

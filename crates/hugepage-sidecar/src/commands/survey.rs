@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use anyhow::{Context, bail};
 use clap::Args;
 use hugepage_assess::assessment::Sizing;
 use hugepage_host::{AskStart, InspectedHost, Survey};
 use hugepage_kernel::Root;
+use hugepage_kernel::host::accounts;
 
 use crate::history::HostHistory;
 use crate::server_program::asked_starts::asking;
@@ -29,6 +31,20 @@ pub struct AccountOptions {
     /// Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts
     #[arg(long, value_name = "USER")]
     pub service_account: Vec<String>,
+}
+
+impl AccountOptions {
+    /// An error for a name that no user of the host has; a uid need not have a name.
+    pub fn check(&self, root: &Root) -> anyhow::Result<()> {
+        let is_number = |name: &&String| name.parse::<u32>().is_ok();
+        let Some(first) = self.service_account.iter().find(|name| !is_number(name)) else { return Ok(()) };
+        let known = accounts::accounts(root).with_context(|| format!("could not look for the user {first}"))?;
+        let is_known = |name: &&String| is_number(name) || known.iter().any(|account| account.name == **name);
+        match self.service_account.iter().find(|name| !is_known(name)) {
+            Some(name) => bail!("/etc/passwd has no user \"{name}\" of --service-account: give the uid"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Surveys the host, with what the histories of its instances recorded at their start. `ask`: whom it asks what changed files

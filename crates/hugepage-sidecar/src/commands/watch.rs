@@ -113,6 +113,7 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
         complain!("hugepage-sidecar: watch observes this host: with --root, add --once");
         return Ok(exit::USAGE);
     }
+    options.accounts.check(root)?;
     let (records, directory) = (options.records(root.is_tree()), options.state_dir());
     if records > 0 {
         std::fs::create_dir_all(directory)

@@ -25,7 +25,7 @@ pub fn refusal(directory: &Path) -> Option<String> {
         OtherWriter::AnyUser => "a group or any user".to_owned(),
     };
     Some(format!(
-        "nothing is written below {}: {who} could put something else in its place; use a directory of root's alone",
+        "nothing is written below {}: {who} could put something else in its place; use a directory of root's or of your own",
         at.display()
     ))
 }

@@ -114,3 +114,27 @@ pub fn time_for_program(most: Duration) -> Duration {
     let left = OF_THIS_PROCESS.get().and_then(Deadline::at).map(|at| at.saturating_duration_since(Instant::now()));
     left.map_or(most, |left| most.min(left / 2))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_brings_it_forward_but_not_in_a_change() {
+        let (second, now) = (Duration::from_secs(1), Instant::now());
+        let deadline = Deadline::new(10 * second).unwrap();
+        assert_eq!(deadline.at(), None);
+        deadline.begin();
+        assert!(deadline.at().unwrap() > now + 9 * second);
+        deadline.end_within(3 * second);
+        assert!(deadline.at().unwrap() < now + 5 * second);
+        deadline.end_within(8 * second);
+        assert!(deadline.at().unwrap() < now + 5 * second, "a second signal gives no more time");
+        for (state, is_set) in [(NONE, true), (CHANGING, false)] {
+            deadline.shared.at.store(state, Ordering::Relaxed);
+            assert_eq!(deadline.at(), None);
+            deadline.end_within(3 * second);
+            assert_eq!(deadline.at().is_some(), is_set);
+        }
+    }
+}

@@ -23,8 +23,13 @@ impl Notify {
             [b'@', name @ ..] => SocketAddr::from_abstract_name(name),
             _ => SocketAddr::from_pathname(name),
         };
-        let sent = address.and_then(|address| UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address));
-        drop(sent);
+        let send = |address| {
+            let socket = UnixDatagram::unbound()?;
+            // This process waits for nobody.
+            socket.set_nonblocking(true)?;
+            socket.send_to_addr(state.as_bytes(), &address)
+        };
+        let _ = address.and_then(send);
     }
 
     /// How often `WATCHDOG=1` has to be told, twice in the time after which systemd ends the service.

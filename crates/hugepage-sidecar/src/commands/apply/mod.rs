@@ -39,7 +39,6 @@ use crate::output::stream::{complain, say};
 use crate::privileges::{self, Needs};
 use crate::signals::Interrupt;
 use crate::state::DIRECTORY;
-use crate::supervisor;
 
 /// Options of `apply`.
 #[derive(Debug, Args)]
@@ -102,6 +101,7 @@ pub fn run(root: &Root, options: &ApplyOptions) -> anyhow::Result<Exit> {
         complain!("hugepage-sidecar: apply changes this host and cannot be combined with --root");
         return Ok(exit::USAGE);
     }
+    options.accounts.check(root)?;
     let pool = KernelPool::new(root, options.page_size, options.reserve_percent)?;
     if let Some(pages) = options.pages {
         return set_pool(options, root, pool, Pages(pages));
@@ -174,7 +174,7 @@ fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, 
     let interrupt = Interrupt::catch().context("could not catch signals")?;
     let before = pool.state()?;
     let (plan, split) = plan(options, root, pool, pages)?;
-    supervisor::begin_change();
+    crate::supervisor::begin_change();
     let optimizing = match options.optimize_vmemmap && plan.new_pages > Pages(0) {
         true => Some(privileges::write(|| VmemmapOptimization::begin(root))?),
         false => None,
@@ -211,8 +211,7 @@ fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, 
 
 /// The memory that the kernel gives back for the new pages; `None` if that was not asked for.
 fn saved(pool: &KernelPool<'_>, plan: ResizePlan) -> Option<Bytes> {
-    let saved = Bytes(pool.saved_per_page.0.saturating_mul(plan.new_pages.0));
-    (saved > Bytes(0)).then_some(saved)
+    Some(Bytes(pool.saved_per_page.0.saturating_mul(plan.new_pages.0))).filter(|saved| *saved > Bytes(0))
 }
 
 /// The plan, and the larger pages that have to be split first for it: as few as possible. Or a refusal; if pages are in

@@ -56,6 +56,8 @@ pub fn run(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
         bail!("{} is not empty", dir.display());
     }
     let interrupt = Interrupt::catch().context("could not catch signals")?;
+    let (recording, log) = root.recording();
+    read_everything(&recording);
     let parent = dir.parent().unwrap_or(Path::new("/"));
     // Removed when it goes out of scope, so that no incomplete capture remains after an error.
     let private = Permissions::from_mode(0o700);
@@ -63,8 +65,6 @@ pub fn run(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
     let new = privileges::write(create).map(|new| Incomplete(Some(new)));
     let new = new.with_context(|| format!("could not create a directory in {}", parent.display()))?;
 
-    let (recording, log) = root.recording();
-    read_everything(&recording);
     let omitted = tree::write(root, &log, new.path(), readme, &interrupt).context("nothing was captured")?;
     // Write all files to the disk before the directory gets its name.
     rustix::fs::syncfs(File::open(new.path())?).context("nothing was captured")?;

@@ -11,7 +11,7 @@ use hugepage_kernel::mapping::procmap_query;
 use hugepage_kernel::source::access_log::{AccessKind, AccessLog, FileAccess};
 use hugepage_kernel::source::repeated_access::RepeatedAccess;
 use hugepage_kernel::source::tree::{CHANGED, REFUSED};
-use hugepage_kernel::{ReadError, Root};
+use hugepage_kernel::{ReadError, Root, escape};
 use hugepage_oracle::readers::alert_log;
 use rustix::io::Errno;
 
@@ -62,13 +62,12 @@ pub fn write(
             }
         }
     }
-    let refused = tree.omitted.refused.iter().filter(|(path, _)| !path.contains('\n'));
-    let refused: String = refused.map(|(path, errno)| format!("{errno} {path}\n")).collect();
+    let refused = tree.omitted.refused.iter();
+    let refused: String = refused.map(|(path, errno)| format!("{errno} {}\n", escape::reversible(path))).collect();
     tree.copy.own_file(REFUSED, refused.as_bytes())?;
-    let changed = tree.changed.iter().filter(|(path, _)| !path.contains('\n'));
-    let changed = changed.filter_map(|(path, at)| {
+    let changed = tree.changed.iter().filter_map(|(path, at)| {
         let since = at.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-        Some(format!("{}.{} {path}\n", since.as_secs(), since.subsec_nanos()))
+        Some(format!("{}.{} {}\n", since.as_secs(), since.subsec_nanos(), escape::reversible(path)))
     });
     tree.copy.own_file(CHANGED, changed.collect::<String>().as_bytes())?;
     tree.copy.own_file(README, readme(&tree.omitted).as_bytes())?;

@@ -54,6 +54,7 @@ impl SizeOptions {
 }
 
 pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {
+    options.survey.accounts.check(root)?;
     let stopped = (!options.running_only).then_some(&options.postgresql_data[..]);
     let sizing = asking(root, |ask| host_sizing(root, &options.survey, stopped, &options.primary_parameters, ask));
     let mut output = SizeOutput::new(root, &sizing, options.explain);
