@@ -14,7 +14,10 @@ use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::mapping::maps::{Access, Mapping};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool::Pool;
-use hugepage_kernel::next_boot::boot::{CommandLine, NextBoot};
+use hugepage_kernel::next_boot::boot::NextBoot;
+use hugepage_kernel::next_boot::command_line::CommandLine;
+use hugepage_kernel::next_boot::machine::Machine;
+use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 const MIB: u64 = 1 << 20;
@@ -144,8 +147,12 @@ impl Host {
             others_lack: self.sees_others.then_some(Pages(0)),
             ..Facts::new(requested, Some(segment), pool_state, Some(meminfo), 20)
         };
-        let of_entry =
-            |pages: &u64| CommandLine { pools: vec![(Some(self.page_size), Pages(*pages))], ..CommandLine::default() };
+        let of_entry = |pages: &u64| CommandLine {
+            file: String::new(),
+            default_size: Ok(huge),
+            pools: [(self.page_size, PoolAtBoot::Set { pages: Pages(*pages), file: String::new() })].into(),
+            not_understood: None,
+        };
         let command_lines = self.at_boot.iter().chain(&self.of_other_entry).map(of_entry).collect();
         AdviceContext {
             status: Status::assess(facts),
@@ -167,7 +174,11 @@ impl Host {
                     obtainable_now: self.ready.map(Pages),
                 })
                 .collect(),
-            next_boot: Some(NextBoot { command_lines, sysctl_wins: true, ..NextBoot::default() }),
+            next_boot: Some(NextBoot {
+                command_lines,
+                machine: Machine { own_default: Some(huge), ..Machine::default() },
+                ..NextBoot::default()
+            }),
             thp_enabled: Some(self.thp.to_owned()),
             swappiness: Some(60),
             min_free: Some(Bytes(64 * MIB)),

@@ -34,6 +34,12 @@ pub struct Assignment {
 /// systemd reads only the directories (`/etc/sysctl.conf` counts if a directory links to it). Without systemd,
 /// sysctl(8) reads `/etc/sysctl.conf` last.
 pub fn at_next_boot(root: &Root) -> Result<BTreeMap<String, Assignment>, ReadError> {
+    Ok(in_order_at_next_boot(root)?.into_iter().collect())
+}
+
+/// The assignments that the next boot will make, in their order.
+pub fn in_order_at_next_boot(root: &Root) -> Result<Vec<(String, Assignment)>, ReadError> {
+    let has_systemd = root.exists("/run/systemd/system");
     let mut files = BTreeMap::new();
     for directory in DIRECTORIES {
         for name in if_there(root.list(directory))?.unwrap_or_default() {
@@ -44,15 +50,27 @@ pub fn at_next_boot(root: &Root) -> Result<BTreeMap<String, Assignment>, ReadErr
         }
     }
     let mut paths: Vec<_> = files.into_values().collect();
-    if !root.exists("/run/systemd/system") {
+    if !has_systemd {
         paths.push("/etc/sysctl.conf".to_owned());
     }
-    let mut assignments = BTreeMap::new();
+    let mut assignments: Vec<(String, Assignment)> = Vec::new();
     for path in paths {
         // A dangling link counts as no file.
         let Some(text) = if_there(root.read(&path))? else { continue };
         for (name, value) in text.lines().filter_map(parse) {
-            assignments.insert(name, Assignment { value, file: path.clone() });
+            let before = assignments.iter().position(|(other, _)| *other == name);
+            let assignment = Assignment { value, file: path.clone() };
+            match before {
+                // systemd keeps the place of one that it has already.
+                Some(at) if has_systemd && assignments[at].1.value == assignment.value => {
+                    assignments[at].1 = assignment
+                }
+                Some(at) => {
+                    assignments.remove(at);
+                    assignments.push((name, assignment));
+                }
+                None => assignments.push((name, assignment)),
+            }
         }
     }
     Ok(assignments)

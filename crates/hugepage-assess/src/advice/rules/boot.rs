@@ -1,6 +1,7 @@
 //! Whether the pool survives a reboot, and whether only a reboot provides it.
 
-use hugepage_kernel::next_boot::boot::PoolAtBoot;
+use hugepage_kernel::next_boot::boot::NextBoot;
+use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
 use hugepage_kernel::{PageSize, Pages};
 
 use super::pool::{Fragmented, fragmented};
@@ -14,7 +15,48 @@ use crate::model::HugePages;
 pub const SYSCTL_FILE: &str = "/etc/sysctl.d/90-postgresql-hugepages.conf";
 
 pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
-    survives(context).into_iter().chain(reserve(context)).collect()
+    let too_much = context.next_boot.iter().flat_map(too_much);
+    survives(context).into_iter().chain(reserve(context)).chain(other_default(context)).chain(too_much).collect()
+}
+
+/// The next boot has another default page size, for which `vm.nr_hugepages` and `huge_page_size = 0` are then.
+fn other_default(context: &AdviceContext) -> Option<Recommendation> {
+    let boot = context.next_boot.as_ref()?;
+    let (now, next) = (boot.machine.running_default?, boot.default_size().ok()?);
+    let files: Vec<_> = boot.command_lines.iter().map(|line| line.file.as_str()).take(1).collect();
+    (now != next).then(|| Recommendation {
+        severity: Severity::Warning,
+        area: Area::Boot,
+        setting: "default_hugepagesz".to_owned(),
+        current: Some(next.kernel_parameter()),
+        recommended: None,
+        reason: format!(
+            "After the next boot the default huge page size is {next} ({}), and now it is {now}. Then vm.nr_hugepages sets \
+             the pool of {next} pages, and huge_page_size = 0 asks for them.",
+            files.concat()
+        ),
+        command: None,
+        takes_effect: Effect::Reboot,
+        saves: None,
+    })
+}
+
+/// The next boot asks for more pages than the host has memory.
+fn too_much(boot: &NextBoot) -> Option<Recommendation> {
+    let (size, why) = boot.too_much()?;
+    Some(Recommendation {
+        severity: Severity::Critical,
+        area: Area::Boot,
+        setting: pool::setting(size, boot.default_size() == Ok(size)),
+        current: None,
+        recommended: None,
+        reason: format!(
+            "At the next boot {why}. The kernel gives what it can, and may leave too little to start the host."
+        ),
+        command: None,
+        takes_effect: Effect::Reboot,
+        saves: None,
+    })
 }
 
 /// If memory is fragmented, only a reservation at boot is guaranteed to get all pages.
@@ -49,7 +91,7 @@ fn survives(context: &AdviceContext) -> Option<Recommendation> {
         return None;
     }
     let is_default = status.facts.is_default(size);
-    let set = match boot.pool(size, is_default) {
+    let set = match boot.pool(size) {
         PoolAtBoot::Set { pages, file } => Some((pages, file)),
         PoolAtBoot::Unset => None,
         PoolAtBoot::Unknown(why) => return Some(unknown(context, (size, is_default), wanted, &why)),
@@ -84,7 +126,7 @@ fn survives(context: &AdviceContext) -> Option<Recommendation> {
     Some(Recommendation {
         area: Area::Boot,
         current: set.as_ref().map(|(pages, _)| pages.to_string()),
-        command: Some(persist(size, is_default, wanted, source)),
+        command: Some(persist(size, boot.default_size() == Ok(size), wanted, source)),
         ..pool::set((size, is_default), (pages, wanted), severity, Effect::Reboot, reason, None)
     })
 }

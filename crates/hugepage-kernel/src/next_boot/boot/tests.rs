@@ -3,34 +3,17 @@
 use std::fs;
 
 use super::*;
-
-#[test]
-fn sizes_of_the_command_line() {
-    let gigantic = PageSize::from_kib(1 << 20);
-    let huge = PageSize::from_kib(2048);
-    let pools = pools_of("quiet hugepages=5 hugepagesz=1G hugepages=4 hugepagesz=2048K hugepages=x hugepages=7 a=b");
-    assert_eq!(pools, [(None, Pages(5)), (gigantic, Pages(4)), (huge, Pages(7))]);
-    for text in ["", "G", "1T", "-1M", "0"] {
-        assert_eq!(memparse(text), None, "{text}");
-    }
-}
-
-#[test]
-fn nodes_and_parameters_of_the_command_line() {
-    let gigantic = PageSize::from_kib(1 << 20);
-    assert_eq!(pools_of("hugepages=0:70,1:71"), [(None, Pages(141))]);
-    assert_eq!(pools_of("hugepages=0:70,x"), []);
-    assert_eq!(pools_of("hugetlb_cma=4G hugepagesz=1G hugepages=4"), [(gigantic, Pages(0))]);
-    assert_eq!(kernel_sysctl_of("a sysctl.vm.nr_hugepages=7 sysctl.vm/nr_hugepages=8 quiet"), Some(Pages(8)));
-    assert_eq!(kernel_sysctl_of("vm.nr_hugepages=7"), None);
-}
+use crate::next_boot::pool_at_boot::PoolAtBoot;
 
 /// A host as a tree of files.
 struct Host(tempfile::TempDir);
 
 impl Host {
     fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        let host = Self(tempfile::tempdir().unwrap());
+        host.write("proc/meminfo", "MemTotal: 67108864 kB\nHugePages_Total: 0\nHugepagesize: 2048 kB\n");
+        host.write("proc/sys/kernel/osrelease", "6.12.1\n");
+        host
     }
 
     fn write(&self, path: &str, text: &str) {
@@ -45,11 +28,11 @@ impl Host {
 
     /// The pool of 2 MB, the default size: `5 /proc/cmdline`, `unset`, or why it is unknown.
     fn huge(&self) -> String {
-        shown(self.next_boot().pool(PageSize::from_kib(2048).unwrap(), true))
+        shown(self.next_boot().pool(PageSize::from_kib(2048).unwrap()))
     }
 
     fn gigantic(&self) -> String {
-        shown(self.next_boot().pool(PageSize::from_kib(1 << 20).unwrap(), false))
+        shown(self.next_boot().pool(PageSize::from_kib(1 << 20).unwrap()))
     }
 }
 
@@ -85,6 +68,8 @@ fn later_writers() {
     let node =
         |node| format!("w /sys/devices/system/node/node{node}/hugepages/hugepages-1048576kB/nr_hugepages - - - - 2\n");
     host.write("etc/tmpfiles.d/y.conf", &(node(0) + &node(1)));
+    assert_eq!(host.gigantic(), "/etc/tmpfiles.d/y.conf sets a part of it, beside another file");
+    host.write("sys/devices/system/node/online", "0-1\n");
     assert_eq!(host.gigantic(), "4 /etc/tmpfiles.d/y.conf");
 }
 
@@ -110,6 +95,7 @@ fn entries_of_the_boot_loader() {
     host.write("etc/sysctl.d/50.conf", "vm.nr_hugepages = 90\n");
     assert_eq!(host.huge(), "90 /etc/sysctl.d/50.conf", "whatever the entry");
     host.write("etc/sysctl.d/50.conf", "");
+    host.write("boot/grub/grub.cfg", "blscfg\n");
     host.write("boot/loader/entries/a.conf", "linux /vmlinuz\noptions $kernelopts quiet\n");
     host.write("boot/grub2/grubenv", "# GRUB Environment Block\nkernelopts=ro sysctl.vm.nr_hugepages=11\n");
     assert_eq!(host.huge(), "11 /boot/loader/entries/a.conf");
@@ -145,8 +131,12 @@ fn numbers_that_can_not_be_read() {
     assert_eq!(host.huge(), "5 /proc/cmdline", "that is another parameter");
     host.write("etc/systemd/system/own.service", "[Service]\nExecStart=/sbin/own /proc/sys/vm/nr_hugepages\n");
     host.write("etc/systemd/system/multi-user.target.wants/own.service", "");
-    assert_eq!(host.huge(), unknown("/etc/systemd/system/own.service"));
-    assert_eq!(host.gigantic(), unknown("/etc/systemd/system/own.service"), "it may set any pool");
+    assert_eq!(host.huge(), not_read("/etc/systemd/system/own.service"));
+    assert_eq!(host.gigantic(), not_read("/etc/systemd/system/own.service"), "it may set any pool");
+}
+
+fn not_read(file: &str) -> String {
+    format!("{file} may set it, and what it does is not understood")
 }
 
 #[test]
@@ -160,10 +150,194 @@ fn who_wins() {
     host.write("usr/lib/tuned/base/tuned.conf", "[sysctl]\nvm.nr_hugepages = 3\nvm.swappiness=1\n");
     host.write("etc/tuned/mine/tuned.conf", "[main]\ninclude=base\n[vm]\nx=1\n[sysctl]\nvm.nr_hugepages=4\n");
     assert_eq!(host.huge(), "4 /etc/tuned/mine/tuned.conf");
-    assert_eq!(host.next_boot().assignment("vm.swappiness").unwrap().value, "1");
     host.write("etc/sysctl.d/50.conf", "vm.nr_hugepages = 9\n");
     assert_eq!(host.huge(), "9 /etc/sysctl.d/50.conf");
     host.write("etc/tuned/tuned-main.conf", "reapply_sysctl = 0\n");
     assert_eq!(host.huge(), "4 /etc/tuned/mine/tuned.conf");
     assert_eq!(host.gigantic(), "4 /proc/cmdline");
+}
+
+/// Whatever runs at boot and mentions pools makes them unknown, with its file.
+#[test]
+fn programs_that_run_at_boot() {
+    const SETS: &str = "#!/bin/sh\necho 70 > /proc/sys/vm/nr_hugepages\n";
+    let unit = |command: &str| format!("[Service]\nType=oneshot\nExecStart={command}\n");
+    let enabled = "etc/systemd/system/multi-user.target.wants/x.service";
+    for (files, expected) in [
+        (vec![("usr/lib/systemd/system/x.service", unit("/usr/local/bin/x.sh"))], "/usr/local/bin/x.sh"),
+        (
+            vec![("usr/local/lib/systemd/system/x.service", unit("-/bin/sh -c '/usr/local/bin/x.sh start'"))],
+            "/usr/local/bin/x.sh",
+        ),
+        (vec![("etc/systemd/system/x.service", unit("+x.sh"))], "/usr/local/bin/x.sh"),
+        (
+            vec![
+                ("etc/systemd/system/x.service", unit("/usr/bin/true")),
+                ("etc/systemd/system/x.service.d/a.conf", unit("/sbin/sysctl -w vm.nr_hugepages=70")),
+            ],
+            "/etc/systemd/system/x.service.d/a.conf",
+        ),
+        (
+            vec![
+                ("etc/systemd/system/x.service", "[Unit]\nWants=y.service\n".to_owned()),
+                ("usr/lib/systemd/system/y.service", unit("/usr/bin/hugeadm --pool-pages-min 2MB:70")),
+            ],
+            "/usr/lib/systemd/system/y.service",
+        ),
+        (
+            vec![
+                ("etc/systemd/system/timers.target.wants/z.timer", String::new()),
+                ("etc/systemd/system/z.timer", "[Timer]\nOnBootSec=1min\n".to_owned()),
+                ("etc/systemd/system/z.service", unit("/usr/local/bin/x.sh")),
+            ],
+            "/usr/local/bin/x.sh",
+        ),
+        (vec![("etc/rc.local", SETS.to_owned())], "/etc/rc.local"),
+        (vec![("etc/rc.local", "#!/bin/sh\n/usr/local/bin/x.sh &\n".to_owned())], "/usr/local/bin/x.sh"),
+        (vec![("etc/init.d/x", SETS.to_owned()), ("etc/rc3.d/S01x", String::new())], "/etc/init.d/x"),
+        (vec![("etc/cron.d/x", "@reboot root /usr/local/bin/x.sh\n".to_owned())], "/usr/local/bin/x.sh"),
+        (
+            vec![("var/spool/cron/crontabs/root", "@reboot /usr/local/bin/x.sh >/dev/null\n".to_owned())],
+            "/usr/local/bin/x.sh",
+        ),
+        (
+            vec![(
+                "etc/udev/rules.d/x.rules",
+                "RUN+=\"/bin/sh -c 'echo 70 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages'\"".to_owned(),
+            )],
+            "/etc/udev/rules.d/x.rules",
+        ),
+    ] {
+        let host = Host::new();
+        host.write("usr/local/bin/x.sh", SETS);
+        host.write(enabled, "");
+        host.write("proc/cmdline", "hugepages=5\n");
+        files.iter().for_each(|(path, text)| host.write(path, text));
+        assert_eq!(host.huge(), not_read(expected), "{files:?}");
+    }
+    // What is not started, or masked, or sets no pool.
+    for (path, text) in [
+        ("etc/systemd/system/y.service", unit("/usr/local/bin/x.sh")),
+        ("etc/systemd/system/x.target.wants/z.service", String::new()),
+        ("etc/systemd/system/z.service", unit("/usr/bin/postgres_exporter --extend.query-path=/etc/queries.yaml")),
+        ("etc/systemd/system/shutdown.target.wants/y.service", String::new()),
+        ("etc/init.d/y", SETS.to_owned()),
+        ("etc/rc3.d/K01y", String::new()),
+        ("etc/systemd/system/sysinit.target.wants/dev-hugepages.mount", String::new()),
+        (
+            "usr/lib/systemd/system/dev-hugepages.mount",
+            "[Unit]\nConditionPathExists=/sys/kernel/mm/hugepages\n[Mount]\nWhat=hugetlbfs\nWhere=/dev/hugepages\n"
+                .to_owned(),
+        ),
+        ("etc/crontab", "# @reboot root echo 1 > /proc/sys/vm/nr_hugepages\n".to_owned()),
+    ] {
+        let host = Host::new();
+        host.write("usr/local/bin/x.sh", SETS);
+        host.write("etc/queries.yaml", "SELECT nr_hugepages\n");
+        host.write("proc/cmdline", "hugepages=5\n");
+        host.write("etc/systemd/system/y.service", &unit("/usr/local/bin/x.sh"));
+        host.write(path, &text);
+        assert_eq!(host.huge(), "5 /proc/cmdline", "{path}");
+    }
+    let host = Host::new();
+    host.write(enabled, "");
+    host.write("usr/lib/systemd/system/x.service", &unit("/bin/sh -c 'echo 7 > /proc/sys/vm/nr_hugepages'"));
+    host.write("etc/systemd/system/README", "");
+    std::os::unix::fs::symlink("/dev/null", host.0.path().join("etc/systemd/system/x.service")).unwrap();
+    assert_eq!(host.huge(), "unset");
+}
+
+/// sysctl.d and counts without a size are for the default size of the next boot.
+#[test]
+fn another_default_size() {
+    let host = Host::new();
+    host.write(
+        "boot/loader/entries/a.conf",
+        "linux /vmlinuz-6.12.1\noptions ro default_hugepagesz=1G hugepagesz=1G hugepages=16\n",
+    );
+    assert_eq!((host.huge(), host.gigantic()), ("unset".into(), "16 /boot/loader/entries/a.conf".into()));
+    assert_eq!(host.next_boot().default_size().unwrap(), PageSize::from_kib(1 << 20).unwrap());
+    host.write("etc/sysctl.d/90.conf", "vm.nr_hugepages = 9216\n");
+    let too_much =
+        "/etc/sysctl.d/90.conf asks for 9216 pages of 1 GB, which are 9216 GB, and this host has 64 GB of memory";
+    assert_eq!((host.huge(), host.gigantic()), ("unset".into(), too_much.into()));
+    // Two entries with different defaults.
+    host.write("boot/loader/entries/b.conf", "linux /vmlinuz-6.1.0\noptions ro\n");
+    let expected = "/etc/sysctl.d/90.conf sets the pool of the default size, and the entries of the boot loader have different \
+                    default page sizes (/boot/loader/entries/a.conf and /boot/loader/entries/b.conf), and which one is next is \
+                    unknown";
+    assert_eq!(host.huge(), expected);
+    // The running kernel has another default by its own command line.
+    let host = Host::new();
+    host.write("proc/meminfo", "MemTotal: 67108864 kB\nHugepagesize: 1048576 kB\n");
+    host.write("proc/cmdline", "default_hugepagesz=1G");
+    host.write("boot/grub/grub.cfg", "linux /vmlinuz-6.12.1 ro hugepages=70\n");
+    assert_eq!((host.huge(), host.gigantic()), ("70 /boot/grub/grub.cfg".into(), "unset".into()));
+}
+
+/// The kernel decides how a line is read: the release of the entry counts, not that of the running one.
+#[test]
+fn releases_of_entries() {
+    let host = Host::new();
+    let of_image = |image: &str| {
+        host.write("boot/grub/grub.cfg", &format!("linux /{image} ro hugepages=70 hugepagesz=2M hugepages=90\n"));
+        host.huge()
+    };
+    let differs = "what the kernel makes of /boot/grub/grub.cfg depends on its release and its page sizes";
+    assert_eq!(of_image("vmlinuz-6.12.1"), "70 /boot/grub/grub.cfg");
+    assert_eq!(of_image("vmlinuz-5.4.0-26-generic"), "90 /boot/grub/grub.cfg");
+    assert_eq!(of_image("vmlinuz-4.18.0-553.el8_10.x86_64"), differs, "Red Hat may have taken over the change");
+    assert_eq!(of_image("vmlinuz-linux"), "70 /boot/grub/grub.cfg", "the running kernel or a newer one");
+}
+
+/// A pool that nothing explains was set by something that was not found.
+#[test]
+fn unexplained_pools() {
+    let host = Host::new();
+    let meminfo = "MemTotal: 67108864 kB\nHugePages_Total: 70\nHugepagesize: 2048 kB\n";
+    host.write("proc/meminfo", meminfo);
+    let unexplained = "no file sets it, so something that was not found set the 70 pages that it has now";
+    assert_eq!((host.huge(), host.gigantic()), (unexplained.into(), "unset".into()));
+    // The running kernel's command line explains it, and the next has none.
+    host.write("proc/cmdline", "hugepages=70\n");
+    host.write("boot/grub/grub.cfg", "linux /vmlinuz-6.12.1 ro\n");
+    assert_eq!(host.huge(), "unset");
+    host.write("sys/kernel/kexec_loaded", "1\n");
+    assert_eq!(host.huge(), "a kernel is loaded by kexec, and its command line is unknown");
+}
+
+/// Both names write the same pool, and the last write counts.
+#[test]
+fn names_of_the_default_pool() {
+    let unclear = "/etc/sysctl.d/a.conf sets it, to a number that could not be read";
+    for (text, expected) in [
+        ("vm.nr_hugepages = 9216\nvm.nr_hugepages_mempolicy = 0\n", "0 /etc/sysctl.d/a.conf"),
+        ("vm.nr_hugepages_mempolicy = 0\n-vm/nr_hugepages=7\n", "7 /etc/sysctl.d/a.conf"),
+        ("vm.nr_overcommit_hugepages = 7\n", "unset"),
+        ("vm.nr_huge* = 7\n", unclear),
+        ("vm.* = 7\nvm.swappiness = 1\n", unclear),
+        ("vm.nr_* = 7\n", unclear),
+        ("vm.s* = 7\nnet.* = 1\n", "unset"),
+        ("/proc/sys/vm/nr_hugepages = 7\n", unclear),
+    ] {
+        let host = Host::new();
+        host.write("etc/sysctl.d/a.conf", text);
+        assert_eq!(host.huge(), expected, "{text}");
+    }
+}
+
+/// GRUB's variables are from its environment and from what its configuration sets.
+#[test]
+fn variables_of_grub() {
+    let host = Host::new();
+    host.write("boot/loader/entries/a.conf", "linux /vmlinuz-6.12.1\noptions $kernelopts ${tuned_params} $other\n");
+    host.write("boot/grub2/grubenv", "kernelopts=ro quiet\ntuned_params=hugepagesz=2M hugepages=70\n");
+    assert_eq!(host.huge(), "70 /boot/loader/entries/a.conf");
+    host.write("boot/grub2/grub.cfg", "if [ -z \"${kernelopts}\" ]; then\n  set kernelopts=\"ro hugepages=9\"\nfi\n");
+    assert_eq!(host.huge(), "70 /boot/loader/entries/a.conf", "it is set");
+    host.write("boot/grub2/grub.cfg", "set tuned_params=\"hugepages=80\"\n");
+    assert_eq!(host.huge(), "the variable tuned_params in /boot/loader/entries/a.conf has several values");
+    let host = Host::new();
+    host.write("boot/EFI/Linux/arch.efi", "MZ");
+    assert_eq!(host.huge(), "/boot/EFI/Linux/arch.efi is a unified kernel image, and its command line is not read");
 }

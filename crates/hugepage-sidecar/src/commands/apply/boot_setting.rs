@@ -3,9 +3,11 @@
 
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use hugepage_assess::advice::command::reserve_at_boot;
 use hugepage_assess::advice::rules::SYSCTL_FILE;
-use hugepage_kernel::next_boot::boot::{NextBoot, PoolAtBoot};
+use hugepage_kernel::next_boot::boot::NextBoot;
+use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::{PageSize, Pages, Root};
 
@@ -37,6 +39,24 @@ impl BootSetting {
         }
         let name = format!("w /sys/kernel/mm/hugepages/{}/nr_hugepages", size.sysfs_name());
         Self { file: TMPFILES_FILE, line: format!("{name} - - - - {pages}"), name }
+    }
+
+    /// The line for the pool of `size`, or an error where a boot with another default size would take it for another pool.
+    pub fn for_next_boot(root: &Root, size: PageSize, is_default: bool, pages: Pages) -> anyhow::Result<Self> {
+        if is_default {
+            match NextBoot::read(root)?.default_size() {
+                Ok(next) if next == size => {}
+                Ok(next) => bail!(
+                    "the default huge page size is {next} after the next boot, and {size} now: vm.nr_hugepages = {pages} would \
+                     ask for {pages} pages of {next}. Nothing was changed. Reserve the pages on the kernel's command line: {}",
+                    reserve_at_boot(size, pages)
+                ),
+                Err(why) => bail!(
+                    "whether vm.nr_hugepages is for pages of {size} after the next boot is unknown: {why}. Nothing was changed"
+                ),
+            }
+        }
+        Ok(Self::for_pool(size, is_default, pages))
     }
 
     /// The line itself, without a newline.
@@ -76,9 +96,13 @@ impl BootSetting {
 }
 
 /// A warning if the next boot sets another number than `pages`, or may do so.
-pub fn override_warning(root: &Root, size: PageSize, is_default: bool, pages: Pages) -> anyhow::Result<Option<String>> {
+pub fn override_warning(root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<Option<String>> {
     let boot = NextBoot::read(root)?;
-    Ok(match boot.pool(size, is_default) {
+    // Not what the pool has now: that is of this program.
+    if boot.asked_for(size) == PoolAtBoot::Unset {
+        return Ok(None);
+    }
+    Ok(match boot.pool(size) {
         PoolAtBoot::Set { pages: other, file } if other != pages => {
             Some(format!("At the next boot {file} sets {other} pages of {size}."))
         }
@@ -129,8 +153,9 @@ mod tests {
             std::fs::write(path, text).unwrap();
         };
         let (root, size) = (Root::at(tree.path()), PageSize::from_kib(2048).unwrap());
-        let found = || override_warning(&root, size, true, Pages(10)).unwrap();
+        let found = || override_warning(&root, size, Pages(10)).unwrap();
         assert_eq!(found(), None);
+        write("proc/meminfo", "MemTotal: 8388608 kB\nHugePages_Total: 10\nHugepagesize: 2048 kB\n");
         write("etc/sysctl.d/README", "");
         BootSetting::for_pool(size, true, Pages(10)).write(&root).unwrap();
         assert_eq!(found(), None);
@@ -141,6 +166,35 @@ mod tests {
             found().unwrap(),
             "The pool of 2 MB pages after the next boot is unknown: /etc/tmpfiles.d/own.conf sets it, to a number that could \
              not be read."
+        );
+    }
+
+    #[test]
+    fn refuse_a_number_for_the_old_default_size() {
+        let tree = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = tree.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let (root, size) = (Root::at(tree.path()), PageSize::from_kib(2048).unwrap());
+        write("proc/meminfo", "MemTotal: 8388608 kB\nHugepagesize: 2048 kB\n");
+        let setting = |is_default| BootSetting::for_next_boot(&root, size, is_default, Pages(10));
+        assert_eq!(setting(true).unwrap().file, SYSCTL_FILE);
+        let entry = |name: &str, words: &str| {
+            write(&format!("boot/loader/entries/{name}.conf"), &format!("options ro {words}\n"))
+        };
+        entry("a", "default_hugepagesz=1G");
+        let refusal = setting(true).unwrap_err().to_string();
+        let expected = "the default huge page size is 1 GB after the next boot, and 2 MB now: vm.nr_hugepages = 10 would ask for \
+                        10 pages of 1 GB. Nothing was changed.";
+        assert!(refusal.starts_with(expected), "{refusal}");
+        assert_eq!(setting(false).unwrap().file, TMPFILES_FILE);
+        entry("b", "");
+        let refusal = setting(true).unwrap_err().to_string();
+        assert!(
+            refusal.contains("after the next boot is unknown: the entries of the boot loader have different"),
+            "{refusal}"
         );
     }
 }

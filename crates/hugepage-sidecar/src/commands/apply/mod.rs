@@ -21,7 +21,6 @@ use hugepage_assess::advice::command::reserve_at_boot;
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::assessment::capacity::saved_per_page;
 use hugepage_kernel::memory::meminfo::{Meminfo, OPTIMIZE_VMEMMAP};
-use hugepage_kernel::next_boot::boot;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 
 use self::boot_setting::BootSetting;
@@ -169,6 +168,9 @@ fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, 
     }
 
     pool.check_writable()?;
+    if options.persist {
+        setting(root, pool.size(), pages)?;
+    }
     let _lock = privileges::write(|| Lock::take(Path::new(lock::DIRECTORY)))?;
     // From here on a signal is handled between steps, so that the pool is always restored.
     let interrupt = Interrupt::catch().context("could not catch signals")?;
@@ -287,14 +289,14 @@ fn persist(options: &ApplyOptions, root: &Root, size: PageSize, pages: Pages) ->
             );
         }
     }
-    if let Some(warning) = boot_setting::override_warning(root, size, is_default, pages)? {
+    if let Some(warning) = boot_setting::override_warning(root, size, pages)? {
         say!("{warning}");
     }
     Ok(())
 }
 
 fn setting(root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<BootSetting> {
-    Ok(BootSetting::for_pool(size, is_default(root, size)?, pages))
+    BootSetting::for_next_boot(root, size, is_default(root, size)?, pages)
 }
 
 fn is_default(root: &Root, size: PageSize) -> anyhow::Result<bool> {
@@ -308,8 +310,12 @@ fn is_buddy_size(size: PageSize) -> bool {
 
 /// Parses a size as PostgreSQL writes it (`2MB`, `64kB`), as the kernel's command line does (`2M`, `2048K`), or in bytes.
 fn page_size(text: &str) -> Result<PageSize, String> {
-    let plain = text.trim_end_matches(['b', 'B']).trim_end_matches('i');
-    boot::memparse(plain).ok_or_else(|| "not a page size: give a number and kB, MB or GB".to_owned())
+    let plain = text.trim_end_matches(['b', 'B']).trim_end_matches('i').to_ascii_uppercase();
+    let units = [("K", 10), ("M", 20), ("G", 30)];
+    let with_unit = units.iter().find_map(|(unit, shift)| Some((plain.strip_suffix(unit)?, *shift)));
+    let (digits, shift) = with_unit.unwrap_or((&plain, 0));
+    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    bytes.and_then(PageSize::new).ok_or_else(|| "not a page size: give a number and kB, MB or GB".to_owned())
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use hugepage_host::{SERVICE_ACCOUNTS, is_usual_service_account};
 use hugepage_kernel::memory::sysctl;
+use hugepage_kernel::next_boot::boot_programs;
+use hugepage_kernel::next_boot::mention::mentions_pool;
 
 use super::lines::lines;
 use super::{oracle, postgresql, process};
@@ -24,7 +26,10 @@ pub fn rule(path: &str) -> Option<RedactionRule> {
             _ => proc_rule(rest),
         };
     }
-    if path.starts_with("/sys/kernel/mm/") || path.starts_with("/sys/devices/system/node/") {
+    if path == "/sys/kernel/kexec_loaded"
+        || path.starts_with("/sys/kernel/mm/")
+        || path.starts_with("/sys/devices/system/node/")
+    {
         return Some(unchanged);
     }
     // Wherever cgroups are mounted: their numbers, not what runs in them.
@@ -112,6 +117,8 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
     match path {
         "/etc/passwd" => return Some(accounts),
         SERVICE_ACCOUNTS | "/etc/hostname" => return Some(unchanged),
+        "/etc/kernel/cmdline" => return Some(boot_parameters),
+        "/etc/zipl.conf" | "/etc/lilo.conf" => return Some(boot_entries),
         _ => {}
     }
     if path.starts_with("/etc/security/limits") {
@@ -120,7 +127,7 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
     if path.contains("/tmpfiles.d/") {
         return Some(pool_writers);
     }
-    if path.starts_with("/boot/") {
+    if path.starts_with("/boot/") || path.starts_with("/efi/") {
         return Some(boot_entries);
     }
     if path == "/etc/sysctl.conf" || path.contains("/sysctl.d/") {
@@ -132,14 +139,17 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
     if name.ends_with(".ora") {
         return Some(oracle::parameters);
     }
-    if name.ends_with(".service") || path.contains(".service.d/") {
+    if boot_programs::is_unit(path) || name.ends_with(".service") {
         return Some(unit);
     }
-    if path.starts_with("/etc/systemd/system/") {
-        return Some(pool_writers);
+    if boot_programs::is_place(path) {
+        return Some(boot_programs::what_counts);
     }
     // Files of a PostgreSQL configuration can have any name; most end in .conf.
-    name.ends_with(".conf").then_some(postgresql::settings as RedactionRule)
+    if name.ends_with(".conf") {
+        return Some(postgresql::settings);
+    }
+    boot_programs::may_be_script(path).then_some(boot_programs::what_counts as RedactionRule)
 }
 
 /// The names and numbers of accounts that servers usually have, not those of people.
@@ -158,27 +168,36 @@ fn unchanged(text: &str) -> String {
 
 /// The words of the kernel command line about huge pages. Others may contain keys.
 fn boot_parameters(text: &str) -> String {
-    let is_kept = |word: &&str| word.contains("huge") || word.starts_with("mem=");
+    let is_kept =
+        |word: &&str| word.contains("huge") || word.starts_with("mem=") || ["--", "bootconfig"].contains(word);
     text.split_ascii_whitespace().filter(is_kept).collect::<Vec<_>>().join(" ") + "\n"
 }
 
-/// Of what runs at boot what sets a pool.
+/// Of tmpfiles.d what sets a pool.
 fn pool_writers(text: &str) -> String {
-    lines(text, sets_pool)
+    lines(text, mentions_pool)
 }
 
-fn sets_pool(line: &str) -> bool {
-    line.contains("nr_hugepages") || line.starts_with("Environment=PAGES=") || line.starts_with("Environment=POOL=")
-}
-
-/// Of the boot loader's entries the command lines, as [`boot_parameters`] has them.
+/// Of the boot loader's files the command lines, as [`boot_parameters`] has them, with the names of kernels, the words that show a
+/// recovery, and GRUB's variables.
 fn boot_entries(text: &str) -> String {
+    const KEYS: [&str; 11] =
+        ["linux", "linux16", "linuxefi", "efi", "uki", "version", "options", "kernel", "append", "parameters", "set"];
+    const SHOWN: [&str; 8] = ["huge", "vmlinuz", "$", "single", "recovery", "rescue", "emergency", "memtest"];
+    let is_kept = |word: &&str| SHOWN.iter().any(|shown| word.contains(shown)) || ["--", "bootconfig"].contains(word);
+    let kept = |words: &str| words.split_ascii_whitespace().filter(is_kept).collect::<Vec<_>>().join(" ");
     let of_line = |line: &str| {
-        let line = line.trim_start();
-        let key = ["linux", "options", "kernelopts="].into_iter().find(|key| line.starts_with(key))?;
-        let rest = line.strip_prefix(key).unwrap_or_default();
-        let kept = rest.split_ascii_whitespace().filter(|word| word.contains("huge") || *word == "$kernelopts");
-        Some(format!("{key} {}\n", kept.collect::<Vec<_>>().join(" ")).replace("kernelopts= ", "kernelopts="))
+        let line = line.trim();
+        let (key, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
+        Some(match (key, line.trim_start_matches("set ").split_once('=')) {
+            ("if" | "fi", _) => format!("{line}\n"),
+            ("version", _) => format!("{key} {rest}\n"),
+            // Of grubenv, and of what GRUB sets: without its value, a variable is set all the same.
+            ("set", Some((name, value))) => format!("set {name}=\"{}\"\n", kept(value).trim_matches('"')),
+            (key, Some((name, value))) if key.contains('=') => format!("{name}={}\n", kept(value)),
+            (key, _) if KEYS.contains(&key.to_ascii_lowercase().as_str()) => format!("{key} {}\n", kept(rest)),
+            _ => return None,
+        })
     };
     text.lines().filter_map(of_line).collect()
 }
@@ -206,7 +225,9 @@ fn kernel_parameters(text: &str) -> String {
 fn tuned(text: &str) -> String {
     lines(text, |line| {
         let line = line.trim();
-        ["[", "include", "reapply_sysctl", "vm.", "kernel.shm"].iter().any(|start| line.starts_with(start))
+        let starts =
+            ["[", "include", "reapply_sysctl", "vm.", "kernel.shm", "type", "script", "enabled", "replace", "drop"];
+        mentions_pool(line) || line.contains("_regex") || starts.iter().any(|start| line.starts_with(start))
     })
 }
 
@@ -214,12 +235,16 @@ fn limits(text: &str) -> String {
     lines(text, |line| line.contains("memlock") && !line.trim_start().starts_with('#'))
 }
 
-/// The data directory and the memlock limit of a unit, and what sets a pool.
+/// The data directory and the memlock limit of a unit, what sets a pool, what it runs without arguments, and what it pulls in.
 fn unit(text: &str) -> String {
-    lines(text, |line| {
-        let line = line.trim();
-        sets_pool(line) || ["[", "Environment=PGDATA=", "LimitMEMLOCK="].iter().any(|start| line.starts_with(start))
-    })
+    const SHOWN: [&str; 5] = ["[", "Environment=PGDATA=", "LimitMEMLOCK=", "Environment=PAGES=", "Environment=POOL="];
+    let of_line = |line: &str| {
+        let line = line.trim_end();
+        let is_shown =
+            mentions_pool(line) || line.contains("$$(have)") || SHOWN.iter().any(|start| line.starts_with(start));
+        if is_shown { Some(line.to_owned()) } else { boot_programs::without_arguments(line) }
+    };
+    text.lines().filter_map(of_line).map(|line| line + "\n").collect()
 }
 
 #[cfg(test)]
@@ -275,7 +300,7 @@ mod tests {
             (
                 "/etc/tuned/mine/tuned.conf",
                 "[main]\ninclude=base\n[sysctl]\nvm.swappiness=1\nnet.x=1\n[script]\nscript=/x\n",
-                "[main]\ninclude=base\n[sysctl]\nvm.swappiness=1\n[script]\n",
+                "[main]\ninclude=base\n[sysctl]\nvm.swappiness=1\n[script]\nscript=/x\n",
             ),
             (
                 "/etc/security/limits.conf",
@@ -284,8 +309,23 @@ mod tests {
             ),
             (
                 "/etc/systemd/system/postgresql.service",
-                "[Service]\nEnvironment=PGPASSWORD=x\nEnvironment=PGDATA=/srv\nLimitMEMLOCK=infinity\n",
-                "[Service]\nEnvironment=PGDATA=/srv\nLimitMEMLOCK=infinity\n",
+                "[Service]\nEnvironment=PGPASSWORD=x\nEnvironment=PGDATA=/srv\nLimitMEMLOCK=infinity\nExecStart=-/opt/x.sh key=a\n",
+                "[Service]\nEnvironment=PGDATA=/srv\nLimitMEMLOCK=infinity\nExecStart=-/opt/x.sh\n",
+            ),
+            (
+                "/boot/loader/entries/a.conf",
+                "title x\nversion 6.1.0\nlinux /vmlinuz-6.1.0\noptions root=/dev/sda rd.luks.key=abc hugepages=4 $tuned_params\n",
+                "version 6.1.0\nlinux /vmlinuz-6.1.0\noptions hugepages=4 $tuned_params\n",
+            ),
+            (
+                "/boot/grub2/grubenv",
+                "kernelopts=ro pw=x hugepages=4\nboot_success=1\n",
+                "kernelopts=hugepages=4\nboot_success=\n",
+            ),
+            (
+                "/opt/own.sh",
+                "curl -u me:pw https://x\necho 7 > /proc/sys/vm/nr_hugepages\n/opt/b.sh pw\n",
+                "echo 7 > /proc/sys/vm/nr_hugepages\n/opt/b.sh\n",
             ),
             (
                 "/proc/self/mountinfo",

@@ -1,0 +1,163 @@
+//! The units of systemd that are started at boot, and which of them set a pool (systemd.unit(5)).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::boot_programs::ProgramSurvey;
+use super::boot_writers::{PoolWrite, WhichPool, count, pool_file};
+use super::mention::first_mention;
+use super::unit_keys::{DIRECTORIES, OTHER_TARGETS, PULLS_IN, RUNS};
+use crate::Root;
+
+/// The units that are started at boot.
+#[derive(Debug, Default)]
+pub struct BootUnits {
+    /// What units such as `hugepage_fix('systemd')` makes raise pools to.
+    pub writes: Vec<PoolWrite>,
+    /// Whether tuned is started; `None` if no directory of units could be found.
+    pub starts_tuned: Option<bool>,
+}
+
+impl BootUnits {
+    /// Reads the units that are enabled, those that they pull in, and their drop-ins.
+    pub fn read(root: &Root, survey: &mut ProgramSurvey<'_>) -> Self {
+        let mut directories = Vec::new();
+        for directory in DIRECTORIES {
+            // Where /lib is a link to /usr/lib, all is there already.
+            if directory == "/lib/systemd/system" && root.read_link("/lib").is_ok() {
+                continue;
+            }
+            let names: BTreeSet<_> = survey.names(directory).into_iter().collect();
+            directories.push((directory, names));
+        }
+        let mut units = UnitSurvey { root, survey, directories, found: Self::default() };
+        let mut left: Vec<_> = units.enabled().into_iter().collect();
+        let has_units = !left.is_empty();
+        let mut seen = BTreeSet::new();
+        while let Some(name) = left.pop() {
+            if seen.insert(name.clone()) {
+                left.extend(units.read(&name));
+            }
+        }
+        Self { starts_tuned: has_units.then(|| seen.contains("tuned.service")), ..units.found }
+    }
+}
+
+struct UnitSurvey<'a, 'b> {
+    root: &'a Root,
+    survey: &'a mut ProgramSurvey<'b>,
+    /// The directories with the names in them.
+    directories: Vec<(&'static str, BTreeSet<String>)>,
+    found: BootUnits,
+}
+
+impl UnitSurvey<'_, '_> {
+    /// The units that targets and other units have links to.
+    fn enabled(&mut self) -> BTreeSet<String> {
+        let is_other = |name: &str| OTHER_TARGETS.iter().any(|target| name.starts_with(&format!("{target}.target.")));
+        let is_of_links = |name: &&String| {
+            [".wants", ".requires", ".upholds"].iter().any(|end| name.ends_with(end)) && !is_other(name)
+        };
+        let linked: Vec<_> = self
+            .directories
+            .iter()
+            .flat_map(|(directory, names)| {
+                names.iter().filter(is_of_links).map(move |name| format!("{directory}/{name}"))
+            })
+            .collect();
+        linked.iter().flat_map(|directory| self.survey.names(directory)).collect()
+    }
+
+    /// Looks into a unit and its drop-ins; the units that it pulls in.
+    fn read(&mut self, name: &str) -> Vec<String> {
+        let Some((file, text)) = self.unit(name) else { return Vec::new() };
+        let parts = std::iter::once((file, text)).chain(self.drop_ins(name)).collect::<Vec<_>>();
+        let mut pulled_in = Vec::new();
+        for (file, text) in &parts {
+            match own_unit(text, file) {
+                Some(write) => self.found.writes.push(write),
+                None if first_mention(text).is_some() => self.survey.mentions.push(file.clone()),
+                None => {}
+            }
+            for (key, value) in assignments(text) {
+                if RUNS.contains(&key) {
+                    self.survey.command(value);
+                } else if PULLS_IN.contains(&key) {
+                    pulled_in.extend(value.split_ascii_whitespace().map(str::to_owned));
+                }
+            }
+        }
+        // A timer and its like start the service of the same name.
+        if let Some((stem, "timer" | "path" | "socket")) = name.rsplit_once('.') {
+            pulled_in.push(format!("{stem}.service"));
+        }
+        pulled_in
+    }
+
+    /// The file of a unit and its text, in the most important directory; `None` if there is none, or it is masked.
+    fn unit(&mut self, name: &str) -> Option<(String, String)> {
+        for name in [Some(name.to_owned()), template(name)].into_iter().flatten() {
+            let directory = self.directories.iter().find(|(_, names)| names.contains(&name));
+            if let Some((directory, _)) = directory {
+                let file = format!("{directory}/{name}");
+                if self.root.read_link(&file).is_ok_and(|target| target == "/dev/null") {
+                    return None;
+                }
+                let text = self.survey.text(&file)?;
+                return Some((file, text));
+            }
+        }
+        None
+    }
+
+    /// The drop-ins of a unit with their texts. One hides those of its name further down.
+    fn drop_ins(&mut self, name: &str) -> Vec<(String, String)> {
+        let kind = name.rsplit_once('.').map_or("", |(_, kind)| kind);
+        let dashes = name.match_indices('-').map(|(at, _)| format!("{}-.{kind}.d", &name[..at]));
+        let wanted: Vec<_> = [format!("{name}.d"), format!("{kind}.d")]
+            .into_iter()
+            .chain(template(name).map(|name| format!("{name}.d")))
+            .chain(dashes)
+            .collect();
+        let mut files = BTreeMap::new();
+        for (directory, names) in self.directories.clone() {
+            for drop_in in wanted.iter().filter(|wanted| names.contains(*wanted)) {
+                for name in self.survey.names(&format!("{directory}/{drop_in}")) {
+                    files.entry(name.clone()).or_insert(format!("{directory}/{drop_in}/{name}"));
+                }
+            }
+        }
+        let files = files.into_values().filter(|file| file.ends_with(".conf"));
+        files.filter_map(|file| Some((file.clone(), self.survey.text(&file)?))).collect()
+    }
+}
+
+/// `foo@.service` of `foo@bar.service`.
+fn template(name: &str) -> Option<String> {
+    let ((stem, instance), (_, kind)) = (name.split_once('@')?, name.rsplit_once('.')?);
+    (!instance.starts_with('.')).then(|| format!("{stem}@.{kind}"))
+}
+
+/// The keys and values of a unit. A backslash at the end of a line continues it.
+fn assignments(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut key = "";
+    text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';', '['])).filter_map(move |line| {
+        let (name, value) = match key {
+            "" => line.split_once('=').map(|(name, value)| (name.trim(), value.trim()))?,
+            continued => (continued, line),
+        };
+        key = if line.ends_with('\\') { name } else { "" };
+        Some((name, value))
+    })
+}
+
+/// What a unit writes that `hugepage_fix('systemd')` has made: it raises a pool, and never reduces it.
+fn own_unit(text: &str, file: &str) -> Option<PoolWrite> {
+    const RAISES: [&str; 2] = ["[ $$(have) -lt $$PAGES ] || exit 0", "echo $$PAGES > $$POOL/nr_hugepages"];
+    if text.matches("\nExec").count() != 1 || !RAISES.iter().all(|part| text.contains(part)) {
+        return None;
+    }
+    let variable = |name: &str| text.lines().find_map(|line| line.strip_prefix("Environment=")?.strip_prefix(name));
+    let (pool, pages) = (variable("POOL=")?, variable("PAGES=")?);
+    let (pool, node) = pool_file(&format!("{}/nr_hugepages", pool.trim())).unwrap_or((WhichPool::Any, None));
+    Some(PoolWrite { pool, node, pages: count(pages.trim()), file: file.to_owned() })
+}
