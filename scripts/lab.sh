@@ -178,7 +178,7 @@ make_initramfs() {    # DIRECTORY TREE
     rm -rf "$root"
     mkdir -p "$root"/{bin,proc,sys,dev,root,modules}
     cp "$2/bin/busybox" "$root/bin/"
-    cp tests/lab/guest/init "$root/init"
+    cp tests/lab/guest/init tests/lab/guest/pools "$root/"
     cp "$1"/modules/*.ko "$root/modules/"
     (cd "$root" && find . | cpio -o -H newc --quiet -R 0:0) | gzip -1 >"$1/initramfs"
     rm -rf "$root"

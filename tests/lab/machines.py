@@ -40,6 +40,8 @@ FREED = Boot("freed", nodes=(14336,))
 """As large, and not shared: what runs there leaves the memory in pieces."""
 NO_PSE = Boot("no-pse", cpu=f"{CPU},-pse")
 OWN_SIZES = Boot("own-sizes", own_default=True)
+COMMAND_LINES = Boot("command-lines", nodes=(3072, 3072))
+"""Booted for each row of a table, with the row's words: see command_lines.py."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Machine:
     shared: tuple[str, ...] = field(default=())
     impossible: dict[str, str] = field(default_factory=dict, hash=False)
     """Why there is no such machine, by architecture."""
+    of_host: tuple[str, ...] = ()
+    """Scenarios that run outside of a guest: functions in this directory."""
 
     def scenarios(self) -> dict[str, str]:
         """Pytest's node ids, below tests, by the scenarios' names."""
@@ -60,6 +64,8 @@ class Machine:
         for node in ast.parse(own.read_text()).body if own.exists() else []:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
                 found[_words(node.name)] = f"lab/{own.name}::{node.name}"
+        for own in self.of_host:
+            found[_words(own.split("::")[1])] = f"lab/{own}"
         for shared in self.shared:
             found[_words(shared.split("::")[1])] = f"scenarios/{shared}"
         return found
@@ -114,6 +120,8 @@ MACHINES = [
     ), impossible={"arm64": "an emulated arm64 takes an hour for 500 sessions"}),
     Machine("freed-pool", FREED, "A pool was reserved and given back, in memory that had pages of 1 GB",
             impossible={"arm64": "an emulated arm64 takes too long for pools of 8 GB"}),
+    Machine("command-lines", COMMAND_LINES, "Each row of tests/lab/command-lines.tsv is a boot, whose pools are compared with the table",
+            impossible={"arm64": "the table has the page sizes of amd64"}, of_host=("command_lines.py::pools_of_every_command_line",)),
     Machine("no-hugetlb", NO_PSE, "A CPU without huge pages, so a kernel without pools",
             impossible={"arm64": "there is no arm64 CPU without huge pages"}),
 ]

@@ -17,11 +17,12 @@ from pathlib import Path
 
 from booted import ENVIRONMENT, GUESTS, booted, kernel_of, log_of
 from captures import DIRECTORY
+from command_lines import pools_of_every_command_line
 from harness.guest import Guest, GuestFailed, Kernel
 from harness.kernel import meminfo
 from harness.signals import unwind_on_signals
 from harness.units import GB, MB
-from machines import MACHINES, SHORT, Boot, Machine
+from machines import COMMAND_LINES, MACHINES, SHORT, Boot, Machine
 from reporter import MARK
 from table import Column, write_table
 from walks import run_walks
@@ -110,6 +111,15 @@ def run_in_one_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path,
     return outcomes, release, why
 
 
+def run_command_lines(kernel: Kernel, node: str, lab: Path) -> tuple[dict[str, Outcome], str]:
+    """The outcome of the table of command lines, and the kernel's release. What differs is in the log."""
+    began = time.monotonic()
+    release, lines, found = pools_of_every_command_line(kernel.image, kernel.initramfs)
+    log_of(lab, kernel, COMMAND_LINES).write_text("\n".join([f"{lines} command lines on {release}", *found]) + "\n")
+    reason = f"{len(found)} of {lines} differ: see the log" if found else ""
+    return {node: Outcome("failed" if found else "passed", reason, time.monotonic() - began)}, release
+
+
 def take_captures(guest: Guest, directory: Path) -> None:
     """Bring the archives that the scenarios have kept into `directory`."""
     packed = guest.run(f"mkdir -p {DIRECTORY} && tar -C {DIRECTORY} -c . | base64", seconds=60)
@@ -135,7 +145,10 @@ def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], N
         impossible = {node: Outcome("skipped", machine.impossible[kernel.architecture.name]) for machine, scenarios in machines
                       if kernel.architecture.name in machine.impossible for node in scenarios.values()}
         nodes = [node for _machine, scenarios in machines for node in scenarios.values() if node not in impossible]
-        outcomes, release = run_in_guest(kernel, boot, nodes, lab, captures)
+        if boot == COMMAND_LINES and nodes:
+            outcomes, release = run_command_lines(kernel, nodes[0], lab)
+        else:
+            outcomes, release = run_in_guest(kernel, boot, nodes, lab, captures)
         outcomes |= impossible
         column.release = release or column.release or kernel.release
         for machine, scenarios in machines:
