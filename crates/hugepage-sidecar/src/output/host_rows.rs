@@ -4,6 +4,9 @@ use hugepage_assess::assessment::Sizing;
 use hugepage_assess::assessment::advisory::{Advisories, KernelFinding};
 use hugepage_host::Survey;
 use hugepage_host::host_advice;
+use hugepage_kernel::PageSize;
+use hugepage_kernel::next_boot::boot::NextBoot;
+use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
 use serde::Serialize;
 
 use super::rows::{
@@ -39,10 +42,26 @@ pub struct HostOutput {
     /// The Oracle instances of oratab that do not run.
     pub stopped: Vec<StoppedRow>,
     pub pools: Vec<PoolOutput>,
+    /// One for each page size; null if the files of the next boot could not be read.
+    pub next_boot: Option<Vec<NextBootOutput>>,
     pub recommendations: Vec<RecommendationOutput>,
     pub notes: Vec<String>,
     /// The advisories on this kernel that concern one of the instances.
     pub kernel_advisories: Vec<KernelAdvisory>,
+}
+
+/// A pool after the next boot.
+#[derive(Debug, Serialize)]
+pub struct NextBootOutput {
+    pub page_size: u64,
+    /// The pages; null if unknown, or if nothing sets the pool.
+    pub nr_hugepages: Option<u64>,
+    /// `set`, `unset` or `unknown`.
+    pub state: &'static str,
+    /// The file that sets it.
+    pub source: Option<String>,
+    /// Why it is unknown.
+    pub reason: Option<String>,
 }
 
 /// An advisory on this kernel.
@@ -76,10 +95,24 @@ pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
         more_strangers: survey.strangers.more,
         stopped: survey.stopped.iter().map(|one| stopped(one, survey, sizings)).collect(),
         pools: survey.pools.iter().map(|row| pool(row, sizings)).collect(),
+        next_boot: survey.next_boot.as_ref().map(next_boot),
         recommendations: recommendations.iter().map(recommendation).collect(),
         notes: survey.notes.clone(),
         kernel_advisories: kernel_advisories(survey),
     }
+}
+
+/// Each pool after the next boot.
+fn next_boot(boot: &NextBoot) -> Vec<NextBootOutput> {
+    let output = |(size, pool): (PageSize, PoolAtBoot)| {
+        let (state, pages, source, reason) = match pool {
+            PoolAtBoot::Set { pages, file } => ("set", Some(pages.0), Some(file), None),
+            PoolAtBoot::Unset => ("unset", None, None, None),
+            PoolAtBoot::Unknown(why) => ("unknown", None, None, Some(why)),
+        };
+        NextBootOutput { page_size: size.bytes().0, nr_hugepages: pages, state, source, reason }
+    };
+    boot.pools().into_iter().map(output).collect()
 }
 
 /// The advisories on this kernel in the order of the table, each with its instances.

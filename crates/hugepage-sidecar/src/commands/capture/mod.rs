@@ -20,7 +20,6 @@ use anyhow::{Context, bail};
 use clap::Args;
 use hugepage_kernel::host::identity;
 use hugepage_kernel::memory::sysctl;
-use hugepage_kernel::next_boot::boot::NextBoot;
 use hugepage_kernel::{Notes, Root};
 use hugepage_server::kernel_facts;
 use tempfile::TempDir;
@@ -102,7 +101,6 @@ fn read_everything(root: &Root) {
         None,
     );
     kernel_facts::facts(root, &mut notes);
-    notes.keep(NextBoot::read(root));
     notes.keep(identity::host_name(root));
     notes.keep(identity::boot_id(root));
     for parameter in ["kernel.osrelease", "kernel.shmmax", "kernel.shmall", "kernel.shmmni"] {
