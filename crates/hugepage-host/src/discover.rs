@@ -8,7 +8,7 @@ use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::process::{self, ProcessStatus, Processes};
 use hugepage_kernel::proc::program;
-use hugepage_kernel::{Bytes, Root};
+use hugepage_kernel::{Bytes, ReadError, Root};
 use hugepage_oracle::equal_sids::{Pmons, Whose};
 use hugepage_oracle::readers::{OracleInstance, OracleProcess, OracleRole};
 
@@ -58,7 +58,11 @@ pub(super) fn servers(
     let quiet = Processes::open(&quiet);
     for pid in pids {
         // A process that ends meanwhile, or is hidden, belongs to no server.
-        let Ok(Some(glance)) = quiet.glance(pid) else { continue };
+        let glance = quiet.glance(pid);
+        if glance.as_ref().is_err_and(ReadError::is_unanswered) {
+            notes.add(format!("whether process {pid} is a server is unknown: it does not answer"));
+        }
+        let Ok(Some(glance)) = glance else { continue };
         let users = glance.credentials.as_ref();
         let is_of_service = users.is_none_or(|users| accounts.is_service(root, users.effective));
         if is_of_service {
@@ -71,13 +75,7 @@ pub(super) fn servers(
             }
             continue;
         }
-        let read = all.command_line(pid, Seen::parse);
-        if let Err(error) = &read
-            && error.is_unanswered()
-        {
-            notes.add(format!("whether process {pid} is a server is unknown: {error}"));
-        }
-        let Ok(Some(Some(seen))) = read else { continue };
+        let Ok(Some(Some(seen))) = all.command_line(pid, Seen::parse) else { continue };
         let is_head = seen.is_head();
         if is_head && let Some(why) = accounts.why_not(root, pid, users) {
             strangers.add(root, accounts, pid, &glance, Some(why), false);
