@@ -31,7 +31,7 @@ impl Drop for LatchGuard {
     }
 }
 
-/// Whether this process is the worker and has got SIGTERM, which raises no error there: whoever waits has to end.
+/// Whether this process is the worker and has to end: there SIGTERM raises no error.
 pub fn is_stopping() -> bool {
     static STOPPING: AtomicBool = AtomicBool::new(false);
     // SAFETY: set when a background worker starts, and null in every other process.

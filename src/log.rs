@@ -41,7 +41,7 @@ pub fn report_as(level: LogLevel, message: LogMessage) {
     report(level, message);
 }
 
-/// Logs a problem of the extension itself, each once in a process.
+/// Logs a problem of the extension itself, once in a process.
 pub fn problem(text: String) {
     let Ok(mut logged) = LOGGED_PROBLEMS.lock() else { return };
     if logged.len() < MAX_LOGGED_PROBLEMS && logged.insert(text.clone()) {

@@ -7,13 +7,13 @@
 //!
 //! Only the worker and the functions that say so run the program: [`next_start`] is what views know without.
 
-pub mod answer;
 pub mod arguments;
-pub mod child;
 mod descendants;
 mod environment;
 pub mod next_start;
 pub mod on_disk;
+pub mod overrides;
+pub mod program_run;
 mod program_slot;
 pub mod standby;
 #[expect(clippy::disallowed_methods, reason = "temporary files of the server")]
@@ -28,7 +28,7 @@ use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::{Bytes, PageSize, Root};
 use hugepage_start::{Ending, StartAnswer, StartQuestion};
 
-pub use answer::{Answer, Overrides};
+pub use overrides::{Answer, Overrides};
 
 use crate::server;
 use on_disk::OnDisk;
@@ -42,7 +42,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// Runs the program with the configuration `on_disk` and waits for its answer. A cancel ends the program too.
 pub fn ask(on_disk: &OnDisk, overrides: Overrides) -> Answer {
     if !crate::settings::ask_server_program() {
-        return StartAnswer::Unknown(answer::IS_OFF.to_owned());
+        return StartAnswer::Unknown(overrides::IS_OFF.to_owned());
     }
     let without = on_disk.files_alone();
     let without = without.as_ref().map(|without| (&*without.options, || ask_once(&without.on_disk, overrides)));
@@ -82,7 +82,7 @@ fn ask_program(on_disk: &OnDisk, overrides: Overrides) -> io::Result<StartAnswer
         default_page_size: Meminfo::read(&Root::live()).ok().and_then(|meminfo| meminfo.huge_page_size),
     };
     Ok(question.ask(|arguments| {
-        let run = || child::run(&server::executable(), arguments, stub.create(&data)?, deadline);
+        let run = || program_run::run(&server::executable(), arguments, stub.create(&data)?, deadline);
         run().unwrap_or_else(|error| Ending::NoAnswer(not_checked(&error)))
     }))
 }

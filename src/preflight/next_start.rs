@@ -20,8 +20,8 @@ use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::{InstanceFiles, Notes, Root};
 use hugepage_start::TwoStarts;
 
-use super::answer::{Answer, IS_OFF};
 use super::on_disk::{OnDisk, ParameterDifference};
+use super::overrides::{Answer, IS_OFF};
 use crate::{guc, server, settings, shmem};
 
 /// A file that has changed within this time may change again without another time stamp.

@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use hugepage_assess::model::Landing;
-use hugepage_benefit::fault_cost::FaultCostRuns;
 use hugepage_benefit::model::FaultSample;
 use hugepage_benefit::observation::{NEWCOMER_INTERVAL, Observation, ObservedServer, measure_cost};
+use hugepage_benefit::page_fault_runs::FaultCostRuns;
 use hugepage_benefit::rows::{BenefitRow, rows};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::notes::Notes;

@@ -163,7 +163,7 @@ def main() -> int:
         world = World(host, world_state)
         errors = Path(directory, "stderr")
         with open(errors, "w") as stderr:
-            watch = sidecar.start("watch", "--interval", "1s", "--state-dir", state, "--json", Path(directory, "look.json"),
+            watch = sidecar.start("watch", "--interval", "1s", "--state-dir", state, "--json", Path(directory, "survey.json"),
                                   stderr=stderr, stdout=stderr)
         try:
             dsn = f"host={server.root} port=5432 user=postgres dbname=postgres"

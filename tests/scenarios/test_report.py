@@ -19,8 +19,8 @@ pytestmark = pytest.mark.any_major
 
 WIDTHS = (390, 768, 1280)
 
-# All that the page says of how it looks, with its colours worked out.
-LOOKS = """
+# What the browser computes of the page's style: widths, colours, contrast.
+STYLE = """
 const parse = text => { const [r, g, b, a] = text.match(/[\\d.]+/g).map(Number); return [r, g, b, a ?? 1]; };
 const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
     .map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
@@ -88,7 +88,7 @@ class Browser:
         from selenium.webdriver.chrome.service import Service
         program, driver = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
         if not program or not driver:
-            raise Unsupported("the report was not looked at in a browser: install chromium and chromium-driver")
+            raise Unsupported("the report was not checked in a browser: install chromium and chromium-driver")
         options = webdriver.ChromeOptions()
         options.binary_location = program
         for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
@@ -173,15 +173,15 @@ def test_fits_every_screen(busy: tuple[Path, Path], browser: Browser, width: int
     _, page = busy
     browser.show(page, width, dark)
     assert_quiet(browser, page)
-    looks = browser.ask(LOOKS)
-    assert looks["screen"] == width
-    assert looks["wide"] <= width, "something sticks out"
-    assert looks["dark"] == dark
-    assert looks["faint"] == [], "text with a contrast below 4.5 (WCAG 1.4.3)"
+    style = browser.ask(STYLE)
+    assert style["screen"] == width
+    assert style["wide"] <= width, "something sticks out"
+    assert style["dark"] == dark
+    assert style["faint"] == [], "text with a contrast below 4.5 (WCAG 1.4.3)"
     browser.picture(page.with_suffix(".png"))
     assert page.with_suffix(".png").stat().st_size > 10_000, "for people to look at, in pytest's directory"
     browser.show(page, width, not dark)
-    assert browser.ask(LOOKS)["page"] != looks["page"]
+    assert browser.ask(STYLE)["page"] != style["page"]
 
 
 def test_figures_are_those_of_the_json(busy: tuple[Path, Path], browser: Browser) -> None:
@@ -308,7 +308,7 @@ def test_every_kind_of_machine(fixture: str, tmp_path: Path, browser: Browser) -
     write(page, "--root", FIXTURES / fixture)
     browser.show(page, 390)
     assert_quiet(browser, page)
-    assert browser.ask(LOOKS)["wide"] <= 390
+    assert browser.ask(STYLE)["wide"] <= 390
     assert "No PostgreSQL or Oracle instance was found" in browser.ask("return document.body.innerText")
 
 

@@ -156,14 +156,14 @@ def test_every_face_counts_what_is_down(oracle, pool, tmp_path):
     started = alert_log.of_19(1, 300, 0, 3).partition("PMON started")[0]
     (trace / "alert_SPF.log").write_text(f"{started}\n{refused}\n")
     state = ("--state-dir", tmp_path / "state")
-    said = sidecar.run("status", *state, "--format", "json", through=through)
-    answer = said.json()
+    result = sidecar.run("status", *state, "--format", "json", through=through)
+    answer = result.json()
     stopped = {row["name"]: row for row in answer["stopped"]}
     assert {name: row["state"] for name, row in stopped.items()} == {
         "INIT": "stopped", "SPF": "failed", "AMM": "stopped", "OFF": "stopped", "NONE": "stopped"}
     assert stopped["INIT"]["pages_needed"] == 1000 * MB // HUGE + EXTRA and stopped["OFF"]["pages_needed"] == 0
     assert stopped["NONE"]["pages_needed"] is None and stopped["NONE"]["notes"]
-    assert refused in stopped["SPF"]["message"] and (said.status, answer["verdict"]) == (CRITICAL, "critical")
+    assert refused in stopped["SPF"]["message"] and (result.status, answer["verdict"]) == (CRITICAL, "critical")
     size = sidecar.run("size", *state, "--format", "json", through=through).json()
     of_size, = (row for row in size["pools"] if row["page_size"] == HUGE)
     of_status, = (row for row in answer["pools"] if row["page_size"] == HUGE and row["node"] is None)

@@ -1,4 +1,4 @@
-"""`hugepage-sidecar watch` and `check`: each loss is said once, and remembered, as the extension does it."""
+"""`hugepage-sidecar watch` and `check`: each loss is logged once, and remembered, as the extension does it."""
 
 import json
 import re
@@ -29,29 +29,29 @@ _LINE = re.compile(r"^\S+Z (LOG|WARNING|DETAIL|HINT):  (.*)$")
 
 
 class Watch:
-    """A running `watch`, which looks every second."""
+    """A running `watch` with a survey every second."""
 
     def __init__(self, directory: Path, *options: str | Path) -> None:
-        self.state, self.json = directory / "state", directory / "look.json"
+        self.state, self.json = directory / "state", directory / "survey.json"
         self.errors = directory / "stderr"
         self._process = sidecar.start("watch", "--interval", "1s", "--state-dir", self.state, "--json", self.json,
                                       *options, stderr=open(self.errors, "a"))
 
-    def said(self, name: str | Path = "") -> list[tuple[str, str]]:
+    def messages(self, name: str | Path = "") -> list[tuple[str, str]]:
         """Level and text of each message about one instance; without a name those about the sidecar itself."""
         lines = [match.groups() for match in map(_LINE.match, self.errors.read_text().splitlines()) if match]
         lines = [(level, text) for level, text in lines if level in ("LOG", "WARNING")]
         about = [(level, *text.partition(": ")[::2]) for level, text in lines]
         return [(level, text) for level, whose, text in about if whose == str(name)]
 
-    def everything(self) -> str:
+    def log(self) -> str:
         return self.errors.read_text()
 
-    def looks(self, times: int = 2) -> None:
-        """Wait until it has looked so many times from now on."""
+    def wait_for_surveys(self, times: int = 2) -> None:
+        """Wait for so many surveys that end from now on."""
         for _ in range(times):
             before = self._written()
-            until("a look", lambda: self._written() != before)
+            until("a survey", lambda: self._written() != before)
 
     def _written(self) -> tuple[int, int] | None:
         if not self.json.exists():
@@ -97,7 +97,7 @@ class Watch:
 def watching(directory: Path, *options: str | Path) -> Iterator[Watch]:
     watch = Watch(directory, *options)
     try:
-        watch.looks(1)
+        watch.wait_for_surveys(1)
         yield watch
     finally:
         watch.kill()
@@ -124,19 +124,19 @@ def test_postgresql_before_at_and_after_a_loss(server, tmp_path):
     with watching(tmp_path) as watch:
         assert check(watch, server.data) == OK
         borrowed.resize(0)
-        until("the warning", lambda: len(watch.said(server.data)) == 2)
-        watch.looks()
+        until("the warning", lambda: len(watch.messages(server.data)) == 2)
+        watch.wait_for_surveys()
         assert check(watch, server.data) == WARNING
         borrowed.resize(enough)
-        until("the recovery", lambda: len(watch.said(server.data)) == 3)
-        watch.looks()
+        until("the recovery", lambda: len(watch.messages(server.data)) == 3)
+        watch.wait_for_surveys()
         assert check(watch, server.data) == OK
         borrowed.resize(0)
-        until("the second warning", lambda: len(watch.said(server.data)) == 4)
+        until("the second warning", lambda: len(watch.messages(server.data)) == 4)
         server.restart()
-        until("the regression", lambda: len(watch.said(server.data)) == 5)
-        watch.looks()
-        levels, texts = zip(*watch.said(server.data))
+        until("the regression", lambda: len(watch.messages(server.data)) == 5)
+        watch.wait_for_surveys()
+        levels, texts = zip(*watch.messages(server.data))
         assert levels == ("LOG", "WARNING", "LOG", "WARNING", "WARNING")
         assert "landed in" in texts[0] and "huge pages of 2 MB" in texts[0]
         assert texts[1] == texts[3] == "the next start would lose huge pages (also after a crash)"
@@ -148,7 +148,7 @@ def test_postgresql_before_at_and_after_a_loss(server, tmp_path):
         assert [(record["event"], record["landed_in"], record["generation"]) for record in records] == [
             ("start", "hugetlb", 1), ("change", "hugetlb", 1), ("change", "hugetlb", 1), ("change", "hugetlb", 1),
             ("start", "base", 1)], [record["detail"] for record in records]
-        assert f"HINT:  {server.data}: Run" in watch.everything()
+        assert f"HINT:  {server.data}: Run" in watch.log()
 
 
 def test_a_crash_restart(server, tmp_path):
@@ -159,16 +159,16 @@ def test_a_crash_restart(server, tmp_path):
         assert server.crash()
         until("the crash restart", lambda: len(watch.history(server.data, "postgresql")) == 2)
         borrowed.resize(0)
-        until("the warning", lambda: len(watch.said(server.data)) == 3)
+        until("the warning", lambda: len(watch.messages(server.data)) == 3)
         assert server.crash() and server.postmaster == postmaster
-        until("the loss", lambda: len(watch.said(server.data)) == 4)
-        watch.looks()
+        until("the loss", lambda: len(watch.messages(server.data)) == 4)
+        watch.wait_for_surveys()
         records = watch.history(server.data, "postgresql")
         assert [(record["event"], record["landed_in"], record["generation"]) for record in records] == [
             ("start", "hugetlb", 1), ("crash_restart", "hugetlb", 2), ("change", "hugetlb", 2),
             ("crash_restart", "base", 3)]
         assert len({record["postmaster_start"] for record in records}) == 1
-        level, text = watch.said(server.data)[-1]
+        level, text = watch.messages(server.data)[-1]
         assert level == "WARNING" and "regressed: it" in text
 
 
@@ -178,11 +178,11 @@ def test_an_sga_that_comes_back_mixed(oracle, pool, tmp_path):
     with watching(tmp_path) as watch:
         assert check(watch, "ORCL") == OK
         first.stop()
-        watch.looks()
+        watch.wait_for_surveys()
         oracle.instance("ORCL", SysV(30 * MB, HUGE), SysV(2 * MB))
-        until("the regression", lambda: len(watch.said("ORCL")) == 2)
-        watch.looks()
-        level, text = watch.said("ORCL")[-1]
+        until("the regression", lambda: len(watch.messages("ORCL")) == 2)
+        watch.wait_for_surveys()
+        level, text = watch.messages("ORCL")[-1]
         assert level == "WARNING" and "regressed: it" in text
         assert check(watch, "ORCL") == WARNING
         records = watch.history("ORCL", "oracle")
@@ -190,7 +190,7 @@ def test_an_sga_that_comes_back_mixed(oracle, pool, tmp_path):
             ("start", "hugetlb", 1), ("start", "mixed", 1)]
         # One that is gone is no news, and nobody's past is lost.
         oracle.instances[-1].stop()
-        watch.looks()
+        watch.wait_for_surveys()
         assert len(watch.history("ORCL", "oracle")) == 2 and check(watch, "ORCL") == UNKNOWN
     assert borrowed.numbers().nr >= 16
 
@@ -200,12 +200,12 @@ def test_an_sga_whose_pool_shrinks(oracle, pool, tmp_path):
     oracle.instance("ORCL", SysV(24 * MB, HUGE), servers=1)
     with watching(tmp_path) as watch:
         borrowed.resize(0)
-        until("the warning", lambda: len(watch.said("ORCL")) == 2)
-        watch.looks()
+        until("the warning", lambda: len(watch.messages("ORCL")) == 2)
+        watch.wait_for_surveys()
         borrowed.resize(20)
-        until("the recovery", lambda: len(watch.said("ORCL")) == 3)
-        watch.looks()
-        assert [level for level, _text in watch.said("ORCL")] == ["LOG", "WARNING", "LOG"]
+        until("the recovery", lambda: len(watch.messages("ORCL")) == 3)
+        watch.wait_for_surveys()
+        assert [level for level, _text in watch.messages("ORCL")] == ["LOG", "WARNING", "LOG"]
 
 
 def test_a_restart_of_the_sidecar_is_no_news(server, oracle, tmp_path):
@@ -213,20 +213,20 @@ def test_a_restart_of_the_sidecar_is_no_news(server, oracle, tmp_path):
     oracle.instance("ORCL", SysV(2 * MB))
     with watching(tmp_path) as watch:
         borrowed.resize(0)
-        until("the warning", lambda: len(watch.said(server.data)) == 2)
-        watch.looks()
-        before, records = watch.everything(), watch.history(server.data, "postgresql")
+        until("the warning", lambda: len(watch.messages(server.data)) == 2)
+        watch.wait_for_surveys()
+        before, records = watch.log(), watch.history(server.data, "postgresql")
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             assert watch.end(number) < 0.5
             with watching(tmp_path) as watch:
-                watch.looks()
+                watch.wait_for_surveys()
                 watch.end()
             watch = Watch(tmp_path)
-            watch.looks()
+            watch.wait_for_surveys()
         watch.kill()
-        assert watch.everything() == before
+        assert watch.log() == before
         assert watch.history(server.data, "postgresql") == records
-    # `watch --once` is one look, with the exit status of `status`.
+    # `watch --once` is one survey, with the exit status of `status`.
     once = sidecar.run("watch", "--once", "--state-dir", tmp_path / "state")
     assert (once.status, once.stdout, once.stderr) == (WARNING, "", "")
 
@@ -264,18 +264,18 @@ def test_a_long_history_of_the_server_is_not_read_at_every_look(new_cluster, tmp
     kept = server.data / "pg_hugepages.history"
     kept.write_bytes(kept.read_bytes() * 10_000)
     with watching(tmp_path) as watch:
-        watch.looks(1)
+        watch.wait_for_surveys(1)
         before = watch.bytes_read()
-        watch.looks(3)
+        watch.wait_for_surveys(3)
         assert watch.bytes_read() - before < kept.stat().st_size
         size = watch.memory()
         assert server.crash()
-        watch.looks(3)
+        watch.wait_for_surveys(3)
         assert watch.peak_memory() - size < kept.stat().st_size / 4
 
 
 def test_a_full_disk(server, tmp_path):
-    """The trouble is said once, the watch goes on, nothing else is repeated; with room again the history is whole."""
+    """The failure is logged once, the watch goes on, nothing else is repeated; with room again the history is whole."""
     server, borrowed = server
     state = tmp_path / "state"
     state.mkdir()
@@ -284,14 +284,14 @@ def test_a_full_disk(server, tmp_path):
         ballast = state / "ballast"
         ballast.write_bytes(b"\0" * 64 * KB)
         with watching(tmp_path) as watch:
-            watch.looks(3)
-            assert [level for level, _text in watch.said(server.data)] == ["LOG"]
-            line, = (line for line in watch.everything().splitlines() if server.root.name in line and "No space" in line)
+            watch.wait_for_surveys(3)
+            assert [level for level, _text in watch.messages(server.data)] == ["LOG"]
+            line, = (line for line in watch.log().splitlines() if server.root.name in line and "No space" in line)
             assert re.search('WARNING:  could not write history file ".*": No space left on device .os error 28.$', line)
             borrowed.resize(0)
-            until("the warning", lambda: len(watch.said(server.data)) == 2)
-            watch.looks()
-            assert len(watch.said(server.data)) == 2
+            until("the warning", lambda: len(watch.messages(server.data)) == 2)
+            watch.wait_for_surveys()
+            assert len(watch.messages(server.data)) == 2
             ballast.unlink()
             until("the history", lambda: len(watch.history(server.data, "postgresql")) == 2)
             assert [record["event"] for record in watch.history(server.data, "postgresql")] == ["start", "change"]
@@ -307,7 +307,7 @@ def test_an_output_file_that_cannot_be_written_stays_as_it_was(oracle, tmp_path)
     run("mount", "-t", "tmpfs", "-o", f"size={64 * KB}", "none", disk)
     try:
         with watching(tmp_path, "--textfile", disk / "hugepages.prom") as watch:
-            watch.looks(1)
+            watch.wait_for_surveys(1)
             watch.end()
             before = (disk / "hugepages.prom").read_text()
             assert before.endswith("# EOF\n")
@@ -315,9 +315,9 @@ def test_an_output_file_that_cannot_be_written_stays_as_it_was(oracle, tmp_path)
             while ballast.write(b"\0" * KB):
                 pass
         with watching(tmp_path, "--textfile", disk / "hugepages.prom") as watch:
-            watch.looks(2)
+            watch.wait_for_surveys(2)
             # At every survey: a reader of the old file has no other sign that it is old.
-            assert watch.everything().count("No space left on device") >= 2
+            assert watch.log().count("No space left on device") >= 2
             assert (disk / "hugepages.prom").read_text() == before
             assert {path.name for path in disk.iterdir()} == {"hugepages.prom", "ballast"}
     finally:
@@ -325,13 +325,13 @@ def test_an_output_file_that_cannot_be_written_stays_as_it_was(oracle, tmp_path)
 
 
 def test_without_a_history(server, tmp_path):
-    """Nothing is kept, and still nothing is said twice."""
+    """Nothing is kept, and still nothing is logged twice."""
     server, borrowed = server
     with watching(tmp_path, "--history-size", "0") as watch:
         borrowed.resize(0)
-        until("the warning", lambda: len(watch.said(server.data)) == 2)
-        watch.looks(3)
-        assert [level for level, _text in watch.said(server.data)] == ["LOG", "WARNING"]
+        until("the warning", lambda: len(watch.messages(server.data)) == 2)
+        watch.wait_for_surveys(3)
+        assert [level for level, _text in watch.messages(server.data)] == ["LOG", "WARNING"]
         assert not watch.state.exists()
 
 

@@ -27,8 +27,8 @@ def within(directory: Path, *arguments: str) -> "subprocess.CompletedProcess[str
 
 
 def test_it_is_linked_statically():
-    said = subprocess.run(["ldd", static_binary()], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
-    assert "statically linked" in said.stdout or "not a dynamic executable" in said.stdout + said.stderr
+    ldd = subprocess.run(["ldd", static_binary()], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    assert "statically linked" in ldd.stdout or "not a dynamic executable" in ldd.stdout + ldd.stderr
 
 
 def test_it_runs_where_nothing_else_is(empty):

@@ -96,10 +96,10 @@ exec "${newest:-$SYSTEM/libpq-dev/bin/pg_config}" "$@"
 
 @dataclass
 class Outcome:
-    """What ./dev did: its exit status, what it said, the packages that it installed, and what it compiled for by which Rust."""
+    """What ./dev did: its exit status, what it printed, the packages that it installed, and what it compiled for by which Rust."""
 
     status: int
-    said: str
+    output: str
     installed: list[str]
     compiled_for: str | None
     rust: str | None

@@ -136,7 +136,7 @@ def test_with_root_what_is_missing_is_installed_and_nothing_else(machine, state,
     if sudo:
         machine.user(sudo=True)
     outcome = machine.dev("build")
-    assert outcome.status == 0, outcome.said
+    assert outcome.status == 0, outcome.output
     assert outcome.installed == installed
     assert outcome.compiled_for == compiled_for
 
@@ -148,12 +148,12 @@ def test_without_root_two_lines_say_what_to_type(machine, state, installed, comp
     outcome = machine.dev("build")
     assert outcome.apt_get == []
     if not installed:
-        assert (outcome.status, outcome.compiled_for) == (0, compiled_for), outcome.said
+        assert (outcome.status, outcome.compiled_for) == (0, compiled_for), outcome.output
         return
-    assert (outcome.status, outcome.compiled_for) == (1, None), outcome.said
-    said = outcome.said.splitlines()
-    assert len(said) == 2 and said[0].endswith("As root:"), outcome.said
-    assert said[1] == f"    apt-get install --no-install-recommends {' '.join(installed)}"
+    assert (outcome.status, outcome.compiled_for) == (1, None), outcome.output
+    lines = outcome.output.splitlines()
+    assert len(lines) == 2 and lines[0].endswith("As root:"), outcome.output
+    assert lines[1] == f"    apt-get install --no-install-recommends {' '.join(installed)}"
 
 
 def no_headers_in_apt(machine: Machine) -> None:
@@ -190,7 +190,7 @@ def server_that_does_not_run(machine: Machine) -> None:
     machine.file("opt/lib/postgresql/15/bin/postgres", "#!/bin/sh\necho 'libicu.so.72: not found' >&2\nexit 127\n")
 
 
-@pytest.mark.parametrize(("state", "said"), [
+@pytest.mark.parametrize(("state", "messages"), [
     (no_headers_in_apt, ["apt does not offer postgresql-server-dev-15", PGDG]),
     (distribution_too_old, ["offers no PostgreSQL of 15, 16, 17, 18, 19", PGDG]),
     (no_postgresql_in_apt, ["offers no PostgreSQL of 15, 16, 17, 18, 19", PGDG]),
@@ -201,20 +201,20 @@ def server_that_does_not_run(machine: Machine) -> None:
     (server_that_does_not_run, ["leads to no PostgreSQL", "postgres is of PostgreSQL ?"]),
 ], ids=lambda value: getattr(value, "__name__", ""))
 @pytest.mark.parametrize("root", [True, False], ids=["root", "user"])
-def test_what_no_package_mends_is_said(machine, state, said, root):
+def test_what_no_package_mends_is_named(machine, state, messages, root):
     state(machine)
     if not root:
         machine.user(sudo=False)
     outcome = machine.dev("build")
-    assert (outcome.status, outcome.installed, outcome.compiled_for) == (1, [], None), outcome.said
-    for words in said:
-        assert words in outcome.said
+    assert (outcome.status, outcome.installed, outcome.compiled_for) == (1, [], None), outcome.output
+    for words in messages:
+        assert words in outcome.output
 
 
 def test_a_postgresql_built_from_source_is_taken(machine):
     machine.has_built(16, headers=16)
     outcome = machine.dev("build")
-    assert (outcome.status, outcome.installed) == (0, []), outcome.said
+    assert (outcome.status, outcome.installed) == (0, []), outcome.output
     assert outcome.compiled_for == "opt/lib/postgresql/16/bin/pg_config"
 
 
@@ -247,9 +247,9 @@ def test_a_piece_of_the_compiler_is_named_before_compiling(machine, state, piece
         machine.no_debian()
         machine.variables["PG_CONFIG"] = str(machine.system / of_debian(15))
     outcome = machine.dev("build")
-    assert (outcome.status, outcome.compiled_for) == (1, None), outcome.said
-    assert piece in outcome.said and outcome.said.splitlines()[-1].startswith("    apt-get install ")
-    assert outcome.said.splitlines()[-1].endswith(f" --no-install-recommends {package}")
+    assert (outcome.status, outcome.compiled_for) == (1, None), outcome.output
+    assert piece in outcome.output and outcome.output.splitlines()[-1].startswith("    apt-get install ")
+    assert outcome.output.splitlines()[-1].endswith(f" --no-install-recommends {package}")
 
 
 def test_icu_is_asked_for_only_where_the_server_has_it(machine):
@@ -266,7 +266,7 @@ def test_another_header_that_the_server_needs_is_named(machine):
     machine.file("usr/include/postgresql/15/server/postmaster/postmaster.h", "#include <gssapi.h>\n")
     outcome = machine.dev("build")
     assert (outcome.status, outcome.compiled_for) == (1, None)
-    assert "'gssapi.h' file not found" in outcome.said and "Installing" not in outcome.said
+    assert "'gssapi.h' file not found" in outcome.output and "Installing" not in outcome.output
 
 
 def test_a_compiler_that_dies_without_a_word_is_named(machine):
@@ -275,7 +275,7 @@ def test_a_compiler_that_dies_without_a_word_is_named(machine):
     machine.program("clang", CLANG.replace("while [", 'case "$*" in *postgres.h*) kill -KILL $$ ;; esac\nwhile [', 1))
     outcome = machine.dev("build")
     assert (outcome.status, outcome.compiled_for) == (1, None)
-    assert "clang cannot read the server's headers: it ended with status 137" in outcome.said
+    assert "clang cannot read the server's headers: it ended with status 137" in outcome.output
 
 
 @pytest.mark.parametrize("package", ["gcc", "make", "clang", "libclang-dev", "libicu-dev"])
@@ -291,7 +291,7 @@ def test_without_root_a_missing_package_is_named_and_what_is_there_is_tried(mach
     machine.user(sudo=False)
     outcome = machine.dev("build")
     assert (outcome.status, outcome.apt_get) == (0, [])
-    assert "    apt-get install --no-install-recommends libicu-dev\n" in outcome.said
+    assert "    apt-get install --no-install-recommends libicu-dev\n" in outcome.output
 
 
 def ready_for_scenarios(machine: Machine) -> None:
@@ -303,15 +303,15 @@ def ready_for_scenarios(machine: Machine) -> None:
 def test_a_browser_that_apt_has_is_installed(machine):
     ready_for_scenarios(machine)
     outcome = machine.dev("setup")
-    assert (outcome.status, outcome.installed) == (0, ["chromium", "chromium-driver"]), outcome.said
+    assert (outcome.status, outcome.installed) == (0, ["chromium", "chromium-driver"]), outcome.output
 
 
 def test_a_browser_that_apt_does_not_have_is_left_out_with_a_word(machine):
     ready_for_scenarios(machine)
     machine.apt_offers_no("chromium", "chromium-driver")
     outcome = machine.dev("setup")
-    assert (outcome.status, outcome.installed) == (0, []), outcome.said
-    assert "the report is not looked at in a browser" in outcome.said
+    assert (outcome.status, outcome.installed) == (0, []), outcome.output
+    assert "the report is not looked at in a browser" in outcome.output
 
 
 @pytest.mark.parametrize("browser", ["chromium", "google-chrome"])
@@ -320,7 +320,7 @@ def test_a_browser_that_is_there_is_enough(machine, browser):
     machine.program(browser, "#!/bin/sh\n")
     machine.program("chromedriver", "#!/bin/sh\n")
     outcome = machine.dev("setup")
-    assert (outcome.status, outcome.apt_get) == (0, []), outcome.said
+    assert (outcome.status, outcome.apt_get) == (0, []), outcome.output
 
 
 @pytest.mark.parametrize(("offered", "installed"), [(["15", "17"], "15"), (["17"], "17"), ([], None)])
@@ -328,5 +328,5 @@ def test_orafce_is_that_of_the_server_else_the_newest(machine, offered, installe
     complete(machine)
     machine.apt_offers(*(f"postgresql-{major}-orafce" for major in offered))
     outcome = machine.dev("setup")
-    assert outcome.status == 0, outcome.said
+    assert outcome.status == 0, outcome.output
     assert outcome.installed == ([f"postgresql-{installed}-orafce"] if installed else [])

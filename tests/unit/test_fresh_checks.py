@@ -52,7 +52,7 @@ def test_only_a_container_may_leave_out_what_changes_the_host(state: str, allowe
     assert (ask("test_misses", output, state) == "") == allowed
 
 
-@pytest.mark.parametrize("state,output,said", [
+@pytest.mark.parametrize("state,output,reason", [
     ("bare", VICTIM + SUMMARY.format("510 passed"), ""),
     ("bare", VICTIM + CHROMIUM + SUMMARY.format("506 passed, 4 skipped"), "no Chromium"),
     ("ubuntu", VICTIM + CHROMIUM + SUMMARY.format("506 passed, 4 skipped"), ""),
@@ -61,9 +61,9 @@ def test_only_a_container_may_leave_out_what_changes_the_host(state: str, allowe
     ("bare", "Everything went well.\n", "no line says"),
     ("bare", f"{SUMMARY.format('9 passed')}\nSkipped:\n   4 x reports are not viewed: no Chromium\n\n9 passed, 0 failed, 4 skipped\n", "no Chromium"),
 ])
-def test_skips(state: str, output: str, said: str) -> None:
+def test_skips(state: str, output: str, reason: str) -> None:
     answer = ask("test_misses", output, state)
-    assert said in answer and bool(answer) == bool(said)
+    assert reason in answer and bool(answer) == bool(reason)
 
 
 @pytest.mark.parametrize("summary,numbers", [

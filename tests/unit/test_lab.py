@@ -26,16 +26,16 @@ from harness.units import GB
 from machines import HERE, MACHINES, ONE_NODE, SHORT, Boot
 
 
-@pytest.mark.parametrize(("arguments", "said"), [
+@pytest.mark.parametrize(("arguments", "message"), [
     (["4.4"], "no kernel is called '4.4'; there are: 5.10 6.1 6.12 newest 6.1-arm64 6.12-arm64-16k"),
     (["6.1", "bookworm"], "no kernel is called 'bookworm'"),
     (["-k"], "-k takes a part of a scenario's or a machine's name"),
     (["--steps", "many"], "--steps takes a number"),
 ])
-def test_wrong_arguments_are_refused_before_anything_is_installed(tmp_path, arguments, said):
+def test_wrong_arguments_are_refused_before_anything_is_installed(tmp_path, arguments, message):
     outcome = Machine(tmp_path).dev("lab", *arguments)
-    assert (outcome.status, outcome.apt_get) == (1, []), outcome.said
-    assert said in outcome.said
+    assert (outcome.status, outcome.apt_get) == (1, []), outcome.output
+    assert message in outcome.output
 
 
 def test_every_scenario_exists_and_belongs_to_a_machine():

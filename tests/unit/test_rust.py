@@ -87,7 +87,7 @@ def runs(machine: Machine) -> list[str]:
 
 def assert_own(machine: Machine, outcome: Outcome) -> None:
     """One of ./dev's own is used, and nothing is in the user's home but the cache."""
-    assert (outcome.status, outcome.rust) == (0, "1.98.0"), outcome.said
+    assert (outcome.status, outcome.rust) == (0, "1.98.0"), outcome.output
     assert os.listdir(machine.home) == [".cache"]
 
 
@@ -97,7 +97,7 @@ def test_rustup_init_installs_one_into_the_cache(machine, server, who):
         machine.user(sudo=who == "sudo")
     outcome = machine.dev("build")
     assert_own(machine, outcome)
-    assert outcome.said.splitlines()[0] == "Rust 1.95 or newer is needed, and none is here: ./dev installs one for itself."
+    assert outcome.output.splitlines()[0] == "Rust 1.95 or newer is needed, and none is here: ./dev installs one for itself."
     assert server.requests == [f"/rustup/archive/1.29.0/{platform.machine()}-unknown-linux-gnu/rustup-init"]
     assert runs(machine) == ["rustup-init -y --no-modify-path --profile minimal --component rustfmt,clippy --default-toolchain stable"]
     assert outcome.installed == []
@@ -109,7 +109,7 @@ def test_the_next_run_asks_no_network(machine, server):
     apt_get = machine.dev("build").apt_get
     outcome = machine.dev("build")
     assert_own(machine, outcome)
-    assert outcome.apt_get == apt_get and "installs one" not in outcome.said and len(runs(machine)) == 1
+    assert outcome.apt_get == apt_get and "installs one" not in outcome.output and len(runs(machine)) == 1
 
 
 def test_one_that_was_damaged_is_installed_again(machine):
@@ -125,22 +125,22 @@ def test_a_damaged_download_is_not_run(machine, server, who):
         machine.user(sudo=who == "sudo")
     server.answers = [b"#!/bin/sh\ntouch $HOME/ran\n"] * 3
     outcome = machine.dev("build")
-    assert (outcome.status, outcome.compiled_for) == (1, None), outcome.said
-    assert "SHA-256" in outcome.said and outcome.said.endswith(f"\n\n    {TO_TYPE}\n\n")
+    assert (outcome.status, outcome.compiled_for) == (1, None), outcome.output
+    assert "SHA-256" in outcome.output and outcome.output.endswith(f"\n\n    {TO_TYPE}\n\n")
     assert runs(machine) == [] and os.listdir(machine.home) == [".cache"] and len(server.requests) == 2
 
 
 def test_without_network_a_line_says_what_to_type(machine, server):
     server.stop()
     outcome = machine.dev("build")
-    assert (outcome.status, outcome.compiled_for) == (1, None), outcome.said
-    assert "Rust could not be downloaded" in outcome.said and outcome.said.endswith(f"\n\n    {TO_TYPE}\n\n")
+    assert (outcome.status, outcome.compiled_for) == (1, None), outcome.output
+    assert "Rust could not be downloaded" in outcome.output and outcome.output.endswith(f"\n\n    {TO_TYPE}\n\n")
 
 
 def test_only_the_known_rustup_init_is_run(machine, server):
     machine.variables["RUSTUP_INIT_SHA256"] = ""
     outcome = machine.dev("build")
-    assert outcome.status == 1 and "SHA-256" in outcome.said and runs(machine) == []
+    assert outcome.status == 1 and "SHA-256" in outcome.output and runs(machine) == []
 
 
 @pytest.mark.parametrize("answer", [503, RUSTUP_INIT.encode()[:-20]], ids=["refused", "cut short"])
@@ -155,7 +155,7 @@ def test_an_old_rust_stays_and_ours_is_used_beside_it(machine, server):
     machine.apt_offers("rustc 1.97.1+dfsg1-1", "cargo 1.97.1+dfsg1-1", "rustup 1.27.1-8")
     outcome = machine.dev("build")
     assert_own(machine, outcome)
-    assert "Rust 1.95 or newer is needed, and 1.63.0 is here: ./dev installs one for itself." in outcome.said
+    assert "Rust 1.95 or newer is needed, and 1.63.0 is here: ./dev installs one for itself." in outcome.output
     assert outcome.installed == [] and "1.63.0" in (machine.programs / "rustc").read_text()
 
 
@@ -163,7 +163,7 @@ def test_an_old_rust_on_the_path_does_not_hide_a_new_one_in_the_home(machine, se
     machine.rust("1.63.0", machine.programs)
     machine.rust("1.97.0", machine.home / ".cargo/bin")
     outcome = machine.dev("build")
-    assert (outcome.status, outcome.rust, server.requests) == (0, "1.97.0", []), outcome.said
+    assert (outcome.status, outcome.rust, server.requests) == (0, "1.97.0", []), outcome.output
 
 
 def test_a_rustup_without_toolchain_fetches_one_into_the_cache(machine, server):
@@ -187,7 +187,7 @@ def test_debian_s_own_is_installed_where_it_is_new_enough(machine, server, sudo)
     machine.apt_offers("rustc 1.97.1+dfsg1-1", "cargo 1.97.1+dfsg1-1", "rustup 1.27.1-8")
     machine.rust("1.97.1", machine.system / "packages/cargo/usr/bin")
     outcome = machine.dev("build")
-    assert (outcome.status, outcome.rust, outcome.installed) == (0, "1.97.1", DEBIANS), outcome.said
+    assert (outcome.status, outcome.rust, outcome.installed) == (0, "1.97.1", DEBIANS), outcome.output
     assert server.requests == []
 
 
@@ -209,17 +209,17 @@ def test_what_the_download_needs_is_installed(machine):
     assert len([call for call in outcome.apt_get if call.endswith("update")]) == 1
 
 
-@pytest.mark.parametrize(("names", "said"), [
+@pytest.mark.parametrize(("names", "message"), [
     ([".cache", ".npm"], ""),
     ([".cache", ".cargo"], "it changed the home: .cargo\n"),
     ([".profile"], "it changed the home: .profile\n"),
 ])
-def test_what_rustup_would_leave_in_the_home_fails_the_state_no_rust(tmp_path, names, said):
+def test_what_rustup_would_leave_in_the_home_fails_the_state_no_rust(tmp_path, names, message):
     for name in names:
         (tmp_path / name).mkdir()
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", f". scripts/root.sh; . scripts/fresh-rust.sh; rust_misses {tmp_path}"],
                           cwd=REPOSITORY, text=True, capture_output=True, check=True)
-    assert (done.stdout, done.stderr) == (said, "")
+    assert (done.stdout, done.stderr) == (message, "")
 
 
 @pytest.mark.parametrize(("needs", "package"), [("build", "rustc"), ("build trees", "rustup")])

@@ -36,9 +36,9 @@ def tally(directory: Path, **reports: tuple[str | None, int]) -> "subprocess.Com
 
 
 def test_both_are_added_up_and_skips_say_what_they_mean(tmp_path):
-    said = tally(tmp_path, cargo_log=(CARGO, 101), scenarios_xml=(PYTEST, 1))
-    lines = said.stdout.splitlines()
-    assert (said.returncode, lines[-1]) == (1, "4 passed, 3 failed, 3 skipped")
+    outcome = tally(tmp_path, cargo_log=(CARGO, 101), scenarios_xml=(PYTEST, 1))
+    lines = outcome.stdout.splitlines()
+    assert (outcome.returncode, lines[-1]) == (1, "4 passed, 3 failed, 3 skipped")
     assert "   2 x no browser: install one" in lines
     assert "   1 x the long race was not run: RACE_SECONDS=60" in lines
     assert "    pool::grows" in lines and "    scenarios.test_views::test_two" in lines
@@ -53,5 +53,5 @@ def test_both_are_added_up_and_skips_say_what_they_mean(tmp_path):
     ({}, 1, "0 passed, 0 failed, 0 skipped"),
 ])
 def test_the_exit_status(tmp_path, reports, status, last):
-    said = tally(tmp_path, **reports)
-    assert (said.returncode, said.stdout.splitlines()[-1]) == (status, last)
+    outcome = tally(tmp_path, **reports)
+    assert (outcome.returncode, outcome.stdout.splitlines()[-1]) == (status, last)

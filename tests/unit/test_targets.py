@@ -37,15 +37,15 @@ def check(place: Path, there: list[str], fetched: bool) -> tuple[str, list[str]]
 
 @pytest.mark.parametrize(("there", "fetched"), [(TARGETS, False), (TARGETS[:1], True), ([], True)])
 def test_both_are_checked_where_they_are_there_or_can_be_fetched(tmp_path, there, fetched):
-    said, [call] = check(tmp_path, there, fetched)
-    assert call.endswith(" ".join(f"--target={target}" for target in TARGETS)) and "skipped" not in said
+    output, [call] = check(tmp_path, there, fetched)
+    assert call.endswith(" ".join(f"--target={target}" for target in TARGETS)) and "skipped" not in output
 
 
 def test_what_can_not_be_fetched_is_skipped_and_named(tmp_path):
-    said, [call] = check(tmp_path, TARGETS[1:], fetched=False)
-    assert TARGETS[0] not in call and f"not checked for {TARGETS[0]}: skipped" in said
+    output, [call] = check(tmp_path, TARGETS[1:], fetched=False)
+    assert TARGETS[0] not in call and f"not checked for {TARGETS[0]}: skipped" in output
 
 
 def test_nothing_is_compiled_without_any(tmp_path):
-    said, calls = check(tmp_path, [], fetched=False)
-    assert calls == [] and said.count("skipped") == 2
+    output, calls = check(tmp_path, [], fetched=False)
+    assert calls == [] and output.count("skipped") == 2

@@ -36,7 +36,7 @@ pub struct Benefit {
     pub warm_up: BenefitValue,
     /// Copying page tables of shared memory when a session begins, in CPU seconds.
     pub fork: BenefitValue,
-    /// Removing these pages from the page tables when that session ends, in CPU seconds.
+    /// Removing the pages of shared memory from the page tables when a session ends, in CPU seconds.
     pub exit: BenefitValue,
     /// The page tables of all processes, in bytes.
     pub page_tables: BenefitValue,

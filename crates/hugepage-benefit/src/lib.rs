@@ -13,12 +13,12 @@
 
 pub mod benefit_value;
 mod estimate;
-pub mod fault_cost;
-pub mod fault_sample;
 pub mod model;
 pub mod observation;
-mod private_tables;
+pub mod page_fault_runs;
+mod private_table_count;
 pub mod rows;
+pub mod sampling;
 mod shared_faults;
 mod shared_tables;
 

@@ -9,9 +9,9 @@ use hugepage_kernel::memory::pool;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, PageSize, Root};
 
-use crate::fault_cost::FaultCostRuns;
 use crate::model::{BenefitFacts, FaultCost, FaultSample, PrivateTables, ProcessSample};
-use crate::{Benefit, fault_sample, private_tables};
+use crate::page_fault_runs::FaultCostRuns;
+use crate::{Benefit, private_table_count, sampling};
 
 /// The shortest time from one reading of [`Observation::see_newcomers`] to the next.
 pub const NEWCOMER_INTERVAL: Duration = Duration::from_millis(500);
@@ -61,7 +61,7 @@ impl Observation {
         if let Some(postmaster) = self.server.postmaster
             && self.newcomers_seen_at.elapsed() >= NEWCOMER_INTERVAL
         {
-            fault_sample::see_newcomers(root, postmaster, &self.before, &mut self.newcomers, check, notes);
+            sampling::see_newcomers(root, postmaster, &self.before, &mut self.newcomers, check, notes);
             self.newcomers_seen_at = Instant::now();
         }
     }
@@ -85,7 +85,7 @@ impl Observation {
         let after = sample(root, &self.server, Some(&self.before), &mut check, notes);
         let sessions = sessions(&after);
         let private_tables = match self.server.landing {
-            Landing::Base => private_tables::take(root, &after, &sessions, PageSize::base(), check, notes),
+            Landing::Base => private_table_count::take(root, &after, &sessions, PageSize::base(), check, notes),
             _ => PrivateTables::default(),
         };
         let sizes = notes.keep(pool::sizes(root));
@@ -118,6 +118,6 @@ fn sample(
     notes: &mut Notes,
 ) -> FaultSample {
     let Some(postmaster) = server.postmaster else { return FaultSample::default() };
-    let taken = fault_sample::take(root, postmaster, before, check, notes);
+    let taken = sampling::take(root, postmaster, before, check, notes);
     notes.keep(taken).unwrap_or_default()
 }

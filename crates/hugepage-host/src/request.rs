@@ -123,7 +123,7 @@ impl InspectContext<'_> {
             Some(None) => Some(CgroupLimits::default()),
             Some(Some(hierarchy)) => Some(hierarchy.limits_of(self.root, pid, size, notes)),
         });
-        let nodes = nodes::of(self.root, &pool, &pid.to_string(), |_| MemoryPolicy::Unknown, notes);
+        let nodes = nodes::of_process(self.root, &pool, &pid.to_string(), |_| MemoryPolicy::Unknown, notes);
         PoolState { huge_page_size, pool, limits, nodes, lock_limit: None }
     }
 }

@@ -95,7 +95,7 @@ impl InspectedHost {
         let root = &root.for_survey();
         let meminfo = notes.keep(Meminfo::read(root));
         let hierarchy = notes.keep(Hierarchy::find(root));
-        let view = CgroupView::of(hierarchy.as_ref());
+        let view = CgroupView::new(hierarchy.as_ref());
         let pools = hugepage_server::pools::rows(root, view, &mut notes);
         let taken_at = root.now();
         let host = InspectContext {

@@ -39,7 +39,7 @@ fn parse(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The same with open, read and close, as the views do it.
+/// Times the parsers with open, read and close, as the views use them.
 fn read(criterion: &mut Criterion) {
     let root = Root::live();
     let pid = i32::try_from(std::process::id()).expect("a process id");

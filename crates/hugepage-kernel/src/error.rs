@@ -19,7 +19,7 @@ pub enum ReadError {
     /// The program does not open it, whoever runs it: it is not a plain file, or not one that the server's user may read.
     #[error("refused to read \"{}\": {why}", path.display())]
     Refused {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The reason.
         why: String,
@@ -29,7 +29,7 @@ pub enum ReadError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault in its content.
         problem: String,
     },
 }

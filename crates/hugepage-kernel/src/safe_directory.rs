@@ -47,7 +47,7 @@ pub enum UnsafeDirectory {
     /// A step of the path is not a directory itself.
     #[error("{}: a symbolic link, or not a directory", .0.display())]
     Link(PathBuf),
-    /// Others could put something else in its place, or the operating system refuses.
+    /// The directory could be replaced by others, or the operating system refuses.
     #[error("{0}")]
     Other(String),
 }

@@ -22,7 +22,7 @@ impl Bytes {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// Both sizes together.
+    /// The sum of two sizes.
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
@@ -35,7 +35,7 @@ impl Bytes {
 }
 
 impl fmt::Display for Bytes {
-    /// As users read it: in a unit that divides the size, else in the largest unit that gives at least ten.
+    /// Writes the size for users: in a unit that divides it, else in the largest unit that gives at least ten.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (unit, name) in [(GIB, "GB"), (MIB, "MB"), (KIB, "kB")] {
             if self.0 >= unit && self.0.is_multiple_of(unit) && self.0 / unit < 10_240 {
@@ -63,7 +63,7 @@ impl Pages {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// Both counts together.
+    /// The sum of two counts.
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }

@@ -89,7 +89,7 @@ fn contents() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// As many columns as a garbled line may have, and as many blocks: the sum stays at the largest number.
+    /// The sum of a garbled line with many columns and huge counts is capped at the largest number.
     #[test]
     fn blocks_are_summed_without_overflow(free in prop::collection::vec(any::<u64>(), 1..200)) {
         let zone = buddyinfo::Zone { node: 0, name: "Normal".to_owned(), free };
@@ -256,10 +256,10 @@ fn cgroups_below_other_mounts() {
         let files =
             [("proc/self/cgroup", membership.as_bytes()), ("proc/self/mountinfo", mounts.as_bytes()), limit, usage];
         let (_directory, root) = tree(&files);
-        let mut said = Notes::default();
-        let found = Hierarchy::find(&root).unwrap().unwrap().limits(&root, page_size(2048), &mut said);
+        let mut found_notes = Notes::default();
+        let found = Hierarchy::find(&root).unwrap().unwrap().limits(&root, page_size(2048), &mut found_notes);
         assert_eq!((found.fault.len(), found.hidden_levels), (limits, hidden), "{what}");
-        assert_eq!(said.into_vec().len(), notes, "{what}");
+        assert_eq!(found_notes.into_vec().len(), notes, "{what}");
     }
 }
 
@@ -275,9 +275,9 @@ fn a_limit_that_is_no_number_is_a_note() {
             ("sys/fs/cgroup/a/hugetlb.2MB.max", content.as_bytes()),
             ("sys/fs/cgroup/a/hugetlb.2MB.current", b"0\n"),
         ]);
-        let mut said = Notes::default();
-        let found = Hierarchy::find(&root).unwrap().unwrap().limits(&root, page_size(2048), &mut said);
-        assert_eq!((found.fault.len(), said.into_vec().len()), (fault, notes), "{content:?}");
+        let mut found_notes = Notes::default();
+        let found = Hierarchy::find(&root).unwrap().unwrap().limits(&root, page_size(2048), &mut found_notes);
+        assert_eq!((found.fault.len(), found_notes.into_vec().len()), (fault, notes), "{content:?}");
         assert_eq!(found.hidden_levels, notes > 0, "{content:?}");
     }
 }

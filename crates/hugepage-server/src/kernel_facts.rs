@@ -7,7 +7,7 @@ use hugepage_kernel::notes::Notes;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::{Bytes, ReadError, Root};
 
-/// One fact. A fact that this kernel does not have has no row.
+/// A setting or counter of the kernel. One that this kernel does not have has no row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostFact {
     /// The kernel's own name of it.

@@ -32,9 +32,9 @@ use hugepage_kernel::{PageSize, Root};
 pub enum CgroupView<'a> {
     /// The hierarchy could not be determined; a note says why.
     Unknown,
-    /// There is none, so nothing limits.
+    /// No hierarchy exists, so nothing limits.
     Absent,
-    /// This one limits.
+    /// The hierarchy that limits.
     Present(&'a Hierarchy),
 }
 
@@ -48,7 +48,7 @@ impl<'a> CgroupView<'a> {
     }
 
     /// The view of what was found; `None` stands for a failure that a note explains.
-    pub const fn of(found: Option<&'a Option<Hierarchy>>) -> Self {
+    pub const fn new(found: Option<&'a Option<Hierarchy>>) -> Self {
         match found {
             None => Self::Unknown,
             Some(None) => Self::Absent,

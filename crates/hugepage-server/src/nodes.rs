@@ -6,8 +6,8 @@ use hugepage_kernel::memory::pool::{self, NodePool};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Pages, Root};
 
-/// For the process `pid`, or `self`; `None` if the host has one node, or the pool has no pages.
-pub fn of(
+/// The node pools of the process `pid`, or of `self`; `None` if the host has one node, or the pool has no pages.
+pub fn of_process(
     root: &Root,
     pool: &PoolFact,
     pid: &str,

@@ -81,7 +81,7 @@ fn pages_by_node(
     Some(pages)
 }
 
-/// By move_pages(2): this process, the postmaster, and then its children until no page of the pool is left to be found.
+/// Asks move_pages(2) about this process, the postmaster, and then its children, until all pages of the pool are found.
 fn requested(
     root: &Root,
     mapping: &Mapping,

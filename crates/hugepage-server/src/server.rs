@@ -79,7 +79,7 @@ pub fn pool_state(
     let pool = pool_of_size(root, size, meminfo, notes);
     let limits = size.and_then(|size| limits(root, view, size, notes));
     // The server's processes inherit their policy from the postmaster, and nothing else may ask for the postmaster's.
-    let nodes = nodes::of(root, &pool, view.process(), |notes| memory_policy::own(root, notes), notes);
+    let nodes = nodes::of_process(root, &pool, view.process(), |notes| memory_policy::own(root, notes), notes);
     PoolState { huge_page_size: size, pool, limits, nodes, lock_limit: None }
 }
 
@@ -96,7 +96,7 @@ pub fn thp_in_use(meminfo: Option<&Meminfo>) -> bool {
     meminfo.and_then(|meminfo| meminfo.shmem_pmd_mapped).is_some_and(|mapped| mapped.0 > 0)
 }
 
-/// Where a mapping of this process landed. Its page tables are walked only if `thp_in_use`.
+/// The landing of a mapping of this process. Its page tables are walked only if `thp_in_use`.
 pub fn landing(root: &Root, mapping: &Mapping, thp_in_use: bool) -> Result<Landing, ReadError> {
     if mapping.page_size.is_none() {
         return Ok(Landing::Unknown);
@@ -125,7 +125,7 @@ fn pool_of(root: &Root, size: PageSize, meminfo: Option<&Meminfo>, notes: &mut N
     }
 }
 
-/// Without a default size in meminfo the kernel has no huge pages, if /sys confirms it.
+/// The pool where meminfo has no default size: the kernel has no huge pages, if /sys confirms it.
 fn no_size(root: &Root, notes: &mut Notes) -> PoolFact {
     match notes.keep(pool::sizes(root)) {
         Some(sizes) if sizes.is_empty() => PoolFact::Unsupported(sizes),

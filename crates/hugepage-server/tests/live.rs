@@ -43,7 +43,7 @@ impl Shared {
         }
     }
 
-    /// Address space for such memory, of which nothing is promised.
+    /// Reserves address space for memory, of which nothing is promised.
     fn reserve(length: usize, huge: Option<PageSize>) -> io::Result<Self> {
         Self::map(length, huge, libc::MAP_NORESERVE)
     }

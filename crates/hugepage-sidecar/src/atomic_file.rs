@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 
 use crate::{privileges, supervisor};
 
-/// Programs that read a whole directory ignore hidden files and unknown suffixes.
+/// The suffix of temporary files: programs that read a whole directory ignore hidden files and unknown suffixes.
 const TEMPORARY: &str = ".hugepage-sidecar";
 
 /// Replaces the file at `path`. On an error the old file is unchanged and no temporary file remains. Replaces no device,

@@ -37,13 +37,13 @@ pub struct HostHistory {
     directory: PathBuf,
     machine: String,
     boot_id: Option<String>,
-    /// By file: records that are not written, because the disk is full or the history is off. They prevent repetition.
+    /// Records that are not written, by file: the disk is full or the history is off. They prevent repetition.
     unwritten: BTreeMap<PathBuf, Vec<Record>>,
-    /// By file: the process ID of the postmaster or PMON at the last survey.
+    /// The process ID of the postmaster or PMON at the last survey, by file.
     processes: BTreeMap<PathBuf, i32>,
-    /// By file: the process ID of PMON, and what its alert logs show that its start lost.
+    /// The process ID of PMON, and what its alert logs show that its start lost, by file.
     losses_in_logs: RefCell<BTreeMap<PathBuf, (i32, Option<Loss>)>>,
-    /// By file: the record of the current start, so that a history, which may be long, is not read at every survey.
+    /// The record of the current start, by file, so that a history, which may be long, is not read at every survey.
     starts: RefCell<BTreeMap<PathBuf, StartRecord>>,
 }
 

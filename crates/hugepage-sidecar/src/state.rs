@@ -51,7 +51,7 @@ pub fn newest_first(directory: &Path, is_wanted: impl Fn(&DirEntry) -> bool) -> 
     found
 }
 
-/// Between the other parts of a name and that of the home.
+/// The separator between the other parts of a file name and that of the home.
 const HOME: &str = ".home-";
 
 fn file_name(directory: &Path, kind: &str, name: &str, place: &InstancePlace, home: Option<&str>) -> PathBuf {

@@ -14,7 +14,7 @@ use hugepage_server::history::{History, HistoryError, HistoryFile, file};
 
 use crate::state;
 
-/// One history.
+/// The history of one instance, as it is stored.
 #[derive(Debug)]
 pub struct StoredHistory {
     /// The writer.
@@ -123,7 +123,7 @@ fn note(path: &str, error: HistoryError) -> String {
     }
 }
 
-/// Without access to a data directory it is unknown whether a history exists.
+/// The note on a data directory without access, in which it is unknown whether a history exists.
 fn not_readable(path: &str) -> String {
     format!("\"{path}\" is not readable: run this as root")
 }

@@ -220,7 +220,7 @@ fn what_cannot_be_read_says_where() {
     let directory =
         written(&[("bad.yaml", "a: 1\nb: [1\nc: 2\n"), ("long.yaml", &long), ("other.yaml", "kind: Service\n")]);
     fs::write(directory.path().join("latin.yaml"), b"a: \xe4\n").unwrap();
-    for (arguments, said) in [
+    for (arguments, message) in [
         (&["bad.yaml"][..], "bad.yaml: line 3"),
         (&["long.yaml"], "longer than 8 MB"),
         (&["latin.yaml"], "not UTF-8"),
@@ -229,7 +229,7 @@ fn what_cannot_be_read_says_where() {
     ] {
         let output = lint(directory.path(), arguments);
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(status(&output) == UNKNOWN && stderr.contains(said), "{stderr}");
+        assert!(status(&output) == UNKNOWN && stderr.contains(message), "{stderr}");
     }
     assert_eq!(status(&lint(directory.path(), &[])), USAGE);
 }

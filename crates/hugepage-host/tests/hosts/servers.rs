@@ -196,7 +196,7 @@ fn from_files_to_sentences() {
         };
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
-        let view = CgroupView::of(hierarchy.as_ref());
+        let view = CgroupView::new(hierarchy.as_ref());
         let server = observe(&root, requested, Some(segment(&root)), view, &mut notes);
         let status = Status::assess(server.facts(20));
 

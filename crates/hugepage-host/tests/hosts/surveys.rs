@@ -84,7 +84,7 @@ fn pools_with_what_is_obtainable() {
         let root = host(name);
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
-        let view = CgroupView::of(hierarchy.as_ref());
+        let view = CgroupView::new(hierarchy.as_ref());
         let rows = pools::rows(&root, view, &mut notes);
         let found: Vec<PoolCase> = rows
             .iter()
@@ -138,7 +138,7 @@ fn no_cgroups_and_unknown_ones() {
         let root = host(name);
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
-        let found = limits(&root, CgroupView::of(hierarchy.as_ref()), page_size(2 * MIB), &mut notes);
+        let found = limits(&root, CgroupView::new(hierarchy.as_ref()), page_size(2 * MIB), &mut notes);
         assert_eq!(found, expected, "{name}");
         assert_eq!(notes.into_vec().is_empty(), expected.is_some(), "{name}: what is unknown has a note");
     }

@@ -11,7 +11,7 @@ use crate::{Bytes, Notes, PageSize, ReadError, Root};
 
 /// The inode of the host's own cgroup namespace, a constant of the kernel since 4.6 (include/linux/proc_ns.h).
 const HOST_NAMESPACE: &str = "cgroup:[4026531835]";
-/// Limits this high mean "no limit": v1 has no word for it and shows the largest page counter, rounded to pages.
+/// The lowest number that means "no limit": v1 has no word for it and shows the largest page counter, rounded to pages.
 const MIN_UNLIMITED: u64 = 1 << 62;
 
 /// Where the hugetlb controller is mounted, as this process sees it. It rarely changes, so callers may keep it.
@@ -67,23 +67,23 @@ pub struct CgroupLimit {
 }
 
 impl CgroupLimit {
-    /// What is left.
+    /// The bytes that are left below the limit.
     pub fn room(&self) -> Bytes {
         self.room_without(Bytes(0))
     }
 
-    /// What is left once `own` of the usage is given back. A usage below `own` shows that those pages are charged to
-    /// another cgroup, as after a move of the process, so none of them come back here.
+    /// The bytes that are left once `own` of the usage is given back. A usage below `own` shows that those pages are
+    /// charged to another cgroup, as after a move of the process, so none of them come back here.
     pub fn room_without(&self, own: Bytes) -> Bytes {
         self.limit.saturating_sub(self.usage_without(own))
     }
 
-    /// What others use of it, besides a server that has `own`.
+    /// The usage of others, besides a server that has `own`.
     pub fn usage_without(&self, own: Bytes) -> Bytes {
         if self.usage < own { self.usage } else { self.usage.saturating_sub(own) }
     }
 
-    /// What all would use of it that share it, once a server that has `own` now has `next` and each has touched all that
+    /// The usage of all that share the limit, once a server that has `own` now has `next` and each has touched all that
     /// it was promised. `None` where promises are unknown.
     pub fn promised_with(&self, own: Bytes, next: Bytes) -> Option<Bytes> {
         let promised = self.promised?;
@@ -94,9 +94,9 @@ impl CgroupLimit {
 /// All visible limits on one page size, from the process's own cgroup upwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CgroupLimits {
-    /// Checked when a page is first touched: SIGBUS or EFAULT above it.
+    /// The limits that are checked when a page is first touched: SIGBUS or EFAULT above them.
     pub fault: Vec<CgroupLimit>,
-    /// Checked by mmap(2) and shmget(2): ENOMEM above it.
+    /// The limits that mmap(2) and shmget(2) check: ENOMEM above them.
     pub reservation: Vec<CgroupLimit>,
     /// The limits of memory cgroups, where those count huge pages; empty where they do not.
     pub memory: Vec<MemoryLimit>,

@@ -22,7 +22,7 @@ pub enum MemoryLimitKind {
 pub struct MemoryLimit {
     /// The file that sets it.
     pub path: String,
-    /// Which of the two it is.
+    /// What happens beyond the limit.
     pub kind: MemoryLimitKind,
     /// The bytes allowed.
     pub limit: Bytes,
@@ -35,13 +35,13 @@ pub struct MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// Whether a segment of `size` in huge pages, of a server that has `own` now, exceeds it beside all else.
+    /// Whether a segment of `size` in huge pages, of a server that has `own` now, exceeds the limit beside all else.
     pub fn is_below(&self, own: Bytes, size: Bytes) -> bool {
         self.limit < self.need(own, size)
     }
 
-    /// What it must allow for a segment of `size` in huge pages, of a server that has `own` now, beside what processes
-    /// have privately and what others have in huge pages.
+    /// The bytes that the limit must allow for a segment of `size` in huge pages, of a server that has `own` now, beside
+    /// what processes have privately and what others have in huge pages.
     pub fn need(&self, own: Bytes, size: Bytes) -> Bytes {
         let others = self.huge.unwrap_or_default().saturating_sub(own);
         size.saturating_add(self.private.unwrap_or_default()).saturating_add(others)

@@ -12,10 +12,9 @@ pub struct KernelRelease {
     pub minor: u32,
     /// The third number; `None` if the release does not have one.
     pub patch: Option<u32>,
-    /// Whether it is of a distribution that takes over much of later kernels: Enterprise Linux 9 (not UEK), SUSE.
+    /// Whether the distribution takes over much of later kernels: Enterprise Linux 9 (not UEK), SUSE.
     pub has_backports: bool,
-    /// Whether it is of a distribution that counts its own builds instead of the third number: `6.1.0-18-amd64`,
-    /// `6.8.0-45-generic`.
+    /// Whether the distribution counts its own builds instead of the third number: `6.1.0-18-amd64`, `6.8.0-45-generic`.
     pub hides_patch: bool,
 }
 
@@ -41,7 +40,7 @@ impl KernelRelease {
         Some(Self { major, minor, patch, has_backports, hides_patch })
     }
 
-    /// Whether it is certainly older than `major.minor.patch`.
+    /// Whether the kernel is certainly older than `major.minor.patch`.
     pub fn is_before(self, major: u32, minor: u32, patch: u32) -> bool {
         (self.major, self.minor, self.patch.unwrap_or(u32::MAX)) < (major, minor, patch)
     }

@@ -3,12 +3,12 @@
 /// The file that [`Mount::parse`] takes lines of.
 pub const PATH: &str = "/proc/self/mountinfo";
 
-/// One line.
+/// A mount, one line of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
     /// The part of the file system that stands at `point`.
     pub root: String,
-    /// Where it is mounted.
+    /// The mount point.
     pub point: String,
     /// The type of the file system, such as `cgroup2`.
     pub kind: String,

@@ -49,7 +49,7 @@ impl Access {
         Some((Self { read: *read == b'r', write: *write == b'w', execute: *execute == b'x' }, *kind == b's'))
     }
 
-    /// Whether it allows nothing (`PROT_NONE`).
+    /// Whether no access is allowed (`PROT_NONE`).
     pub const fn is_none(self) -> bool {
         !self.read && !self.write && !self.execute
     }
@@ -70,7 +70,7 @@ pub struct Mapping {
     pub access: Access,
     /// The parts of it that the process may not access at all: address space for memory that may come later.
     pub inaccessible: Bytes,
-    /// Whether it is shared (`s`), not private.
+    /// Whether the mapping is shared (`s`), not private.
     pub shared: bool,
     /// Offset in its object, in bytes.
     pub offset: u64,
@@ -97,7 +97,7 @@ impl Mapping {
         self.size().saturating_sub(if is_anonymous { self.inaccessible } else { Bytes(0) })
     }
 
-    /// Whether it has `address`.
+    /// Whether `address` is in the mapping.
     pub const fn holds(&self, address: u64) -> bool {
         self.start <= address && address < self.end
     }
@@ -170,7 +170,7 @@ pub fn parse(line: &str) -> Option<Mapping> {
     })
 }
 
-/// What is before and behind the first `byte`, which is ASCII. Words are short, so that looking at each byte is soonest done.
+/// Splits `text` at the first `byte`, which is ASCII. Words are short, so a loop over the bytes is the fastest way.
 fn split_at_byte(text: &str, byte: u8) -> Option<(&str, &str)> {
     let at = text.bytes().position(|found| found == byte)?;
     Some((&text[..at], &text[at + 1..]))

@@ -9,12 +9,12 @@ use crate::{Notes, ReadError, Root};
 const MAX_NODES: usize = 1 << 10;
 const WORD_BITS: usize = libc::c_ulong::BITS as usize;
 
-/// Which of the allowed nodes huge pages may come from.
+/// The nodes from which huge pages may come, of those that the cpuset allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemoryPolicy {
-    /// All of them. A preferred or interleaving policy falls back to all as well.
+    /// All nodes. A preferred or interleaving policy falls back to all as well.
     Any,
-    /// These alone (`MPOL_BIND`).
+    /// The listed nodes alone (`MPOL_BIND`).
     Bind(Vec<u32>),
     /// The policy could not be determined; that of another process is in its numa_maps, which walk page tables.
     Unknown,

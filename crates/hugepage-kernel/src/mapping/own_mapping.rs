@@ -31,7 +31,7 @@ pub fn by_text(root: &Root, address: u64) -> Result<Option<Mapping>, ReadError> 
     Ok(Some(mapping))
 }
 
-/// Whether its name allows huge pages: `/dev/zero`, private mappings and mappings of ordinary files do not have them.
+/// Whether a mapping may be in huge pages by its name: `/dev/zero`, private mappings and ordinary files are not.
 fn may_be_hugetlb(mapping: &Mapping) -> bool {
     mapping.shared && mapping.path != "/dev/zero (deleted)"
 }

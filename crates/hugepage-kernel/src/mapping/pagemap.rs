@@ -55,7 +55,7 @@ impl<'a> PageMap<'a> {
     }
 }
 
-/// Whether one of the `entries` is of a page.
+/// Whether `entries` have a page, present or swapped.
 fn any_page(entries: &[u8]) -> bool {
     entries.as_chunks::<ENTRY>().0.iter().any(|entry| u64::from_ne_bytes(*entry) & (PRESENT | SWAPPED) != 0)
 }

@@ -34,7 +34,7 @@ impl Devices {
         Ok(found)
     }
 
-    /// These, and each hugetlbfs that is mounted for the process `pid`, as in its own container.
+    /// The devices with those of each hugetlbfs that is mounted for the process `pid`, as in its own container.
     pub fn with_mounts_of(&self, root: &Root, pid: i32) -> Result<Self, ReadError> {
         let mut found = self.clone();
         found.add_mounts(root, &format!("/proc/{pid}/mountinfo"))?;

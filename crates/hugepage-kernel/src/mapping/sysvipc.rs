@@ -1,13 +1,13 @@
 //! /proc/sysvipc/shm: the System V shared memory segments of the IPC namespace that /proc was read in (proc(5)).
 //!
-//! It does not show which of them are in huge pages. Its column `rss` is not read: for a segment in huge pages the
+//! The file does not show which of them are in huge pages. Its column `rss` is not read: for a segment in huge pages the
 //! kernel prints too large a number.
 
 use crate::{Bytes, ReadError, Root};
 
 const PATH: &str = "/proc/sysvipc/shm";
 
-/// One segment.
+/// A System V segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SysvSegment {
     /// `key` of shmget(2), which names the mapping `/SYSV` with eight hexadecimal digits; 0 for IPC_PRIVATE.

@@ -42,7 +42,7 @@ impl Pool {
         Some(self.nr.saturating_sub(self.free).saturating_add(self.promised()?))
     }
 
-    /// Whether it has pages, used or not, or may add some.
+    /// Whether the pool has pages, used or not, or may add some.
     pub fn may_serve(&self) -> bool {
         self.nr > Pages(0) || self.overcommit.is_none_or(|overcommit| overcommit > Pages(0))
     }

@@ -5,7 +5,7 @@ use crate::Root;
 /// The file, of kernels since 4.20 that are built with PSI.
 pub const PATH: &str = "/proc/pressure/memory";
 
-/// One average.
+/// An average of one window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Average {
     /// `some`: at least one task waited; `full`: all tasks did.

@@ -9,14 +9,14 @@ use crate::{PageSize, Pages, ReadError, Root};
 /// Where systemd-tmpfiles looks, the most important first: a file hides those of its name further down.
 const TMPFILES: [&str; 4] = ["/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/local/lib/tmpfiles.d", "/usr/lib/tmpfiles.d"];
 
-/// Which pool a file writes.
+/// The pool that a file writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhichPool {
     /// The pool of the default page size.
     Default,
     /// The pool of this page size.
     OfSize(PageSize),
-    /// One that could not be determined: it may be any.
+    /// A pool that could not be determined: it may be any.
     Any,
 }
 

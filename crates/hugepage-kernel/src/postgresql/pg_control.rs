@@ -4,7 +4,7 @@
 
 use crate::Bytes;
 
-/// What is written at once, and all that has fields (`PG_CONTROL_MAX_SAFE_SIZE`).
+/// The bytes that the server writes at once: all fields are in them (`PG_CONTROL_MAX_SAFE_SIZE`).
 pub const LENGTH: u64 = 512;
 /// The files of a data directory with which a start replays the log of another server (xlog.h, `STANDBY_SIGNAL_FILE`).
 pub const SIGNAL_FILES: [&str; 2] = ["standby.signal", "recovery.signal"];
@@ -94,7 +94,7 @@ impl RecoveryParameters {
 mod tests {
     use super::*;
 
-    /// As PostgreSQL 15 lays the fields out.
+    /// A control file with the layout of PostgreSQL 15.
     fn control(wal_segment: i32) -> Vec<u8> {
         let mut bytes = vec![7; 172];
         for word in [1, 0, 100, 8, 10, 0, 64, 0, 8] {

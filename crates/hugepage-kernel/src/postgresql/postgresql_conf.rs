@@ -200,7 +200,7 @@ mod tests {
         assert!(read("include ''").1.is_some());
     }
 
-    /// Four files of a megabyte, each included a hundred times, and settings without end.
+    /// A configuration of four files of a megabyte, each included a hundred times, and settings without end.
     #[test]
     fn what_is_read_has_an_end() {
         let tree = tempfile::tempdir().unwrap();

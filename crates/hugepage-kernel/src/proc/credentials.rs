@@ -62,7 +62,7 @@ pub fn unmapped(root: &Root, pid: i32, outside: u32) -> Option<u32> {
         .find_map(|(first, begin, count)| first.checked_add(outside.checked_sub(begin).filter(|at| *at < count)?))
 }
 
-/// First inside, first outside, count.
+/// The lines of uid_map (user_namespaces(7)): first number inside, first number outside, count.
 fn extents(text: &str) -> impl Iterator<Item = (u32, u32, u32)> {
     text.lines().filter_map(|line| {
         let mut numbers = line.split_ascii_whitespace().map(|word| word.parse::<u32>().ok());

@@ -4,7 +4,7 @@
 use crate::proc::process::unless_gone;
 use crate::{Bytes, ReadError, Root};
 
-/// One limit.
+/// A resource limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rlimit {
     /// No limit (`unlimited`, RLIM_INFINITY).

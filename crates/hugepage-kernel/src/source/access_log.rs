@@ -8,15 +8,15 @@ use crate::source::reader::Reader;
 /// What was asked of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccessKind {
-    /// Where a symbolic link points to.
+    /// The target of a symbolic link.
     Link,
     /// The content of a file.
     Content,
     /// The names in a directory.
     Names,
-    /// Whether it exists.
+    /// Whether the path exists.
     Existence,
-    /// When it has changed last.
+    /// When the file or directory has changed last.
     Change,
 }
 
@@ -63,7 +63,7 @@ impl AccessLog {
 pub(crate) struct Recorder(Option<AccessLog>);
 
 impl Recorder {
-    /// One with an empty log.
+    /// A recorder with an empty log.
     pub(crate) fn with_log() -> (Self, AccessLog) {
         let log = AccessLog::default();
         (Self(Some(log.clone())), log)

@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::ReadError;
+use crate::source::source_tree::{CHANGED, REFUSED, SourceTree};
 use crate::source::survey_cache::SurveyCache;
-use crate::source::tree::{CHANGED, REFUSED, SourceTree};
-use crate::source::{current_read, host};
+use crate::source::{current_read, live_files};
 use crate::stranger::beneath::{self, BeneathFile, Known, Place};
 
-/// No file read here is anywhere near this long; a longer one is refused instead of filling memory.
+/// The longest file that is read: longer than any that is needed, and short enough not to fill memory.
 const MAX_FILE_BYTES: usize = 16 << 20;
-/// Holds /proc/meminfo and /proc/PID/status of today's kernels twice over.
+/// The size of a buffer that holds /proc/meminfo or /proc/PID/status of today's kernels twice over.
 pub(crate) const BUFFER_BYTES: usize = 4096;
 
 /// Where paths begin, and what a survey has found there before.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lookup {
-    /// `None`: the running machine.
+    /// The tree of files; `None` for the running machine.
     tree: Option<Arc<SourceTree>>,
-    /// In front of every path: where this is below the top of the machine or the tree.
+    /// The path from the top of the machine or the tree to here, which goes before every other path.
     prefix: String,
     survey: Option<Arc<SurveyCache<Place>>>,
 }
@@ -39,7 +39,7 @@ impl Lookup {
         tree(&own(REFUSED), &own(CHANGED))
     }
 
-    /// What is below `path` in the same source.
+    /// A lookup in the same source that begins at `path`.
     pub fn below(&self, path: &str) -> Self {
         Self { prefix: self.full(path), ..self.clone() }
     }
@@ -49,7 +49,7 @@ impl Lookup {
         self.tree.as_deref()
     }
 
-    /// Where this is below the top.
+    /// The path from the top to here.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -59,7 +59,7 @@ impl Lookup {
         self.tree.is_some() || !self.prefix.is_empty()
     }
 
-    /// `path` below the top.
+    /// The path from the top to `path`.
     pub fn full(&self, path: &str) -> String {
         [&self.prefix, path].concat()
     }
@@ -128,7 +128,7 @@ impl Lookup {
     pub fn open(&self, path: &str) -> Result<File, ReadError> {
         let failed = |source| self.error("open", path, source);
         if !self.is_confined() {
-            return self.begin(path).and_then(|()| host::open(path)).map_err(failed);
+            return self.begin(path).and_then(|()| live_files::open(path)).map_err(failed);
         }
         let found = self.find(path, true).map_err(failed)?;
         let why = match &self.tree {
@@ -160,7 +160,7 @@ impl Lookup {
             true => {
                 self.find(path, true).and_then(|found| found.names()?.try_for_each(|name| name.map(|name| each(&name))))
             }
-            false => self.begin(path).and_then(|()| host::names(path, each)),
+            false => self.begin(path).and_then(|()| live_files::names(path, each)),
         };
         listed.map_err(|source| self.error("list", path, source))
     }
@@ -169,19 +169,19 @@ impl Lookup {
     pub fn link(&self, path: &str) -> Result<String, ReadError> {
         let target = match self.is_confined() {
             true => self.find(path, false).and_then(|found| found.target()),
-            false => self.begin(path).and_then(|()| host::link(path)),
+            false => self.begin(path).and_then(|()| live_files::link(path)),
         };
         let target = target.map_err(|source| self.error("read", path, source))?;
         Ok(String::from_utf8_lossy(&target).into_owned())
     }
 
-    /// What is at `path`, or where a link there leads to.
+    /// The metadata of the file at `path`, links followed.
     pub fn metadata(&self, path: &str) -> io::Result<Metadata> {
         if self.is_confined() {
             return Ok(self.find(path, true)?.metadata);
         }
         self.begin(path)?;
-        host::metadata(Path::new(path))
+        live_files::metadata(Path::new(path))
     }
 
     /// An error of the operating system on `path`.

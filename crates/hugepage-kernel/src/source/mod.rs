@@ -3,13 +3,13 @@
 pub mod access_log;
 pub mod current_read;
 #[expect(clippy::disallowed_methods, reason = "the kernel's files, by name")]
-mod host;
+mod live_files;
 mod lookup;
 pub(crate) mod reader;
 pub mod repeated_access;
 pub mod root;
 pub(crate) mod short_file;
+pub mod source_tree;
 pub(crate) mod survey_cache;
-pub mod tree;
 
 pub use root::Root;

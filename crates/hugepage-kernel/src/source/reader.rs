@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 
 use crate::stranger::beneath::{BeneathFile, Place};
 
-/// Whose permissions count.
+/// The user whose permissions count when a file is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
     /// This program's permissions, which the kernel holds it to: it runs as the server's user.
@@ -18,11 +18,11 @@ pub(crate) enum Reader {
 /// The server's user, as far as it may lend this program its eyes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServerUser {
-    /// `None`: unknown, so nothing counts as its own.
+    /// The user; `None` if unknown: then no file counts as its own.
     pub uid: Option<u32>,
     /// All groups of the process.
     pub groups: Vec<u32>,
-    /// Root, in the server's container too.
+    /// The numbers of root: the host's and that of the server's container.
     pub roots: Vec<u32>,
 }
 

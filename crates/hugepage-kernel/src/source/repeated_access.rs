@@ -11,7 +11,7 @@ use crate::{InstanceFiles, ReadError, Root};
 pub struct RepeatedAccess {
     root: Root,
     path: String,
-    /// Each with the path as that server names it.
+    /// The files of each server that were read there, with the path as that server names it.
     servers: Vec<(InstanceFiles, String)>,
 }
 
@@ -69,7 +69,7 @@ impl RepeatedAccess {
         }
     }
 
-    /// This door to what is called `name` in the directory that was looked at.
+    /// The same access to the file `name` in the directory that was read.
     pub fn at(&self, name: &str) -> Self {
         let within = |path: &str| format!("{path}/{name}");
         let servers = self.servers.iter().map(|(files, path)| (files.clone(), within(path))).collect();

@@ -20,7 +20,7 @@ use crate::stranger::beneath::BeneathFile;
 /// How long the machine has been running, including suspended time (proc(5)).
 pub(crate) const UPTIME: &str = "/proc/uptime";
 
-/// Where `/` is.
+/// The place that stands for `/`: the running machine, a container on it, or a tree of files.
 #[derive(Clone, Debug)]
 pub struct Root {
     lookup: Lookup,
@@ -41,18 +41,18 @@ impl Root {
         }
     }
 
-    /// This root for one survey, which does not look again for what it has found once.
+    /// A root for one survey, which opens nothing again that it has found once.
     pub fn for_survey(&self) -> Self {
         Self { lookup: self.lookup.for_survey(), ..self.clone() }
     }
 
-    /// Before a survey looks at another server: what it has read of processes is not that of a new one with the same number.
+    /// Forgets what a survey has read of processes, before it reads another server: a new process may have an old number.
     pub fn forget_processes(&self) {
         self.lookup.forget_processes();
     }
 
-    /// This place with a log of every access. It is no longer live: files answer, and no system calls, so that
-    /// the log has what the same question needs of a tree of files.
+    /// A root of the same place with a log of every access. It is no longer live: files answer, and no system calls, so
+    /// that the log has what the same question needs of a tree of files.
     pub fn recording(&self) -> (Self, AccessLog) {
         let (recorder, log) = Recorder::with_log();
         (Self { recorder, ..self.clone() }, log)
@@ -73,12 +73,12 @@ impl Root {
         !self.lookup.is_confined() && !self.recorder.is_on()
     }
 
-    /// Whether it is another place than `root`, which it was made from: that of a container.
+    /// Whether this root is another place than `root`, from which it was made: that of a container.
     pub fn is_below(&self, root: &Self) -> bool {
         self.lookup.prefix() != root.lookup.prefix()
     }
 
-    /// Whether it is a tree of files that stands for a machine.
+    /// Whether this root is a tree of files that stands for a machine.
     pub fn is_tree(&self) -> bool {
         self.lookup.tree().is_some()
     }

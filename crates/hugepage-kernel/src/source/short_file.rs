@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 
 use crate::source::lookup::BUFFER_BYTES;
-use crate::source::{current_read, host};
+use crate::source::{current_read, live_files};
 use crate::{ReadError, Root};
 
 impl Root {
@@ -24,7 +24,7 @@ impl Root {
 
     /// Opens the directory `path` for several of its files, so that the kernel looks for their place only once.
     pub fn directory(&self, path: &str) -> Result<Directory<'_>, ReadError> {
-        match host::directory(&self.path(path)) {
+        match live_files::directory(&self.path(path)) {
             Ok(descriptor) => Ok(Directory { root: self, path: path.to_owned(), descriptor }),
             Err(error) => Err(self.error("open", path, error)),
         }
@@ -34,7 +34,7 @@ impl Root {
         self.take_short(&|| path.to_owned(), file, |bytes| as_text(bytes, take))
     }
 
-    /// `path` is called for an error, and for a file that is longer.
+    /// Reads a short file and parses it. `path` is called for an error, and for a file that is longer.
     fn take_short<T>(
         &self,
         path: &dyn Fn() -> String,
@@ -86,11 +86,11 @@ impl Directory<'_> {
         self.root.take_short(&path, &self.open(name, &path)?, take)
     }
 
-    /// Where looks are noted, or a path is followed step by step, the root opens it.
+    /// Opens the file: by the root where accesses are recorded, or where a path is followed step by step.
     fn open(&self, name: &str, path: &dyn Fn() -> String) -> Result<File, ReadError> {
         match self.root.is_live() {
             true => current_read::begin(&[&self.path, "/", name])
-                .and_then(|()| host::open_in(&self.descriptor, name))
+                .and_then(|()| live_files::open_in(&self.descriptor, name))
                 .map_err(|error| self.root.error("open", &path(), error)),
             false => self.root.open(&path()),
         }

@@ -1,22 +1,22 @@
 //! What one survey of a host has opened and read before, so that the fiftieth server of a home costs less than the first.
 //!
-//! It lives as long as one survey, which takes the host for one moment: a directory is the one that was there when it was
-//! gone through first, and what was not there is not looked for again. Whose a file is, and whether it may be read, is
-//! asked each time, and of a process that has gone nothing is kept for the next one of its number.
+//! The cache lives as long as one survey, which takes the host for one moment: a directory is the one that was there when
+//! it was gone through first, and what was not there is not looked for again. Whose a file is, and whether it may be
+//! read, is asked each time, and of a process that has gone nothing is kept for the next one of its number.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Each directory keeps a descriptor, of the 1024 that a process has by default.
+/// The most directories that are kept: each has a descriptor, of the 1024 that a process may have by default.
 const MAX_PLACES: usize = 128;
-/// Short files of the kernel.
+/// The most files whose content is kept.
 const MAX_TEXTS: usize = 64;
 
 /// What was opened and read; `P` is a directory that is open.
 #[derive(Debug)]
 pub(crate) struct SurveyCache<P> {
-    /// Directories; `None` for what is not there.
+    /// The open directories by their paths; `None` for a path that does not exist.
     places: Mutex<BTreeMap<Vec<u8>, Option<Arc<P>>>>,
     /// The content of files, and where links point to.
     texts: Mutex<BTreeMap<String, Arc<str>>>,
@@ -142,23 +142,23 @@ mod tests {
         fs::create_dir_all(of("proc/sys")).unwrap();
         let root = Root::at(tree.path()).for_survey();
         let container = root.below("/proc/7/root");
-        let say = |text: &str| {
+        let write = |text: &str| {
             for path in ["proc/7/status", "proc/sys/value", "proc/7/root/etc/name"] {
                 fs::write(of(path), text).unwrap();
             }
         };
-        let said = |path: &str| root.read_once(path, str::to_owned).unwrap();
-        say("first");
-        assert_eq!([said("/proc/7/status"), said("/proc/sys/value")], ["first", "first"]);
+        let read = |path: &str| root.read_once(path, str::to_owned).unwrap();
+        write("first");
+        assert_eq!([read("/proc/7/status"), read("/proc/sys/value")], ["first", "first"]);
         assert!(container.exists("/etc/name") && !container.exists("/etc/late"));
         fs::rename(of("proc/7/root"), of("gone")).unwrap();
         fs::create_dir_all(of("proc/7/root/etc")).unwrap();
-        say("second");
+        write("second");
         fs::write(of("proc/7/root/etc/late"), "").unwrap();
-        assert_eq!([said("/proc/7/status"), said("/proc/sys/value")], ["first", "first"]);
+        assert_eq!([read("/proc/7/status"), read("/proc/sys/value")], ["first", "first"]);
         assert!(!container.exists("/etc/late"));
         root.forget_processes();
-        assert_eq!([said("/proc/7/status"), said("/proc/sys/value")], ["second", "first"]);
+        assert_eq!([read("/proc/7/status"), read("/proc/sys/value")], ["second", "first"]);
         assert!(container.exists("/etc/late"));
     }
 }

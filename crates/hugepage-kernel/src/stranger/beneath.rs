@@ -21,21 +21,21 @@ use rustix::io::Errno;
 use crate::source::survey_cache::SurveyCache;
 use crate::stranger::acl::Acl;
 
-/// As many symbolic links as the kernel follows (path_resolution(7)).
+/// The most symbolic links that are followed, as many as the kernel does (path_resolution(7)).
 const MAX_LINKS: usize = 40;
-/// More steps than any path of a server takes (PostgreSQL's MAXPGPATH is 1024 bytes), links included.
+/// The most steps of a path, links included: more than any path of a server has (PostgreSQL's MAXPGPATH is 1024 bytes).
 const MAX_STEPS: usize = 512;
-/// As deep as the way may lead: each level keeps a descriptor until the end.
+/// The most levels of directories: each keeps a descriptor until the end.
 const MAX_DEPTH: usize = 100;
-/// As many levels as are made room for at once.
+/// The number of levels that room is made for at once.
 const USUAL_DEPTH: usize = 16;
 
 /// A directory, or something in one, that a path leads to.
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// Opened with O_PATH.
+    /// The descriptor, opened with O_PATH.
     descriptor: File,
-    /// What fstat(2) says of it.
+    /// The result of fstat(2).
     metadata: Metadata,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct BeneathFile {
     place: Arc<Place>,
     /// The directory that holds it, and the name there; `None` for the top.
     parent: Option<(Arc<Place>, Vec<u8>)>,
-    /// What fstat(2) says of it.
+    /// The result of fstat(2).
     pub metadata: Metadata,
     /// Every directory that something was looked up in.
     searched: Vec<Arc<Place>>,
@@ -137,7 +137,7 @@ fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 impl Place {
-    /// `name` in the directory `at`.
+    /// Opens `name` in the directory `at`.
     fn open(at: impl AsFd, name: &[u8], flags: OFlags) -> io::Result<Arc<Self>> {
         let flags = OFlags::PATH | OFlags::CLOEXEC | flags;
         let descriptor = File::from(openat(at, name, flags, Mode::empty())?);
@@ -145,7 +145,7 @@ impl Place {
         Ok(Arc::new(Self { descriptor, metadata }))
     }
 
-    /// Whether it is a directory.
+    /// Whether the place is a directory.
     pub fn is_directory(&self) -> bool {
         self.metadata.is_dir()
     }
@@ -219,7 +219,7 @@ impl BeneathFile {
         Ok(Dir::new(directory)?.filter_map(name))
     }
 
-    /// Itself, for something to be found below it.
+    /// The place of the file, from which files below it are found.
     pub fn into_place(self) -> Arc<Place> {
         self.place
     }
@@ -228,7 +228,7 @@ impl BeneathFile {
 /// The directories from the top to where the search is.
 struct Way {
     levels: Vec<Level>,
-    /// Their names, each behind a slash: without links, the path below the top.
+    /// The path from the top without links: each directory's name behind a slash.
     path: Vec<u8>,
     steps: usize,
 }
@@ -269,7 +269,7 @@ impl Way {
         Ok(())
     }
 
-    /// As in `/`, nothing is above the top.
+    /// Goes up one level. As in `/`, nothing is above the top.
     fn up(&mut self) {
         self.keep(self.levels.len().saturating_sub(1).max(1));
     }
@@ -388,7 +388,7 @@ mod tests {
         assert!([libc::ELOOP, libc::ENAMETOOLONG].contains(&error.raw_os_error().unwrap()), "{error}");
     }
 
-    /// What is renamed between the look and the opening is opened all the same, and not what came into its place.
+    /// A file that is renamed between lookup and opening is opened all the same, and not what took its place.
     #[test]
     fn a_swap_changes_nothing() {
         let tree = tree();

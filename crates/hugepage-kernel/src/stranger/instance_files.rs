@@ -95,7 +95,7 @@ impl InstanceFiles {
         }
     }
 
-    /// Where they are: the host's files, those of a container, or a tree.
+    /// The root in which the files are: the host's, a container's, or a tree's.
     pub const fn root(&self) -> &Root {
         &self.root
     }

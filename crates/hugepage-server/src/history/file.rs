@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use crate::history::error::HistoryError;
+use crate::history::history_error::HistoryError;
 use crate::history::stored::{History, StoredRecords, last_record, read_line};
 
 /// A longer file is neither read nor written: this program did not write it.
@@ -41,7 +41,7 @@ impl HistoryFile {
         Self { path: path.into() }
     }
 
-    /// Where the file is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

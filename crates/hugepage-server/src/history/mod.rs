@@ -3,10 +3,10 @@
 //! The file needs no database and no server, so it is written before the first connection and on standbys. Its format
 //! is in docs/history.md.
 
-pub mod error;
 pub mod file;
+pub mod history_error;
 pub mod stored;
 
-pub use error::HistoryError;
 pub use file::HistoryFile;
+pub use history_error::HistoryError;
 pub use stored::History;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use hugepage_assess::history::record::{HistoryLine, MAX_LINE_BYTES, Record};
 
-use crate::history::error::HistoryError;
+use crate::history::history_error::HistoryError;
 
 /// How much is read at once to find the last records.
 const BLOCK_BYTES: u64 = 64 << 10;
@@ -36,7 +36,7 @@ impl StoredRecords {
         Self { path, reader: BufReader::new(file), line: Vec::new(), damaged: 0 }
     }
 
-    /// Begins again.
+    /// Goes back to the first line.
     pub fn rewind(&mut self) -> Result<(), HistoryError> {
         self.damaged = 0;
         self.reader.rewind().map_err(|source| self.error(source))

@@ -32,7 +32,7 @@ fn assert_goes_on(file: &HistoryFile, expected: &[i64], damaged: usize) {
     let more = [expected, &[99]].concat();
     assert_eq!((&numbers(file), file.read().unwrap().damaged), (&more, damaged), "an append begins its own line");
 
-    assert_eq!(file.trim(100).unwrap(), damaged, "said once: trim drops it and says how much");
+    assert_eq!(file.trim(100).unwrap(), damaged, "reported once: trim drops it and says how much");
     assert_eq!((&numbers(file), file.read().unwrap().damaged), (&more, 0));
     assert_eq!(file.trim(100).unwrap(), 0);
 }

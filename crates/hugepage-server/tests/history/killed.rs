@@ -38,8 +38,8 @@ fn killed_at_any_moment() {
         let deadline = Instant::now() + Duration::from_secs(30);
         while file.last(|_| true).unwrap().is_none_or(|record| record.generation == last) {
             if victim.try_wait().unwrap().is_some() {
-                let said = victim.wait_with_output().unwrap().stdout;
-                panic!("the victim ended by itself: {}", String::from_utf8_lossy(&said));
+                let stdout = victim.wait_with_output().unwrap().stdout;
+                panic!("the victim ended by itself: {}", String::from_utf8_lossy(&stdout));
             }
             assert!(Instant::now() < deadline, "the victim writes nothing");
         }

@@ -139,7 +139,7 @@ fn its_mode_is_that_of_the_directory() {
 struct SmallDisk(TempDir);
 
 impl SmallDisk {
-    /// `None` where this process may not mount it, as in most containers.
+    /// Mounts a small file system; `None` where this process may not, as in most containers.
     fn new() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let mount =

@@ -44,7 +44,7 @@ pub fn stdout() -> Stdout {
     Stdout(io::stdout())
 }
 
-/// See [`stdout`].
+/// Standard output, as [`stdout`] gives it.
 #[derive(Debug)]
 pub struct Stdout(io::Stdout);
 

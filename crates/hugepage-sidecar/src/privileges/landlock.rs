@@ -11,7 +11,7 @@ use landlock::{
 /// The newest interface whose rights are asked for; an older kernel confines less.
 const NEWEST: ABI = ABI::V5;
 
-/// Rules, and the places that they are of.
+/// The rules of Landlock, and the places that they allow.
 #[derive(Debug)]
 pub struct Rules {
     ruleset: RulesetCreated,

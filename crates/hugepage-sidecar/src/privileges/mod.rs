@@ -19,7 +19,7 @@ use std::thread;
 use rustix::process::{getegid, geteuid};
 use rustix::thread::CapabilitySet;
 
-/// To read the memory maps and root directories of other users' processes, and their files.
+/// The capabilities to read memory maps and root directories of other users' processes, and their files.
 const LOOKING: CapabilitySet = CapabilitySet::SYS_PTRACE.union(CapabilitySet::DAC_READ_SEARCH);
 /// To run a program as nobody, and to end it.
 const RUNNING: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID).union(CapabilitySet::KILL);
@@ -98,7 +98,7 @@ impl Needs {
     }
 }
 
-/// Whether this user can write to it without a capability, by its mode.
+/// Whether this user can write to a file without a capability, by the file's mode.
 fn is_writable(found: &Metadata) -> bool {
     let shift = match () {
         () if found.uid() == geteuid().as_raw() => 6,
@@ -113,7 +113,7 @@ fn is_writable(found: &Metadata) -> bool {
 struct Confinement {
     writing: CapabilitySet,
     running: CapabilitySet,
-    /// `None` where the kernel has no Landlock.
+    /// The rules of Landlock; `None` where the kernel has none.
     rules: Option<landlock::Rules>,
     notes: Vec<String>,
 }
@@ -160,7 +160,7 @@ pub fn run_program<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Re
     })
 }
 
-/// Both capabilities and Landlock belong to a thread, and end with it.
+/// Runs `work` in a thread of its own: capabilities and Landlock belong to a thread, and end with it.
 fn in_thread<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T, E> + Send) -> Result<T, E> {
     thread::scope(|scope| {
         let thread = thread::Builder::new().spawn_scoped(scope, work)?;

@@ -4,20 +4,20 @@
 //! here compute the charts; the templates render text and charts. Templates escape all values (askama, by the extension
 //! .html), because directories and process titles are not trusted.
 
-mod capacity;
+mod capacity_table;
 mod memory_chart;
-mod page_tables;
+mod page_tables_chart;
 mod scale;
 mod timeline;
 
 use std::path::Path;
 
 use askama::Template;
-use capacity::CapacityTable;
+use capacity_table::CapacityTable;
 use hugepage_host::{InstanceLanding, Survey};
 use hugepage_kernel::{Bytes, Root};
 use memory_chart::MemoryChart;
-use page_tables::PageTableChart;
+use page_tables_chart::PageTableChart;
 use timeline::InstanceHistory;
 
 use crate::output::host_rows::HostOutput;

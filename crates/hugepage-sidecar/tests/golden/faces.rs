@@ -42,9 +42,9 @@ pub fn compare(snapshots: &mut Snapshots, host: &str, tree: Tree, faces: &[Face]
     tree.set_clock();
     let mut calls = String::new();
     for (file, call) in faces {
-        let said = run(&tree.path, call);
-        calls += &said.transcript();
-        let text = if file.ends_with(".dat") { without_snapshot_id(&said.stdout) } else { said.stdout };
+        let result = run(&tree.path, call);
+        calls += &result.transcript();
+        let text = if file.ends_with(".dat") { without_snapshot_id(&result.stdout) } else { result.stdout };
         snapshots.compare(&format!("{host}/{file}"), &text);
     }
     let captured = tree.path.join("../capture");

@@ -28,7 +28,7 @@ use crate::trees::{Tree, names};
 #[test]
 fn machines() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
-    let mut snapshots = Snapshots::of("machines");
+    let mut snapshots = Snapshots::new("machines");
     for name in names(&fixtures).iter().filter(|name| fixtures.join(name).is_dir()) {
         let tree = Tree::copy(&fixtures.join(name));
         tree.add_server();
@@ -41,7 +41,7 @@ fn machines() {
 #[test]
 fn captures() {
     let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/captures");
-    let (mut snapshots, all) = (Snapshots::of("captures"), [SURVEY, REST].concat());
+    let (mut snapshots, all) = (Snapshots::new("captures"), [SURVEY, REST].concat());
     for of in names(&captures).into_iter().filter(|name| captures.join(name).is_dir()) {
         for name in names(&captures.join(&of)) {
             let tree = Tree::captured(&captures.join(&of).join(&name));
@@ -55,7 +55,7 @@ fn captures() {
 /// A host with everything, and the layouts of hosts with Oracle, on a kernel each.
 #[test]
 fn servers() {
-    let (mut snapshots, all) = (Snapshots::of("servers"), [SURVEY, REST].concat());
+    let (mut snapshots, all) = (Snapshots::new("servers"), [SURVEY, REST].concat());
     // The second kernel has another trait than the first; of the third it is not known which it has.
     faces::compare(&mut snapshots, "busy", busy::host("6.12.40+deb13-amd64"), &all);
     faces::compare(&mut snapshots, "busy-7.0", busy::host("7.0.0-14-generic"), SURVEY);

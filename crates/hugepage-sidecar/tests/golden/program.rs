@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a call said.
-pub struct Said {
+/// The output of a call, with its exit status.
+pub struct CallOutput {
     call: String,
     exit: i32,
     pub stdout: String,
@@ -13,14 +13,14 @@ pub struct Said {
 
 /// Calls the program on the tree `directory`, with nothing of this machine's environment. Every call has `--root`: no test
 /// looks at this host, and none can change its pools. `JOURNAL_STREAM`: without it, `watch` tells the time before each message.
-pub fn run(directory: &Path, arguments: &[&str]) -> Said {
+pub fn run(directory: &Path, arguments: &[&str]) -> CallOutput {
     let arguments = [&["--root", "."], arguments].concat();
     let mut command = Command::new(env!("CARGO_BIN_EXE_hugepage-sidecar"));
     command.env_clear().envs([("COLUMNS", "80"), ("TZ", "UTC"), ("JOURNAL_STREAM", "0:0")]);
     let output = command.args(&arguments).current_dir(directory).stdin(Stdio::null()).output().unwrap();
     let above = directory.parent().unwrap().to_str().unwrap();
     let text = |bytes: Vec<u8>| without_version(String::from_utf8(bytes).unwrap().replace(above, "[ABOVE]"));
-    Said {
+    CallOutput {
         call: arguments.join(" "),
         exit: output.status.code().unwrap(),
         stdout: text(output.stdout),
@@ -35,7 +35,7 @@ fn without_version(text: String) -> String {
     })
 }
 
-impl Said {
+impl CallOutput {
     /// The call, its exit status and its standard error. Whether a kernel has Landlock is not told.
     pub fn transcript(&self) -> String {
         let Self { call, exit, .. } = self;

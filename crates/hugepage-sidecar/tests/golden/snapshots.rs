@@ -1,4 +1,4 @@
-//! The files that keep what was said.
+//! The files that keep the expected output.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,23 +16,23 @@ pub struct Snapshots {
 }
 
 impl Snapshots {
-    pub fn of(group: &str) -> Self {
+    pub fn new(group: &str) -> Self {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/snapshots").join(group);
         Self { directory, compared: BTreeSet::new(), differences: Vec::new() }
     }
 
     /// Compares a text with the file `name`; there is none for no text. A difference is told at the end, with all others.
-    pub fn compare(&mut self, name: &str, said: &str) {
-        if said.is_empty() {
+    pub fn compare(&mut self, name: &str, text: &str) {
+        if text.is_empty() {
             return;
         }
-        let blank = said.lines().find(|line| *line != line.trim_end());
+        let blank = text.lines().find(|line| *line != line.trim_end());
         assert_eq!(blank, None, "no line ends in a blank: {name}");
         let path = self.directory.join(name);
         // Snapbox takes all line ends for the same.
-        let said = said.replace('\r', "\\r").into_data();
+        let text = text.replace('\r', "\\r").into_data();
         let expected = Data::read_from(&path, Some(DataFormat::Text)).raw();
-        let compared = Assert::new().action_env(DEFAULT_ACTION_ENV).try_eq(Some(&name), said, expected);
+        let compared = Assert::new().action_env(DEFAULT_ACTION_ENV).try_eq(Some(&name), text, expected);
         self.differences.extend(compared.err().map(|difference| difference.to_string()));
         self.compared.insert(path);
     }

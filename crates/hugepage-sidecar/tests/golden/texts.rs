@@ -19,12 +19,13 @@ fn commands(directory: &Path, of: &[&str]) -> Vec<String> {
 #[test]
 fn help() {
     let tree = Tree::bare();
-    let mut snapshots = Snapshots::of("help");
+    let mut snapshots = Snapshots::new("help");
     let mut compare = |command: &[&str]| {
         for flag in ["-h", "--help"] {
-            let said = run(&tree.path, &[command, &[flag]].concat());
+            let result = run(&tree.path, &[command, &[flag]].concat());
             let name = [&["hugepage-sidecar"], command].concat().join("-");
-            snapshots.compare(&format!("{name}.{}.txt", flag.trim_matches('-')), &(said.transcript() + &said.stdout));
+            snapshots
+                .compare(&format!("{name}.{}.txt", flag.trim_matches('-')), &(result.transcript() + &result.stdout));
         }
     };
     compare(&[]);
@@ -52,11 +53,11 @@ fn every_command_is_called() {
 #[test]
 fn scripts() {
     let tree = Tree::bare();
-    let mut snapshots = Snapshots::of("scripts");
+    let mut snapshots = Snapshots::new("scripts");
     let mut compare = |call: &[&str], options: &[&str]| {
-        let said = run(&tree.path, &[&["oracle"], call, options].concat());
-        assert!(said.transcript().ends_with("\nexit status 0\n\n"), "{}", said.transcript());
-        snapshots.compare(&name(call), &said.stdout);
+        let result = run(&tree.path, &[&["oracle"], call, options].concat());
+        assert!(result.transcript().ends_with("\nexit status 0\n\n"), "{}", result.transcript());
+        snapshots.compare(&name(call), &result.stdout);
     };
     fn name(call: &[&str]) -> String {
         let extension = match call[0] {
@@ -96,13 +97,13 @@ const REFUSED: &[&[&str]] = &[
     &["oracle", "cluster-sql"],
 ];
 
-/// What is refused, and why.
+/// Calls that are refused, and why.
 #[test]
 fn refusals() {
     let tree = Tree::bare();
-    let said = REFUSED.iter().map(|call| run(&tree.path, call).transcript());
-    let mut snapshots = Snapshots::of("refusals");
-    snapshots.compare("calls.txt", &said.collect::<String>());
+    let result = REFUSED.iter().map(|call| run(&tree.path, call).transcript());
+    let mut snapshots = Snapshots::new("refusals");
+    snapshots.compare("calls.txt", &result.collect::<String>());
     snapshots.finish();
 }
 
@@ -112,7 +113,7 @@ fn manifests() {
     let manifests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/manifests");
     let tree = Tree::copy(&manifests);
     tree.write("proc/version", "");
-    let mut snapshots = Snapshots::of("manifests");
+    let mut snapshots = Snapshots::new("manifests");
     let names = names(&manifests);
     let all: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut calls = String::new();
@@ -121,9 +122,9 @@ fn manifests() {
         for (format, file) in
             [("table", "lint.txt"), ("json", "lint.json"), ("sarif", "lint.sarif"), ("patch", "lint.patch")]
         {
-            let said = run(&tree.path, &[&["lint", "--format", format], &files[..]].concat());
-            calls += &said.transcript();
-            snapshots.compare(&format!("{host}/{file}"), &said.stdout);
+            let result = run(&tree.path, &[&["lint", "--format", format], &files[..]].concat());
+            calls += &result.transcript();
+            snapshots.compare(&format!("{host}/{file}"), &result.stdout);
         }
     }
     snapshots.compare("calls.txt", &calls);

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::source::tree::REFUSED;
+use crate::source::source_tree::REFUSED;
 
 /// A survey reads most files once, but not what must be of now at each of its passes.
 #[test]

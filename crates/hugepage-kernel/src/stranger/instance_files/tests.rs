@@ -161,7 +161,7 @@ fn the_end_of_a_long_file_begins_with_a_line() {
     }
 }
 
-/// Of a tree that a user hands to root, a file of root's under a second name is not read.
+/// A tree that a user hands to root may have a second name of a file of root's: that file is not read.
 #[test]
 fn a_tree_of_another_user() {
     if server().is_none() {

@@ -25,7 +25,7 @@ pub struct KernelPool<'a> {
     root: &'a Root,
     size: PageSize,
     reserve_percent: u32,
-    /// Whose pages may be split.
+    /// The pool whose pages may be split.
     pub larger: Option<LargerPool<'a>>,
     /// The memory that the kernel gives back for each new page, if it is told to.
     pub saved_per_page: Bytes,

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use hugepage_kernel::SafeDirectory;
-use hugepage_kernel::source::tree::{CHANGED, REFUSED};
+use hugepage_kernel::source::source_tree::{CHANGED, REFUSED};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 

@@ -3,13 +3,13 @@
 //! There is no list of files: the survey runs once with an access log, so that the copy has every file that it needs and no
 //! other. [`redact`] removes secrets from each file.
 
+mod captured_tree;
 mod copy;
 mod lines;
-mod oracle;
-mod postgresql;
-mod process;
 mod redact;
-mod tree;
+mod redact_oracle;
+mod redact_postgresql;
+mod redact_process;
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -24,7 +24,6 @@ use hugepage_kernel::{Notes, Root};
 use hugepage_server::kernel_facts;
 use tempfile::TempDir;
 
-use self::tree::Omitted;
 use crate::commands::size::sizing::host_sizing;
 use crate::commands::survey::{AccountOptions, SurveyOptions};
 use crate::exit::{self, Exit};
@@ -32,6 +31,7 @@ use crate::output::stream::say;
 use crate::privileges::{self, Needs};
 use crate::signals::Interrupt;
 use crate::state::DIRECTORY;
+use captured_tree::Omitted;
 
 /// Options of `capture`.
 #[derive(Debug, Args)]
@@ -41,7 +41,7 @@ pub struct CaptureOptions {
 }
 
 impl CaptureOptions {
-    /// It makes the directory under another name in the same one.
+    /// What the command needs: it creates the directory under another name, in the same parent directory.
     pub fn needs(&self) -> Needs {
         std::path::absolute(&self.dir).map_or_else(|_| Needs::default(), |dir| Needs::default().file(&dir))
     }
@@ -64,7 +64,7 @@ pub fn run(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
     let new = privileges::write(create).map(|new| Incomplete(Some(new)));
     let new = new.with_context(|| format!("could not create a directory in {}", parent.display()))?;
 
-    let omitted = tree::write(root, &log, new.path(), readme, &interrupt).context("nothing was captured")?;
+    let omitted = captured_tree::write(root, &log, new.path(), readme, &interrupt).context("nothing was captured")?;
     // Write all files to the disk before the directory gets its name.
     rustix::fs::syncfs(File::open(new.path())?).context("nothing was captured")?;
     privileges::write(|| fs::rename(new.path(), &dir))

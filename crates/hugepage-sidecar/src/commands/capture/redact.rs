@@ -6,7 +6,7 @@ use hugepage_kernel::next_boot::boot_programs;
 use hugepage_kernel::next_boot::mention::mentions_pool;
 
 use super::lines::lines;
-use super::{oracle, postgresql, process};
+use super::{redact_oracle, redact_postgresql, redact_process};
 
 /// Takes the content of a file and returns the redacted content.
 pub type RedactionRule = fn(&str) -> String;
@@ -17,7 +17,7 @@ pub fn rule(path: &str) -> Option<RedactionRule> {
     let name = path.rsplit('/').next().unwrap_or(path);
     // A server's configuration may name files in any way. The rules of exact places are for plain paths.
     if path.split('/').skip(1).any(|part| matches!(part, "" | "." | "..")) {
-        return name.ends_with(".conf").then_some(postgresql::settings as RedactionRule);
+        return name.ends_with(".conf").then_some(redact_postgresql::settings as RedactionRule);
     }
     if let Some(rest) = path.strip_prefix("/proc/") {
         return match rest.split_once('/') {
@@ -52,8 +52,8 @@ pub fn is_of_kernel(path: &str) -> bool {
     path == "/proc" || path.starts_with("/proc/") || path.starts_with("/sys/")
 }
 
-/// Of pg_control: up to the fields that a start depends on. The secret `mock_authentication_nonce` begins at byte 256 in
-/// PostgreSQL 15 to 18, at 264 in 19.
+/// The bytes that are kept of pg_control: up to the fields that a start depends on. The secret
+/// `mock_authentication_nonce` begins at byte 256 in PostgreSQL 15 to 18, at 264 in 19.
 const CONTROL_SHOWN: usize = 244;
 
 /// The bytes to keep of a binary file: the auxiliary vector with the page size, and the beginning of pg_control.
@@ -96,9 +96,9 @@ fn parameter_rule(file: &str) -> Option<RedactionRule> {
 fn process_rule(file: &str) -> Option<RedactionRule> {
     match file {
         "cgroup" | "limits" | "stat" | "statm" | "status" | "uid_map" => Some(unchanged),
-        "cmdline" => Some(process::command_line),
+        "cmdline" => Some(redact_process::command_line),
         "comm" => Some(unchanged),
-        "maps" | "smaps" => Some(process::shared_mappings),
+        "maps" | "smaps" => Some(redact_process::shared_mappings),
         "mountinfo" | "mounts" => Some(mounts),
         file if file.starts_with("task/") && file.ends_with("/children") => Some(unchanged),
         _ => None,
@@ -109,9 +109,9 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
     match name {
         "ocr.loc" | "olr.loc" | "oratab" | "os-release" | "active_profile" | "PG_VERSION" => return Some(unchanged),
         "postmaster.pid" => return Some(unchanged),
-        "postmaster.opts" => return Some(postgresql::options),
+        "postmaster.opts" => return Some(redact_postgresql::options),
         "tuned-main.conf" | "tuned.conf" => return Some(tuned),
-        "log.xml" => return Some(oracle::alert_log),
+        "log.xml" => return Some(redact_oracle::alert_log),
         _ => {}
     }
     match path {
@@ -134,10 +134,10 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
         return Some(kernel_parameters);
     }
     if name.starts_with("alert_") && name.ends_with(".log") {
-        return Some(oracle::alert_log);
+        return Some(redact_oracle::alert_log);
     }
     if name.ends_with(".ora") {
-        return Some(oracle::parameters);
+        return Some(redact_oracle::parameters);
     }
     if boot_programs::is_unit(path) || name.ends_with(".service") {
         return Some(unit);
@@ -147,7 +147,7 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
     }
     // Files of a PostgreSQL configuration can have any name; most end in .conf.
     if name.ends_with(".conf") {
-        return Some(postgresql::settings);
+        return Some(redact_postgresql::settings);
     }
     boot_programs::may_be_script(path).then_some(boot_programs::what_counts as RedactionRule)
 }

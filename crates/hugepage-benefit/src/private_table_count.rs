@@ -57,7 +57,7 @@ fn candidates(mut processes: Vec<&ProcessSample>) -> impl Iterator<Item = &Proce
     processes.into_iter().take(MAX_TRIES)
 }
 
-/// `Ok(None)` if the process has ended.
+/// Counts the page tables of one process; `Ok(None)` if it has ended.
 fn of_process(
     root: &Root,
     process: &ProcessSample,
@@ -113,7 +113,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::fault_cost::SharedMapping;
+    use crate::page_fault_runs::SharedMapping;
     use hugepage_kernel::proc::process;
     use hugepage_kernel::proc::process::{ProcessStat, ProcessStatus};
 

@@ -23,9 +23,9 @@ pub const CHANGED: &str = "changed";
 #[derive(Debug)]
 pub(crate) struct SourceTree {
     directory: PathBuf,
-    /// By path, the error numbers of what the host that was captured refused to show.
+    /// The error numbers of what the captured host refused to show, by path.
     refused: BTreeMap<String, i32>,
-    /// By path, when files of servers have changed last on the host that was captured.
+    /// The time when each file of a server had changed last on the captured host, by path.
     changed: BTreeMap<String, SystemTime>,
 }
 

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, RawDir, openat, readlinkat};
 
-/// Whatever is in the place of a file, an open for reading does not wait for it.
+/// The flags of an open for reading, which waits for nothing, whatever is in the place of a file.
 const PLAIN_READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
-/// What is read of a directory at once, as the C library does it.
+/// The bytes that are read of a directory at once, as the C library does it.
 const NAMES_BYTES: usize = 32 << 10;
 
 /// Opens the file `path` for reading.
@@ -46,7 +46,7 @@ pub(crate) fn link(path: &str) -> io::Result<Vec<u8>> {
     Ok(readlinkat(CWD, path, Vec::new())?.into_bytes())
 }
 
-/// What is at `path`, or where a link there leads to.
+/// The metadata of the file at `path`, links followed.
 pub(crate) fn metadata(path: &Path) -> io::Result<Metadata> {
     fs::metadata(path)
 }

@@ -10,13 +10,13 @@ use anyhow::{Context, bail};
 use hugepage_kernel::mapping::procmap_query;
 use hugepage_kernel::source::access_log::{AccessKind, AccessLog, FileAccess};
 use hugepage_kernel::source::repeated_access::RepeatedAccess;
-use hugepage_kernel::source::tree::{CHANGED, REFUSED};
+use hugepage_kernel::source::source_tree::{CHANGED, REFUSED};
 use hugepage_kernel::{ReadError, Root, escape};
 use hugepage_oracle::readers::alert_log;
 use rustix::io::Errno;
 
 use super::copy::{Copy, README};
-use super::{process, redact};
+use super::{redact, redact_process};
 use crate::signals::Interrupt;
 
 /// Files are read up to this size; only alert logs are longer.
@@ -80,9 +80,9 @@ struct Tree<'a> {
     log: &'a AccessLog,
     copy: Copy,
     omitted: Omitted,
-    /// By path, when files of servers have changed last.
+    /// The time when each file of a server has changed last, by path.
     changed: BTreeMap<String, SystemTime>,
-    /// By process ID: whether the process belongs to a database server.
+    /// Whether a process belongs to a database server, by process ID.
     servers: BTreeMap<String, bool>,
 }
 
@@ -99,7 +99,7 @@ impl Tree<'_> {
             let title = format!("/proc/{pid}/cmdline");
             // Of who does not count the survey has not read the title.
             let is_read = log.has(&title);
-            !is_read || root.read(&title).is_ok_and(|text| process::is_of_server(&text))
+            !is_read || root.read(&title).is_ok_and(|text| redact_process::is_of_server(&text))
         })
     }
 
@@ -212,7 +212,7 @@ fn could_not(what: &str, place: &Path) -> String {
 fn smaps(root: &Root, path: &str) -> Option<String> {
     let pid = path.strip_prefix("/proc/")?.strip_suffix("/smaps")?.parse().ok()?;
     let (mappings, is_sized) = procmap_query::with_page_sizes(root, pid, |mapping| mapping.shared).ok()?;
-    is_sized.then(|| process::smaps_of(&mappings))
+    is_sized.then(|| redact_process::smaps_of(&mappings))
 }
 
 fn is_alert_log(path: &str) -> bool {

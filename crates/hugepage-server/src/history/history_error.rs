@@ -29,7 +29,7 @@ pub enum HistoryError {
     Refused {
         /// The file.
         path: PathBuf,
-        /// What it is instead.
+        /// What the file is instead: a noun phrase.
         found: &'static str,
     },
 }

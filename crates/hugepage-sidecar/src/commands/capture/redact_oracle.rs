@@ -85,7 +85,7 @@ pub fn alert_log(text: &str) -> String {
     shown.flat_map(|line| [line, "\n".to_owned()]).collect()
 }
 
-/// Where the reader of alert logs finds the last start.
+/// The offset at which the reader of alert logs finds the last start.
 fn last_start(text: &str) -> Option<usize> {
     let start = alert_log::find_last(&mut Cursor::new(text)).ok()??;
     usize::try_from(start).ok()

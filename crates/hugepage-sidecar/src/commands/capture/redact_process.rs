@@ -3,7 +3,7 @@
 use hugepage_kernel::mapping::maps::{self, Mapping};
 use hugepage_oracle::readers::{OracleProcess, OracleRole};
 
-use super::postgresql;
+use super::redact_postgresql;
 
 /// Whether a process with this command line (/proc/PID/cmdline) belongs to a database server. Other processes are omitted.
 pub fn is_of_server(command_line: &str) -> bool {
@@ -20,7 +20,7 @@ pub fn command_line(text: &str) -> String {
         let arguments: Vec<_> = text.trim_end_matches('\0').split('\0').skip(1).map(str::to_owned).collect();
         return [program.to_owned()]
             .into_iter()
-            .chain(postgresql::arguments(&arguments))
+            .chain(redact_postgresql::arguments(&arguments))
             .map(|word| word + "\0")
             .collect();
     }
