@@ -96,15 +96,11 @@ def test_watch_goes_on(home, tmp_path, attack, why):  # noqa: F811
 def test_watch_ends_while_a_read_hangs(home, tmp_path):  # noqa: F811
     with locked_process(home):
         watch = sidecar.start("watch", "--state-dir", tmp_path / "state")
-        [child] = until("the child", lambda: children(watch.pid))
+        child = sidecar.reader(watch)
         until("the read", lambda: status(child)["State"].startswith("D"))
         watch.send_signal(signal.SIGTERM)
         assert watch.wait(5) == OK
         until("the end of the child", lambda: not Path(f"/proc/{child}").exists())
-
-
-def children(pid: int) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def test_systemd_is_told(tmp_path):

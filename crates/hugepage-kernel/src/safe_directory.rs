@@ -120,7 +120,7 @@ impl SafeDirectory {
         if let Some(uid) = found.link_owners.iter().copied().chain(owners.by_ref()).find(|uid| !is_trusted(*uid)) {
             return Ok(Some(OtherWriter::User(uid)));
         }
-        let is_shared = found.searched().chain([found.place()]).any(|place| is_shared(place));
+        let is_shared = found.searched().chain([found.place()]).any(is_shared);
         Ok(is_shared.then_some(OtherWriter::AnyUser))
     }
 

@@ -28,13 +28,6 @@ struct SharedPath {
 }
 
 impl SharedReads {
-    /// Nothing was read yet, and nothing is left out.
-    pub const NONE: Self = Self {
-        count: AtomicU64::new(0),
-        current: SharedPath::NONE,
-        left_out: [const { SharedPath::NONE }; MAX_LEFT_OUT],
-    };
-
     /// Tells from now on here what this process reads. Only the first call of a process has an effect.
     pub fn use_in_this_process(&'static self) {
         let _ = SHARED.set(self);
@@ -67,8 +60,6 @@ impl SharedReads {
 }
 
 impl SharedPath {
-    const NONE: Self = Self { length: AtomicUsize::new(0), bytes: [const { AtomicU8::new(0) }; MAX_PATH_BYTES] };
-
     fn set(&self, parts: &[&str]) {
         self.length.store(0, Ordering::Relaxed);
         let bytes = parts.iter().flat_map(|part| part.bytes());
@@ -101,9 +92,15 @@ pub(crate) fn begin(parts: &[&str]) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    /// Nothing was read yet, and nothing is left out.
+    fn nothing() -> SharedReads {
+        let none = || SharedPath { length: AtomicUsize::new(0), bytes: [const { AtomicU8::new(0) }; MAX_PATH_BYTES] };
+        SharedReads { count: AtomicU64::new(0), current: none(), left_out: std::array::from_fn(|_| none()) }
+    }
+
     #[test]
     fn the_last_path_is_shown() {
-        let shared = SharedReads::NONE;
+        let shared = nothing();
         for (parts, path) in [(&["/proc/7/root", "/etc/x"][..], "/proc/7/root/etc/x"), (&["/a"], "/a")] {
             shared.begin(parts).unwrap();
             assert_eq!(shared.path(), path);
@@ -114,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_process_is_left_out_with_all_that_is_below() {
-        let shared = SharedReads::NONE;
+        let shared = nothing();
         shared.leave_out(["/proc/12", "/data/conf"].into_iter());
         for path in ["/proc/12", "/proc/12/maps", "/data/conf/a"] {
             assert_eq!(shared.begin(&[path]).unwrap_err().kind(), io::ErrorKind::TimedOut, "{path}");

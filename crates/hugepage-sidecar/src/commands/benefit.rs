@@ -8,6 +8,7 @@ use hugepage_assess::model::Landing;
 use hugepage_benefit::observation::{Observation, ObservedServer, measure_cost};
 use hugepage_benefit::page_fault_runs::FaultCostRuns;
 use hugepage_benefit::rows::{BenefitRow, rows};
+use hugepage_benefit::sampling::sessions;
 use hugepage_host::{InspectedHost, Instance, no_past};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, Root};
@@ -99,7 +100,7 @@ pub fn run(root: &Root, options: &BenefitOptions) -> anyhow::Result<Exit> {
     measure_cost(&mut cost, || {}, &mut notes);
     let cost = cost.cost();
     let instances = observed.iter().zip(begun).map(|(instance, observation)| {
-        let benefit = observation.end(root, |sample| sampling::sessions(root, sample), || {}, |_| cost, &mut notes);
+        let benefit = observation.end(root, |sample| sessions(root, sample), || {}, |_| cost, &mut notes);
         InstanceBenefit { name: instance.id.name.clone(), pid: instance.id.pid, figures: rows(&benefit) }
     });
     let instances = instances.collect();

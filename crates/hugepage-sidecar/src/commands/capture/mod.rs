@@ -14,7 +14,7 @@ mod redact_process;
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -31,6 +31,7 @@ use crate::output::stream::say;
 use crate::privileges::{self, Needs};
 use crate::signals::Interrupt;
 use crate::state::DIRECTORY;
+use crate::supervisor;
 use captured_tree::Omitted;
 
 /// Options of `capture`.
@@ -57,6 +58,7 @@ pub fn run(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::catch().context("could not catch signals")?;
     let (recording, log) = root.recording();
     read_everything(&recording);
+    supervisor::begin_reading(Duration::ZERO);
     let parent = dir.parent().unwrap_or(Path::new("/"));
     // Removed when it goes out of scope, so that no incomplete capture remains after an error.
     let private = Permissions::from_mode(0o700);
@@ -65,6 +67,7 @@ pub fn run(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
     let new = new.with_context(|| format!("could not create a directory in {}", parent.display()))?;
 
     let omitted = captured_tree::write(root, &log, new.path(), readme, &interrupt).context("nothing was captured")?;
+    supervisor::end_reading();
     // Write all files to the disk before the directory gets its name.
     rustix::fs::syncfs(File::open(new.path())?).context("nothing was captured")?;
     privileges::write(|| fs::rename(new.path(), &dir))
