@@ -219,10 +219,18 @@ def test_operators(new_cluster, kubernetes_validate, tmp_path, page_size, resour
         schema, manifest = str(CUSTOM_RESOURCES / f"{target}.json"), tmp_path / f"{target}.yml"
         manifest.write_text(fix(server, target))
         run(*validate, schema, str(manifest))
-        lint = sidecar.run("lint", "--format", "json", str(manifest), "--postgres", str(server.install.bindir))
+        catalog = tmp_path / "catalog.yml"
+        major = server.install.major
+        catalog.write_text("kind: ClusterImageCatalog\nmetadata: {name: postgresql}\nspec:\n  images: "
+                           f"[{{major: {major}, image: 'cloudnative-pg/postgresql:{major}'}}]\n")
+        lint = sidecar.run("lint", "--format", "json", str(manifest), str(catalog), "--postgres", str(server.install.bindir))
         [judged] = lint.json()["postgresql"]
-        assert judged["form"] == target and judged["pages_limit"] >= row["pages"]
-        assert judged["outlook"] in ("hugetlb", "unknown") and judged["verdict"] in ("ok", "notice", "unknown"), judged
+        assert judged["form"] == target and judged["verdict"] in ("ok", "notice", "unknown"), judged
+        if target == "zalando" or (target == "pgo" and judged["pages_limit"] is None):
+            # Its image sizes itself; the operator is known up to some major.
+            assert judged["verdict"] == "unknown"
+        else:
+            assert judged["pages_limit"] >= row["pages"] and judged["outlook"] in ("hugetlb", "unknown"), judged
         assert manifest.read_text().count(f"{resource}:") == 2
         for misspelt in ("resources:", "limits:", "version:", "major:", "postgresVersion:"):
             if misspelt not in manifest.read_text():

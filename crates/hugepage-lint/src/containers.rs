@@ -1,121 +1,222 @@
-//! Containers that run PostgreSQL: which they are, and the settings on their command line.
+//! Containers that run PostgreSQL: which they are, and how their settings came about.
 
 use std::rc::Rc;
 
-use super::fields::name_of;
-use super::postgres::{LocatedNode, ManifestForm, Postgres, Resources};
-use super::yaml::YamlNode;
+use super::command::{self, ContainerProgram};
+use super::environment::Environment;
+use super::fields::{Documents, name_of};
+use super::image;
+use super::mounts::{self, ContainerPlace};
+use super::node;
+use super::options::{self, Argument, InitdbOptions};
+use super::postgres::{ManifestForm, Postgres, Resources};
+use super::settings::{Initdb, KnownSettings, NotUnderstood, Setting, not_understood};
+use super::shell;
+use super::words::{Mention, mention};
+use super::yaml::{LocatedNode, YamlNode};
 
-/// The PostgreSQLs of the pod at the end of `path`.
-pub fn containers(place: &LocatedNode, path: &[&str]) -> Vec<Postgres> {
-    let Some(pod) = place.node.at(path) else { return Vec::new() };
-    let all = pod.get("containers").map(|all| all.items()).unwrap_or_default();
-    all.iter().filter_map(|container| postgres_of(place, container)).collect()
+/// Where images have data directories.
+const DATA: [&str; 3] = ["/var/lib/postgresql", "/var/lib/pgsql", "/bitnami/postgresql"];
+/// How initdb of the official image is told to ask for no huge pages.
+const INITDB_CURE: &str = "POSTGRES_INITDB_ARGS = \"--set huge_pages=off\"";
+
+/// The PostgreSQLs of `pod`, which is somewhere in `document`.
+pub fn of_pod(documents: &Documents, document: &LocatedNode, pod: &Rc<YamlNode>) -> Vec<Postgres> {
+    let list = |key: &str| pod.get(key).map(|all| all.items()).unwrap_or_default();
+    let all = list("initContainers").iter().chain(list("containers"));
+    all.filter_map(|container| of_container(&ContainerPlace { documents, document, pod, container })).collect()
 }
 
-fn postgres_of(place: &LocatedNode, container: &Rc<YamlNode>) -> Option<Postgres> {
-    let words: Vec<&Rc<YamlNode>> =
-        ["command", "args"].iter().filter_map(|key| container.get(key)).flat_map(|list| list.items()).collect();
+fn of_container(place: &ContainerPlace<'_>) -> Option<Postgres> {
+    let ContainerPlace { document, pod, container, .. } = place;
     let image = container.text_at(&["image"]).unwrap_or_default();
-    let runs_server = words.first().and_then(|word| word.text()).is_some_and(|word| word.ends_with("postgres"));
-    if !runs_server && !is_server_image(image) {
+    let program = program(place);
+    let is_server = match &program {
+        Ok(ContainerProgram::Other) => return None,
+        Ok(ContainerProgram::Server { .. }) if image::has_known_defaults(image) || names_program(container) => true,
+        _ => mentions_server(image, container, is_sidecar(place)),
+    };
+    if !is_server {
         return None;
     }
-    let found = |node: &Rc<YamlNode>| LocatedNode { file: place.file, node: Rc::clone(node) };
-    let (settings, mut unknown) = command_line(&words, &found);
-    let mounts = container.get("volumeMounts").map(|mounts| mounts.items()).unwrap_or_default();
-    let mounted = mounts.iter().filter_map(|mount| mount.text_at(&["mountPath"])).find(|path| path.contains(".conf"));
-    if let Some(path) = mounted {
-        unknown.get_or_insert_with(|| format!("the container has a configuration file mounted at {path}"));
-    }
+    let known = settings(place, image, program);
+    let set_names = known.as_ref().map(|known| known.settings.as_slice()).unwrap_or_default();
+    let major = image::major(image);
+    let nonexistent = nonexistent(set_names, major);
     let container_name = container.text_at(&["name"]).unwrap_or("?");
     Some(Postgres {
         form: ManifestForm::Pod,
-        name: format!("{}, container {container_name}", name_of(&place.node)),
-        place: found(container),
-        major: major_of_image(image),
-        settings,
-        settings_home: None,
-        settings_unknown: unknown,
-        max_connections_at_most: None,
-        resources: Resources::Limits(found(container)),
-        wal_segment_mb: None,
+        name: format!("{}, container {container_name}", name_of(&document.node)),
+        place: document.beside(container),
+        settings: known,
+        major,
+        nonexistent,
+        resources: Resources::Container { home: document.beside(container), pod: Some(document.beside(pod)) },
+        default_page_size: node::default_page_size(pod),
     })
 }
 
-/// Settings on the server's command line (postgres(1)), and why there are others.
-#[allow(clippy::type_complexity)]
-fn command_line(
-    words: &[&Rc<YamlNode>],
-    found: &dyn Fn(&Rc<YamlNode>) -> LocatedNode,
-) -> (Vec<(String, String, Option<LocatedNode>)>, Option<String>) {
-    let (mut settings, mut unknown) = (Vec::new(), None);
-    let mut rest = words.iter().filter_map(|node| Some((node.text()?, *node)));
-    while let Some((word, node)) = rest.next() {
-        let (assignment, node) = match word {
-            "-c" | "-B" | "-N" => match rest.next() {
-                Some((value, node)) if word == "-c" => (value.to_owned(), node),
-                Some((value, node)) if word == "-B" => (format!("shared_buffers={value}"), node),
-                Some((value, node)) => (format!("max_connections={value}"), node),
-                None => continue,
-            },
-            _ if word.starts_with("--") => (word[2..].to_owned(), node),
-            _ if word.starts_with("-c") => (word[2..].to_owned(), node),
-            _ if word.contains(char::is_whitespace) => {
-                unknown = Some("the container runs a script".to_owned());
-                continue;
-            }
-            _ => continue,
-        };
-        let Some((name, value)) = assignment.split_once('=') else { continue };
-        let name = name.trim().replace('-', "_").to_ascii_lowercase();
-        if name == "config_file" {
-            unknown = Some(format!("they are in {value}"));
-        }
-        settings.push((name, value.trim().to_owned(), Some(found(node))));
+/// Settings of a manifest that no server of this major has.
+pub fn nonexistent(settings: &[Setting], major: Option<u32>) -> Vec<Setting> {
+    let is_one = |setting: &&Setting| setting.place.is_some() && !super::setting_names::exists(&setting.name, major);
+    settings.iter().filter(is_one).cloned().collect()
+}
+
+fn words(place: &ContainerPlace<'_>, key: &str) -> Result<Vec<Argument>, NotUnderstood> {
+    let environment = Environment::of_container(place.documents, place.document, place.container)?;
+    environment.words(place.document, place.container.get(key))
+}
+
+fn program(place: &ContainerPlace<'_>) -> Result<ContainerProgram, NotUnderstood> {
+    Ok(command::of_container(&words(place, "command")?, &words(place, "args")?))
+}
+
+/// Whether a container says which program it runs, and leaves not only options to its image.
+fn names_program(container: &Rc<YamlNode>) -> bool {
+    let first = |key: &str| container.get(key).and_then(|list| list.items().first()).and_then(|word| word.text());
+    first("command").or_else(|| first("args")).is_some_and(|word| !word.starts_with('-'))
+}
+
+/// Whether the command line has what only servers get.
+fn has_words_of_server(container: &Rc<YamlNode>) -> bool {
+    let lists = ["command", "args"].into_iter().filter_map(|key| container.get(key));
+    let mut words = lists.flat_map(|list| list.items()).filter_map(|word| word.text());
+    words.any(|word| ["shared_buffers", "pg_ctl", "patroni", "initdb"].iter().any(|of_server| word.contains(of_server)))
+}
+
+fn has_huge_pages(limits: &Rc<YamlNode>) -> bool {
+    limits.entries().iter().any(|(key, _)| key.text().is_some_and(|key| key.starts_with("hugepages-")))
+}
+
+/// Whether a container runs as long as its pod: no init container, or one that Kubernetes restarts.
+fn is_sidecar(place: &ContainerPlace<'_>) -> bool {
+    let before = place.pod.get("initContainers").map(|all| all.items()).unwrap_or_default();
+    let is_init = before.iter().any(|container| Rc::ptr_eq(container, place.container));
+    !is_init || place.container.text_at(&["restartPolicy"]) == Some("Always")
+}
+
+/// Whether a container may run a server: by its image, its command, its data directory, or its name where the image says nothing.
+fn mentions_server(image: &str, container: &Rc<YamlNode>, is_sidecar: bool) -> bool {
+    let name = mention(container.text_at(&["name"]).unwrap_or_default());
+    let mounts = container.get("volumeMounts").map(|all| all.items()).unwrap_or_default();
+    let paths = mounts.iter().filter_map(|mount| mount.text_at(&["mountPath"]));
+    let has_data = paths.into_iter().any(|path| DATA.iter().any(|data| path.starts_with(data)));
+    match image::mentions(image) {
+        Mention::Server => true,
+        Mention::None if is_sidecar && (name == Mention::Server || has_data) => true,
+        // A patch of a manifest names the container alone.
+        Mention::None if image.is_empty() && container.at(&["resources", "limits"]).is_some_and(has_huge_pages) => true,
+        _ => has_words_of_server(container),
     }
-    (settings, unknown)
 }
 
-/// Whether an image is one of a server, by the last part of its name.
-fn is_server_image(image: &str) -> bool {
-    const SERVERS: [&str; 6] = ["postgres", "postgis", "pgvector", "timescaledb", "spilo", "patroni"];
-    const OTHERS: [&str; 7] = ["exporter", "operator", "backup", "bouncer", "pool", "client", "upgrade"];
-    let name = image.split('@').next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
-    let name = name.split(':').next().unwrap_or_default().to_ascii_lowercase();
-    SERVERS.iter().any(|server| name.contains(server)) && !OTHERS.iter().any(|other| name.contains(other))
-}
-
-/// The major version in the tag of an image: `postgres:17.2-bookworm`, `timescaledb:2.17-pg16`.
-pub fn major_of_image(image: &str) -> Option<u32> {
-    let image = image.split('@').next()?;
-    let tag = image.rsplit('/').next()?.split_once(':')?.1;
-    let number = |text: &str| text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();
-    let after_pg = tag.split("pg").nth(1).and_then(number);
-    after_pg.or_else(|| number(tag)).filter(|major| (9..100).contains(major))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn images() {
-        for (image, server, major) in [
-            ("postgres:17.2-bookworm", true, Some(17)),
-            ("registry.example/cloudnative-pg/postgresql:16.2-1@sha256:0123", true, Some(16)),
-            ("registry:5000/timescale/timescaledb:2.17.2-pg16", true, Some(16)),
-            ("postgis/postgis:16-3.4", true, Some(16)),
-            ("postgres", true, None),
-            ("postgres:latest", true, None),
-            ("registry.example/postgres-exporter:v0.15.0", false, None),
-            ("bitnami/pgbouncer:1.23", false, None),
-            ("nginx:1.27", false, None),
-        ] {
-            assert_eq!(is_server_image(image), server, "{image}");
-            if server {
-                assert_eq!(major_of_image(image), major, "{image}");
-            }
-        }
+/// The settings of the server in a container.
+fn settings(
+    place: &ContainerPlace<'_>,
+    image: &str,
+    program: Result<ContainerProgram, NotUnderstood>,
+) -> Result<KnownSettings, NotUnderstood> {
+    if !image::has_known_defaults(image) {
+        return not_understood(match image {
+            "" => "the container has no image".to_owned(),
+            _ => format!("the image {image} is not one whose defaults are known"),
+        });
     }
+    let (options, by_entrypoint) = match program? {
+        ContainerProgram::Server { options, by_entrypoint } => (options, by_entrypoint),
+        ContainerProgram::Unknown(why) => return not_understood(why),
+        ContainerProgram::Other => return not_understood("it runs another program"),
+    };
+    check_pod(place)?;
+    let major = image::major(image);
+    let environment = Environment::of_container(place.documents, place.document, place.container)?;
+    let initdb = match by_entrypoint {
+        true => of_initdb(place, &environment, major)?,
+        false => InitdbOptions::default(),
+    };
+    let server = options::of_server(&options)?;
+    let setting =
+        |name: &str| server.settings.iter().rev().find(|found| found.name == name).map(|found| found.value.clone());
+    let data = data_directory(&environment, major)?;
+    let given =
+        server.data_directory.or_else(|| setting("data_directory")).filter(|given| given.trim_end_matches('/') != data);
+    if let Some(other) = given {
+        return not_understood(format!("the server's data directory is {other}"));
+    }
+    let config_file = setting("config_file");
+    mounts::check(place, &data, config_file.as_deref())?;
+    mounts::check_preparations(place)?;
+    let asks = initdb_asks(&initdb.settings, major, by_entrypoint);
+    let of_file = match config_file {
+        Some(path) => mounts::configuration(place, &path)?,
+        None => initdb.settings,
+    };
+    if of_file.iter().any(|setting| setting.name == "data_directory") {
+        return not_understood("the configuration file sets data_directory");
+    }
+    let all = of_file.into_iter().chain(server.settings).collect();
+    let known = KnownSettings::checked(major, all, None, asks)?;
+    Ok(KnownSettings { wal_segment_mb: initdb.wal_segment_mb, ..known })
+}
+
+/// Refuses what runs beside the command and may change its settings or its pages.
+fn check_pod(place: &ContainerPlace<'_>) -> Result<(), NotUnderstood> {
+    if place.container.at(&["lifecycle", "postStart"]).is_some() {
+        return not_understood("postStart runs something that may change settings");
+    }
+    let of_pod = Resources::of_container(place.document.beside(place.pod));
+    let containers = place.pod.get("containers").map(|all| all.items()).unwrap_or_default();
+    let mut others = containers.iter().filter(|container| !Rc::ptr_eq(container, place.container));
+    let shares = others.any(|other| !Resources::of_container(place.document.beside(other)).page_sizes().is_empty());
+    if shares && !of_pod.page_sizes().is_empty() {
+        return not_understood("another container takes a part of the pod's huge pages");
+    }
+    match place.pod.text_at(&["runtimeClassName"]) {
+        Some(class) if !class.is_empty() => {
+            not_understood(format!("the huge pages of the runtime class {class} are unknown"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn of_initdb(
+    place: &ContainerPlace<'_>,
+    environment: &Environment,
+    major: Option<u32>,
+) -> Result<InitdbOptions, NotUnderstood> {
+    if environment.get("POSTGRES_INITDB_ARGS_FILE")?.is_some() {
+        return not_understood("the options of initdb are in a file");
+    }
+    let text = environment.get("POSTGRES_INITDB_ARGS")?.unwrap_or_default();
+    let commands = shell::commands(text).unwrap_or_default();
+    let is_plain =
+        commands.iter().all(|command| !command.is_redirected && command.words.iter().all(|word| word.is_literal));
+    if !is_plain || commands.len() > 1 || (commands.is_empty() && !text.trim().is_empty()) {
+        return not_understood(format!("the options of initdb, {text}, were not understood"));
+    }
+    let words = commands.into_iter().flat_map(|command| command.words);
+    let place = || place.document.beside(place.container);
+    let words: Vec<_> = words.map(|word| Argument { text: word.text, place: place() }).collect();
+    options::of_initdb(&words, major)
+}
+
+/// Whether initdb asks for pages of the default size, with the cure that its major has.
+pub fn initdb_asks(settings: &[Setting], major: Option<u32>, runs: bool) -> Initdb {
+    let last =
+        |name: &str| settings.iter().rev().find(|setting| setting.name == name).map(|setting| setting.value.as_str());
+    let is_off = last("huge_pages").is_some_and(|value| ["off", "false", "no", "0"].contains(&value));
+    let is_other_size = last("huge_page_size").is_some_and(|value| value != "0");
+    match runs && !is_off && !is_other_size {
+        true => Initdb::AsksForPages(major.is_none_or(|major| major >= options::FIRST_WITH_SET).then_some(INITDB_CURE)),
+        false => Initdb::Harmless,
+    }
+}
+
+fn data_directory(environment: &Environment, major: Option<u32>) -> Result<String, NotUnderstood> {
+    let usual = match major {
+        Some(major) if major >= 18 => format!("/var/lib/postgresql/{major}/docker"),
+        _ => "/var/lib/postgresql/data".to_owned(),
+    };
+    let given = environment.get("PGDATA")?.filter(|given| !given.is_empty());
+    Ok(given.map_or(usual, |given| given.trim_end_matches('/').to_owned()))
 }

@@ -5,9 +5,9 @@ use std::ops::Range;
 use hugepage_kernel::PageSize;
 use similar::TextDiff;
 
-use super::postgres::{LocatedNode, Resources};
+use super::postgres::Resources;
 use super::quantity;
-use super::yaml::{YamlContent, YamlNode};
+use super::yaml::{LocatedNode, YamlContent};
 
 /// A part of a file with the text in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,20 +109,14 @@ pub fn huge_pages(
             }
         }
     }
-    let home = match resources {
-        Resources::Elsewhere(_) => return None,
-        Resources::Single(home) | Resources::Limits(home) => home,
-    };
-    let within = |node: &std::rc::Rc<YamlNode>| LocatedNode { file: home.file, node: std::rc::Rc::clone(node) };
+    let Resources::Container { home, .. } = resources else { return None };
     if has_limit {
         return Some(dedup(edits));
     }
-    let is_single = matches!(resources, Resources::Single(_));
     let existing = resources.part("limits");
     edits.push(match (existing, home.node.get("resources")) {
         (Some(part), _) => insert(text, &part, &name, &leaf())?,
-        (None, _) if is_single => insert(text, home, "hugePages", &Insertion::key(&name, leaf()))?,
-        (None, Some(parts)) => insert(text, &within(parts), "limits", &Insertion::key(&name, leaf()))?,
+        (None, Some(parts)) => insert(text, &home.beside(parts), "limits", &Insertion::key(&name, leaf()))?,
         (None, None) => {
             let mut parts = vec![("limits".to_owned(), Insertion::key(&name, leaf()))];
             if adds_memory {

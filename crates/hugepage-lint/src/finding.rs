@@ -3,7 +3,7 @@
 use hugepage_assess::assessment::Severity;
 
 use super::edit::TextEdit;
-use super::postgres::LocatedNode;
+use super::yaml::LocatedNode;
 
 /// A rule, by which CI systems tell findings apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -23,33 +23,12 @@ pub enum LintRule {
     MemoryLimit,
     /// Many more pages than needed.
     Waste,
-    /// Settings that the server refuses.
+    /// Settings that the server refuses, or does not have.
     Settings,
     /// Facts that the files do not have.
     Unknown,
     /// `huge_pages = off`.
     Off,
-}
-
-impl LintRule {
-    /// All rules, each with its description.
-    pub const ALL: [(Self, &'static str); 10] = [
-        (Self::TooFewPages, "The huge pages of the manifest do not hold PostgreSQL's shared memory."),
-        (Self::NoPages, "PostgreSQL asks for huge pages, and the manifest has none."),
-        (Self::OtherPageSize, "PostgreSQL asks for huge pages of another size than the manifest has."),
-        (Self::Refused, "Kubernetes refuses these resources."),
-        (Self::Initdb, "initdb needs more huge pages than the limit allows."),
-        (Self::MemoryLimit, "The limit of memory is below what counts to it."),
-        (Self::Waste, "The manifest has at least twice the huge pages that PostgreSQL can use."),
-        (Self::Settings, "The server refuses the settings."),
-        (Self::Unknown, "The files do not say enough."),
-        (Self::Off, "PostgreSQL uses base pages by choice."),
-    ];
-
-    /// The name of the rule.
-    pub fn name(self) -> String {
-        serde_json::to_value(self).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
-    }
 }
 
 /// A finding in a manifest.

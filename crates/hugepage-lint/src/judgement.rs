@@ -5,27 +5,36 @@ use hugepage_assess::model::{HugePages, Requested};
 use hugepage_kernel::{Bytes, Notes, PageSize};
 
 use super::finding::{LintFinding, LintRule};
-use super::judge::Judge;
-use super::need::{AskServer, Need, need, need_of_initdb};
-use super::postgres::{Postgres, USUAL_SIZE};
+use super::judge::{Judge, KnownJudge};
+use super::need::{AskServer, Need, need};
+use super::postgres::Postgres;
+use super::quantity;
+use super::settings::{KnownSettings, NotUnderstood, not_understood};
 
 /// The judgement of one PostgreSQL.
 #[derive(Debug)]
 pub struct Judgement {
     /// The findings, the gravest first.
     pub findings: Vec<LintFinding>,
+    /// The server's pages and memory; `None` if they are unknown.
+    pub known: Option<KnownLanding>,
+    /// The parts of the manifest that need an explanation.
+    pub notes: Vec<String>,
+}
+
+/// The pages and memory of a server whose settings were understood.
+#[derive(Debug)]
+pub struct KnownLanding {
     /// The page size that the server asks for.
     pub page_size: PageSize,
-    /// The shared memory that the server needs; `None` if its settings are unknown.
-    pub need: Option<Need>,
+    /// The shared memory that the server needs.
+    pub need: Need,
     /// The limit of huge pages of that size, in bytes; `None` if the manifest has none.
     pub limit: Option<Bytes>,
     /// The outlook on a node with the pages of the limit.
     pub outlook: Outlook,
     /// The pages and memory that the settings ask for.
     pub requested: Requested,
-    /// The parts of the manifest that were not understood.
-    pub notes: Vec<String>,
 }
 
 impl Judgement {
@@ -43,23 +52,71 @@ impl Judgement {
 /// Judges one PostgreSQL. `texts`: the contents of all files.
 pub fn judge(postgres: &Postgres, servers: &mut dyn AskServer, texts: &[String]) -> Judgement {
     let mut notes = Notes::default();
-    let requested = postgres.requested_memory(&mut notes);
     let sizes = postgres.resources.page_sizes();
-    let page_size = requested.huge_page_size.unwrap_or(USUAL_SIZE);
-    let need = postgres.settings_unknown.is_none().then(|| need(servers, postgres, &requested, &mut notes));
-    let mut judge = Judge { postgres, texts, requested, sizes, page_size, need: need.as_ref(), findings: Vec::new() };
+    let mut judge = Judge { postgres, texts, sizes, findings: Vec::new() };
     judge.refusals();
-    let limit = judge.limit();
-    let outlook = judge.outlook(limit.as_ref().and_then(|limit| limit.bytes));
-    judge.landing(limit.as_ref(), outlook);
-    judge.memory(outlook);
-    if judge.requested.huge_pages != HugePages::Off
-        && let Some(limit) = limit.as_ref().and_then(|limit| limit.bytes)
-    {
-        judge.initdb(limit, need_of_initdb(servers, postgres));
+    judge.names();
+    let known = known_landing(&mut judge, servers, &mut notes);
+    match &known {
+        Ok(known) => {
+            if let Some(limit) = judge
+                .limit(known.page_size)
+                .filter(|_| postgres.resources.is_of_pod(&quantity::resource(known.page_size)))
+            {
+                notes.add(format!("the limit of {} is the pod's, which holds since Kubernetes 1.34", limit.text));
+            }
+        }
+        Err(NotUnderstood(why)) => {
+            let message = format!("The huge pages that this server needs are unknown: {why}.");
+            judge.find(LintRule::Unknown, Severity::Notice, None, message, None);
+            judge.initdb_of_unknown();
+            // What is certain needs no change of what is not.
+            judge.findings.iter_mut().for_each(|finding| finding.edits.clear());
+        }
     }
     let mut findings = judge.findings;
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    let limit = limit.and_then(|limit| limit.bytes);
-    Judgement { findings, page_size, need, limit, outlook, requested, notes: notes.into_vec() }
+    Judgement { findings, known: known.ok(), notes: notes.into_vec() }
+}
+
+/// Judges where shared memory lands, if everything that decides it was understood.
+fn known_landing(
+    judge: &mut Judge<'_>,
+    servers: &mut dyn AskServer,
+    notes: &mut Notes,
+) -> Result<KnownLanding, NotUnderstood> {
+    let postgres = judge.postgres;
+    let settings = postgres.settings.as_ref().map_err(Clone::clone)?;
+    let requested = settings.requested_memory(notes);
+    let page_size = page_size(postgres, settings, &requested, &judge.sizes)?;
+    let need = need(servers, settings, &requested, notes)?;
+    let limit = judge.limit(page_size);
+    let bytes = limit.as_ref().and_then(|limit| limit.bytes);
+    let mut known = KnownJudge { judge, settings, requested, page_size, need: &need };
+    let outlook = known.outlook(bytes);
+    known.landing(limit.as_ref(), outlook);
+    known.memory(outlook);
+    known.initdb();
+    Ok(KnownLanding { page_size, need, limit: bytes, outlook, requested })
+}
+
+/// The page size that the server asks for.
+fn page_size(
+    postgres: &Postgres,
+    settings: &KnownSettings,
+    requested: &Requested,
+    sizes: &[PageSize],
+) -> Result<PageSize, NotUnderstood> {
+    match (requested.huge_page_size, &postgres.default_page_size) {
+        (Some(size), _) if settings.has_setting("huge_page_size") => Ok(size),
+        (_, Ok(default)) => Ok(*default),
+        // Base pages are the same on every node.
+        (_, Err(_)) if requested.huge_pages == HugePages::Off => Ok(super::node::USUAL_SIZE),
+        (_, Err(NotUnderstood(why))) => not_understood(match sizes.first() {
+            Some(size) if settings.has_setting("huge_page_size") => {
+                format!("{why}, and huge_page_size is 0. Set huge_page_size to {}", size.setting())
+            }
+            _ => format!("{why}, and huge_page_size is 0"),
+        }),
+    }
 }

@@ -2,25 +2,35 @@
 //!
 //! Nothing here reads a file or runs a program: texts go in, and who can ask a server's program is an [`AskServer`].
 //!
-//! One direction: [`yaml`] reads text, [`containers`] and [`operators`] find PostgreSQLs, [`need`] asks a server or estimates,
-//! [`judgement`] judges, [`edit`] and [`sarif`] show.
+//! One direction: [`yaml`] reads text; [`manifest`] finds PostgreSQLs, whose [`settings`] are understood as a whole or not at
+//! all, from [`containers`] and [`operators`]; [`need`] asks a server or estimates; [`judgement`] judges; [`edit`] shows.
 
+mod command;
 mod containers;
 mod edit;
+mod environment;
 mod estimate;
 mod fields;
 mod finding;
+mod image;
 mod judge;
 mod judgement;
 mod landing;
 mod limits;
 mod manifest;
+mod mounts;
 mod need;
+mod node;
+mod operator_table;
 mod operators;
+mod options;
 mod postgres;
 mod quantity;
 mod refusals;
-pub mod sarif;
+mod setting_names;
+mod settings;
+mod shell;
+mod words;
 mod yaml;
 
 use hugepage_assess::assessment::Severity;
@@ -62,10 +72,10 @@ pub struct PostgresRow {
     pub major: Option<u32>,
     /// `ok`, `notice`, `warning`, `critical`, or `unknown`.
     pub verdict: String,
-    /// `huge_pages`.
-    pub huge_pages: String,
-    /// The size of its huge pages.
-    pub page_size: u64,
+    /// `huge_pages`; null if the settings are unknown.
+    pub huge_pages: Option<String>,
+    /// The size of its huge pages; null if it is unknown.
+    pub page_size: Option<u64>,
     /// `shared_buffers`.
     pub shared_buffers: Option<u64>,
     /// Shared memory, at least.
@@ -154,8 +164,10 @@ impl Lint {
     }
 
     fn row(&self, postgres: &Postgres, judgement: &Judgement) -> PostgresRow {
-        let need = judgement.need.as_ref();
-        let pages = need.map(|need| need.pages(judgement.page_size));
+        let known = judgement.known.as_ref();
+        let need = known.map(|known| &known.need);
+        let pages = known.map(|known| known.need.pages(known.page_size));
+        let is_bounded = need.is_some_and(|need| need.libraries.is_empty());
         let finding = |finding: &finding::LintFinding| FindingRow {
             rule: finding.rule,
             severity: finding.severity,
@@ -166,6 +178,7 @@ impl Lint {
             hint: finding.hint.clone(),
         };
         let memory = postgres.resources.quantity("limits", "memory").and_then(|limit| limit.bytes);
+        let limit = known.and_then(|known| Some((known.page_size, known.limit?)));
         PostgresRow {
             file: self.name(postgres.place.file),
             line: postgres.place.node.line,
@@ -173,23 +186,21 @@ impl Lint {
             form: postgres.form,
             major: postgres.major,
             verdict: if judgement.is_unknown() { "unknown".to_owned() } else { judgement.verdict().to_string() },
-            huge_pages: judgement.requested.huge_pages.to_string(),
-            page_size: judgement.page_size.bytes().0,
-            shared_buffers: need.map(|_| judgement.requested.shared_buffers.0),
+            huge_pages: known.map(|known| known.requested.huge_pages.to_string()),
+            page_size: known.map(|known| known.page_size.bytes().0),
+            shared_buffers: known.map(|known| known.requested.shared_buffers.0),
             shared_memory_least: need.map(|need| need.least.0),
-            shared_memory_most: need.filter(|need| need.libraries.is_empty()).map(|need| need.most.0),
+            shared_memory_most: need.filter(|_| is_bounded).map(|need| need.most.0),
             pages_needed_least: pages.map(|(least, _)| least.0),
-            pages_needed_most: pages
-                .filter(|_| need.is_some_and(|need| need.libraries.is_empty()))
-                .map(|(_, most)| most.0),
+            pages_needed_most: pages.filter(|_| is_bounded).map(|(_, most)| most.0),
             source: need.map(|need| match &need.source {
                 NeedSource::Server(major) => format!("postgres -C of version {major}"),
                 NeedSource::Estimate(why) => format!("estimated: {why}"),
             }),
-            hugepages_limit: judgement.limit.map(|limit| limit.0),
-            pages_limit: judgement.limit.map(|limit| judgement.page_size.pages_within(limit).0),
+            hugepages_limit: limit.map(|(_, limit)| limit.0),
+            pages_limit: limit.map(|(size, limit)| size.pages_within(limit).0),
             memory_limit: memory.map(|memory| memory.0),
-            outlook: judgement.outlook.to_string(),
+            outlook: known.map_or("unknown".to_owned(), |known| known.outlook.to_string()),
             findings: judgement.findings.iter().map(finding).collect(),
             notes: judgement.notes.clone(),
         }

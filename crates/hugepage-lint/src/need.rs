@@ -9,44 +9,18 @@ use hugepage_start::StartAnswer;
 use hugepage_start::libraries::LIBRARIES;
 
 use super::estimate::{self, EstimateSettings};
-use super::postgres::Postgres;
+use super::settings::{KnownSettings, NotUnderstood, not_understood};
+use super::words::is_one_of;
 
 /// The settings that a server is asked with: numbers and choices that bear on the size of shared memory. A manifest may be a
 /// stranger's: none of them names a file or runs code.
-const GIVEN_SETTINGS: [&str; 32] = [
-    "shared_buffers",
-    "max_connections",
-    "superuser_reserved_connections",
-    "reserved_connections",
-    "wal_buffers",
-    "wal_level",
-    "max_wal_senders",
-    "max_replication_slots",
-    "max_active_replication_origins",
-    "max_worker_processes",
-    "autovacuum_max_workers",
-    "autovacuum_worker_slots",
-    "max_prepared_transactions",
-    "max_locks_per_transaction",
-    "max_pred_locks_per_transaction",
-    "min_dynamic_shared_memory",
-    "shared_memory_type",
-    "track_activity_query_size",
-    "track_commit_timestamp",
-    "commit_timestamp_buffers",
-    "multixact_member_buffers",
-    "multixact_offset_buffers",
-    "notify_buffers",
-    "serializable_buffers",
-    "subtransaction_buffers",
-    "transaction_buffers",
-    "io_method",
-    "io_workers",
-    "io_max_concurrency",
-    "io_combine_limit",
-    "io_max_combine_limit",
-    "huge_pages",
-];
+const GIVEN_SETTINGS: &str = "shared_buffers max_connections superuser_reserved_connections reserved_connections wal_buffers wal_level \
+    max_wal_senders max_replication_slots max_active_replication_origins max_worker_processes autovacuum_max_workers \
+    autovacuum_worker_slots max_prepared_transactions max_locks_per_transaction max_pred_locks_per_transaction \
+    min_dynamic_shared_memory shared_memory_type track_activity_query_size track_commit_timestamp \
+    commit_timestamp_buffers multixact_member_buffers multixact_offset_buffers notify_buffers serializable_buffers \
+    subtransaction_buffers transaction_buffers io_method io_workers io_max_concurrency io_combine_limit \
+    io_max_combine_limit huge_pages";
 /// The longest value of a setting that the program is given, in bytes.
 const MAX_VALUE: usize = 40;
 
@@ -97,71 +71,65 @@ pub trait AskServer {
     ) -> Result<(u32, StartAnswer<Bytes>), String>;
 }
 
-/// The shared memory that `postgres` needs.
-pub fn need(servers: &mut dyn AskServer, postgres: &Postgres, requested: &Requested, notes: &mut Notes) -> Need {
+/// Settings that take shared memory and are not terms of the estimate.
+const NOT_ESTIMATED: [&str; 3] = ["io_max_concurrency", "io_max_combine_limit", "io_method"];
+/// Settings that take some hundred bytes each, which the bounds of the estimate hold up to this number.
+const SMALL: [&str; 3] = ["max_replication_slots", "max_active_replication_origins", "max_logical_replication_workers"];
+const MAX_SMALL: u64 = 1000;
+
+/// The shared memory that a server with these settings needs.
+pub fn need(
+    servers: &mut dyn AskServer,
+    postgres: &KnownSettings,
+    requested: &Requested,
+    notes: &mut Notes,
+) -> Result<Need, NotUnderstood> {
     let (libraries_most, libraries) = of_libraries(postgres);
-    let (mut need, refused) = match exact(servers, postgres, notes) {
+    let (mut need, refused) = match exact(servers, postgres) {
         Ok((least, most, major)) => {
             (Need { least, most, source: NeedSource::Server(major), libraries, refused: None }, None)
         }
         Err((why, refused)) => {
+            let is_large = |name: &&&str| number(postgres, name, 0) > MAX_SMALL;
+            let is_set = |name: &&&str| postgres.get(name).is_some();
+            if let Some(name) = NOT_ESTIMATED.iter().find(is_set).or_else(|| SMALL.iter().find(is_large)) {
+                return not_understood(format!(
+                    "no server could be asked ({why}), and the estimate does not know {name}"
+                ));
+            }
             let (least, most) = estimate::shared_memory(&terms(postgres, requested, notes));
             (Need { least, most, source: NeedSource::Estimate(why), libraries, refused: None }, refused)
         }
     };
     need.refused = refused;
     need.most = need.most.saturating_add(libraries_most);
-    if let Some(most) = postgres.max_connections_at_most {
-        let more = u64::from(most).saturating_sub(number(postgres, "max_connections", 100));
-        need.most = need.most.saturating_add(Bytes(more.saturating_mul(110 << 10)));
-    }
-    need
-}
-
-/// The shared memory that initdb's own server needs: 128 MB of shared_buffers and 100 connections (initdb.c,
-/// `test_config_settings`).
-pub fn need_of_initdb(servers: &mut dyn AskServer, postgres: &Postgres) -> Bytes {
-    let own = Postgres {
-        settings: Vec::new(),
-        resources: postgres.resources.clone(),
-        place: postgres.place.clone(),
-        settings_home: None,
-        settings_unknown: None,
-        max_connections_at_most: None,
-        name: String::new(),
-        ..*postgres
-    };
-    let mut notes = Notes::default();
-    let requested = own.requested_memory(&mut notes);
-    need(servers, &own, &requested, &mut notes).least
+    Ok(need)
 }
 
 /// The bounds, which differ only by what settings do not say, and the major that was asked. The error says why the server
 /// was not asked, and what it refused.
 fn exact(
     servers: &mut dyn AskServer,
-    postgres: &Postgres,
-    notes: &mut Notes,
+    postgres: &KnownSettings,
 ) -> Result<(Bytes, Bytes, u32), (String, Option<String>)> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ' ' | '-' | '_');
-    let relevant = postgres.settings.iter().filter(|(name, _, _)| GIVEN_SETTINGS.contains(&name.as_str()));
-    let (given, withheld): (Vec<_>, Vec<_>) =
-        relevant.partition(|(_, value, _)| value.len() <= MAX_VALUE && value.chars().all(is_plain));
-    let settings = given.iter().map(|(name, value, _)| (name.as_str(), value.as_str())).collect();
-    let (major, answer) = servers.ask(postgres.major, postgres.wal_segment_mb, &settings).map_err(|why| (why, None))?;
-    for (name, _, _) in withheld {
-        notes.add(format!("{name} has a value that was not given to postgres -C"));
+    let is_relevant = |name: &str| is_one_of(GIVEN_SETTINGS, name) && postgres.has_setting(name);
+    let relevant: Vec<_> = postgres.settings.iter().filter(|setting| is_relevant(&setting.name)).collect();
+    let is_given = |value: &str| value.len() <= MAX_VALUE && value.chars().all(is_plain);
+    if let Some(odd) = relevant.iter().find(|setting| !is_given(&setting.value)) {
+        return Err((format!("{} has a value that postgres -C is not given", odd.name), None));
     }
+    let settings = relevant.iter().map(|setting| (setting.name.as_str(), setting.value.as_str())).collect();
+    let (major, answer) = servers.ask(postgres.major, postgres.wal_segment_mb, &settings).map_err(|why| (why, None))?;
     match answer {
         StartAnswer::Starts(size) => Ok((size, size, major)),
-        StartAnswer::Refuses(why) | StartAnswer::Unknown(why) => {
-            Err((format!("postgres -C of version {major} failed"), Some(why)))
-        }
+        StartAnswer::Refuses(why) => Err((format!("postgres -C of version {major} failed"), Some(why))),
+        StartAnswer::Unknown(why) => Err((why, None)),
     }
 }
 
 /// The most that the libraries add, in bytes, and the names of those for which that is unknown.
-fn of_libraries(postgres: &Postgres) -> (Bytes, Vec<String>) {
+fn of_libraries(postgres: &KnownSettings) -> (Bytes, Vec<String>) {
     let (mut most, mut unknown) = (Bytes(0), Vec::new());
     for library in postgres.libraries() {
         match LIBRARIES.iter().find(|(name, _)| *name == library) {
@@ -176,13 +144,13 @@ fn of_libraries(postgres: &Postgres) -> (Bytes, Vec<String>) {
     (most, unknown)
 }
 
-fn number(postgres: &Postgres, name: &str, default: u64) -> u64 {
-    postgres.setting(name).and_then(|value| value.trim().parse().ok()).unwrap_or(default)
+fn number(postgres: &KnownSettings, name: &str, default: u64) -> u64 {
+    postgres.get(name).and_then(|value| value.trim().parse().ok()).unwrap_or(default)
 }
 
-fn terms(postgres: &Postgres, requested: &Requested, notes: &mut Notes) -> EstimateSettings {
+fn terms(postgres: &KnownSettings, requested: &Requested, notes: &mut Notes) -> EstimateSettings {
     let number = |name: &str, default| number(postgres, name, default);
-    let size = |name: &str, unit: u64| postgres.setting(name).and_then(|value| size_setting(value, unit));
+    let size = |name: &str, unit: u64| postgres.get(name).and_then(|value| size_setting(value, unit));
     let of_major = |since: u32, value: u64| if postgres.major.is_none_or(|major| major >= since) { value } else { 0 };
     if postgres.major.is_none() {
         notes.add("the manifest does not say the major version");
@@ -198,6 +166,7 @@ fn terms(postgres: &Postgres, requested: &Requested, notes: &mut Notes) -> Estim
         major: postgres.major,
         shared_buffers: requested.shared_buffers,
         wal_buffers: size("wal_buffers", 8 << 10),
+        wal_segment: Bytes(u64::from(postgres.wal_segment_mb.unwrap_or(16)) << 20),
         max_connections: number("max_connections", 100),
         other_processes: workers
             .saturating_add(number("max_worker_processes", 8))

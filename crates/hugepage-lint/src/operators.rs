@@ -1,174 +1,254 @@
-//! Custom resources: which fields say what, and what an operator sets where the manifest does not. The names are those of the
-//! operators' definitions: CloudNativePG's `api/v1/cluster_types.go` and `pkg/postgres/configuration.go`, Crunchy's
-//! `postgrescluster_types.go` and `huge_pages.go`, Zalando's `postgresql.crd.yaml` with Spilo's `configure_spilo.py`, and
-//! StackGres' reference of SGCluster, SGInstanceProfile and SGPostgresConfig.
+//! Custom resources: which fields say what. What an operator sets where a manifest does not is a table, `operators.yaml`. The
+//! names of fields are those of CloudNativePG's `api/v1/cluster_types.go`, Crunchy's `postgrescluster_types.go`, and Zalando's
+//! `postgresql.crd.yaml`.
 
 use std::rc::Rc;
 
-use hugepage_kernel::Bytes;
+use super::containers::nonexistent;
+use super::fields::{Documents, document_beside, name_of, only_strings, settings_of};
+use super::image;
+use super::node;
+use super::operator_table::OperatorRow;
+use super::options::{self, Argument};
+use super::postgres::{ManifestForm, Postgres, Resources};
+use super::settings::{Initdb, KnownSettings, NotUnderstood, Setting, not_understood};
+use super::yaml::{LocatedNode, YamlNode};
 
-use super::containers::major_of_image;
-use super::fields::{Documents, name_of, settings_of};
-use super::postgres::{LocatedNode, ManifestForm, Postgres, Resources};
-use super::yaml::YamlNode;
+/// How initdb of CloudNativePG is told to ask for no huge pages.
+const INITDB_CURE: &str = "bootstrap.initdb.options = [\"--set\", \"huge_pages=off\"]";
+/// Libraries that CloudNativePG loads where a setting with the prefix is there.
+const MANAGED: [&str; 4] = ["pg_stat_statements", "auto_explain", "pgaudit", "pg_failover_slots"];
 
-/// Settings that an operator makes, without a place.
-fn defaults(settings: &[(&str, &str)]) -> Vec<(String, String, Option<LocatedNode>)> {
-    settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned(), None)).collect()
+/// An operator's custom resource, with the row of the table.
+struct CustomResource<'a> {
+    documents: &'a Documents,
+    place: &'a LocatedNode,
+    spec: &'a Rc<YamlNode>,
+    operator: OperatorRow,
+}
+
+/// The PostgreSQLs of a custom resource; `None` if the table does not have its kind.
+pub fn postgreses(documents: &Documents, place: &LocatedNode, group: &str, kind: &str) -> Option<Vec<Postgres>> {
+    let operator = OperatorRow::find(group, kind)?;
+    let Some(spec) = place.node.get("spec") else { return Some(Vec::new()) };
+    let resource = CustomResource { documents, place, spec, operator };
+    Some(match resource.operator.text("form") {
+        Some("cloudnativepg") => vec![resource.cloudnativepg()],
+        Some("pgo") => resource.pgo(),
+        _ => vec![resource.zalando()],
+    })
 }
 
 fn major(text: &str) -> Option<u32> {
     text.split('.').next()?.parse().ok()
 }
 
-/// CloudNativePG.
-pub fn cloudnativepg(place: &LocatedNode) -> Option<Postgres> {
-    let found = |node: &Rc<YamlNode>| LocatedNode { file: place.file, node: Rc::clone(node) };
-    let spec = place.node.get("spec")?;
-    let parameters = spec.at(&["postgresql", "parameters"]);
-    let mut settings = defaults(&[("max_worker_processes", "32"), ("max_replication_slots", "32")]);
-    settings.extend(settings_of(place.file, parameters));
-    // A list of its own, which the operator adds to the libraries of managed extensions.
-    let libraries = spec.at(&["postgresql", "shared_preload_libraries"]).map(|list| list.items()).unwrap_or_default();
-    let libraries: Vec<_> = libraries.iter().filter_map(|name| name.text()).collect();
-    let managed = ["pg_stat_statements", "auto_explain", "pgaudit", "pg_failover_slots"];
-    let is_set = |library: &str| {
-        let prefix = format!("{library}.");
-        settings.iter().any(|(name, ..)| name.starts_with(&prefix))
-    };
-    let managed = managed.into_iter().filter(|library| is_set(library));
-    let libraries: Vec<_> = libraries.iter().copied().chain(managed).collect();
-    settings.push(("shared_preload_libraries".to_owned(), libraries.join(","), None));
-    let image = spec.text_at(&["imageName"]).and_then(major_of_image);
-    Some(Postgres {
-        form: ManifestForm::Cloudnativepg,
-        name: name_of(&place.node),
-        place: found(&place.node),
-        major: image.or_else(|| spec.text_at(&["imageCatalogRef", "major"]).and_then(major)),
-        settings,
-        settings_home: parameters.map(found),
-        settings_unknown: None,
-        max_connections_at_most: None,
-        resources: Resources::Limits(found(spec)),
-        wal_segment_mb: spec.text_at(&["bootstrap", "initdb", "walSegmentSize"]).and_then(|text| text.parse().ok()),
-    })
-}
-
-/// Crunchy's operator: each set of instances.
-pub fn pgo(place: &LocatedNode) -> Vec<Postgres> {
-    let found = |node: &Rc<YamlNode>| LocatedNode { file: place.file, node: Rc::clone(node) };
-    let Some(spec) = place.node.get("spec") else { return Vec::new() };
-    let dynamic = spec.at(&["patroni", "dynamicConfiguration", "postgresql", "parameters"]);
-    let own = spec.at(&["config", "parameters"]);
-    let sets = spec.get("instances").map(|sets| sets.items()).unwrap_or_default();
-    let all: Vec<_> = sets.iter().map(|set| Resources::Limits(found(set))).collect();
-    // One set that has huge pages decides for all.
-    let asks = all.iter().any(|resources| {
-        let limits = resources.part("limits");
-        let names = limits.iter().flat_map(|limits| limits.node.entries()).filter_map(|(key, _)| key.text());
-        names.filter_map(super::quantity::page_size).count() > 0 && !resources.page_sizes().is_empty()
-    });
-    let of_set = |(set, resources): (&Rc<YamlNode>, Resources)| {
-        let mut settings = defaults(&[("huge_pages", if asks { "try" } else { "off" })]);
-        settings.extend(settings_of(place.file, dynamic));
-        settings.extend(settings_of(place.file, own));
-        // pgAudit is always loaded first.
-        let others = settings.iter().rev().find(|(name, ..)| name == "shared_preload_libraries");
-        let libraries = format!("pgaudit,{}", others.map(|(_, value, _)| value.as_str()).unwrap_or_default());
-        settings.push(("shared_preload_libraries".to_owned(), libraries, None));
-        let image = spec.text_at(&["image"]).and_then(major_of_image);
-        Postgres {
-            form: ManifestForm::Pgo,
-            name: format!("{}, instances {}", name_of(&place.node), set.text_at(&["name"]).unwrap_or("00")),
-            place: found(set),
-            major: spec.text_at(&["postgresVersion"]).and_then(major).or(image),
-            settings,
-            settings_home: own.or(dynamic).map(found),
-            settings_unknown: None,
-            max_connections_at_most: None,
-            resources,
-            wal_segment_mb: None,
-        }
-    };
-    sets.iter().zip(all).map(of_set).collect()
-}
-
-/// Zalando's operator with the image Spilo, which sizes a server by the limit of memory.
-pub fn zalando(place: &LocatedNode) -> Option<Postgres> {
-    let found = |node: &Rc<YamlNode>| LocatedNode { file: place.file, node: Rc::clone(node) };
-    let spec = place.node.get("spec")?;
-    let parameters = spec.at(&["postgresql", "parameters"]);
-    let resources = Resources::Limits(found(spec));
-    let memory = resources.quantity("limits", "memory").and_then(|limit| limit.bytes);
-    let mut settings = defaults(&[
-        ("max_replication_slots", "10"),
-        ("shared_preload_libraries", "bg_mon,pg_stat_statements,pgextwlist,pg_auth_mon,set_user"),
-    ]);
-    // A fifth of the limit, and a connection for each 30 MB.
-    if let Some(Bytes(memory)) = memory {
-        let megabytes = memory >> 20;
-        settings.extend(defaults(&[
-            ("shared_buffers", &format!("{}MB", megabytes / 5)),
-            ("max_connections", &(megabytes / 30).clamp(100, 1000).to_string()),
-        ]));
+impl CustomResource<'_> {
+    fn found(&self, node: &Rc<YamlNode>) -> LocatedNode {
+        self.place.beside(node)
     }
-    settings.extend(settings_of(place.file, parameters));
-    let is_set = |name: &str| settings.iter().any(|(found, ..)| found == name);
-    let settings_unknown = (!is_set("shared_buffers"))
-        .then(|| "Spilo sets shared_buffers to a fifth of the node's memory where there is no memory limit".to_owned());
-    Some(Postgres {
-        form: ManifestForm::Zalando,
-        name: name_of(&place.node),
-        place: found(&place.node),
-        major: spec.text_at(&["postgresql", "version"]).and_then(major),
-        max_connections_at_most: (!is_set("max_connections")).then_some(1000),
-        settings,
-        settings_home: parameters.map(found),
-        settings_unknown,
-        resources,
-        wal_segment_mb: None,
-    })
-}
 
-/// StackGres: the profile and the configuration are documents of their own.
-pub fn stackgres(place: &LocatedNode, documents: &Documents) -> Option<Postgres> {
-    let found = |node: &Rc<YamlNode>| LocatedNode { file: place.file, node: Rc::clone(node) };
-    let spec = place.node.get("spec")?;
-    let namespace = |document: &Rc<YamlNode>| document.text_at(&["metadata", "namespace"]).map(str::to_owned);
-    let named = |kind: &str, name: Option<&str>| {
-        let (file, document) = documents.iter().find(|(_, document)| {
-            document.text_at(&["kind"]) == Some(kind)
-                && document.text_at(&["metadata", "name"]) == name
-                && namespace(document) == namespace(&place.node)
-        })?;
-        Some(LocatedNode { file: *file, node: Rc::clone(document.get("spec")?) })
-    };
-    let profile_name = spec.text_at(&["sgInstanceProfile"]);
-    let config_name = spec.text_at(&["configurations", "sgPostgresConfig"]);
-    let resources = match profile_name.and_then(|name| named("SGInstanceProfile", Some(name))) {
-        Some(profile) => Resources::Single(profile),
-        None => Resources::Elsewhere(match profile_name {
-            Some(name) => format!("SGInstanceProfile {name} is in none of the files"),
-            None => "sgInstanceProfile is not set: StackGres generates one without huge pages".to_owned(),
-        }),
-    };
-    let config = config_name.and_then(|name| named("SGPostgresConfig", Some(name)));
-    let parameters = config.as_ref().and_then(|config| config.node.get("postgresql.conf"));
-    let settings_unknown = config.is_none().then(|| match config_name {
-        Some(name) => format!("SGPostgresConfig {name} is in none of the files"),
-        None => "sgPostgresConfig is not set: StackGres generates one".to_owned(),
-    });
-    let file = config.as_ref().map_or(place.file, |config| config.file);
-    Some(Postgres {
-        form: ManifestForm::Stackgres,
-        name: name_of(&place.node),
-        place: found(&place.node),
-        major: spec.text_at(&["postgres", "version"]).and_then(major),
-        settings: settings_of(file, parameters),
-        settings_home: parameters.map(|node| LocatedNode { file, node: Rc::clone(node) }),
-        settings_unknown,
-        max_connections_at_most: None,
-        resources,
-        wal_segment_mb: None,
-    })
+    fn postgres(
+        &self,
+        name: String,
+        place: &Rc<YamlNode>,
+        resources: &Rc<YamlNode>,
+        settings: Result<KnownSettings, NotUnderstood>,
+        written: &[Setting],
+        major: Option<u32>,
+    ) -> Postgres {
+        let form = match self.operator.text("form") {
+            Some("cloudnativepg") => ManifestForm::Cloudnativepg,
+            Some("pgo") => ManifestForm::Pgo,
+            _ => ManifestForm::Zalando,
+        };
+        Postgres {
+            form,
+            name,
+            place: self.found(place),
+            settings,
+            major,
+            nonexistent: nonexistent(written, major),
+            resources: Resources::of_container(self.found(resources)),
+            default_page_size: node::default_page_size(self.spec),
+        }
+    }
+
+    /// CloudNativePG, and EDB's operator.
+    fn cloudnativepg(&self) -> Postgres {
+        let parameters = self.spec.at(&["postgresql", "parameters"]);
+        let image = self.spec.text_at(&["imageName"]);
+        let major = image.and_then(image::major);
+        let major = major.or_else(|| self.spec.text_at(&["imageCatalogRef", "major"]).and_then(self::major));
+        let written = settings_of(self.place, parameters);
+        let names = written.clone().unwrap_or_default();
+        let settings = written.and_then(|written| self.of_cloudnativepg(written, image, major));
+        self.postgres(name_of(&self.place.node), &self.place.node, self.spec, settings, &names, major)
+    }
+
+    fn of_cloudnativepg(
+        &self,
+        written: Vec<Setting>,
+        image: Option<&str>,
+        major: Option<u32>,
+    ) -> Result<KnownSettings, NotUnderstood> {
+        only_strings(&written)?;
+        self.operator.check_version(major, self.spec)?;
+        let of_catalog = self.image_of_catalog()?;
+        self.operator.check_image(of_catalog.as_deref().or(image))?;
+        let annotations = self.place.node.at(&["metadata", "annotations"]).map(|all| all.entries()).unwrap_or_default();
+        if annotations.iter().any(|(key, _)| key.text().is_some_and(|key| key.ends_with("/podPatch"))) {
+            return not_understood("an annotation changes the pod");
+        }
+        let bootstrap = self.spec.get("bootstrap").map(|bootstrap| bootstrap.all_below()).unwrap_or_default();
+        let alters =
+            |node: &Rc<YamlNode>| node.text().is_some_and(|text| text.to_ascii_lowercase().contains("alter system"));
+        let is_referenced = |node: &Rc<YamlNode>| {
+            ["postInitSQLRefs", "postInitApplicationSQLRefs", "postInitTemplateSQLRefs"]
+                .iter()
+                .any(|key| node.get(key).is_some())
+        };
+        if bootstrap.iter().any(|node| alters(node) || is_referenced(node)) {
+            return not_understood("SQL of the bootstrap may change settings");
+        }
+        if self.spec.text_at(&["postgresql", "enableAlterSystem"]) == Some("true") {
+            return not_understood("enableAlterSystem lets ALTER SYSTEM change settings");
+        }
+        let initdb = self.spec.at(&["bootstrap", "initdb"]);
+        let words = initdb.and_then(|initdb| initdb.get("options")).map(|words| words.items()).unwrap_or_default();
+        let words =
+            words.iter().filter_map(|word| Some(Argument { text: word.text()?.to_owned(), place: self.found(word) }));
+        let of_initdb = options::of_initdb(&words.collect::<Vec<_>>(), major)?;
+        let is_new = initdb.is_some() || self.spec.get("bootstrap").is_none();
+        let asks = match super::containers::initdb_asks(&of_initdb.settings, major, is_new) {
+            Initdb::AsksForPages(cure) => Initdb::AsksForPages(cure.map(|_| INITDB_CURE)),
+            Initdb::Harmless => Initdb::Harmless,
+        };
+        let libraries = self.libraries_of_cloudnativepg(&written);
+        let mut all = of_initdb.settings;
+        all.extend(self.operator.defaults());
+        all.extend(written);
+        all.push(Setting::default_of_operator("shared_preload_libraries", &libraries));
+        let home = self.spec.at(&["postgresql", "parameters"]).map(|node| self.found(node));
+        let known = KnownSettings::checked(major, all, home, asks)?;
+        let size = initdb.and_then(|initdb| initdb.text_at(&["walSegmentSize"])).and_then(|text| text.parse().ok());
+        Ok(KnownSettings { wal_segment_mb: size.or(of_initdb.wal_segment_mb), ..known })
+    }
+
+    /// The image of the major in a catalog, which has to be among the documents.
+    fn image_of_catalog(&self) -> Result<Option<String>, NotUnderstood> {
+        let Some(name) = self.spec.text_at(&["imageCatalogRef", "name"]) else { return Ok(None) };
+        let kind = self.spec.text_at(&["imageCatalogRef", "kind"]).unwrap_or("ImageCatalog");
+        let catalog = document_beside(self.documents, self.place, kind, name);
+        let images = catalog.as_ref().and_then(|catalog| catalog.node.at(&["spec", "images"]));
+        let major = self.spec.text_at(&["imageCatalogRef", "major"]);
+        let mut images = images.map(|images| images.items()).unwrap_or_default().iter();
+        let image = images.find(|image| image.text_at(&["major"]) == major).and_then(|image| image.text_at(&["image"]));
+        match image {
+            Some(image) => Ok(Some(image.to_owned())),
+            None => not_understood(format!("the image is in the catalog {name}, which is not in the files")),
+        }
+    }
+
+    /// A list of its own, to which the operator adds the libraries of managed extensions.
+    fn libraries_of_cloudnativepg(&self, written: &[Setting]) -> String {
+        let own =
+            self.spec.at(&["postgresql", "shared_preload_libraries"]).map(|list| list.items()).unwrap_or_default();
+        let is_set = |library: &&str| {
+            let prefix = format!("{library}.");
+            written.iter().any(|setting| setting.name.starts_with(&prefix))
+        };
+        let managed = MANAGED.into_iter().filter(is_set);
+        own.iter().filter_map(|name| name.text()).chain(managed).collect::<Vec<_>>().join(",")
+    }
+
+    /// Crunchy's operator and Percona's: each set of instances.
+    fn pgo(&self) -> Vec<Postgres> {
+        let image = self.spec.text_at(&["image"]).and_then(image::major);
+        let major = self.spec.text_at(&["postgresVersion"]).and_then(self::major).or(image);
+        let dynamic = self.spec.at(&["patroni", "dynamicConfiguration", "postgresql", "parameters"]);
+        let own = self.spec.at(&["config", "parameters"]);
+        let written = settings_of(self.place, dynamic).and_then(|mut written| {
+            written.extend(settings_of(self.place, own)?);
+            Ok(written)
+        });
+        let names = written.clone().unwrap_or_default();
+        let sets = self.spec.get("instances").map(|sets| sets.items()).unwrap_or_default();
+        // One set that has huge pages decides for all.
+        let asks = sets.iter().any(|set| !Resources::of_container(self.found(set)).page_sizes().is_empty());
+        let settings = written.and_then(|written| self.of_pgo(written, major, asks, own.or(dynamic)));
+        let of_set = |set: &Rc<YamlNode>| {
+            let name = format!("{}, instances {}", name_of(&self.place.node), set.text_at(&["name"]).unwrap_or("00"));
+            self.postgres(name, set, set, settings.clone(), &names, major)
+        };
+        sets.iter().map(of_set).collect()
+    }
+
+    fn of_pgo(
+        &self,
+        written: Vec<Setting>,
+        major: Option<u32>,
+        asks: bool,
+        home: Option<&Rc<YamlNode>>,
+    ) -> Result<KnownSettings, NotUnderstood> {
+        self.operator.check_version(major, self.spec)?;
+        self.operator.check_image(self.spec.text_at(&["image"]))?;
+        for (path, why) in [
+            (&["databaseInitSQL"][..], "databaseInitSQL runs SQL that may change settings"),
+            (
+                &["patroni", "dynamicConfiguration", "postgresql", "custom_conf"],
+                "custom_conf names a configuration file",
+            ),
+        ] {
+            if self.spec.at(path).is_some() {
+                return not_understood(why);
+            }
+        }
+        let last = |name: &str| written.iter().rev().find(|setting| setting.name == name);
+        let mut all = self.operator.defaults();
+        let since = self.operator.text("hugePagesSinceMajor").and_then(self::major);
+        let is_certain = since.is_none_or(|since| major.is_some_and(|major| major >= since));
+        match (asks, is_certain || last("huge_pages").is_some()) {
+            (true, _) => all.push(Setting::default_of_operator("huge_pages", "try")),
+            (false, true) => all.push(Setting::default_of_operator("huge_pages", "off")),
+            (false, false) => {
+                return not_understood(
+                    "Crunchy's operator sets it only since 2023, and its version is unknown: set huge_pages",
+                );
+            }
+        }
+        let libraries = self.libraries_of_pgo(last("shared_preload_libraries").map(|setting| setting.value.as_str()));
+        all.extend(written);
+        all.push(Setting::default_of_operator("shared_preload_libraries", &libraries));
+        // Crunchy's own images have huge_pages = off in postgresql.conf.sample for as long as the operator sets it.
+        let has_cured_image = since.is_some() && is_certain;
+        let initdb = match has_cured_image || self.spec.get("dataSource").is_some() {
+            true => Initdb::Harmless,
+            false => Initdb::AsksForPages(None),
+        };
+        KnownSettings::checked(major, all, home.map(|node| self.found(node)), initdb)
+    }
+
+    /// The operator's libraries first, without those that the manifest turns off, and those of its monitoring.
+    fn libraries_of_pgo(&self, written: Option<&str>) -> String {
+        let is_off = |library: &str| {
+            let builtin =
+                self.spec.text_at(&["extensions", "builtin", if library == "pgaudit" { "pg_audit" } else { library }]);
+            builtin == Some("false")
+        };
+        let mut all: Vec<_> = self.operator.list("libraries").into_iter().filter(|library| !is_off(library)).collect();
+        if self.spec.at(&["monitoring", "pgmonitor"]).is_some() {
+            all.extend(["pg_stat_statements", "pgnodemx"]);
+        }
+        all.extend(written);
+        all.join(",")
+    }
+
+    /// Zalando's operator, whose image makes the settings by what it finds where it runs.
+    fn zalando(&self) -> Postgres {
+        let major = self.spec.text_at(&["postgresql", "version"]).and_then(self::major);
+        let written = settings_of(self.place, self.spec.at(&["postgresql", "parameters"])).unwrap_or_default();
+        let why = "the image Spilo sets shared_buffers, connections and libraries by its version and by the memory that it finds";
+        self.postgres(name_of(&self.place.node), &self.place.node, self.spec, not_understood(why), &written, major)
+    }
 }

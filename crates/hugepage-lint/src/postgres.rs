@@ -1,17 +1,12 @@
-//! One PostgreSQL of a manifest: what it asks of the kernel and of Kubernetes, and where the manifest says so.
+//! One PostgreSQL of a manifest: its settings, if they were understood, and its resources.
 
 use std::rc::Rc;
 
-use hugepage_assess::model::{Requested, requested_by_settings};
-use hugepage_kernel::postgresql::postgresql_conf::Configuration;
-use hugepage_kernel::{Bytes, Notes, PageSize};
+use hugepage_kernel::{Bytes, PageSize};
 
 use super::quantity;
-use super::yaml::YamlNode;
-
-/// The size that PostgreSQL asks for with `huge_page_size = 0` on x86-64 and on ARM with pages of 4 kB, unless the node boots
-/// with another default_hugepagesz.
-pub const USUAL_SIZE: PageSize = PageSize::new(2 << 20).unwrap();
+use super::settings::{KnownSettings, NotUnderstood, Setting};
+use super::yaml::{LocatedNode, YamlNode};
 
 /// The kind of manifest, which decides who checks it and what else is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -19,34 +14,35 @@ pub const USUAL_SIZE: PageSize = PageSize::new(2 << 20).unwrap();
 pub enum ManifestForm {
     /// A container of a Pod, or of the template of a Deployment, StatefulSet or the like.
     Pod,
-    /// CloudNativePG's Cluster.
+    /// The Cluster of CloudNativePG, or EDB's.
     Cloudnativepg,
-    /// Crunchy's PostgresCluster, one set of instances.
+    /// Crunchy's PostgresCluster or Percona's PerconaPGCluster, one set of instances.
     Pgo,
     /// Zalando's postgresql.
     Zalando,
-    /// StackGres' SGCluster with its profile and configuration.
-    Stackgres,
+    /// Another document that mentions PostgreSQL.
+    Other,
 }
 
-/// A YAML value with the file that it is in.
-#[derive(Clone, Debug)]
-pub struct LocatedNode {
-    /// The number of the file.
-    pub file: usize,
-    /// The node of the value.
-    pub node: Rc<YamlNode>,
+impl ManifestForm {
+    /// Whether Patroni writes the configuration: it leaves settings out that the server does not have.
+    pub const fn has_patroni(self) -> bool {
+        matches!(self, Self::Pgo | Self::Zalando)
+    }
 }
 
-/// The form in which a manifest states resources.
+/// The resources of a container.
 #[derive(Clone, Debug)]
 pub enum Resources {
     /// The mapping that has `resources: {requests, limits}`, or to which they can be added.
-    Limits(LocatedNode),
-    /// The mapping whose `hugePages` has one mapping of `hugepages-…` for both (StackGres).
-    Single(LocatedNode),
-    /// The resources are in a document that was not given.
-    Elsewhere(String),
+    Container {
+        /// The container, or the specification of a custom resource.
+        home: LocatedNode,
+        /// The pod, whose `resources` hold for what the container does not mention (Kubernetes 1.34).
+        pod: Option<LocatedNode>,
+    },
+    /// The document was not understood.
+    Unknown,
 }
 
 /// A PostgreSQL server of a manifest.
@@ -58,47 +54,16 @@ pub struct Postgres {
     pub name: String,
     /// The value at which the server begins in the manifest.
     pub place: LocatedNode,
+    /// The settings, understood as a whole, or the reason why not.
+    pub settings: Result<KnownSettings, NotUnderstood>,
     /// The major version; `None` if the manifest does not say it.
     pub major: Option<u32>,
-    /// Settings in the order in which they count, the operator's own defaults first; the last one of a name is effective.
-    pub settings: Vec<(String, String, Option<LocatedNode>)>,
-    /// The mapping that settings can be added to.
-    pub settings_home: Option<LocatedNode>,
-    /// The reason why some settings are unknown; `None` if all are known.
-    pub settings_unknown: Option<String>,
-    /// The operator's own `max_connections` where the manifest has none and it is not known: at most this.
-    pub max_connections_at_most: Option<u32>,
+    /// Settings of the manifest that the server's major does not have.
+    pub nonexistent: Vec<Setting>,
     /// The resources of the container.
     pub resources: Resources,
-    /// `wal_segment_size` in MB, if the manifest sets it for initdb.
-    pub wal_segment_mb: Option<u32>,
-}
-
-impl Postgres {
-    /// The effective value of a setting.
-    pub fn setting(&self, name: &str) -> Option<&str> {
-        self.settings.iter().rev().find(|(found, ..)| found == name).map(|(_, value, _)| value.as_str())
-    }
-
-    /// The place of the effective value of a setting; `None` if no file has it.
-    pub fn place_of(&self, name: &str) -> Option<&LocatedNode> {
-        self.settings.iter().rev().find(|(found, ..)| found == name).and_then(|(.., place)| place.as_ref())
-    }
-
-    /// The pages and memory that the settings ask for, as for a server whose configuration file has them.
-    pub fn requested_memory(&self, notes: &mut Notes) -> Requested {
-        let mut configuration = Configuration::default();
-        configuration.settings.extend(self.settings.iter().map(|(name, value, _)| (name.clone(), value.clone())));
-        requested_by_settings(|name| configuration.get(name).map(str::to_owned), notes)
-    }
-
-    /// `shared_preload_libraries` without directories.
-    pub fn libraries(&self) -> Vec<String> {
-        let text = self.setting("shared_preload_libraries").unwrap_or_default();
-        let names = text.split(',').map(|name| name.trim().trim_matches(['"', '\'']));
-        let names = names.map(|name| name.rsplit('/').next().unwrap_or_default().trim_end_matches(".so").to_owned());
-        names.filter(|name| !name.is_empty()).collect()
-    }
+    /// The node's default size of huge pages, or the reason why it is unknown.
+    pub default_page_size: Result<PageSize, NotUnderstood>,
 }
 
 /// A quantity of the resources.
@@ -113,42 +78,67 @@ pub struct Quantity {
 }
 
 impl Resources {
-    /// The mapping of `limits` or `requests`.
-    pub fn part(&self, name: &str) -> Option<LocatedNode> {
-        match self {
-            Self::Limits(home) => {
-                let node = home.node.at(&["resources", name])?;
-                Some(LocatedNode { file: home.file, node: Rc::clone(node) })
-            }
-            Self::Single(home) => {
-                let node = home.node.get("hugePages")?;
-                Some(LocatedNode { file: home.file, node: Rc::clone(node) })
-            }
-            Self::Elsewhere(_) => None,
-        }
+    /// Resources of a container of its own.
+    pub const fn of_container(home: LocatedNode) -> Self {
+        Self::Container { home, pod: None }
     }
 
-    /// A quantity of `limits` or `requests`.
+    /// The mapping of `limits` or `requests` of the container.
+    pub fn part(&self, name: &str) -> Option<LocatedNode> {
+        let Self::Container { home, .. } = self else { return None };
+        part_of(home, name)
+    }
+
+    /// The mappings of `limits` or `requests` of the container and of the pod.
+    fn parts(&self, name: &str) -> [Option<LocatedNode>; 2] {
+        let Self::Container { home, pod } = self else { return [None, None] };
+        [part_of(home, name), pod.as_ref().and_then(|pod| part_of(pod, name))]
+    }
+
+    /// A quantity of `limits` or `requests`: the pod's where the container does not mention the resource.
     pub fn quantity(&self, part: &str, resource: &str) -> Option<Quantity> {
-        if let (Self::Single(home), "memory" | "cpu") = (self, resource) {
-            return quantity_of(home.file, home.node.get(resource)?);
-        }
-        let part = self.part(part)?;
-        quantity_of(part.file, part.node.get(resource)?)
+        let mentions = |name: &str| self.part(name).is_some_and(|found| found.node.get(resource).is_some());
+        let [own, of_pod] = self.parts(part);
+        let found = if mentions("limits") || mentions("requests") { own } else { of_pod }?;
+        quantity_of(found.file, found.node.get(resource)?)
+    }
+
+    /// Whether the quantity is the pod's.
+    pub fn is_of_pod(&self, resource: &str) -> bool {
+        let found = self.quantity("limits", resource).or_else(|| self.quantity("requests", resource));
+        let own = ["limits", "requests"].map(|part| self.part(part));
+        found.is_some() && own.iter().flatten().all(|own| own.node.get(resource).is_none())
+    }
+
+    /// The names of resources of huge pages that are requested or limited, and are not zero.
+    fn huge_page_resources(&self) -> impl Iterator<Item = String> {
+        let all: Vec<_> = ["limits", "requests"].into_iter().flat_map(|part| self.parts(part)).flatten().collect();
+        all.into_iter().flat_map(|part| {
+            let names = part.node.entries().iter().filter_map(|(key, value)| {
+                let is_zero = value.text().and_then(quantity::bytes) == Some(Bytes(0));
+                key.text().filter(|name| !is_zero && name.starts_with("hugepages-")).map(str::to_owned)
+            });
+            names.collect::<Vec<_>>()
+        })
     }
 
     /// The huge page sizes that are requested or limited, ascending.
     pub fn page_sizes(&self) -> Vec<PageSize> {
-        let parts = ["limits", "requests"].map(|part| self.part(part));
-        let names = parts.iter().flatten().flat_map(|part| part.node.entries()).filter_map(|(key, value)| {
-            let is_zero = value.text().and_then(quantity::bytes) == Some(Bytes(0));
-            key.text().filter(|_| !is_zero)
-        });
-        let mut sizes: Vec<_> = names.filter_map(quantity::page_size).collect();
+        let mut sizes: Vec<_> = self.huge_page_resources().filter_map(|name| quantity::page_size(&name)).collect();
         sizes.sort_unstable();
         sizes.dedup();
         sizes
     }
+
+    /// A resource of huge pages whose name no node has: the size is none, or written in another way than Kubernetes writes it.
+    pub fn unknown_page_size(&self) -> Option<String> {
+        let is_usual = |name: &str| quantity::page_size(name).is_some_and(|size| quantity::resource(size) == name);
+        self.huge_page_resources().find(|name| !is_usual(name))
+    }
+}
+
+fn part_of(home: &LocatedNode, name: &str) -> Option<LocatedNode> {
+    Some(home.beside(home.node.at(&["resources", name])?))
 }
 
 fn quantity_of(file: usize, node: &Rc<YamlNode>) -> Option<Quantity> {

@@ -11,7 +11,13 @@ impl Judge<'_> {
     /// Finds quantities that the API server refuses (validation.go of Kubernetes), before anything starts.
     pub fn refusals(&mut self) {
         let resources = &self.postgres.resources;
-        let Resources::Limits(_) = resources else { return };
+        let Resources::Container { .. } = resources else { return };
+        if let Some(name) = resources.unknown_page_size() {
+            let message = format!(
+                "No node has the resource {name}: its pages are named hugepages-2Mi, hugepages-1Gi and the like."
+            );
+            self.find(LintRule::Refused, Severity::Critical, None, message, None);
+        }
         for size in self.sizes.clone() {
             let name = quantity::resource(size);
             let [limit, request] = ["limits", "requests"].map(|part| resources.quantity(part, &name));
@@ -42,6 +48,12 @@ impl Judge<'_> {
                 _ => {}
             }
         }
+        self.needs_memory();
+    }
+
+    /// Finds huge pages without memory or processors.
+    fn needs_memory(&mut self) {
+        let resources = &self.postgres.resources;
         let has = |name: &str| ["limits", "requests"].iter().any(|part| resources.quantity(part, name).is_some());
         // The operator of Zalando adds its defaults.
         if !self.sizes.is_empty() && self.postgres.form != ManifestForm::Zalando && !has("memory") && !has("cpu") {
@@ -53,6 +65,20 @@ impl Judge<'_> {
                 message,
                 Some("Add a request of memory.".to_owned()),
             );
+        }
+    }
+
+    /// Finds settings that the server's major does not have.
+    pub fn names(&mut self) {
+        for setting in &self.postgres.nonexistent {
+            let major = self.postgres.major.map(|major| format!(" {major}")).unwrap_or_default();
+            let (severity, consequence) = match self.postgres.form.has_patroni() {
+                true => (Severity::Warning, "Patroni leaves it out"),
+                false => (Severity::Critical, "the server does not start"),
+            };
+            let message = format!("PostgreSQL{major} has no setting {}: {consequence}.", setting.name);
+            let hint = Some("Compare the name with the documentation of this major.".to_owned());
+            self.find(LintRule::Settings, severity, setting.place.as_ref(), message, hint);
         }
     }
 }

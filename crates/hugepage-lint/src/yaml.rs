@@ -1,7 +1,7 @@
 //! YAML with the place of each value in the text, of bounded size and depth. An alias is the node that it names, not a copy,
-//! so that a few lines cannot become gigabytes.
+//! so that a few lines cannot become gigabytes. Merge keys (`<<`) are resolved.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -23,7 +23,25 @@ pub struct YamlNode {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
+    /// Whether Kubernetes takes a scalar for a string: it is quoted, or neither a number nor a boolean nor null (YAML 1.1).
+    pub is_string: bool,
     depth: usize,
+}
+
+/// A YAML value with the file that it is in.
+#[derive(Clone, Debug)]
+pub struct LocatedNode {
+    /// The number of the file.
+    pub file: usize,
+    /// The node of the value.
+    pub node: Rc<YamlNode>,
+}
+
+impl LocatedNode {
+    /// A node of the same file.
+    pub fn beside(&self, node: &Rc<YamlNode>) -> Self {
+        Self { file: self.file, node: Rc::clone(node) }
+    }
 }
 
 /// The kinds of values.
@@ -87,6 +105,19 @@ impl YamlNode {
         path.iter().try_fold(self, |node, key| node.get(key))
     }
 
+    /// The node and all below it, each once, however many aliases lead to it.
+    pub fn all_below(self: &Rc<Self>) -> Vec<Rc<Self>> {
+        let (mut seen, mut all, mut open) = (HashSet::new(), Vec::new(), vec![Rc::clone(self)]);
+        while let Some(node) = open.pop() {
+            if seen.insert(Rc::as_ptr(&node)) {
+                open.extend(node.entries().iter().flat_map(|(key, value)| [Rc::clone(key), Rc::clone(value)]));
+                open.extend(node.items().iter().cloned());
+                all.push(node);
+            }
+        }
+        all
+    }
+
     /// The text at the end of a path of keys.
     pub fn text_at<'a>(self: &'a Rc<Self>, path: &[&str]) -> Option<&'a str> {
         self.at(path)?.text()
@@ -109,8 +140,9 @@ pub fn documents(text: &str) -> Result<Vec<Rc<YamlNode>>, YamlError> {
             Event::DocumentStart(_) => builder.anchors.clear(),
             Event::Scalar(value, style, anchor, _) => {
                 let is_null = style == ScalarStyle::Plain && matches!(&*value, "" | "~" | "null");
+                let is_string = style != ScalarStyle::Plain || !(is_null || is_number_or_boolean(&value));
                 let text = if is_null { String::new() } else { value.into_owned() };
-                builder.add(YamlContent::Scalar(text), range, span, anchor)?;
+                builder.add(YamlContent::Scalar(text), range, span, anchor, is_string)?;
             }
             Event::Alias(anchor) => {
                 let Some(node) = builder.anchors.get(&anchor).cloned() else {
@@ -131,11 +163,12 @@ pub fn documents(text: &str) -> Result<Vec<Rc<YamlNode>>, YamlError> {
                 while let (Some(key), Some(value)) = (nodes.next(), nodes.next()) {
                     entries.push((key, value));
                 }
-                builder.add(YamlContent::Mapping(entries), open.start..range.end, open.span, open.anchor)?;
+                builder.merge(&mut entries)?;
+                builder.add(YamlContent::Mapping(entries), open.start..range.end, open.span, open.anchor, false)?;
             }
             Event::SequenceEnd => {
                 let Some(open) = builder.open.pop() else { continue };
-                builder.add(YamlContent::Sequence(open.nodes), open.start..range.end, open.span, open.anchor)?;
+                builder.add(YamlContent::Sequence(open.nodes), open.start..range.end, open.span, open.anchor, false)?;
             }
             Event::DocumentEnd => {
                 let document = builder.root.take();
@@ -145,6 +178,16 @@ pub fn documents(text: &str) -> Result<Vec<Rc<YamlNode>>, YamlError> {
         }
     }
     Ok(documents)
+}
+
+/// Whether a plain scalar is a number or a boolean in YAML 1.1, which Kubernetes reads.
+fn is_number_or_boolean(text: &str) -> bool {
+    const BOOLEANS: [&str; 8] = ["true", "false", "yes", "no", "on", "off", "y", "n"];
+    let number = text.trim_start_matches(['-', '+']).replace('_', "");
+    let is_other_base = ["0x", "0o", "0b"].iter().any(|prefix| number.starts_with(prefix));
+    BOOLEANS.iter().any(|word| word.eq_ignore_ascii_case(text))
+        || (number.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+            && (is_other_base || number.parse::<f64>().is_ok()))
 }
 
 /// A mapping or sequence whose end was not yet read.
@@ -164,7 +207,43 @@ struct DocumentBuilder {
 }
 
 impl DocumentBuilder {
-    fn add(&mut self, value: YamlContent, range: Range<usize>, span: Span, anchor: usize) -> Result<(), YamlError> {
+    /// Refuses a key that is there twice, and adds the entries of merged mappings whose keys are not there.
+    fn merge(&mut self, entries: &mut Vec<(Rc<YamlNode>, Rc<YamlNode>)>) -> Result<(), YamlError> {
+        let mut keys = HashSet::new();
+        for (key, _) in entries.iter().filter(|(key, _)| key.text() != Some("<<")) {
+            if key.text().is_some_and(|text| !keys.insert(text.to_owned())) {
+                let reason = format!("the key \"{}\" is there twice", key.text().unwrap_or_default());
+                return Err(YamlError { line: key.line, column: key.column, reason });
+            }
+        }
+        let merges = entries.iter().filter(|(key, _)| key.text() == Some("<<"));
+        let merged = merges.flat_map(|(_, value)| match &value.value {
+            YamlContent::Sequence(items) => items.clone(),
+            _ => vec![Rc::clone(value)],
+        });
+        for mapping in merged.collect::<Vec<_>>() {
+            for (key, value) in mapping.entries().iter().filter(|(key, _)| key.text() != Some("<<")) {
+                self.count += 1;
+                if self.count > MAX_NODES {
+                    let reason = format!("more than {MAX_NODES} values by merge keys");
+                    return Err(YamlError { line: key.line, column: key.column, reason });
+                }
+                if key.text().is_some_and(|text| keys.insert(text.to_owned())) {
+                    entries.push((Rc::clone(key), Rc::clone(value)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        value: YamlContent,
+        range: Range<usize>,
+        span: Span,
+        anchor: usize,
+        is_string: bool,
+    ) -> Result<(), YamlError> {
         let below = match &value {
             YamlContent::Scalar(_) => None,
             YamlContent::Mapping(entries) => entries.iter().flat_map(|(key, value)| [key.depth, value.depth]).max(),
@@ -175,7 +254,7 @@ impl DocumentBuilder {
             return Err(YamlError::at(span, format!("more than {MAX_DEPTH} levels by aliases")));
         }
         let (line, column) = (span.start.line(), span.start.col() + 1);
-        let node = Rc::new(YamlNode { value, range, line, column, depth });
+        let node = Rc::new(YamlNode { value, range, line, column, is_string, depth });
         if anchor > 0 {
             self.anchors.insert(anchor, Rc::clone(&node));
         }
@@ -235,6 +314,37 @@ mod tests {
     }
 
     #[test]
+    fn merge_keys() {
+        let text = "base: &b {a: 1, b: 2}\nmore: &m {<<: *b, c: 3}\none:\n  <<: *m\n  b: 9\ntwo: {<<: [*b, {d: 4}]}\n";
+        let document = documents(text).unwrap().remove(0);
+        let value = |path: &[&str]| document.text_at(path).map(str::to_owned);
+        let one = ["a", "b", "c"].map(|key| value(&["one", key]).unwrap());
+        assert_eq!(one, ["1", "9", "3"]);
+        assert_eq!((value(&["two", "a"]), value(&["two", "d"])), (Some("1".into()), Some("4".into())));
+        let many: String = (0..1000).map(|n| format!("  k{n}: 1\n")).collect();
+        let bomb: String = (0..1000).map(|n| format!("m{n}: {{<<: *b}}\n")).collect();
+        assert!(documents(&format!("b: &b\n{many}{bomb}")).unwrap_err().to_string().contains("merge"));
+    }
+
+    #[test]
+    fn scalars_that_are_strings() {
+        for (text, expected) in [
+            ("200", false),
+            ("\"200\"", true),
+            ("1GB", true),
+            ("on", false),
+            ("'off'", true),
+            ("0x10", false),
+            ("1e3", false),
+            ("-c", true),
+            ("1.2.3", true),
+            ("~", false),
+        ] {
+            assert_eq!(documents(&format!("a: {text}")).unwrap()[0].get("a").unwrap().is_string, expected, "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_has_a_place() {
         for (text, place) in [
             ("a: [1\nb: 2\n", "line 2"),
@@ -242,6 +352,7 @@ mod tests {
             ("a: &a [*a]\n", "line 1, column 8"),
             ("a:\n\t- b\n", "line 2"),
             ("a: b: c\n", "line 1"),
+            ("a: {b: 1, c: 2, b: 3}\n", "line 1, column 17"),
         ] {
             let error = documents(text).unwrap_err().to_string();
             assert!(error.contains(place), "{text:?}: {error}");
@@ -254,6 +365,7 @@ mod tests {
         let bomb: String = (1..50).map(|n| format!("a{n}: &a{n} [{}]\n", format!("*a{},", n - 1).repeat(10))).collect();
         let bomb = format!("a0: &a0 [x]\n{bomb}");
         assert_eq!(documents(&bomb).unwrap()[0].entries().len(), 50);
+        assert_eq!(documents(&bomb).unwrap()[0].all_below().len(), 1 + 50 * 2 + 1);
         let chain: String = (1..200_000).map(|n| format!("a{n}: &a{n} [*a{}]\n", n - 1)).collect();
         assert!(documents(&format!("a0: &a0 [x]\n{chain}")).unwrap_err().to_string().contains("levels"));
         assert!(documents(&"[".repeat(100_000)).is_err());

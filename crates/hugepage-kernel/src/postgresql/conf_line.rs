@@ -23,7 +23,7 @@ fn is_name(c: char) -> bool {
 
 /// Whether the line is certainly one of the server's grammar: empty, a comment, or a name with one value (guc-file.l). Values
 /// that are seldom written, such as hexadecimal numbers, are not certain.
-pub(super) fn is_valid(line: &str) -> bool {
+pub fn is_valid(line: &str) -> bool {
     let is_blank = |c: char| matches!(c, ' ' | '\t' | '\r');
     let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
     let is_end = |rest: &str| rest.is_empty() || rest.starts_with('#');

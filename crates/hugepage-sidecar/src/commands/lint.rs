@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use hugepage_assess::assessment::Severity;
 use hugepage_kernel::{Bytes, PageSize};
-use hugepage_lint::{Lint, PostgresRow, SourceFile, lint, sarif};
+use hugepage_lint::{Lint, PostgresRow, SourceFile, lint};
 
 use crate::exit::{self, Exit};
 use crate::output::stream::{complain, say};
@@ -27,8 +27,6 @@ pub enum LintFormat {
     Table,
     /// One JSON document.
     Json,
-    /// SARIF 2.1.0, for CI systems.
-    Sarif,
     /// Only the patch, for `git apply` or `patch -p1`.
     Patch,
 }
@@ -66,7 +64,6 @@ pub fn run(may_run: bool, options: &LintOptions) -> anyhow::Result<Exit> {
             let patch = lint.patch();
             output::json(&serde_json::json!({"postgresql": lint.rows(), "patch": patch}))?;
         }
-        LintFormat::Sarif => output::json(&sarif::document(&lint))?,
         LintFormat::Patch => {
             // As it is: a patch with other characters would not apply.
             let _ = output::stream::stdout().write_all(lint.patch().as_bytes());
@@ -117,22 +114,9 @@ fn show(lint: &Lint) {
 
 fn show_row(row: &PostgresRow) {
     say!("{}:{}: {}: {}", escape::line(&row.file), row.line, escape::line(&row.name), row.verdict);
-    let size = PageSize::new(row.page_size).map(|size| size.to_string()).unwrap_or_default();
-    let needed = match (row.pages_needed_least, row.pages_needed_most) {
-        (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
-        (Some(least), Some(_)) => least.to_string(),
-        (Some(least), None) => format!("at least {least}"),
-        _ => "unknown".to_owned(),
-    };
-    let source = row.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
-    let has = row.pages_limit.map_or("none".to_owned(), |pages| pages.to_string());
-    let version = row.major.map(|major| format!("PostgreSQL {major}, ")).unwrap_or_default();
-    let text = format!(
-        "{version}huge_pages = {}, shared_buffers = {}. Pages of {size}: {has}. Needed: {needed}{source}.",
-        row.huge_pages,
-        row.shared_buffers.map_or("unknown".to_owned(), |size| Bytes(size).to_string()),
-    );
-    say!("{}", table::wrapped(&text, 2, 2));
+    if let Some(size) = row.page_size.and_then(PageSize::new) {
+        say!("{}", table::wrapped(&numbers(row, size), 2, 2));
+    }
     for finding in &row.findings {
         let place = if finding.file == row.file { String::new() } else { format!("{}:", finding.file) };
         let hint = finding.hint.as_ref().map(|hint| format!(" {hint}")).unwrap_or_default();
@@ -142,4 +126,22 @@ fn show_row(row: &PostgresRow) {
     for note in &row.notes {
         say!("{}", table::wrapped(&format!("note: {note}"), 2, 4));
     }
+}
+
+/// The settings, the pages and the need of a server whose settings are known.
+fn numbers(row: &PostgresRow, size: PageSize) -> String {
+    let needed = match (row.pages_needed_least, row.pages_needed_most) {
+        (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
+        (Some(least), Some(_)) => least.to_string(),
+        (Some(least), None) => format!("at least {least}"),
+        _ => "unknown".to_owned(),
+    };
+    let source = row.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
+    let has = row.pages_limit.map_or("none".to_owned(), |pages| pages.to_string());
+    let version = row.major.map(|major| format!("PostgreSQL {major}, ")).unwrap_or_default();
+    format!(
+        "{version}huge_pages = {}, shared_buffers = {}. Pages of {size}: {has}. Needed: {needed}{source}.",
+        row.huge_pages.as_deref().unwrap_or("unknown"),
+        row.shared_buffers.map_or("unknown".to_owned(), |size| Bytes(size).to_string()),
+    )
 }
