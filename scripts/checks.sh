@@ -17,13 +17,24 @@ RESULTS=$CACHE/results    # of tests: what scripts/tally reads
 begin_results() { rm -rf "$RESULTS" && mkdir -p "$RESULTS"; }
 
 # Flags and profile are the sidecar's, so that nothing is compiled for the tests alone but the tests.
+cargo_test() {    # CARGO ARGUMENT...
+    RUSTFLAGS="${RUSTFLAGS:-} $(scripts/compile-flags static)" cargo test --locked "${RUST_FLAGS[@]}" --all-features \
+        --profile quick --target "$(scripts/static-target)" "$@"
+}
+
 cargo_tests() {    # [NAME]
     local status=0
     say "Unit tests of the crates that need no PostgreSQL"
-    RUSTFLAGS="${RUSTFLAGS:-} $(scripts/compile-flags static)" cargo test --locked "${RUST_FLAGS[@]}" --workspace \
-        --exclude pg_hugepages --all-features --no-fail-fast --profile quick --target "$(scripts/static-target)" "$@" 2>&1 |
-        tee "$RESULTS/cargo.log" || status=$?
+    cargo_test --workspace --exclude pg_hugepages --no-fail-fast "$@" 2>&1 | tee "$RESULTS/cargo.log" || status=$?
     echo "$status" >"$RESULTS/cargo.log.status"
+}
+
+# A line for each question of the public cases; fails if an answer is wrong.
+run_cases() {    # [DIRECTORY]
+    local directory=''
+    [ $# -eq 0 ] || directory=$(realpath -e "$1") || fail "$1 is not there"
+    HUGEPAGE_CASES=$directory RUST_BACKTRACE=0 cargo_test --quiet --package hugepage-sidecar --test cases -- --nocapture |
+        sed -n '/^\(right\|honest\|wrong\|[0-9]* right,\) /p' || return 1
 }
 
 python_unit_tests() {    # [NAME]

@@ -1,0 +1,162 @@
+//! Public cases: what reports of others say of huge pages, and what the product answers. `./dev cases` prints a line for each
+//! question. tests/cases/README.md has the format.
+
+#![allow(clippy::disallowed_methods)]
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use hugepage_kernel::Root;
+use hugepage_kernel::next_boot::boot::NextBoot;
+use hugepage_kernel::next_boot::kernel_words::memparse;
+use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
+
+/// A heading of case.md with the lines below it.
+#[derive(Clone, Debug)]
+struct Question {
+    kind: QuestionKind,
+    /// `exit: 2`, `contains: TEXT`, `2M: 480`.
+    expected: Vec<(String, String)>,
+}
+
+#[derive(Clone, Debug)]
+enum QuestionKind {
+    /// The output of a command line in the case's directory.
+    Output(String),
+    /// What the pools of a tree have after the next boot.
+    NextBoot(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Right,
+    Honest,
+    Wrong,
+}
+
+fn questions(text: &str) -> Vec<Question> {
+    let sections = text.split("\n## ").skip(1);
+    sections
+        .filter_map(|section| {
+            let (heading, body) = section.split_once('\n')?;
+            let kind = match (heading.strip_prefix("Output of `"), heading.strip_prefix("Next boot")) {
+                (Some(command), _) => QuestionKind::Output(command.strip_suffix('`')?.to_owned()),
+                (_, Some("")) => QuestionKind::NextBoot("tree".to_owned()),
+                (_, Some(tree)) => QuestionKind::NextBoot(tree.strip_prefix(" of ")?.to_owned()),
+                _ => return None,
+            };
+            let lines = body.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(": "));
+            let expected = lines.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+            Some(Question { kind, expected })
+        })
+        .collect()
+}
+
+impl Question {
+    fn values(&self, key: &str) -> impl Iterator<Item = &str> {
+        self.expected.iter().filter(move |(found, _)| found == key).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether `said` is one of the alternatives, or there are none.
+    fn allows(&self, key: &str, said: &str) -> bool {
+        let mut values = self.values(key).peekable();
+        values.peek().is_none() || values.any(|value| alternatives(value).any(|value| value == said))
+    }
+
+    /// The answer in a few words, and what it is worth.
+    fn answer(&self, case: &Path) -> (String, Verdict) {
+        match &self.kind {
+            QuestionKind::Output(command) => self.answer_of_command(case, command),
+            QuestionKind::NextBoot(tree) => self.answer_of_boot(&case.join(tree)),
+        }
+    }
+
+    fn answer_of_command(&self, case: &Path, command: &str) -> (String, Verdict) {
+        // With a root no server that is installed here is asked: the answer is the same everywhere.
+        let any = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/two-nodes").into_os_string();
+        let root = if command.starts_with("--root ") { vec![] } else { vec!["--root".into(), any] };
+        let mut program = Command::new(env!("CARGO_BIN_EXE_hugepage-sidecar"));
+        let output = program.current_dir(case).args(root).args(command.split(' ')).output().unwrap();
+        let status = output.status.code().map_or("a signal".to_owned(), |status| status.to_string());
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text).split_whitespace().collect::<Vec<_>>().join(" ");
+        let has = |value: &str| alternatives(value).any(|value| text.to_lowercase().contains(&value.to_lowercase()));
+        let lacks_all = !self.values("lacks").any(has);
+        let verdict = match lacks_all {
+            true if self.allows("exit", &status) && self.values("contains").all(has) => Verdict::Right,
+            true if self.values("honest").next().is_some() && self.allows("honest", &status) => Verdict::Honest,
+            _ => Verdict::Wrong,
+        };
+        (format!("exit {status}: {}", text.chars().take(160).collect::<String>()), verdict)
+    }
+
+    fn answer_of_boot(&self, tree: &Path) -> (String, Verdict) {
+        let root = Root::at(tree);
+        let boot = match NextBoot::read(&root) {
+            Ok(boot) => boot,
+            Err(error) => return (error.to_string(), Verdict::Wrong),
+        };
+        let (mut answer, mut verdict) = (String::new(), Verdict::Right);
+        for (what, value) in self.expected.iter().filter(|(what, _)| what != "honest") {
+            let said = match what.as_str() {
+                "default" => boot.default_size().map_or("unknown".to_owned(), |size| size.kernel_parameter()),
+                _ => match memparse(what).map(|size| boot.pool(size)) {
+                    Some(PoolAtBoot::Set { pages, .. }) => pages.to_string(),
+                    Some(PoolAtBoot::Unset) => "unset".to_owned(),
+                    Some(PoolAtBoot::Unknown(_)) => "unknown".to_owned(),
+                    None => format!("no size {what}"),
+                },
+            };
+            let _ = write!(answer, "{what}: {said} ");
+            verdict = match verdict {
+                _ if alternatives(value).any(|value| value == said) => verdict,
+                Verdict::Wrong => verdict,
+                _ if self.values("honest").any(|honest| honest == said) => Verdict::Honest,
+                _ => Verdict::Wrong,
+            };
+        }
+        (answer.trim_end().to_owned(), verdict)
+    }
+}
+
+/// `2 | 3`.
+fn alternatives(value: &str) -> impl Iterator<Item = &str> {
+    value.split(" | ")
+}
+
+fn cases(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let mut cases: Vec<_> =
+        entries.map(|entry| entry.unwrap().path()).filter(|path| path.join("case.md").is_file()).collect();
+    cases.sort();
+    assert!(!cases.is_empty(), "no cases in {}", directory.display());
+    cases
+}
+
+#[test]
+fn every_case() {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases");
+    let given = env::var_os("HUGEPAGE_CASES").filter(|given| !given.is_empty()).map(PathBuf::from);
+    let mut counts = [0; 3];
+    for case in [Some(own), given].into_iter().flatten().flat_map(|directory| cases(&directory)) {
+        let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let questions = questions(&fs::read_to_string(case.join("case.md")).unwrap());
+        assert!(!questions.is_empty(), "{name} expects nothing");
+        for question in questions {
+            let (answer, verdict) = question.answer(&case);
+            let of = match &question.kind {
+                QuestionKind::Output(command) => command.clone(),
+                QuestionKind::NextBoot(tree) => format!("next boot of {tree}"),
+            };
+            let expected: Vec<_> = question.expected.iter().map(|(key, value)| format!("{key}: {value}")).collect();
+            let word = format!("{verdict:?}").to_lowercase();
+            println!("{word:6}  {name}: {of}: {answer}; expected {}", expected.join("; "));
+            counts[verdict as usize] += 1;
+        }
+    }
+    let [right, honest, wrong] = counts;
+    println!("{right} right, {honest} honest, {wrong} wrong");
+    assert_eq!(wrong, 0, "wrong answers");
+}
