@@ -30,6 +30,7 @@ mod observe;
 mod past;
 mod pool_needs;
 mod postgresql;
+mod real_need;
 mod request;
 mod service_accounts;
 pub mod status_row;

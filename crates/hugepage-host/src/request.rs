@@ -24,6 +24,7 @@ use super::identify::ServerIdentity;
 use super::next_start::{ServerFiles, StartProgram};
 use super::observe::ObservedMemory;
 use super::postgresql::PostgreSqlSettings;
+use super::real_need;
 
 /// What a server asked for and has, and what its next start asks for.
 pub(super) struct ServerRequest {
@@ -59,7 +60,7 @@ impl InspectContext<'_> {
         let (segment, evidence) = self.segment(id, &requested, memory, notes);
         let in_use = segment.as_ref().filter(|segment| segment.in_huge_pages > Bytes(0));
         let size = in_use.and_then(|segment| segment.page_size).or(requested.huge_page_size).or(self.default);
-        let unchanged = ServerRequest {
+        let mut unchanged = ServerRequest {
             requested,
             requested_may_differ: false,
             pool_state: self.pool_state(id.pid, size, notes),
@@ -68,6 +69,7 @@ impl InspectContext<'_> {
             kept_at_crash: KeptPages::default(),
             crash_recovery: CrashRecovery::default(),
         };
+        real_need::bounded(self.root, id.pid, &mut unchanged, notes);
         let request = match settings {
             ServerSettings::PostgreSql(settings) => self.postgresql_request(unchanged, files, id, &settings, notes),
             ServerSettings::Oracle(settings) => {

@@ -12,7 +12,7 @@ use crate::{Bytes, Notes, PageSize, ReadError, Root};
 /// The inode of the host's own cgroup namespace, a constant of the kernel since 4.6 (include/linux/proc_ns.h).
 const HOST_NAMESPACE: &str = "cgroup:[4026531835]";
 /// The lowest number that means "no limit": v1 has no word for it and shows the largest page counter, rounded to pages.
-const MIN_UNLIMITED: u64 = 1 << 62;
+pub(super) const MIN_UNLIMITED: u64 = 1 << 62;
 
 /// Where the hugetlb controller is mounted, as this process sees it. It rarely changes, so callers may keep it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -227,7 +227,7 @@ impl Hierarchy {
 
 /// The part of `path`, as /proc/PID/cgroup has it, below a mount point where `mount_root` stands, without a slash at
 /// either end; `None` if it is outside.
-fn below(mount_root: &str, path: &str) -> Option<String> {
+pub(super) fn below(mount_root: &str, path: &str) -> Option<String> {
     let below = match mount_root {
         "/" => path,
         // A container that shares the host's cgroup namespace sees the host's path, and its own part mounted; one that
@@ -244,7 +244,7 @@ fn outside(root: &Root, file: &str, path: &str) -> ReadError {
 }
 
 /// `a/b`, `a` and the topmost, which is empty.
-fn levels(path: &str) -> impl Iterator<Item = &str> {
+pub(super) fn levels(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |level| {
         (!level.is_empty()).then(|| level.rsplit_once('/').map_or("", |(parent, _)| parent))
     })

@@ -2,3 +2,4 @@
 
 pub mod cgroup;
 pub mod memory_cgroup;
+pub mod memory_limit;

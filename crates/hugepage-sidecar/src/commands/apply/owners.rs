@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use hugepage_assess::assessment::Sizing;
@@ -14,6 +15,7 @@ use crate::atomic_file;
 use crate::commands::size::sizing::HostSizing;
 use crate::output::escape;
 use crate::output::stream::say;
+use crate::supervisor;
 
 /// The users for whose servers pages were added before, a uid a line, in the directory of this program's state.
 const FILE: &str = "apply-owners";
@@ -73,7 +75,10 @@ pub fn confirm(servers: &[LackingServer], directory: &Path, yes: bool, dry_run: 
     write!(terminal, "{whose}. Add them? [y/N] ")?;
     terminal.flush()?;
     let mut answer = String::new();
+    // People need their time.
+    supervisor::end_reading();
     io::stdin().read_line(&mut answer)?;
+    supervisor::begin_reading(Duration::ZERO);
     if !matches!(answer.trim(), "y" | "Y" | "yes") {
         bail!("nothing was changed");
     }

@@ -33,7 +33,7 @@ pub fn rule(path: &str) -> Option<RedactionRule> {
         return Some(unchanged);
     }
     // Wherever cgroups are mounted: their numbers, not what runs in them.
-    let of_memory = ["memory.max", "memory.high", "memory.current", "memory.stat"];
+    let of_memory = ["memory.limit_in_bytes", "memory.max", "memory.high", "memory.current", "memory.stat"];
     if name.starts_with("hugetlb.") || name == "cgroup.controllers" || of_memory.contains(&name) {
         return Some(unchanged);
     }

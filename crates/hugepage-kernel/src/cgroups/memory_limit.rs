@@ -1,0 +1,68 @@
+//! The memory that control groups let a process have, in pages of any size but huge ones: `memory.max` (cgroup v2), or
+//! `memory.limit_in_bytes` (v1).
+
+use crate::cgroups::cgroup::{MIN_UNLIMITED, below, levels};
+use crate::host::mounts::{self, Mount};
+use crate::{Bytes, Root};
+
+/// The lowest limit of the groups that `pid` is in; `None` if there is none, or none can be seen.
+pub fn of_process(root: &Root, pid: i32) -> Option<Bytes> {
+    let memberships = root.read_once(&format!("/proc/{pid}/cgroup"), str::to_owned).ok()?;
+    let mounted = root.read(mounts::PATH).ok()?;
+    let limits = memberships.lines().filter_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?);
+        let is_v1 = controllers.split(',').any(|name| name == "memory");
+        if !is_v1 && !controllers.is_empty() {
+            return None;
+        }
+        let is_of_it = |mount: &Mount| match is_v1 {
+            true => mount.kind == "cgroup" && mount.has("memory"),
+            false => mount.kind == "cgroup2",
+        };
+        let mount = mounts::parse(&mounted).find(is_of_it)?;
+        let file = if is_v1 { "memory.limit_in_bytes" } else { "memory.max" };
+        let below = below(&mount.root, path)?;
+        let limit = |level: &str| {
+            let level = if level.is_empty() { String::new() } else { format!("/{level}") };
+            let text = root.read_once(&format!("{}{level}/{file}", mount.point), str::to_owned).ok()?;
+            text.trim().parse().ok().filter(|limit| *limit < MIN_UNLIMITED).map(Bytes)
+        };
+        levels(&below).filter_map(limit).min()
+    });
+    limits.min()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_lowest_of_all_levels() {
+        let tree = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = tree.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let root = Root::at(tree.path());
+        let limit = || of_process(&root.for_survey(), 7);
+        write("proc/7/cgroup", "0::/a/b\n");
+        write("proc/self/mountinfo", "1 2 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+        assert_eq!(limit(), None);
+        for (level, text, expected) in
+            [("a/b", "max", None), ("a", "4096", Some(4096)), ("a/b", "8192", Some(4096)), ("a", "max", Some(8192))]
+        {
+            write(&format!("sys/fs/cgroup/{level}/memory.max"), text);
+            assert_eq!(limit(), expected.map(Bytes), "{level} {text}");
+        }
+        write("proc/7/cgroup", "5:memory:/c\n1:name=systemd:/a\n");
+        write("proc/self/mountinfo", "1 2 0:1 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+        write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712");
+        assert_eq!(limit(), None);
+        write("sys/fs/cgroup/memory/c/memory.limit_in_bytes", "12288");
+        assert_eq!(limit(), Some(Bytes(12288)));
+    }
+}
